@@ -1,0 +1,41 @@
+//===- Passes.td - Conversions between the levels ----------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_CONVERSION_PASSES_TD
+#define GDN_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Write the program of every stage op";
+  let description = [{
+    Each stage op becomes a `gdn_tile.program` and a `gdn_tile.launch` of it: a
+    grid of (sequence, value head, part of V), a loop over chunks, tiles. The
+    state is S^T (rows V, columns K). Every rounding of the kernel is an
+    `arith.truncf` in the program (spec 8).
+  }];
+  let dependentDialects = ["::mlir::gdn::tile::TileDialect"];
+  let options = [
+    Option<"operandType", "operand-type", "std::string", "\"auto\"",
+      "Type that product operands are rounded to: bf16, f16, f32, or auto (the type of v)">,
+    Option<"vParts", "v-parts", "int64_t", "1",
+      "Parts that the V channels of a head are split into">];
+}
+
+def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "Expand the tile ops for a CPU: programs become functions";
+  let description = [{
+    Programs become `func.func` on memrefs and item indices; load, store, scan,
+    causal and solve become loops, vector transfers and `linalg`. Launches stay:
+    they are bufferized first. Numerics unchanged.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];
+}
+
+#endif // GDN_CONVERSION_PASSES_TD

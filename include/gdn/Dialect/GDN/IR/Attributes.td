@@ -1,0 +1,56 @@
+//===- Attributes.td - Enumerations of the gdn dialect -----*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_ATTRIBUTES_TD
+#define GDN_DIALECT_GDN_IR_ATTRIBUTES_TD
+
+include "gdn/Dialect/GDN/IR/Dialect.td"
+include "mlir/IR/EnumAttr.td"
+
+class GDN_Enum<string cppName, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<cppName, summary, cases> {
+  let cppNamespace = "::mlir::gdn";
+  let genSpecializedAttr = 0;
+}
+
+class GDN_EnumAttr<EnumAttrInfo enum, string mnemonic>
+    : EnumAttr<GDN_Dialect, enum, mnemonic> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def GDN_GateDomain : GDN_Enum<"GateDomain",
+    "How the gate operand is to be read", [
+  // g is the natural logarithm of the decay, g <= 0; -inf is a full reset.
+  I32EnumAttrCase<"Log", 0, "log">,
+  // The operand is the decay alpha = exp(g) itself, in [0, 1].
+  I32EnumAttrCase<"Linear", 1, "linear">,
+  // g = -exp(A_log) softplus(a + dt_bias), the operand is a (spec 1).
+  I32EnumAttrCase<"Softplus", 2, "softplus">,
+  // g = lower_bound sigmoid(exp(A_log) (a + dt_bias)) (spec 1).
+  I32EnumAttrCase<"Bounded", 3, "bounded">]>;
+def GDN_GateDomainAttr : GDN_EnumAttr<GDN_GateDomain, "gate_domain">;
+
+def GDN_BetaDomain : GDN_Enum<"BetaDomain",
+    "How the beta operand is to be read", [
+  // The operand is beta itself.
+  I32EnumAttrCase<"Value", 0, "value">,
+  // beta = sigmoid(operand).
+  I32EnumAttrCase<"Logit", 1, "logit">,
+  // beta = 2 sigmoid(operand): allows negative eigenvalues of the transition.
+  I32EnumAttrCase<"DoubledLogit", 2, "doubled_logit">]>;
+def GDN_BetaDomainAttr : GDN_EnumAttr<GDN_BetaDomain, "beta_domain">;
+
+def GDN_StateLayout : GDN_Enum<"StateLayout",
+    "Order of the two channel dimensions of a state in memory", [
+  // [N, H, K, V].
+  I32EnumAttrCase<"KV", 0, "kv">,
+  // [N, H, V, K].
+  I32EnumAttrCase<"VK", 1, "vk">]>;
+def GDN_StateLayoutAttr : GDN_EnumAttr<GDN_StateLayout, "state_layout">;
+
+#endif // GDN_DIALECT_GDN_IR_ATTRIBUTES_TD

@@ -1,0 +1,184 @@
+//===- Ops.td - The layer ops of the gdn dialect -----------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_OPS_TD
+#define GDN_DIALECT_GDN_IR_OPS_TD
+
+include "gdn/Dialect/GDN/IR/Attributes.td"
+include "gdn/Dialect/GDN/IR/Interfaces.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Types and shared operands
+//===----------------------------------------------------------------------===//
+
+defvar dataTypes = [BF16, F16, F32];
+defvar parameterTypes = [F32, BF16];
+defvar boundaryTypes = [I32, I64];
+
+/// A whole array: a tensor, or a memref in the buffer form of an op.
+class GDN_Array<list<Type> elements, list<int> ranks>
+    : AnyTypeOf<[TensorRankOf<elements, ranks>, MemRefRankOf<elements, ranks>]>;
+def GDN_Data : GDN_Array<dataTypes, [4]>;
+def GDN_Beta : GDN_Array<parameterTypes, [3]>;
+def GDN_Gate : GDN_Array<parameterTypes, [3, 4]>;
+def GDN_State : GDN_Array<parameterTypes, [4]>;
+def GDN_Boundaries : GDN_Array<boundaryTypes, [1]>;
+def GDN_GateParameter : GDN_Array<parameterTypes, [1, 2]>;
+
+/// What every delta rule takes, in this order.
+defvar ruleOperands = (ins
+  GDN_Data:$q, GDN_Data:$k, GDN_Data:$v, GDN_Beta:$beta,
+  Optional<GDN_Gate>:$gate, Optional<GDN_State>:$initial_state,
+  Optional<GDN_Boundaries>:$cu_seqlens,
+  Optional<GDN_GateParameter>:$a_log, Optional<GDN_GateParameter>:$dt_bias);
+defvar ruleAttributes = (ins
+  OptionalAttr<F64Attr>:$scale,
+  DefaultValuedAttr<GDN_GateDomainAttr, "::mlir::gdn::GateDomain::Log">:$gate_domain,
+  OptionalAttr<F64Attr>:$lower_bound,
+  UnitAttr:$qk_l2norm,
+  DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">:$beta_domain,
+  DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">:$state_layout);
+defvar ruleFormat = [{
+  `q` `(` $q `:` type($q) `)` `k` `(` $k `:` type($k) `)`
+  `v` `(` $v `:` type($v) `)` `beta` `(` $beta `:` type($beta) `)`
+  (`gate` `(` $gate^ `:` type($gate) `)`)?
+  (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
+  (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+  (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
+  (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+}];
+defvar resultFormat = [{
+  (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict (`->` type($results)^)?
+}];
+
+class GDN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<GDN_Dialect, mnemonic, traits>;
+
+class GDN_RuleOp<string mnemonic, list<Trait> traits = []>
+    : GDN_Op<mnemonic, [AttrSizedOperandSegments,
+        DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>] # traits> {
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+class GDN_ForwardOp<string mnemonic, dag ownAttributes>
+    : GDN_RuleOp<mnemonic> {
+  let arguments = !con(ruleOperands, (ins Variadic<AnyMemRef>:$outs),
+    ruleAttributes, (ins UnitAttr:$output_final_state), ownAttributes);
+  let assemblyFormat = !strconcat(ruleFormat, resultFormat);
+  let extraClassDeclaration = [{
+    /// Outputs [B, T, H, V]: the first result, null in the buffer form.
+    ::mlir::Value getO() { return getResults().empty() ? nullptr : getResults()[0]; }
+    /// State after the last token, null where it was not asked for.
+    ::mlir::Value getFinalState() {
+      return getResults().size() > 1 ? getResults()[1] : nullptr;
+    }
+  }];
+}
+
+def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
+    (ins OptionalAttr<I64Attr>:$chunk_size)> {
+  let summary = "Gated delta rule over whole sequences, computed in chunks";
+  let description = [{
+    Per value head, with the state S in R^{K x V} that starts at `initial_state`
+    (or zero) at the first token of each sequence (spec 1):
+
+    ```
+    Sbar_t = Diag(exp g_t) S_{t-1}
+    u_t    = beta_t (v_t - Sbar_t^T k_t)
+    S_t    = Sbar_t + k_t u_t^T
+    o_t    = scale S_t^T q_t
+    ```
+
+    `q`, `k`: [B, T, Hq, K]; `v`, `o`: [B, T, H, V]; `beta`: [B, T, H]. The rank
+    of `gate` is the variant: [B, T, H] is Gated DeltaNet, [B, T, H, K] is Kimi
+    Delta Attention, absent is DeltaNet. Value head h reads q/k head
+    h / (H / Hq). `initial_state` and the final state: [N, H, K, V], or
+    [N, H, V, K] with `state_layout = vk`.
+
+    With `cu_seqlens` [N + 1] (sorted, from 0 to T) the sequences are packed and
+    B = 1; otherwise N = B. The results do not depend on `chunk_size`, which is
+    only a wish to the compiler.
+
+    The tensor form returns `o` and, with `output_final_state`, the final state.
+    The buffer form, which bufferization makes, takes memrefs, writes `outs` and
+    returns nothing.
+
+    Example:
+
+    ```mlir
+    %o, %ht = gdn.chunk_gated_delta_rule
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        gate(%g : tensor<1x256x4xf32>) {output_final_state}
+        -> tensor<1x256x4x128xbf16>, tensor<1x4x128x128xf32>
+    ```
+  }];
+}
+
+def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", (ins)> {
+  let summary = "Gated delta rule token by token, the op of decoding";
+  let description = [{
+    The same function of the same operands as `gdn.chunk_gated_delta_rule`,
+    computed token by token in fp32 (spec 1). T = 1 is the common case.
+
+    Example:
+
+    ```mlir
+    %o, %ht = gdn.recurrent_gated_delta_rule
+        q(%q : tensor<8x1x2x128xbf16>) k(%k : tensor<8x1x2x128xbf16>)
+        v(%v : tensor<8x1x4x128xbf16>) beta(%beta : tensor<8x1x4xf32>)
+        gate(%g : tensor<8x1x4xf32>)
+        initial_state(%h : tensor<8x4x128x128xf32>) {output_final_state}
+        -> tensor<8x1x4x128xbf16>, tensor<8x4x128x128xf32>
+    ```
+  }];
+}
+
+def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
+  let summary = "Gradients of gdn.chunk_gated_delta_rule";
+  let description = [{
+    Given `d_o` [B, T, H, V] and optionally `d_final_state`, returns the
+    gradients with respect to the operands of the forward op, through all its
+    input transforms (spec 5): dq, dk, dv, dbeta, and, each where the forward
+    operand is present and in this order, dgate, dinitial_state, da_log and
+    ddt_bias. Each has the shape of its operand. dq, dk, dv and dbeta have the
+    element type of their operand, the others are f32 where theirs is f32 and
+    their operand's type otherwise.
+
+    Example:
+
+    ```mlir
+    %dq, %dk, %dv, %dbeta, %dg = gdn.chunk_gated_delta_rule_bwd
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        gate(%g : tensor<1x256x4xf32>)
+        d_o(%do : tensor<1x256x4x128xbf16>)
+        -> tensor<1x256x2x128xbf16>, tensor<1x256x2x128xbf16>,
+           tensor<1x256x4x128xbf16>, tensor<1x256x4xf32>, tensor<1x256x4xf32>
+    ```
+  }];
+  let arguments = !con(ruleOperands,
+    (ins GDN_Data:$d_o, Optional<GDN_State>:$d_final_state, Variadic<AnyMemRef>:$outs),
+    ruleAttributes, (ins OptionalAttr<I64Attr>:$chunk_size));
+  let assemblyFormat = !strconcat(ruleFormat, [{
+    `d_o` `(` $d_o `:` type($d_o) `)`
+    (`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?
+  }], resultFormat);
+}
+
+include "gdn/Dialect/GDN/IR/StageOps.td"
+
+#endif // GDN_DIALECT_GDN_IR_OPS_TD

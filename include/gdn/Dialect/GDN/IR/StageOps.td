@@ -1,0 +1,152 @@
+//===- StageOps.td - Stage ops: one op, one kernel ---------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_STAGEOPS_TD
+#define GDN_DIALECT_GDN_IR_STAGEOPS_TD
+
+// Included by Ops.td, whose operand lists it shares.
+
+/// A stage takes tensors, returns tensors and becomes exactly one tile program.
+class GDN_StageOp<string name, list<Trait> traits = []>
+    : GDN_Op<"stage." # name, [AttrSizedOperandSegments, Pure] # traits> {
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let hasVerifier = 1;
+}
+
+class GDN_ForwardStageOp<string name, dag ownAttributes>
+    : GDN_StageOp<name, [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
+  let arguments = !con(ruleOperands, ruleAttributes, ownAttributes);
+  let assemblyFormat = !strconcat(ruleFormat, "attr-dict `->` type($results)");
+}
+
+def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins I64Attr:$chunk_size)> {
+  let summary = "The whole chunked forward as one kernel";
+  let description = [{
+    Gate, scores, solve, state recurrence and read-out of
+    `gdn.chunk_gated_delta_rule` in one kernel, `chunk_size` tokens a step.
+    Results: `o`, and the final state if there are two.
+  }];
+}
+
+def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
+  let summary = "The token by token forward as one kernel";
+  let description = [{
+    `gdn.recurrent_gated_delta_rule` as one kernel. Results: `o`, and the final
+    state if there are two.
+  }];
+}
+
+def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins I64Attr:$chunk_size)> {
+  let summary = "The chunked forward without read-out";
+  let description = [{
+    Only the state recurrence: one result, the final state. `q` is taken for the
+    sake of one operand list and is not read.
+  }];
+}
+
+def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
+  let summary = "What a chunk needs before it sees the state";
+  let description = [{
+    Per chunk of `chunk_size` tokens (the chunk grid of a sequence starts at its
+    first token): the cumulated log2 gate and the solve of spec 3.3,
+
+    ```
+    (I + Kk Diag(beta)) Bm = Kk,   Kk = tril(K K^T, -1) with the chunk's decay
+    ```
+
+    Results: `bm` [B, T, H, C], row t of a chunk in row t of the array, without
+    beta, as the backward needs it; and, where there is a gate, its sum `decay`
+    since the start of the chunk, in log2 units, shaped as `gate`, f32.
+  }];
+  let arguments = (ins TensorRankOf<dataTypes, [4]>:$k, TensorRankOf<parameterTypes, [3]>:$beta,
+    Optional<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
+    Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    Optional<TensorRankOf<parameterTypes, [1]>>:$a_log,
+    Optional<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
+    DefaultValuedAttr<GDN_GateDomainAttr, "::mlir::gdn::GateDomain::Log">:$gate_domain,
+    OptionalAttr<F64Attr>:$lower_bound, UnitAttr:$qk_l2norm,
+    DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">:$beta_domain,
+    I64Attr:$chunk_size);
+  let assemblyFormat = [{
+    `k` `(` $k `:` type($k) `)` `beta` `(` $beta `:` type($beta) `)`
+    (`gate` `(` $gate^ `:` type($gate) `)`)?
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
+    (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+    attr-dict `->` type($results)
+  }];
+}
+
+def GDN_RunStageOp : GDN_StageOp<"run"> {
+  let summary = "The chunk recurrence with output, after prepare";
+  let description = [{
+    The state recurrence and read-out of spec 3.3 from `bm` and `decay` of
+    `gdn.stage.prepare`. Results: `o`, and the final state if there are two.
+  }];
+  let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
+    TensorRankOf<dataTypes, [4]>:$v, TensorRankOf<parameterTypes, [3]>:$beta,
+    TensorRankOf<dataTypes, [4]>:$bm, Optional<TensorRankOf<[F32], [3, 4]>>:$decay,
+    Optional<TensorRankOf<parameterTypes, [4]>>:$initial_state,
+    Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    OptionalAttr<F64Attr>:$scale, UnitAttr:$qk_l2norm,
+    DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">:$beta_domain,
+    DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">:$state_layout,
+    I64Attr:$chunk_size);
+  let assemblyFormat = [{
+    `q` `(` $q `:` type($q) `)` `k` `(` $k `:` type($k) `)`
+    `v` `(` $v `:` type($v) `)` `beta` `(` $beta `:` type($beta) `)`
+    `bm` `(` $bm `:` type($bm) `)` (`decay` `(` $decay^ `:` type($decay) `)`)?
+    (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    attr-dict `->` type($results)
+  }];
+}
+
+def GDN_BackwardStageOp : GDN_StageOp<"backward",
+    [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
+  let summary = "The chunked backward as one kernel, a value head at a time";
+  let description = [{
+    Spec 5.1 to 5.4. Results, in this order: dq and dk [B, T, H, K] of every
+    *value* head, before the l2 norm's chain rule and the sum over a group; dv;
+    dbeta with respect to beta's value; where there is a gate dg with respect to
+    the log gate; where there is an initial state dh0. All are f32 but dv and
+    dh0, which have their operand's type. The chain rules of spec 5.5 stand
+    around this op.
+  }];
+  let arguments = !con(ruleOperands,
+    (ins TensorRankOf<dataTypes, [4]>:$d_o, Optional<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
+    ruleAttributes, (ins I64Attr:$chunk_size));
+  let assemblyFormat = !strconcat(ruleFormat, [{
+    `d_o` `(` $d_o `:` type($d_o) `)`
+    (`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?
+    attr-dict `->` type($results)
+  }]);
+}
+
+def GDN_LinearAttentionStageOp : GDN_StageOp<"linear_attention"> {
+  let summary = "Plain causal linear attention as one kernel";
+  let description = [{
+    S_t = S_{t-1} + k_t v_t^T, o_t = scale S_t^T q_t: no gate, no delta rule.
+    Not part of any plan; it keeps the levels below honest (they must not know
+    the delta rule by name). Results: `o`, and the final state if there are two.
+  }];
+  let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
+    TensorRankOf<dataTypes, [4]>:$v, Optional<TensorRankOf<parameterTypes, [4]>>:$initial_state,
+    Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    OptionalAttr<F64Attr>:$scale, UnitAttr:$qk_l2norm,
+    DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">:$state_layout,
+    I64Attr:$chunk_size);
+  let assemblyFormat = [{
+    `q` `(` $q `:` type($q) `)` `k` `(` $k `:` type($k) `)` `v` `(` $v `:` type($v) `)`
+    (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    attr-dict `->` type($results)
+  }];
+}
+
+#endif // GDN_DIALECT_GDN_IR_STAGEOPS_TD

@@ -1,0 +1,49 @@
+//===- Passes.td - Passes of the gdn dialect ---------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_TRANSFORMS_PASSES_TD
+#define GDN_DIALECT_GDN_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
+  let summary = "Choose the kernels of every layer op: layer ops become stage ops";
+  let description = [{
+    Each layer op becomes the stage ops of a plan; one stage op is one kernel.
+
+    ```mlir
+    %o = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(...) -> ...
+    // plan=fused
+    %o = gdn.stage.fused q(...) k(...) v(...) beta(...) gate(...) {chunk_size = 32} -> ...
+    // plan=separate
+    %bm, %d = gdn.stage.prepare k(...) beta(...) gate(...) {chunk_size = 32} -> ...
+    %o = gdn.stage.run q(...) k(...) v(...) beta(...) bm(%bm) decay(%d) {chunk_size = 32} -> ...
+    ```
+
+    Chain rules of the backward and reductions over a group of heads become
+    `linalg` ops on whole tensors around the stage. Numerics: `separate` stores
+    Bm in 16 bits for 16-bit inputs (spec 8), nothing else is rounded here.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"plan", "plan", "std::string", "\"fused\"",
+      "Kernels of a forward: 'fused' (one) or 'separate' (prepare, run)">,
+    Option<"chunkSize", "chunk-size", "int64_t", "32",
+      "Tokens a chunk where the op does not say: 16, 32 or 64">];
+}
+
+def VerifyStagesFormPass : Pass<"gdn-verify-stages-form", "::mlir::ModuleOp"> {
+  let summary = "Check that a module is at the stages level";
+  let description = [{
+    Fails where a layer op is left: after `gdn-plan-stages` only stage ops and
+    upstream tensor ops may exist (docs/Dialects/Stages.md). Changes nothing.
+  }];
+}
+
+#endif // GDN_DIALECT_GDN_TRANSFORMS_PASSES_TD

@@ -1,0 +1,35 @@
+//===- Dialect.td - The gdn_tile dialect -------------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_TILE_IR_DIALECT_TD
+#define GDN_DIALECT_TILE_IR_DIALECT_TD
+
+include "mlir/IR/DialectBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "gdn_tile";
+  let cppNamespace = "::mlir::gdn::tile";
+  let summary = "One block's program over static tiles, sequential, without threads";
+  let description = [{
+    A program computes one item of a grid (a sequence, a head, a part of the
+    value channels). A tile is a static `tensor` with value semantics; products
+    are `linalg.contract`, elementwise work is `arith` and `math` on tensors,
+    loops are `scf`. The ops here are those that upstream lacks. Roundings are
+    explicit (`arith.truncf`), so a program has one result on every target.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let extraClassDeclaration = [{
+    /// Discardable attribute that names the part of the mathematics an op
+    /// belongs to; the schedule maps steps to roles.
+    static constexpr ::llvm::StringLiteral getStepAttrName() { return "gdn_tile.step"; }
+  }];
+}
+
+#endif // GDN_DIALECT_TILE_IR_DIALECT_TD

@@ -1,0 +1,218 @@
+//===- Ops.td - Ops of the gdn_tile dialect ----------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_TILE_IR_OPS_TD
+#define GDN_DIALECT_TILE_IR_OPS_TD
+
+include "gdn/Dialect/Tile/IR/Dialect.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tile_Dialect, mnemonic, traits>;
+
+/// A tile: a tensor of static shape.
+def Tile_Tile : StaticShapeTensorOf<[AnyFloat, AnySignlessInteger, Index]>;
+def Tile_FloatTile : StaticShapeTensorOf<[AnyFloat]>;
+def Tile_SquareF32 : StaticShapeTensorOf<[F32]>;
+
+def Tile_ProgramOp : Tile_Op<"program",
+    [IsolatedFromAbove, Symbol, SingleBlock, NoTerminator,
+     HasParent<"::mlir::ModuleOp">,
+     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "The program of one item of a grid";
+  let description = [{
+    A function-like op: its first block arguments are whole arrays in memory
+    (inputs, then `outs`), the six last are the item: sequence, value head and
+    part of the value channels, and where the item's tokens lie: the index in
+    the batch dimension, the first token and the one past the last. Items are
+    independent of each other and may run in any order.
+
+    Example:
+
+    ```mlir
+    gdn_tile.program @copy(%x : memref<1x?x4x128xf32>)
+        outs(%y : memref<1x?x4x128xf32>)
+        item(%n, %h, %p) tokens(%batch, %begin, %end) {
+      %c0 = arith.constant 0 : index
+      %c32 = arith.constant 32 : index
+      scf.for %t = %begin to %end step %c32 {
+        %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+            : memref<1x?x4x128xf32> -> tensor<32x128xf32>
+        gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+            : tensor<32x128xf32> -> memref<1x?x4x128xf32>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$num_inputs,
+    OptionalAttr<StrArrayAttr>:$arg_names);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$inputs,
+    "::mlir::TypeRange":$outputs, "::llvm::ArrayRef<::llvm::StringRef>":$argNames)>];
+  let extraClassDeclaration = [{
+    /// Item and token block arguments behind the arrays.
+    static constexpr unsigned kNumItemArguments = 6;
+
+    ::mlir::Block::BlockArgListType getArrays() {
+      return getBody().getArguments().drop_back(kNumItemArguments);
+    }
+    ::mlir::Block::BlockArgListType getInputs() { return getArrays().take_front(getNumInputs()); }
+    ::mlir::Block::BlockArgListType getOutputs() { return getArrays().drop_front(getNumInputs()); }
+    ::mlir::Block::BlockArgListType getItemArguments() {
+      return getBody().getArguments().take_back(kNumItemArguments);
+    }
+    ::mlir::Value getSequence() { return getItemArguments()[0]; }
+    ::mlir::Value getHead() { return getItemArguments()[1]; }
+    ::mlir::Value getPart() { return getItemArguments()[2]; }
+    ::mlir::Value getBatch() { return getItemArguments()[3]; }
+    ::mlir::Value getBegin() { return getItemArguments()[4]; }
+    ::mlir::Value getEnd() { return getItemArguments()[5]; }
+  }];
+}
+
+def Tile_LaunchOp : Tile_Op<"launch",
+    [AttrSizedOperandSegments, DestinationStyleOpInterface,
+     DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Run a program over its whole grid";
+  let description = [{
+    Runs `program` for every item (n, h, p) of `grid`. Sequence n has tokens
+    0 .. `tokens` of batch n, or, with `cu_seqlens` [N + 1], tokens
+    cu_seqlens[n] .. cu_seqlens[n + 1] of batch 0. On tensors the results are
+    `outs` after the run; on memrefs `outs` are written in place.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$program, Variadic<Index>:$grid, Index:$tokens,
+    Optional<AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>]>>:$cu_seqlens,
+    Variadic<AnyType>:$inputs, Variadic<AnyShaped>:$outputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $program `grid` `(` $grid `)` `tokens` `(` $tokens `)`
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
+    attr-dict (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputsMutable(); }
+  }];
+}
+
+def Tile_LoadOp : Tile_Op<"load",
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Read a tile of an array";
+  let description = [{
+    Tile axis i runs along array dimension `axes[i]` from `offsets`; so
+    `axes [3, 1]` reads a transposed tile. Elements at or beyond `end` of
+    dimension `dim` read as zero and are not touched in memory.
+
+    Example:
+
+    ```mlir
+    %k = gdn_tile.load %K[%batch, %t, %hq, %c0] axes [1, 3] until(%end, dim = 1)
+        : memref<1x?x2x128xbf16> -> tensor<32x128xbf16>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
+    Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = [{
+    $source `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store",
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Write a tile of an array";
+  let description = [{
+    The counterpart of `gdn_tile.load`: elements at or beyond `end` are not
+    written.
+
+    Example:
+
+    ```mlir
+    gdn_tile.store %o, %O[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+        : tensor<32x128xbf16> -> memref<1x?x4x128xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$tile, AnyMemRef:$target, Variadic<Index>:$offsets,
+    DenseI64ArrayAttr:$axes, Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
+  let assemblyFormat = [{
+    $tile `,` $target `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    attr-dict `:` type($tile) `->` type($target)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsAndResultType]> {
+  let summary = "Inclusive sum along one axis of a tile";
+  let description = [{
+    out[i] = sum over j <= i of in[j] along `axis`; over j >= i with `reverse`.
+
+    Example:
+
+    ```mlir
+    %G = gdn_tile.scan %g axis 0 : tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_FloatTile:$source, I64Attr:$axis, UnitAttr:$reverse);
+  let results = (outs Tile_FloatTile:$result);
+  let assemblyFormat = "$source `axis` $axis (`reverse` $reverse^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_CausalOp : Tile_Op<"causal", [Pure, SameOperandsAndResultType]> {
+  let summary = "Lower triangle of a square tile";
+  let description = [{
+    Keeps elements with row >= column (row > column with `strict`), the others
+    are zero whatever they were, NaN included.
+
+    Example:
+
+    ```mlir
+    %p = gdn_tile.causal %qk : tensor<32x32xf32>
+    %kk = gdn_tile.causal strict %kkt : tensor<32x32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_FloatTile:$source, UnitAttr:$strict);
+  let results = (outs Tile_FloatTile:$result);
+  let assemblyFormat = "(`strict` $strict^)? $source attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_SolveOp : Tile_Op<"solve", [Pure, AllTypesMatch<["scores", "result"]>]> {
+  let summary = "Bm of the unit lower triangular system of a chunk";
+  let description = [{
+    The solution of (I + Kk Diag(beta)) Bm = Kk (spec 3.3) with `scores` = Kk
+    [C, C] strictly lower and `beta` [C]. Blocks of 16 by substitution in f32,
+    then pairwise merges B21 = (I - B22 b2) Kk21 (I - b1 B11) whose products
+    take operands of `merge_type` and accumulate in f32 (spec 3.6). A macro:
+    each target has one expansion.
+
+    Example:
+
+    ```mlir
+    %bm = gdn_tile.solve %kk, %b merge f16 : tensor<32x32xf32>, tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_SquareF32:$scores, Tile_SquareF32:$beta, TypeAttr:$merge_type);
+  let results = (outs Tile_SquareF32:$result);
+  let assemblyFormat = "$scores `,` $beta `merge` $merge_type attr-dict `:` type($scores) `,` type($beta)";
+  let hasVerifier = 1;
+}
+
+#endif // GDN_DIALECT_TILE_IR_OPS_TD

@@ -1,0 +1,126 @@
+//===- Ops.cpp - Verifiers, effects and syntax of the tile ops ------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace mlir::gdn::tile;
+
+using EffectList = SmallVectorImpl<MemoryEffects::EffectInstance>;
+
+//===----------------------------------------------------------------------===//
+// LaunchOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verify() { return success(); }
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  return success();
+}
+
+void LaunchOp::getEffects(EffectList &effects) {
+  for (OpOperand &input : getInputsMutable())
+    if (isa<MemRefType>(input.get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), &input);
+  for (OpOperand &output : getOutputsMutable())
+    if (isa<MemRefType>(output.get().getType()))
+      effects.emplace_back(MemoryEffects::Write::get(), &output);
+}
+
+//===----------------------------------------------------------------------===//
+// LoadOp and StoreOp
+//===----------------------------------------------------------------------===//
+
+/// Checks what a load and a store have in common: one offset a dimension of the
+/// array, one axis a dimension of the tile, equal element types, and `end` and
+/// `dim` together.
+static LogicalResult verifyAccess(Operation *op, MemRefType array,
+                                  RankedTensorType tile, size_t offsets,
+                                  ArrayRef<int64_t> axes, bool hasEnd,
+                                  std::optional<uint64_t> dim) {
+  if (static_cast<int64_t>(offsets) != array.getRank())
+    return op->emitOpError("expected ")
+           << array.getRank() << " offsets, one a dimension of the array, got "
+           << offsets;
+  if (static_cast<int64_t>(axes.size()) != tile.getRank())
+    return op->emitOpError("expected ")
+           << tile.getRank() << " axes, one a dimension of the tile, got "
+           << axes.size();
+  llvm::SmallDenseSet<int64_t> seen;
+  for (int64_t axis : axes)
+    if (axis < 0 || axis >= array.getRank() || !seen.insert(axis).second)
+      return op->emitOpError("expected distinct axes in [0, ")
+             << array.getRank() << "), got " << axis;
+  if (array.getElementType() != tile.getElementType())
+    return op->emitOpError("expected a tile of the array's element type ")
+           << array.getElementType() << ", got " << tile.getElementType();
+  if (hasEnd != dim.has_value())
+    return op->emitOpError("expected `end` and `dim` together, got only one");
+  if (dim && !llvm::is_contained(axes, static_cast<int64_t>(*dim)))
+    return op->emitOpError("expected `dim` to be one of the axes, got ")
+           << *dim;
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyAccess(*this, getSource().getType(), getResult().getType(),
+                      getOffsets().size(), getAxes(), bool(getEnd()), getDim());
+}
+
+void LoadOp::getEffects(EffectList &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, getTarget().getType(), getTile().getType(),
+                      getOffsets().size(), getAxes(), bool(getEnd()), getDim());
+}
+
+void StoreOp::getEffects(EffectList &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), &getTargetMutable());
+}
+
+//===----------------------------------------------------------------------===//
+// ScanOp, CausalOp and SolveOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScanOp::verify() {
+  int64_t rank = getResult().getType().getRank();
+  if (getAxis() >= static_cast<uint64_t>(rank))
+    return emitOpError("expected an axis in [0, ")
+           << rank << "), got " << getAxis();
+  return success();
+}
+
+/// Checks that a tile is C x C.
+static LogicalResult verifySquare(Operation *op, RankedTensorType tile) {
+  if (tile.getRank() != 2 || tile.getDimSize(0) != tile.getDimSize(1))
+    return op->emitOpError("expected a square tile, got ") << tile;
+  return success();
+}
+
+LogicalResult CausalOp::verify() {
+  return verifySquare(*this, getResult().getType());
+}
+
+LogicalResult SolveOp::verify() {
+  RankedTensorType scores = getScores().getType(), beta = getBeta().getType();
+  if (failed(verifySquare(*this, scores)))
+    return failure();
+  if (beta.getRank() != 1 || beta.getDimSize(0) != scores.getDimSize(0))
+    return emitOpError("expected beta to be a tile of ")
+           << scores.getDimSize(0) << " elements, got " << beta;
+  if (!getMergeType().isF16() && !getMergeType().isBF16() &&
+      !getMergeType().isF32())
+    return emitOpError("expected merge type f16, bf16 or f32, got ")
+           << getMergeType();
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "gdn/Dialect/Tile/IR/Ops.cpp.inc"

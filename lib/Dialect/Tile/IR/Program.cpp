@@ -1,0 +1,148 @@
+//===- Program.cpp - Syntax and checks of gdn_tile.program ----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::gdn::tile;
+
+/// Names of the item's block arguments, in order.
+static constexpr StringLiteral kItemNames[] = {"n",     "h",     "p",
+                                               "batch", "begin", "end"};
+
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                      TypeRange inputs, TypeRange outputs,
+                      ArrayRef<StringRef> argNames) {
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(name));
+  state.addAttribute(getNumInputsAttrName(state.name),
+                     builder.getI64IntegerAttr(inputs.size()));
+  if (!argNames.empty())
+    state.addAttribute(getArgNamesAttrName(state.name),
+                       builder.getStrArrayAttr(argNames));
+  auto block = std::make_unique<Block>();
+  for (TypeRange types : {inputs, outputs})
+    for (Type type : types)
+      block->addArgument(type, state.location);
+  for (unsigned i = 0; i < kNumItemArguments; ++i)
+    block->addArgument(builder.getIndexType(), state.location);
+  state.addRegion()->push_back(block.release());
+}
+
+void ProgramOp::getAsmBlockArgumentNames(Region &region,
+                                         OpAsmSetValueNameFn setName) {
+  Block::BlockArgListType arrays = getArrays();
+  if (std::optional<ArrayAttr> names = getArgNames())
+    for (auto [array, name] : llvm::zip(arrays, *names))
+      setName(array, cast<StringAttr>(name).getValue());
+  for (auto [argument, name] : llvm::zip(getItemArguments(), kItemNames))
+    setName(argument, name);
+}
+
+/// Parses `(%a, %b, ...)` of `count` index arguments.
+static ParseResult
+parseItem(OpAsmParser &parser, StringRef keyword, unsigned count,
+          SmallVectorImpl<OpAsmParser::Argument> &arguments) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<OpAsmParser::Argument> parsed;
+  if (parser.parseKeyword(keyword) ||
+      parser.parseArgumentList(parsed, OpAsmParser::Delimiter::Paren))
+    return failure();
+  if (parsed.size() != count)
+    return parser.emitError(loc, "expected ")
+           << count << " arguments of '" << keyword << "', got "
+           << parsed.size();
+  for (OpAsmParser::Argument &argument : parsed)
+    argument.type = parser.getBuilder().getIndexType();
+  llvm::append_range(arguments, parsed);
+  return success();
+}
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
+                             result.attributes) ||
+      parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren,
+                               /*allowType=*/true))
+    return failure();
+  Builder &builder = parser.getBuilder();
+  result.addAttribute(getNumInputsAttrName(result.name),
+                      builder.getI64IntegerAttr(arguments.size()));
+  SmallVector<OpAsmParser::Argument> outputs;
+  if (succeeded(parser.parseOptionalKeyword("outs")) &&
+      parser.parseArgumentList(outputs, OpAsmParser::Delimiter::Paren,
+                               /*allowType=*/true))
+    return failure();
+  llvm::append_range(arguments, outputs);
+  // The names of the arrays are kept, so that a dumped program stays readable.
+  SmallVector<Attribute> names;
+  for (OpAsmParser::Argument &argument : arguments)
+    names.push_back(builder.getStringAttr(argument.ssaName.name.drop_front()));
+  result.addAttribute(getArgNamesAttrName(result.name),
+                      builder.getArrayAttr(names));
+  Region *body = result.addRegion();
+  if (parseItem(parser, "item", 3, arguments) ||
+      parseItem(parser, "tokens", 3, arguments) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.parseRegion(*body, arguments))
+    return failure();
+  if (body->empty())
+    body->emplaceBlock();
+  return success();
+}
+
+void ProgramOp::print(OpAsmPrinter &printer) {
+  auto printList = [&](Block::BlockArgListType list, bool types) {
+    printer << '(';
+    llvm::interleaveComma(list, printer, [&](BlockArgument argument) {
+      printer.printRegionArgument(argument, {}, /*omitType=*/!types);
+    });
+    printer << ')';
+  };
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printList(getInputs(), true);
+  if (!getOutputs().empty()) {
+    printer << " outs";
+    printList(getOutputs(), true);
+  }
+  printer << " item";
+  printList(getItemArguments().take_front(3), false);
+  printer << " tokens";
+  printList(getItemArguments().take_back(3), false);
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getNumInputsAttrName(), getArgNamesAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult ProgramOp::verify() {
+  Region &body = getBody();
+  if (body.getNumArguments() < kNumItemArguments + getNumInputs())
+    return emitOpError("expected ")
+           << getNumInputs() << " inputs and " << kNumItemArguments
+           << " item arguments, got " << body.getNumArguments()
+           << " block arguments";
+  for (BlockArgument argument : getItemArguments())
+    if (!argument.getType().isIndex())
+      return emitOpError("expected item arguments of type index, got ")
+             << argument.getType();
+  for (BlockArgument output : getOutputs())
+    if (!isa<MemRefType>(output.getType()))
+      return emitOpError("expected outputs to be memrefs, got ")
+             << output.getType();
+  if (std::optional<ArrayAttr> names = getArgNames())
+    if (names->size() != getArrays().size())
+      return emitOpError("expected ")
+             << getArrays().size() << " argument names, got " << names->size();
+  return success();
+}
