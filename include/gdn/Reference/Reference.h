@@ -1,0 +1,206 @@
+//===- Reference.h - The recurrence in double precision ---------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gated delta rule token by token, as spec 1 writes it, with the input
+// transforms in front (spec 1, 5.5) and the exact adjoint behind. Every
+// numerical test compares with this library, so it takes no short cut that a
+// kernel takes: no chunks in the mathematics, no reduced precision, and no
+// dependency on MLIR or LLVM.
+//
+// All arrays are row-major vectors of double. B sequences of T tokens are one
+// batch; packed sequences have B = 1 and offsets in cuSeqlens. N is the number
+// of sequences. Head h of v, gate and beta reads head h / (H / Hq) of q and k.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_REFERENCE_REFERENCE_H
+#define GDN_REFERENCE_REFERENCE_H
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gdn::reference {
+
+/// The shape of the gate, which is the variant of the operator.
+enum class GateKind {
+  /// No gate: the delta rule (DeltaNet). The decay is 1.
+  None,
+  /// One gate for each token and head, [B, T, H]: Gated DeltaNet.
+  Head,
+  /// One gate for each token, head and channel, [B, T, H, K]: KDA.
+  Channel
+};
+
+/// What the numbers in Problem::gate are. The decay is alpha, g = log alpha.
+enum class GateDomain {
+  /// g itself, at most 0; -inf is legal and means a decay of exactly 0.
+  Log,
+  /// alpha itself, in [0, 1]; 0 is legal.
+  Linear,
+  /// a, with g = -exp(A_log) softplus(a + dt_bias).
+  RawSoftplus,
+  /// a, with g = lowerBound sigmoid(exp(A_log) (a + dt_bias)).
+  RawBounded
+};
+
+/// The order of the last two dimensions of every state.
+enum class StateLayout { KV, VK };
+
+/// One call of the operator: shapes, options and inputs. An input that the text
+/// below calls optional is absent when its vector is empty.
+struct Problem {
+  int64_t B = 1, T = 0, Hq = 1, H = 1, K = 1, V = 1;
+
+  /// Optional: N + 1 offsets from 0 to T; equal neighbours are an empty
+  /// sequence.
+  std::vector<int64_t> cuSeqlens;
+
+  std::vector<double> q;      ///< [B, T, Hq, K]
+  std::vector<double> k;      ///< [B, T, Hq, K]
+  std::vector<double> v;      ///< [B, T, H, V]
+  std::vector<double> gate;   ///< The shape that gateKind says.
+  std::vector<double> beta;   ///< [B, T, H]; optional, absent means 1.
+  std::vector<double> aLog;   ///< [H]; optional for RawBounded (absent: 0).
+  std::vector<double> dtBias; ///< [H] or [H, K]; optional, absent means 0.
+  std::vector<double> initialState; ///< [N, H, K, V]; optional, absent means 0.
+
+  GateKind gateKind = GateKind::None;
+  GateDomain gateDomain = GateDomain::Log;
+  /// The bound of RawBounded, below 0.
+  double lowerBound = -5.0;
+  /// Factor of the output; absent means K^(-1/2).
+  std::optional<double> scale;
+  /// Normalise q and k over K first (spec 1, eps 1e-6).
+  bool qkL2norm = false;
+  /// beta holds logits b: beta = sigmoid(b), or 2 sigmoid(b) with
+  /// allowNegEigval.
+  bool betaIsLogit = false;
+  /// Doubles the sigmoid of beta logits; beta given as values is used as it is.
+  bool allowNegEigval = false;
+  /// Layout of initialState, of the final state and of their gradients.
+  StateLayout stateLayout = StateLayout::KV;
+
+  /// N, the number of sequences.
+  int64_t numSequences() const {
+    return cuSeqlens.empty() ? B : static_cast<int64_t>(cuSeqlens.size()) - 1;
+  }
+  /// First token of sequence n (n = N gives the end) in the flat [B * T] order.
+  int64_t sequenceStart(int64_t n) const {
+    return cuSeqlens.empty() ? n * T : cuSeqlens[n];
+  }
+};
+
+/// Result of forward().
+struct Forward {
+  std::vector<double> o;          ///< [B, T, H, V]
+  std::vector<double> finalState; ///< [N, H, K, V] or [N, H, V, K]
+};
+
+/// Result of backward(): gradients with respect to the inputs as given in the
+/// Problem, before any transform. Empty where the Problem has no such input,
+/// but dInitialState is always there, since an absent initial state is zero.
+struct Gradients {
+  std::vector<double> dq, dk, dv, dGate, dBeta, dInitialState, dALog, dDtBias;
+};
+
+/// A value, or the reason why there is none.
+template <typename T> struct Result {
+  std::optional<T> value;
+  /// "expected ..., got ..." when there is no value, else empty.
+  std::string error;
+
+  explicit operator bool() const { return value.has_value(); }
+  /// Access to the value, which must be there.
+  // NOLINTBEGIN(bugprone-unchecked-optional-access)
+  T &operator*() { return *value; }
+  T *operator->() { return &*value; }
+  // NOLINTEND(bugprone-unchecked-optional-access)
+};
+
+/// How to run, without influence on the numbers: results do not depend on the
+/// number of threads.
+struct RunOptions {
+  /// Worker threads, the calling one included; 0 means one per processor.
+  unsigned threads = 0;
+  /// Called now and then on the calling thread with the fraction done, which
+  /// never falls; the last call gives 1.
+  std::function<void(double)> progress;
+};
+
+/// Returns an empty string if the problem is well formed, otherwise one line
+/// "expected <rule>, got <value>". Only sizes and options are checked: values
+/// are the caller's, and NaN in means NaN out.
+std::string validate(const Problem &problem);
+
+/// Output and final state (spec 1).
+Result<Forward> forward(const Problem &problem, const RunOptions &options = {});
+
+/// Gradients of <o, dO> + <finalState, dFinalState>, where dO is [B, T, H, V]
+/// and dFinalState, in the state layout, may be empty for zero. The adjoint of
+/// spec 1 and the chain rule of spec 5.5.
+Result<Gradients> backward(const Problem &problem,
+                           const std::vector<double> &dO,
+                           const std::vector<double> &dFinalState,
+                           const RunOptions &options = {});
+
+/// Distance of a computed array from the reference.
+struct Error {
+  double relRms; ///< rms(actual - expected) / rms(expected)
+  double maxAbs; ///< max |actual - expected|
+  double maxRef; ///< max |expected|
+};
+
+/// Measures actual against expected. relRms and maxAbs are infinite when the
+/// sizes differ or a value on either side is NaN or infinite, and relRms is
+/// infinite when only expected is all zero, so no tolerance accepts these.
+Error compare(const std::vector<double> &actual,
+              const std::vector<double> &expected);
+
+/// The outputs that have a tolerance (spec 9).
+enum class Output {
+  O,
+  FinalState,
+  DQ,
+  DK,
+  DV,
+  DBeta,
+  DGate,
+  DInitialState,
+  DALog,
+  DDtBias
+};
+
+/// How the measured kernel computes, as far as tolerances depend on it.
+struct Numerics {
+  /// Products take fp32 operands; otherwise 16-bit ones.
+  bool float32Operands = false;
+  /// The state between chunks is rounded to 16 bits.
+  bool roundedState = false;
+  /// The sequence is split (context parallel).
+  bool splitSequence = false;
+};
+
+/// What is accepted: relRms <= this relRms, and maxAbs <= maxNorm * maxRef.
+struct Tolerance {
+  double relRms;
+  double maxNorm;
+};
+
+/// The acceptance table of spec 9.
+Tolerance tolerance(Output output, const Numerics &numerics = {});
+
+/// True if the error lies within the tolerance; false for any NaN.
+bool accepts(const Tolerance &tolerance, const Error &error);
+
+} // namespace gdn::reference
+
+#endif // GDN_REFERENCE_REFERENCE_H

@@ -1,0 +1,52 @@
+//===- Forward.cpp - Output and final state ---------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Activation.h"
+#include "Parallel.h"
+#include "StateBlocks.h"
+
+using namespace gdn::reference;
+
+/// Runs sequence n of v-head `head` and writes its part of the result.
+static void forwardHead(const Problem &p, int64_t n, int64_t head,
+                        Forward &result, Progress &progress) {
+  ActivatedChunk chunk(p);
+  std::vector<double> state, v(chunkTokens * lanes), o(v);
+  loadState(p, p.initialState, n, head, state);
+  int64_t end = p.sequenceStart(n + 1);
+  for (int64_t first = p.sequenceStart(n); first < end; first += chunkTokens) {
+    int64_t tokens = std::min(chunkTokens, end - first);
+    chunk.load(head, first, tokens);
+    for (int64_t block = 0; block < numBlocks(p); ++block) {
+      loadColumns(p, p.v, head, first, tokens, block, v.data());
+      advanceState(chunk.rows(), v.data(), &state[block * blockSize(p)],
+                   o.data());
+      storeColumns(p, o.data(), head, first, tokens, block, result.o);
+    }
+    progress.add(tokens);
+  }
+  storeState(p, state, n, head, result.finalState);
+}
+
+Result<Forward> gdn::reference::forward(const Problem &p,
+                                        const RunOptions &options) {
+  std::string error = validate(p);
+  if (!error.empty())
+    return {std::nullopt, error};
+
+  int64_t N = p.numSequences(), tokens = p.B * p.T;
+  Forward result;
+  result.o.resize(tokens * p.H * p.V);
+  result.finalState.resize(N * p.H * p.K * p.V);
+  Progress progress(options, tokens * p.H);
+  parallelFor(N * p.H, options, [&](int64_t task) {
+    forwardHead(p, task / p.H, task % p.H, result, progress);
+  });
+  progress.finish();
+  return {std::move(result), {}};
+}
