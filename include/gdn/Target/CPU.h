@@ -1,0 +1,91 @@
+//===- CPU.h - From the LLVM dialect to code for this or another CPU ------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TARGET_CPU_H
+#define GDN_TARGET_CPU_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+class raw_ostream;
+class raw_pwrite_stream;
+} // namespace llvm
+
+namespace mlir {
+class ExecutionEngine;
+} // namespace mlir
+
+namespace mlir::gdn::cpu {
+
+/// What to generate code for.
+struct TargetOptions {
+  /// LLVM's name of the CPU; empty is the host with its features.
+  std::string cpu;
+  /// LLVM's feature string (`+avx2,-avx512f`), added to those of `cpu`.
+  std::string features;
+  /// Optimisation level of LLVM, 0 to 3.
+  unsigned optLevel = 3;
+};
+
+/// Registers the translations to LLVM IR that the functions below need.
+void registerTranslations(DialectRegistry &registry);
+
+/// The machine that `options` describe, or an error that says what is unknown.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const TargetOptions &options);
+
+/// Translates a module in the LLVM dialect (with `omp` where its loops run in
+/// parallel) to LLVM IR and optimises it.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+translateToLLVM(ModuleOp module, llvm::LLVMContext &context,
+                const TargetOptions &options = {});
+
+/// Writes the optimised LLVM IR of a module as text.
+llvm::Error emitLLVM(ModuleOp module, llvm::raw_ostream &stream,
+                     const TargetOptions &options = {});
+
+/// Writes a module as a relocatable object file. What it links against: libm,
+/// libc and, where a loop is parallel, LLVM's OpenMP runtime (`-lomp`).
+llvm::Error emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream,
+                       const TargetOptions &options = {});
+
+/// A module compiled for this process.
+class Program {
+public:
+  /// Compiles a module in the LLVM dialect. LLVM's OpenMP runtime is loaded if
+  /// the module has parallel loops.
+  static llvm::Expected<Program> compile(ModuleOp module,
+                                         const TargetOptions &options = {});
+
+  Program(Program &&) noexcept;
+  Program &operator=(Program &&) noexcept;
+  ~Program();
+
+  /// Calls a function through its C interface (Pipelines.h says what it looks
+  /// like): each element of `arguments` points to one argument of
+  /// `_mlir_ciface_<function>`, a pointer to a memref descriptor being such an
+  /// argument.
+  llvm::Error invoke(StringRef function, MutableArrayRef<void *> arguments);
+
+private:
+  explicit Program(std::unique_ptr<ExecutionEngine> engine);
+
+  std::unique_ptr<ExecutionEngine> engine;
+};
+
+} // namespace mlir::gdn::cpu
+
+#endif // GDN_TARGET_CPU_H

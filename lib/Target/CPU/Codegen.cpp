@@ -1,0 +1,143 @@
+//===- Codegen.cpp - LLVM dialect to LLVM IR and object files -------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Target/CPU.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+void cpu::registerTranslations(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerOpenMPDialectTranslation(registry);
+}
+
+/// The host's features in LLVM's notation.
+static std::string getHostFeatures() {
+  llvm::SubtargetFeatures features;
+  for (const auto &[name, enabled] : llvm::sys::getHostCPUFeatures())
+    features.AddFeature(name, enabled);
+  return features.getString();
+}
+
+static llvm::CodeGenOptLevel getCodegenLevel(unsigned optLevel) {
+  return llvm::CodeGenOpt::getLevel(static_cast<int>(optLevel))
+      .value_or(llvm::CodeGenOptLevel::Aggressive);
+}
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+cpu::createTargetMachine(const TargetOptions &options) {
+  // LLVM's registry is process-wide and the calls are idempotent.
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return llvm::createStringError(error);
+
+  bool isHost = options.cpu.empty() || options.cpu == "native";
+  std::string cpu =
+      isHost ? std::string(llvm::sys::getHostCPUName()) : options.cpu;
+  // LLVM only warns about an unknown name and falls back to the baseline.
+  std::unique_ptr<llvm::MCSubtargetInfo> baseline(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (!baseline || !baseline->isCPUStringValid(cpu))
+    return llvm::createStringError("expected a cpu that LLVM knows for " +
+                                   triple.str() + ", got '" + cpu + "'");
+  std::string features = isHost ? getHostFeatures() : "";
+  if (!options.features.empty())
+    features += (features.empty() ? "" : ",") + options.features;
+
+  llvm::TargetOptions machineOptions;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, cpu, features, machineOptions, llvm::Reloc::PIC_, std::nullopt,
+      getCodegenLevel(options.optLevel)));
+  if (!machine)
+    return llvm::createStringError("expected a target machine for " +
+                                   triple.str() + ", got none");
+  return std::move(machine);
+}
+
+/// Translates and optimises for a given machine.
+static llvm::Expected<std::unique_ptr<llvm::Module>>
+translate(ModuleOp module, llvm::LLVMContext &context,
+          llvm::TargetMachine &machine, unsigned optLevel) {
+  DialectRegistry registry;
+  cpu::registerTranslations(registry);
+  module.getContext()->appendDialectRegistry(registry);
+  std::unique_ptr<llvm::Module> result =
+      translateModuleToLLVMIR(module, context);
+  if (!result)
+    return llvm::createStringError(
+        "expected a module of the llvm and omp dialects, got one that does not "
+        "translate to LLVM IR");
+  ExecutionEngine::setupTargetTripleAndDataLayout(result.get(), &machine);
+  auto optimize =
+      makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, &machine);
+  if (llvm::Error error = optimize(result.get()))
+    return std::move(error);
+  return std::move(result);
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>>
+cpu::translateToLLVM(ModuleOp module, llvm::LLVMContext &context,
+                     const TargetOptions &options) {
+  auto machine = createTargetMachine(options);
+  if (!machine)
+    return machine.takeError();
+  return translate(module, context, **machine, options.optLevel);
+}
+
+llvm::Error cpu::emitLLVM(ModuleOp module, llvm::raw_ostream &stream,
+                          const TargetOptions &options) {
+  llvm::LLVMContext context;
+  auto result = translateToLLVM(module, context, options);
+  if (!result)
+    return result.takeError();
+  (*result)->print(stream, nullptr);
+  return llvm::Error::success();
+}
+
+llvm::Error cpu::emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream,
+                            const TargetOptions &options) {
+  auto machine = createTargetMachine(options);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  auto result = translate(module, context, **machine, options.optLevel);
+  if (!result)
+    return result.takeError();
+  llvm::legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
+                                      llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError(
+        "expected a target that writes object files, got " +
+        (*machine)->getTargetTriple().str());
+  passes.run(**result);
+  return llvm::Error::success();
+}
