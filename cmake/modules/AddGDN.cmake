@@ -38,6 +38,8 @@ function(gdn_add_tool name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   add_dependencies(${name} GDNGenerated)
   gdn_use_precompiled_headers(${name})
+  set_property(GLOBAL APPEND PROPERTY GDN_TOOLS ${name})
+  set_property(GLOBAL APPEND PROPERTY GDN_TEST_DEPENDS ${name})
 endfunction()
 
 # One precompiled header for all MLIR code: GDNPrecompiled builds it once.
