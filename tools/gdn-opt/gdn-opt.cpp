@@ -6,27 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Dialect/GDN/IR/GDN.h"
-#include "gdn/Dialect/GDN/Transforms/Passes.h"
-#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/InitAll.h"
+#include "gdn/Version.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
+  mlir::gdn::setVersionPrinter();
   mlir::DialectRegistry registry;
-  registry.insert<mlir::gdn::GDNDialect, mlir::gdn::tile::TileDialect,
-                  mlir::arith::ArithDialect, mlir::func::FuncDialect,
-                  mlir::linalg::LinalgDialect, mlir::math::MathDialect,
-                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
-                  mlir::tensor::TensorDialect>();
-  mlir::gdn::registerVerifyStagesFormPass();
+  mlir::gdn::registerAllDialects(registry);
+  mlir::gdn::registerAllExtensions(registry);
+  mlir::gdn::registerAllPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "gdn optimizer driver\n", registry));
 }

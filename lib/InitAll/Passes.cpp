@@ -1,0 +1,42 @@
+//===- Passes.cpp - The passes that our pipelines are made of -------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/InitAll.h"
+
+#include "gdn/Dialect/GDN/Transforms/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void gdn::registerPasses() { registerVerifyStagesFormPass(); }
+
+void gdn::registerAllPasses() {
+  registerPasses();
+  registerTransformsPasses();
+  registerConversionPasses();
+  affine::registerAffinePasses();
+  arith::registerArithPasses();
+  bufferization::registerBufferizationPasses();
+  bufferization::registerBufferizationPipelines();
+  LLVM::registerLLVMPasses();
+  memref::registerMemRefPasses();
+  registerLinalgPasses();
+  registerSCFPasses();
+  vector::registerVectorPasses();
+}
