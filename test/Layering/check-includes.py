@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Checks that a folder includes only what stands before it in the flow (docs/Architecture.md)."""
+
+import pathlib
+import re
+import sys
+
+# Folder below include/gdn or lib: the folders of ours that it may include besides itself.
+# The longest prefix of a file's path decides.
+MAY_INCLUDE = {
+    "Dialect/GDN/IR": [],
+    "Dialect/Tile/IR": [],
+    "Dialect/GDN/Transforms": ["Dialect/GDN/IR"],
+    "Dialect/Tile/Transforms": ["Dialect/GDN/IR", "Dialect/Tile/IR"],
+    "Conversion": ["Dialect"],
+    "Pipelines": ["Dialect", "Conversion"],
+    "Target": [],
+    "Reference": [],
+    "InitAll": ["Dialect", "Conversion", "Pipelines", "Target", "Version.h"],
+    "CAPI": ["Pipelines", "Target", "InitAll.h", "Version.h"],
+    # The precompiled header and the one-file headers of InitAll.
+    "Precompiled": [],
+    "Version": [],
+}
+# Folders that are plain C++: no MLIR and no LLVM.
+NO_LLVM = ["Reference"]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+
+def folder_of(path):
+    """The entry of MAY_INCLUDE that a path below include/gdn or lib belongs to, or None."""
+    matches = [folder for folder in MAY_INCLUDE if path.startswith(folder)]
+    return max(matches, key=len, default=None)
+
+
+def check_include(path, included):
+    """What is wrong with an include of the file at `path`, or None."""
+    folder = folder_of(path)
+    if folder is None:
+        return "expected a folder that check-includes.py knows"
+    if folder in NO_LLVM and included.startswith(("mlir/", "llvm/")):
+        return "expected plain C++"
+    if included.startswith("../") or "/../" in included:
+        return "expected an include below include/ or of the same folder"
+    if not included.startswith("gdn/"):
+        return None
+    allowed = [folder] + MAY_INCLUDE[folder]
+    if included[len("gdn/"):].startswith(tuple(allowed)):
+        return None
+    return f"expected an include of {', '.join(allowed)}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    problems, files = [], 0
+    for base in (root / "include/gdn", root / "lib"):
+        for file in sorted(base.rglob("*")):
+            if file.suffix not in (".h", ".cpp", ".td"):
+                continue
+            files += 1
+            path = file.relative_to(base).as_posix()
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                match = INCLUDE.match(line) or re.match(r'^include "([^"]+)"', line)
+                problem = match and check_include(path, match.group(1))
+                if problem:
+                    name = file.relative_to(root).as_posix()
+                    problems.append(f'{name}:{number}: error: {problem}, got "{match.group(1)}"')
+    if not files:
+        problems.append("error: expected files to check, got none")
+    print("\n".join(problems) or f"{files} files include only what stands before them")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
