@@ -1,0 +1,118 @@
+//===- Arguments.cpp - Which operand an argument feeds --------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Arguments.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+
+/// The role of `value` as an operand of `op`.
+static Role roleOf(DeltaRuleOpInterface op, Value value) {
+  const std::pair<Value, Role> roles[] = {
+      {op.getQ(), Role::Q},
+      {op.getK(), Role::K},
+      {op.getV(), Role::V},
+      {op.getBeta(), Role::Beta},
+      {op.getGate(), Role::Gate},
+      {op.getInitialState(), Role::InitialState},
+      {op.getCuSeqlens(), Role::CuSeqlens},
+      {op.getALog(), Role::ALog},
+      {op.getDtBias(), Role::DtBias}};
+  for (auto [operand, role] : roles)
+    if (operand == value)
+      return role;
+  if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
+    if (backward.getDO() == value)
+      return Role::DOut;
+    if (backward.getDFinalState() == value)
+      return Role::DFinalState;
+  }
+  return Role::Other;
+}
+
+/// Names of the dimensions of an operand, as the ops' descriptions write them.
+static llvm::SmallVector<llvm::StringRef> dimNamesOf(DeltaRuleOpInterface op,
+                                                     Role role, int64_t rank) {
+  switch (role) {
+  case Role::Q:
+  case Role::K:
+    return {"B", "T", "Hq", "K"};
+  case Role::V:
+  case Role::DOut:
+    return {"B", "T", "H", "V"};
+  case Role::Beta:
+    return {"B", "T", "H"};
+  case Role::Gate:
+    return rank == 3 ? llvm::SmallVector<llvm::StringRef>{"B", "T", "H"}
+                     : llvm::SmallVector<llvm::StringRef>{"B", "T", "H", "K"};
+  case Role::InitialState:
+  case Role::DFinalState:
+    return op.getStateLayout() == StateLayout::KV
+               ? llvm::SmallVector<llvm::StringRef>{"N", "H", "K", "V"}
+               : llvm::SmallVector<llvm::StringRef>{"N", "H", "V", "K"};
+  case Role::CuSeqlens:
+    return {"N+1"};
+  case Role::ALog:
+    return {"H"};
+  case Role::DtBias:
+    return rank == 1 ? llvm::SmallVector<llvm::StringRef>{"H"}
+                     : llvm::SmallVector<llvm::StringRef>{"H", "K"};
+  case Role::Other:
+    return {};
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// Fills role, op and names from the first delta rule that `value` reaches.
+static void findRole(Value value, Argument &argument) {
+  // A worklist: casts may chain as long as the file likes.
+  llvm::SmallVector<Value> values = {value};
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (auto cast = dyn_cast<tensor::CastOp>(user))
+        values.push_back(cast.getResult());
+      auto op = dyn_cast<DeltaRuleOpInterface>(user);
+      auto type = dyn_cast<RankedTensorType>(values[i].getType());
+      if (!op || !type)
+        continue;
+      argument.role = roleOf(op, values[i]);
+      argument.op = op;
+      argument.operandType = type;
+      argument.dimNames = dimNamesOf(op, argument.role, type.getRank());
+      if (static_cast<int64_t>(argument.dimNames.size()) == type.getRank())
+        return;
+    }
+  argument.role = Role::Other;
+  argument.op = nullptr;
+  argument.operandType = argument.type;
+  argument.dimNames.clear();
+}
+
+llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
+  std::vector<Argument> arguments;
+  for (BlockArgument value : func.getArguments()) {
+    Argument argument;
+    argument.index = value.getArgNumber();
+    argument.type = dyn_cast<RankedTensorType>(value.getType());
+    if (!argument.type || !elementOf(argument.type.getElementType())) {
+      std::string type;
+      llvm::raw_string_ostream(type) << value.getType();
+      return llvm::createStringError(
+          llvm::formatv("expected argument {0} of @{1} to be a tensor of f32, "
+                        "bf16, f16, i32 or i64, got {2}",
+                        argument.index, func.getSymName(), type));
+    }
+    findRole(value, argument);
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}

@@ -1,0 +1,311 @@
+//===- Evaluate.cpp - Layer functions in float64 --------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Evaluate.h"
+
+#include "gdn/Dialect/GDN/IR/GDN.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+namespace reference = ::gdn::reference;
+using reference::Output;
+
+llvm::StringRef tools::name(Output output) {
+  switch (output) {
+  case Output::O:
+    return "o";
+  case Output::FinalState:
+    return "final_state";
+  case Output::DQ:
+    return "dq";
+  case Output::DK:
+    return "dk";
+  case Output::DV:
+    return "dv";
+  case Output::DBeta:
+    return "dbeta";
+  case Output::DGate:
+    return "dgate";
+  case Output::DInitialState:
+    return "dinitial_state";
+  case Output::DALog:
+    return "da_log";
+  case Output::DDtBias:
+    return "ddt_bias";
+  }
+  llvm_unreachable("covered switch");
+}
+
+llvm::SmallVector<Output> tools::outputsOf(Operation *op) {
+  if (!isa<ChunkGatedDeltaRuleBwdOp>(op))
+    return {Output::O, Output::FinalState};
+  auto rule = cast<DeltaRuleOpInterface>(op);
+  llvm::SmallVector<Output> outputs = {Output::DQ, Output::DK, Output::DV,
+                                       Output::DBeta};
+  if (rule.getGate())
+    outputs.push_back(Output::DGate);
+  if (rule.getInitialState())
+    outputs.push_back(Output::DInitialState);
+  if (rule.getALog())
+    outputs.push_back(Output::DALog);
+  if (rule.getDtBias())
+    outputs.push_back(Output::DDtBias);
+  return outputs;
+}
+
+/// The gradient that the reference computes for an output.
+static std::vector<double> &select(reference::Gradients &gradients,
+                                   Output output) {
+  switch (output) {
+  case Output::DQ:
+    return gradients.dq;
+  case Output::DK:
+    return gradients.dk;
+  case Output::DV:
+    return gradients.dv;
+  case Output::DBeta:
+    return gradients.dBeta;
+  case Output::DGate:
+    return gradients.dGate;
+  case Output::DALog:
+    return gradients.dALog;
+  case Output::DDtBias:
+    return gradients.dDtBias;
+  default:
+    return gradients.dInitialState;
+  }
+}
+
+static reference::GateDomain convert(GateDomain domain) {
+  switch (domain) {
+  case GateDomain::Log:
+    return reference::GateDomain::Log;
+  case GateDomain::Linear:
+    return reference::GateDomain::Linear;
+  case GateDomain::Softplus:
+    return reference::GateDomain::RawSoftplus;
+  case GateDomain::Bounded:
+    return reference::GateDomain::RawBounded;
+  }
+  llvm_unreachable("covered switch");
+}
+
+template <typename... Args>
+static llvm::Error failAt(Operation *op, const char *format, Args &&...args) {
+  std::string location;
+  llvm::raw_string_ostream os(location);
+  if (auto file = dyn_cast<FileLineColLoc>(op->getLoc()))
+    os << file.getFilename().getValue() << ':' << file.getLine() << ':'
+       << file.getColumn() << ": ";
+  return llvm::createStringError(
+      location + llvm::formatv(format, std::forward<Args>(args)...).str(),
+      std::make_error_code(std::errc::invalid_argument));
+}
+
+namespace {
+/// Walks one function.
+class Evaluator {
+public:
+  explicit Evaluator(const std::function<void(double)> &progress)
+      : progress(progress) {}
+
+  llvm::Expected<std::vector<Evaluated>> run(func::FuncOp func,
+                                             llvm::ArrayRef<HostArray> inputs);
+
+private:
+  llvm::Error evaluateOp(Operation &op);
+  llvm::Error evaluateConstant(arith::ConstantOp op);
+  llvm::Error evaluateRule(DeltaRuleOpInterface op);
+  reference::Problem makeProblem(DeltaRuleOpInterface op);
+  /// Copies the value of an operand; nothing for an absent one.
+  std::vector<double> copy(Value value) {
+    return value ? *values[value].values : std::vector<double>();
+  }
+
+  std::function<void(double)> progress;
+  DenseMap<Value, Evaluated> values;
+  /// Layer ops before the one at work, and in all.
+  int done = 0, total = 0;
+};
+} // namespace
+
+llvm::Error Evaluator::evaluateConstant(arith::ConstantOp op) {
+  auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!elements || !elementOf(elements.getElementType()))
+    return failAt(op, "expected a constant tensor of f32, bf16, f16, i32 or "
+                      "i64 for --check, got another one");
+  auto result = std::make_shared<std::vector<double>>();
+  result->reserve(elements.getNumElements());
+  if (isa<FloatType>(elements.getElementType()))
+    for (APFloat value : elements.getValues<APFloat>()) {
+      bool losesInfo;
+      value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                    &losesInfo);
+      result->push_back(value.convertToDouble());
+    }
+  else
+    for (APInt value : elements.getValues<APInt>())
+      result->push_back(value.getSExtValue());
+  values[op.getResult()] = {llvm::to_vector(elements.getType().getShape()),
+                            result, std::nullopt};
+  return llvm::Error::success();
+}
+
+reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
+  reference::Problem problem;
+  llvm::ArrayRef<int64_t> keys = values[op.getK()].shape;
+  llvm::ArrayRef<int64_t> outputs = values[op.getV()].shape;
+  problem.B = keys[0];
+  problem.T = keys[1];
+  problem.Hq = keys[2];
+  problem.K = keys[3];
+  problem.H = outputs[2];
+  problem.V = outputs[3];
+  problem.q = copy(op.getQ());
+  problem.k = copy(op.getK());
+  problem.v = copy(op.getV());
+  problem.gate = copy(op.getGate());
+  problem.beta = copy(op.getBeta());
+  problem.aLog = copy(op.getALog());
+  problem.dtBias = copy(op.getDtBias());
+  problem.initialState = copy(op.getInitialState());
+  for (double boundary : copy(op.getCuSeqlens()))
+    problem.cuSeqlens.push_back(static_cast<int64_t>(boundary));
+  if (op.getGate())
+    problem.gateKind = values[op.getGate()].shape.size() == 3
+                           ? reference::GateKind::Head
+                           : reference::GateKind::Channel;
+  problem.gateDomain = convert(op.getGateDomain());
+  if (FloatAttr bound = op.getLowerBoundAttr())
+    problem.lowerBound = bound.getValueAsDouble();
+  if (FloatAttr scale = op.getScaleAttr())
+    problem.scale = scale.getValueAsDouble();
+  problem.qkL2norm = op.getQkL2norm();
+  problem.betaIsLogit = op.getBetaDomain() != BetaDomain::Value;
+  problem.allowNegEigval = op.getBetaDomain() == BetaDomain::DoubledLogit;
+  problem.stateLayout = op.getStateLayout() == StateLayout::KV
+                            ? reference::StateLayout::KV
+                            : reference::StateLayout::VK;
+  return problem;
+}
+
+/// The shape of an output of a problem.
+static llvm::SmallVector<int64_t>
+shapeOf(const reference::Problem &p, Output output, bool gateParameterHasK) {
+  bool transposed = p.stateLayout == reference::StateLayout::VK;
+  switch (output) {
+  case Output::O:
+  case Output::DV:
+    return {p.B, p.T, p.H, p.V};
+  case Output::DQ:
+  case Output::DK:
+    return {p.B, p.T, p.Hq, p.K};
+  case Output::DBeta:
+    return {p.B, p.T, p.H};
+  case Output::DGate:
+    if (p.gateKind == reference::GateKind::Channel)
+      return {p.B, p.T, p.H, p.K};
+    return {p.B, p.T, p.H};
+  case Output::DALog:
+    return {p.H};
+  case Output::DDtBias:
+    if (gateParameterHasK)
+      return {p.H, p.K};
+    return {p.H};
+  case Output::FinalState:
+  case Output::DInitialState:
+    return {p.numSequences(), p.H, transposed ? p.V : p.K,
+            transposed ? p.K : p.V};
+  }
+  llvm_unreachable("covered switch");
+}
+
+llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
+  if (op->getNumResults() == 0)
+    return failAt(op, "expected an op on tensors for --check, got its buffer "
+                      "form");
+  reference::Problem problem = makeProblem(op);
+  reference::RunOptions options;
+  if (progress)
+    options.progress = [&](double part) { progress((done + part) / total); };
+  llvm::SmallVector<Output> outputs = outputsOf(op);
+  llvm::SmallVector<std::vector<double>> results;
+  if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
+    auto gradients =
+        reference::backward(problem, copy(backward.getDO()),
+                            copy(backward.getDFinalState()), options);
+    if (!gradients)
+      return failAt(op, "{0}", gradients.error);
+    for (Output output : outputs)
+      results.push_back(std::move(select(*gradients, output)));
+  } else {
+    auto forward = reference::forward(problem, options);
+    if (!forward)
+      return failAt(op, "{0}", forward.error);
+    results.push_back(std::move(forward->o));
+    results.push_back(std::move(forward->finalState));
+  }
+  bool hasK = op.getDtBias() && values[op.getDtBias()].shape.size() == 2;
+  for (auto [result, output, numbers] :
+       llvm::zip(op->getResults(), outputs, results))
+    values[result] = {shapeOf(problem, output, hasK),
+                      std::make_shared<std::vector<double>>(std::move(numbers)),
+                      output};
+  ++done;
+  return llvm::Error::success();
+}
+
+llvm::Error Evaluator::evaluateOp(Operation &op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return evaluateConstant(constant);
+  if (auto cast = dyn_cast<tensor::CastOp>(op)) {
+    Evaluated source = values[cast.getSource()];
+    values[cast.getResult()] = std::move(source);
+    return llvm::Error::success();
+  }
+  if (isa<ChunkGatedDeltaRuleOp, RecurrentGatedDeltaRuleOp,
+          ChunkGatedDeltaRuleBwdOp>(op))
+    return evaluateRule(cast<DeltaRuleOpInterface>(op));
+  return failAt(&op,
+                "expected only layer ops of gdn, arith.constant and "
+                "tensor.cast for --check, got '{0}'",
+                op.getName().getStringRef());
+}
+
+llvm::Expected<std::vector<Evaluated>>
+Evaluator::run(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {
+  if (!llvm::hasSingleElement(func.getBody()))
+    return failAt(func, "expected a function of one block for --check, got {0}",
+                  func.getBody().getBlocks().size());
+  Block &body = func.getBody().front();
+  total = llvm::count_if(
+      body, [](Operation &op) { return isa<DeltaRuleOpInterface>(op); });
+  for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
+    values[argument] = {
+        llvm::to_vector(input.getShape()),
+        std::make_shared<std::vector<double>>(input.toDoubles()), std::nullopt};
+  for (Operation &op : body.without_terminator())
+    if (llvm::Error error = evaluateOp(op))
+      return std::move(error);
+  std::vector<Evaluated> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(values[value]);
+  return results;
+}
+
+llvm::Expected<std::vector<Evaluated>>
+tools::evaluate(func::FuncOp func, llvm::ArrayRef<HostArray> inputs,
+                const std::function<void(double)> &progress) {
+  return Evaluator(progress).run(func, inputs);
+}

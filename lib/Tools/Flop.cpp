@@ -1,0 +1,61 @@
+//===- Flop.cpp - Floating-point operations of a layer function -----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/GDN/IR/GDN.h"
+#include "gdn/Tools/Evaluate.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+
+/// The products of one token and value head. They are counted for chunks of 64
+/// whatever the program's chunk size is: a rate must mean the same for all.
+static double flopPerToken(Operation *op, double k, double v) {
+  constexpr double chunk = 64;
+  if (isa<RecurrentGatedDeltaRuleOp>(op))
+    return 8 * k * v;
+  if (isa<ChunkGatedDeltaRuleBwdOp>(op))
+    return 11 * chunk * (k + v) + 8 * 2 * k * v;
+  return 4 * chunk * (k + v) + 3 * 2 * k * v;
+}
+
+double tools::countFlop(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {
+  if (func.isExternal())
+    return 0;
+  DenseMap<Value, llvm::SmallVector<int64_t>> shapes;
+  for (auto [argument, input] : llvm::zip(func.getArguments(), inputs))
+    shapes[argument].assign(input.getShape().begin(), input.getShape().end());
+  auto shapeOf = [&](Value value) -> llvm::SmallVector<int64_t> {
+    auto known = shapes.find(value);
+    if (known != shapes.end())
+      return known->second;
+    return llvm::to_vector(cast<ShapedType>(value.getType()).getShape());
+  };
+  double flop = 0;
+  func.walk([&](Operation *op) {
+    if (auto cast = dyn_cast<tensor::CastOp>(op)) {
+      if (shapes.count(cast.getSource()))
+        shapes[cast.getResult()] = shapeOf(cast.getSource());
+      return;
+    }
+    auto rule = dyn_cast<DeltaRuleOpInterface>(op);
+    if (!rule)
+      return;
+    llvm::SmallVector<int64_t> keys = shapeOf(rule.getK());
+    llvm::SmallVector<int64_t> values = shapeOf(rule.getV());
+    // The outputs have the shape of v, which the next layer may need.
+    if (!isa<ChunkGatedDeltaRuleBwdOp>(op) && op->getNumResults() > 0)
+      shapes[op->getResult(0)] = values;
+    if (!llvm::is_contained(values, ShapedType::kDynamic))
+      flop += flopPerToken(op, keys[3], values[3]) * values[0] * values[1] *
+              values[2];
+  });
+  return flop;
+}

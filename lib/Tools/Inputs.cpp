@@ -1,0 +1,356 @@
+//===- Inputs.cpp - Sizes, files and checks of a function's inputs --------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A compiled function trusts the sizes it is given, so everything that static
+// types leave open is settled here: each op has one size for each of the names
+// B, T, Hq, H, K, V, N; whoever gives a second one that differs is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Arguments.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+
+template <typename... Args>
+static llvm::Error fail(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str(),
+      std::make_error_code(std::errc::invalid_argument));
+}
+
+static std::string describe(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+namespace {
+/// The sizes of all ops by name, and who said so.
+class Sizes {
+public:
+  llvm::Error set(Operation *op, llvm::StringRef name, int64_t size,
+                  const std::string &source) {
+    if (name == "N+1") {
+      if (size < 1)
+        return fail("expected cu_seqlens of at least one entry, got {0} from "
+                    "{1}",
+                    size, source);
+      return set(op, "N", size - 1, source);
+    }
+    auto [entry, isNew] = known.try_emplace({op, name.str()}, size, source);
+    if (isNew || entry->second.first == size)
+      return llvm::Error::success();
+    return fail("expected {0} = {1} as {2} has it, got {3} from {4}", name,
+                entry->second.first, entry->second.second, size, source);
+  }
+
+  std::optional<int64_t> get(Operation *op, llvm::StringRef name) const {
+    if (name == "N+1") {
+      std::optional<int64_t> n = get(op, "N");
+      return n ? std::optional<int64_t>(*n + 1) : n;
+    }
+    auto entry = known.find({op, name.str()});
+    if (entry == known.end())
+      return std::nullopt;
+    return entry->second.first;
+  }
+
+private:
+  std::map<std::pair<Operation *, std::string>, std::pair<int64_t, std::string>>
+      known;
+};
+
+/// Makes the inputs of one function.
+class InputMaker {
+public:
+  InputMaker(std::vector<Argument> arguments, const InputOptions &options)
+      : arguments(std::move(arguments)), options(options),
+        shapes(this->arguments.size()) {}
+
+  llvm::Expected<std::vector<HostArray>> make();
+
+private:
+  llvm::Error checkOptions();
+  llvm::Error readFiles();
+  llvm::Error bindShape(const Argument &argument, llvm::ArrayRef<int64_t> shape,
+                        const std::string &source);
+  llvm::Error bindTypes();
+  llvm::Error bindOptions();
+  llvm::Error bindDefaults();
+  llvm::Error settleShape(const Argument &argument);
+  llvm::Error checkOp(const Argument &argument);
+  std::vector<int64_t> lengthsOf(Operation *op) const;
+  llvm::Expected<HostArray> makeArray(const Argument &argument);
+  llvm::Error checkBoundaries(const Argument &argument, const HostArray &cu);
+
+  std::vector<Argument> arguments;
+  const InputOptions &options;
+  std::vector<llvm::SmallVector<int64_t>> shapes;
+  std::map<unsigned, NpyArray> files;
+  Sizes sizes;
+};
+} // namespace
+
+static std::string title(const Argument &argument) {
+  return llvm::formatv("argument {0} ({1})", argument.index,
+                       describe(argument.type));
+}
+
+llvm::Error InputMaker::checkOptions() {
+  for (auto &[index, file] : options.files)
+    if (index >= arguments.size())
+      return fail("expected --arg of an argument below {0}, got {1}",
+                  arguments.size(), index);
+  for (auto &[index, shape] : options.shapes)
+    if (index >= arguments.size())
+      return fail("expected --arg-shape of an argument below {0}, got {1}",
+                  arguments.size(), index);
+  for (auto &[name, size] : options.dims) {
+    constexpr llvm::StringRef names[] = {"B", "T", "Hq", "H", "K", "V", "N"};
+    if (!llvm::is_contained(names, name))
+      return fail("expected --dim of B, T, Hq, H, K, V or N, got '{0}'", name);
+    if (size < 0)
+      return fail("expected --dim {0} of at least 0, got {1}", name, size);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error InputMaker::readFiles() {
+  for (auto &[index, path] : options.files) {
+    llvm::Expected<NpyArray> array = readNpy(path);
+    if (!array)
+      return array.takeError();
+    const Argument &argument = arguments[index];
+    bool wantsInteger = argument.type.getElementType().isInteger();
+    if (wantsInteger != array->isInteger)
+      return fail("{0}: expected {1} for {2}, got type '{3}'", path,
+                  wantsInteger ? "integers" : "floats", title(argument),
+                  array->type);
+    if (auto error = bindShape(argument, array->shape, path))
+      return error;
+    files.emplace(index, std::move(*array));
+  }
+  return llvm::Error::success();
+}
+
+/// Takes a shape that the user gave for an argument.
+llvm::Error InputMaker::bindShape(const Argument &argument,
+                                  llvm::ArrayRef<int64_t> shape,
+                                  const std::string &source) {
+  RankedTensorType type = argument.type;
+  bool fits = static_cast<int64_t>(shape.size()) == type.getRank();
+  for (int64_t i = 0; fits && i < type.getRank(); ++i)
+    fits = type.isDynamicDim(i) || type.getDimSize(i) == shape[i];
+  if (!fits || !countElements(shape))
+    return fail("{0}: expected a shape that fits {1}, got {2}", source,
+                title(argument), tools::describe(shape));
+  shapes[argument.index].assign(shape.begin(), shape.end());
+  for (auto [name, size] : llvm::zip(argument.dimNames, shape))
+    if (auto error = sizes.set(argument.op, name, size, source))
+      return error;
+  return llvm::Error::success();
+}
+
+/// Takes what the types of arguments and operands say.
+llvm::Error InputMaker::bindTypes() {
+  for (const Argument &argument : arguments) {
+    for (RankedTensorType type : {argument.type, argument.operandType})
+      for (auto [name, size] : llvm::zip(argument.dimNames, type.getShape()))
+        if (!ShapedType::isDynamic(size))
+          if (auto error = sizes.set(argument.op, name, size, title(argument)))
+            return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error InputMaker::bindOptions() {
+  for (auto &[index, shape] : options.shapes)
+    if (auto error = bindShape(arguments[index], shape, "--arg-shape"))
+      return error;
+  for (const Argument &argument : arguments) {
+    if (argument.role == Role::CuSeqlens && options.lengths) {
+      const std::vector<int64_t> &lengths = *options.lengths;
+      int64_t sum = std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
+      if (auto error = sizes.set(argument.op, "N", lengths.size(), "--lengths"))
+        return error;
+      if (auto error = sizes.set(argument.op, "T", sum, "--lengths"))
+        return error;
+    }
+  }
+  // A dimension that is already settled may differ between ops, so --dim only
+  // fills in; a typing error in it would otherwise be the file's error.
+  for (const Argument &argument : arguments)
+    for (llvm::StringRef name : argument.dimNames) {
+      auto given = options.dims.find(name == "N+1" ? "N" : name.str());
+      if (given == options.dims.end() || sizes.get(argument.op, name))
+        continue;
+      if (auto error =
+              sizes.set(argument.op, given->first, given->second, "--dim"))
+        return error;
+    }
+  return llvm::Error::success();
+}
+
+/// B and N follow from each other where the user said nothing.
+llvm::Error InputMaker::bindDefaults() {
+  for (const Argument &argument : arguments) {
+    DeltaRuleOpInterface op = argument.op;
+    if (!op)
+      continue;
+    std::optional<int64_t> batch = sizes.get(op, "B");
+    std::optional<int64_t> count = sizes.get(op, "N");
+    bool packed = static_cast<bool>(op.getCuSeqlens());
+    if (!batch) {
+      batch = packed ? 1 : count.value_or(1);
+      if (auto error = sizes.set(op, "B", *batch, "the default"))
+        return error;
+    }
+    if (!count)
+      if (auto error = sizes.set(op, "N", packed ? 1 : *batch, "the default"))
+        return error;
+  }
+  return llvm::Error::success();
+}
+
+/// Settles the shape of an argument, or says what is missing.
+llvm::Error InputMaker::settleShape(const Argument &argument) {
+  llvm::SmallVector<int64_t> &shape = shapes[argument.index];
+  if (!shape.empty() || argument.type.getRank() == 0)
+    return llvm::Error::success();
+  llvm::append_range(shape, argument.type.getShape());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!ShapedType::isDynamic(shape[i]))
+      continue;
+    if (argument.dimNames.empty())
+      return fail("expected --arg-shape {0}=<shape> or --arg {0}=<file> for "
+                  "the dynamic {1}, got neither",
+                  argument.index, title(argument));
+    std::optional<int64_t> size = sizes.get(argument.op, argument.dimNames[i]);
+    if (!size)
+      return fail("expected --dim {0}=<size> for the dynamic {1}, got none",
+                  argument.dimNames[i], title(argument));
+    shape[i] = *size;
+  }
+  if (!countElements(shape))
+    return fail("expected a shape that fits into memory for {0}, got {1}",
+                title(argument), tools::describe(shape));
+  return llvm::Error::success();
+}
+
+/// The rules between dimensions that dynamic types leave to the run.
+llvm::Error InputMaker::checkOp(const Argument &argument) {
+  DeltaRuleOpInterface op = argument.op;
+  if (!op)
+    return llvm::Error::success();
+  int64_t batch = sizes.get(op, "B").value_or(1);
+  int64_t count = sizes.get(op, "N").value_or(1);
+  int64_t heads = sizes.get(op, "H").value_or(1);
+  int64_t queryHeads = sizes.get(op, "Hq").value_or(1);
+  if (op.getCuSeqlens() && batch != 1)
+    return fail("expected B = 1 with cu_seqlens, got {0}", batch);
+  if (!op.getCuSeqlens() && batch != count)
+    return fail("expected N = B = {0} without cu_seqlens, got {1}", batch,
+                count);
+  if (queryHeads < 1 || heads < 1 || heads % queryHeads != 0)
+    return fail("expected H to be a multiple of Hq = {0}, got {1}", queryHeads,
+                heads);
+  return llvm::Error::success();
+}
+
+std::vector<int64_t> InputMaker::lengthsOf(Operation *op) const {
+  if (options.lengths)
+    return *options.lengths;
+  int64_t count = sizes.get(op, "N").value_or(1);
+  int64_t tokens = sizes.get(op, "T").value_or(0);
+  std::vector<int64_t> lengths;
+  for (int64_t n = 0; n < count; ++n)
+    lengths.push_back(tokens * (n + 1) / count - tokens * n / count);
+  return lengths;
+}
+
+llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
+  llvm::ArrayRef<int64_t> shape = shapes[argument.index];
+  Element element = *elementOf(argument.type.getElementType());
+  auto file = files.find(argument.index);
+  if (file == files.end()) {
+    std::vector<int64_t> lengths;
+    if (argument.role == Role::CuSeqlens)
+      lengths = lengthsOf(argument.op);
+    return HostArray(element, shape,
+                     drawRandom(argument, shape, lengths, options.random));
+  }
+  double limit = element == Element::I32 ? 0x1p31 : 0x1p53;
+  if (argument.type.getElementType().isInteger())
+    for (double value : file->second.values)
+      if (std::abs(value) >= limit)
+        return fail("{0}: expected values that fit {1}, got {2}",
+                    options.files.at(argument.index), name(element), value);
+  HostArray array(element, shape, file->second.values);
+  // The doubles are four times the size of bf16 and no longer needed.
+  files.erase(file);
+  return array;
+}
+
+llvm::Error InputMaker::checkBoundaries(const Argument &argument,
+                                        const HostArray &cu) {
+  int64_t tokens = sizes.get(argument.op, "T").value_or(0);
+  if (cu[0] != 0)
+    return fail("expected cu_seqlens to start at 0, got {0} in argument {1}",
+                int64_t(cu[0]), argument.index);
+  for (int64_t i = 1; i < cu.size(); ++i)
+    if (cu[i] < cu[i - 1])
+      return fail("expected sorted cu_seqlens, got {0} after {1} in argument "
+                  "{2}",
+                  int64_t(cu[i]), int64_t(cu[i - 1]), argument.index);
+  if (cu[cu.size() - 1] != tokens)
+    return fail("expected cu_seqlens to end at T = {0}, got {1} in argument "
+                "{2}",
+                tokens, int64_t(cu[cu.size() - 1]), argument.index);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<HostArray>> InputMaker::make() {
+  if (auto error = checkOptions())
+    return std::move(error);
+  for (auto step : {&InputMaker::bindTypes, &InputMaker::readFiles,
+                    &InputMaker::bindOptions, &InputMaker::bindDefaults})
+    if (auto error = (this->*step)())
+      return std::move(error);
+  std::vector<HostArray> inputs;
+  for (const Argument &argument : arguments) {
+    if (auto error = settleShape(argument))
+      return std::move(error);
+    if (auto error = checkOp(argument))
+      return std::move(error);
+  }
+  for (const Argument &argument : arguments) {
+    llvm::Expected<HostArray> array = makeArray(argument);
+    if (!array)
+      return array.takeError();
+    if (argument.role == Role::CuSeqlens)
+      if (auto error = checkBoundaries(argument, *array))
+        return std::move(error);
+    inputs.push_back(std::move(*array));
+  }
+  return inputs;
+}
+
+llvm::Expected<std::vector<HostArray>>
+tools::makeInputs(func::FuncOp func, const InputOptions &options) {
+  llvm::Expected<std::vector<Argument>> arguments = getArguments(func);
+  if (!arguments)
+    return arguments.takeError();
+  return InputMaker(std::move(*arguments), options).make();
+}

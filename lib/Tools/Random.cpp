@@ -1,0 +1,196 @@
+//===- Random.cpp - Seeded inputs that suit the operand they feed ---------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Arguments.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+
+namespace {
+/// splitmix64 and Box-Muller: the standard library's distributions differ
+/// between implementations, and a failing case must be the same everywhere.
+class Generator {
+public:
+  Generator(uint64_t seed, uint64_t stream)
+      : state(seed * 0x9e3779b97f4a7c15 + stream * 0xd1342543de82ef95) {
+    next();
+  }
+
+  /// Uniform in (0, 1].
+  double uniform() { return ((next() >> 11) + 1) * 0x1p-53; }
+
+  double normal() {
+    if (hasSpare) {
+      hasSpare = false;
+      return spare;
+    }
+    double radius = std::sqrt(-2 * std::log(uniform()));
+    double angle = 2 * llvm::numbers::pi * uniform();
+    spare = radius * std::sin(angle);
+    hasSpare = true;
+    return radius * std::cos(angle);
+  }
+
+private:
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  uint64_t state;
+  double spare = 0;
+  bool hasSpare = false;
+};
+} // namespace
+
+/// E[softplus(z)] for normal z.
+static constexpr double meanSoftplus = 0.8061;
+
+static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+static double softplus(double x) {
+  return x > 30 ? x : std::log1p(std::exp(x));
+}
+
+static void scaleTo(llvm::MutableArrayRef<double> row, double length) {
+  double squares = 0;
+  for (double x : row)
+    squares += x * x;
+  double factor = squares > 0 ? length / std::sqrt(squares) : 0;
+  for (double &x : row)
+    x *= factor;
+}
+
+/// Rows over the last dimension, of length 1, or sqrt(size) where the op
+/// normalises them itself. With a cosine c, every row is sqrt(c) times the
+/// head's common direction plus sqrt(1 - c) times its own.
+static void drawRows(llvm::MutableArrayRef<double> values,
+                     llvm::ArrayRef<int64_t> shape, bool normalised,
+                     double cosine, Generator &generator) {
+  int64_t size = shape.back(), heads = shape[shape.size() - 2];
+  if (size == 0 || heads == 0)
+    return;
+  std::vector<double> common(heads * size);
+  if (cosine > 0)
+    for (int64_t h = 0; h < heads; ++h) {
+      llvm::MutableArrayRef<double> row(&common[h * size], size);
+      for (double &x : row)
+        x = generator.normal();
+      scaleTo(row, std::sqrt(cosine));
+    }
+  for (int64_t r = 0, e = values.size() / size; r < e; ++r) {
+    llvm::MutableArrayRef<double> row = values.slice(r * size, size);
+    for (double &x : row)
+      x = generator.normal();
+    if (cosine > 0) {
+      scaleTo(row, std::sqrt(1 - cosine));
+      for (int64_t i = 0; i < size; ++i)
+        row[i] += common[(r % heads) * size + i];
+    }
+    scaleTo(row, normalised ? 1 : std::sqrt(double(size)));
+  }
+}
+
+/// The value of a + dt_bias at which a bounded gate is the wished mean.
+static double boundedOffset(DeltaRuleOpInterface op, double meanGate) {
+  double bound =
+      op.getLowerBoundAttr() ? op.getLowerBoundAttr().getValueAsDouble() : -5.0;
+  double part = std::min(std::max(meanGate / bound, 1e-6), 0.98);
+  return std::log(part / (1 - part));
+}
+
+static double drawGate(DeltaRuleOpInterface op, double meanGate,
+                       Generator &generator) {
+  double z = generator.normal();
+  switch (op.getGateDomain()) {
+  case GateDomain::Log:
+    return meanGate * softplus(z) / meanSoftplus;
+  case GateDomain::Linear:
+    return std::exp(meanGate * softplus(z) / meanSoftplus);
+  case GateDomain::Softplus:
+    return z;
+  case GateDomain::Bounded:
+    return op.getDtBias() ? z : z + boundedOffset(op, meanGate);
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// A_log such that the mean of -exp(A_log) softplus(a + dt_bias) is the wish;
+/// a mean of 0 cannot be had, exp(-30) is 0 for every type.
+static double drawALog(DeltaRuleOpInterface op, double meanGate,
+                       Generator &generator) {
+  double spread = 0.1 * generator.normal();
+  if (op.getGateDomain() != GateDomain::Softplus)
+    return spread;
+  return meanGate < 0 ? std::log(-meanGate / meanSoftplus) + spread : -30;
+}
+
+static double drawDtBias(DeltaRuleOpInterface op, double meanGate,
+                         Generator &generator) {
+  double spread = 0.1 * generator.normal();
+  return op.getGateDomain() == GateDomain::Bounded
+             ? boundedOffset(op, meanGate) + spread
+             : spread;
+}
+
+static void drawElements(const Argument &argument,
+                         llvm::MutableArrayRef<double> values,
+                         const RandomOptions &options, Generator &generator) {
+  DeltaRuleOpInterface op = argument.op;
+  for (double &x : values)
+    switch (argument.role) {
+    case Role::Beta:
+      x = generator.normal();
+      if (op.getBetaDomain() == BetaDomain::Value)
+        x = sigmoid(x);
+      break;
+    case Role::Gate:
+      x = drawGate(op, options.meanGate, generator);
+      break;
+    case Role::ALog:
+      x = drawALog(op, options.meanGate, generator);
+      break;
+    case Role::DtBias:
+      x = drawDtBias(op, options.meanGate, generator);
+      break;
+    case Role::DFinalState:
+      // A state's gradient meets every token; at full size it would drown d_o.
+      x = generator.normal() / 8;
+      break;
+    default:
+      x = generator.normal();
+    }
+}
+
+std::vector<double> tools::drawRandom(const Argument &argument,
+                                      llvm::ArrayRef<int64_t> shape,
+                                      llvm::ArrayRef<int64_t> lengths,
+                                      const RandomOptions &options) {
+  std::vector<double> values(countElements(shape).value_or(0));
+  Generator generator(options.seed, argument.index);
+  DeltaRuleOpInterface op = argument.op;
+  switch (argument.role) {
+  case Role::Q:
+  case Role::K:
+    drawRows(values, shape, !op.getQkL2norm(),
+             argument.role == Role::K ? options.keyCosine : 0, generator);
+    break;
+  case Role::CuSeqlens:
+    for (size_t i = 0; i < lengths.size() && i + 1 < values.size(); ++i)
+      values[i + 1] = values[i] + lengths[i];
+    break;
+  default:
+    drawElements(argument, values, options, generator);
+  }
+  return values;
+}
