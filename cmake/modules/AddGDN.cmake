@@ -16,6 +16,9 @@ function(gdn_add_library name)
   cmake_parse_arguments(ARG "MLIR" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${GDN_WARNING_FLAGS} ${GDN_COMPILE_FLAGS})
+  target_include_directories(${name} INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include;${PROJECT_BINARY_DIR}/include>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_MLIR)
     target_link_libraries(${name} PUBLIC MLIR LLVM)
