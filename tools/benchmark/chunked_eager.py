@@ -155,7 +155,8 @@ def main():
                               torch=torch.__version__, **sizes)))
     else:
         print(f"eager PyTorch {torch.__version__}, {args.threads} threads, float32, chunk {args.chunk}, "
-              f"T=%(T)d Hq=%(Hq)d H=%(H)d K=%(K)d V=%(V)d: median {ms:.1f} ms of {args.runs} runs, {gflops:.1f} GFLOP/s" % sizes)
+              f"T=%(T)d Hq=%(Hq)d H=%(H)d K=%(K)d V=%(V)d: " % sizes
+              + f"median {ms:.1f} ms of {args.runs} runs, {gflops:.1f} GFLOP/s")
 
 
 if __name__ == "__main__":
