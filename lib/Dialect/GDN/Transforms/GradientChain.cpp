@@ -1,0 +1,316 @@
+//===- GradientChain.cpp - Chain rules around the backward stage ----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientChain.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// eps of the l2 norm (spec 1).
+static constexpr double kNormEps = 1e-6;
+
+namespace {
+/// Builds linalg ops on whole tensors whose dimensions have letters, as
+/// "bthk". An input may leave dimensions out; all values are f32 inside.
+class WholeTensors : public ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+  using Body = function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
+
+  /// out[letters of out] = body(inputs), of type `element`.
+  Value map(StringRef out, ArrayRef<std::pair<Value, StringRef>> inputs,
+            Type element, Body body) {
+    return generic(out, out, inputs, element, body);
+  }
+  /// out[letters of out] = sum of body(inputs) over the other letters.
+  Value sum(StringRef out, StringRef all,
+            ArrayRef<std::pair<Value, StringRef>> inputs, Body body) {
+    return generic(out, all, inputs, getF32Type(), body);
+  }
+
+  Value number(double value) {
+    return arith::ConstantOp::create(*this, getF32FloatAttr(value));
+  }
+
+private:
+  Value generic(StringRef out, StringRef all,
+                ArrayRef<std::pair<Value, StringRef>> inputs, Type element,
+                Body body);
+  AffineMap map(StringRef letters, StringRef all) {
+    SmallVector<AffineExpr> results;
+    for (char letter : letters)
+      results.push_back(getAffineDimExpr(all.find(letter)));
+    return AffineMap::get(all.size(), 0, results, getContext());
+  }
+};
+} // namespace
+
+/// Converts a scalar between float types.
+static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth();
+  unsigned into = type.getIntOrFloatBitWidth();
+  if (from == into)
+    return value;
+  if (from < into)
+    return arith::ExtFOp::create(b, loc, type, value);
+  return arith::TruncFOp::create(b, loc, type, value);
+}
+
+Value WholeTensors::generic(StringRef out, StringRef all,
+                            ArrayRef<std::pair<Value, StringRef>> inputs,
+                            Type element, Body body) {
+  SmallVector<OpFoldResult> sizes;
+  for (char letter : out)
+    for (auto [value, letters] : inputs)
+      if (size_t at = letters.find(letter); at != StringRef::npos) {
+        sizes.push_back(tensor::getMixedSize(*this, getLoc(), value, at));
+        break;
+      }
+  Value init = tensor::EmptyOp::create(*this, sizes, element);
+  bool reduces = out.size() != all.size();
+  if (reduces)
+    init = linalg::FillOp::create(*this, number(0.0), init)->getResult(0);
+  SmallVector<Value> values;
+  SmallVector<AffineMap> maps;
+  for (auto [value, letters] : inputs) {
+    values.push_back(value);
+    maps.push_back(map(letters, all));
+  }
+  maps.push_back(map(out, all));
+  SmallVector<utils::IteratorType> iterators;
+  for (char letter : all)
+    iterators.push_back(out.contains(letter) ? utils::IteratorType::parallel
+                                             : utils::IteratorType::reduction);
+  auto op = linalg::GenericOp::create(
+      *this, init.getType(), values, init, maps, iterators,
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
+        ImplicitLocOpBuilder b(loc, inner);
+        SmallVector<Value> floats;
+        for (Value arg : args.drop_back())
+          floats.push_back(convert(b, loc, arg, getF32Type()));
+        Value result = body(b, floats);
+        if (reduces)
+          result = arith::AddFOp::create(b, args.back(), result);
+        linalg::YieldOp::create(b, convert(b, loc, result, element));
+      });
+  return op.getResult(0);
+}
+
+static Value mul(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  return arith::MulFOp::create(b, lhs, rhs);
+}
+
+static Value constant(ImplicitLocOpBuilder &b, double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+static Value sigmoid(ImplicitLocOpBuilder &b, Value x) {
+  Value one = constant(b, 1.0);
+  Value decayed = math::ExpOp::create(b, arith::NegFOp::create(b, x));
+  return arith::DivFOp::create(b, one, arith::AddFOp::create(b, one, decayed));
+}
+
+/// log(1 + exp(x)) without overflow.
+static Value softplus(ImplicitLocOpBuilder &b, Value x) {
+  Value decayed = math::ExpOp::create(
+      b, arith::NegFOp::create(b, math::AbsFOp::create(b, x)));
+  return arith::AddFOp::create(
+      b, arith::MaximumFOp::create(b, x, constant(b, 0.0)),
+      math::Log1pOp::create(b, decayed));
+}
+
+static Type elementOf(Value value) { return getElementTypeOrSelf(value); }
+
+//===----------------------------------------------------------------------===//
+// q, k and beta
+//===----------------------------------------------------------------------===//
+
+/// The gradient of q or k [B, T, Hq, K] from that of every value head: the sum
+/// over a group, then dx = r (dy - y (y . dy)) if y = r x was normalised.
+static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
+                         Value perHead) {
+  auto type = cast<RankedTensorType>(x.getType());
+  auto heads = cast<RankedTensorType>(perHead.getType());
+  SmallVector<int64_t> shape = {
+      heads.getDimSize(0), heads.getDimSize(1), type.getDimSize(2),
+      heads.getDimSize(2) / type.getDimSize(2), heads.getDimSize(3)};
+  SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}, {4}};
+  Value grouped = tensor::ExpandShapeOp::create(
+      w, RankedTensorType::get(shape, w.getF32Type()), perHead, groups);
+  auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
+  Value dy = w.sum("bthk", "bthkg", {{grouped, "bthgk"}}, same);
+  if (!op.getQkL2norm())
+    return w.map("bthk", {{dy, "bthk"}}, type.getElementType(), same);
+  auto dot = [](ImplicitLocOpBuilder &b, ValueRange args) {
+    return mul(b, args[0], args[1]);
+  };
+  Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}}, dot);
+  Value along = w.sum("bth", "bthk", {{x, "bthk"}, {dy, "bthk"}}, dot);
+  return w.map(
+      "bthk", {{x, "bthk"}, {dy, "bthk"}, {squares, "bth"}, {along, "bth"}},
+      type.getElementType(),
+      [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+        Value sum = arith::AddFOp::create(b, args[2], constant(b, kNormEps));
+        Value r = math::RsqrtOp::create(b, sum);
+        Value part = mul(b, mul(b, args[0], args[3]), mul(b, r, r));
+        return mul(b, r, arith::SubFOp::create(b, args[1], part));
+      });
+}
+
+/// db = beta (1 - beta) dbeta; for the doubled form, twice that of sigmoid.
+static Value betaGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
+                          Value dbeta) {
+  Value beta = op.getBeta();
+  BetaDomain domain = op.getBetaDomain();
+  return w.map("bth", {{beta, "bth"}, {dbeta, "bth"}}, elementOf(beta),
+               [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                 if (domain == BetaDomain::Value)
+                   return args[1];
+                 Value s = sigmoid(b, args[0]);
+                 Value slope =
+                     mul(b, s, arith::SubFOp::create(b, constant(b, 1.0), s));
+                 if (domain == BetaDomain::DoubledLogit)
+                   slope = mul(b, slope, constant(b, 2.0));
+                 return mul(b, slope, args[1]);
+               });
+}
+
+//===----------------------------------------------------------------------===//
+// Gates
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The operands of a raw gate's chain rule, with the letters of each.
+struct RawGate {
+  SmallVector<std::pair<Value, StringRef>> inputs;
+  bool hasRate = false, hasBias = false, bounded = false;
+  double lowerBound = 0.0;
+};
+
+/// One element of it: a + dt_bias, exp(A_log) and dg.
+struct RawGateElement {
+  Value x, rate, dg;
+};
+} // namespace
+
+static RawGateElement readElement(ImplicitLocOpBuilder &b, const RawGate &gate,
+                                  ValueRange args) {
+  RawGateElement element = {args[0], constant(b, 1.0), args[1]};
+  if (gate.hasRate)
+    element.rate = math::ExpOp::create(b, args[2]);
+  if (gate.hasBias)
+    element.x = arith::AddFOp::create(b, args[0], args[gate.hasRate ? 3 : 2]);
+  return element;
+}
+
+/// da of the raw forms: -exp(A_log) sigmoid(x) dg, or, with s = sigmoid(z) and
+/// z = exp(A_log) x, exp(A_log) lb s (1 - s) dg.
+static Value rawGradient(ImplicitLocOpBuilder &b, const RawGate &gate,
+                         ValueRange args) {
+  RawGateElement e = readElement(b, gate, args);
+  if (!gate.bounded)
+    return mul(b, mul(b, arith::NegFOp::create(b, e.rate), sigmoid(b, e.x)),
+               e.dg);
+  Value s = sigmoid(b, mul(b, e.rate, e.x));
+  Value slope = mul(b, s, arith::SubFOp::create(b, constant(b, 1.0), s));
+  slope = mul(b, slope, constant(b, gate.lowerBound));
+  return mul(b, mul(b, e.rate, slope), e.dg);
+}
+
+/// The summand of dA_log: g dg, or z lb s (1 - s) dg = x da.
+static Value rateGradient(ImplicitLocOpBuilder &b, const RawGate &gate,
+                          ValueRange args) {
+  RawGateElement e = readElement(b, gate, args);
+  if (gate.bounded)
+    return mul(b, e.x, rawGradient(b, gate, args));
+  Value g = mul(b, arith::NegFOp::create(b, e.rate), softplus(b, e.x));
+  return mul(b, g, e.dg);
+}
+
+/// Gradients of the gate operand, and of A_log and dt_bias where present.
+static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
+                                Value dg, SmallVectorImpl<Value> &gate,
+                                SmallVectorImpl<Value> &parameters) {
+  Value a = op.getGate();
+  bool channel = cast<RankedTensorType>(a.getType()).getRank() == 4;
+  StringRef all = channel ? "bthk" : "bth";
+  GateDomain domain = op.getGateDomain();
+  if (domain == GateDomain::Log || domain == GateDomain::Linear) {
+    gate.push_back(
+        w.map(all, {{a, all}, {dg, all}}, elementOf(a),
+              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                if (domain == GateDomain::Log)
+                  return args[1];
+                // dalpha = dg / alpha; a full reset, alpha = 0, passes nothing
+                // on.
+                Value zero = constant(b, 0.0);
+                Value reset = arith::CmpFOp::create(
+                    b, arith::CmpFPredicate::OEQ, args[0], zero);
+                Value quotient = arith::DivFOp::create(b, args[1], args[0]);
+                return arith::SelectOp::create(b, reset, zero, quotient);
+              }));
+    return;
+  }
+  RawGate raw;
+  raw.bounded = domain == GateDomain::Bounded;
+  if (FloatAttr bound = op.getLowerBoundAttr())
+    raw.lowerBound = bound.getValueAsDouble();
+  raw.inputs = {{a, all}, {dg, all}};
+  if (Value rate = op.getALog()) {
+    raw.hasRate = true;
+    raw.inputs.push_back({rate, "h"});
+  }
+  StringRef biasLetters = "h";
+  if (Value bias = op.getDtBias()) {
+    raw.hasBias = true;
+    if (cast<RankedTensorType>(bias.getType()).getRank() == 2)
+      biasLetters = "hk";
+    raw.inputs.push_back({bias, biasLetters});
+  }
+  auto da = [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    return rawGradient(b, raw, args);
+  };
+  gate.push_back(w.map(all, raw.inputs, elementOf(a), da));
+  auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
+  if (Value rate = op.getALog()) {
+    Value sum = w.sum("h", all, raw.inputs,
+                      [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                        return rateGradient(b, raw, args);
+                      });
+    parameters.push_back(w.map("h", {{sum, "h"}}, elementOf(rate), same));
+  }
+  if (Value bias = op.getDtBias()) {
+    Value sum = w.sum(biasLetters, all, raw.inputs, da);
+    parameters.push_back(
+        w.map(biasLetters, {{sum, biasLetters}}, elementOf(bias), same));
+  }
+}
+
+SmallVector<Value> gdn::applyGradientChain(OpBuilder &b,
+                                           ChunkGatedDeltaRuleBwdOp op,
+                                           BackwardStageOp stage) {
+  WholeTensors w(op.getLoc(), b);
+  unsigned next = 4;
+  SmallVector<Value> results = {
+      keyGradient(w, op, op.getQ(), stage.getResult(0)),
+      keyGradient(w, op, op.getK(), stage.getResult(1)), stage.getResult(2),
+      betaGradient(w, op, stage.getResult(3))};
+  SmallVector<Value> parameters;
+  if (op.getGate())
+    appendGateGradients(w, op, stage.getResult(next++), results, parameters);
+  if (op.getInitialState())
+    results.push_back(stage.getResult(next));
+  results.append(parameters);
+  return results;
+}

@@ -1,0 +1,24 @@
+//===- GradientChain.h - Chain rules around the backward stage --*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_DIALECT_GDN_TRANSFORMS_GRADIENTCHAIN_H
+#define GDN_LIB_DIALECT_GDN_TRANSFORMS_GRADIENTCHAIN_H
+
+#include "gdn/Dialect/GDN/IR/GDN.h"
+
+namespace mlir::gdn {
+
+/// The results of `op` from those of its backward stage: sums over the value
+/// heads of a group, and the chain rules of spec 5.5, as linalg ops on whole
+/// tensors.
+SmallVector<Value> applyGradientChain(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
+                                      BackwardStageOp stage);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_DIALECT_GDN_TRANSFORMS_GRADIENTCHAIN_H

@@ -1,0 +1,166 @@
+//===- PlanStages.cpp - Choose the kernels of every layer op --------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientChain.h"
+
+#include "gdn/Dialect/GDN/IR/GDN.h"
+#include "gdn/Dialect/GDN/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#define DEBUG_TYPE "gdn-plan-stages"
+
+namespace mlir::gdn {
+#define GEN_PASS_DEF_PLANSTAGESPASS
+#include "gdn/Dialect/GDN/Transforms/Passes.h.inc"
+} // namespace mlir::gdn
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+namespace {
+enum class Plan { Fused, Separate };
+
+struct PlanStages : gdn::impl::PlanStagesPassBase<PlanStages> {
+  using PlanStagesPassBase::PlanStagesPassBase;
+  void runOnOperation() override;
+};
+} // namespace
+
+/// Attributes that a stage op of type `StageOp` shares with a layer op, with
+/// the chunk size made explicit where the stage has one.
+template <typename StageOp>
+static SmallVector<NamedAttribute> stageAttributes(Operation *op,
+                                                   int64_t chunkSize) {
+  MLIRContext *context = op->getContext();
+  SmallVector<NamedAttribute> attributes;
+  for (NamedAttribute attribute : op->getAttrs())
+    if (attribute.getName() != "chunk_size" &&
+        llvm::is_contained(StageOp::getAttributeNames(), attribute.getName()) &&
+        !attribute.getName().strref().ends_with("SegmentSizes"))
+      attributes.push_back(attribute);
+  if (llvm::is_contained(StageOp::getAttributeNames(), "chunk_size"))
+    attributes.emplace_back(
+        StringAttr::get(context, "chunk_size"),
+        IntegerAttr::get(IntegerType::get(context, 64), chunkSize));
+  return attributes;
+}
+
+/// Creates the stage op whose operands are the common ones of a delta rule and
+/// `more`, each of which may be null.
+template <typename StageOp>
+static StageOp createStage(OpBuilder &b, DeltaRuleOpInterface op,
+                           TypeRange results, ArrayRef<Value> operands,
+                           int64_t chunkSize) {
+  OperationState state(op->getLoc(), StageOp::getOperationName());
+  SmallVector<int32_t> segments;
+  for (Value operand : operands) {
+    segments.push_back(operand ? 1 : 0);
+    if (operand)
+      state.addOperands(operand);
+  }
+  state.addTypes(results);
+  state.addAttributes(stageAttributes<StageOp>(op, chunkSize));
+  state.addAttribute(StageOp::getOperandSegmentSizeAttr(),
+                     b.getDenseI32ArrayAttr(segments));
+  return cast<StageOp>(b.create(state));
+}
+
+/// The common operands in the order of the stage ops.
+static SmallVector<Value> ruleOperands(DeltaRuleOpInterface op) {
+  return {op.getQ(),         op.getK(),    op.getV(),
+          op.getBeta(),      op.getGate(), op.getInitialState(),
+          op.getCuSeqlens(), op.getALog(), op.getDtBias()};
+}
+
+/// A forward as prepare and run.
+static void planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
+                         int64_t chunkSize) {
+  auto k = cast<RankedTensorType>(op.getK().getType());
+  auto beta = cast<RankedTensorType>(op.getBeta().getType());
+  SmallVector<int64_t> shape(beta.getShape());
+  shape.push_back(chunkSize);
+  // Bm is an operand of products: it has their type (spec 8).
+  SmallVector<Type> types = {RankedTensorType::get(shape, k.getElementType())};
+  if (Value gate = op.getGate())
+    types.push_back(cast<RankedTensorType>(gate.getType())
+                        .clone(Float32Type::get(op.getContext())));
+  auto prepare = createStage<PrepareStageOp>(b, op, types,
+                                             {op.getK(), op.getBeta(),
+                                              op.getGate(), op.getCuSeqlens(),
+                                              op.getALog(), op.getDtBias()},
+                                             chunkSize);
+  Value decay = op.getGate() ? Value(prepare.getResult(1)) : Value();
+  auto run = createStage<RunStageOp>(b, op, op->getResultTypes(),
+                                     {op.getQ(), op.getK(), op.getV(),
+                                      op.getBeta(), prepare.getResult(0), decay,
+                                      op.getInitialState(), op.getCuSeqlens()},
+                                     chunkSize);
+  op->replaceAllUsesWith(run);
+}
+
+/// The backward as one stage, with the chain rules of spec 5.5 around it.
+static void planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
+                         int64_t chunkSize) {
+  auto v = cast<RankedTensorType>(op.getV().getType());
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  auto beta = cast<RankedTensorType>(op.getBeta().getType());
+  Type f32 = b.getF32Type();
+  auto perHead = RankedTensorType::get(
+      {q.getDimSize(0), q.getDimSize(1), v.getDimSize(2), q.getDimSize(3)},
+      f32);
+  SmallVector<Type> types = {perHead, perHead, v, beta.clone(f32)};
+  if (Value gate = op.getGate())
+    types.push_back(cast<RankedTensorType>(gate.getType()).clone(f32));
+  if (Value state = op.getInitialState())
+    types.push_back(state.getType());
+  SmallVector<Value> operands = ruleOperands(op);
+  operands.append({op.getDO(), op.getDFinalState()});
+  auto stage = createStage<BackwardStageOp>(b, op, types, operands, chunkSize);
+  op->replaceAllUsesWith(applyGradientChain(b, op, stage));
+}
+
+void PlanStages::runOnOperation() {
+  if (plan != "fused" && plan != "separate") {
+    getOperation().emitError("expected plan 'fused' or 'separate', got '")
+        << plan << "'";
+    return signalPassFailure();
+  }
+  if (chunkSize != 16 && chunkSize != 32 && chunkSize != 64) {
+    getOperation().emitError("expected chunk-size 16, 32 or 64, got ")
+        << chunkSize;
+    return signalPassFailure();
+  }
+  SmallVector<DeltaRuleOpInterface> layers;
+  getOperation()->walk([&](DeltaRuleOpInterface op) { layers.push_back(op); });
+  for (DeltaRuleOpInterface op : layers) {
+    OpBuilder b(op);
+    auto chunkOf = [&](auto layer) -> int64_t {
+      return layer.getChunkSize().value_or(chunkSize);
+    };
+    if (auto chunk = dyn_cast<ChunkGatedDeltaRuleOp>(*op)) {
+      if (plan == "separate")
+        planSeparate(b, chunk, chunkOf(chunk));
+      else
+        op->replaceAllUsesWith(createStage<FusedStageOp>(
+            b, op, op->getResultTypes(), ruleOperands(op), chunkOf(chunk)));
+    } else if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*op)) {
+      planBackward(b, backward, chunkOf(backward));
+    } else if (isa<RecurrentGatedDeltaRuleOp>(op)) {
+      op->replaceAllUsesWith(createStage<RecurrentStageOp>(
+          b, op, op->getResultTypes(), ruleOperands(op), /*chunkSize=*/0));
+    } else {
+      continue; // a stage op already
+    }
+    op->erase();
+  }
+}
