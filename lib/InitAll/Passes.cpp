@@ -8,6 +8,7 @@
 
 #include "gdn/InitAll.h"
 
+#include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -24,7 +25,9 @@
 
 using namespace mlir;
 
-void gdn::registerPasses() { registerVerifyStagesFormPass(); }
+void gdn::registerPasses() { registerPlanStagesPass();
+  registerConvertGDNToTilePass();
+  registerVerifyStagesFormPass(); }
 
 void gdn::registerAllPasses() {
   registerPasses();

@@ -1,0 +1,302 @@
+//===- Backward.cpp - The program of the chunked backward -----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Chain.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+namespace {
+/// Decayed products of one chunk and their adjoints (spec 2, 5.3), the same
+/// for all three kinds of gate. Matrices M [C, C] are strictly lower.
+class ChunkDecay {
+public:
+  ChunkDecay(Program &p, Value t);
+
+  /// sum_c x_ic y_jc decay_ijc for i > j, zero elsewhere.
+  Value scores(Value x, Value y);
+  /// sum_{j<i} M_ij decay_ij o y_j.
+  Value rows(Value m, Value y);
+  /// sum_{i>j} M_ij decay_ij o x_i.
+  Value cols(Value m, Value x);
+  /// Rows of [C, K] decayed since the chunk's start, or until its end.
+  Value read(Value x) { return scaleRows(x, fromStart); }
+  Value write(Value x) { return scaleRows(x, untilEnd); }
+  /// A state [V, K] decayed over the whole chunk.
+  Value whole(Value state);
+
+private:
+  Value scaleRows(Value x, Value decay);
+
+  Program &p;
+  TileBuilder &b;
+  Value fromStart, untilEnd, all;
+  /// Scalar gate: decay of a pair [C, C]. Channel gate: the levels by halves.
+  Value pairs;
+  SmallVector<HalvesLevel> levels;
+};
+
+/// The tiles of one chunk that several gradients need, all f32.
+struct ChunkTiles {
+  Value q, k, beta;
+  /// d loss / d o; write u = beta e; v - K+ S0 and its gradient's parts.
+  Value dO, u, dW, z, readError;
+  /// scale tril(Q K^T, -1) with decay, and tril(dO U^T, -1).
+  Value scores, dOU;
+  /// State on entry [V, K] and d loss / d state on exit.
+  Value state, dState;
+  /// (rho K) dS1 [C, V].
+  Value writeGrad;
+};
+} // namespace
+
+ChunkDecay::ChunkDecay(Program &p, Value t) : p(p), b(p.b) {
+  if (p.facts.decay == DecayKind::None)
+    return;
+  Value gate = loadLog2Gate(p, t);
+  Value G = tile::ScanOp::create(b, gate, 0, /*reverse=*/false);
+  fromStart = b.exp2(G);
+  untilEnd = decayToEnd(p, G);
+  all = b.exp2(lastRow(p, G));
+  b.step("scores");
+  if (p.facts.decay == DecayKind::Scalar)
+    pairs = pairDecay(p, G);
+  else
+    levels = decayByHalves(p, G);
+}
+
+Value ChunkDecay::scaleRows(Value x, Value decay) {
+  if (!decay)
+    return x;
+  return shapeOf(decay).size() == 1 ? b.mulAxis(x, decay, 0) : b.mul(x, decay);
+}
+
+Value ChunkDecay::whole(Value state) {
+  if (!all)
+    return state;
+  return isa<RankedTensorType>(all.getType())
+             ? b.mulAxis(state, all, 1)
+             : b.mul(state, b.splat(all, shapeOf(state)));
+}
+
+Value ChunkDecay::scores(Value x, Value y) {
+  if (levels.empty()) {
+    Value m = tile::CausalOp::create(b, innerProducts(p, x, y), true);
+    return pairs ? b.mul(m, pairs) : m;
+  }
+  Value sum = b.fill(0.0, {p.facts.C, p.facts.C});
+  for (HalvesLevel &level : levels) {
+    Value m = innerProducts(p, b.mul(x, level.later), b.mul(y, level.earlier));
+    sum = b.add(sum, b.mul(level.mask, m));
+  }
+  return sum;
+}
+
+Value ChunkDecay::rows(Value m, Value y) {
+  if (levels.empty())
+    return b.product("ij,jk->ik", pairs ? b.mul(m, pairs) : m, y);
+  Value sum = b.fill(0.0, shapeOf(y));
+  for (HalvesLevel &level : levels) {
+    Value part =
+        b.product("ij,jk->ik", b.mul(level.mask, m), b.mul(y, level.earlier));
+    sum = b.add(sum, b.mul(part, level.later));
+  }
+  return sum;
+}
+
+Value ChunkDecay::cols(Value m, Value x) {
+  if (levels.empty())
+    return b.product("ij,ik->jk", pairs ? b.mul(m, pairs) : m, x);
+  Value sum = b.fill(0.0, shapeOf(x));
+  for (HalvesLevel &level : levels) {
+    Value part =
+        b.product("ij,ik->jk", b.mul(level.mask, m), b.mul(x, level.later));
+    sum = b.add(sum, b.mul(part, level.earlier));
+  }
+  return sum;
+}
+
+/// A [C, V] tile of the array `name`, f32.
+static Value loadRows(Program &p, StringRef name, Value t) {
+  p.b.step("load");
+  return p.b.f32(p.b.load(p[name], tokenOffsets(p, t, p.head, p.zero), {1, 3},
+                          {p.facts.C, p.facts.V}, p.end));
+}
+
+/// Stores a [C, *] tile to [B, T, H, *].
+static void storeRows(Program &p, StringRef name, Value t, Value tile) {
+  p.b.step("store");
+  p.b.store(tile, p[name], tokenOffsets(p, t, p.head, p.zero), {1, 3}, p.end);
+}
+
+/// sum over the last axis of x o y, [C].
+static Value rowDots(TileBuilder &b, Value x, Value y) {
+  return b.sum(b.mul(x, y), 1);
+}
+
+/// 1 in the chunk's last row, [C]; and 1 in the others.
+static std::pair<Value, Value> lastRowMasks(Program &p) {
+  TileBuilder &b = p.b;
+  int64_t C = p.facts.C;
+  Value last = b.splat(arith::ConstantIntOp::create(b, C - 1, 32), C);
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.iota(C), last);
+  Value mask = b.select(isLast, b.fill(1.0, C), 0.0);
+  return {mask, b.sub(b.fill(1.0, C), mask)};
+}
+
+/// Spec 5.4 for the scalar gate, robust form: dG [C].
+static Value scalarGateGradient(Program &p, ChunkDecay &decay,
+                                const ChunkTiles &c, Value dqState,
+                                Value dkState) {
+  TileBuilder &b = p.b;
+  Value f = b.mul(c.dOU, c.scores);
+  Value dG = b.add(rowDots(b, c.q, dqState), rowDots(b, c.k, dkState));
+  dG = b.add(dG, b.sub(b.sum(f, 1), b.sum(f, 0)));
+  dG = b.add(dG, b.sub(rowDots(b, c.u, c.z), rowDots(b, c.dW, c.readError)));
+  auto [last, others] = lastRowMasks(p);
+  Value written = b.mul(rowDots(b, c.u, c.writeGrad), others);
+  dG = b.sub(dG, written);
+  Value carried = b.sum(b.sum(b.mul(decay.whole(c.state), c.dState), 1), 0);
+  Value total = b.add(b.extract(b.sum(written, 0), {}), b.extract(carried, {}));
+  return b.add(dG, b.mul(last, b.splat(total, p.facts.C)));
+}
+
+/// Spec 5.4 for the channel gate, robust form: dG [C, K].
+static Value channelGateGradient(Program &p, ChunkDecay &decay,
+                                 const ChunkTiles &c, Value dq, Value dkReader,
+                                 Value dkWriter, Value dkWrite) {
+  TileBuilder &b = p.b;
+  Value dG = b.add(b.mul(c.q, dq), b.mul(c.k, b.sub(dkReader, dkWriter)));
+  auto [last, others] = lastRowMasks(p);
+  Value written = b.mulAxis(b.mul(c.k, dkWrite), others, 0);
+  dG = b.sub(dG, written);
+  Value carried = b.sum(b.mul(decay.whole(c.state), c.dState), 0);
+  Value total = b.broadcast(b.add(b.sum(written, 0), carried), shapeOf(dG), 1);
+  return b.add(dG, b.mulAxis(total, last, 0));
+}
+
+/// Stores dg: the reverse cumulated sum of dG, in units of the log gate.
+static void storeGateGradient(Program &p, Value t, Value dG) {
+  TileBuilder &b = p.b;
+  b.step("gates");
+  Value dg = tile::ScanOp::create(b, dG, 0, /*reverse=*/true);
+  if (p.facts.decay == DecayKind::Channel)
+    return storeRows(p, "dgate", t, dg);
+  b.step("store");
+  b.store(dg, p["dgate"], {p.batch, t, p.head}, {1}, p.end);
+}
+
+/// Score, q, k and gate gradients (spec 5.2 to 5.4). Returns dS0.
+static Value writeScoreGradients(Program &p, Value t, ChunkDecay &decay,
+                                 const ChunkTiles &c, Value dWh) {
+  TileBuilder &b = p.b;
+  double scale = p.facts.scale;
+  b.step("scores");
+  Value dP = b.scaled(c.dOU, scale);
+  Value diagonal = b.scaled(rowDots(b, c.dO, c.u), scale);
+  Value dWhU = tile::CausalOp::create(b, b.product("iv,jv->ij", dWh, c.u),
+                                      /*strict=*/true);
+  Value dKeyKey = b.mulAxis(dWhU, b.neg(c.beta), 0);
+  b.step("state");
+  Value dqState =
+      b.scaled(decay.read(b.product("cv,vk->ck", c.dO, c.state)), scale);
+  Value dkState = b.neg(decay.read(b.product("cv,vk->ck", c.dW, c.state)));
+  Value dkWrite = decay.write(b.product("cv,vk->ck", c.u, c.dState));
+  b.step("scores");
+  Value dq = b.add(dqState, decay.rows(dP, c.k));
+  Value dkReader = b.add(dkState, decay.rows(dKeyKey, c.k));
+  Value dkWriter = b.add(decay.cols(dP, c.q), decay.cols(dKeyKey, c.k));
+  Value dk = b.add(b.add(dkReader, dkWriter), dkWrite);
+  storeRows(p, "dq", t, b.add(dq, b.mulAxis(c.k, diagonal, 0)));
+  storeRows(p, "dk", t, b.add(dk, b.mulAxis(c.q, diagonal, 0)));
+  b.step("gates");
+  if (p.facts.decay == DecayKind::Scalar)
+    storeGateGradient(p, t, scalarGateGradient(p, decay, c, dqState, dkState));
+  if (p.facts.decay == DecayKind::Channel)
+    storeGateGradient(
+        p, t,
+        channelGateGradient(p, decay, c, dq, dkReader, dkWriter, dkWrite));
+  b.step("state");
+  Value dState = b.product("cv,ck->vk", b.scaled(c.dO, scale), decay.read(c.q),
+                           decay.whole(c.dState));
+  return b.product("cv,ck->vk", b.neg(c.dW), decay.read(c.k), dState);
+}
+
+/// One chunk in reverse (spec 5.1). Returns d loss / d state on entry.
+static Value writeBackwardChunk(Program &p, Value t, Value state,
+                                Value dState) {
+  TileBuilder &b = p.b;
+  ChunkTiles c;
+  c.state = state;
+  c.dState = dState;
+  c.q = loadKeys(p, "q", t);
+  c.k = loadKeys(p, "k", t);
+  c.dO = loadRows(p, "d_o", t);
+  c.beta = loadBeta(p, t);
+  Value v = loadRows(p, "v", t);
+  ChunkDecay decay(p, t);
+  b.step("scores");
+  Value bm = solveBm(p, decay.scores(c.k, c.k), c.beta);
+  b.step("scores");
+  c.scores = b.scaled(decay.scores(c.q, c.k), p.facts.scale);
+  Value diagonal = b.scaled(rowDots(b, c.q, c.k), p.facts.scale);
+  b.step("state");
+  Value w = b.sub(v, b.product("ck,vk->cv", decay.read(c.k), state));
+  c.readError = b.product("ij,jv->iv", bm, b.mulAxis(w, c.beta, 0));
+  Value e = b.sub(w, c.readError);
+  c.u = b.mulAxis(e, c.beta, 0);
+  c.writeGrad = b.product("ck,vk->cv", decay.write(c.k), dState);
+  Value dU = b.add(b.mulAxis(c.dO, diagonal, 0), c.writeGrad);
+  dU = b.product("ij,iv->jv", c.scores, c.dO, dU);
+  c.z = b.product("ij,iv->jv", bm, b.mulAxis(dU, c.beta, 0));
+  Value dWh = b.sub(dU, c.z);
+  c.dW = b.mulAxis(dWh, c.beta, 0);
+  c.dOU = tile::CausalOp::create(b, b.product("iv,jv->ij", c.dO, c.u),
+                                 /*strict=*/true);
+  storeRows(p, "dv", t, c.dW);
+  b.store(rowDots(b, dWh, e), p["dbeta"], {p.batch, t, p.head}, {1}, p.end);
+  return writeScoreGradients(p, t, decay, c, dWh);
+}
+
+void gdn::writeBackward(Program &p) {
+  TileBuilder &b = p.b;
+  Value chunk = b.index(p.facts.C);
+  auto chunkIndex = [&](Value t) -> Value {
+    Value from = arith::SubIOp::create(b, t, p.begin);
+    return arith::DivUIOp::create(b, from, chunk);
+  };
+  // The state on entry of every chunk, kept from a replay of the forward.
+  Value count = arith::CeilDivUIOp::create(
+      b, arith::SubIOp::create(b, p.end, p.begin), chunk);
+  Value states = memref::AllocOp::create(
+      b,
+      MemRefType::get({ShapedType::kDynamic, p.facts.V, p.facts.K},
+                      b.getF32Type()),
+      count);
+  forEachChunk(
+      p, loadStateT(p), [&](Value t, ValueRange carried) -> SmallVector<Value> {
+        b.step("state");
+        b.store(carried[0], states, {chunkIndex(t), p.zero, p.zero}, {1, 2});
+        return {writeStateStep(p, t, carried[0])};
+      });
+  Value dState = forEachChunk(
+      p, loadStateT(p, "d_final_state"),
+      [&](Value t, ValueRange carried) -> SmallVector<Value> {
+        b.step("state");
+        Value state = b.load(states, {chunkIndex(t), p.zero, p.zero}, {1, 2},
+                             {p.facts.V, p.facts.K});
+        return {writeBackwardChunk(p, t, state, carried[0])};
+      },
+      /*reversed=*/true)[0];
+  memref::DeallocOp::create(b, states);
+  storeStateT(p, dState, "d_initial_state");
+}

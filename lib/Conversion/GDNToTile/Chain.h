@@ -1,0 +1,100 @@
+//===- Chain.h - The chain of a chunk and its decays ------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_GDNTOTILE_CHAIN_H
+#define GDN_LIB_CONVERSION_GDNTOTILE_CHAIN_H
+
+#include "Program.h"
+
+namespace mlir::gdn {
+
+/// What the chain of a chunk takes. Tiles without another note are in the
+/// operand type; null tiles are absent factors.
+struct ChainOperands {
+  /// S^T on entry as it is read, f32 [partV, K].
+  Value state;
+  /// S^T with the chunk's decay, f32; what the chunk's writes are added to.
+  Value decayedState;
+  /// Keys and queries that read the state [C, K]; no queries, no output.
+  Value readKeys, readQueries;
+  /// Keys that write the state [C, K].
+  Value writeKeys;
+  /// v^T as the chain takes it, f32 [partV, C].
+  Value values;
+  /// Strictly lower -Bm Diag(beta) [C, C]; null for plain linear attention.
+  Value solve;
+  /// beta, f32 [C]; null with `solve`.
+  Value beta;
+  /// Lower triangular scores, unscaled [C, C].
+  Value scores;
+  /// Decay of what a token reads, and of what it writes until the end of the
+  /// chunk, f32 [C] (the scalar gate of spec 3.3).
+  Value readDecay, writeDecay;
+};
+
+/// S^T on exit, f32 [partV, K], and o^T without scale, f32 [partV, C].
+struct ChainResult {
+  Value state, output;
+};
+
+/// The part of a chunk that is serial over chunks (spec 3.3, transposed).
+ChainResult writeChain(Program &p, const ChainOperands &in);
+
+/// One chunk of the delta rule with whatever gate the stage has, its output
+/// stored where the stage has one. Returns S^T on exit.
+Value writeStateStep(Program &p, Value t, Value state);
+
+/// x y^T for rows of two [C, K] tiles, f32 [C, C].
+Value innerProducts(Program &p, Value x, Value y);
+
+/// The solve of spec 3.3: f32 [C, C] from strictly lower scores and beta.
+Value solveBm(Program &p, Value scores, Value beta);
+
+/// -Bm Diag(beta), rounded: the matrix of the chain.
+Value chainSolve(Program &p, Value bm, Value beta);
+
+//===--- Scalar decay (spec 2, 4.1)
+//-----------------------------------------===//
+
+/// exp2(G_i - G_j) for i >= j; above the diagonal the value is not defined
+/// but finite. G is f32 [C].
+Value pairDecay(Program &p, Value G);
+
+/// exp2(G_C - G_i), with G_C the last row: f32 like G, [C] or [C, K].
+Value decayToEnd(Program &p, Value G);
+
+/// Last row of a cumulated gate: a scalar for [C], a vector for [C, K].
+Value lastRow(Program &p, Value G);
+
+//===--- Channel decay (spec 4.2, 4.3)
+//--------------------------------------===//
+
+/// The decayed products of a chunk with one gate a channel (spec 2: Kk, P).
+struct ChannelScores {
+  /// sum_c x_ic y_jc exp2(G_ic - G_jc), f32 [C, C]; only i >= j is defined.
+  Value queryKey, keyKey;
+};
+
+/// Scores by sub-blocks of 16 tokens while the gates allow it (spec 4.2), by
+/// halves otherwise (spec 4.3). `q` may be null.
+ChannelScores channelScores(Program &p, Value q, Value k, Value G);
+
+/// One level of the decay by halves: pairs (i, j), i > j, that lie in the two
+/// halves of a block of 2 `half` tokens. With the base at the boundary both
+/// exponents are <= 0, so any gates are safe.
+struct HalvesLevel {
+  /// exp2(G - R) of the later half, exp2(R - G) of the earlier one; f32 [C, K].
+  Value later, earlier;
+  /// 1 for the pairs of this level, else 0; f32 [C, C].
+  Value mask;
+};
+SmallVector<HalvesLevel> decayByHalves(Program &p, Value G);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_GDNTOTILE_CHAIN_H

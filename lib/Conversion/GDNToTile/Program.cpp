@@ -1,0 +1,193 @@
+//===- Program.cpp - Loads, stores and loops that programs share ----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// eps of the l2 norm (spec 1).
+static constexpr double kNormEps = 1e-6;
+/// Gates are clamped here, in log2 units: 2^-128 times any state is zero next
+/// to one token's write, and -inf would make differences of sums NaN.
+static constexpr double kMinLog2Gate = -128.0;
+
+Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
+    : b(b), facts(facts), sequence(op.getSequence()), head(op.getHead()),
+      batch(op.getBatch()), begin(op.getBegin()), end(op.getEnd()) {
+  for (auto [array, name] : llvm::zip(op.getArrays(), *op.getArgNames()))
+    arrays[cast<StringAttr>(name).getValue()] = array;
+  zero = b.index(0);
+  keyHead = facts.H == facts.Hq
+                ? head
+                : arith::DivUIOp::create(b, head, b.index(facts.H / facts.Hq));
+  firstV = facts.partV == facts.V
+               ? zero
+               : arith::MulIOp::create(b, op.getPart(), b.index(facts.partV));
+}
+
+SmallVector<Value> gdn::tokenOffsets(Program &p, Value t, Value head,
+                                     Value channel) {
+  return {p.batch, t, head, channel};
+}
+
+Value gdn::loadKeys(Program &p, StringRef name, Value t) {
+  TileBuilder &b = p.b;
+  b.step("load");
+  Value tile = b.load(p[name], tokenOffsets(p, t, p.keyHead, p.zero), {1, 3},
+                      {p.facts.C, p.facts.K}, p.end);
+  if (!p.facts.l2norm)
+    return b.round(tile);
+  Value x = b.f32(tile);
+  Value squares = b.sum(b.mul(x, x), 1);
+  Value norm =
+      math::RsqrtOp::create(b, b.add(squares, b.fill(kNormEps, p.facts.C)));
+  return b.round(b.mulAxis(x, norm, 0));
+}
+
+Value gdn::loadValuesT(Program &p, Value t) {
+  p.b.step("load");
+  return p.b.f32(p.b.load(p["v"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+                          {p.facts.partV, p.facts.C}, p.end));
+}
+
+Value gdn::tokenMask(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  Value left = arith::IndexCastOp::create(b, b.getI32Type(),
+                                          arith::SubIOp::create(b, p.end, t));
+  Value valid =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.iota(p.facts.C),
+                            b.splat(left, p.facts.C));
+  return b.select(valid, b.fill(1.0, p.facts.C), 0.0);
+}
+
+Value gdn::loadBeta(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  b.step("gates");
+  Value beta =
+      b.f32(b.load(p["beta"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end));
+  if (p.facts.betaDomain == BetaDomain::Value)
+    return beta;
+  beta = b.mul(b.sigmoid(beta), tokenMask(p, t));
+  return p.facts.betaDomain == BetaDomain::Logit ? beta : b.scaled(beta, 2.0);
+}
+
+/// The gate parameter `name` at this head, spread over `shape`; a parameter
+/// [H] is one number, [H, K] one a channel.
+static Value gateParameter(Program &p, StringRef name,
+                           ArrayRef<int64_t> shape) {
+  TileBuilder &b = p.b;
+  if (cast<MemRefType>(p[name].getType()).getRank() == 2)
+    return b.broadcast(
+        b.f32(b.load(p[name], {p.head, p.zero}, {1}, {p.facts.K})), shape, 1);
+  Value one = b.f32(b.load(p[name], {p.head}, {0}, {1}));
+  return b.splat(b.extract(one, {0}), shape);
+}
+
+/// log2 of the decay from the gate as the op gives it (spec 1), any shape.
+static Value activateGate(Program &p, Value gate) {
+  TileBuilder &b = p.b;
+  if (p.facts.gateDomain == GateDomain::Log)
+    return b.scaled(gate, M_LOG2E);
+  if (p.facts.gateDomain == GateDomain::Linear)
+    return math::Log2Op::create(b, gate);
+  ArrayRef<int64_t> shape = shapeOf(gate);
+  if (p["dt_bias"])
+    gate = b.add(gate, gateParameter(p, "dt_bias", shape));
+  Value rate;
+  if (p["a_log"])
+    rate = b.exp2(b.scaled(gateParameter(p, "a_log", shape), M_LOG2E));
+  if (p.facts.gateDomain == GateDomain::Softplus)
+    return b.scaled(b.mul(rate, b.softplus(gate)), -M_LOG2E);
+  if (rate)
+    gate = b.mul(rate, gate);
+  return b.scaled(b.sigmoid(gate), p.facts.lowerBound * M_LOG2E);
+}
+
+Value gdn::loadLog2Gate(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  b.step("gates");
+  int64_t C = p.facts.C;
+  Value gate;
+  if (p.facts.decay == DecayKind::Scalar)
+    gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, p.end);
+  else
+    gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {1, 3},
+                  {C, p.facts.K}, p.end);
+  Value log2 = b.max(activateGate(p, b.f32(gate)), kMinLog2Gate);
+  // A padded log gate is read as 0; the other domains map 0 elsewhere.
+  if (p.facts.gateDomain == GateDomain::Log)
+    return log2;
+  Value mask = tokenMask(p, t);
+  return p.facts.decay == DecayKind::Scalar ? b.mul(log2, mask)
+                                            : b.mulAxis(log2, mask, 0);
+}
+
+/// Offsets and axes of S^T in an array of states.
+static std::pair<SmallVector<Value>, SmallVector<int64_t>>
+stateAccess(Program &p) {
+  if (p.facts.stateLayout == StateLayout::KV)
+    return {{p.sequence, p.head, p.zero, p.firstV}, {3, 2}};
+  return {{p.sequence, p.head, p.firstV, p.zero}, {2, 3}};
+}
+
+Value gdn::loadStateT(Program &p, StringRef name) {
+  SmallVector<int64_t> shape = {p.facts.partV, p.facts.K};
+  if (!p[name])
+    return p.b.fill(0.0, shape);
+  p.b.step("state");
+  auto [offsets, axes] = stateAccess(p);
+  return p.b.f32(p.b.load(p[name], offsets, axes, shape));
+}
+
+void gdn::storeStateT(Program &p, Value state, StringRef name) {
+  if (!p[name])
+    return;
+  p.b.step("state");
+  auto [offsets, axes] = stateAccess(p);
+  p.b.store(state, p[name], offsets, axes);
+}
+
+void gdn::storeOutputT(Program &p, Value t, Value output) {
+  p.b.step("store");
+  p.b.store(output, p["o"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+            p.end);
+}
+
+SmallVector<Value>
+gdn::forEachChunk(Program &p, ValueRange carried,
+                  function_ref<SmallVector<Value>(Value, ValueRange)> body,
+                  bool reversed) {
+  TileBuilder &b = p.b;
+  Value step = b.index(p.facts.C);
+  Value lower = p.begin, upper = p.end;
+  if (reversed) {
+    // Chunk c of n starts at begin + (n - 1 - c) C.
+    Value count = arith::CeilDivUIOp::create(
+        b, arith::SubIOp::create(b, p.end, p.begin), step);
+    lower = p.zero;
+    upper = arith::MulIOp::create(b, count, step);
+  }
+  auto loop = scf::ForOp::create(b, lower, upper, step, carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value t = loop.getInductionVar();
+  if (reversed) {
+    Value last = arith::SubIOp::create(b, upper, step);
+    t = arith::AddIOp::create(b, p.begin, arith::SubIOp::create(b, last, t));
+  }
+  SmallVector<Value> next = body(t, loop.getRegionIterArgs());
+  if (!carried.empty())
+    scf::YieldOp::create(b, next);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}

@@ -1,0 +1,100 @@
+//===- Program.h - The program of one stage while it is written -*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_GDNTOTILE_PROGRAM_H
+#define GDN_LIB_CONVERSION_GDNTOTILE_PROGRAM_H
+
+#include "TileBuilder.h"
+
+#include "gdn/Dialect/GDN/IR/GDN.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::gdn {
+
+/// Variant of the decay: none, one a token, or one a token and key channel.
+enum class DecayKind { None, Scalar, Channel };
+
+/// What a stage op says, as its program needs it.
+struct StageFacts {
+  /// Tokens a chunk; 1 in the token by token stage.
+  int64_t C = 1;
+  int64_t K = 0, V = 0, Hq = 0, H = 0;
+  /// V channels of one item.
+  int64_t partV = 0;
+  DecayKind decay = DecayKind::None;
+  double scale = 1.0;
+  bool l2norm = false;
+  GateDomain gateDomain = GateDomain::Log;
+  double lowerBound = 0.0;
+  BetaDomain betaDomain = BetaDomain::Value;
+  StateLayout stateLayout = StateLayout::KV;
+};
+
+/// One program: its arrays by name (`q`, `k`, `o`, ...) and its item.
+struct Program {
+  Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op);
+
+  /// The array of that name, null if the stage has none.
+  Value operator[](StringRef name) const { return arrays.lookup(name); }
+
+  TileBuilder &b;
+  StageFacts facts;
+  llvm::StringMap<Value> arrays;
+  /// Item: sequence, value head, its q/k head, first V channel of the part.
+  Value sequence, head, keyHead, firstV;
+  /// Tokens [begin, end) of batch index `batch`.
+  Value batch, begin, end;
+  Value zero;
+};
+
+//===--- Inputs of the chunk that starts at token t (step "load", "gates")
+//--===//
+
+/// q or k [C, K] in the operand type, l2-normalised if the op asks for it.
+Value loadKeys(Program &p, StringRef name, Value t);
+/// v^T [partV, C] in f32.
+Value loadValuesT(Program &p, Value t);
+/// beta [C] in f32, zero beyond the end.
+Value loadBeta(Program &p, Value t);
+/// The log2 gate [C] or [C, K] in f32, zero beyond the end, never -inf.
+Value loadLog2Gate(Program &p, Value t);
+/// 1 for the chunk's tokens, 0 beyond the end, f32 [C].
+Value tokenMask(Program &p, Value t);
+/// S^T [partV, K] in f32 of the item's state in the array `name`; zero where
+/// the stage has no such array.
+Value loadStateT(Program &p, StringRef name = "initial_state");
+/// Stores S^T as the item's state in the array `name`, if the stage has it.
+void storeStateT(Program &p, Value state, StringRef name = "final_state");
+/// Stores o^T [partV, C] of the chunk at token t.
+void storeOutputT(Program &p, Value t, Value output);
+
+/// Offsets of an array [B, T, head, channel] at this item.
+SmallVector<Value> tokenOffsets(Program &p, Value t, Value head, Value channel);
+
+/// A loop over the item's chunks, in order or from the last to the first.
+/// `body` gets the chunk's first token and the carried values and returns the
+/// next ones. Returns the last values.
+SmallVector<Value>
+forEachChunk(Program &p, ValueRange carried,
+             function_ref<SmallVector<Value>(Value t, ValueRange carried)> body,
+             bool reversed = false);
+
+//===--- Programs, one a stage
+//----------------------------------------------===//
+
+void writeFused(Program &p);
+void writePrepare(Program &p);
+void writeRun(Program &p);
+void writeRecurrent(Program &p);
+void writeLinearAttention(Program &p);
+void writeBackward(Program &p);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_GDNTOTILE_PROGRAM_H
