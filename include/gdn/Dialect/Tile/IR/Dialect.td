@@ -29,6 +29,11 @@ def Tile_Dialect : Dialect {
     /// Discardable attribute that names the part of the mathematics an op
     /// belongs to; the schedule maps steps to roles.
     static constexpr ::llvm::StringLiteral getStepAttrName() { return "gdn_tile.step"; }
+    /// Discardable attribute of a function that a program became on the way to
+    /// a CPU.
+    static constexpr ::llvm::StringLiteral getProgramAttrName() {
+      return "gdn_tile.program";
+    }
   }];
 }
 

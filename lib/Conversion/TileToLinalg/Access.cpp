@@ -1,0 +1,241 @@
+//===- Access.cpp - Loads and stores of tiles as loops over rows ----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::gdn::tile;
+
+namespace {
+/// The part of an array that a load reads or a store writes, its axes in the
+/// order of memory. Rows run along the last axis: vectors where the array is
+/// contiguous there, single elements otherwise.
+class Window {
+public:
+  Window(OpBuilder &builder, Location loc, Value array, ValueRange offsets,
+         ArrayRef<int64_t> axes, RankedTensorType tile, Value end,
+         std::optional<uint64_t> dim);
+
+  /// Tile axis of each axis in memory order.
+  ArrayRef<int64_t> getPermutation() const { return permutation; }
+  /// The tile with its axes in memory order.
+  RankedTensorType getType() const { return type; }
+
+  /// Loops over the elements inside (or, with `outside`, at or beyond) `end`,
+  /// threading `init` through if it is given.
+  Value
+  forEach(OpBuilder &builder, Location loc, Value init, bool outside,
+          function_ref<Value(OpBuilder &, Location, ValueRange, Value)> body);
+
+  /// Reads a row of a tile or array, or an element where rows are not vectors.
+  Value read(OpBuilder &builder, Location loc, Value source, ValueRange at);
+  /// Writes a row or an element; returns the new tile if `target` is one.
+  Value write(OpBuilder &builder, Location loc, Value value, Value target,
+              ValueRange at);
+  /// A row or element of zeros.
+  Value zero(OpBuilder &builder, Location loc);
+
+  /// The place in the array of a place in the tile.
+  SmallVector<Value> inArray(OpBuilder &builder, Location loc, ValueRange at);
+
+private:
+  SmallVector<int64_t> axes;
+  SmallVector<int64_t> permutation;
+  SmallVector<Value> offsets;
+  RankedTensorType type;
+  /// Type of a row, null where rows are read element by element.
+  VectorType row;
+  /// Tile axis in memory order that `end` bounds, and how many of its places
+  /// are inside.
+  std::optional<unsigned> boundedAxis;
+  Value count;
+};
+} // namespace
+
+Window::Window(OpBuilder &builder, Location loc, Value array,
+               ValueRange offsets, ArrayRef<int64_t> tileAxes,
+               RankedTensorType tile, Value end, std::optional<uint64_t> dim)
+    : offsets(offsets) {
+  permutation = llvm::to_vector(llvm::seq<int64_t>(0, tile.getRank()));
+  llvm::sort(permutation, [&](int64_t left, int64_t right) {
+    return tileAxes[left] < tileAxes[right];
+  });
+  axes = applyPermutation(tileAxes, permutation);
+  type = RankedTensorType::get(applyPermutation(tile.getShape(), permutation),
+                               tile.getElementType());
+
+  if (end) {
+    boundedAxis = llvm::find(axes, static_cast<int64_t>(*dim)) - axes.begin();
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value size = arith::ConstantIndexOp::create(builder, loc,
+                                                type.getDimSize(*boundedAxis));
+    Value left = arith::SubIOp::create(builder, loc, end, offsets[*dim]);
+    count = arith::MinSIOp::create(
+        builder, loc, arith::MaxSIOp::create(builder, loc, left, zero), size);
+  }
+
+  auto arrayType = cast<MemRefType>(array.getType());
+  auto [strides, offset] = arrayType.getStridesAndOffset();
+  int64_t last = arrayType.getRank() - 1;
+  bool rowsAreContiguous = !axes.empty() && axes.back() == last &&
+                           strides.back() == 1 &&
+                           boundedAxis != axes.size() - 1;
+  if (rowsAreContiguous)
+    row = VectorType::get(type.getShape().back(), type.getElementType());
+}
+
+Value Window::forEach(
+    OpBuilder &builder, Location loc, Value init, bool outside,
+    function_ref<Value(OpBuilder &, Location, ValueRange, Value)> body) {
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  SmallVector<Value> lower, upper;
+  for (int64_t axis = 0, end = type.getRank() - (row ? 1 : 0); axis < end;
+       ++axis) {
+    lower.push_back(zero);
+    upper.push_back(
+        arith::ConstantIndexOp::create(builder, loc, type.getDimSize(axis)));
+  }
+  if (boundedAxis)
+    (outside ? lower : upper)[*boundedAxis] = count;
+  SmallVector<Value> steps(lower.size(), one);
+  auto nest = scf::buildLoopNest(
+      builder, loc, lower, upper, steps, init ? ValueRange(init) : ValueRange(),
+      [&](OpBuilder &builder, Location loc, ValueRange ivs, ValueRange state) {
+        SmallVector<Value> at(ivs);
+        if (row)
+          at.push_back(zero);
+        Value result =
+            body(builder, loc, at, state.empty() ? Value() : state.front());
+        return init ? scf::ValueVector{result} : scf::ValueVector{};
+      });
+  return init ? nest.results.front() : Value();
+}
+
+Value Window::read(OpBuilder &builder, Location loc, Value source,
+                   ValueRange at) {
+  if (row)
+    return vector::TransferReadOp::create(builder, loc, row, source, at,
+                                          std::nullopt, ArrayRef<bool>{true});
+  if (isa<MemRefType>(source.getType()))
+    return memref::LoadOp::create(builder, loc, source, at);
+  return tensor::ExtractOp::create(builder, loc, source, at);
+}
+
+Value Window::write(OpBuilder &builder, Location loc, Value value, Value target,
+                    ValueRange at) {
+  if (row) {
+    auto op = vector::TransferWriteOp::create(builder, loc, value, target, at,
+                                              ArrayRef<bool>{true});
+    return op->getNumResults() ? op.getResult() : Value();
+  }
+  if (!isa<MemRefType>(target.getType()))
+    return tensor::InsertOp::create(builder, loc, value, target, at);
+  memref::StoreOp::create(builder, loc, value, target, at);
+  return Value();
+}
+
+Value Window::zero(OpBuilder &builder, Location loc) {
+  Type zeroType = row ? Type(row) : type.getElementType();
+  return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(zeroType));
+}
+
+SmallVector<Value> Window::inArray(OpBuilder &builder, Location loc,
+                                   ValueRange at) {
+  SmallVector<Value> place(offsets);
+  for (auto [axis, index] : llvm::zip(axes, at))
+    place[axis] = arith::AddIOp::create(builder, loc, place[axis], index);
+  return place;
+}
+
+namespace {
+/// Rows inside `end` are read, the others are set to zero: what lies there in
+/// memory, NaN included, is never seen.
+struct LoadToLoops : OpRewritePattern<LoadOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(LoadOp load,
+                                PatternRewriter &rewriter) const override {
+    Location loc = load.getLoc();
+    RankedTensorType tileType = load.getResult().getType();
+    Window window(rewriter, loc, load.getSource(), load.getOffsets(),
+                  load.getAxes(), tileType, load.getEnd(), load.getDim());
+    RankedTensorType type = window.getType();
+    Value tile = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
+                                         type.getElementType());
+    tile = window.forEach(
+        rewriter, loc, tile, /*outside=*/false,
+        [&](OpBuilder &builder, Location loc, ValueRange at, Value tile) {
+          Value row = window.read(builder, loc, load.getSource(),
+                                  window.inArray(builder, loc, at));
+          return window.write(builder, loc, row, tile, at);
+        });
+    if (load.getEnd())
+      tile = window.forEach(
+          rewriter, loc, tile, /*outside=*/true,
+          [&](OpBuilder &builder, Location loc, ValueRange at, Value tile) {
+            return window.write(builder, loc, window.zero(builder, loc), tile,
+                                at);
+          });
+    if (!isIdentityPermutation(window.getPermutation())) {
+      Value empty = tensor::EmptyOp::create(rewriter, loc, tileType.getShape(),
+                                            tileType.getElementType());
+      tile = linalg::TransposeOp::create(
+                 rewriter, loc, tile, empty,
+                 invertPermutationVector(window.getPermutation()))
+                 ->getResult(0);
+    }
+    rewriter.replaceOp(load, tile);
+    return success();
+  }
+};
+
+/// Only the rows inside `end` are written.
+struct StoreToLoops : OpRewritePattern<StoreOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(StoreOp store,
+                                PatternRewriter &rewriter) const override {
+    Location loc = store.getLoc();
+    Window window(rewriter, loc, store.getTarget(), store.getOffsets(),
+                  store.getAxes(), store.getTile().getType(), store.getEnd(),
+                  store.getDim());
+    Value tile = store.getTile();
+    if (!isIdentityPermutation(window.getPermutation())) {
+      RankedTensorType type = window.getType();
+      Value empty = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
+                                            type.getElementType());
+      tile = linalg::TransposeOp::create(rewriter, loc, tile, empty,
+                                         window.getPermutation())
+                 ->getResult(0);
+    }
+    window.forEach(rewriter, loc, /*init=*/Value(), /*outside=*/false,
+                   [&](OpBuilder &builder, Location loc, ValueRange at, Value) {
+                     Value row = window.read(builder, loc, tile, at);
+                     return window.write(builder, loc, row, store.getTarget(),
+                                         window.inArray(builder, loc, at));
+                   });
+    rewriter.eraseOp(store);
+    return success();
+  }
+};
+} // namespace
+
+void mlir::gdn::tile::populateAccessPatterns(RewritePatternSet &patterns) {
+  patterns.add<LoadToLoops, StoreToLoops>(patterns.getContext());
+}
