@@ -10,6 +10,8 @@
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Pipelines/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
@@ -25,9 +27,16 @@
 
 using namespace mlir;
 
-void gdn::registerPasses() { registerPlanStagesPass();
+void gdn::registerPasses() {
+  registerPlanStagesPass();
+  registerVerifyStagesFormPass();
   registerConvertGDNToTilePass();
-  registerVerifyStagesFormPass(); }
+  registerConvertGDNTileToLinalgPass();
+  tile::registerExpandCopiesPass();
+  tile::registerLaunchToParallelPass();
+  tile::registerPrepareBufferizationPass();
+  registerPipelines();
+}
 
 void gdn::registerAllPasses() {
   registerPasses();

@@ -161,8 +161,10 @@ Value SolveBuilder::multiply(Value left, Value right) {
   Value zero = createZeroTile(builder, loc, type);
   AffineExpr m, n, k;
   bindDims(builder.getContext(), m, n, k);
-  auto maps = builder.getAffineMapArrayAttr(AffineMap::inferFromExprList(
-      {{m, k}, {k, n}, {m, n}}, builder.getContext()));
+  auto map = [&](AffineExpr row, AffineExpr column) {
+    return AffineMap::get(3, 0, {row, column}, builder.getContext());
+  };
+  auto maps = builder.getAffineMapArrayAttr({map(m, k), map(k, n), map(m, n)});
   return linalg::ContractOp::create(builder, loc, TypeRange(type),
                                     ValueRange{left, right}, zero, maps)
       .getResult(0);

@@ -1,0 +1,94 @@
+//===- CPU.cpp - From the tile level to the LLVM dialect for a CPU --------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Pipelines/Pipelines.h"
+
+#include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// Tensors --> memrefs, programs and the functions around them alike.
+static void addBufferization(OpPassManager &manager) {
+  manager.addPass(tile::createPrepareBufferizationPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  // tensor --> memref
+  manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // memref.alloc --> memref.alloc, memref.dealloc
+  bufferization::buildBufferDeallocationPipeline(manager);
+  // bufferization.clone --> memref.alloc, memref.copy
+  manager.addPass(createConvertBufferizationToMemRefPass());
+}
+
+/// scf, vector, memref, arith, math, func --> llvm, omp.
+static void addToLLVM(OpPassManager &manager,
+                      const CPULoweringOptions &options) {
+  // vector.transfer of rank above 1 --> loops
+  manager.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass());
+  // subview, collapse_shape, ... --> reinterpret_cast and arithmetic
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  // bf16 conversions, min and max --> arith that LLVM has everywhere
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  manager.addPass(arith::createArithExpandOpsPass(expand));
+  // scf.parallel --> omp.parallel, omp.wsloop
+  if (options.parallel)
+    manager.addPass(createConvertSCFToOpenMPPass());
+  // scf --> cf
+  manager.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vectors;
+  // A reduction's order is fixed by the compiled code, not by the source.
+  vectors.reassociateFPReductions = true;
+  // vector --> llvm
+  manager.addPass(createConvertVectorToLLVMPass(vectors));
+  // arith, cf, func, index, math, memref, ub, omp's regions --> llvm
+  manager.addPass(createConvertToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void gdn::buildTileToLLVMPipeline(OpPassManager &manager,
+                                  const CPULoweringOptions &options) {
+  // gdn_tile --> linalg, vector, scf (but for gdn_tile.launch)
+  manager.addPass(createConvertGDNTileToLinalgPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // arith, math on tensors --> linalg
+  manager.addPass(createConvertElementwiseToLinalgPass());
+  addBufferization(manager);
+  // gdn_tile.launch --> scf.parallel, func.call
+  manager.addPass(tile::createLaunchToParallelPass());
+  // memref.copy --> linalg
+  manager.addPass(tile::createExpandCopiesPass());
+  // linalg --> scf
+  manager.addPass(createConvertLinalgToLoopsPass());
+  addToLLVM(manager, options);
+}
+
+void gdn::registerPipelines() {
+  PassPipelineRegistration<CPULoweringOptions>(
+      "gdn-tile-to-llvm",
+      "Lower tile programs and their launches to the LLVM dialect for a CPU",
+      buildTileToLLVMPipeline);
+}
