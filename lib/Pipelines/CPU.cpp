@@ -85,10 +85,3 @@ void gdn::buildTileToLLVMPipeline(OpPassManager &manager,
   manager.addPass(createConvertLinalgToLoopsPass());
   addToLLVM(manager, options);
 }
-
-void gdn::registerPipelines() {
-  PassPipelineRegistration<CPULoweringOptions>(
-      "gdn-tile-to-llvm",
-      "Lower tile programs and their launches to the LLVM dialect for a CPU",
-      buildTileToLLVMPipeline);
-}

@@ -32,8 +32,25 @@ class OpPassManager;
 
 namespace gdn {
 
-/// Options of the way from the tile level to the LLVM dialect for a CPU.
+/// Options of the whole way; each pipeline reads those of its own steps.
 struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
+  PassOptions::Option<std::string> plan{
+      *this, "plan",
+      llvm::cl::desc("Kernels of a forward: 'fused' or 'separate'"),
+      llvm::cl::init("fused")};
+  PassOptions::Option<int64_t> chunkSize{
+      *this, "chunk-size",
+      llvm::cl::desc("Tokens a chunk where the op does not say: 16, 32 or 64"),
+      llvm::cl::init(32)};
+  PassOptions::Option<std::string> operandType{
+      *this, "operand-type",
+      llvm::cl::desc("Type that product operands are rounded to: bf16, f16, "
+                     "f32, or auto (the type of v)"),
+      llvm::cl::init("auto")};
+  PassOptions::Option<int64_t> vParts{
+      *this, "v-parts",
+      llvm::cl::desc("Parts that the V channels of a head are split into"),
+      llvm::cl::init(1)};
   PassOptions::Option<int64_t> vectorBits{
       *this, "vector-bits",
       llvm::cl::desc("Width of the target's vector registers in bits; 0 is "
@@ -45,11 +62,24 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::init(true)};
 };
 
-/// Tile programs and the functions that launch them --> the LLVM dialect.
+/// `gdn-to-stages`: layer ops --> stage ops.
+void buildGDNToStagesPipeline(OpPassManager &manager,
+                              const CPULoweringOptions &options);
+
+/// `gdn-to-tile`: layer ops --> tile programs and their launches.
+void buildGDNToTilePipeline(OpPassManager &manager,
+                            const CPULoweringOptions &options);
+
+/// `gdn-tile-to-llvm`: tile programs and the functions that launch them --> the
+/// LLVM dialect (and `omp`).
 void buildTileToLLVMPipeline(OpPassManager &manager,
                              const CPULoweringOptions &options);
 
-/// Registers the pipelines under their names (`gdn-tile-to-llvm`).
+/// `gdn-to-llvm`: layer ops --> the LLVM dialect.
+void buildGDNToLLVMPipeline(OpPassManager &manager,
+                            const CPULoweringOptions &options);
+
+/// Registers the pipelines under their names.
 void registerPipelines();
 
 } // namespace gdn

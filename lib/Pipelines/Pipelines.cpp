@@ -1,0 +1,60 @@
+//===- Pipelines.cpp - The ways down, and their names ---------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Pipelines/Pipelines.h"
+
+#include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/GDN/Transforms/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
+                                   const CPULoweringOptions &options) {
+  PlanStagesPassOptions plan;
+  plan.plan = options.plan;
+  plan.chunkSize = options.chunkSize;
+  // gdn layer ops --> gdn stage ops, linalg on whole tensors
+  manager.addPass(createPlanStagesPass(plan));
+  manager.addPass(createVerifyStagesFormPass());
+}
+
+void gdn::buildGDNToTilePipeline(OpPassManager &manager,
+                                 const CPULoweringOptions &options) {
+  buildGDNToStagesPipeline(manager, options);
+  ConvertGDNToTilePassOptions tile;
+  tile.operandType = options.operandType;
+  tile.vParts = options.vParts;
+  // gdn stage ops --> gdn_tile programs and launches
+  manager.addPass(createConvertGDNToTilePass(tile));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void gdn::buildGDNToLLVMPipeline(OpPassManager &manager,
+                                 const CPULoweringOptions &options) {
+  buildGDNToTilePipeline(manager, options);
+  buildTileToLLVMPipeline(manager, options);
+}
+
+void gdn::registerPipelines() {
+  using Registration = PassPipelineRegistration<CPULoweringOptions>;
+  Registration("gdn-to-stages", "Lower layer ops to stage ops",
+               buildGDNToStagesPipeline);
+  Registration("gdn-to-tile", "Lower layer ops to tile programs",
+               buildGDNToTilePipeline);
+  Registration("gdn-tile-to-llvm",
+               "Lower tile programs and their launches to the LLVM dialect for "
+               "a CPU",
+               buildTileToLLVMPipeline);
+  Registration("gdn-to-llvm", "Lower layer ops to the LLVM dialect for a CPU",
+               buildGDNToLLVMPipeline);
+}
