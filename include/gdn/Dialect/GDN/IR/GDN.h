@@ -14,7 +14,11 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+#include "gdn/Dialect/GDN/IR/Support.h"
 
 #include "gdn/Dialect/GDN/IR/Dialect.h.inc"
 #include "gdn/Dialect/GDN/IR/Enums.h.inc"
@@ -23,6 +27,11 @@
 #include "gdn/Dialect/GDN/IR/Attributes.h.inc"
 
 #include "gdn/Dialect/GDN/IR/Interfaces.h.inc"
+
+namespace mlir::gdn::detail {
+/// What every op of the dialect must satisfy (docs/Spec.md).
+LogicalResult verifyRule(Operation *op);
+} // namespace mlir::gdn::detail
 
 #define GET_OP_CLASSES
 #include "gdn/Dialect/GDN/IR/Ops.h.inc"

@@ -12,15 +12,20 @@
 include "gdn/Dialect/GDN/IR/Attributes.td"
 include "gdn/Dialect/GDN/IR/Interfaces.td"
 include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 //===----------------------------------------------------------------------===//
 // Types and shared operands
 //===----------------------------------------------------------------------===//
 
-defvar dataTypes = [BF16, F16, F32];
-defvar parameterTypes = [F32, BF16];
-defvar boundaryTypes = [I32, I64];
+// The predicates ask the one table of what is supported (Support.h).
+defvar dataTypes = [Type<CPred<"::mlir::gdn::support::isDataType($_self)">,
+  "bf16, f16 or f32">];
+defvar parameterTypes = [Type<CPred<"::mlir::gdn::support::isParameterType($_self)">,
+  "f32 or bf16">];
+defvar boundaryTypes = [Type<CPred<"::mlir::gdn::support::isBoundaryType($_self)">,
+  "i32 or i64">];
 
 /// A whole array: a tensor, or a memref in the buffer form of an op.
 class GDN_Array<list<Type> elements, list<int> ranks>
@@ -59,14 +64,30 @@ defvar resultFormat = [{
 }];
 
 class GDN_Op<string mnemonic, list<Trait> traits = []>
-    : Op<GDN_Dialect, mnemonic, traits>;
+    : Op<GDN_Dialect, mnemonic, traits> {
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  // One verifier reads all ops through one form of their operands.
+  let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      return ::mlir::gdn::detail::verifyRule(*this);
+    }
+  }];
+}
 
 class GDN_RuleOp<string mnemonic, list<Trait> traits = []>
     : GDN_Op<mnemonic, [AttrSizedOperandSegments,
         DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>,
-        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>] # traits> {
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  let hasVerifier = 1;
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+        DeclareOpInterfaceMethods<InferTypeOpInterface>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>] # traits> {
+  code forwardDeclaration = "";
+  let extraClassDeclaration = [{
+    /// Whether results of these types may stand for each other: shapes agree
+    /// where both are static.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange lhs, ::mlir::TypeRange rhs);
+  }] # forwardDeclaration;
 }
 
 //===----------------------------------------------------------------------===//
@@ -78,7 +99,7 @@ class GDN_ForwardOp<string mnemonic, dag ownAttributes>
   let arguments = !con(ruleOperands, (ins Variadic<AnyMemRef>:$outs),
     ruleAttributes, (ins UnitAttr:$output_final_state), ownAttributes);
   let assemblyFormat = !strconcat(ruleFormat, resultFormat);
-  let extraClassDeclaration = [{
+  let forwardDeclaration = [{
     /// Outputs [B, T, H, V]: the first result, null in the buffer form.
     ::mlir::Value getO() { return getResults().empty() ? nullptr : getResults()[0]; }
     /// State after the last token, null where it was not asked for.

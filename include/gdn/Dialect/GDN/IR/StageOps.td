@@ -13,10 +13,7 @@
 
 /// A stage takes tensors, returns tensors and becomes exactly one tile program.
 class GDN_StageOp<string name, list<Trait> traits = []>
-    : GDN_Op<"stage." # name, [AttrSizedOperandSegments, Pure] # traits> {
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  let hasVerifier = 1;
-}
+    : GDN_Op<"stage." # name, [AttrSizedOperandSegments, Pure] # traits>;
 
 class GDN_ForwardStageOp<string name, dag ownAttributes>
     : GDN_StageOp<name, [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {

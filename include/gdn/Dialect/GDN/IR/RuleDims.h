@@ -1,0 +1,49 @@
+//===- RuleDims.h - Named dimensions of a delta rule ------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_RULEDIMS_H
+#define GDN_DIALECT_GDN_IR_RULEDIMS_H
+
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace mlir::gdn {
+class DeltaRuleOpInterface;
+
+/// The dimensions that the dialect names. `Boundaries` is N + 1.
+enum class Dim { B, T, Hq, H, K, V, N, C, Boundaries };
+
+/// Sizes of a delta rule, `ShapedType::kDynamic` where no operand tells.
+struct RuleDims {
+  int64_t B = ShapedType::kDynamic;
+  int64_t T = ShapedType::kDynamic;
+  int64_t Hq = ShapedType::kDynamic;
+  int64_t H = ShapedType::kDynamic;
+  int64_t K = ShapedType::kDynamic;
+  int64_t V = ShapedType::kDynamic;
+  int64_t N = ShapedType::kDynamic;
+  /// Tokens of a chunk, where the op says so.
+  int64_t C = ShapedType::kDynamic;
+
+  /// The size called `dim`; for `Dim::Boundaries` it is N + 1.
+  int64_t get(Dim dim) const;
+  /// Sets the size called `dim`.
+  void set(Dim dim, int64_t size);
+};
+
+/// What all operands of an op together tell about its sizes.
+RuleDims getRuleDims(DeltaRuleOpInterface op);
+
+/// Whether there is one gate a channel (Kimi Delta Attention).
+bool isChannelGate(DeltaRuleOpInterface op);
+
+/// The factor of the read-out: the attribute, or K^(-1/2).
+double getScale(DeltaRuleOpInterface op);
+
+} // namespace mlir::gdn
+
+#endif // GDN_DIALECT_GDN_IR_RULEDIMS_H

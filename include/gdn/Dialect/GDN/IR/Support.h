@@ -1,0 +1,45 @@
+//===- Support.h - What the compiler supports, in one table -----*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_SUPPORT_H
+#define GDN_DIALECT_GDN_IR_SUPPORT_H
+
+#include "mlir/IR/Types.h"
+
+#include <string>
+
+namespace mlir::gdn::support {
+
+/// Chunk lengths C that a tile program can be made for.
+inline constexpr int64_t chunkSizes[] = {16, 32, 64};
+
+/// Largest number of key or value channels of a head (K, V).
+inline constexpr int64_t maxHeadDim = 256;
+
+/// K and V of chunked ops are multiples of this: the side of the smallest
+/// block that a chunk is solved and multiplied in.
+inline constexpr int64_t headDimMultiple = 16;
+
+/// Whether q, k, v and o may have this element type.
+bool isDataType(Type type);
+
+/// Whether gate, beta, states and gate parameters may have this element type.
+bool isParameterType(Type type);
+
+/// Whether sequence boundaries may have this element type.
+bool isBoundaryType(Type type);
+
+/// Whether a chunk may have this many tokens.
+bool isChunkSize(int64_t size);
+
+/// The tables above as a markdown table, for the README.
+std::string supportTable();
+
+} // namespace mlir::gdn::support
+
+#endif // GDN_DIALECT_GDN_IR_SUPPORT_H

@@ -1,0 +1,111 @@
+//===- Rule.h - Operands of a delta rule, whichever op has them -*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_RULE_H
+#define GDN_DIALECT_GDN_IR_RULE_H
+
+#include "gdn/Dialect/GDN/IR/GDN.h"
+#include "gdn/Dialect/GDN/IR/RuleDims.h"
+
+namespace mlir::gdn {
+
+/// The operands and attributes of any op of the dialect; absent ones are null.
+/// Verification, inference, reification and tiling all read this one form.
+struct Rule {
+  Value q, k, v, beta, gate, initialState, cuSeqlens, aLog, dtBias;
+  /// Of the backward only.
+  Value dO, dFinalState;
+  /// Of gdn.stage.run only.
+  Value bm, decay;
+  FloatAttr scale, lowerBound;
+  IntegerAttr chunkSize;
+  GateDomain gateDomain = GateDomain::Log;
+  StateLayout stateLayout = StateLayout::KV;
+  /// Whether the op computes in chunks, which restricts K and V.
+  bool chunked = true;
+};
+
+/// The part of a rule that the forward ops, their adaptors and
+/// DeltaRuleOpInterface have in common.
+template <typename OpOrAdaptor> Rule makeCommonRule(OpOrAdaptor op) {
+  Rule rule;
+  rule.q = op.getQ();
+  rule.k = op.getK();
+  rule.v = op.getV();
+  rule.beta = op.getBeta();
+  rule.gate = op.getGate();
+  rule.initialState = op.getInitialState();
+  rule.cuSeqlens = op.getCuSeqlens();
+  rule.aLog = op.getALog();
+  rule.dtBias = op.getDtBias();
+  rule.scale = op.getScaleAttr();
+  rule.gateDomain = op.getGateDomain();
+  rule.lowerBound = op.getLowerBoundAttr();
+  rule.stateLayout = op.getStateLayout();
+  return rule;
+}
+
+/// The rule of an op of the gdn dialect.
+Rule getRule(Operation *op);
+
+/// An operand with the names of its dimensions. `type` is the operand's, or
+/// the one that a rewrite would like it to have.
+struct NamedShape {
+  StringRef name;
+  Value value;
+  ShapedType type;
+  SmallVector<Dim, 4> dims;
+};
+
+/// A result with the names of its dimensions. A null `element` leaves the
+/// choice among the data types to the op.
+struct ResultShape {
+  StringRef name;
+  SmallVector<Dim, 4> dims;
+  Type element;
+};
+
+/// The operands that are present, with the names of their dimensions.
+SmallVector<NamedShape> getOperandShapes(const Rule &rule);
+
+/// Results of a forward: o and, with `withFinalState`, the final state.
+SmallVector<ResultShape> getForwardResults(const Rule &rule,
+                                           bool withFinalState);
+
+/// Results of gdn.chunk_gated_delta_rule_bwd: gradients of what is present.
+SmallVector<ResultShape> getBackwardResults(const Rule &rule);
+
+/// What an op of the dialect returns, or writes to its `outs`.
+SmallVector<ResultShape> getResultShapes(Operation *op, const Rule &rule);
+
+/// Element type of a state that the rule returns.
+Type getStateElementType(const Rule &rule);
+
+/// Sizes that are known before any operand is looked at.
+RuleDims getInitialDims(const Rule &rule);
+
+/// Learns the sizes of `dims` from `shapes`. Returns the first shape that
+/// disagrees with what was learnt before it, or null.
+const NamedShape *unify(ArrayRef<NamedShape> shapes, RuleDims &dims);
+
+/// Everything that the operands of a rule tell about its sizes.
+RuleDims getRuleDims(const Rule &rule);
+
+/// The tensor type of a result.
+RankedTensorType getResultType(const ResultShape &result, const RuleDims &dims);
+
+/// How many of the last operands are `outs`; none but in the buffer form.
+unsigned getNumOuts(Operation *op);
+
+/// A size as a constant, or as ops that compute it from the operands.
+OpFoldResult reifyDim(OpBuilder &builder, Location loc, const Rule &rule,
+                      Dim dim);
+
+} // namespace mlir::gdn
+
+#endif // GDN_DIALECT_GDN_IR_RULE_H
