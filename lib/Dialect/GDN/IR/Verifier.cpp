@@ -219,7 +219,7 @@ static LogicalResult verifyResults(Operation *op, const Rule &rule) {
   // result_c1
   if (types.size() != expected.size())
     return op->emitOpError("expected ")
-           << expected.size() << (buffers ? " outs (" : " results (")
+           << (buffers ? "outs (" : "results (")
            << llvm::join(llvm::map_range(expected,
                                          [](const ResultShape &result) {
                                            return result.name;

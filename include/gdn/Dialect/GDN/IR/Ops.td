@@ -50,6 +50,46 @@ defvar ruleAttributes = (ins
   UnitAttr:$qk_l2norm,
   DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">:$beta_domain,
   DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">:$state_layout);
+
+/// A sentence for each of them; every op that takes them says them so.
+defvar ruleDescription = [{
+
+    Operands:
+    - `q`: queries [B, T, Hq, K].
+    - `k`: keys [B, T, Hq, K].
+    - `v`: values [B, T, H, V]; value head h reads q/k head h / (H / Hq).
+    - `beta`: write strengths [B, T, H].
+    - `gate`: decay of the state; its rank is the variant: [B, T, H] is Gated
+      DeltaNet, [B, T, H, K] is Kimi Delta Attention, absent is DeltaNet.
+    - `initial_state`: state before the first token of each sequence,
+      [N, H, K, V] or [N, H, V, K]; absent is zero.
+    - `cu_seqlens`: boundaries [N + 1] of packed sequences, ascending from 0
+      to T; then B = 1. Absent, each row of the batch is a sequence.
+    - `a_log`: parameter A_log [H] of a raw gate.
+    - `dt_bias`: parameter dt_bias of a raw gate, [H] or [H, K] as the gate is.
+
+    Attributes:
+    - `scale`: factor of the read-out; absent is K^(-1/2).
+    - `gate_domain`: how `gate` is to be read: `log` (the default), `linear`,
+      `softplus` or `bounded`.
+    - `lower_bound`: the bound of a `bounded` gate.
+    - `qk_l2norm`: q and k are l2-normalised first.
+    - `beta_domain`: how `beta` is to be read: `value` (the default), `logit`
+      or `doubled_logit`.
+    - `state_layout`: order of the channels of states: `kv` (the default) or
+      `vk`.
+}];
+defvar chunkSizeWish = [{
+    - `chunk_size`: tokens of a chunk, a wish to the compiler; results do not
+      depend on it.
+}];
+defvar chunkSizeDescription = [{
+    - `chunk_size`: tokens of a chunk.
+}];
+defvar outsDescription = [{
+    The tensor form returns its results. The buffer form, which bufferization
+    makes, takes memrefs, writes the results to `outs` and returns nothing.
+}];
 defvar ruleFormat = [{
   `q` `(` $q `:` type($q) `)` `k` `(` $k `:` type($k) `)`
   `v` `(` $v `:` type($v) `)` `beta` `(` $beta `:` type($beta) `)`
@@ -94,6 +134,13 @@ class GDN_RuleOp<string mnemonic, list<Trait> traits = []>
 // Layers
 //===----------------------------------------------------------------------===//
 
+defvar finalStateDescription = [{
+    - `output_final_state`: the state after the last token is the second result,
+      of the element type of `initial_state`, or f32.
+
+    Results: `o` [B, T, H, V] and, if asked for, the final state.
+}];
+
 class GDN_ForwardOp<string mnemonic, dag ownAttributes>
     : GDN_RuleOp<mnemonic> {
   let arguments = !con(ruleOperands, (ins Variadic<AnyMemRef>:$outs),
@@ -122,21 +169,7 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
     S_t    = Sbar_t + k_t u_t^T
     o_t    = scale S_t^T q_t
     ```
-
-    `q`, `k`: [B, T, Hq, K]; `v`, `o`: [B, T, H, V]; `beta`: [B, T, H]. The rank
-    of `gate` is the variant: [B, T, H] is Gated DeltaNet, [B, T, H, K] is Kimi
-    Delta Attention, absent is DeltaNet. Value head h reads q/k head
-    h / (H / Hq). `initial_state` and the final state: [N, H, K, V], or
-    [N, H, V, K] with `state_layout = vk`.
-
-    With `cu_seqlens` [N + 1] (sorted, from 0 to T) the sequences are packed and
-    B = 1; otherwise N = B. The results do not depend on `chunk_size`, which is
-    only a wish to the compiler.
-
-    The tensor form returns `o` and, with `output_final_state`, the final state.
-    The buffer form, which bufferization makes, takes memrefs, writes `outs` and
-    returns nothing.
-
+  }] # ruleDescription # chunkSizeWish # finalStateDescription # outsDescription # [{
     Example:
 
     ```mlir
@@ -154,7 +187,7 @@ def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", 
   let description = [{
     The same function of the same operands as `gdn.chunk_gated_delta_rule`,
     computed token by token in fp32 (spec 1). T = 1 is the common case.
-
+  }] # ruleDescription # finalStateDescription # outsDescription # [{
     Example:
 
     ```mlir
@@ -168,17 +201,22 @@ def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", 
   }];
 }
 
+defvar backwardDescription = [{
+    Given:
+    - `d_o`: gradient [B, T, H, V] of o.
+    - `d_final_state`: gradient of the final state, shaped as a state; absent is
+      zero.
+
+}];
+
 def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
   let summary = "Gradients of gdn.chunk_gated_delta_rule";
   let description = [{
-    Given `d_o` [B, T, H, V] and optionally `d_final_state`, returns the
-    gradients with respect to the operands of the forward op, through all its
-    input transforms (spec 5): dq, dk, dv, dbeta, and, each where the forward
-    operand is present and in this order, dgate, dinitial_state, da_log and
-    ddt_bias. Each has the shape of its operand. dq, dk, dv and dbeta have the
-    element type of their operand, the others are f32 where theirs is f32 and
-    their operand's type otherwise.
-
+    Returns the gradients with respect to the operands of the forward op,
+    through all its input transforms (spec 5): dq, dk, dv, dbeta, and, each where
+    the forward operand is present and in this order, dgate, dinitial_state,
+    da_log and ddt_bias. Each has the shape and the element type of its operand.
+  }] # ruleDescription # chunkSizeWish # backwardDescription # outsDescription # [{
     Example:
 
     ```mlir

@@ -27,6 +27,16 @@ def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins I64Attr:$chunk_size)> {
     Gate, scores, solve, state recurrence and read-out of
     `gdn.chunk_gated_delta_rule` in one kernel, `chunk_size` tokens a step.
     Results: `o`, and the final state if there are two.
+  }] # ruleDescription # chunkSizeDescription # [{
+    Example:
+
+    ```mlir
+    %o = gdn.stage.fused
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        gate(%g : tensor<1x256x4xf32>) {chunk_size = 32}
+        -> tensor<1x256x4x128xbf16>
+    ```
   }];
 }
 
@@ -35,6 +45,15 @@ def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
   let description = [{
     `gdn.recurrent_gated_delta_rule` as one kernel. Results: `o`, and the final
     state if there are two.
+  }] # ruleDescription # [{
+    Example:
+
+    ```mlir
+    %o = gdn.stage.recurrent
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        -> tensor<1x256x4x128xbf16>
+    ```
   }];
 }
 
@@ -43,6 +62,15 @@ def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins I64Attr:$chunk_
   let description = [{
     Only the state recurrence: one result, the final state. `q` is taken for the
     sake of one operand list and is not read.
+  }] # ruleDescription # chunkSizeDescription # [{
+    Example:
+
+    ```mlir
+    %ht = gdn.stage.state_pass
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        {chunk_size = 32} -> tensor<1x4x128x128xf32>
+    ```
   }];
 }
 
@@ -59,6 +87,21 @@ def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
     Results: `bm` [B, T, H, C], row t of a chunk in row t of the array, without
     beta, as the backward needs it; and, where there is a gate, its sum `decay`
     since the start of the chunk, in log2 units, shaped as `gate`, f32.
+
+    Operands: `k`, `beta`, `gate`, `cu_seqlens`, `a_log` and `dt_bias` as
+    `gdn.chunk_gated_delta_rule` has them.
+
+    Attributes: `gate_domain`, `lower_bound`, `qk_l2norm` and `beta_domain` as
+    `gdn.chunk_gated_delta_rule` has them; `chunk_size`: tokens of a chunk.
+
+    Example:
+
+    ```mlir
+    %bm, %decay = gdn.stage.prepare
+        k(%k : tensor<1x256x2x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        gate(%g : tensor<1x256x4xf32>) {chunk_size = 32}
+        -> tensor<1x256x4x32xbf16>, tensor<1x256x4xf32>
+    ```
   }];
   let arguments = (ins TensorRankOf<dataTypes, [4]>:$k, TensorRankOf<parameterTypes, [3]>:$beta,
     Optional<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
@@ -84,6 +127,25 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
   let description = [{
     The state recurrence and read-out of spec 3.3 from `bm` and `decay` of
     `gdn.stage.prepare`. Results: `o`, and the final state if there are two.
+
+    Operands: `q`, `k`, `v`, `beta`, `initial_state` and `cu_seqlens` as
+    `gdn.chunk_gated_delta_rule` has them; `bm`: the solved chunks [B, T, H, C];
+    `decay`: the gate's sum since the start of the chunk in log2 units, absent
+    where there is no gate.
+
+    Attributes: `scale`, `qk_l2norm`, `beta_domain` and `state_layout` as
+    `gdn.chunk_gated_delta_rule` has them; `chunk_size`: tokens of a chunk, those
+    of `gdn.stage.prepare`.
+
+    Example:
+
+    ```mlir
+    %o = gdn.stage.run
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        bm(%bm : tensor<1x256x4x32xbf16>) decay(%decay : tensor<1x256x4xf32>)
+        {chunk_size = 32} -> tensor<1x256x4x128xbf16>
+    ```
   }];
   let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
     TensorRankOf<dataTypes, [4]>:$v, TensorRankOf<parameterTypes, [3]>:$beta,
@@ -114,6 +176,17 @@ def GDN_BackwardStageOp : GDN_StageOp<"backward",
     the log gate; where there is an initial state dh0. All are f32 but dv and
     dh0, which have their operand's type. The chain rules of spec 5.5 stand
     around this op.
+  }] # ruleDescription # chunkSizeDescription # backwardDescription # [{
+    Example:
+
+    ```mlir
+    %dq, %dk, %dv, %dbeta = gdn.stage.backward
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        d_o(%do : tensor<1x256x4x128xbf16>) {chunk_size = 32}
+        -> tensor<1x256x4x128xf32>, tensor<1x256x4x128xf32>,
+           tensor<1x256x4x128xbf16>, tensor<1x256x4xf32>
+    ```
   }];
   let arguments = !con(ruleOperands,
     (ins TensorRankOf<dataTypes, [4]>:$d_o, Optional<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
@@ -131,6 +204,21 @@ def GDN_LinearAttentionStageOp : GDN_StageOp<"linear_attention"> {
     S_t = S_{t-1} + k_t v_t^T, o_t = scale S_t^T q_t: no gate, no delta rule.
     Not part of any plan; it keeps the levels below honest (they must not know
     the delta rule by name). Results: `o`, and the final state if there are two.
+
+    Operands: `q`, `k`, `v`, `initial_state` and `cu_seqlens` as
+    `gdn.chunk_gated_delta_rule` has them.
+
+    Attributes: `scale`, `qk_l2norm` and `state_layout` as
+    `gdn.chunk_gated_delta_rule` has them; `chunk_size`: tokens of a chunk.
+
+    Example:
+
+    ```mlir
+    %o = gdn.stage.linear_attention
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) {chunk_size = 32}
+        -> tensor<1x256x4x128xbf16>
+    ```
   }];
   let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
     TensorRankOf<dataTypes, [4]>:$v, Optional<TensorRankOf<parameterTypes, [4]>>:$initial_state,

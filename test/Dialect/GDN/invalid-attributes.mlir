@@ -1,0 +1,90 @@
+// RUN: gdn-opt %s -split-input-file -verify-diagnostics
+
+// Without a gate there is nothing to read in a domain.
+func.func @delta_rule_c15(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected a gate with gate_domain linear, got none}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
+      beta(%beta : tensor<1x64x4xf32>) {gate_domain = #gdn.gate_domain<linear>} ->
+      tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// A log gate has no parameters.
+func.func @delta_rule_c16(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>,
+    %dt_bias: tensor<4xf32>) {
+  // expected-error @below {{expected dt_bias only with gate_domain softplus or bounded, got log}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
+      beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      dt_bias(%dt_bias : tensor<4xf32>) -> tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// The softplus form multiplies with exp(A_log).
+func.func @delta_rule_c17(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected a_log with gate_domain softplus, got none}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
+      beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      {gate_domain = #gdn.gate_domain<softplus>} -> tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// A bounded gate has a bound.
+func.func @delta_rule_c18(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected lower_bound exactly with gate_domain bounded, got none with bounded}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
+      beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      {gate_domain = #gdn.gate_domain<bounded>} -> tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// No other gate has one.
+func.func @delta_rule_c18_unused(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected lower_bound exactly with gate_domain bounded, got one with log}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
+      beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>) {lower_bound = -5.0}
+      -> tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// A decay is not a growth.
+func.func @delta_rule_c19(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected a finite, negative lower_bound, got 5.0}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
+      beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      {gate_domain = #gdn.gate_domain<bounded>, lower_bound = 5.0} -> tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// A read-out with factor zero reads nothing.
+func.func @delta_rule_c20(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected a finite, positive scale, got 0.0}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
+      beta(%beta : tensor<1x64x4xf32>) {scale = 0.0} -> tensor<1x64x4x16xf32>
+  return
+}

@@ -1,0 +1,120 @@
+// RUN: gdn-opt %s -split-input-file -verify-diagnostics
+
+// A stage is a function of tensors.
+func.func @delta_rule_c1_stage(%q: memref<1x64x2x32xf32>, %k: memref<1x64x2x32xf32>,
+    %v: memref<1x64x4x16xf32>, %beta: memref<1x64x4xf32>) {
+  // expected-error @below {{expected tensors, got a memref operand}}
+  %r = gdn.stage.fused q(%q : memref<1x64x2x32xf32>) k(%k : memref<1x64x2x32xf32>)
+      v(%v : memref<1x64x4x16xf32>) beta(%beta : memref<1x64x4xf32>) {chunk_size = 32} ->
+      tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// A stage has the chunk that its program has.
+func.func @chunk_c2_stage(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected chunk_size to be one of 16, 32, 64, got 0}}
+  %r = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%k : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) {chunk_size = 0} ->
+      tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// Without a gate there is no decay.
+func.func @result_c1_prepare(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected results (bm), got 2}}
+  %r:2 = gdn.stage.prepare k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x4xf32>)
+      {chunk_size = 32} -> tensor<1x64x4x32xf32>, tensor<1x64x4xf32>
+  return
+}
+
+// -----
+
+// A state pass has no read-out.
+func.func @result_c1_state_pass(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected results (final_state), got 2}}
+  %r:2 = gdn.stage.state_pass q(%q : tensor<1x64x2x32xf32>) k(%k : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) {chunk_size = 32} ->
+      tensor<1x64x4x16xf32>, tensor<1x4x32x16xf32>
+  return
+}
+
+// -----
+
+// A row of bm is as long as a chunk.
+func.func @result_c2_prepare(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected bm of shape [B, T, H, C] = [1, 64, 4, 16], got 'tensor<1x64x4x32xf32>'}}
+  %r = gdn.stage.prepare k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x4xf32>)
+      {chunk_size = 16} -> tensor<1x64x4x32xf32>
+  return
+}
+
+// -----
+
+// bm was made for the same chunks.
+func.func @stage_run_c1(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %bm: tensor<1x64x4x32xf32>) {
+  // expected-error @below {{expected bm of shape [B, T, H, C] = [1, 64, 4, 16], got 'tensor<1x64x4x32xf32>'}}
+  %r = gdn.stage.run q(%q : tensor<1x64x2x32xf32>) k(%k : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>)
+      bm(%bm : tensor<1x64x4x32xf32>) {chunk_size = 16} -> tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// decay is shaped as the gate was.
+func.func @stage_run_c2(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %bm: tensor<1x64x4x32xf32>,
+    %decay: tensor<1x64x4x16xf32>) {
+  // expected-error @below {{expected decay of shape [B, T, H, K] = [1, 64, 4, 32], got 'tensor<1x64x4x16xf32>'}}
+  %r = gdn.stage.run q(%q : tensor<1x64x2x32xf32>) k(%k : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>)
+      bm(%bm : tensor<1x64x4x32xf32>) decay(%decay : tensor<1x64x4x16xf32>)
+      {chunk_size = 32} -> tensor<1x64x4x16xf32>
+  return
+}
+
+// -----
+
+// dq and dk are those of the value heads.
+func.func @result_c2_backward(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
+    %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %d_o: tensor<1x64x4x16xf32>) {
+  // expected-error @below {{expected dq of shape [B, T, H, K] = [1, 64, 4, 32], got 'tensor<1x64x2x32xf32>'}}
+  %r:4 = gdn.stage.backward q(%q : tensor<1x64x2x32xf32>) k(%k : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>)
+      d_o(%d_o : tensor<1x64x4x16xf32>) {chunk_size = 32} -> tensor<1x64x2x32xf32>,
+      tensor<1x64x2x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>
+  return
+}
+
+// -----
+
+// They are summed over a group later, so they are not rounded yet.
+func.func @result_c3_backward(%q: tensor<1x64x2x32xbf16>, %k: tensor<1x64x2x32xbf16>,
+    %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>, %d_o: tensor<1x64x4x16xbf16>)
+    {
+  // expected-error @below {{expected dk to have element type 'f32', got 'bf16'}}
+  %r:4 = gdn.stage.backward q(%q : tensor<1x64x2x32xbf16>) k(%k : tensor<1x64x2x32xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>)
+      d_o(%d_o : tensor<1x64x4x16xbf16>) {chunk_size = 32} -> tensor<1x64x4x32xf32>,
+      tensor<1x64x4x32xbf16>, tensor<1x64x4x16xbf16>, tensor<1x64x4xf32>
+  return
+}
+
+// -----
+
+// Linear attention takes the same q, k and v.
+func.func @delta_rule_c4_linear_attention(%q: tensor<1x64x2x32xf32>,
+    %k: tensor<1x64x2x32xf32>, %v: tensor<1x32x4x16xf32>) {
+  // expected-error @below {{expected v of shape [B, T, H, V] = [1, 64, ?, ?], got 'tensor<1x32x4x16xf32>'}}
+  %r = gdn.stage.linear_attention q(%q : tensor<1x64x2x32xf32>)
+      k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x32x4x16xf32>) {chunk_size = 32} ->
+      tensor<1x64x4x16xf32>
+  return
+}
