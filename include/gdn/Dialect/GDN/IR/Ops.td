@@ -123,11 +123,11 @@ class GDN_RuleOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<InferTypeOpInterface>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>] # traits> {
   code forwardDeclaration = "";
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = !strconcat([{
     /// Whether results of these types may stand for each other: shapes agree
     /// where both are static.
     static bool isCompatibleReturnTypes(::mlir::TypeRange lhs, ::mlir::TypeRange rhs);
-  }] # forwardDeclaration;
+  }], forwardDeclaration);
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,7 +159,7 @@ class GDN_ForwardOp<string mnemonic, dag ownAttributes>
 def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
     (ins OptionalAttr<I64Attr>:$chunk_size)> {
   let summary = "Gated delta rule over whole sequences, computed in chunks";
-  let description = [{
+  let description = !strconcat([{
     Per value head, with the state S in R^{K x V} that starts at `initial_state`
     (or zero) at the first token of each sequence (spec 1):
 
@@ -169,7 +169,7 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
     S_t    = Sbar_t + k_t u_t^T
     o_t    = scale S_t^T q_t
     ```
-  }] # ruleDescription # chunkSizeWish # finalStateDescription # outsDescription # [{
+  }], ruleDescription, chunkSizeWish, finalStateDescription, outsDescription, [{
     Example:
 
     ```mlir
@@ -179,15 +179,15 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
         gate(%g : tensor<1x256x4xf32>) {output_final_state}
         -> tensor<1x256x4x128xbf16>, tensor<1x4x128x128xf32>
     ```
-  }];
+  }]);
 }
 
 def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", (ins)> {
   let summary = "Gated delta rule token by token, the op of decoding";
-  let description = [{
+  let description = !strconcat([{
     The same function of the same operands as `gdn.chunk_gated_delta_rule`,
     computed token by token in fp32 (spec 1). T = 1 is the common case.
-  }] # ruleDescription # finalStateDescription # outsDescription # [{
+  }], ruleDescription, finalStateDescription, outsDescription, [{
     Example:
 
     ```mlir
@@ -198,7 +198,7 @@ def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", 
         initial_state(%h : tensor<8x4x128x128xf32>) {output_final_state}
         -> tensor<8x1x4x128xbf16>, tensor<8x4x128x128xf32>
     ```
-  }];
+  }]);
 }
 
 defvar backwardDescription = [{
@@ -211,12 +211,12 @@ defvar backwardDescription = [{
 
 def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
   let summary = "Gradients of gdn.chunk_gated_delta_rule";
-  let description = [{
+  let description = !strconcat([{
     Returns the gradients with respect to the operands of the forward op,
     through all its input transforms (spec 5): dq, dk, dv, dbeta, and, each where
     the forward operand is present and in this order, dgate, dinitial_state,
     da_log and ddt_bias. Each has the shape and the element type of its operand.
-  }] # ruleDescription # chunkSizeWish # backwardDescription # outsDescription # [{
+  }], ruleDescription, chunkSizeWish, backwardDescription, outsDescription, [{
     Example:
 
     ```mlir
@@ -228,7 +228,7 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
         -> tensor<1x256x2x128xbf16>, tensor<1x256x2x128xbf16>,
            tensor<1x256x4x128xbf16>, tensor<1x256x4xf32>, tensor<1x256x4xf32>
     ```
-  }];
+  }]);
   let arguments = !con(ruleOperands,
     (ins GDN_Data:$d_o, Optional<GDN_State>:$d_final_state, Variadic<AnyMemRef>:$outs),
     ruleAttributes, (ins OptionalAttr<I64Attr>:$chunk_size));

@@ -23,11 +23,11 @@ class GDN_ForwardStageOp<string name, dag ownAttributes>
 
 def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins I64Attr:$chunk_size)> {
   let summary = "The whole chunked forward as one kernel";
-  let description = [{
+  let description = !strconcat([{
     Gate, scores, solve, state recurrence and read-out of
     `gdn.chunk_gated_delta_rule` in one kernel, `chunk_size` tokens a step.
     Results: `o`, and the final state if there are two.
-  }] # ruleDescription # chunkSizeDescription # [{
+  }], ruleDescription, chunkSizeDescription, [{
     Example:
 
     ```mlir
@@ -37,15 +37,15 @@ def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins I64Attr:$chunk_size)> {
         gate(%g : tensor<1x256x4xf32>) {chunk_size = 32}
         -> tensor<1x256x4x128xbf16>
     ```
-  }];
+  }]);
 }
 
 def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
   let summary = "The token by token forward as one kernel";
-  let description = [{
+  let description = !strconcat([{
     `gdn.recurrent_gated_delta_rule` as one kernel. Results: `o`, and the final
     state if there are two.
-  }] # ruleDescription # [{
+  }], ruleDescription, [{
     Example:
 
     ```mlir
@@ -54,15 +54,15 @@ def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
         v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
         -> tensor<1x256x4x128xbf16>
     ```
-  }];
+  }]);
 }
 
 def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins I64Attr:$chunk_size)> {
   let summary = "The chunked forward without read-out";
-  let description = [{
+  let description = !strconcat([{
     Only the state recurrence: one result, the final state. `q` is taken for the
     sake of one operand list and is not read.
-  }] # ruleDescription # chunkSizeDescription # [{
+  }], ruleDescription, chunkSizeDescription, [{
     Example:
 
     ```mlir
@@ -71,7 +71,7 @@ def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins I64Attr:$chunk_
         v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
         {chunk_size = 32} -> tensor<1x4x128x128xf32>
     ```
-  }];
+  }]);
 }
 
 def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
@@ -169,14 +169,14 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
 def GDN_BackwardStageOp : GDN_StageOp<"backward",
     [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
   let summary = "The chunked backward as one kernel, a value head at a time";
-  let description = [{
+  let description = !strconcat([{
     Spec 5.1 to 5.4. Results, in this order: dq and dk [B, T, H, K] of every
     *value* head, before the l2 norm's chain rule and the sum over a group; dv;
     dbeta with respect to beta's value; where there is a gate dg with respect to
     the log gate; where there is an initial state dh0. All are f32 but dv and
     dh0, which have their operand's type. The chain rules of spec 5.5 stand
     around this op.
-  }] # ruleDescription # chunkSizeDescription # backwardDescription # [{
+  }], ruleDescription, chunkSizeDescription, backwardDescription, [{
     Example:
 
     ```mlir
@@ -187,7 +187,7 @@ def GDN_BackwardStageOp : GDN_StageOp<"backward",
         -> tensor<1x256x4x128xf32>, tensor<1x256x4x128xf32>,
            tensor<1x256x4x128xbf16>, tensor<1x256x4xf32>
     ```
-  }];
+  }]);
   let arguments = !con(ruleOperands,
     (ins TensorRankOf<dataTypes, [4]>:$d_o, Optional<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
     ruleAttributes, (ins I64Attr:$chunk_size));
