@@ -235,6 +235,7 @@ llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
   if (op->getNumResults() == 0)
     return failAt(op, "expected an op on tensors for --check, got its buffer "
                       "form");
+  std::optional<Element> dataType = elementOf(getElementTypeOrSelf(op.getV()));
   reference::Problem problem = makeProblem(op);
   reference::RunOptions options;
   if (progress)
@@ -259,9 +260,10 @@ llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
   bool hasK = op.getDtBias() && values[op.getDtBias()].shape.size() == 2;
   for (auto [result, output, numbers] :
        llvm::zip(op->getResults(), outputs, results))
-    values[result] = {shapeOf(problem, output, hasK),
-                      std::make_shared<std::vector<double>>(std::move(numbers)),
-                      output};
+    values[result] = {
+        shapeOf(problem, output, hasK),
+        std::make_shared<std::vector<double>>(std::move(numbers)), output,
+        *dataType};
   ++done;
   return llvm::Error::success();
 }

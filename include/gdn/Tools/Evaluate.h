@@ -24,6 +24,8 @@ struct Evaluated {
   /// Which output of a delta rule it is; nothing for a value that no arithmetic
   /// has touched.
   std::optional<::gdn::reference::Output> output;
+  /// Element type of v of the delta rule, which is what `auto` rounds to.
+  Element dataType = Element::F32;
 };
 
 /// Evaluates a function of layer ops by walking it: every layer op is computed
@@ -33,6 +35,22 @@ struct Evaluated {
 llvm::Expected<std::vector<Evaluated>>
 evaluate(func::FuncOp func, llvm::ArrayRef<HostArray> inputs,
          const std::function<void(double)> &progress = {});
+
+/// What came out against what should have.
+struct OutputCheck {
+  /// o, final_state, dq, ..., or value for what no arithmetic has touched.
+  std::string name;
+  ::gdn::reference::Error error;
+  ::gdn::reference::Tolerance tolerance;
+  bool pass;
+};
+
+/// Compares a result with its float64 value at the tolerance of spec 9: that of
+/// f32 where products take f32 operands and the result is f32 itself, that of
+/// 16-bit operands otherwise. A value that no arithmetic has touched must be
+/// equal.
+OutputCheck checkOutput(const HostArray &actual, const Evaluated &expected,
+                        llvm::StringRef operandType);
 
 /// The name of an output for people: o, final_state, dq, ...
 llvm::StringRef name(::gdn::reference::Output output);

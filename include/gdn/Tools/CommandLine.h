@@ -1,0 +1,50 @@
+//===- CommandLine.h - Options that the tools share -------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TOOLS_COMMANDLINE_H
+#define GDN_TOOLS_COMMANDLINE_H
+
+#include "gdn/Tools/Compile.h"
+#include "llvm/Support/CommandLine.h"
+
+namespace mlir::gdn::tools {
+
+/// The options of compilation. Made on the stack of main before the command
+/// line is parsed.
+struct CompileFlags {
+  explicit CompileFlags(llvm::cl::OptionCategory &category);
+
+  CompileOptions get() const;
+
+  llvm::cl::opt<std::string> plan;
+  llvm::cl::opt<int64_t> chunkSize;
+  llvm::cl::opt<std::string> operandType;
+  llvm::cl::opt<int64_t> vParts;
+  llvm::cl::opt<std::string> cpu;
+  llvm::cl::opt<std::string> features;
+};
+
+/// Parses the command line with --version, showing only `category` in --help.
+void parseCommandLine(int argc, char **argv, llvm::cl::OptionCategory &category,
+                      llvm::StringRef overview);
+
+/// Prints "<tool>: error: <text>" for each error and returns the exit code of a
+/// tool that failed.
+int reportError(llvm::StringRef tool, llvm::Error error);
+
+/// The whole of `text` as a decimal integer.
+template <typename T> std::optional<T> parseInteger(llvm::StringRef text) {
+  T value;
+  if (text.trim().getAsInteger(10, value))
+    return std::nullopt;
+  return value;
+}
+
+} // namespace mlir::gdn::tools
+
+#endif // GDN_TOOLS_COMMANDLINE_H

@@ -1,0 +1,100 @@
+//===- Compile.h - Text in, a level or a running function out ---*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TOOLS_COMPILE_H
+#define GDN_TOOLS_COMPILE_H
+
+#include "gdn/Target/CPU.h"
+#include "gdn/Tools/HostArray.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/SourceMgr.h"
+#include <memory>
+
+namespace mlir::gdn::tools {
+
+/// How to compile: what gdn-compile and gdn-run have in common.
+struct CompileOptions {
+  /// Kernels of a forward: fused or separate.
+  std::string plan = "fused";
+  /// Tokens a chunk where the op does not say.
+  int64_t chunkSize = 32;
+  /// What product operands are rounded to: auto, bf16, f16 or f32.
+  std::string operandType = "auto";
+  /// Parts that the value channels of a head are split into.
+  int64_t vParts = 1;
+  cpu::TargetOptions target;
+};
+
+/// Refuses values that no pass takes, in the words of the command line.
+llvm::Error checkOptions(const CompileOptions &options);
+
+/// A context with all our dialects whose diagnostics go to stderr with file,
+/// line and the text of the line.
+class Session {
+public:
+  Session();
+  ~Session();
+
+  MLIRContext &getContext() { return context; }
+  /// Parses a file ("-" is stdin); null after a diagnostic.
+  OwningOpRef<ModuleOp> parseFile(llvm::StringRef path);
+  /// Parses text that is called `name` in diagnostics.
+  OwningOpRef<ModuleOp> parseText(llvm::StringRef text, llvm::StringRef name);
+
+private:
+  OwningOpRef<ModuleOp> parse(std::unique_ptr<llvm::MemoryBuffer> buffer);
+
+  MLIRContext context;
+  std::shared_ptr<llvm::SourceMgr> sources;
+  std::unique_ptr<SourceMgrDiagnosticHandler> handler;
+};
+
+/// The levels that a module can be taken down to.
+enum class Level { Stages, Tile, LLVM };
+
+/// Takes a module from the gdn level down to `level`.
+LogicalResult lower(ModuleOp module, Level level,
+                    const CompileOptions &options);
+
+/// The function to run: `name`, or the only public one with a body.
+llvm::Expected<func::FuncOp> findEntry(ModuleOp module, llvm::StringRef name);
+
+/// A function that can be called. It keeps no hold on the module it came from.
+class Executable {
+public:
+  /// Compiles a module that is at the gdn level; lowers it in place.
+  static llvm::Expected<Executable> compile(ModuleOp module, func::FuncOp entry,
+                                            const CompileOptions &options);
+
+  /// Calls the function. `seconds`, if not null, is the time of the call alone.
+  llvm::Expected<std::vector<HostArray>>
+  run(llvm::MutableArrayRef<HostArray> inputs, double *seconds = nullptr);
+
+private:
+  struct Result {
+    Element element;
+    int64_t rank;
+  };
+
+  Executable(cpu::Program program, std::string name,
+             std::vector<Result> results)
+      : program(std::move(program)), name(std::move(name)),
+        results(std::move(results)) {}
+
+  cpu::Program program;
+  std::string name;
+  std::vector<Result> results;
+};
+
+} // namespace mlir::gdn::tools
+
+#endif // GDN_TOOLS_COMPILE_H

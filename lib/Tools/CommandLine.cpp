@@ -1,0 +1,66 @@
+//===- CommandLine.cpp - Options that the tools share ---------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/CommandLine.h"
+
+#include "gdn/Version.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+namespace cl = llvm::cl;
+
+CompileFlags::CompileFlags(cl::OptionCategory &category)
+    : plan("plan",
+           cl::desc("Kernels of a forward: fused (one; the default) "
+                    "or separate (prepare, run)"),
+           cl::init(CompileOptions().plan), cl::cat(category)),
+      chunkSize("chunk-size",
+                cl::desc("Tokens a chunk where the op does not say: 16, 32 "
+                         "(the default) or 64"),
+                cl::init(CompileOptions().chunkSize), cl::cat(category)),
+      operandType("operand-type",
+                  cl::desc("Type that operands of products are rounded to: "
+                           "bf16, f16, f32 or auto (that of v; the default)"),
+                  cl::init(CompileOptions().operandType), cl::cat(category)),
+      vParts("v-parts",
+             cl::desc("Parts that the V channels of a head are split into (1)"),
+             cl::init(CompileOptions().vParts), cl::cat(category)),
+      cpu("cpu", cl::desc("LLVM's name of the CPU to compile for (this one)"),
+          cl::value_desc("name"), cl::cat(category)),
+      features("features",
+               cl::desc("CPU features to add or take away: +avx2,-avx512f"),
+               cl::value_desc("list"), cl::cat(category)) {}
+
+CompileOptions CompileFlags::get() const {
+  CompileOptions options;
+  options.plan = plan;
+  options.chunkSize = chunkSize;
+  options.operandType = operandType;
+  options.vParts = vParts;
+  options.target.cpu = cpu;
+  options.target.features = features;
+  return options;
+}
+
+void tools::parseCommandLine(int argc, char **argv,
+                             cl::OptionCategory &category,
+                             llvm::StringRef overview) {
+  setVersionPrinter();
+  // libLLVM brings hundreds of options of its own.
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, overview);
+}
+
+int tools::reportError(llvm::StringRef tool, llvm::Error error) {
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
+    llvm::WithColor::error(llvm::errs(), tool) << info.message() << "\n";
+  });
+  return 1;
+}

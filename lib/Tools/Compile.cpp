@@ -1,0 +1,98 @@
+//===- Compile.cpp - Parse modules and take them down ---------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Compile.h"
+
+#include "gdn/InitAll.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+
+template <typename... Args>
+static llvm::Error fail(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str(),
+      std::make_error_code(std::errc::invalid_argument));
+}
+
+llvm::Error tools::checkOptions(const CompileOptions &options) {
+  if (options.plan != "fused" && options.plan != "separate")
+    return fail("expected --plan of fused or separate, got '{0}'",
+                options.plan);
+  if (!llvm::is_contained({16, 32, 64}, options.chunkSize))
+    return fail("expected --chunk-size of 16, 32 or 64, got {0}",
+                options.chunkSize);
+  constexpr llvm::StringRef types[] = {"auto", "bf16", "f16", "f32"};
+  if (!llvm::is_contained(types, options.operandType))
+    return fail("expected --operand-type of auto, bf16, f16 or f32, got '{0}'",
+                options.operandType);
+  if (options.vParts < 1)
+    return fail("expected --v-parts of at least 1, got {0}", options.vParts);
+  return llvm::Error::success();
+}
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  return registry;
+}
+
+Session::Session()
+    : context(makeRegistry(), MLIRContext::Threading::DISABLED) {}
+Session::~Session() = default;
+
+OwningOpRef<ModuleOp>
+Session::parse(std::unique_ptr<llvm::MemoryBuffer> buffer) {
+  sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(buffer), SMLoc());
+  handler.reset();
+  handler = std::make_unique<SourceMgrDiagnosticHandler>(*sources, &context);
+  return parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+}
+
+OwningOpRef<ModuleOp> Session::parseFile(llvm::StringRef path) {
+  std::string reason;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(path, &reason);
+  if (!file) {
+    llvm::errs() << "error: " << reason << "\n";
+    return nullptr;
+  }
+  return parse(std::move(file));
+}
+
+OwningOpRef<ModuleOp> Session::parseText(llvm::StringRef text,
+                                         llvm::StringRef name) {
+  return parse(llvm::MemoryBuffer::getMemBufferCopy(text, name));
+}
+
+LogicalResult tools::lower(ModuleOp module, Level level,
+                           const CompileOptions &options) {
+  PassManager manager(module.getContext());
+  std::string pipeline =
+      llvm::formatv("gdn-plan-stages{{plan={0} chunk-size={1}}", options.plan,
+                    options.chunkSize);
+  if (level != Level::Stages)
+    pipeline +=
+        llvm::formatv(",convert-gdn-to-tile{{operand-type={0} v-parts={1}}",
+                      options.operandType, options.vParts);
+  if (level == Level::LLVM)
+    pipeline += ",gdn-tile-to-llvm";
+  registerAllPasses();
+  if (failed(parsePassPipeline(pipeline, manager)))
+    return failure();
+  return manager.run(module);
+}

@@ -1,0 +1,152 @@
+//===- Execute.cpp - Call a compiled function -----------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Compile.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <chrono>
+#include <cstring>
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+
+template <typename... Args>
+static llvm::Error fail(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str(),
+      std::make_error_code(std::errc::invalid_argument));
+}
+
+llvm::Expected<func::FuncOp> tools::findEntry(ModuleOp module,
+                                              llvm::StringRef name) {
+  llvm::SmallVector<func::FuncOp> candidates;
+  std::string names;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal() || !func.isPublic())
+      continue;
+    if (func.getSymName() == name)
+      return func;
+    candidates.push_back(func);
+    names += (names.empty() ? "@" : ", @") + func.getSymName().str();
+  }
+  if (name.empty() && candidates.size() == 1)
+    return candidates.front();
+  if (candidates.empty())
+    return fail("expected a public function with a body, got none");
+  if (name.empty())
+    return fail("expected --entry of one of {0}, got none", names);
+  return fail("expected --entry of {0}, got '{1}'", names, name);
+}
+
+llvm::Expected<Executable> Executable::compile(ModuleOp module,
+                                               func::FuncOp entry,
+                                               const CompileOptions &options) {
+  std::vector<Result> results;
+  for (Type type : entry.getResultTypes()) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    std::optional<Element> element =
+        tensor ? elementOf(tensor.getElementType()) : std::nullopt;
+    if (!element) {
+      std::string text;
+      llvm::raw_string_ostream(text) << type;
+      return fail("expected results of @{0} to be tensors of f32, bf16, f16, "
+                  "i32 or i64, got {1}",
+                  entry.getSymName(), text);
+    }
+    results.push_back({*element, tensor.getRank()});
+  }
+  // The function is rewritten on the way down.
+  std::string name = entry.getSymName().str();
+  if (failed(lower(module, Level::LLVM, options)))
+    return fail("expected a function that compiles, got @{0}", name);
+  llvm::Expected<cpu::Program> program =
+      cpu::Program::compile(module, options.target);
+  if (!program)
+    return program.takeError();
+  return Executable(std::move(*program), std::move(name), std::move(results));
+}
+
+namespace {
+/// A memref descriptor: two pointers, offset, sizes, strides (Pipelines.h).
+using Word = int64_t;
+constexpr int64_t headerWords = 3;
+int64_t descriptorWords(int64_t rank) { return headerWords + 2 * rank; }
+} // namespace
+
+static std::vector<Word> describeArray(HostArray &array) {
+  llvm::ArrayRef<int64_t> shape = array.getShape();
+  int64_t rank = shape.size();
+  std::vector<Word> descriptor(descriptorWords(rank));
+  auto address = reinterpret_cast<intptr_t>(array.data());
+  descriptor[0] = descriptor[1] = address;
+  Word stride = 1;
+  for (int64_t i = rank; i-- > 0; stride *= shape[i]) {
+    descriptor[headerWords + i] = shape[i];
+    descriptor[headerWords + rank + i] = stride;
+  }
+  return descriptor;
+}
+
+/// Copies a result out of the memory that the function returned.
+static HostArray copyResult(Element element, int64_t rank,
+                            const Word *descriptor) {
+  llvm::ArrayRef<int64_t> shape(descriptor + headerWords, rank);
+  HostArray array(element, shape);
+  auto *source = reinterpret_cast<const char *>(descriptor[1]) +
+                 descriptor[2] * byteSize(element);
+  if (array.size() > 0)
+    std::memcpy(array.data(), source, array.size() * byteSize(element));
+  return array;
+}
+
+llvm::Expected<std::vector<HostArray>>
+Executable::run(llvm::MutableArrayRef<HostArray> inputs, double *seconds) {
+  int64_t resultWords = 0;
+  for (const Result &result : results)
+    resultWords += descriptorWords(result.rank);
+  std::vector<Word> room(resultWords);
+  std::vector<std::vector<Word>> descriptors;
+  for (HostArray &input : inputs)
+    descriptors.push_back(describeArray(input));
+
+  // The call takes pointers to arguments, and these are pointers themselves.
+  std::vector<void *> values;
+  if (!results.empty())
+    values.push_back(room.data());
+  for (std::vector<Word> &descriptor : descriptors)
+    values.push_back(descriptor.data());
+  std::vector<void *> arguments;
+  for (void *&value : values)
+    arguments.push_back(&value);
+
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  if (llvm::Error error = program.invoke(name, arguments))
+    return std::move(error);
+  if (seconds)
+    *seconds = std::chrono::duration<double>(Clock::now() - start).count();
+
+  std::vector<HostArray> outputs;
+  const Word *descriptor = room.data();
+  for (const Result &result : results) {
+    outputs.push_back(copyResult(result.element, result.rank, descriptor));
+    descriptor += descriptorWords(result.rank);
+  }
+  // After all copies: results of one function may share memory.
+  llvm::SmallVector<Word> freed;
+  descriptor = room.data();
+  for (const Result &result : results) {
+    if (!llvm::is_contained(freed, descriptor[0])) {
+      freed.push_back(descriptor[0]);
+      std::free(reinterpret_cast<void *>(descriptor[0]));
+    }
+    descriptor += descriptorWords(result.rank);
+  }
+  return outputs;
+}

@@ -1,0 +1,42 @@
+//===- Report.h - What gdn-run tells --------------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TOOLS_GDN_RUN_REPORT_H
+#define GDN_TOOLS_GDN_RUN_REPORT_H
+
+#include "gdn/Tools/Evaluate.h"
+
+namespace mlir::gdn::tools {
+
+/// Everything that a run has to say.
+struct RunReport {
+  std::string file;
+  std::string entry;
+  double compileSeconds = 0;
+  /// Seconds of each call.
+  std::vector<double> runSeconds;
+  double flop = 0;
+  std::vector<HostArray> outputs;
+  /// Where each output was written; empty if nowhere.
+  std::vector<std::string> paths;
+  /// One for each output, or none without --check.
+  std::vector<OutputCheck> checks;
+
+  /// Median of runSeconds.
+  double seconds() const;
+  bool pass() const;
+};
+
+/// One line for the run and one for each output.
+void printText(const RunReport &report, llvm::raw_ostream &os);
+/// The same as one JSON object. A number that JSON cannot hold is null.
+void printJson(const RunReport &report, llvm::raw_ostream &os);
+
+} // namespace mlir::gdn::tools
+
+#endif // GDN_TOOLS_GDN_RUN_REPORT_H

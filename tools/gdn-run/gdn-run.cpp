@@ -1,0 +1,276 @@
+//===- gdn-run.cpp - Run a layer on the CPU and check it ------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+
+#include "gdn/Tools/Arguments.h"
+#include "gdn/Tools/CommandLine.h"
+#include "gdn/Tools/Progress.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace mlir::gdn::tools;
+namespace cl = llvm::cl;
+
+static constexpr llvm::StringLiteral toolName = "gdn-run";
+
+static constexpr llvm::StringLiteral overview =
+    "Compiles a function of layers, runs it on this CPU and compares it with "
+    "float64\n\n"
+    "  gdn-run layer.mlir --check                  # on seeded random inputs\n"
+    "  gdn-run layer.mlir --arg 0=q.npy --out-dir results\n"
+    "  gdn-run varlen.mlir --lengths=0,1,63,200 --dim H=4 --check --json\n\n"
+    "Inputs are the function's arguments by position. An argument without a "
+    "file is drawn to suit the\noperand it feeds. FLOP are those of the "
+    "products of 64-token chunks: a token and value head\ncounts 256 (K + V) + "
+    "6 K V forward (163,840 at K = V = 128), 704 (K + V) + 16 K V backward "
+    "(442,368),\n8 K V recurrent.\n";
+
+namespace {
+/// The command line of gdn-run.
+struct Flags {
+  cl::OptionCategory category{"gdn-run options"};
+  cl::opt<std::string> input{cl::Positional, cl::desc("<file, - for stdin>"),
+                             cl::init("-"), cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::desc("Function to run, if the file has several"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::list<std::string> files{
+      "arg", cl::desc("Read argument i from a .npy file, rounded to its type"),
+      cl::value_desc("i=file"), cl::cat(category)};
+  cl::list<std::string> shapes{"arg-shape",
+                               cl::desc("Shape of a dynamic argument"),
+                               cl::value_desc("i=2x64x4"), cl::cat(category)};
+  cl::list<std::string> dims{
+      "dim", cl::desc("Size of a dynamic dimension: B, T, Hq, H, K, V or N"),
+      cl::value_desc("T=4096"), cl::CommaSeparated, cl::cat(category)};
+  cl::list<std::string> lengths{
+      "lengths", cl::desc("Lengths of the packed sequences (cu_seqlens)"),
+      cl::value_desc("0,1,63"), cl::CommaSeparated, cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Seed of the random inputs (0)"),
+                         cl::init(0), cl::cat(category)};
+  cl::opt<double> meanGate{
+      "mean-gate", cl::desc("Mean of the random log gate (-0.05)"),
+      cl::init(RandomOptions().meanGate), cl::cat(category)};
+  cl::opt<std::string> keys{
+      "keys", cl::desc("Random keys: random (the default) or cosine:<c>"),
+      cl::value_desc("kind"), cl::init("random"), cl::cat(category)};
+  cl::opt<std::string> outDir{
+      "out-dir", cl::desc("Write the results to <dir>/0.npy, ... in f32"),
+      cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<bool> check{
+      "check", cl::desc("Compare with float64 at the tolerances of spec 9"),
+      cl::cat(category)};
+  cl::opt<int64_t> repeat{"repeat",
+                          cl::desc("Calls, of which the median is shown (1)"),
+                          cl::init(1), cl::cat(category)};
+  cl::opt<bool> json{"json", cl::desc("Print one JSON object"),
+                     cl::cat(category)};
+  CompileFlags compile{category};
+};
+} // namespace
+
+template <typename... Args>
+static llvm::Error fail(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str(),
+      std::make_error_code(std::errc::invalid_argument));
+}
+
+/// "3=text" into the index and the text.
+static llvm::Expected<std::pair<unsigned, llvm::StringRef>>
+splitIndexed(llvm::StringRef option, llvm::StringRef text) {
+  auto [left, right] = text.split('=');
+  std::optional<unsigned> index = parseInteger<unsigned>(left);
+  if (!index || right.empty())
+    return fail("expected --{0} <argument>=<value>, got '{1}'", option, text);
+  return std::make_pair(*index, right);
+}
+
+static llvm::Error readShapes(const Flags &flags, InputOptions &options) {
+  for (llvm::StringRef text : flags.shapes) {
+    auto indexed = splitIndexed("arg-shape", text);
+    if (!indexed)
+      return indexed.takeError();
+    llvm::SmallVector<int64_t> &shape = options.shapes[indexed->first];
+    for (llvm::StringRef size : llvm::split(indexed->second, 'x')) {
+      std::optional<int64_t> value = parseInteger<int64_t>(size);
+      if (!value || *value < 0)
+        return fail("expected --arg-shape <argument>=<size>x<size>x..., got "
+                    "'{0}'",
+                    text);
+      shape.push_back(*value);
+    }
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error readRandom(const Flags &flags, RandomOptions &options) {
+  options.seed = flags.seed;
+  options.meanGate = flags.meanGate;
+  if (!(options.meanGate <= 0))
+    return fail("expected --mean-gate of at most 0, got {0}", options.meanGate);
+  llvm::StringRef keys = flags.keys;
+  if (keys == "random")
+    return llvm::Error::success();
+  if (keys.consume_front("cosine:") && !keys.getAsDouble(options.keyCosine) &&
+      options.keyCosine >= 0 && options.keyCosine <= 1)
+    return llvm::Error::success();
+  return fail("expected --keys of random or cosine:<0 to 1>, got '{0}'",
+              flags.keys.getValue());
+}
+
+/// What the command line says about the inputs.
+static llvm::Expected<InputOptions> readInputOptions(const Flags &flags) {
+  InputOptions options;
+  for (llvm::StringRef text : flags.files) {
+    auto indexed = splitIndexed("arg", text);
+    if (!indexed)
+      return indexed.takeError();
+    options.files[indexed->first] = indexed->second.str();
+  }
+  if (llvm::Error error = readShapes(flags, options))
+    return std::move(error);
+  for (llvm::StringRef text : flags.dims) {
+    auto [name, size] = text.split('=');
+    std::optional<int64_t> value = parseInteger<int64_t>(size);
+    if (!value)
+      return fail("expected --dim <name>=<size>, got '{0}'", text);
+    options.dims[name.str()] = *value;
+  }
+  if (!flags.lengths.empty())
+    options.lengths.emplace();
+  for (llvm::StringRef text : flags.lengths) {
+    std::optional<int64_t> length = parseInteger<int64_t>(text);
+    if (!length || *length < 0)
+      return fail("expected --lengths of integers from 0, got '{0}'", text);
+    options.lengths->push_back(*length);
+  }
+  if (llvm::Error error = readRandom(flags, options.random))
+    return std::move(error);
+  return options;
+}
+
+/// Compiles `module` in place and calls its function.
+static llvm::Error compileAndRun(const Flags &flags, ModuleOp module,
+                                 func::FuncOp entry,
+                                 llvm::MutableArrayRef<HostArray> inputs,
+                                 RunReport &report) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  auto executable = [&] {
+    Progress progress(toolName, "compiling");
+    return Executable::compile(module, entry, flags.compile.get());
+  }();
+  if (!executable)
+    return executable.takeError();
+  report.compileSeconds =
+      std::chrono::duration<double>(Clock::now() - start).count();
+  Progress progress(toolName, "running");
+  for (int64_t i = 0; i < flags.repeat; ++i) {
+    double seconds = 0;
+    auto outputs = executable->run(inputs, &seconds);
+    if (!outputs)
+      return outputs.takeError();
+    report.runSeconds.push_back(seconds);
+    report.outputs = std::move(*outputs);
+    progress.update(double(i + 1) / flags.repeat);
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error writeOutputs(llvm::StringRef directory, RunReport &report) {
+  if (std::error_code failure = llvm::sys::fs::create_directories(directory))
+    return fail("{0}: expected a directory that can be made, got '{1}'",
+                directory, failure.message());
+  for (size_t i = 0; i < report.outputs.size(); ++i) {
+    llvm::SmallString<128> path(directory);
+    llvm::sys::path::append(path, std::to_string(i) + ".npy");
+    if (llvm::Error error = writeNpy(path, report.outputs[i]))
+      return error;
+    report.paths.push_back(std::string(path));
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error check(const Flags &flags, func::FuncOp entry,
+                         llvm::ArrayRef<HostArray> inputs, RunReport &report) {
+  Progress progress(toolName, "float64 reference");
+  auto expected =
+      evaluate(entry, inputs, [&](double done) { progress.update(done); });
+  if (!expected)
+    return expected.takeError();
+  for (auto [output, value] : llvm::zip(report.outputs, *expected))
+    report.checks.push_back(
+        checkOutput(output, value, flags.compile.operandType));
+  return llvm::Error::success();
+}
+
+/// Fills the report; diagnostics of the file are already printed.
+static llvm::Error run(const Flags &flags, ModuleOp module, RunReport &report) {
+  auto inputOptions = readInputOptions(flags);
+  if (!inputOptions)
+    return inputOptions.takeError();
+  auto entry = findEntry(module, flags.entry);
+  if (!entry)
+    return entry.takeError();
+  auto inputs = [&] {
+    Progress progress(toolName, "making inputs");
+    return makeInputs(*entry, *inputOptions);
+  }();
+  if (!inputs)
+    return inputs.takeError();
+  report.file = flags.input;
+  report.entry = entry->getSymName().str();
+  report.flop = countFlop(*entry, *inputs);
+
+  // The original stays for the evaluation in float64.
+  OwningOpRef<ModuleOp> lowered = module.clone();
+  auto loweredEntry = findEntry(*lowered, report.entry);
+  if (!loweredEntry)
+    return loweredEntry.takeError();
+  if (llvm::Error error =
+          compileAndRun(flags, *lowered, *loweredEntry, *inputs, report))
+    return error;
+  if (!flags.outDir.empty())
+    if (llvm::Error error = writeOutputs(flags.outDir, report))
+      return error;
+  if (flags.check)
+    return check(flags, *entry, *inputs, report);
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  Flags flags;
+  parseCommandLine(argc, argv, flags.category, overview);
+  if (flags.repeat < 1)
+    return reportError(toolName,
+                       fail("expected --repeat of at least 1, got {0}",
+                            flags.repeat.getValue()));
+  if (llvm::Error error = checkOptions(flags.compile.get()))
+    return reportError(toolName, std::move(error));
+  Session session;
+  OwningOpRef<ModuleOp> module = session.parseFile(flags.input);
+  if (!module)
+    return 1;
+  RunReport report;
+  if (llvm::Error error = run(flags, *module, report))
+    return reportError(toolName, std::move(error));
+  if (flags.json)
+    printJson(report, llvm::outs());
+  else
+    printText(report, llvm::outs());
+  return report.pass() ? 0 : 1;
+}
