@@ -8,10 +8,12 @@
 
 #include "gdn/Tools/Compile.h"
 
+#include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/InitAll.h"
+#include "gdn/Pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -82,17 +84,20 @@ OwningOpRef<ModuleOp> Session::parseText(llvm::StringRef text,
 LogicalResult tools::lower(ModuleOp module, Level level,
                            const CompileOptions &options) {
   PassManager manager(module.getContext());
-  std::string pipeline =
-      llvm::formatv("gdn-plan-stages{{plan={0} chunk-size={1}}", options.plan,
-                    options.chunkSize);
-  if (level != Level::Stages)
-    pipeline +=
-        llvm::formatv(",convert-gdn-to-tile{{operand-type={0} v-parts={1}}",
-                      options.operandType, options.vParts);
+  // gdn --> gdn.stage
+  PlanStagesPassOptions plan;
+  plan.plan = options.plan;
+  plan.chunkSize = options.chunkSize;
+  manager.addPass(createPlanStagesPass(plan));
+  manager.addPass(createVerifyStagesFormPass());
+  if (level != Level::Stages) {
+    // gdn.stage --> gdn_tile
+    ConvertGDNToTilePassOptions tile;
+    tile.operandType = options.operandType;
+    tile.vParts = options.vParts;
+    manager.addPass(createConvertGDNToTilePass(tile));
+  }
   if (level == Level::LLVM)
-    pipeline += ",gdn-tile-to-llvm";
-  registerAllPasses();
-  if (failed(parsePassPipeline(pipeline, manager)))
-    return failure();
+    buildTileToLLVMPipeline(manager, CPULoweringOptions());
   return manager.run(module);
 }

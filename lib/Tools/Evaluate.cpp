@@ -260,10 +260,9 @@ llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
   bool hasK = op.getDtBias() && values[op.getDtBias()].shape.size() == 2;
   for (auto [result, output, numbers] :
        llvm::zip(op->getResults(), outputs, results))
-    values[result] = {
-        shapeOf(problem, output, hasK),
-        std::make_shared<std::vector<double>>(std::move(numbers)), output,
-        *dataType};
+    values[result] = {shapeOf(problem, output, hasK),
+                      std::make_shared<std::vector<double>>(std::move(numbers)),
+                      output, *dataType};
   ++done;
   return llvm::Error::success();
 }

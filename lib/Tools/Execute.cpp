@@ -69,6 +69,8 @@ llvm::Expected<Executable> Executable::compile(ModuleOp module,
       cpu::Program::compile(module, options.target);
   if (!program)
     return program.takeError();
+  if (llvm::Error error = program->materialize(name))
+    return std::move(error);
   return Executable(std::move(*program), std::move(name), std::move(results));
 }
 

@@ -74,6 +74,9 @@ public:
   Program &operator=(Program &&) noexcept;
   ~Program();
 
+  /// Generates the code of a function now, and not in its first call.
+  llvm::Error materialize(StringRef function);
+
   /// Calls a function through its C interface (Pipelines.h says what it looks
   /// like): each element of `arguments` points to one argument of
   /// `_mlir_ciface_<function>`, a pointer to a memref descriptor being such an

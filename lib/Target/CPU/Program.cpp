@@ -83,7 +83,16 @@ Program::Program(Program &&) noexcept = default;
 Program &Program::operator=(Program &&) noexcept = default;
 Program::~Program() = default;
 
+/// The name of a function's C interface.
+static std::string interfaceName(StringRef function) {
+  return ("_mlir_ciface_" + function).str();
+}
+
+llvm::Error Program::materialize(StringRef function) {
+  return engine->lookupPacked(interfaceName(function)).takeError();
+}
+
 llvm::Error Program::invoke(StringRef function,
                             MutableArrayRef<void *> arguments) {
-  return engine->invokePacked(("_mlir_ciface_" + function).str(), arguments);
+  return engine->invokePacked(interfaceName(function), arguments);
 }
