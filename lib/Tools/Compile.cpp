@@ -8,8 +8,6 @@
 
 #include "gdn/Tools/Compile.h"
 
-#include "gdn/Conversion/Passes.h"
-#include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/InitAll.h"
 #include "gdn/Pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
@@ -83,21 +81,22 @@ OwningOpRef<ModuleOp> Session::parseText(llvm::StringRef text,
 
 LogicalResult tools::lower(ModuleOp module, Level level,
                            const CompileOptions &options) {
+  CPULoweringOptions lowering;
+  lowering.plan = options.plan;
+  lowering.chunkSize = options.chunkSize;
+  lowering.operandType = options.operandType;
+  lowering.vParts = options.vParts;
   PassManager manager(module.getContext());
-  // gdn --> gdn.stage
-  PlanStagesPassOptions plan;
-  plan.plan = options.plan;
-  plan.chunkSize = options.chunkSize;
-  manager.addPass(createPlanStagesPass(plan));
-  manager.addPass(createVerifyStagesFormPass());
-  if (level != Level::Stages) {
-    // gdn.stage --> gdn_tile
-    ConvertGDNToTilePassOptions tile;
-    tile.operandType = options.operandType;
-    tile.vParts = options.vParts;
-    manager.addPass(createConvertGDNToTilePass(tile));
+  switch (level) {
+  case Level::Stages:
+    buildGDNToStagesPipeline(manager, lowering);
+    break;
+  case Level::Tile:
+    buildGDNToTilePipeline(manager, lowering);
+    break;
+  case Level::LLVM:
+    buildGDNToLLVMPipeline(manager, lowering);
+    break;
   }
-  if (level == Level::LLVM)
-    buildTileToLLVMPipeline(manager, CPULoweringOptions());
   return manager.run(module);
 }

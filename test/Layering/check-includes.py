@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "Reference": [],
     "InitAll": ["Dialect", "Conversion", "Pipelines", "Target", "Version.h"],
     "CAPI": ["Pipelines", "Target", "InitAll.h", "Version.h"],
-    "Tools": ["Dialect", "Conversion", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h"],
+    "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h"],
     # The precompiled header and the one-file headers of InitAll.
     "Precompiled": [],
     "Version": [],
