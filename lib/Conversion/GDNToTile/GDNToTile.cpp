@@ -397,7 +397,8 @@ void ConvertGDNToTile::runOnOperation() {
   SmallVector<Operation *> stages;
   getOperation()->walk([&](Operation *op) { stages.push_back(op); });
   if (vParts < 1) {
-    getOperation().emitError("expected v-parts of at least 1, got ") << vParts;
+    getOperation().emitError("expected v-parts of at least 1, got ")
+        << vParts.getValue();
     return signalPassFailure();
   }
   for (Operation *op : stages)

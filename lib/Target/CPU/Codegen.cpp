@@ -49,9 +49,12 @@ static llvm::CodeGenOptLevel getCodegenLevel(unsigned optLevel) {
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 cpu::createTargetMachine(const TargetOptions &options) {
-  // LLVM's registry is process-wide and the calls are idempotent.
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  // LLVM's registry is process-wide and not made for several threads at once.
+  static const bool failed = llvm::InitializeNativeTarget() ||
+                             llvm::InitializeNativeTargetAsmPrinter();
+  if (failed)
+    return llvm::createStringError(
+        "expected LLVM to generate code for this machine, got no such target");
 
   llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string error;

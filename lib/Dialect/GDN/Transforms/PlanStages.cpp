@@ -132,12 +132,12 @@ static void planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
 void PlanStages::runOnOperation() {
   if (plan != "fused" && plan != "separate") {
     getOperation().emitError("expected plan 'fused' or 'separate', got '")
-        << plan << "'";
+        << plan.getValue() << "'";
     return signalPassFailure();
   }
   if (chunkSize != 16 && chunkSize != 32 && chunkSize != 64) {
     getOperation().emitError("expected chunk-size 16, 32 or 64, got ")
-        << chunkSize;
+        << chunkSize.getValue();
     return signalPassFailure();
   }
   SmallVector<DeltaRuleOpInterface> layers;

@@ -1,0 +1,205 @@
+//===- Compiler.cpp - The compiler as a C library -------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn-c/Compiler.h"
+
+#include "gdn/InitAll.h"
+#include "gdn/Pipelines/Pipelines.h"
+#include "gdn/Target/CPU.h"
+#include "gdn/Version.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+namespace {
+/// The way down to a level.
+using PipelineBuilder = void (*)(OpPassManager &, const CPULoweringOptions &);
+
+/// Where a call's errors go.
+class ErrorSink {
+public:
+  ErrorSink(GdnBytesCallback callback, void *userData)
+      : callback(callback), userData(userData) {}
+
+  GdnStatus fail(StringRef message) {
+    called = true;
+    if (callback)
+      callback(message.data(), message.size(), userData);
+    return GDN_STATUS_FAILURE;
+  }
+
+  /// For a failed compilation, whose reason was sent as a diagnostic.
+  GdnStatus failAfterDiagnostics() {
+    return called ? GDN_STATUS_FAILURE
+                  : fail("error: expected a reason for the failure, got none");
+  }
+
+  /// Sends an error with its place and notes; other diagnostics are dropped.
+  void take(Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    print(diagnostic, "error", stream);
+    for (Diagnostic &note : diagnostic.getNotes()) {
+      stream << '\n';
+      print(note, "note", stream);
+    }
+    fail(text);
+  }
+
+private:
+  static void print(Diagnostic &diagnostic, StringRef kind,
+                    llvm::raw_ostream &stream) {
+    if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
+      stream << place.getFilename().getValue() << ':' << place.getLine() << ':'
+             << place.getColumn() << ": ";
+    stream << kind << ": " << diagnostic;
+  }
+
+  GdnBytesCallback callback;
+  void *userData;
+  bool called = false;
+};
+
+/// One call's own compiler: nothing is shared between threads.
+class Compilation {
+public:
+  Compilation(const GdnCompileOptions *given, ErrorSink &errors)
+      : context(makeRegistry(), MLIRContext::Threading::DISABLED),
+        handler(&context,
+                [&](Diagnostic &diagnostic) { errors.take(diagnostic); }) {
+    // A whole module in an error helps nobody; the place is enough.
+    context.printOpOnDiagnostic(false);
+    gdnCompileOptionsInit(&options, sizeof(options));
+    if (given)
+      std::memcpy(&options, given,
+                  std::min(given->structSize, sizeof(options)));
+  }
+
+  /// Parses `text` and takes it down; null after a diagnostic.
+  OwningOpRef<ModuleOp> lower(StringRef text, const char *name,
+                              PipelineBuilder buildPipeline) {
+    // The parser wants a zero byte behind the text; the copy has one.
+    auto module = parseSourceString<ModuleOp>(
+        text.str(), ParserConfig(&context), name ? name : "<text>");
+    if (!module)
+      return nullptr;
+    CPULoweringOptions lowering;
+    if (options.plan)
+      lowering.plan = options.plan;
+    if (options.operandType)
+      lowering.operandType = options.operandType;
+    lowering.chunkSize = options.chunkSize;
+    lowering.vParts = options.vParts;
+    PassManager manager(&context);
+    buildPipeline(manager, lowering);
+    if (failed(manager.run(*module)))
+      return nullptr;
+    return module;
+  }
+
+  cpu::TargetOptions getTarget() const {
+    cpu::TargetOptions target;
+    if (options.cpu)
+      target.cpu = options.cpu;
+    if (options.features)
+      target.features = options.features;
+    target.optLevel = options.optLevel;
+    return target;
+  }
+
+private:
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    registerAllExtensions(registry);
+    return registry;
+  }
+
+  GdnCompileOptions options;
+  MLIRContext context;
+  ScopedDiagnosticHandler handler;
+};
+} // namespace
+
+/// The way down to a level, null for a value that is none: C takes any number.
+static PipelineBuilder getPipeline(GdnLevel level) {
+  switch (level) {
+  case GDN_LEVEL_STAGES:
+    return buildGDNToStagesPipeline;
+  case GDN_LEVEL_TILE:
+    return buildGDNToTilePipeline;
+  case GDN_LEVEL_LLVM:
+    return buildGDNToLLVMPipeline;
+  }
+  return nullptr;
+}
+
+const char *gdnCompilerGetVersion(void) { return GDN_VERSION_STRING; }
+
+void gdnCompileOptionsInit(GdnCompileOptions *options, size_t structSize) {
+  GdnCompileOptions defaults = {};
+  defaults.structSize = std::min(structSize, sizeof(defaults));
+  const CPULoweringOptions lowering;
+  defaults.chunkSize = lowering.chunkSize;
+  defaults.vParts = lowering.vParts;
+  defaults.optLevel = cpu::TargetOptions().optLevel;
+  std::memcpy(options, &defaults, defaults.structSize);
+}
+
+GdnStatus gdnCompileToText(const char *text, size_t length, const char *name,
+                           GdnLevel level, const GdnCompileOptions *options,
+                           GdnBytesCallback output, GdnBytesCallback error,
+                           void *userData) {
+  ErrorSink errors(error, userData);
+  PipelineBuilder pipeline = getPipeline(level);
+  if (!pipeline)
+    return errors.fail("error: expected a level of GdnLevel, got " +
+                       std::to_string(static_cast<int>(level)));
+  Compilation compilation(options, errors);
+  OwningOpRef<ModuleOp> module =
+      compilation.lower(StringRef(text, length), name, pipeline);
+  if (!module)
+    return errors.failAfterDiagnostics();
+  std::string result;
+  llvm::raw_string_ostream stream(result);
+  module->print(stream);
+  output(result.data(), result.size(), userData);
+  return GDN_STATUS_SUCCESS;
+}
+
+GdnStatus gdnCompileToObject(const char *text, size_t length, const char *name,
+                             const GdnCompileOptions *options,
+                             GdnBytesCallback output, GdnBytesCallback error,
+                             void *userData) {
+  ErrorSink errors(error, userData);
+  Compilation compilation(options, errors);
+  OwningOpRef<ModuleOp> module =
+      compilation.lower(StringRef(text, length), name, buildGDNToLLVMPipeline);
+  if (!module)
+    return errors.failAfterDiagnostics();
+  llvm::SmallString<0> object;
+  llvm::raw_svector_ostream stream(object);
+  if (llvm::Error failure =
+          cpu::emitObject(*module, stream, compilation.getTarget()))
+    return errors.fail("error: " + llvm::toString(std::move(failure)));
+  output(object.data(), object.size(), userData);
+  return GDN_STATUS_SUCCESS;
+}

@@ -1,0 +1,144 @@
+/*===- compiler.c - A C program that compiles with libgdn-compiler --------===*\
+|*                                                                            *|
+|* Part of the gdn project, under the Apache License v2.0 with LLVM           *|
+|* Exceptions. See LICENSE for license information.                           *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#include "gdn-c/Compiler.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kThreads = 4 };
+
+/* A whole file; *length is its size. Exits where it cannot be read. */
+static char *readFile(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  char *text = NULL;
+  size_t capacity = 1 << 20;
+  if (!file || !(text = malloc(capacity))) {
+    fprintf(stderr, "expected a readable file, got %s\n", path);
+    exit(2);
+  }
+  *length = fread(text, 1, capacity, file);
+  fclose(file);
+  return text;
+}
+
+static void printBytes(const char *bytes, size_t length, void *userData) {
+  (void)userData;
+  fwrite(bytes, 1, length, stdout);
+}
+
+static void printError(const char *bytes, size_t length, void *userData) {
+  (void)userData;
+  printf("[error callback] %.*s\n", (int)length, bytes);
+}
+
+/* Adds up the sizes of all outputs. */
+static void countBytes(const char *bytes, size_t length, void *userData) {
+  (void)bytes;
+  *(size_t *)userData += length;
+}
+
+static int compileLevel(const char *path, GdnLevel level) {
+  size_t length;
+  char *text = readFile(path, &length);
+  GdnStatus status = gdnCompileToText(text, length, "layer.mlir", level, NULL,
+                                      printBytes, printError, NULL);
+  free(text);
+  return status;
+}
+
+/* Compiles to an object with a CPU by name ("" is the host) and checks that it
+   is ELF. */
+static int compileObject(const char *path, const char *cpu) {
+  size_t length, size = 0;
+  char *text = readFile(path, &length);
+  GdnCompileOptions options;
+  GdnStatus status;
+  gdnCompileOptionsInit(&options, sizeof(options));
+  options.cpu = cpu;
+  status = gdnCompileToObject(text, length, NULL, &options, countBytes,
+                              printError, &size);
+  if (status == GDN_STATUS_SUCCESS)
+    printf("object: %s\n", size > 1000 ? "some code" : "too small");
+  free(text);
+  return status;
+}
+
+static int compileWithChunk(const char *path, int64_t chunkSize) {
+  size_t length;
+  char *text = readFile(path, &length);
+  GdnCompileOptions options;
+  GdnStatus status;
+  gdnCompileOptionsInit(&options, sizeof(options));
+  options.chunkSize = chunkSize;
+  options.plan = "separate";
+  status = gdnCompileToText(text, length, "layer.mlir", GDN_LEVEL_STAGES,
+                            &options, printBytes, printError, NULL);
+  free(text);
+  return status;
+}
+
+struct Job {
+  const char *text;
+  size_t length, size;
+  GdnStatus status;
+};
+
+static void *runJob(void *argument) {
+  struct Job *job = argument;
+  job->status = gdnCompileToObject(job->text, job->length, NULL, NULL,
+                                   countBytes, NULL, &job->size);
+  return NULL;
+}
+
+/* The same module in several threads gives the same object in each. */
+static int compileInThreads(const char *path) {
+  struct Job jobs[kThreads] = {{0}};
+  pthread_t threads[kThreads];
+  size_t length;
+  int i, failures = 0;
+  char *text = readFile(path, &length);
+  for (i = 0; i < kThreads; ++i) {
+    jobs[i].text = text;
+    jobs[i].length = length;
+    pthread_create(&threads[i], NULL, runJob, &jobs[i]);
+  }
+  for (i = 0; i < kThreads; ++i)
+    pthread_join(threads[i], NULL);
+  for (i = 0; i < kThreads; ++i)
+    failures += jobs[i].status != GDN_STATUS_SUCCESS || jobs[i].size == 0 ||
+                jobs[i].size != jobs[0].size;
+  printf("%d threads, %d failures\n", kThreads, failures);
+  free(text);
+  return failures;
+}
+
+int main(int argc, char **argv) {
+  const char *command = argc > 1 ? argv[1] : "", *path = argv[2];
+  if (!strcmp(command, "version"))
+    return printf("version %s\n", gdnCompilerGetVersion()) < 0;
+  if (argc < 3)
+    return 2;
+  if (!strcmp(command, "stages"))
+    return compileLevel(path, GDN_LEVEL_STAGES);
+  if (!strcmp(command, "tile"))
+    return compileLevel(path, GDN_LEVEL_TILE);
+  if (!strcmp(command, "llvm"))
+    return compileLevel(path, GDN_LEVEL_LLVM);
+  if (!strcmp(command, "no-such-level"))
+    return compileLevel(path, (GdnLevel)3);
+  if (!strcmp(command, "object"))
+    return compileObject(path, argc > 3 ? argv[3] : NULL);
+  if (!strcmp(command, "chunk"))
+    return compileWithChunk(path, argc > 3 ? atoi(argv[3]) : 32);
+  if (!strcmp(command, "threads"))
+    return compileInThreads(path);
+  return 2;
+}
