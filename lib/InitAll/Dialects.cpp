@@ -10,6 +10,7 @@
 
 #include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Tile/Transforms/BufferizableOpInterfaceImpl.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,6 +32,7 @@ using namespace mlir;
 
 void gdn::registerDialects(DialectRegistry &registry) {
   registry.insert<GDNDialect, tile::TileDialect>();
+  tile::registerBufferizableOpInterfaceExternalModels(registry);
 }
 
 void gdn::registerAllDialects(DialectRegistry &registry) {

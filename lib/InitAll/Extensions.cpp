@@ -8,7 +8,6 @@
 
 #include "gdn/InitAll.h"
 
-#include "gdn/Dialect/Tile/Transforms/BufferizableOpInterfaceImpl.h"
 #include "gdn/Target/CPU.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -57,7 +56,6 @@ static void registerBufferization(DialectRegistry &registry) {
   scf::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   vector::registerBufferizableOpInterfaceExternalModels(registry);
-  gdn::tile::registerBufferizableOpInterfaceExternalModels(registry);
 
   arith::registerBufferDeallocationOpInterfaceExternalModels(registry);
   cf::registerBufferDeallocationOpInterfaceExternalModels(registry);
