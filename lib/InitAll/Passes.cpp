@@ -33,8 +33,12 @@ void gdn::registerPasses() {
   registerConvertGDNToTilePass();
   registerConvertGDNTileToLinalgPass();
   tile::registerExpandCopiesPass();
+  tile::registerFuseElementwisePass();
+  tile::registerHoistBuffersPass();
   tile::registerLaunchToParallelPass();
+  tile::registerPackProductsPass();
   tile::registerPrepareBufferizationPass();
+  tile::registerVectorizePass();
   registerPipelines();
 }
 

@@ -24,6 +24,16 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
+/// Work on tensors --> few linalg ops, in the form that vectorises.
+static void addTensorOptimization(OpPassManager &manager) {
+  // products --> products of f32 tiles, transposes
+  manager.addNestedPass<func::FuncOp>(tile::createPackProductsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // arith, math on tensors --> linalg.generic
+  manager.addNestedPass<func::FuncOp>(tile::createFuseElementwisePass());
+}
+
 /// Tensors --> memrefs, programs and the functions around them alike.
 static void addBufferization(OpPassManager &manager) {
   manager.addPass(tile::createPrepareBufferizationPass());
@@ -35,6 +45,8 @@ static void addBufferization(OpPassManager &manager) {
   manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // memref.alloc in loops --> memref.alloc before them
+  manager.addNestedPass<func::FuncOp>(tile::createHoistBuffersPass());
   // memref.alloc --> memref.alloc, memref.dealloc
   bufferization::buildBufferDeallocationPipeline(manager);
   // bufferization.clone --> memref.alloc, memref.copy
@@ -74,13 +86,19 @@ void gdn::buildTileToLLVMPipeline(OpPassManager &manager,
   manager.addPass(createConvertGDNTileToLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // arith, math on tensors --> linalg
-  manager.addPass(createConvertElementwiseToLinalgPass());
+  addTensorOptimization(manager);
   addBufferization(manager);
   // gdn_tile.launch --> scf.parallel, func.call
   manager.addPass(tile::createLaunchToParallelPass());
   // memref.copy --> linalg
   manager.addPass(tile::createExpandCopiesPass());
+  // linalg in programs --> scf, vector
+  tile::VectorizePassOptions vectorize;
+  vectorize.vectorBits = options.vectorBits;
+  manager.addNestedPass<func::FuncOp>(tile::createVectorizePass(vectorize));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
   // linalg --> scf
   manager.addPass(createConvertLinalgToLoopsPass());
   addToLLVM(manager, options);

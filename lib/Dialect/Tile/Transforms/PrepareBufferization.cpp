@@ -37,42 +37,56 @@ static void prepareInterface(func::FuncOp function) {
                     builder.getUnitAttr());
 }
 
-/// True if `value` is `argument` after a chain of writes into it, so that it
-/// is in its buffer anyway.
-static bool isWrittenInPlace(Value value, BlockArgument argument) {
+static void placeYield(OpOperand &yielded, BlockArgument argument);
+
+/// Makes `value` be computed in the buffer of `argument`, by giving the ops
+/// that lead to it that destination. Fails where one of them has no
+/// destination.
+static LogicalResult place(Value value, BlockArgument argument) {
   while (value != argument) {
     auto result = dyn_cast<OpResult>(value);
     if (!result)
-      return false;
-    if (auto op = dyn_cast<DestinationStyleOpInterface>(result.getOwner())) {
-      value = op.getTiedOpOperand(result)->get();
-      continue;
+      return failure();
+    Operation *op = result.getOwner();
+    OpOperand *init = nullptr;
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      unsigned number = result.getResultNumber();
+      placeYield(branch.thenYield()->getOpOperand(number), argument);
+      placeYield(branch.elseYield()->getOpOperand(number), argument);
+      return success();
     }
-    auto loop = dyn_cast<LoopLikeOpInterface>(result.getOwner());
-    OpOperand *init = loop ? loop.getTiedLoopInit(result) : nullptr;
+    if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+      init = destination.getTiedOpOperand(result);
+    else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+      init = loop.getTiedLoopInit(result);
     if (!init)
-      return false;
+      return failure();
+    if (init->get().getDefiningOp<tensor::EmptyOp>()) {
+      init->set(argument);
+      return success();
+    }
     value = init->get();
   }
-  return true;
+  return success();
 }
 
-/// Writes each yielded tile into the buffer of the argument that carries it.
+/// Has a yielded tile written into the buffer of `argument`: in place if the
+/// ops that compute it allow that, by a copy otherwise.
+static void placeYield(OpOperand &yielded, BlockArgument argument) {
+  if (succeeded(place(yielded.get(), argument)))
+    return;
+  OpBuilder builder(yielded.getOwner());
+  auto written = bufferization::MaterializeInDestinationOp::create(
+      builder, yielded.getOwner()->getLoc(), yielded.get(), argument);
+  yielded.set(written.getResult());
+}
+
+/// Keeps each tile that a loop carries in one buffer.
 static void yieldInPlace(ValueRange arguments,
                          MutableArrayRef<OpOperand> yielded) {
-  if (yielded.empty())
-    return;
-  Operation *yield = yielded.front().getOwner();
-  OpBuilder builder(yield);
-  for (auto [carried, operand] : llvm::zip(arguments, yielded)) {
-    auto argument = cast<BlockArgument>(carried);
-    if (!isa<RankedTensorType>(argument.getType()) ||
-        isWrittenInPlace(operand.get(), argument))
-      continue;
-    auto written = bufferization::MaterializeInDestinationOp::create(
-        builder, yield->getLoc(), operand.get(), argument);
-    operand.set(written.getResult());
-  }
+  for (auto [carried, operand] : llvm::zip(arguments, yielded))
+    if (isa<RankedTensorType>(carried.getType()))
+      placeYield(operand, cast<BlockArgument>(carried));
 }
 
 namespace {

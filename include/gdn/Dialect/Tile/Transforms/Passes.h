@@ -9,6 +9,7 @@
 #ifndef GDN_DIALECT_TILE_TRANSFORMS_PASSES_H
 #define GDN_DIALECT_TILE_TRANSFORMS_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::gdn::tile {

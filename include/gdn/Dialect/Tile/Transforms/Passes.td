@@ -64,4 +64,67 @@ def ExpandCopiesPass : Pass<"gdn-tile-expand-copies"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def PackProductsPass : Pass<"gdn-tile-pack-products", "::mlir::func::FuncOp"> {
+  let summary = "Widen and transpose the operands of products for a CPU";
+  let description = [{
+    In the functions that programs became, 16-bit operands of `linalg.contract`
+    are widened to f32 (their products are exact in f32, so numerics are
+    unchanged), and the operand that holds the result's innermost dimension gets
+    it innermost, by an explicit `linalg.transpose` beside its definition, which
+    all products share. Transposes themselves move to f32.
+
+    ```mlir
+    %c = linalg.contract indexing_maps = [(m,n,k)->(m,k), (m,n,k)->(n,k), (m,n,k)->(m,n)]
+        ins(%a, %b : tensor<64x128xbf16>, tensor<32x128xbf16>) outs(%z : tensor<64x32xf32>)
+    ```
+    becomes
+    ```mlir
+    %a32 = arith.extf %a ...
+    %b32 = arith.extf %b ...
+    %bt = linalg.transpose ins(%b32) outs(%e : tensor<128x32xf32>) permutation = [1, 0]
+    %c = linalg.contract indexing_maps = [(m,n,k)->(m,k), (m,n,k)->(k,n), (m,n,k)->(m,n)]
+        ins(%a32, %bt : tensor<64x128xf32>, tensor<128x32xf32>) outs(%z : tensor<64x32xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def FuseElementwisePass : Pass<"gdn-tile-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Elementwise work on tensors in as few loops as possible";
+  let description = [{
+    `arith` and `math` on tensors, broadcasts and reductions become
+    `linalg.generic`, which are fused where the producer has one use. Tiles that
+    are written over from a constant get a `linalg.fill` of their own beside the
+    writer. Numerics unchanged.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def HoistBuffersPass : Pass<"gdn-tile-hoist-buffers", "::mlir::func::FuncOp"> {
+  let summary = "Allocate the tile buffers of a program once an item";
+  let description = [{
+    In the functions that programs became, every `memref.alloc` of static shape
+    moves to the start of the function, unless a loop carries the buffer from
+    trip to trip. Numerics unchanged.
+  }];
+}
+
+def VectorizePass : Pass<"gdn-tile-vectorize", "::mlir::func::FuncOp"> {
+  let summary = "Tile and vectorise the linalg of programs for a CPU";
+  let description = [{
+    In the functions that programs became, products become loops of fused
+    multiply-adds whose accumulators stay in registers over the whole k loop,
+    with register tiles from CPUArch.h; transposes go by squares of one register;
+    all else by rows. Numerics: sums inside a product or reduction are taken in
+    an order of the pass's choice, the same on every run.
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", "0",
+      "Width of the target's vector registers in bits; 0 is that of the host">];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif // GDN_DIALECT_TILE_TRANSFORMS_PASSES_TD

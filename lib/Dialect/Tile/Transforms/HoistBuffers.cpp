@@ -1,0 +1,57 @@
+//===- HoistBuffers.cpp - Tile buffers once an item -----------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+#define DEBUG_TYPE "gdn-tile-hoist-buffers"
+
+namespace mlir::gdn::tile {
+#define GEN_PASS_DEF_HOISTBUFFERSPASS
+#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::tile
+
+using namespace mlir;
+using namespace mlir::gdn::tile;
+
+/// True if a loop hands the buffer on to its next trip, where a second one must
+/// exist beside it.
+static bool isCarried(memref::AllocOp alloc, BufferViewFlowAnalysis &flow) {
+  return llvm::any_of(flow.resolve(alloc.getMemref()), [](Value alias) {
+    auto argument = dyn_cast<BlockArgument>(alias);
+    return argument &&
+           isa<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+  });
+}
+
+namespace {
+struct HoistBuffers : gdn::tile::impl::HoistBuffersPassBase<HoistBuffers> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (!function->hasAttr(TileDialect::getProgramAttrName()) ||
+        function.isExternal())
+      return;
+    BufferViewFlowAnalysis flow(function);
+    SmallVector<memref::AllocOp> allocs;
+    function.walk([&](memref::AllocOp alloc) {
+      bool isInLoop = alloc->getParentOfType<LoopLikeOpInterface>() != nullptr;
+      if (alloc.getType().hasStaticShape() &&
+          !(isInLoop && isCarried(alloc, flow)))
+        allocs.push_back(alloc);
+    });
+    Block &entry = function.getBody().front();
+    for (memref::AllocOp alloc : llvm::reverse(allocs))
+      alloc->moveBefore(&entry, entry.begin());
+  }
+};
+} // namespace

@@ -1,0 +1,135 @@
+//===- PackProducts.cpp - Operands of products as the FMA loop wants them -===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#define DEBUG_TYPE "gdn-tile-pack-products"
+
+namespace mlir::gdn::tile {
+#define GEN_PASS_DEF_PACKPRODUCTSPASS
+#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::tile
+
+using namespace mlir;
+using namespace mlir::gdn::tile;
+
+/// True for the 16-bit formats, whose products are exact in f32.
+static bool isNarrow(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isF16() || element.isBF16();
+}
+
+static Value widen(OpBuilder &builder, Location loc, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return arith::ExtFOp::create(builder, loc, type.clone(builder.getF32Type()),
+                               tile);
+}
+
+static Value transpose(OpBuilder &builder, Location loc, Value tile,
+                       ArrayRef<int64_t> permutation) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  SmallVector<int64_t> shape = applyPermutation(type.getShape(), permutation);
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, shape, type.getElementType());
+  return linalg::TransposeOp::create(builder, loc, tile, empty, permutation)
+      ->getResult(0);
+}
+
+namespace {
+/// Rewrites one product: both operands in f32 and the one that holds the
+/// innermost dimension of the result with that dimension innermost.
+struct PackProduct : OpRewritePattern<linalg::ContractOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::ContractOp product,
+                                PatternRewriter &rewriter) const override {
+    if (!product.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(product, "not on tensors");
+    SmallVector<Value> inputs(product.getInputs());
+    SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+    for (auto [input, map] : llvm::zip(inputs, maps)) {
+      // Beside the operand's definition, so that all products share the result.
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointAfterValue(input);
+      if (isNarrow(input.getType()))
+        input = widen(rewriter, product.getLoc(), input);
+      if (isTurned(map, maps.back())) {
+        input = transpose(rewriter, product.getLoc(), input, {1, 0});
+        map = AffineMap::get(map.getNumDims(), 0,
+                             {map.getResult(1), map.getResult(0)},
+                             rewriter.getContext());
+      }
+    }
+    if (llvm::equal(inputs, product.getInputs()))
+      return rewriter.notifyMatchFailure(product, "packed already");
+    auto packed = linalg::ContractOp::create(
+        rewriter, product.getLoc(), product->getResultTypes(), inputs,
+        product.getOutputs(), rewriter.getAffineMapArrayAttr(maps));
+    packed->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+    rewriter.replaceOp(product, packed);
+    return success();
+  }
+
+private:
+  /// True for the operand that holds the result's innermost dimension, but not
+  /// as its own innermost one. A vector from a matrix and a vector is a dot
+  /// product a row, which wants no transpose.
+  static bool isTurned(AffineMap map, AffineMap result) {
+    return result.getNumResults() == 2 && map.getNumResults() == 2 &&
+           map.getResult(0) == result.getResult(1);
+  }
+};
+
+/// Transposes happen in f32, for which there are shuffles: 16-bit values pass
+/// through it exactly.
+struct WidenTranspose : OpRewritePattern<linalg::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || !isNarrow(op.getInput().getType()))
+      return rewriter.notifyMatchFailure(op, "not a tile of 16-bit elements");
+    Location loc = op.getLoc();
+    // What was rounded just for this transpose is transposed before.
+    Value input = op.getInput();
+    auto rounding = input.getDefiningOp<arith::TruncFOp>();
+    bool moves = rounding && input.hasOneUse() &&
+                 getElementTypeOrSelf(rounding.getIn().getType()).isF32();
+    Value wide = moves ? rounding.getIn() : widen(rewriter, loc, input);
+    Value turned = transpose(rewriter, loc, wide, op.getPermutation());
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    // Whoever widens the result again takes the wide tile itself, unless the
+    // rounding was moved behind it.
+    for (Operation *user :
+         llvm::make_early_inc_range(op->getResult(0).getUsers()))
+      if (auto widening = dyn_cast<arith::ExtFOp>(user);
+          widening && !moves && widening.getType() == turned.getType())
+        rewriter.replaceOp(widening, turned);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, turned);
+    return success();
+  }
+};
+
+struct PackProducts : gdn::tile::impl::PackProductsPassBase<PackProducts> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(TileDialect::getProgramAttrName()))
+      return;
+    RewritePatternSet patterns(&getContext());
+    patterns.add<PackProduct, WidenTranspose>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
