@@ -31,8 +31,14 @@ function(gdn_add_library name)
   set_property(GLOBAL APPEND PROPERTY GDN_LIBRARIES ${name})
 endfunction()
 
-# gdn_add_tool(NAME sources... LINK libraries...): an executable in build/bin.
+# gdn_add_tool(NAME sources... LINK libraries...): an executable in build/bin, which is installed.
 function(gdn_add_tool name)
+  gdn_add_executable(${name} ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY GDN_TOOLS ${name})
+endfunction()
+
+# gdn_add_executable(NAME sources... LINK libraries...): a program over MLIR that tests may call.
+function(gdn_add_executable name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   # -fPIC and not CMake's -fPIE: a precompiled header is bound to one of them.
@@ -41,7 +47,6 @@ function(gdn_add_tool name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   add_dependencies(${name} GDNGenerated)
   gdn_use_precompiled_headers(${name})
-  set_property(GLOBAL APPEND PROPERTY GDN_TOOLS ${name})
   set_property(GLOBAL APPEND PROPERTY GDN_TEST_DEPENDS ${name})
 endfunction()
 

@@ -1,0 +1,129 @@
+//===- Runner.cpp - Compile a case, run it, compare it --------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Runner.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace gdn::numerics;
+using namespace mlir::gdn::tools;
+
+llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
+                                                      const Setting &setting) {
+  Module source = writeModule(program, setting);
+  CompiledProgram compiled;
+  compiled.session = std::make_unique<Session>();
+  compiled.module = compiled.session->parseText(source.text, "case.mlir");
+  if (!compiled.module)
+    return llvm::createStringError("expected a case that parses");
+  auto entry = findEntry(*compiled.module, "f");
+  if (!entry)
+    return entry.takeError();
+  compiled.entry = *entry;
+  mlir::OwningOpRef<mlir::ModuleOp> lowered = compiled.module->clone();
+  auto loweredEntry = findEntry(*lowered, "f");
+  if (!loweredEntry)
+    return loweredEntry.takeError();
+  auto executable =
+      Executable::compile(*lowered, *loweredEntry, source.compile);
+  if (!executable)
+    return executable.takeError();
+  compiled.executable = std::make_unique<Executable>(std::move(*executable));
+  return compiled;
+}
+
+llvm::Expected<std::vector<OutputCheck>>
+CompiledProgram::check(llvm::MutableArrayRef<HostArray> inputs) {
+  auto outputs = run(inputs);
+  if (!outputs)
+    return outputs.takeError();
+  auto expected = evaluate(entry, inputs);
+  if (!expected)
+    return expected.takeError();
+  std::vector<OutputCheck> checks;
+  for (auto [output, value] : llvm::zip_equal(*outputs, *expected))
+    checks.push_back(checkOutput(output, value, "auto"));
+  return checks;
+}
+
+bool gdn::numerics::record(const std::vector<OutputCheck> &checks,
+                           const std::string &title, Totals &totals) {
+  bool pass = true;
+  for (const OutputCheck &check : checks) {
+    double ratio = std::max(check.error.relRms / check.tolerance.relRms,
+                            check.error.maxAbs == 0
+                                ? 0
+                                : check.error.maxAbs / check.error.maxRef /
+                                      check.tolerance.maxNorm);
+    double &worst = totals.worst[check.name];
+    worst = std::max(worst, ratio);
+    if (check.pass)
+      continue;
+    pass = false;
+    llvm::outs() << llvm::formatv(
+        "FAIL {0}\n  {1}: rms error {2:E2} of {3:E0}, max error {4:E2} of "
+        "{5:E0} x {6:E2}\n",
+        title, check.name, check.error.relRms, check.tolerance.relRms,
+        check.error.maxAbs, check.tolerance.maxNorm, check.error.maxRef);
+  }
+  ++(pass ? totals.passed : totals.failed);
+  return pass;
+}
+
+/// Writes the program to a file and prints how to repeat a failure with it.
+static void printCommand(const Program &program, const Setting &setting,
+                         llvm::StringRef directory) {
+  Module source = writeModule(program, setting);
+  llvm::SmallString<128> path(directory);
+  llvm::sys::path::append(
+      path,
+      llvm::formatv("case-{0:x}.mlir", llvm::xxh3_64bits(source.text)).str());
+  std::error_code failure = llvm::sys::fs::create_directories(directory);
+  llvm::raw_fd_ostream os(path, failure);
+  if (failure) {
+    llvm::outs() << "  (" << path << ": " << failure.message() << ")\n";
+    return;
+  }
+  os << "// " << describe(program) << "\n" << source.text;
+  llvm::outs() << "  " << commandOf(program, setting, path) << "\n";
+}
+
+/// Makes the inputs of a setting and compares; false if it failed.
+static bool runSetting(CompiledProgram &compiled, const Program &program,
+                       const Setting &setting, Totals &totals) {
+  std::string title = describe(program) + " " + describe(setting);
+  auto inputs = makeInputs(compiled.getEntry(), inputsOf(program, setting));
+  auto checks = inputs ? compiled.check(*inputs) : inputs.takeError();
+  if (checks)
+    return record(*checks, title, totals);
+  ++totals.failed;
+  llvm::outs() << "FAIL " << title << "\n  "
+               << llvm::toString(checks.takeError()) << "\n";
+  return false;
+}
+
+void gdn::numerics::runCase(const Case &testCase, llvm::StringRef directory,
+                            Totals &totals) {
+  const Program &program = testCase.program;
+  auto compiled = CompiledProgram::make(program, testCase.settings.front());
+  if (!compiled) {
+    totals.failed += testCase.settings.size();
+    llvm::outs() << "FAIL " << describe(program) << "\n  "
+                 << llvm::toString(compiled.takeError()) << "\n";
+    printCommand(program, testCase.settings.front(), directory);
+    return;
+  }
+  for (const Setting &setting : testCase.settings)
+    if (!runSetting(*compiled, program, setting, totals))
+      printCommand(program, setting, directory);
+  llvm::outs().flush();
+}

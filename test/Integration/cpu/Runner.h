@@ -1,0 +1,67 @@
+//===- Runner.h - Compile a case, run it, compare it ------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TEST_INTEGRATION_CPU_RUNNER_H
+#define GDN_TEST_INTEGRATION_CPU_RUNNER_H
+
+#include "Matrix.h"
+
+#include "gdn/Tools/Evaluate.h"
+#include <map>
+
+namespace gdn::numerics {
+
+/// Results so far.
+struct Totals {
+  unsigned passed = 0, failed = 0;
+  /// The largest error of each output as a part of its tolerance.
+  std::map<std::string, double> worst;
+};
+
+/// A program that is compiled and can be run on any setting.
+class CompiledProgram {
+public:
+  /// Compiles a program, with static sizes for `setting` if it has any. An
+  /// error says why not; diagnostics are on stderr.
+  static llvm::Expected<CompiledProgram> make(const Program &program,
+                                              const Setting &setting);
+
+  /// The function before it was lowered.
+  mlir::func::FuncOp getEntry() { return entry; }
+  llvm::Expected<std::vector<mlir::gdn::tools::HostArray>>
+  run(llvm::MutableArrayRef<mlir::gdn::tools::HostArray> inputs) {
+    return executable->run(inputs);
+  }
+  /// Runs on `inputs` and compares with float64. `ratio` of an output is its
+  /// error as a part of the tolerance.
+  llvm::Expected<std::vector<mlir::gdn::tools::OutputCheck>>
+  check(llvm::MutableArrayRef<mlir::gdn::tools::HostArray> inputs);
+
+private:
+  std::unique_ptr<mlir::gdn::tools::Session> session;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp entry;
+  std::unique_ptr<mlir::gdn::tools::Executable> executable;
+};
+
+/// Runs a program on its settings and adds to the totals. Each failure is
+/// printed with a command that repeats it, on a file in `directory`.
+void runCase(const Case &testCase, llvm::StringRef directory, Totals &totals);
+
+/// Records one comparison, and prints it if it failed. Returns whether it
+/// passed.
+bool record(const std::vector<mlir::gdn::tools::OutputCheck> &checks,
+            const std::string &title, Totals &totals);
+
+/// The inputs that need no matrix: huge, infinite and zero gates, beta of 0 and
+/// 1, NaN in a neighbour, runs that must repeat bit by bit.
+void runRegressions(Totals &totals);
+
+} // namespace gdn::numerics
+
+#endif // GDN_TEST_INTEGRATION_CPU_RUNNER_H
