@@ -39,6 +39,7 @@ void gdn::registerPasses() {
   tile::registerPackProductsPass();
   tile::registerPrepareBufferizationPass();
   tile::registerVectorizePass();
+  tile::registerVerifyTileFormPass();
   registerPipelines();
 }
 

@@ -22,7 +22,7 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gdn::tile::TileDialect"];
   let options = [
     Option<"operandType", "operand-type", "std::string", "\"auto\"",
-      "Type that product operands are rounded to: bf16, f16, f32, or auto (the type of v)">,
+      "Type that product operands are rounded to: bf16, f16, f32, or auto (the type of q, k and v)">,
     Option<"vParts", "v-parts", "int64_t", "1",
       "Parts that the V channels of a head are split into">];
 }

@@ -58,8 +58,7 @@ Value solveBm(Program &p, Value scores, Value beta);
 /// -Bm Diag(beta), rounded: the matrix of the chain.
 Value chainSolve(Program &p, Value bm, Value beta);
 
-//===--- Scalar decay (spec 2, 4.1)
-//-----------------------------------------===//
+//===--- Scalar decay (spec 2, 4.1) ---------------------------------------===//
 
 /// exp2(G_i - G_j) for i >= j; above the diagonal the value is not defined
 /// but finite. G is f32 [C].
@@ -71,8 +70,7 @@ Value decayToEnd(Program &p, Value G);
 /// Last row of a cumulated gate: a scalar for [C], a vector for [C, K].
 Value lastRow(Program &p, Value G);
 
-//===--- Channel decay (spec 4.2, 4.3)
-//--------------------------------------===//
+//===--- Channel decay (spec 4.2, 4.3) ------------------------------------===//
 
 /// The decayed products of a chunk with one gate a channel (spec 2: Kk, P).
 struct ChannelScores {

@@ -53,8 +53,7 @@ struct Program {
   Value zero;
 };
 
-//===--- Inputs of the chunk that starts at token t (step "load", "gates")
-//--===//
+//===--- Inputs of the chunk that starts at token t (step "load", "gates") ===//
 
 /// q or k [C, K] in the operand type, l2-normalised if the op asks for it.
 Value loadKeys(Program &p, StringRef name, Value t);
@@ -85,8 +84,7 @@ forEachChunk(Program &p, ValueRange carried,
              function_ref<SmallVector<Value>(Value t, ValueRange carried)> body,
              bool reversed = false);
 
-//===--- Programs, one a stage
-//----------------------------------------------===//
+//===--- Programs, one a stage --------------------------------------------===//
 
 void writeFused(Program &p);
 void writePrepare(Program &p);

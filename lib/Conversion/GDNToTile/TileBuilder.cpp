@@ -26,13 +26,7 @@ TileBuilder::TileBuilder(Location loc, OpBuilder &parent, FloatType operandType)
 }
 
 void TileBuilder::notifyOperationInserted(Operation *op, InsertPoint) {
-  // Control flow spans steps; its parts carry the labels.
-  bool isControlFlow = op->getNumRegions() && !isa<linalg::LinalgOp>(op);
-  if (!stepLabel || isControlFlow || op->hasTrait<OpTrait::IsTerminator>())
-    return;
-  auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
-  if (llvm::any_of(op->getOperandTypes(), isTile) ||
-      llvm::any_of(op->getResultTypes(), isTile))
+  if (stepLabel && tile::TileDialect::needsStep(op))
     op->setAttr(tile::TileDialect::getStepAttrName(), stepLabel);
 }
 

@@ -1,5 +1,4 @@
-//===- TileBuilder.h - Builds tiles: products, broadcasts, roundings -*- C++
-//-*-===//
+//===- TileBuilder.h - Builds the ops of tile programs ---------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,8 +29,7 @@ public:
   FloatType getOperandType() { return operandType; }
   RankedTensorType tileType(ArrayRef<int64_t> shape, Type element = {});
 
-  //===--- Constants and scalars
-  //-------------------------------------------===//
+  //===--- Constants and scalars ------------------------------------------===//
   Value index(int64_t value);
   Value scalar(double value);
   /// A tile that holds `value` everywhere.
@@ -42,8 +40,7 @@ public:
   /// One element of a tile at constant indices.
   Value extract(Value tile, ArrayRef<int64_t> indices);
 
-  //===--- Elementwise, on tiles of one shape or on scalars
-  //----------------===//
+  //===--- Elementwise, on tiles of one shape or on scalars ---------------===//
   Value add(Value lhs, Value rhs);
   Value sub(Value lhs, Value rhs);
   Value mul(Value lhs, Value rhs);
@@ -61,8 +58,7 @@ public:
   /// `yes` where `condition` holds, else the constant `no`.
   Value select(Value condition, Value yes, double no);
 
-  //===--- Shapes
-  //----------------------------------------------------------===//
+  //===--- Shapes ---------------------------------------------------------===//
   /// The vector `vec` along `axis` of a tile of `shape`, the same elsewhere.
   Value broadcast(Value vec, ArrayRef<int64_t> shape, int64_t axis);
   /// `tile` times `vec` along `axis`.
@@ -75,8 +71,7 @@ public:
   /// Row `row` of a tile of rank 2, as a vector.
   Value row(Value tile, int64_t row);
 
-  //===--- Types and products
-  //----------------------------------------------===//
+  //===--- Types and products ---------------------------------------------===//
   Value to(Value tile, Type element);
   Value f32(Value tile) { return to(tile, getF32Type()); }
   /// To the operand type: one of the kernel's rounding points.
@@ -84,8 +79,7 @@ public:
   /// A product in index notation, as "vk,ck->vc", into f32, added to `acc`.
   Value product(StringRef spec, Value lhs, Value rhs, Value acc = {});
 
-  //===--- Memory
-  //----------------------------------------------------------===//
+  //===--- Memory ---------------------------------------------------------===//
   /// A tile of `array`; `end` bounds array dimension 1, the tokens.
   Value load(Value array, ValueRange offsets, ArrayRef<int64_t> axes,
              ArrayRef<int64_t> shape, Value end = {});

@@ -33,6 +33,10 @@ enum class Plan { Fused, Separate };
 struct PlanStages : gdn::impl::PlanStagesPassBase<PlanStages> {
   using PlanStagesPassBase::PlanStagesPassBase;
   void runOnOperation() override;
+  /// Checks the options.
+  FailureOr<Plan> choosePlan();
+  /// Replaces one layer op by its stages; a stage op stays.
+  void replaceLayer(DeltaRuleOpInterface op, Plan kernels);
 };
 } // namespace
 
@@ -82,9 +86,9 @@ static SmallVector<Value> ruleOperands(DeltaRuleOpInterface op) {
           op.getCuSeqlens(), op.getALog(), op.getDtBias()};
 }
 
-/// A forward as prepare and run.
-static void planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
-                         int64_t chunkSize) {
+/// A forward as prepare and run. Returns the results.
+static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
+                                       int64_t chunkSize) {
   auto k = cast<RankedTensorType>(op.getK().getType());
   auto beta = cast<RankedTensorType>(op.getBeta().getType());
   SmallVector<int64_t> shape(beta.getShape());
@@ -105,12 +109,13 @@ static void planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
                                       op.getBeta(), prepare.getResult(0), decay,
                                       op.getInitialState(), op.getCuSeqlens()},
                                      chunkSize);
-  op->replaceAllUsesWith(run);
+  return llvm::to_vector_of<Value>(run.getResults());
 }
 
 /// The backward as one stage, with the chain rules of spec 5.5 around it.
-static void planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
-                         int64_t chunkSize) {
+/// Returns the results; each may know more of its shape than the op says.
+static SmallVector<Value>
+planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, int64_t chunkSize) {
   auto v = cast<RankedTensorType>(op.getV().getType());
   auto q = cast<RankedTensorType>(op.getQ().getType());
   auto beta = cast<RankedTensorType>(op.getBeta().getType());
@@ -126,41 +131,66 @@ static void planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
   SmallVector<Value> operands = ruleOperands(op);
   operands.append({op.getDO(), op.getDFinalState()});
   auto stage = createStage<BackwardStageOp>(b, op, types, operands, chunkSize);
-  op->replaceAllUsesWith(applyGradientChain(b, op, stage));
+  SmallVector<Value> results = applyGradientChain(b, op, stage);
+  for (auto [result, type] : llvm::zip(results, op->getResultTypes()))
+    if (result.getType() != type)
+      result = tensor::CastOp::create(b, op.getLoc(), type, result);
+  return results;
+}
+
+FailureOr<Plan> PlanStages::choosePlan() {
+  if (!support::isChunkSize(chunkSize)) {
+    InFlightDiagnostic error =
+        getOperation().emitError("expected chunk-size to be one of ");
+    llvm::interleaveComma(support::chunkSizes, error);
+    return error << ", got " << chunkSize.getValue();
+  }
+  if (plan == "fused")
+    return Plan::Fused;
+  if (plan == "separate")
+    return Plan::Separate;
+  return getOperation().emitError("expected plan 'fused' or 'separate', got '")
+         << plan.getValue() << "'";
+}
+
+void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plan kernels) {
+  OpBuilder b(op);
+  auto chunkOf = [&](auto layer) -> int64_t {
+    return layer.getChunkSize().value_or(chunkSize);
+  };
+  auto one = [&](auto stage) {
+    return llvm::to_vector_of<Value>(stage.getResults());
+  };
+  SmallVector<Value> results;
+  if (auto chunk = dyn_cast<ChunkGatedDeltaRuleOp>(*op))
+    results =
+        kernels == Plan::Separate
+            ? planSeparate(b, chunk, chunkOf(chunk))
+            : one(createStage<FusedStageOp>(b, op, op->getResultTypes(),
+                                            ruleOperands(op), chunkOf(chunk)));
+  else if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*op))
+    results = planBackward(b, backward, chunkOf(backward));
+  else if (isa<RecurrentGatedDeltaRuleOp>(op))
+    results = one(createStage<RecurrentStageOp>(
+        b, op, op->getResultTypes(), ruleOperands(op), /*chunkSize=*/0));
+  else
+    return; // a stage op already
+  op->replaceAllUsesWith(results);
+  op->erase();
 }
 
 void PlanStages::runOnOperation() {
-  if (plan != "fused" && plan != "separate") {
-    getOperation().emitError("expected plan 'fused' or 'separate', got '")
-        << plan.getValue() << "'";
+  FailureOr<Plan> kernels = choosePlan();
+  if (failed(kernels))
     return signalPassFailure();
-  }
-  if (chunkSize != 16 && chunkSize != 32 && chunkSize != 64) {
-    getOperation().emitError("expected chunk-size 16, 32 or 64, got ")
-        << chunkSize.getValue();
-    return signalPassFailure();
-  }
   SmallVector<DeltaRuleOpInterface> layers;
   getOperation()->walk([&](DeltaRuleOpInterface op) { layers.push_back(op); });
   for (DeltaRuleOpInterface op : layers) {
-    OpBuilder b(op);
-    auto chunkOf = [&](auto layer) -> int64_t {
-      return layer.getChunkSize().value_or(chunkSize);
-    };
-    if (auto chunk = dyn_cast<ChunkGatedDeltaRuleOp>(*op)) {
-      if (plan == "separate")
-        planSeparate(b, chunk, chunkOf(chunk));
-      else
-        op->replaceAllUsesWith(createStage<FusedStageOp>(
-            b, op, op->getResultTypes(), ruleOperands(op), chunkOf(chunk)));
-    } else if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*op)) {
-      planBackward(b, backward, chunkOf(backward));
-    } else if (isa<RecurrentGatedDeltaRuleOp>(op)) {
-      op->replaceAllUsesWith(createStage<RecurrentStageOp>(
-          b, op, op->getResultTypes(), ruleOperands(op), /*chunkSize=*/0));
-    } else {
-      continue; // a stage op already
+    if (!isa<RankedTensorType>(op.getK().getType())) {
+      op->emitOpError("expected the tensor form, got operands of type ")
+          << op.getK().getType();
+      return signalPassFailure();
     }
-    op->erase();
+    replaceLayer(op, *kernels);
   }
 }

@@ -26,3 +26,19 @@ void TileDialect::initialize() {
 #include "gdn/Dialect/Tile/IR/Ops.cpp.inc"
       >();
 }
+
+ArrayRef<StringLiteral> TileDialect::getSteps() {
+  static constexpr StringLiteral steps[] = {"load",  "gates", "scores",
+                                            "solve", "state", "store"};
+  return steps;
+}
+
+bool TileDialect::needsStep(Operation *op) {
+  bool isControlFlow = op->getNumRegions() && !isa<linalg::LinalgOp>(op);
+  if (isControlFlow || op->hasTrait<OpTrait::IsTerminator>() ||
+      op->hasTrait<OpTrait::ConstantLike>())
+    return false;
+  auto isTile = [](Type type) { return isa<TensorType>(type); };
+  return llvm::any_of(op->getOperandTypes(), isTile) ||
+         llvm::any_of(op->getResultTypes(), isTile);
+}

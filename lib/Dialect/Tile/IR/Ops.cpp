@@ -8,6 +8,8 @@
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
@@ -17,10 +19,67 @@ using EffectList = SmallVectorImpl<MemoryEffects::EffectInstance>;
 // LaunchOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult LaunchOp::verify() { return success(); }
+LogicalResult LaunchOp::verify() {
+  if (getGrid().size() != ProgramOp::kGridRank)
+    return emitOpError("expected a grid of ")
+           << ProgramOp::kGridRank
+           << " sizes (sequences, value heads, parts of V), got "
+           << getGrid().size();
+  return success();
+}
+
+/// Whether a program whose argument is `declared` can take `given`: the same
+/// scalar type, or an array of the same elements and compatible shape. Strides
+/// are a matter of bufferization.
+static bool canTake(Type declared, Type given) {
+  auto declaredArray = dyn_cast<ShapedType>(declared);
+  auto givenArray = dyn_cast<ShapedType>(given);
+  if (!declaredArray || !givenArray)
+    return declared == given;
+  return declaredArray.getElementType() == givenArray.getElementType() &&
+         succeeded(verifyCompatibleShape(declaredArray, givenArray));
+}
+
+/// Checks one list of arrays of a launch against the program's.
+static LogicalResult verifyArrays(LaunchOp launch, ProgramOp program,
+                                  StringRef what, TypeRange given,
+                                  Block::BlockArgListType declared) {
+  auto note = [&](InFlightDiagnostic &error) -> LogicalResult {
+    error.attachNote(program.getLoc()) << "program declared here";
+    return error;
+  };
+  if (given.size() != declared.size()) {
+    InFlightDiagnostic error = launch.emitOpError("expected ")
+                               << declared.size() << " " << what << " for @"
+                               << program.getSymName() << ", got "
+                               << given.size();
+    return note(error);
+  }
+  for (auto [index, type] : llvm::enumerate(given))
+    if (Type expected = declared[index].getType(); !canTake(expected, type)) {
+      InFlightDiagnostic error = launch.emitOpError("expected ")
+                                 << what << " #" << index << " to fit "
+                                 << expected << ", got " << type;
+      return note(error);
+    }
+  return success();
+}
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  return success();
+  Operation *target =
+      symbolTable.lookupNearestSymbolFrom(*this, getProgramAttr());
+  // On the way to a CPU programs become functions while launches stay.
+  if (isa_and_present<FunctionOpInterface>(target))
+    return success();
+  auto program = dyn_cast_if_present<ProgramOp>(target);
+  if (!program)
+    return emitOpError("expected the symbol of a program, got ")
+           << getProgramAttr();
+  if (failed(verifyArrays(*this, program, "inputs", getInputs().getTypes(),
+                          program.getInputs())))
+    return failure();
+  return verifyArrays(*this, program, "outs", getOutputs().getTypes(),
+                      program.getOutputs());
 }
 
 void LaunchOp::getEffects(EffectList &effects) {

@@ -29,6 +29,12 @@ def Tile_Dialect : Dialect {
     /// Discardable attribute that names the part of the mathematics an op
     /// belongs to; the schedule maps steps to roles.
     static constexpr ::llvm::StringLiteral getStepAttrName() { return "gdn_tile.step"; }
+    /// The steps there are, in the order of a chunk.
+    static ::llvm::ArrayRef<::llvm::StringLiteral> getSteps();
+    /// Whether `op` has a step: every op on tiles has, but for constants, which
+    /// any role may make, and control flow, whose parts have steps. Index and
+    /// scalar arithmetic has none.
+    static bool needsStep(::mlir::Operation *op);
     /// Discardable attribute of a function that a program became on the way to
     /// a CPU.
     static constexpr ::llvm::StringLiteral getProgramAttrName() {

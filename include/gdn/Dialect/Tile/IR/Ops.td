@@ -65,6 +65,8 @@ def Tile_ProgramOp : Tile_Op<"program",
   let extraClassDeclaration = [{
     /// Item and token block arguments behind the arrays.
     static constexpr unsigned kNumItemArguments = 6;
+    /// The first of them: the coordinates of the item in the grid.
+    static constexpr unsigned kGridRank = 3;
 
     ::mlir::Block::BlockArgListType getArrays() {
       return getBody().getArguments().drop_back(kNumItemArguments);

@@ -1,0 +1,175 @@
+//===- Stage.cpp - Read stage ops -----------------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Stage.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+namespace {
+/// A result of a stage op. One that belongs to an optional operand is there
+/// exactly if the operand is; others may be left out at the end of the list.
+struct OutputForm {
+  StringLiteral name;
+  StringLiteral operand = "";
+};
+
+/// What distinguishes one stage op from another.
+struct StageForm {
+  StringLiteral op;
+  /// Operands as the op declares them; an empty name is not read.
+  ArrayRef<StringLiteral> operands;
+  ArrayRef<OutputForm> outputs;
+  void (*write)(Program &);
+  bool splitsV, rounds;
+};
+} // namespace
+
+static constexpr StringLiteral kBoundaries = "cu_seqlens";
+
+static constexpr StringLiteral kRuleOperands[] = {
+    "q",         "k",     "v",      "beta", "gate", "initial_state",
+    kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kStatePassOperands[] = {
+    "",          "k",     "v",      "beta", "gate", "initial_state",
+    kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kPrepareOperands[] = {
+    "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kRunOperands[] = {
+    "q", "k", "v", "beta", "bm", "decay", "initial_state", kBoundaries};
+static constexpr StringLiteral kLinearAttentionOperands[] = {
+    "q", "k", "v", "initial_state", kBoundaries};
+static constexpr StringLiteral kBackwardOperands[] = {
+    "q",         "k",     "v",       "beta", "gate",         "initial_state",
+    kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
+
+static constexpr OutputForm kForwardOutputs[] = {{"o"}, {"final_state"}};
+static constexpr OutputForm kStatePassOutputs[] = {{"final_state"}};
+static constexpr OutputForm kPrepareOutputs[] = {{"bm"}, {"decay", "gate"}};
+static constexpr OutputForm kBackwardOutputs[] = {
+    {"dq"},
+    {"dk"},
+    {"dv"},
+    {"dbeta"},
+    {"dgate", "gate"},
+    {"d_initial_state", "initial_state"}};
+
+// The state pass is the fused program without `o`, which then reads no queries.
+// Token by token and backward nothing is rounded (spec 1, 5).
+static const StageForm kForms[] = {
+    {"gdn.stage.fused", kRuleOperands, kForwardOutputs, writeFused,
+     /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.recurrent", kRuleOperands, kForwardOutputs, writeRecurrent,
+     /*splitsV=*/true, /*rounds=*/false},
+    {"gdn.stage.state_pass", kStatePassOperands, kStatePassOutputs, writeFused,
+     /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.prepare", kPrepareOperands, kPrepareOutputs, writePrepare,
+     /*splitsV=*/false, /*rounds=*/true},
+    {"gdn.stage.run", kRunOperands, kForwardOutputs, writeRun,
+     /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.linear_attention", kLinearAttentionOperands, kForwardOutputs,
+     writeLinearAttention, /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.backward", kBackwardOperands, kBackwardOutputs, writeBackward,
+     /*splitsV=*/false, /*rounds=*/false}};
+
+Value Stage::operator[](StringRef name) const {
+  for (const NamedInput &input : inputs)
+    if (input.name == name)
+      return input.tensor;
+  return {};
+}
+
+/// Operands by name: those that are present, in order.
+static void readOperands(Stage &stage, const StageForm &form) {
+  auto segments = stage.op->getAttrOfType<DenseI32ArrayAttr>(
+      FusedStageOp::getOperandSegmentSizeAttr());
+  unsigned next = 0;
+  for (auto [name, size] : llvm::zip(form.operands, segments.asArrayRef())) {
+    if (size == 0)
+      continue;
+    Value operand = stage.op->getOperand(next++);
+    if (name == kBoundaries)
+      stage.cuSeqlens = operand;
+    else if (!name.empty())
+      stage.inputs.push_back({name, operand});
+  }
+}
+
+static void readResults(Stage &stage, const StageForm &form) {
+  auto types = stage.op->getResultTypes();
+  for (const OutputForm &output : form.outputs)
+    if (output.operand.empty() || stage[output.operand])
+      if (size_t next = stage.outputs.size(); next < types.size())
+        stage.outputs.push_back(
+            {output.name, cast<RankedTensorType>(types[next])});
+}
+
+/// The attribute of that name as an enumeration, its default if absent.
+template <typename Attr>
+static auto readEnum(Operation *op, StringRef name,
+                     decltype(Attr().getValue()) otherwise) {
+  auto attribute = op->getAttrOfType<Attr>(name);
+  return attribute ? attribute.getValue() : otherwise;
+}
+
+/// Gate variant by the rank of the gate, or of its sum that prepare made.
+static DecayKind readDecay(const Stage &stage) {
+  Value gate = stage["gate"] ? stage["gate"] : stage["decay"];
+  if (!gate)
+    return DecayKind::None;
+  return cast<ShapedType>(gate.getType()).getRank() == 3 ? DecayKind::Scalar
+                                                         : DecayKind::Channel;
+}
+
+/// Attributes, head counts and channels; all stages name them alike.
+static StageFacts readFacts(const Stage &stage) {
+  Operation *op = stage.op;
+  StageFacts facts;
+  if (auto chunk = op->getAttrOfType<IntegerAttr>("chunk_size"))
+    facts.C = chunk.getInt();
+  facts.decay = readDecay(stage);
+  facts.gateDomain =
+      readEnum<GateDomainAttr>(op, "gate_domain", GateDomain::Log);
+  if (auto bound = op->getAttrOfType<FloatAttr>("lower_bound"))
+    facts.lowerBound = bound.getValueAsDouble();
+  facts.l2norm = op->hasAttr("qk_l2norm");
+  facts.betaDomain =
+      readEnum<BetaDomainAttr>(op, "beta_domain", BetaDomain::Value);
+  facts.stateLayout =
+      readEnum<StateLayoutAttr>(op, "state_layout", StateLayout::KV);
+  auto keys = cast<RankedTensorType>(stage.keys().getType());
+  facts.Hq = keys.getDimSize(2);
+  facts.K = keys.getDimSize(3);
+  facts.scale = 1.0 / std::sqrt(static_cast<double>(facts.K));
+  if (auto scale = op->getAttrOfType<FloatAttr>("scale"))
+    facts.scale = scale.getValueAsDouble();
+  Value values = stage["v"];
+  Value perHead = values ? values : stage["beta"];
+  facts.H = cast<RankedTensorType>(perHead.getType()).getDimSize(2);
+  if (values)
+    facts.V = cast<RankedTensorType>(values.getType()).getDimSize(3);
+  facts.partV = facts.V;
+  return facts;
+}
+
+std::optional<Stage> gdn::readStage(Operation *op) {
+  const StageForm *form = llvm::find_if(kForms, [&](const StageForm &form) {
+    return op->getName().getStringRef() == form.op;
+  });
+  if (form == std::end(kForms))
+    return std::nullopt;
+  Stage stage;
+  stage.op = op;
+  stage.splitsV = form->splitsV;
+  stage.rounds = form->rounds;
+  stage.write = form->write;
+  readOperands(stage, *form);
+  readResults(stage, *form);
+  stage.facts = readFacts(stage);
+  return stage;
+}

@@ -1,0 +1,54 @@
+//===- Stage.h - A stage op as its program needs it -------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_GDNTOTILE_STAGE_H
+#define GDN_LIB_CONVERSION_GDNTOTILE_STAGE_H
+
+#include "Program.h"
+
+namespace mlir::gdn {
+
+/// An array that a program takes or makes: its name there and, outside, the
+/// tensor (inputs) or its type (outputs).
+struct NamedInput {
+  StringRef name;
+  Value tensor;
+};
+struct NamedOutput {
+  StringRef name;
+  RankedTensorType type;
+};
+
+/// A stage op as its program and launch need it.
+struct Stage {
+  Operation *op = nullptr;
+  StageFacts facts;
+  SmallVector<NamedInput> inputs;
+  SmallVector<NamedOutput> outputs;
+  /// Sequence boundaries, or null.
+  Value cuSeqlens;
+  /// Whether the V channels of a head may be split over items: every row of
+  /// S^T is on its own, but not the sums over V that the backward needs.
+  bool splitsV = false;
+  /// Whether operands of products are rounded to the operand type.
+  bool rounds = false;
+  /// Writes the program's body.
+  void (*write)(Program &) = nullptr;
+
+  /// The input of that name, null if there is none.
+  Value operator[](StringRef name) const;
+  /// Keys: the input that every stage has.
+  Value keys() const { return (*this)["k"]; }
+};
+
+/// Reads `op`; empty if it is not a stage op.
+std::optional<Stage> readStage(Operation *op);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_GDNTOTILE_STAGE_H
