@@ -32,6 +32,7 @@ void gdn::registerPasses() {
   registerVerifyStagesFormPass();
   registerConvertGDNToTilePass();
   registerConvertGDNTileToLinalgPass();
+  tile::registerApproximateMathPass();
   tile::registerExpandCopiesPass();
   tile::registerFuseElementwisePass();
   tile::registerHoistBuffersPass();

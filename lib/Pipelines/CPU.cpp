@@ -56,6 +56,8 @@ static void addBufferization(OpPassManager &manager) {
 /// scf, vector, memref, arith, math, func --> llvm, omp.
 static void addToLLVM(OpPassManager &manager,
                       const CPULoweringOptions &options) {
+  // math.exp, math.log, ... --> arith
+  manager.addPass(tile::createApproximateMathPass());
   // vector.transfer of rank above 1 --> loops
   manager.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass());
   // subview, collapse_shape, ... --> reinterpret_cast and arithmetic

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -26,6 +27,28 @@ namespace mlir::gdn::tile {
 
 using namespace mlir;
 using namespace mlir::gdn::tile;
+
+/// Never twice the same work: a producer is fused into its only user, and one
+/// with divisions or functions only where it is not broadcast on the way.
+static bool isWorthFusing(OpOperand *operand) {
+  if (!operand->get().hasOneUse())
+    return false;
+  auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
+  Operation *producer = operand->get().getDefiningOp();
+  bool isBroadcast =
+      consumer && consumer.getMatchingIndexingMap(operand).getNumResults() <
+                      consumer.getNumLoops();
+  if (!isBroadcast || !producer)
+    return true;
+  return !producer
+              ->walk([](Operation *op) {
+                bool isExpensive = isa<math::MathDialect>(op->getDialect()) ||
+                                   isa<arith::DivFOp>(op);
+                return isExpensive ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
 
 namespace {
 /// A splat is a fill, which folds into elementwise work.
@@ -76,10 +99,7 @@ private:
 
   LogicalResult fuse() {
     RewritePatternSet patterns(&getContext());
-    // Never twice the same work: a producer is fused into its only user.
-    linalg::populateElementwiseOpsFusionPatterns(
-        patterns,
-        [](OpOperand *operand) { return operand->get().hasOneUse(); });
+    linalg::populateElementwiseOpsFusionPatterns(patterns, isWorthFusing);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     return applyPatternsGreedily(getOperation(), std::move(patterns));
   }

@@ -127,4 +127,16 @@ def VectorizePass : Pass<"gdn-tile-vectorize", "::mlir::func::FuncOp"> {
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ApproximateMathPass : Pass<"gdn-tile-approximate-math"> {
+  let summary = "Exponentials and logarithms of f32 as polynomials";
+  let description = [{
+    `math.exp`, `exp2`, `log`, `log2` and `log1p` of f32 and vectors of it become
+    arithmetic that stays in vector registers. Numerics: relative error about
+    1e-7; exp2(-inf) = 0, exp2(inf) = inf, exact for integers, NaN stays NaN.
+    The argument of a logarithm below 2^-126 counts as 2^-126.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
 #endif // GDN_DIALECT_TILE_TRANSFORMS_PASSES_TD
