@@ -26,8 +26,9 @@ export DEBIAN_FRONTEND=noninteractive
 echo "installing ${#missing[@]} Debian packages: ${missing[*]}"
 "${as_root[@]}" apt-get update -qq
 
-if ! apt-cache policy llvm-22-dev | grep -q 'Candidate: .*22\.1'; then
-  echo "error: expected a Debian package llvm-22-dev of version 22.1, got none;" \
+candidate=$(apt-cache policy llvm-22-dev | sed -n 's/^ *Candidate: //p')
+if [[ $candidate != *:22.1.* ]]; then
+  echo "error: expected a Debian package llvm-22-dev of version 22.1, got ${candidate:-none};" \
     "it comes from the security suite of Debian 12:" \
     "'deb http://deb.debian.org/debian-security bookworm-security main' in the apt sources" >&2
   exit 1
