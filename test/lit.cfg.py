@@ -35,7 +35,7 @@ config.substitutions += [
     ("%gdn_src", config.gdn_source_dir),
     ("%gdn_build", config.gdn_binary_dir),
     ("%gdn_lib", config.gdn_lib_dir),
-    ("%mlir_dir", config.mlir_cmake_dir),
+    ("%llvm_config", os.path.join(config.llvm_tools_dir, "llvm-config")),
     ("%linker_flags", config.linker_flags),
 ]
 
