@@ -9,6 +9,7 @@
 #include "gdn/InitAll.h"
 
 #include "gdn/Dialect/GDN/IR/GDN.h"
+#include "gdn/Dialect/GDN/Transforms/BufferizableOpInterfaceImpl.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/BufferizableOpInterfaceImpl.h"
 
@@ -25,6 +26,7 @@
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Transform/IR/TransformDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -32,6 +34,7 @@ using namespace mlir;
 
 void gdn::registerDialects(DialectRegistry &registry) {
   registry.insert<GDNDialect, tile::TileDialect>();
+  gdn::registerBufferizableOpInterfaceExternalModels(registry);
   tile::registerBufferizableOpInterfaceExternalModels(registry);
 }
 
@@ -42,5 +45,6 @@ void gdn::registerAllDialects(DialectRegistry &registry) {
                   func::FuncDialect, index::IndexDialect, linalg::LinalgDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
                   omp::OpenMPDialect, scf::SCFDialect, tensor::TensorDialect,
-                  ub::UBDialect, vector::VectorDialect>();
+                  transform::TransformDialect, ub::UBDialect,
+                  vector::VectorDialect>();
 }

@@ -29,6 +29,7 @@
 #include "mlir/Dialect/ControlFlow/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Func/Extensions/AllExtensions.h"
 #include "mlir/Dialect/Linalg/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/Linalg/TransformOps/DialectExtension.h"
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
 #include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/Transforms/AllocationOpInterfaceImpl.h"
@@ -68,6 +69,8 @@ static void registerBufferization(DialectRegistry &registry) {
 
 /// What tiling, vectorisation and the hoisting of subsets ask of the ops.
 static void registerTiling(DialectRegistry &registry) {
+  // Tiling of our ops is asked for by a transform script.
+  linalg::registerTransformDialectExtension(registry);
   linalg::registerAllDialectInterfaceImplementations(registry);
   tensor::registerTilingInterfaceExternalModels(registry);
   tensor::registerInferTypeOpInterfaceExternalModels(registry);

@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Dialect/Transform/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -29,6 +30,7 @@ using namespace mlir;
 
 void gdn::registerPasses() {
   registerPlanStagesPass();
+  registerRaiseBuffersPass();
   registerVerifyStagesFormPass();
   registerConvertGDNToTilePass();
   registerConvertGDNTileToLinalgPass();
@@ -56,5 +58,6 @@ void gdn::registerAllPasses() {
   memref::registerMemRefPasses();
   registerLinalgPasses();
   registerSCFPasses();
+  transform::registerInterpreterPass();
   vector::registerVectorPasses();
 }

@@ -38,6 +38,26 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
       "Tokens a chunk where the op does not say: 16, 32 or 64">];
 }
 
+def RaiseBuffersPass : Pass<"gdn-raise-buffers"> {
+  let summary = "Turn layer ops on memrefs into layer ops on tensors";
+  let description = [{
+    The inverse of One-Shot Bufferize for the layer ops, so that a host that
+    works on buffers can hand them to `gdn-plan-stages`, which plans tensors.
+
+    ```mlir
+    gdn.chunk_gated_delta_rule q(%q : memref<...>) ... outs(%o : memref<...>)
+    // becomes
+    %t = bufferization.to_tensor %q restrict : memref<...> to tensor<...>
+    %r = gdn.chunk_gated_delta_rule q(%t : tensor<...>) ... -> tensor<...>
+    bufferization.materialize_in_destination %r in restrict writable %o
+    ```
+
+    Inputs and `outs` must not overlap, as the buffer form demands. Numerics are
+    kept: nothing is computed here.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def VerifyStagesFormPass : Pass<"gdn-verify-stages-form", "::mlir::ModuleOp"> {
   let summary = "Check that a module is at the stages level";
   let description = [{
