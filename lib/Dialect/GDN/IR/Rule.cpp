@@ -55,8 +55,12 @@ void RuleDims::set(Dim dim, int64_t size) {
 
 RuleDims gdn::getInitialDims(const Rule &rule) {
   RuleDims dims;
-  if (rule.cuSeqlens)
+  if (rule.cuSeqlens) {
     dims.B = 1; // Packed sequences have no batch.
+    auto type = dyn_cast<ShapedType>(rule.cuSeqlens.getType());
+    if (type && type.hasRank() && type.getRank() == 1 && !type.isDynamicDim(0))
+      dims.set(Dim::Boundaries, type.getDimSize(0));
+  }
   if (rule.chunkSize)
     dims.C = rule.chunkSize.getInt();
   return dims;
@@ -95,10 +99,14 @@ bool gdn::isChannelGate(DeltaRuleOpInterface op) {
          cast<ShapedType>(op.getGate().getType()).getRank() == 4;
 }
 
+double gdn::getDefaultScale(int64_t channels) {
+  return 1.0 / std::sqrt(static_cast<double>(channels));
+}
+
 double gdn::getScale(DeltaRuleOpInterface op) {
   if (FloatAttr scale = op.getScaleAttr())
     return scale.getValueAsDouble();
-  return 1.0 / std::sqrt(static_cast<double>(getRuleDims(op).K));
+  return getDefaultScale(getRuleDims(op).K);
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,18 +186,18 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   if (hasChannels(rule.gate))
     bias.push_back(Dim::K);
   add("q", rule.q, keys);
-  add("k", rule.k, keys);                           // delta_rule_c3
-  add("v", rule.v, values);                         // delta_rule_c4
-  add("beta", rule.beta, {Dim::B, Dim::T, Dim::H}); // delta_rule_c5
-  add("gate", rule.gate, getGateDims(rule.gate));   // delta_rule_c6
-  add("cu_seqlens", rule.cuSeqlens, {Dim::Boundaries});
-  add("initial_state", rule.initialState, getStateDims(rule)); // delta_rule_c7
-  add("a_log", rule.aLog, {Dim::H});                           // delta_rule_c8
-  add("dt_bias", rule.dtBias, bias);                           // delta_rule_c9
-  add("d_o", rule.dO, values);                                 // backward_c1
-  add("d_final_state", rule.dFinalState, getStateDims(rule));  // backward_c2
+  add("k", rule.k, keys);                                      // delta_rule_c3
+  add("v", rule.v, values);                                    // delta_rule_c4
+  add("beta", rule.beta, {Dim::B, Dim::T, Dim::H});            // delta_rule_c5
   add("bm", rule.bm, {Dim::B, Dim::T, Dim::H, Dim::C});        // stage_run_c1
   add("decay", rule.decay, getGateDims(rule.decay));           // stage_run_c2
+  add("gate", rule.gate, getGateDims(rule.gate));              // delta_rule_c6
+  add("initial_state", rule.initialState, getStateDims(rule)); // delta_rule_c7
+  add("cu_seqlens", rule.cuSeqlens, {Dim::Boundaries});
+  add("a_log", rule.aLog, {Dim::H});                          // delta_rule_c8
+  add("dt_bias", rule.dtBias, bias);                          // delta_rule_c9
+  add("d_o", rule.dO, values);                                // backward_c1
+  add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   return shapes;
 }
 

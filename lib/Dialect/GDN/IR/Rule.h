@@ -70,7 +70,8 @@ struct ResultShape {
   Type element;
 };
 
-/// The operands that are present, with the names of their dimensions.
+/// The operands that are present but `outs`, in their order, with the names of
+/// their dimensions.
 SmallVector<NamedShape> getOperandShapes(const Rule &rule);
 
 /// Results of a forward: o and, with `withFinalState`, the final state.

@@ -27,6 +27,7 @@ def GDN_Dialect : Dialect {
     channels `V`, sequences `N`, chunk length `C`.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasCanonicalizer = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 

@@ -14,6 +14,7 @@ include "gdn/Dialect/GDN/IR/Interfaces.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
 
 //===----------------------------------------------------------------------===//
 // Types and shared operands
@@ -142,7 +143,9 @@ defvar finalStateDescription = [{
 }];
 
 class GDN_ForwardOp<string mnemonic, dag ownAttributes>
-    : GDN_RuleOp<mnemonic> {
+    : GDN_RuleOp<mnemonic, [DeclareOpInterfaceMethods<TilingInterface,
+        ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+         "getResultTilePosition"]>]> {
   let arguments = !con(ruleOperands, (ins Variadic<AnyMemRef>:$outs),
     ruleAttributes, (ins UnitAttr:$output_final_state), ownAttributes);
   let assemblyFormat = !strconcat(ruleFormat, resultFormat);

@@ -41,7 +41,10 @@ RuleDims getRuleDims(DeltaRuleOpInterface op);
 /// Whether there is one gate a channel (Kimi Delta Attention).
 bool isChannelGate(DeltaRuleOpInterface op);
 
-/// The factor of the read-out: the attribute, or K^(-1/2).
+/// K^(-1/2), the factor of the read-out where the op names none.
+double getDefaultScale(int64_t channels);
+
+/// The factor of the read-out: the attribute, or the default.
 double getScale(DeltaRuleOpInterface op);
 
 } // namespace mlir::gdn

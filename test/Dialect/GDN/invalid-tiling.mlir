@@ -1,0 +1,23 @@
+// RUN: gdn-opt %s --transform-interpreter --split-input-file --verify-diagnostics
+
+// Three heads leave one over, whose tile would have another static size.
+func.func @heads_left_over(%q: tensor<1x64x4x32xf32>, %b: tensor<1x64x4xf32>)
+    -> tensor<1x64x4x32xf32> {
+  // expected-error @below {{expected a tile size that divides Hq = 4, got one that leaves a rest}}
+  // expected-error @below {{faild to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %o = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x4x32xf32>)
+      k(%q : tensor<1x64x4x32xf32>) v(%q : tensor<1x64x4x32xf32>)
+      beta(%b : tensor<1x64x4xf32>) -> tensor<1x64x4x32xf32>
+  return %o : tensor<1x64x4x32xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["gdn.chunk_gated_delta_rule"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [0, 3]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
