@@ -1,0 +1,119 @@
+//===- Device.cpp - Devices and plain device memory -----------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Driver.h"
+#include "Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace gdn::runtime;
+
+GdnStatus gdnDeviceGetCount(int32_t *count) {
+  if (!count)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a place for the count, got null");
+  *count = 0;
+  const Driver *driver;
+  if (GdnStatus status = openDriver(driver))
+    return status;
+  *count = driver->numDevices;
+  return GDN_SUCCESS;
+}
+
+GdnStatus gdnDeviceGetInfo(int32_t device, GdnDeviceInfo *info) {
+  if (!info || info->struct_size < sizeof(info->struct_size))
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a GdnDeviceInfo with its struct_size, got %s",
+                info ? "struct_size 0" : "null");
+  const Driver *driver;
+  if (GdnStatus status = openDevice(device, driver))
+    return status;
+  GdnDeviceInfo known = driver->devices[device].info;
+  known.struct_size =
+      std::min(info->struct_size, static_cast<uint32_t>(sizeof(known)));
+  memcpy(info, &known, known.struct_size);
+  return GDN_SUCCESS;
+}
+
+/// Runs a driver call in the primary context of a device and reports its
+/// failure.
+template <typename Call>
+static GdnStatus callOn(int32_t device, const char *what, Call call) {
+  const Driver *driver;
+  CUcontext context;
+  if (GdnStatus status = openDevice(device, driver))
+    return status;
+  if (GdnStatus status = getPrimaryContext(*driver, device, context))
+    return status;
+  ScopedContext scope(*driver);
+  if (GdnStatus status = scope.enter(context))
+    return status;
+  CUresult result = call(*driver);
+  if (result != cudaSuccess)
+    return failDriver(*driver, result, "%s on device %d", what, device);
+  return GDN_SUCCESS;
+}
+
+static CUdeviceptr address(const void *memory) {
+  return reinterpret_cast<CUdeviceptr>(memory);
+}
+
+GdnStatus gdnMemoryAllocate(int32_t device, size_t bytes, void **memory) {
+  if (!memory)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a place for the pointer, got null");
+  *memory = nullptr;
+  return callOn(device, "allocating memory", [&](const Driver &driver) {
+    CUdeviceptr pointer = 0;
+    // The driver refuses 0 bytes, which is what an empty array needs.
+    CUresult result = driver.cuMemAlloc(&pointer, std::max(bytes, size_t(1)));
+    *memory = reinterpret_cast<void *>(pointer);
+    return result;
+  });
+}
+
+GdnStatus gdnMemoryFree(int32_t device, void *memory) {
+  if (!memory)
+    return GDN_SUCCESS;
+  return callOn(device, "freeing memory", [&](const Driver &driver) {
+    return driver.cuMemFree(address(memory));
+  });
+}
+
+GdnStatus gdnMemoryCopyToDevice(int32_t device, void *to, const void *from,
+                                size_t bytes) {
+  return callOn(device, "copying to memory", [&](const Driver &driver) {
+    return driver.cuMemcpyHtoD(address(to), from, bytes);
+  });
+}
+
+GdnStatus gdnMemoryCopyFromDevice(int32_t device, void *to, const void *from,
+                                  size_t bytes) {
+  return callOn(device, "copying from memory", [&](const Driver &driver) {
+    return driver.cuMemcpyDtoH(to, address(from), bytes);
+  });
+}
+
+GdnStatus gdnDeviceSynchronize(int32_t device) {
+  return callOn(device, "synchronising",
+                [](const Driver &driver) { return driver.cuCtxSynchronize(); });
+}
+
+GdnStatus gdnDeviceMakeCurrent(int32_t device) {
+  const Driver *driver;
+  CUcontext context;
+  if (GdnStatus status = openDevice(device, driver))
+    return status;
+  if (GdnStatus status = getPrimaryContext(*driver, device, context))
+    return status;
+  CUresult result = driver->cuCtxSetCurrent(context);
+  if (result != cudaSuccess)
+    return failDriver(*driver, result, "making device %d current", device);
+  return GDN_SUCCESS;
+}

@@ -1,0 +1,289 @@
+//===- Kernel.cpp - Loading kernels and preparing devices -----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+using namespace gdn::runtime;
+
+namespace {
+/// The loaded images and kernels. The lock guards the lists and serialises
+/// loading; a launch never takes it.
+struct Registry {
+  std::mutex mutex;
+  Image *images = nullptr;
+  GdnKernel *kernels = nullptr;
+};
+} // namespace
+
+/// Never destroyed: kernels may be launched while the process exits.
+static Registry &registry() {
+  alignas(Registry) static unsigned char storage[sizeof(Registry)];
+  static Registry *instance = new (storage) Registry();
+  return *instance;
+}
+
+/// Unlinks an element of a list.
+template <typename T> static void unlink(T *&head, T *element) {
+  T **link = &head;
+  while (*link != element)
+    link = &(*link)->next;
+  *link = element->next;
+}
+
+/// Copies as much of the description as its compiler knew; the rest is 0.
+static GdnStatus copyDescription(const GdnKernelDesc *source,
+                                 GdnKernelDesc &desc) {
+  if (!source)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a kernel description, got null");
+  if (source->version != GDN_RUNTIME_VERSION ||
+      source->struct_size < sizeof(desc))
+    return fail(GDN_ERROR_VERSION,
+                "expected a description of version %u and %zu bytes, got "
+                "version %u and %u bytes",
+                GDN_RUNTIME_VERSION, sizeof(desc), source->version,
+                source->struct_size);
+  memcpy(&desc, source, sizeof(desc));
+  return checkDescription(desc);
+}
+
+static GdnStatus failCapability(const GdnKernelDesc &desc,
+                                const GdnDeviceInfo &info) {
+  return fail(GDN_ERROR_UNSUPPORTED_DEVICE,
+              "expected a device of compute capability %d.%d for kernel '%s', "
+              "got %d.%d (device %d, %s)",
+              desc.compute_capability / 10, desc.compute_capability % 10,
+              desc.symbol, info.compute_capability / 10,
+              info.compute_capability % 10, info.device, info.name);
+}
+
+/// Refuses a kernel that no device here can run, before the driver does so with
+/// fewer words.
+static GdnStatus checkAnyDevice(const Driver &driver,
+                                const GdnKernelDesc &desc) {
+  for (int i = 0; i < driver.numDevices; ++i)
+    if (driver.devices[i].info.compute_capability == desc.compute_capability)
+      return GDN_SUCCESS;
+  return failCapability(desc, driver.devices[0].info);
+}
+
+/// Finds or loads the image; the caller holds the lock.
+static GdnStatus useImage(const Driver &driver, const GdnKernelDesc &desc,
+                          Image *&image) {
+  Registry &all = registry();
+  for (image = all.images; image; image = image->next)
+    if (image->data == desc.image) {
+      ++image->uses;
+      return GDN_SUCCESS;
+    }
+  image = new (std::nothrow) Image{desc.image, nullptr, 1, all.images};
+  if (!image)
+    return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for an image");
+  CUresult result = driver.cuLibraryLoadData(
+      &image->library, desc.image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (result != cudaSuccess) {
+    delete image;
+    return failDriver(driver, result, "loading the image of kernel '%s'",
+                      desc.symbol);
+  }
+  all.images = image;
+  return GDN_SUCCESS;
+}
+
+/// Gives an image back; the caller holds the lock.
+static GdnStatus releaseImage(const Driver &driver, Image *image) {
+  if (--image->uses)
+    return GDN_SUCCESS;
+  CUresult result = driver.cuLibraryUnload(image->library);
+  unlink(registry().images, image);
+  delete image;
+  if (result != cudaSuccess)
+    return failDriver(driver, result, "unloading an image");
+  return GDN_SUCCESS;
+}
+
+/// Loads the kernel of a new handle; the caller holds the lock.
+static GdnStatus loadKernel(const Driver &driver, GdnKernel &kernel) {
+  if (GdnStatus status = useImage(driver, kernel.desc, kernel.image))
+    return status;
+  CUresult result = driver.cuLibraryGetKernel(
+      &kernel.handle, kernel.image->library, kernel.desc.symbol);
+  if (result == cudaSuccess)
+    return GDN_SUCCESS;
+  GdnStatus status =
+      failDriver(driver, result, "finding kernel '%s'", kernel.desc.symbol);
+  Message message;
+  message.add("%s", gdnGetLastErrorMessage());
+  releaseImage(driver, kernel.image);
+  return fail(status, message);
+}
+
+GdnStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
+  if (!kernel)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a place for the handle, got null");
+  *kernel = nullptr;
+  Registry &all = registry();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  for (GdnKernel *known = all.kernels; known; known = known->next)
+    if (known->source == desc) {
+      ++known->uses;
+      *kernel = known;
+      return GDN_SUCCESS;
+    }
+
+  auto *loaded = new (std::nothrow) GdnKernel();
+  if (!loaded)
+    return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a kernel");
+  const Driver *driver;
+  GdnStatus status = copyDescription(desc, loaded->desc);
+  if (!status)
+    status = layoutParams(loaded->desc, loaded->layout);
+  if (!status)
+    status = openDriver(driver);
+  if (!status)
+    status = checkAnyDevice(*driver, loaded->desc);
+  if (!status)
+    status = loadKernel(*driver, *loaded);
+  if (status) {
+    delete loaded;
+    return status;
+  }
+  loaded->source = desc;
+  loaded->uses = 1;
+  loaded->next = all.kernels;
+  all.kernels = *kernel = loaded;
+  return GDN_SUCCESS;
+}
+
+GdnStatus gdnKernelUnload(GdnKernel *kernel) {
+  if (!kernel)
+    return GDN_SUCCESS;
+  const Driver *driver;
+  if (GdnStatus status = openDriver(driver))
+    return status;
+  Registry &all = registry();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  if (--kernel->uses)
+    return GDN_SUCCESS;
+  unlink(all.kernels, kernel);
+  GdnStatus status = releaseImage(*driver, kernel->image);
+  delete kernel;
+  return status;
+}
+
+/// Compares the layout of the parameters with the image's, where the driver can
+/// tell: a wrong table would make the kernel read other bytes than we wrote.
+static GdnStatus checkLayout(const Driver &driver, const GdnKernel &kernel) {
+  const GdnKernelDesc &desc = kernel.desc;
+  if (!driver.cuKernelGetParamInfo)
+    return GDN_SUCCESS;
+  for (int i = 0; i <= desc.num_params; ++i) {
+    size_t offset = 0, bytes = 0;
+    CUresult result =
+        driver.cuKernelGetParamInfo(kernel.handle, i, &offset, &bytes);
+    bool isThere = result == cudaSuccess;
+    if (i == desc.num_params && isThere)
+      return fail(GDN_ERROR_INVALID_KERNEL,
+                  "expected %d parameters of kernel '%s', got more in its "
+                  "image",
+                  desc.num_params, desc.symbol);
+    if (i == desc.num_params)
+      return GDN_SUCCESS;
+    if (!isThere)
+      return fail(GDN_ERROR_INVALID_KERNEL,
+                  "expected %d parameters of kernel '%s', got %d in its image",
+                  desc.num_params, desc.symbol, i);
+    uint32_t end = static_cast<uint32_t>(offset + bytes);
+    bool isLast = i + 1 == desc.num_params;
+    uint32_t limit =
+        isLast ? kernel.layout.bytes : kernel.layout.offsets[i + 1];
+    if (offset != kernel.layout.offsets[i] || end > limit)
+      return fail(GDN_ERROR_INVALID_KERNEL,
+                  "expected parameter %d of kernel '%s' at offset %u and "
+                  "before %u, got %zu bytes at offset %zu in its image",
+                  i, desc.symbol, kernel.layout.offsets[i], limit, bytes,
+                  offset);
+  }
+  return GDN_SUCCESS;
+}
+
+/// The calling thread's context if it is on the device, else the primary one.
+static GdnStatus chooseContext(const Driver &driver, int32_t device,
+                               CUcontext &context) {
+  CUdevice current = 0;
+  CUresult result = driver.cuCtxGetCurrent(&context);
+  if (result == cudaSuccess && context)
+    result = driver.cuCtxGetDevice(&current);
+  if (result != cudaSuccess)
+    return failDriver(driver, result, "asking for the current context");
+  if (context && driver.findDevice(current) == device)
+    return GDN_SUCCESS;
+  return getPrimaryContext(driver, device, context);
+}
+
+/// Brings the code of a kernel to the device of the current context.
+static GdnStatus bringTo(const Driver &driver, const GdnKernel &kernel,
+                         const DeviceEntry &device) {
+  CUresult result = cudaSuccess;
+  if (kernel.desc.shared_bytes)
+    result =
+        driver.cuKernelSetAttribute(functionMaxDynamicSharedBytes,
+                                    static_cast<int>(kernel.desc.shared_bytes),
+                                    kernel.handle, device.handle);
+  CUfunction function = nullptr;
+  if (result == cudaSuccess)
+    result = driver.cuKernelGetFunction(&function, kernel.handle);
+  // With CUDA_MODULE_LOADING=LAZY the handle alone loads nothing.
+  if (result == cudaSuccess && driver.cuFuncLoad)
+    result = driver.cuFuncLoad(function);
+  if (result != cudaSuccess)
+    return failDriver(driver, result, "preparing kernel '%s' on device %d",
+                      kernel.desc.symbol, device.info.device);
+  return checkLayout(driver, kernel);
+}
+
+GdnStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {
+  if (!kernel)
+    return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
+  const Driver *driver;
+  if (GdnStatus status = openDevice(device, driver))
+    return status;
+  if (kernel->prepared[device].load(std::memory_order_acquire))
+    return GDN_SUCCESS;
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  if (kernel->prepared[device].load(std::memory_order_relaxed))
+    return GDN_SUCCESS;
+
+  const DeviceEntry &entry = driver->devices[device];
+  if (entry.info.compute_capability != kernel->desc.compute_capability)
+    return failCapability(kernel->desc, entry.info);
+  auto available = static_cast<uint32_t>(entry.info.shared_bytes);
+  if (kernel->desc.shared_bytes > available)
+    return fail(GDN_ERROR_UNSUPPORTED_DEVICE,
+                "expected %u bytes of shared memory for kernel '%s', got a "
+                "device with %u",
+                kernel->desc.shared_bytes, kernel->desc.symbol, available);
+  CUcontext context;
+  if (GdnStatus status = chooseContext(*driver, device, context))
+    return status;
+  ScopedContext scope(*driver);
+  if (GdnStatus status = scope.enter(context))
+    return status;
+  if (GdnStatus status = bringTo(*driver, *kernel, entry))
+    return status;
+  kernel->prepared[device].store(true, std::memory_order_release);
+  return GDN_SUCCESS;
+}

@@ -1,0 +1,89 @@
+//===- Kernel.h - Loaded kernels and their checks ---------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_RUNTIME_KERNEL_H
+#define GDN_LIB_RUNTIME_KERNEL_H
+
+#include "Driver.h"
+
+#include <atomic>
+
+namespace gdn::runtime {
+
+/// Bounds that let a launch work in fixed buffers. A kernel's parameters take
+/// at most 4 KiB before PTX 8.1, which is 31 tensor maps and some pointers.
+enum : int {
+  maxArgs = 64,
+  maxParams = 128,
+  maxTensorMaps = 31,
+  maxSymbols = 32,
+  maxRank = 8,
+  maxMapRank = 5,
+  maxParamBytes = 4096
+};
+
+/// A loaded image, shared by the kernels in it. The library belongs to no
+/// context: the driver brings it to each device.
+struct Image {
+  const void *data;
+  CUlibrary library;
+  int uses;
+  Image *next;
+};
+
+/// Where the parameters lie in the buffer of a launch.
+struct ParamLayout {
+  uint16_t offsets[maxParams];
+  uint32_t bytes;
+};
+
+/// The arguments of cuTensorMapEncodeTiled that come from an array.
+struct MapGeometry {
+  uint64_t extents[maxMapRank];
+  /// In bytes; the innermost dimension has none.
+  uint64_t strides[maxMapRank - 1];
+};
+
+/// Bytes of a GDN_DTYPE_*, or 0 for none of them.
+uint32_t getElementBytes(int32_t dtype);
+
+/// Checks what does not need the image.
+GdnStatus checkDescription(const GdnKernelDesc &desc);
+/// Lays the parameters of a checked description out.
+GdnStatus layoutParams(const GdnKernelDesc &desc, ParamLayout &layout);
+
+/// Stride of a dimension in elements.
+int64_t getStride(const GdnTensor &tensor, int dim);
+/// True for an absent array and for one with an extent of 0.
+bool isEmpty(const GdnTensor *tensor);
+/// Checks the arguments against the description, completely: what passes can
+/// be encoded.
+GdnStatus checkArguments(const GdnKernelDesc &desc, const GdnArg *args,
+                         int32_t numArgs);
+/// The geometry of a tensor map over an array that is not empty.
+GdnStatus getMapGeometry(const GdnKernelDesc &desc, const GdnTensorMapDesc &map,
+                         const GdnTensor &tensor, MapGeometry &geometry);
+
+} // namespace gdn::runtime
+
+/// Everything but the counter and the link is constant after gdnKernelLoad, so
+/// that a launch takes no lock.
+struct GdnKernel {
+  GdnKernelDesc desc;
+  /// The caller's description, which identifies the kernel.
+  const GdnKernelDesc *source;
+  gdn::runtime::ParamLayout layout;
+  gdn::runtime::Image *image;
+  gdn::runtime::CUkernel handle;
+  /// Set once a device is ready, and never unset.
+  std::atomic<bool> prepared[gdn::runtime::Driver::maxDevices];
+  int uses;
+  GdnKernel *next;
+};
+
+#endif // GDN_LIB_RUNTIME_KERNEL_H

@@ -1,0 +1,67 @@
+//===- FakeDriver.h - Questions to the fake CUDA driver ---------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A library that looks like libcuda.so.1 to the runtime, records what it is
+// asked and fails where a test wants it to. The environment sets what the
+// runtime reads once: FAKE_CUDA_DEVICES=90,80 (the devices' chips),
+// FAKE_CUDA_MISSING=name (a function that the driver lacks) and
+// FAKE_CUDA_INIT=100 (what cuInit answers).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TEST_UNIT_RUNTIME_FAKEDRIVER_H
+#define GDN_TEST_UNIT_RUNTIME_FAKEDRIVER_H
+
+#include "Driver.h"
+
+/// A launch as the driver saw it.
+struct FakeLaunch {
+  gdn::runtime::LaunchConfig config;
+  uint32_t cluster[3];
+  gdn::runtime::CUfunction function;
+  int device;
+  size_t bytes;
+  alignas(64) unsigned char parameters[4096];
+};
+
+/// A call of cuTensorMapEncodeTiled.
+struct FakeMap {
+  int type;
+  uint32_t rank;
+  void *address;
+  uint64_t extents[5];
+  uint64_t strides[4];
+  uint32_t box[5];
+  uint32_t elementStrides[5];
+  int interleave, swizzle, promotion, fill;
+};
+
+/// A parameter of the kernel as cuKernelGetParamInfo tells it.
+struct FakeParam {
+  size_t offset, bytes;
+};
+
+extern "C" {
+/// Forgets all calls, failures and parameters.
+void fakeReset();
+/// How often a function has been called.
+int fakeCount(const char *function);
+/// Makes every call of a function answer `result`.
+void fakeFail(const char *function, int result);
+void fakeSetParams(const FakeParam *params, size_t count);
+/// The last launch, and the last map.
+const FakeLaunch *fakeLastLaunch();
+const FakeMap *fakeLastMap();
+/// A stream of a device, and an address in its memory.
+void *fakeStream(int device);
+void *fakeAddress(int device, uint64_t offset);
+/// The calling thread's current device, or -1.
+int fakeCurrentDevice();
+}
+
+#endif // GDN_TEST_UNIT_RUNTIME_FAKEDRIVER_H

@@ -1,0 +1,219 @@
+//===- LaunchTest.cpp - What a launch hands to the driver -----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestKernel.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+using Launch = RuntimeTest;
+
+/// Reads a value out of the parameters.
+template <typename T> static T at(const FakeLaunch &launch, size_t offset) {
+  T value;
+  memcpy(&value, launch.parameters + offset, sizeof(value));
+  return value;
+}
+
+TEST_F(Launch, ParametersByteForByte) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  const FakeLaunch &launch = *fakeLastLaunch();
+  EXPECT_EQ(launch.bytes, 176u);
+  for (int i = 0; i < 128; ++i)
+    ASSERT_EQ(launch.parameters[i], 0xab) << "tensor map, byte " << i;
+  EXPECT_EQ(at<void *>(launch, 128), args.out.data);
+  EXPECT_EQ(at<int32_t>(launch, 136), 100);
+  EXPECT_EQ(at<int32_t>(launch, 140), 0) << "the gap before 8 bytes";
+  EXPECT_EQ(at<int64_t>(launch, 144), 1024);
+  EXPECT_EQ(at<float>(launch, 152), 0.5f);
+  EXPECT_EQ(at<int32_t>(launch, 156), 7);
+  EXPECT_EQ(at<int64_t>(launch, 160), int64_t(1) << 40);
+  EXPECT_EQ(at<void *>(launch, 168), args.workspace);
+}
+
+TEST_F(Launch, Configuration) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  const FakeLaunch &launch = *fakeLastLaunch();
+  EXPECT_EQ(launch.config.grid[0], 6u);
+  EXPECT_EQ(launch.config.grid[1], 1u);
+  EXPECT_EQ(launch.config.grid[2], 1u);
+  EXPECT_EQ(launch.config.block[0], 256u);
+  EXPECT_EQ(launch.config.block[1], 1u);
+  EXPECT_EQ(launch.config.block[2], 1u);
+  EXPECT_EQ(launch.config.sharedBytes, 200000u);
+  EXPECT_EQ(launch.config.stream, fakeStream(0));
+  EXPECT_EQ(launch.cluster[0], 2u);
+  EXPECT_EQ(launch.cluster[1], 1u);
+  EXPECT_EQ(launch.cluster[2], 1u);
+  EXPECT_EQ(fakeCount("cuCtxSynchronize"), 0);
+  EXPECT_EQ(fakeCount("cuMemAlloc"), 0);
+}
+
+TEST_F(Launch, TensorMap) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  const FakeMap &map = *fakeLastMap();
+  EXPECT_EQ(map.type, 9) << "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16";
+  EXPECT_EQ(map.rank, 4u);
+  EXPECT_EQ(map.address, args.q.data);
+  const uint64_t extents[] = {64, 100, 2, 3};
+  const uint64_t strides[] = {2048, 128, 256};
+  const uint32_t box[] = {64, 32, 2, 1};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(map.extents[i], extents[i]);
+    EXPECT_EQ(map.box[i], box[i]);
+    EXPECT_EQ(map.elementStrides[i], 1u);
+  }
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(map.strides[i], strides[i]);
+  EXPECT_EQ(map.interleave, 0);
+  EXPECT_EQ(map.swizzle, 3) << "CU_TENSOR_MAP_SWIZZLE_128B";
+  EXPECT_EQ(map.promotion, 3) << "CU_TENSOR_MAP_L2_PROMOTION_L2_256B";
+  EXPECT_EQ(map.fill, 0);
+}
+
+/// An absent array gives zeros; an empty one keeps its extents, and no map is
+/// made of it because the driver takes none without elements.
+TEST_F(Launch, AbsentAndEmptyArrays) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  args.list[1].value.tensor = nullptr;
+  args.shapeQ[0] = 0;
+  args.q.data = nullptr;
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeCount("cuTensorMapEncodeTiled"), 0);
+  const FakeLaunch &launch = *fakeLastLaunch();
+  EXPECT_EQ(launch.bytes, 176u);
+  for (int i = 0; i < 140; ++i)
+    ASSERT_EQ(launch.parameters[i], 0) << "byte " << i;
+  EXPECT_EQ(at<int64_t>(launch, 144), 1024);
+}
+
+/// The stream says which device it is, whatever is current.
+TEST_F(Launch, FollowsTheStream) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  ASSERT_EQ(gdnKernelPrepare(kernel, 1), GDN_SUCCESS);
+  ASSERT_EQ(gdnDeviceMakeCurrent(0), GDN_SUCCESS);
+  TestArgs args(1);
+  ASSERT_EQ(args.launch(kernel, fakeStream(1)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeLastLaunch()->device, 1);
+  EXPECT_EQ(fakeCurrentDevice(), 0) << "the launch changed the current device";
+}
+
+TEST_F(Launch, DefaultStreamIsOfTheCurrentContext) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  EXPECT_EQ(args.launch(kernel, nullptr), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected a current CUDA context or a stream that "
+                       "names one, got neither");
+  ASSERT_EQ(gdnDeviceMakeCurrent(0), GDN_SUCCESS);
+  int pushes = fakeCount("cuCtxPushCurrent");
+  EXPECT_EQ(args.launch(kernel, nullptr), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeCount("cuCtxPushCurrent"), pushes);
+}
+
+/// A launch never loads: an unprepared device is an error.
+TEST_F(Launch, RefusesUnpreparedDevices) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  int loads = fakeCount("cuFuncLoad");
+  EXPECT_EQ(TestArgs(1).launch(kernel, fakeStream(1)), GDN_ERROR_NOT_PREPARED);
+  EXPECT_EQ(message(), "expected kernel 'attend' to be prepared on device 1, "
+                       "got no gdnKernelPrepare for it");
+  EXPECT_EQ(fakeCount("cuFuncLoad"), loads);
+}
+
+TEST_F(Launch, Workspace) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  auto launch = [&](void *workspace, size_t bytes) {
+    return gdnKernelLaunch(kernel, args.list, 5, workspace, bytes, nullptr,
+                           fakeStream(0));
+  };
+  EXPECT_EQ(launch(args.workspace, 99), GDN_ERROR_WORKSPACE_TOO_SMALL);
+  EXPECT_EQ(message(),
+            "expected a workspace of 100 bytes for kernel 'attend', got 99");
+  EXPECT_EQ(launch(nullptr, 100), GDN_ERROR_WORKSPACE_TOO_SMALL);
+  EXPECT_EQ(launch(fakeAddress(0, 128), 100), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(launch(args.workspace, 100), GDN_SUCCESS) << message();
+}
+
+TEST_F(Launch, Grid) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  GdnGrid grid = {3, 1, 1};
+  EXPECT_EQ(args.launch(kernel, fakeStream(0), &grid),
+            GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(),
+            "expected a grid in clusters of 2 blocks along x, got 3");
+  grid = {4, 0, 1};
+  EXPECT_EQ(args.launch(kernel, fakeStream(0), &grid), GDN_SUCCESS);
+  EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0) << "no blocks, no launch";
+  grid = {4, 2, 1};
+  EXPECT_EQ(args.launch(kernel, fakeStream(0), &grid), GDN_SUCCESS);
+  EXPECT_EQ(fakeLastLaunch()->config.grid[1], 2u);
+
+  TestDesc noPlan;
+  noPlan.desc.plan = nullptr;
+  EXPECT_EQ(args.launch(prepare(noPlan), fakeStream(0)),
+            GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected a grid for kernel 'attend', which has no "
+                       "plan, got null");
+}
+
+TEST_F(Launch, DriverFailures) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  fakeFail("cuLaunchKernelEx", 719);
+  EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_ERROR_DRIVER);
+  EXPECT_EQ(message(),
+            "launching kernel 'attend' (grid 6 x 1 x 1) failed: "
+            "CUDA_ERROR_LAUNCH_FAILED (719), unspecified launch failure");
+  EXPECT_EQ(fakeCurrentDevice(), -1) << "a failed launch left its context";
+  fakeFail("cuTensorMapEncodeTiled", 1);
+  EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_ERROR_DRIVER);
+  EXPECT_EQ(message().substr(0, 38), "encoding the tensor map of q failed: C");
+  EXPECT_EQ(
+      gdnKernelLaunch(nullptr, args.list, 5, nullptr, 0, nullptr, nullptr),
+      GDN_ERROR_INVALID_ARGUMENT);
+}
+
+/// Messages belong to their thread.
+TEST_F(Launch, ThreadsLaunchAtOnce) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  ASSERT_EQ(gdnKernelPrepare(kernel, 1), GDN_SUCCESS);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([kernel, device = i % 2] {
+      TestArgs args(device);
+      for (int round = 0; round < 200; ++round) {
+        args.list[3].value.i32 = round;
+        ASSERT_EQ(args.launch(kernel, fakeStream(device)), GDN_SUCCESS);
+        ASSERT_STREQ(gdnGetLastErrorMessage(), "");
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 1600);
+}
