@@ -5,8 +5,8 @@ import pathlib
 import re
 import sys
 
-# Folder below include/gdn or lib: the folders of ours that it may include besides itself.
-# The longest prefix of a file's path decides.
+# Folder below include/gdn or lib, and include/gdn-c under its own name: the folders of ours that it
+# may include besides itself. The longest prefix of a file's path decides.
 MAY_INCLUDE = {
     "Dialect/GDN/IR": [],
     "Dialect/Tile/IR": [],
@@ -16,21 +16,23 @@ MAY_INCLUDE = {
     "Pipelines": ["Dialect", "Conversion"],
     "Target": [],
     "Reference": [],
+    "Runtime": ["gdn-c/Runtime.h"],
+    "gdn-c": [],
     "InitAll": ["Dialect", "Conversion", "Pipelines", "Target", "Version.h"],
-    "CAPI": ["Pipelines", "Target", "InitAll.h", "Version.h"],
+    "CAPI": ["gdn-c", "Pipelines", "Target", "InitAll.h", "Version.h"],
     "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h"],
     # The precompiled header and the one-file headers of InitAll.
     "Precompiled": [],
     "Version": [],
 }
 # Folders that are plain C++: no MLIR and no LLVM.
-NO_LLVM = ["Reference"]
+NO_LLVM = ["Reference", "Runtime", "gdn-c"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
 def folder_of(path):
-    """The entry of MAY_INCLUDE that a path below include/gdn or lib belongs to, or None."""
+    """The entry of MAY_INCLUDE that such a path belongs to, or None."""
     matches = [folder for folder in MAY_INCLUDE if path.startswith(folder)]
     return max(matches, key=len, default=None)
 
@@ -44,10 +46,10 @@ def check_include(path, included):
         return "expected plain C++"
     if included.startswith("../") or "/../" in included:
         return "expected an include below include/ or of the same folder"
-    if not included.startswith("gdn/"):
+    if not included.startswith(("gdn/", "gdn-c/")):
         return None
     allowed = [folder] + MAY_INCLUDE[folder]
-    if included[len("gdn/"):].startswith(tuple(allowed)):
+    if included.removeprefix("gdn/").startswith(tuple(allowed)):
         return None
     return f"expected an include of {', '.join(allowed)}"
 
@@ -55,8 +57,10 @@ def check_include(path, included):
 def main():
     root = pathlib.Path(sys.argv[1])
     problems, files = [], 0
-    for base in (root / "include/gdn", root / "lib"):
-        for file in sorted(base.rglob("*")):
+    for base in (root / "include/gdn", root / "lib", root / "include"):
+        # Of include/ itself only the C interface is left to see.
+        pattern = "gdn-c/*" if base.name == "include" else "*"
+        for file in sorted(base.rglob(pattern)):
             if file.suffix not in (".h", ".cpp", ".td"):
                 continue
             files += 1
