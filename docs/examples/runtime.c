@@ -42,8 +42,8 @@ static const GdnParamDesc params[] = {{GDN_PARAM_POINTER, 0, 0, 0},
                                       {GDN_PARAM_SCALAR, 2, 0, 0},
                                       {GDN_PARAM_EXTENT, 0, 0, GDN_DTYPE_I32}};
 
-static GdnStatus planScale(const GdnArg *arguments, int32_t count,
-                           const GdnDeviceInfo *device, GdnPlan *plan) {
+static GdnRuntimeStatus planScale(const GdnArg *arguments, int32_t count,
+                                  const GdnDeviceInfo *device, GdnPlan *plan) {
   (void)count, (void)device;
   plan->grid.x = (uint32_t)((arguments[0].value.tensor->shape[0] + 127) / 128);
   plan->grid.y = plan->grid.z = 1;
@@ -69,7 +69,7 @@ static const GdnKernelDesc scale = {.struct_size = sizeof(GdnKernelDesc),
 /// Says what went wrong and ends the program.
 #define CHECK(call)                                                            \
   do {                                                                         \
-    GdnStatus status = (call);                                                 \
+    GdnRuntimeStatus status = (call);                                          \
     if (status != GDN_SUCCESS) {                                               \
       printf("%s: %s\n", gdnStatusGetString(status),                           \
              gdnGetLastErrorMessage());                                        \

@@ -51,7 +51,7 @@ GDN_RUNTIME_EXPORT uint32_t gdnRuntimeGetVersion(void);
 // Status
 //===----------------------------------------------------------------------===//
 
-typedef enum GdnStatus {
+typedef enum GdnRuntimeStatus {
   GDN_SUCCESS = 0,
   /// An argument of the call breaks a rule that the message names.
   GDN_ERROR_INVALID_ARGUMENT = 1,
@@ -73,10 +73,10 @@ typedef enum GdnStatus {
   GDN_ERROR_OUT_OF_MEMORY = 9,
   /// A call of the CUDA driver failed; the message has its error.
   GDN_ERROR_DRIVER = 10
-} GdnStatus;
+} GdnRuntimeStatus;
 
 /// A short text for a status, never null.
-GDN_RUNTIME_EXPORT const char *gdnStatusGetString(GdnStatus status);
+GDN_RUNTIME_EXPORT const char *gdnStatusGetString(GdnRuntimeStatus status);
 
 /// What the calling thread's last failed call expected and what it got; empty
 /// before the first failure. Valid until the thread's next call.
@@ -84,8 +84,8 @@ GDN_RUNTIME_EXPORT const char *gdnGetLastErrorMessage(void);
 
 /// Sets the calling thread's message and returns `status`: the way for a plan
 /// function to say why it refuses.
-GDN_RUNTIME_EXPORT GdnStatus gdnSetLastErrorMessage(GdnStatus status,
-                                                    const char *message);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus
+gdnSetLastErrorMessage(GdnRuntimeStatus status, const char *message);
 
 //===----------------------------------------------------------------------===//
 // Arguments
@@ -146,26 +146,29 @@ typedef struct GdnDeviceInfo {
   char name[64];
 } GdnDeviceInfo;
 
-GDN_RUNTIME_EXPORT GdnStatus gdnDeviceGetCount(int32_t *count);
-GDN_RUNTIME_EXPORT GdnStatus gdnDeviceGetInfo(int32_t device,
-                                              GdnDeviceInfo *info);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnDeviceGetCount(int32_t *count);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnDeviceGetInfo(int32_t device,
+                                                     GdnDeviceInfo *info);
 
 /// Plain device memory for tools, tests and examples; a serving engine brings
 /// its own. These calls use the device's primary context, which is the one that
 /// the CUDA runtime and PyTorch use, and they synchronise.
-GDN_RUNTIME_EXPORT GdnStatus gdnMemoryAllocate(int32_t device, size_t bytes,
-                                               void **memory);
-GDN_RUNTIME_EXPORT GdnStatus gdnMemoryFree(int32_t device, void *memory);
-GDN_RUNTIME_EXPORT GdnStatus gdnMemoryCopyToDevice(int32_t device, void *to,
-                                                   const void *from,
-                                                   size_t bytes);
-GDN_RUNTIME_EXPORT GdnStatus gdnMemoryCopyFromDevice(int32_t device, void *to,
-                                                     const void *from,
-                                                     size_t bytes);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnMemoryAllocate(int32_t device,
+                                                      size_t bytes,
+                                                      void **memory);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnMemoryFree(int32_t device, void *memory);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnMemoryCopyToDevice(int32_t device,
+                                                          void *to,
+                                                          const void *from,
+                                                          size_t bytes);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnMemoryCopyFromDevice(int32_t device,
+                                                            void *to,
+                                                            const void *from,
+                                                            size_t bytes);
 /// Makes the device's primary context current on the calling thread, as
 /// cudaSetDevice does. A launch on the default stream needs a current context.
-GDN_RUNTIME_EXPORT GdnStatus gdnDeviceMakeCurrent(int32_t device);
-GDN_RUNTIME_EXPORT GdnStatus gdnDeviceSynchronize(int32_t device);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnDeviceMakeCurrent(int32_t device);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnDeviceSynchronize(int32_t device);
 
 //===----------------------------------------------------------------------===//
 // Kernel descriptions: constant tables that the compiler writes
@@ -290,9 +293,10 @@ typedef struct GdnPlan {
 /// gdnKernelPlan and gdnKernelLaunch after the arguments have been checked, and
 /// must neither allocate nor call the driver. It refuses arguments with what
 /// gdnSetLastErrorMessage returns.
-typedef GdnStatus (*GdnPlanFunction)(const GdnArg *args, int32_t num_args,
-                                     const GdnDeviceInfo *device,
-                                     GdnPlan *plan);
+typedef GdnRuntimeStatus (*GdnPlanFunction)(const GdnArg *args,
+                                            int32_t num_args,
+                                            const GdnDeviceInfo *device,
+                                            GdnPlan *plan);
 
 /// A compiled kernel. The description and all it points to stay unchanged until
 /// the kernel is unloaded.
@@ -335,32 +339,32 @@ typedef struct GdnKernel GdnKernel;
 
 /// Checks a description and loads its image. Loading a description again gives
 /// the same handle; each load wants its own gdnKernelUnload.
-GDN_RUNTIME_EXPORT GdnStatus gdnKernelLoad(const GdnKernelDesc *desc,
-                                           GdnKernel **kernel);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc,
+                                                  GdnKernel **kernel);
 /// Gives a handle back; null is ignored. The image leaves the devices with its
 /// last kernel.
-GDN_RUNTIME_EXPORT GdnStatus gdnKernelUnload(GdnKernel *kernel);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelUnload(GdnKernel *kernel);
 
 /// Makes a kernel ready on a device: checks the chip, brings the code there and
 /// reserves shared memory. Cheap when done before.
-GDN_RUNTIME_EXPORT GdnStatus gdnKernelPrepare(GdnKernel *kernel,
-                                              int32_t device);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelPrepare(GdnKernel *kernel,
+                                                     int32_t device);
 
 /// Checks the arguments and says what a launch with them needs. Pure host work.
-GDN_RUNTIME_EXPORT GdnStatus gdnKernelPlan(const GdnKernel *kernel,
-                                           int32_t device, const GdnArg *args,
-                                           int32_t num_args, GdnPlan *plan);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel,
+                                                  int32_t device,
+                                                  const GdnArg *args,
+                                                  int32_t num_args,
+                                                  GdnPlan *plan);
 
 /// Checks the arguments and launches the kernel on `stream` (a CUstream or
 /// cudaStream_t; null is the default stream of the current context) and on the
 /// stream's device, which the kernel must have been prepared for. `workspace`
 /// belongs to the launch until the stream has passed it. `grid`: null for the
 /// plan's.
-GDN_RUNTIME_EXPORT GdnStatus gdnKernelLaunch(const GdnKernel *kernel,
-                                             const GdnArg *args,
-                                             int32_t num_args, void *workspace,
-                                             size_t workspace_bytes,
-                                             const GdnGrid *grid, void *stream);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelLaunch(
+    const GdnKernel *kernel, const GdnArg *args, int32_t num_args,
+    void *workspace, size_t workspace_bytes, const GdnGrid *grid, void *stream);
 
 #ifdef __cplusplus
 } // extern "C"

@@ -51,8 +51,9 @@ bool gdn::runtime::isEmpty(const GdnTensor *tensor) {
 }
 
 /// "expected k of shape [B=1, T, 128], got [1, 64]".
-static GdnStatus failShape(const GdnKernelDesc &desc, const GdnArgDesc &want,
-                           const GdnTensor &got, const Symbols &symbols) {
+static GdnRuntimeStatus failShape(const GdnKernelDesc &desc,
+                                  const GdnArgDesc &want, const GdnTensor &got,
+                                  const Symbols &symbols) {
   Message message;
   message.add("expected %s of shape [", want.name);
   for (int i = 0; i < want.rank; ++i) {
@@ -97,7 +98,8 @@ static bool matchShape(const GdnArgDesc &want, const GdnTensor &got,
 }
 
 /// Checks that the bytes of an array can be counted, and its strides used.
-static GdnStatus checkSize(const GdnArgDesc &want, const GdnTensor &got) {
+static GdnRuntimeStatus checkSize(const GdnArgDesc &want,
+                                  const GdnTensor &got) {
   int64_t reach = getElementBytes(want.dtype);
   bool overflows = false;
   for (int i = 0; i < got.rank; ++i)
@@ -115,7 +117,8 @@ static GdnStatus checkSize(const GdnArgDesc &want, const GdnTensor &got) {
   return GDN_SUCCESS;
 }
 
-static GdnStatus checkContiguity(const GdnArgDesc &want, const GdnTensor &got) {
+static GdnRuntimeStatus checkContiguity(const GdnArgDesc &want,
+                                        const GdnTensor &got) {
   int first = got.rank;
   if (want.flags & GDN_ARG_FLAG_LAST_CONTIGUOUS)
     first = got.rank - 1;
@@ -133,8 +136,9 @@ static GdnStatus checkContiguity(const GdnArgDesc &want, const GdnTensor &got) {
   return GDN_SUCCESS;
 }
 
-static GdnStatus checkTensor(const GdnKernelDesc &desc, const GdnArgDesc &want,
-                             const GdnTensor &got, Symbols &symbols) {
+static GdnRuntimeStatus checkTensor(const GdnKernelDesc &desc,
+                                    const GdnArgDesc &want,
+                                    const GdnTensor &got, Symbols &symbols) {
   if (got.dtype != want.dtype)
     return fail(GDN_ERROR_INVALID_ARGUMENT, "expected %s of type %s, got %s",
                 want.name, dtypeName(want.dtype), dtypeName(got.dtype));
@@ -143,7 +147,7 @@ static GdnStatus checkTensor(const GdnKernelDesc &desc, const GdnArgDesc &want,
                 "expected %s to have a shape, got none", want.name);
   if (!matchShape(want, got, symbols))
     return failShape(desc, want, got, symbols);
-  if (GdnStatus status = checkSize(want, got))
+  if (GdnRuntimeStatus status = checkSize(want, got))
     return status;
   if (isEmpty(&got))
     return GDN_SUCCESS;
@@ -159,8 +163,8 @@ static GdnStatus checkTensor(const GdnKernelDesc &desc, const GdnArgDesc &want,
   return checkContiguity(want, got);
 }
 
-static GdnStatus checkArgument(const GdnKernelDesc &desc, int index,
-                               const GdnArg &arg, Symbols &symbols) {
+static GdnRuntimeStatus checkArgument(const GdnKernelDesc &desc, int index,
+                                      const GdnArg &arg, Symbols &symbols) {
   const GdnArgDesc &want = desc.args[index];
   if (arg.kind != want.kind)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -176,9 +180,9 @@ static GdnStatus checkArgument(const GdnKernelDesc &desc, int index,
 }
 
 /// Extents and strides that the kernel takes in 32 bits must fit.
-static GdnStatus checkParamRange(const GdnKernelDesc &desc,
-                                 const GdnParamDesc &param,
-                                 const GdnArg *args) {
+static GdnRuntimeStatus checkParamRange(const GdnKernelDesc &desc,
+                                        const GdnParamDesc &param,
+                                        const GdnArg *args) {
   bool isExtent = param.kind == GDN_PARAM_EXTENT;
   if ((!isExtent && param.kind != GDN_PARAM_STRIDE) ||
       param.dtype != GDN_DTYPE_I32 || !args[param.index].value.tensor)
@@ -194,10 +198,10 @@ static GdnStatus checkParamRange(const GdnKernelDesc &desc,
   return GDN_SUCCESS;
 }
 
-GdnStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
-                                       const GdnTensorMapDesc &map,
-                                       const GdnTensor &tensor,
-                                       MapGeometry &geometry) {
+GdnRuntimeStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
+                                              const GdnTensorMapDesc &map,
+                                              const GdnTensor &tensor,
+                                              MapGeometry &geometry) {
   const char *name = desc.args[map.arg].name;
   uint32_t bytes = getElementBytes(tensor.dtype);
   if (reinterpret_cast<uintptr_t>(tensor.data) % 16)
@@ -241,8 +245,9 @@ GdnStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
   return GDN_SUCCESS;
 }
 
-GdnStatus gdn::runtime::checkArguments(const GdnKernelDesc &desc,
-                                       const GdnArg *args, int32_t numArgs) {
+GdnRuntimeStatus gdn::runtime::checkArguments(const GdnKernelDesc &desc,
+                                              const GdnArg *args,
+                                              int32_t numArgs) {
   if (numArgs != desc.num_args || (numArgs > 0 && !args))
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected %d arguments of kernel '%s', got %d", desc.num_args,
@@ -251,10 +256,10 @@ GdnStatus gdn::runtime::checkArguments(const GdnKernelDesc &desc,
   for (int i = 0; i < desc.num_symbols; ++i)
     symbols.values[i] = -1;
   for (int i = 0; i < numArgs; ++i)
-    if (GdnStatus status = checkArgument(desc, i, args[i], symbols))
+    if (GdnRuntimeStatus status = checkArgument(desc, i, args[i], symbols))
       return status;
   for (int i = 0; i < desc.num_params; ++i)
-    if (GdnStatus status = checkParamRange(desc, desc.params[i], args))
+    if (GdnRuntimeStatus status = checkParamRange(desc, desc.params[i], args))
       return status;
   for (int i = 0; i < desc.num_tensor_maps; ++i) {
     const GdnTensorMapDesc &map = desc.tensor_maps[i];
@@ -262,7 +267,7 @@ GdnStatus gdn::runtime::checkArguments(const GdnKernelDesc &desc,
     MapGeometry geometry;
     if (isEmpty(tensor))
       continue;
-    if (GdnStatus status = getMapGeometry(desc, map, *tensor, geometry))
+    if (GdnRuntimeStatus status = getMapGeometry(desc, map, *tensor, geometry))
       return status;
   }
   return GDN_SUCCESS;

@@ -31,7 +31,7 @@ uint32_t gdn::runtime::getElementBytes(int32_t dtype) {
 }
 
 /// Reports a contradiction in a description: "kernel '<symbol>': <rule>".
-[[gnu::format(printf, 2, 3)]] static GdnStatus
+[[gnu::format(printf, 2, 3)]] static GdnRuntimeStatus
 failKernel(const GdnKernelDesc &desc, const char *rule, ...) {
   Message message;
   message.add("kernel '%s': ", desc.symbol);
@@ -47,7 +47,7 @@ static bool isList(int32_t count, int32_t bound, const void *list) {
   return count >= 0 && count <= bound && (count == 0 || list);
 }
 
-static GdnStatus checkLists(const GdnKernelDesc &desc) {
+static GdnRuntimeStatus checkLists(const GdnKernelDesc &desc) {
   if (!isList(desc.num_args, maxArgs, desc.args))
     return failKernel(desc, "expected 0 to %d arguments, got %d", maxArgs,
                       desc.num_args);
@@ -66,7 +66,7 @@ static GdnStatus checkLists(const GdnKernelDesc &desc) {
   return GDN_SUCCESS;
 }
 
-static GdnStatus checkImage(const GdnKernelDesc &desc) {
+static GdnRuntimeStatus checkImage(const GdnKernelDesc &desc) {
   const auto *bytes = static_cast<const unsigned char *>(desc.image);
   bool isElf =
       bytes && desc.image_bytes >= 4 && memcmp(bytes, "\177ELF", 4) == 0;
@@ -85,7 +85,7 @@ static GdnStatus checkImage(const GdnKernelDesc &desc) {
   return GDN_SUCCESS;
 }
 
-static GdnStatus checkArg(const GdnKernelDesc &desc, int index) {
+static GdnRuntimeStatus checkArg(const GdnKernelDesc &desc, int index) {
   const GdnArgDesc &arg = desc.args[index];
   if (!arg.name)
     return failKernel(desc, "expected a name of argument %d, got null", index);
@@ -119,7 +119,7 @@ static bool isArray(const GdnKernelDesc &desc, int32_t index) {
          desc.args[index].kind == GDN_ARG_TENSOR;
 }
 
-static GdnStatus checkParam(const GdnKernelDesc &desc, int index) {
+static GdnRuntimeStatus checkParam(const GdnKernelDesc &desc, int index) {
   const GdnParamDesc &param = desc.params[index];
   bool valid = false;
   switch (param.kind) {
@@ -151,7 +151,7 @@ static GdnStatus checkParam(const GdnKernelDesc &desc, int index) {
   return GDN_SUCCESS;
 }
 
-static GdnStatus checkMap(const GdnKernelDesc &desc, int index) {
+static GdnRuntimeStatus checkMap(const GdnKernelDesc &desc, int index) {
   const GdnTensorMapDesc &map = desc.tensor_maps[index];
   if (!isArray(desc, map.arg) || map.rank < 1 || map.rank > maxMapRank ||
       !map.dims || map.swizzle < GDN_SWIZZLE_NONE ||
@@ -191,27 +191,27 @@ static GdnStatus checkMap(const GdnKernelDesc &desc, int index) {
   return GDN_SUCCESS;
 }
 
-GdnStatus gdn::runtime::checkDescription(const GdnKernelDesc &desc) {
+GdnRuntimeStatus gdn::runtime::checkDescription(const GdnKernelDesc &desc) {
   if (!desc.symbol)
     return fail(GDN_ERROR_INVALID_KERNEL, "expected a symbol, got null");
-  if (GdnStatus status = checkImage(desc))
+  if (GdnRuntimeStatus status = checkImage(desc))
     return status;
-  if (GdnStatus status = checkLists(desc))
+  if (GdnRuntimeStatus status = checkLists(desc))
     return status;
   for (int i = 0; i < desc.num_args; ++i)
-    if (GdnStatus status = checkArg(desc, i))
+    if (GdnRuntimeStatus status = checkArg(desc, i))
       return status;
   for (int i = 0; i < desc.num_tensor_maps; ++i)
-    if (GdnStatus status = checkMap(desc, i))
+    if (GdnRuntimeStatus status = checkMap(desc, i))
       return status;
   for (int i = 0; i < desc.num_params; ++i)
-    if (GdnStatus status = checkParam(desc, i))
+    if (GdnRuntimeStatus status = checkParam(desc, i))
       return status;
   return GDN_SUCCESS;
 }
 
-GdnStatus gdn::runtime::layoutParams(const GdnKernelDesc &desc,
-                                     ParamLayout &layout) {
+GdnRuntimeStatus gdn::runtime::layoutParams(const GdnKernelDesc &desc,
+                                            ParamLayout &layout) {
   uint32_t end = 0;
   for (int i = 0; i < desc.num_params; ++i) {
     const GdnParamDesc &param = desc.params[i];

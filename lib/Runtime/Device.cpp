@@ -14,25 +14,25 @@
 
 using namespace gdn::runtime;
 
-GdnStatus gdnDeviceGetCount(int32_t *count) {
+GdnRuntimeStatus gdnDeviceGetCount(int32_t *count) {
   if (!count)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a place for the count, got null");
   *count = 0;
   const Driver *driver;
-  if (GdnStatus status = openDriver(driver))
+  if (GdnRuntimeStatus status = openDriver(driver))
     return status;
   *count = driver->numDevices;
   return GDN_SUCCESS;
 }
 
-GdnStatus gdnDeviceGetInfo(int32_t device, GdnDeviceInfo *info) {
+GdnRuntimeStatus gdnDeviceGetInfo(int32_t device, GdnDeviceInfo *info) {
   if (!info || info->struct_size < sizeof(info->struct_size))
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a GdnDeviceInfo with its struct_size, got %s",
                 info ? "struct_size 0" : "null");
   const Driver *driver;
-  if (GdnStatus status = openDevice(device, driver))
+  if (GdnRuntimeStatus status = openDevice(device, driver))
     return status;
   GdnDeviceInfo known = driver->devices[device].info;
   known.struct_size =
@@ -44,15 +44,15 @@ GdnStatus gdnDeviceGetInfo(int32_t device, GdnDeviceInfo *info) {
 /// Runs a driver call in the primary context of a device and reports its
 /// failure.
 template <typename Call>
-static GdnStatus callOn(int32_t device, const char *what, Call call) {
+static GdnRuntimeStatus callOn(int32_t device, const char *what, Call call) {
   const Driver *driver;
   CUcontext context;
-  if (GdnStatus status = openDevice(device, driver))
+  if (GdnRuntimeStatus status = openDevice(device, driver))
     return status;
-  if (GdnStatus status = getPrimaryContext(*driver, device, context))
+  if (GdnRuntimeStatus status = getPrimaryContext(*driver, device, context))
     return status;
   ScopedContext scope(*driver);
-  if (GdnStatus status = scope.enter(context))
+  if (GdnRuntimeStatus status = scope.enter(context))
     return status;
   CUresult result = call(*driver);
   if (result != cudaSuccess)
@@ -64,7 +64,8 @@ static CUdeviceptr address(const void *memory) {
   return reinterpret_cast<CUdeviceptr>(memory);
 }
 
-GdnStatus gdnMemoryAllocate(int32_t device, size_t bytes, void **memory) {
+GdnRuntimeStatus gdnMemoryAllocate(int32_t device, size_t bytes,
+                                   void **memory) {
   if (!memory)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a place for the pointer, got null");
@@ -78,7 +79,7 @@ GdnStatus gdnMemoryAllocate(int32_t device, size_t bytes, void **memory) {
   });
 }
 
-GdnStatus gdnMemoryFree(int32_t device, void *memory) {
+GdnRuntimeStatus gdnMemoryFree(int32_t device, void *memory) {
   if (!memory)
     return GDN_SUCCESS;
   return callOn(device, "freeing memory", [&](const Driver &driver) {
@@ -86,31 +87,31 @@ GdnStatus gdnMemoryFree(int32_t device, void *memory) {
   });
 }
 
-GdnStatus gdnMemoryCopyToDevice(int32_t device, void *to, const void *from,
-                                size_t bytes) {
+GdnRuntimeStatus gdnMemoryCopyToDevice(int32_t device, void *to,
+                                       const void *from, size_t bytes) {
   return callOn(device, "copying to memory", [&](const Driver &driver) {
     return driver.cuMemcpyHtoD(address(to), from, bytes);
   });
 }
 
-GdnStatus gdnMemoryCopyFromDevice(int32_t device, void *to, const void *from,
-                                  size_t bytes) {
+GdnRuntimeStatus gdnMemoryCopyFromDevice(int32_t device, void *to,
+                                         const void *from, size_t bytes) {
   return callOn(device, "copying from memory", [&](const Driver &driver) {
     return driver.cuMemcpyDtoH(to, address(from), bytes);
   });
 }
 
-GdnStatus gdnDeviceSynchronize(int32_t device) {
+GdnRuntimeStatus gdnDeviceSynchronize(int32_t device) {
   return callOn(device, "synchronising",
                 [](const Driver &driver) { return driver.cuCtxSynchronize(); });
 }
 
-GdnStatus gdnDeviceMakeCurrent(int32_t device) {
+GdnRuntimeStatus gdnDeviceMakeCurrent(int32_t device) {
   const Driver *driver;
   CUcontext context;
-  if (GdnStatus status = openDevice(device, driver))
+  if (GdnRuntimeStatus status = openDevice(device, driver))
     return status;
-  if (GdnStatus status = getPrimaryContext(*driver, device, context))
+  if (GdnRuntimeStatus status = getPrimaryContext(*driver, device, context))
     return status;
   CUresult result = driver->cuCtxSetCurrent(context);
   if (result != cudaSuccess)

@@ -28,7 +28,7 @@ using GetProcAddress = CUresult (*)(const char *symbol, void **function,
 struct Opened {
   std::once_flag once;
   Driver driver;
-  GdnStatus status;
+  GdnRuntimeStatus status;
   Message message;
 };
 } // namespace
@@ -41,8 +41,8 @@ static Opened &opened() {
 }
 
 /// Looks up every function of the driver.
-static GdnStatus findFunctions(const char *path, GetProcAddress getProcAddress,
-                               Driver &driver) {
+static GdnRuntimeStatus
+findFunctions(const char *path, GetProcAddress getProcAddress, Driver &driver) {
   int symbolStatus = 0;
 #define GDN_FIND(name, version, parameters)                                    \
   if (getProcAddress(#name, reinterpret_cast<void **>(&driver.name), version,  \
@@ -63,8 +63,8 @@ static GdnStatus findFunctions(const char *path, GetProcAddress getProcAddress,
 }
 
 /// Reads the facts of one device.
-static GdnStatus describeDevice(const Driver &driver, int ordinal,
-                                DeviceEntry &entry) {
+static GdnRuntimeStatus describeDevice(const Driver &driver, int ordinal,
+                                       DeviceEntry &entry) {
   int major = 0, minor = 0;
   GdnDeviceInfo &info = entry.info;
   info.struct_size = sizeof(info);
@@ -88,7 +88,7 @@ static GdnStatus describeDevice(const Driver &driver, int ordinal,
 }
 
 /// Opens the library, its functions and its devices.
-static GdnStatus open(Driver &driver) {
+static GdnRuntimeStatus open(Driver &driver) {
   const char *path = getenv("GDN_CUDA_DRIVER");
   if (!path || !*path)
     path = "libcuda.so.1";
@@ -103,7 +103,7 @@ static GdnStatus open(Driver &driver) {
                 "expected a driver of CUDA 12.0 or newer, got '%s' without "
                 "cuGetProcAddress_v2",
                 path);
-  if (GdnStatus status = findFunctions(path, getProcAddress, driver))
+  if (GdnRuntimeStatus status = findFunctions(path, getProcAddress, driver))
     return status;
 
   CUresult result = driver.cuInit(0);
@@ -117,14 +117,14 @@ static GdnStatus open(Driver &driver) {
   if (driver.numDevices > Driver::maxDevices)
     driver.numDevices = Driver::maxDevices;
   for (int i = 0; i < driver.numDevices; ++i)
-    if (GdnStatus status = describeDevice(driver, i, driver.devices[i]))
+    if (GdnRuntimeStatus status = describeDevice(driver, i, driver.devices[i]))
       return status;
   const char *check = getenv("GDN_RUNTIME_CHECK_POINTERS");
   driver.checkPointers = check && strcmp(check, "1") == 0;
   return GDN_SUCCESS;
 }
 
-GdnStatus gdn::runtime::openDriver(const Driver *&driver) {
+GdnRuntimeStatus gdn::runtime::openDriver(const Driver *&driver) {
   Opened &state = opened();
   std::call_once(state.once, [&] {
     state.status = open(state.driver);
@@ -135,8 +135,9 @@ GdnStatus gdn::runtime::openDriver(const Driver *&driver) {
   return state.status ? fail(state.status, state.message) : GDN_SUCCESS;
 }
 
-GdnStatus gdn::runtime::openDevice(int32_t device, const Driver *&driver) {
-  if (GdnStatus status = openDriver(driver))
+GdnRuntimeStatus gdn::runtime::openDevice(int32_t device,
+                                          const Driver *&driver) {
+  if (GdnRuntimeStatus status = openDriver(driver))
     return status;
   if (device < 0 || device >= driver->numDevices)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -152,8 +153,8 @@ int Driver::findDevice(CUdevice handle) const {
   return -1;
 }
 
-GdnStatus gdn::runtime::failDriver(const Driver &driver, CUresult result,
-                                   const char *what, ...) {
+GdnRuntimeStatus gdn::runtime::failDriver(const Driver &driver, CUresult result,
+                                          const char *what, ...) {
   const char *name = nullptr, *text = nullptr;
   if (driver.cuGetErrorName(result, &name) != cudaSuccess || !name)
     name = "unknown error";
@@ -168,8 +169,9 @@ GdnStatus gdn::runtime::failDriver(const Driver &driver, CUresult result,
   return fail(GDN_ERROR_DRIVER, message);
 }
 
-GdnStatus gdn::runtime::getPrimaryContext(const Driver &driver, int32_t device,
-                                          CUcontext &context) {
+GdnRuntimeStatus gdn::runtime::getPrimaryContext(const Driver &driver,
+                                                 int32_t device,
+                                                 CUcontext &context) {
   static std::mutex mutex;
   static CUcontext contexts[Driver::maxDevices];
   std::lock_guard<std::mutex> lock(mutex);
@@ -187,7 +189,7 @@ GdnStatus gdn::runtime::getPrimaryContext(const Driver &driver, int32_t device,
   return GDN_SUCCESS;
 }
 
-GdnStatus ScopedContext::enter(CUcontext context) {
+GdnRuntimeStatus ScopedContext::enter(CUcontext context) {
   CUcontext current = nullptr;
   CUresult result = driver.cuCtxGetCurrent(&current);
   if (result == cudaSuccess && current != context) {

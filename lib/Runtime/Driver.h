@@ -156,19 +156,19 @@ struct Driver {
 };
 
 /// Opens the driver on the first call and gives the same answer ever after.
-GdnStatus openDriver(const Driver *&driver);
+GdnRuntimeStatus openDriver(const Driver *&driver);
 
 /// Opens the driver and checks that it has the device.
-GdnStatus openDevice(int32_t device, const Driver *&driver);
+GdnRuntimeStatus openDevice(int32_t device, const Driver *&driver);
 
 /// Reports a failed driver call: "<what> failed: <error>, <its text>".
-[[gnu::format(printf, 3, 4)]] GdnStatus
+[[gnu::format(printf, 3, 4)]] GdnRuntimeStatus
 failDriver(const Driver &driver, CUresult result, const char *what, ...);
 
 /// The device's primary context, retained once and kept for the life of the
 /// process: to release it could end it under somebody's feet.
-GdnStatus getPrimaryContext(const Driver &driver, int32_t device,
-                            CUcontext &context);
+GdnRuntimeStatus getPrimaryContext(const Driver &driver, int32_t device,
+                                   CUcontext &context);
 
 /// Makes a context current for the life of the object, if it is not already.
 class ScopedContext {
@@ -178,7 +178,7 @@ public:
   ScopedContext(const ScopedContext &) = delete;
   ScopedContext &operator=(const ScopedContext &) = delete;
 
-  GdnStatus enter(CUcontext context);
+  GdnRuntimeStatus enter(CUcontext context);
 
 private:
   const Driver &driver;

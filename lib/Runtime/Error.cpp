@@ -33,11 +33,13 @@ Message &Message::add(const char *format, ...) {
   return *this;
 }
 
-GdnStatus gdn::runtime::fail(GdnStatus status, const Message &message) {
+GdnRuntimeStatus gdn::runtime::fail(GdnRuntimeStatus status,
+                                    const Message &message) {
   return gdnSetLastErrorMessage(status, message.text());
 }
 
-GdnStatus gdn::runtime::fail(GdnStatus status, const char *format, ...) {
+GdnRuntimeStatus gdn::runtime::fail(GdnRuntimeStatus status, const char *format,
+                                    ...) {
   Message message;
   va_list values;
   va_start(values, format);
@@ -46,7 +48,8 @@ GdnStatus gdn::runtime::fail(GdnStatus status, const char *format, ...) {
   return fail(status, message);
 }
 
-GdnStatus gdnSetLastErrorMessage(GdnStatus status, const char *message) {
+GdnRuntimeStatus gdnSetLastErrorMessage(GdnRuntimeStatus status,
+                                        const char *message) {
   // The message may be the thread's own last one, with more text around it.
   size_t length = message ? strnlen(message, sizeof(lastMessage) - 1) : 0;
   if (length)
@@ -57,7 +60,7 @@ GdnStatus gdnSetLastErrorMessage(GdnStatus status, const char *message) {
 
 const char *gdnGetLastErrorMessage(void) { return lastMessage; }
 
-const char *gdnStatusGetString(GdnStatus status) {
+const char *gdnStatusGetString(GdnRuntimeStatus status) {
   switch (status) {
   case GDN_SUCCESS:
     return "success";

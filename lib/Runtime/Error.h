@@ -29,9 +29,9 @@ private:
 };
 
 /// Makes the message the calling thread's last one and returns the status.
-GdnStatus fail(GdnStatus status, const Message &message);
-[[gnu::format(printf, 2, 3)]] GdnStatus fail(GdnStatus status,
-                                             const char *format, ...);
+GdnRuntimeStatus fail(GdnRuntimeStatus status, const Message &message);
+[[gnu::format(printf, 2, 3)]] GdnRuntimeStatus fail(GdnRuntimeStatus status,
+                                                    const char *format, ...);
 
 } // namespace gdn::runtime
 

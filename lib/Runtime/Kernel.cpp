@@ -43,8 +43,8 @@ template <typename T> static void unlink(T *&head, T *element) {
 }
 
 /// Copies as much of the description as its compiler knew; the rest is 0.
-static GdnStatus copyDescription(const GdnKernelDesc *source,
-                                 GdnKernelDesc &desc) {
+static GdnRuntimeStatus copyDescription(const GdnKernelDesc *source,
+                                        GdnKernelDesc &desc) {
   if (!source)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a kernel description, got null");
@@ -59,8 +59,8 @@ static GdnStatus copyDescription(const GdnKernelDesc *source,
   return checkDescription(desc);
 }
 
-static GdnStatus failCapability(const GdnKernelDesc &desc,
-                                const GdnDeviceInfo &info) {
+static GdnRuntimeStatus failCapability(const GdnKernelDesc &desc,
+                                       const GdnDeviceInfo &info) {
   return fail(GDN_ERROR_UNSUPPORTED_DEVICE,
               "expected a device of compute capability %d.%d for kernel '%s', "
               "got %d.%d (device %d, %s)",
@@ -71,8 +71,8 @@ static GdnStatus failCapability(const GdnKernelDesc &desc,
 
 /// Refuses a kernel that no device here can run, before the driver does so with
 /// fewer words.
-static GdnStatus checkAnyDevice(const Driver &driver,
-                                const GdnKernelDesc &desc) {
+static GdnRuntimeStatus checkAnyDevice(const Driver &driver,
+                                       const GdnKernelDesc &desc) {
   for (int i = 0; i < driver.numDevices; ++i)
     if (driver.devices[i].info.compute_capability == desc.compute_capability)
       return GDN_SUCCESS;
@@ -80,8 +80,8 @@ static GdnStatus checkAnyDevice(const Driver &driver,
 }
 
 /// Finds or loads the image; the caller holds the lock.
-static GdnStatus useImage(const Driver &driver, const GdnKernelDesc &desc,
-                          Image *&image) {
+static GdnRuntimeStatus useImage(const Driver &driver,
+                                 const GdnKernelDesc &desc, Image *&image) {
   Registry &all = registry();
   for (image = all.images; image; image = image->next)
     if (image->data == desc.image) {
@@ -103,7 +103,7 @@ static GdnStatus useImage(const Driver &driver, const GdnKernelDesc &desc,
 }
 
 /// Gives an image back; the caller holds the lock.
-static GdnStatus releaseImage(const Driver &driver, Image *image) {
+static GdnRuntimeStatus releaseImage(const Driver &driver, Image *image) {
   if (--image->uses)
     return GDN_SUCCESS;
   CUresult result = driver.cuLibraryUnload(image->library);
@@ -115,14 +115,14 @@ static GdnStatus releaseImage(const Driver &driver, Image *image) {
 }
 
 /// Loads the kernel of a new handle; the caller holds the lock.
-static GdnStatus loadKernel(const Driver &driver, GdnKernel &kernel) {
-  if (GdnStatus status = useImage(driver, kernel.desc, kernel.image))
+static GdnRuntimeStatus loadKernel(const Driver &driver, GdnKernel &kernel) {
+  if (GdnRuntimeStatus status = useImage(driver, kernel.desc, kernel.image))
     return status;
   CUresult result = driver.cuLibraryGetKernel(
       &kernel.handle, kernel.image->library, kernel.desc.symbol);
   if (result == cudaSuccess)
     return GDN_SUCCESS;
-  GdnStatus status =
+  GdnRuntimeStatus status =
       failDriver(driver, result, "finding kernel '%s'", kernel.desc.symbol);
   Message message;
   message.add("%s", gdnGetLastErrorMessage());
@@ -130,7 +130,7 @@ static GdnStatus loadKernel(const Driver &driver, GdnKernel &kernel) {
   return fail(status, message);
 }
 
-GdnStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
+GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a place for the handle, got null");
@@ -148,7 +148,7 @@ GdnStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   if (!loaded)
     return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a kernel");
   const Driver *driver;
-  GdnStatus status = copyDescription(desc, loaded->desc);
+  GdnRuntimeStatus status = copyDescription(desc, loaded->desc);
   if (!status)
     status = layoutParams(loaded->desc, loaded->layout);
   if (!status)
@@ -168,25 +168,26 @@ GdnStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   return GDN_SUCCESS;
 }
 
-GdnStatus gdnKernelUnload(GdnKernel *kernel) {
+GdnRuntimeStatus gdnKernelUnload(GdnKernel *kernel) {
   if (!kernel)
     return GDN_SUCCESS;
   const Driver *driver;
-  if (GdnStatus status = openDriver(driver))
+  if (GdnRuntimeStatus status = openDriver(driver))
     return status;
   Registry &all = registry();
   std::lock_guard<std::mutex> lock(all.mutex);
   if (--kernel->uses)
     return GDN_SUCCESS;
   unlink(all.kernels, kernel);
-  GdnStatus status = releaseImage(*driver, kernel->image);
+  GdnRuntimeStatus status = releaseImage(*driver, kernel->image);
   delete kernel;
   return status;
 }
 
 /// Compares the layout of the parameters with the image's, where the driver can
 /// tell: a wrong table would make the kernel read other bytes than we wrote.
-static GdnStatus checkLayout(const Driver &driver, const GdnKernel &kernel) {
+static GdnRuntimeStatus checkLayout(const Driver &driver,
+                                    const GdnKernel &kernel) {
   const GdnKernelDesc &desc = kernel.desc;
   if (!driver.cuKernelGetParamInfo)
     return GDN_SUCCESS;
@@ -221,8 +222,8 @@ static GdnStatus checkLayout(const Driver &driver, const GdnKernel &kernel) {
 }
 
 /// The calling thread's context if it is on the device, else the primary one.
-static GdnStatus chooseContext(const Driver &driver, int32_t device,
-                               CUcontext &context) {
+static GdnRuntimeStatus chooseContext(const Driver &driver, int32_t device,
+                                      CUcontext &context) {
   CUdevice current = 0;
   CUresult result = driver.cuCtxGetCurrent(&context);
   if (result == cudaSuccess && context)
@@ -235,8 +236,8 @@ static GdnStatus chooseContext(const Driver &driver, int32_t device,
 }
 
 /// Brings the code of a kernel to the device of the current context.
-static GdnStatus bringTo(const Driver &driver, const GdnKernel &kernel,
-                         const DeviceEntry &device) {
+static GdnRuntimeStatus bringTo(const Driver &driver, const GdnKernel &kernel,
+                                const DeviceEntry &device) {
   CUresult result = cudaSuccess;
   if (kernel.desc.shared_bytes)
     result =
@@ -255,11 +256,11 @@ static GdnStatus bringTo(const Driver &driver, const GdnKernel &kernel,
   return checkLayout(driver, kernel);
 }
 
-GdnStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {
+GdnRuntimeStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
   const Driver *driver;
-  if (GdnStatus status = openDevice(device, driver))
+  if (GdnRuntimeStatus status = openDevice(device, driver))
     return status;
   if (kernel->prepared[device].load(std::memory_order_acquire))
     return GDN_SUCCESS;
@@ -277,12 +278,12 @@ GdnStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {
                 "device with %u",
                 kernel->desc.shared_bytes, kernel->desc.symbol, available);
   CUcontext context;
-  if (GdnStatus status = chooseContext(*driver, device, context))
+  if (GdnRuntimeStatus status = chooseContext(*driver, device, context))
     return status;
   ScopedContext scope(*driver);
-  if (GdnStatus status = scope.enter(context))
+  if (GdnRuntimeStatus status = scope.enter(context))
     return status;
-  if (GdnStatus status = bringTo(*driver, *kernel, entry))
+  if (GdnRuntimeStatus status = bringTo(*driver, *kernel, entry))
     return status;
   kernel->prepared[device].store(true, std::memory_order_release);
   return GDN_SUCCESS;

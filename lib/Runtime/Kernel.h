@@ -53,9 +53,9 @@ struct MapGeometry {
 uint32_t getElementBytes(int32_t dtype);
 
 /// Checks what does not need the image.
-GdnStatus checkDescription(const GdnKernelDesc &desc);
+GdnRuntimeStatus checkDescription(const GdnKernelDesc &desc);
 /// Lays the parameters of a checked description out.
-GdnStatus layoutParams(const GdnKernelDesc &desc, ParamLayout &layout);
+GdnRuntimeStatus layoutParams(const GdnKernelDesc &desc, ParamLayout &layout);
 
 /// Stride of a dimension in elements.
 int64_t getStride(const GdnTensor &tensor, int dim);
@@ -63,11 +63,12 @@ int64_t getStride(const GdnTensor &tensor, int dim);
 bool isEmpty(const GdnTensor *tensor);
 /// Checks the arguments against the description, completely: what passes can
 /// be encoded.
-GdnStatus checkArguments(const GdnKernelDesc &desc, const GdnArg *args,
-                         int32_t numArgs);
+GdnRuntimeStatus checkArguments(const GdnKernelDesc &desc, const GdnArg *args,
+                                int32_t numArgs);
 /// The geometry of a tensor map over an array that is not empty.
-GdnStatus getMapGeometry(const GdnKernelDesc &desc, const GdnTensorMapDesc &map,
-                         const GdnTensor &tensor, MapGeometry &geometry);
+GdnRuntimeStatus getMapGeometry(const GdnKernelDesc &desc,
+                                const GdnTensorMapDesc &map,
+                                const GdnTensor &tensor, MapGeometry &geometry);
 
 } // namespace gdn::runtime
 

@@ -38,14 +38,15 @@ static int getMapType(int32_t dtype) {
 }
 
 /// Encodes a tensor map into the parameter buffer.
-static GdnStatus encodeMap(const Driver &driver, const GdnKernelDesc &desc,
-                           const GdnTensorMapDesc &map, const GdnArg *args,
-                           unsigned char *to) {
+static GdnRuntimeStatus encodeMap(const Driver &driver,
+                                  const GdnKernelDesc &desc,
+                                  const GdnTensorMapDesc &map,
+                                  const GdnArg *args, unsigned char *to) {
   const GdnTensor *tensor = args[map.arg].value.tensor;
   TensorMap encoded = {};
   if (!isEmpty(tensor)) {
     MapGeometry geometry;
-    if (GdnStatus status = getMapGeometry(desc, map, *tensor, geometry))
+    if (GdnRuntimeStatus status = getMapGeometry(desc, map, *tensor, geometry))
       return status;
     uint32_t box[maxMapRank], elementStrides[maxMapRank];
     for (int i = 0; i < map.rank; ++i) {
@@ -70,9 +71,11 @@ static void writeInteger(unsigned char *to, int64_t value, uint32_t bytes) {
 }
 
 /// Writes one parameter; the arguments have been checked.
-static GdnStatus writeParam(const Driver &driver, const GdnKernelDesc &desc,
-                            const GdnParamDesc &param, const GdnArg *args,
-                            void *workspace, unsigned char *to) {
+static GdnRuntimeStatus writeParam(const Driver &driver,
+                                   const GdnKernelDesc &desc,
+                                   const GdnParamDesc &param,
+                                   const GdnArg *args, void *workspace,
+                                   unsigned char *to) {
   if (param.kind == GDN_PARAM_TENSOR_MAP)
     return encodeMap(driver, desc, desc.tensor_maps[param.index], args, to);
   if (param.kind == GDN_PARAM_WORKSPACE) {
@@ -100,9 +103,9 @@ static GdnStatus writeParam(const Driver &driver, const GdnKernelDesc &desc,
 
 /// Asks the kernel's plan; without one the grid is empty and so is the
 /// workspace.
-static GdnStatus askPlan(const GdnKernelDesc &desc, const GdnArg *args,
-                         int32_t numArgs, const GdnDeviceInfo &device,
-                         GdnPlan &plan) {
+static GdnRuntimeStatus askPlan(const GdnKernelDesc &desc, const GdnArg *args,
+                                int32_t numArgs, const GdnDeviceInfo &device,
+                                GdnPlan &plan) {
   plan = {};
   plan.struct_size = sizeof(plan);
   if (!desc.plan)
@@ -111,8 +114,8 @@ static GdnStatus askPlan(const GdnKernelDesc &desc, const GdnArg *args,
 }
 
 /// GDN_RUNTIME_CHECK_POINTERS: asks the driver where an array lies.
-static GdnStatus checkPointer(const Driver &driver, int device,
-                              const char *name, const void *data) {
+static GdnRuntimeStatus checkPointer(const Driver &driver, int device,
+                                     const char *name, const void *data) {
   int ordinal = -1;
   CUresult result = driver.cuPointerGetAttribute(
       &ordinal, pointerDeviceOrdinal, reinterpret_cast<CUdeviceptr>(data));
@@ -126,22 +129,24 @@ static GdnStatus checkPointer(const Driver &driver, int device,
   return GDN_SUCCESS;
 }
 
-static GdnStatus checkPointers(const Driver &driver, int device,
-                               const GdnKernelDesc &desc, const GdnArg *args,
-                               const void *workspace) {
+static GdnRuntimeStatus checkPointers(const Driver &driver, int device,
+                                      const GdnKernelDesc &desc,
+                                      const GdnArg *args,
+                                      const void *workspace) {
   for (int i = 0; i < desc.num_args; ++i) {
     if (args[i].kind != GDN_ARG_TENSOR || isEmpty(args[i].value.tensor))
       continue;
-    if (GdnStatus status = checkPointer(driver, device, desc.args[i].name,
-                                        args[i].value.tensor->data))
+    if (GdnRuntimeStatus status = checkPointer(
+            driver, device, desc.args[i].name, args[i].value.tensor->data))
       return status;
   }
   return workspace ? checkPointer(driver, device, "the workspace", workspace)
                    : GDN_SUCCESS;
 }
 
-static GdnStatus checkWorkspace(const GdnKernelDesc &desc, const GdnPlan &plan,
-                                const void *workspace, size_t bytes) {
+static GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
+                                       const GdnPlan &plan,
+                                       const void *workspace, size_t bytes) {
   if (bytes < plan.workspace_bytes || (plan.workspace_bytes && !workspace))
     return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
                 "expected a workspace of %llu bytes for kernel '%s', got %zu",
@@ -155,8 +160,9 @@ static GdnStatus checkWorkspace(const GdnKernelDesc &desc, const GdnPlan &plan,
 }
 
 /// The grid of a launch.
-static GdnStatus chooseGrid(const GdnKernelDesc &desc, const GdnPlan &plan,
-                            const GdnGrid *asked, GdnGrid &grid) {
+static GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
+                                   const GdnPlan &plan, const GdnGrid *asked,
+                                   GdnGrid &grid) {
   if (!asked && !desc.plan)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a grid for kernel '%s', which has no plan, got null",
@@ -171,8 +177,8 @@ static GdnStatus chooseGrid(const GdnKernelDesc &desc, const GdnPlan &plan,
 }
 
 /// Enters the stream's context and finds its device.
-static GdnStatus enterStream(const Driver &driver, CUstream stream,
-                             ScopedContext &scope, int &device) {
+static GdnRuntimeStatus enterStream(const Driver &driver, CUstream stream,
+                                    ScopedContext &scope, int &device) {
   CUcontext context = nullptr;
   // Handles 0 to 2 are the default streams, which every context has.
   bool isDefault = reinterpret_cast<uintptr_t>(stream) <= 2;
@@ -184,7 +190,7 @@ static GdnStatus enterStream(const Driver &driver, CUstream stream,
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a current CUDA context or a stream that names one, "
                 "got neither");
-  if (GdnStatus status = scope.enter(context))
+  if (GdnRuntimeStatus status = scope.enter(context))
     return status;
   CUdevice handle = 0;
   result = driver.cuCtxGetDevice(&handle);
@@ -199,15 +205,15 @@ static GdnStatus enterStream(const Driver &driver, CUstream stream,
 }
 
 /// Writes the parameters and launches.
-static GdnStatus submit(const Driver &driver, const GdnKernel &kernel,
-                        const GdnArg *args, void *workspace,
-                        const GdnGrid &grid, CUstream stream) {
+static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
+                               const GdnArg *args, void *workspace,
+                               const GdnGrid &grid, CUstream stream) {
   const GdnKernelDesc &desc = kernel.desc;
   alignas(128) unsigned char buffer[maxParamBytes];
   // Also the gaps between parameters have one value.
   memset(buffer, 0, kernel.layout.bytes);
   for (int i = 0; i < desc.num_params; ++i)
-    if (GdnStatus status =
+    if (GdnRuntimeStatus status =
             writeParam(driver, desc, desc.params[i], args, workspace,
                        buffer + kernel.layout.offsets[i]))
       return status;
@@ -235,20 +241,21 @@ static GdnStatus submit(const Driver &driver, const GdnKernel &kernel,
   return GDN_SUCCESS;
 }
 
-GdnStatus gdnKernelPlan(const GdnKernel *kernel, int32_t device,
-                        const GdnArg *args, int32_t num_args, GdnPlan *plan) {
+GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel, int32_t device,
+                               const GdnArg *args, int32_t num_args,
+                               GdnPlan *plan) {
   if (!kernel || !plan || plan->struct_size < sizeof(plan->struct_size))
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a kernel and a GdnPlan with its struct_size, got "
                 "neither or one");
   const Driver *driver;
-  if (GdnStatus status = openDevice(device, driver))
+  if (GdnRuntimeStatus status = openDevice(device, driver))
     return status;
-  if (GdnStatus status = checkArguments(kernel->desc, args, num_args))
+  if (GdnRuntimeStatus status = checkArguments(kernel->desc, args, num_args))
     return status;
   GdnPlan known;
-  if (GdnStatus status = askPlan(kernel->desc, args, num_args,
-                                 driver->devices[device].info, known))
+  if (GdnRuntimeStatus status = askPlan(kernel->desc, args, num_args,
+                                        driver->devices[device].info, known))
     return status;
   known.struct_size =
       std::min(plan->struct_size, static_cast<uint32_t>(sizeof(known)));
@@ -256,22 +263,22 @@ GdnStatus gdnKernelPlan(const GdnKernel *kernel, int32_t device,
   return GDN_SUCCESS;
 }
 
-GdnStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
-                          int32_t num_args, void *workspace,
-                          size_t workspace_bytes, const GdnGrid *grid,
-                          void *stream) {
+GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
+                                 int32_t num_args, void *workspace,
+                                 size_t workspace_bytes, const GdnGrid *grid,
+                                 void *stream) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
   const GdnKernelDesc &desc = kernel->desc;
-  if (GdnStatus status = checkArguments(desc, args, num_args))
+  if (GdnRuntimeStatus status = checkArguments(desc, args, num_args))
     return status;
   const Driver *driver;
-  if (GdnStatus status = openDriver(driver))
+  if (GdnRuntimeStatus status = openDriver(driver))
     return status;
   ScopedContext scope(*driver);
   auto *handle = static_cast<CUstream>(stream);
   int device = 0;
-  if (GdnStatus status = enterStream(*driver, handle, scope, device))
+  if (GdnRuntimeStatus status = enterStream(*driver, handle, scope, device))
     return status;
   if (!kernel->prepared[device].load(std::memory_order_acquire))
     return fail(GDN_ERROR_NOT_PREPARED,
@@ -281,15 +288,16 @@ GdnStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
 
   GdnPlan plan;
   GdnGrid chosen;
-  if (GdnStatus status =
+  if (GdnRuntimeStatus status =
           askPlan(desc, args, num_args, driver->devices[device].info, plan))
     return status;
-  if (GdnStatus status = checkWorkspace(desc, plan, workspace, workspace_bytes))
+  if (GdnRuntimeStatus status =
+          checkWorkspace(desc, plan, workspace, workspace_bytes))
     return status;
-  if (GdnStatus status = chooseGrid(desc, plan, grid, chosen))
+  if (GdnRuntimeStatus status = chooseGrid(desc, plan, grid, chosen))
     return status;
   if (driver->checkPointers)
-    if (GdnStatus status =
+    if (GdnRuntimeStatus status =
             checkPointers(*driver, device, desc, args, workspace))
       return status;
   if (!chosen.x || !chosen.y || !chosen.z)

@@ -57,9 +57,8 @@ def check_include(path, included):
 def main():
     root = pathlib.Path(sys.argv[1])
     problems, files = [], 0
-    for base in (root / "include/gdn", root / "lib", root / "include"):
-        # Of include/ itself only the C interface is left to see.
-        pattern = "gdn-c/*" if base.name == "include" else "*"
+    folders = [(root / "include/gdn", "*"), (root / "lib", "*"), (root / "include", "gdn-c/*")]
+    for base, pattern in folders:
         for file in sorted(base.rglob(pattern)):
             if file.suffix not in (".h", ".cpp", ".td"):
                 continue

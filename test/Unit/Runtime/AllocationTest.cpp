@@ -48,7 +48,7 @@ TEST_F(Allocation, NoneInALaunch) {
   EXPECT_GT(allocations, before) << "the counter misses the runtime's memory";
   TestArgs args;
   before = allocations;
-  GdnStatus status = args.launch(kernel, fakeStream(0));
+  GdnRuntimeStatus status = args.launch(kernel, fakeStream(0));
   int after = allocations;
   EXPECT_EQ(status, GDN_SUCCESS) << message();
   EXPECT_EQ(after, before);

@@ -65,12 +65,12 @@ TEST_F(Device, MemoryIsTheDevices) {
 TEST_F(Device, EveryStatusHasItsText) {
   std::vector<std::string> texts;
   for (int i = GDN_SUCCESS; i <= GDN_ERROR_DRIVER; ++i) {
-    texts.push_back(gdnStatusGetString(static_cast<GdnStatus>(i)));
+    texts.push_back(gdnStatusGetString(static_cast<GdnRuntimeStatus>(i)));
     for (int j = 0; j < i; ++j)
       EXPECT_NE(texts[i], texts[j]);
     EXPECT_NE(texts[i], "unknown status");
   }
-  EXPECT_STREQ(gdnStatusGetString(static_cast<GdnStatus>(99)),
+  EXPECT_STREQ(gdnStatusGetString(static_cast<GdnRuntimeStatus>(99)),
                "unknown status");
 }
 

@@ -68,8 +68,8 @@ struct TestDesc {
                         &plan};
 
   /// One cluster a head, one byte of workspace a token.
-  static GdnStatus plan(const GdnArg *args, int32_t, const GdnDeviceInfo *,
-                        GdnPlan *plan) {
+  static GdnRuntimeStatus plan(const GdnArg *args, int32_t,
+                               const GdnDeviceInfo *, GdnPlan *plan) {
     const GdnTensor &q = *args[0].value.tensor;
     if (args[3].value.i32 < 0)
       return gdnSetLastErrorMessage(GDN_ERROR_INVALID_ARGUMENT,
@@ -111,8 +111,8 @@ struct TestArgs {
   TestArgs(const TestArgs &) = delete;
   TestArgs &operator=(const TestArgs &) = delete;
 
-  GdnStatus launch(const GdnKernel *kernel, void *stream,
-                   const GdnGrid *grid = nullptr) const {
+  GdnRuntimeStatus launch(const GdnKernel *kernel, void *stream,
+                          const GdnGrid *grid = nullptr) const {
     return gdnKernelLaunch(kernel, list, 5, workspace, 4096, grid, stream);
   }
 };
