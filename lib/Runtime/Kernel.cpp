@@ -176,6 +176,12 @@ GdnRuntimeStatus gdnKernelUnload(GdnKernel *kernel) {
     return status;
   Registry &all = registry();
   std::lock_guard<std::mutex> lock(all.mutex);
+  const GdnKernel *known = all.kernels;
+  while (known && known != kernel)
+    known = known->next;
+  if (!known)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a loaded kernel, got one that is not");
   if (--kernel->uses)
     return GDN_SUCCESS;
   unlink(all.kernels, kernel);

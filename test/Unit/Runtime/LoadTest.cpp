@@ -31,12 +31,17 @@ TEST_F(Load, LoadsOnceAndPreparesOnceADevice) {
 /// Code that loads its table on every call must get the one handle.
 TEST_F(Load, SameDescriptionSameHandle) {
   TestDesc test;
-  GdnKernel *first = load(test), *second = load(test);
+  GdnKernel *first = nullptr, *second = nullptr;
+  ASSERT_EQ(gdnKernelLoad(&test.desc, &first), GDN_SUCCESS);
+  ASSERT_EQ(gdnKernelLoad(&test.desc, &second), GDN_SUCCESS);
   EXPECT_EQ(first, second);
   EXPECT_EQ(fakeCount("cuLibraryLoadData"), 1);
   EXPECT_EQ(gdnKernelUnload(first), GDN_SUCCESS);
   EXPECT_EQ(fakeCount("cuLibraryUnload"), 0) << "one load is still in use";
-  EXPECT_EQ(load(test), second);
+  EXPECT_EQ(gdnKernelUnload(second), GDN_SUCCESS);
+  EXPECT_EQ(fakeCount("cuLibraryUnload"), 1);
+  EXPECT_EQ(gdnKernelUnload(second), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected a loaded kernel, got one that is not");
 }
 
 TEST_F(Load, KernelsOfOneImageShareIt) {
