@@ -1,0 +1,70 @@
+// RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
+
+// One gate a token: the decay-free form of spec 3.7 while G stays in range,
+// uniformly for the chunk, and the form of spec 3.3 beyond. Scores and solve
+// see no gate, so both forms share them.
+
+// CHECK-LABEL: gdn_tile.program @layer_fused(
+// CHECK-DAG: %[[LOWEST:.*]] = arith.constant -1.000000e+02 : f32
+// CHECK-DAG: %[[RESTART:.*]] = arith.constant -2.400000e+01 : f32
+// CHECK-DAG: %[[NONE:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}}, %[[REF:.*]] = %[[NONE]])
+// CHECK: %[[K:.*]] = gdn_tile.load %k
+// CHECK: %[[VIN:.*]] = gdn_tile.load %v
+// CHECK: %[[V:.*]] = arith.extf %[[VIN]]
+// CHECK: %[[QK:.*]] = gdn_tile.causal %{{.*}}"scores"}
+// CHECK: %[[BM:.*]] = gdn_tile.solve
+
+// G: log2 units, since the chunk's start and since the reference point.
+// CHECK: %[[GATE:.*]] = gdn_tile.load %gate[%batch, %{{.*}}, %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
+// CHECK: %[[LOG2:.*]] = arith.mulf %[[GATE]], %{{.*}}"gates"}
+// CHECK: %[[CLAMPED:.*]] = arith.maximumf %[[LOG2]], %{{.*}}"gates"}
+// CHECK: %[[GC:.*]] = gdn_tile.scan %[[CLAMPED]] axis 0 {gdn_tile.step = "gates"}
+// CHECK: %[[SINCE:.*]] = tensor.splat %[[REF]] {gdn_tile.step = "gates"}
+// CHECK: %[[G:.*]] = arith.addf %[[GC]], %[[SINCE]]
+// CHECK: %[[LAST:.*]] = tensor.extract %[[G]][
+// CHECK: %[[IN_RANGE:.*]] = arith.cmpf oge, %[[LAST]], %[[LOWEST]] : f32
+// CHECK: scf.if %[[IN_RANGE]]
+
+// Decay-free: values over gam, the state as it is, the output times gam.
+// CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
+// CHECK: %[[MINUS:.*]] = arith.negf %[[G]] {gdn_tile.step = "gates"}
+// CHECK: %[[INV:.*]] = math.exp2 %[[MINUS]] {gdn_tile.step = "gates"}
+// CHECK: %[[INVS:.*]] = linalg.broadcast ins(%[[INV]]
+// CHECK: arith.mulf %[[V]], %[[INVS]] {{.*}}"state"}
+// CHECK: arith.truncf %[[S]] {gdn_tile.step = "state"}
+// CHECK: %[[SHAT:.*]] = linalg.contract {{.*}}outs(%[[S]] : tensor<16x64xf32>)
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[GAM]], %{{.*}}"state"}
+// CHECK: gdn_tile.store
+// A new reference point where G is low: S^ becomes S, G restarts.
+// CHECK: %[[LOW:.*]] = arith.cmpf olt, %[[LAST]], %[[RESTART]] : f32
+// CHECK: scf.if %[[LOW]] -> (tensor<16x64xf32>)
+// CHECK: %[[FACTOR:.*]] = math.exp2 %[[LAST]] : f32
+// CHECK: %[[FACTORS:.*]] = tensor.splat %[[FACTOR]]
+// CHECK: arith.mulf %[[SHAT]], %[[FACTORS]]
+// CHECK: } else {
+// CHECK: scf.yield %[[SHAT]]
+
+// Decayed: D from differences, taken on the triangle before the exponential.
+// CHECK: } else {
+// CHECK: %[[ROWS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [1]
+// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [0]
+// CHECK: %[[DIFF:.*]] = arith.subf %[[ROWS]], %[[COLS]]
+// CHECK: %[[SAFE:.*]] = gdn_tile.causal %[[DIFF]] {gdn_tile.step = "scores"}
+// CHECK: %[[D:.*]] = math.exp2 %[[SAFE]] {gdn_tile.step = "scores"}
+// CHECK: arith.mulf %[[QK]], %[[D]] {{.*}}"scores"}
+// CHECK: arith.mulf %[[BM]], %[[D]] {{.*}}"scores"}
+// The state leaves the reference point: S = S^ exp2(reference).
+// CHECK: %[[REFEXP:.*]] = math.exp2 %[[REF]] : f32
+// CHECK: %[[REFS:.*]] = tensor.splat %[[REFEXP]]
+// CHECK: %[[TRUE:.*]] = arith.mulf %[[S]], %[[REFS]]
+// CHECK: arith.truncf %[[TRUE]] {gdn_tile.step = "state"}
+// CHECK: gdn_tile.store
+// CHECK: scf.yield %{{.*}}, %[[NONE]] : tensor<16x64xf32>, f32
+func.func @layer(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>,
+    %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) -> tensor<1x64x4x16xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%k : tensor<1x64x2x64xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      {chunk_size = 32} -> tensor<1x64x4x16xbf16>
+  return %o : tensor<1x64x4x16xbf16>
+}
