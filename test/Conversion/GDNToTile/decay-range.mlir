@@ -1,0 +1,37 @@
+// RUN: gdn-opt %s --convert-gdn-to-tile=operand-type=f16 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,F16
+// RUN: gdn-opt %s --convert-gdn-to-tile=operand-type=bf16 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,BF16
+// RUN: gdn-opt %s --convert-gdn-to-tile=operand-type=f32 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,F32
+
+// How far exp(-G) may go depends on the operand type (spec 3.7, 4.3). f16 has
+// no room: one form only, the decayed one, and nothing to choose at run time.
+// f32 stops earlier than bf16, where the rounding of G itself would show.
+
+// CHECK-LABEL: gdn_tile.program @gdn_fused(
+// F16-NOT: scf.if
+// F16: gdn_tile.causal %{{.*}} {gdn_tile.step = "scores"} : tensor<32x32xf32>
+// F16-NOT: scf.if
+// BF16: arith.constant -1.000000e+02 : f32
+// BF16: scf.if
+// F32: arith.constant -4.000000e+01 : f32
+// F32: scf.if
+// CHECK-LABEL: func.func @gdn
+func.func @gdn(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,
+    %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) -> tensor<1x64x4x16xf32> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xf32>) k(%k : tensor<1x64x2x64xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      {chunk_size = 32} -> tensor<1x64x4x16xf32>
+  return %o : tensor<1x64x4x16xf32>
+}
+
+// Sub-blocks of the channel gate: factors up to 2^8 in f16, e^60 otherwise.
+// CHECK-LABEL: gdn_tile.program @kda_fused(
+// F16: arith.constant 8.000000e+00 : f32
+// BF16: arith.constant 8.656170e+01 : f32
+// F32: arith.constant 8.656170e+01 : f32
+func.func @kda(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,
+    %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4x64xf32>) -> tensor<1x64x4x16xf32> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xf32>) k(%k : tensor<1x64x2x64xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x64xf32>)
+      {chunk_size = 32} -> tensor<1x64x4x16xf32>
+  return %o : tensor<1x64x4x16xf32>
+}

@@ -1,0 +1,89 @@
+// RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
+
+// Input transforms (spec 1) stand in the steps that load their operand. All
+// but the log gate map padding to something else than zero: it is masked.
+
+// -exp(a_log) softplus(a + dt_bias), without overflow, in log2 units.
+// CHECK-LABEL: gdn_tile.program @softplus_fused(
+// CHECK: %[[RAW:.*]] = gdn_tile.load %beta{{.*}} {gdn_tile.step = "gates"}
+// CHECK: %[[LOGIT:.*]] = arith.extf %[[RAW]] {gdn_tile.step = "gates"}
+// CHECK: %[[NEG:.*]] = arith.negf %[[LOGIT]]
+// CHECK: math.exp2
+// CHECK: %[[BETA:.*]] = arith.divf
+// CHECK: %[[MASK:.*]] = arith.select {{.*}}"gates"} : tensor<32xi1>, tensor<32xf32>
+// CHECK: %[[VALID:.*]] = arith.mulf %[[BETA]], %[[MASK]]
+// CHECK: gdn_tile.solve %{{.*}}, %[[VALID]] merge
+// CHECK: %[[A:.*]] = gdn_tile.load %gate
+// CHECK: %[[AF:.*]] = arith.extf %[[A]]
+// CHECK: gdn_tile.load %dt_bias[%h] axes [0] {gdn_tile.step = "gates"} : {{.*}} -> tensor<1xf32>
+// CHECK: %[[X:.*]] = arith.addf %[[AF]], %
+// CHECK: gdn_tile.load %a_log[%h] axes [0]
+// CHECK: %[[ABS:.*]] = math.absf %[[X]]
+// CHECK: math.log1p
+// CHECK: %[[SAFE:.*]] = arith.maximumf %{{.*}}"gates"} : tensor<32xf32>
+// CHECK: %[[LOG2:.*]] = arith.maximumf %{{.*}}"gates"} : tensor<32xf32>
+// CHECK: %[[GATE:.*]] = arith.mulf %[[LOG2]], %[[MASK]]
+// CHECK: gdn_tile.scan %[[GATE]]
+func.func @softplus(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xbf16>,
+    %gate: tensor<1x64x4xbf16>, %a_log: tensor<4xf32>, %dt_bias: tensor<4xf32>) -> tensor<1x64x4x16xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%q : tensor<1x64x2x64xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xbf16>) gate(%gate : tensor<1x64x4xbf16>)
+      a_log(%a_log : tensor<4xf32>) dt_bias(%dt_bias : tensor<4xf32>)
+      {chunk_size = 32, gate_domain = #gdn.gate_domain<softplus>, beta_domain = #gdn.beta_domain<logit>}
+      -> tensor<1x64x4x16xbf16>
+  return %o : tensor<1x64x4x16xbf16>
+}
+
+// lb sigmoid(exp(a_log) (a + dt_bias)) with a bias a channel.
+// CHECK-LABEL: gdn_tile.program @bounded_fused(
+// CHECK: arith.constant dense<-7.21347522> : tensor<32x64xf32>
+// CHECK: %[[A:.*]] = gdn_tile.load %gate{{.*}} -> tensor<32x64xf32>
+// CHECK: %[[BIAS:.*]] = gdn_tile.load %dt_bias[%h, %{{.*}}] axes [1] {{.*}} -> tensor<64xf32>
+// CHECK: linalg.broadcast ins(%[[BIAS]] {{.*}} dimensions = [0]
+// CHECK: arith.addf %[[A]], %
+// CHECK: arith.divf
+// CHECK: arith.maximumf
+func.func @bounded(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>,
+    %gate: tensor<1x64x4x64xf32>, %a_log: tensor<4xf32>, %dt_bias: tensor<4x64xf32>) -> tensor<1x64x4x16xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%q : tensor<1x64x2x64xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x64xf32>)
+      a_log(%a_log : tensor<4xf32>) dt_bias(%dt_bias : tensor<4x64xf32>)
+      {chunk_size = 32, gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0} -> tensor<1x64x4x16xbf16>
+  return %o : tensor<1x64x4x16xbf16>
+}
+
+// A decay of 0 is a full reset: log2 gives -inf, the clamp keeps differences
+// of sums from NaN. Beta in (0, 2).
+// CHECK-LABEL: gdn_tile.program @linear_fused(
+// CHECK-DAG: %[[LEAST:.*]] = arith.constant dense<-1.280000e+02> : tensor<32xf32>
+// CHECK-DAG: %[[TWO:.*]] = arith.constant dense<2.000000e+00> : tensor<32xf32>
+// CHECK: arith.mulf %{{.*}}, %[[TWO]] {{.*}}"gates"}
+// CHECK: %[[LOG2:.*]] = math.log2 %{{.*}} {gdn_tile.step = "gates"}
+// CHECK: arith.maximumf %[[LOG2]], %[[LEAST]]
+func.func @linear(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>,
+    %gate: tensor<1x64x4xf32>) -> tensor<1x64x4x16xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%q : tensor<1x64x2x64xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      {chunk_size = 32, gate_domain = #gdn.gate_domain<linear>, beta_domain = #gdn.beta_domain<doubled_logit>}
+      -> tensor<1x64x4x16xbf16>
+  return %o : tensor<1x64x4x16xbf16>
+}
+
+// q and k normalised in f32, then rounded to the operand type.
+// CHECK-LABEL: gdn_tile.program @l2norm_fused(
+// CHECK: %[[KIN:.*]] = gdn_tile.load %k
+// CHECK: %[[KF:.*]] = arith.extf %[[KIN]]
+// CHECK: %[[SQUARES:.*]] = arith.mulf %[[KF]], %[[KF]]
+// CHECK: linalg.reduce ins(%[[SQUARES]] :
+// CHECK: %[[NORM:.*]] = math.rsqrt %{{.*}} {gdn_tile.step = "load"} : tensor<32xf32>
+// CHECK: linalg.broadcast ins(%[[NORM]]
+// CHECK: %[[Y:.*]] = arith.mulf %[[KF]], %
+// CHECK: %[[K:.*]] = arith.truncf %[[Y]] {gdn_tile.step = "load"}
+// CHECK: linalg.contract {{.*}} ins(%[[K]], %[[K]] :
+func.func @l2norm(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>)
+    -> tensor<1x64x4x16xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%q : tensor<1x64x2x64xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) {chunk_size = 32, qk_l2norm}
+      -> tensor<1x64x4x16xbf16>
+  return %o : tensor<1x64x4x16xbf16>
+}
