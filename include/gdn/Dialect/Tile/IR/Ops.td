@@ -103,7 +103,7 @@ def Tile_LaunchOp : Tile_Op<"launch",
   let assemblyFormat = [{
     $program `grid` `(` $grid `)` `tokens` `(` $tokens `)`
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
-    `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
+    (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
     attr-dict (`->` type($results)^)?
   }];
   let hasVerifier = 1;

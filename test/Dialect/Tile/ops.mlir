@@ -1,0 +1,68 @@
+// RUN: gdn-opt %s --verify-roundtrip | FileCheck %s
+
+// Loads read zeros beyond the end, stores write nothing there; the loop walks
+// the item's tokens.
+// CHECK-LABEL: gdn_tile.program @copy(%x: memref<1x?x4x128xf32>) outs(%y: memref<1x?x4x128xf32>)
+// CHECK-SAME: item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @copy(%x: memref<1x?x4x128xf32>) outs(%y: memref<1x?x4x128xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    // CHECK: %[[TILE:.*]] = gdn_tile.load %x[%batch, %{{.*}}, %h, %{{.*}}] axes [1, 3] until(%end, dim = 1) : memref<1x?x4x128xf32> -> tensor<32x128xf32>
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+        : memref<1x?x4x128xf32> -> tensor<32x128xf32>
+    // CHECK: gdn_tile.store %[[TILE]], %y[%batch, %{{.*}}, %h, %{{.*}}] axes [1, 3] until(%end, dim = 1) : tensor<32x128xf32> -> memref<1x?x4x128xf32>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+        : tensor<32x128xf32> -> memref<1x?x4x128xf32>
+  }
+}
+
+// Axes may be transposed, a tile may have fewer than the array, and an array
+// without tokens has no end. A program may have attributes and no outputs.
+// CHECK-LABEL: gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32) item
+// CHECK-SAME: attributes {note = "kept"}
+gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32)
+    item(%i, %j, %k) tokens(%b, %from, %to) attributes {note = "kept"} {
+  %c0 = arith.constant 0 : index
+  // CHECK: gdn_tile.load %x[%n, %h, %{{.*}}, %{{.*}}] axes [3, 2] {gdn_tile.step = "state"} : memref<2x4x16x32xbf16> -> tensor<32x16xbf16>
+  %s = gdn_tile.load %x[%i, %j, %c0, %c0] axes [3, 2] {gdn_tile.step = "state"}
+      : memref<2x4x16x32xbf16> -> tensor<32x16xbf16>
+  // CHECK: gdn_tile.load %x[{{.*}}] axes [3] : memref<2x4x16x32xbf16> -> tensor<32xbf16>
+  %row = gdn_tile.load %x[%i, %j, %c0, %c0] axes [3] : memref<2x4x16x32xbf16> -> tensor<32xbf16>
+}
+
+// The ops on tiles alone.
+// CHECK-LABEL: gdn_tile.program @tiles(
+gdn_tile.program @tiles() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %g = arith.constant dense<1.0> : tensor<32xf32>
+  %s = arith.constant dense<1.0> : tensor<32x32xf32>
+  // CHECK: gdn_tile.scan %{{.*}} axis 0 : tensor<32xf32>
+  %0 = gdn_tile.scan %g axis 0 : tensor<32xf32>
+  // CHECK: gdn_tile.scan %{{.*}} axis 1 reverse : tensor<32x32xf32>
+  %1 = gdn_tile.scan %s axis 1 reverse : tensor<32x32xf32>
+  // CHECK: gdn_tile.causal %{{.*}} : tensor<32x32xf32>
+  %2 = gdn_tile.causal %s : tensor<32x32xf32>
+  // CHECK: %[[KK:.*]] = gdn_tile.causal strict %{{.*}} : tensor<32x32xf32>
+  %3 = gdn_tile.causal strict %s : tensor<32x32xf32>
+  // CHECK: gdn_tile.solve %[[KK]], %{{.*}} merge f16 : tensor<32x32xf32>, tensor<32xf32>
+  %4 = gdn_tile.solve %3, %g merge f16 : tensor<32x32xf32>, tensor<32xf32>
+}
+
+// A launch on tensors returns its outs; one on memrefs writes them in place.
+// Shapes may be known on one side only.
+// CHECK-LABEL: func.func @launch(
+func.func @launch(%n: index, %t: index, %x: tensor<1x64x4x128xf32>, %y: tensor<1x64x4x128xf32>,
+    %xm: memref<1x?x4x128xf32>, %ym: memref<1x?x4x128xf32>, %cu: tensor<?xi32>, %cum: memref<3xi64>)
+    -> tensor<1x64x4x128xf32> {
+  // CHECK: gdn_tile.launch @copy grid(%{{.*}}, %{{.*}}, %{{.*}}) tokens(%{{.*}}) ins(%{{.*}} : tensor<1x64x4x128xf32>) outs(%{{.*}} : tensor<1x64x4x128xf32>) -> tensor<1x64x4x128xf32>
+  %0 = gdn_tile.launch @copy grid(%n, %n, %n) tokens(%t) ins(%x : tensor<1x64x4x128xf32>)
+      outs(%y : tensor<1x64x4x128xf32>) -> tensor<1x64x4x128xf32>
+  // CHECK: gdn_tile.launch @copy {{.*}} cu_seqlens(%{{.*}} : tensor<?xi32>)
+  %1 = gdn_tile.launch @copy grid(%n, %n, %n) tokens(%t) cu_seqlens(%cu : tensor<?xi32>)
+      ins(%x : tensor<1x64x4x128xf32>) outs(%0 : tensor<1x64x4x128xf32>) -> tensor<1x64x4x128xf32>
+  // CHECK: gdn_tile.launch @copy {{.*}} ins(%{{.*}} : memref<1x?x4x128xf32>) outs(%{{.*}} : memref<1x?x4x128xf32>){{$}}
+  gdn_tile.launch @copy grid(%n, %n, %n) tokens(%t) cu_seqlens(%cum : memref<3xi64>)
+      ins(%xm : memref<1x?x4x128xf32>) outs(%ym : memref<1x?x4x128xf32>)
+  return %1 : tensor<1x64x4x128xf32>
+}

@@ -1,0 +1,97 @@
+// RUN: gdn-opt %s --gdn-tile-verify-form -split-input-file -verify-diagnostics
+
+// What the level allows: labelled ops on static tiles, constants and scalar
+// arithmetic without labels, control flow whose parts are labelled, scratch.
+gdn_tile.program @allowed(%x: memref<1x?x4x16xf32>) outs(%y: memref<1x?x4x16xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %one = arith.constant dense<1.0> : tensor<16x16xf32>
+  %scratch = memref.alloc() : memref<16xf32>
+  scf.for %t = %begin to %end step %c16 {
+    %a = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x16xf32> -> tensor<16x16xf32>
+    %b = arith.addf %a, %one {gdn_tile.step = "scores"} : tensor<16x16xf32>
+    %late = arith.cmpi sgt, %t, %c16 : index
+    %c = scf.if %late -> tensor<16x16xf32> {
+      scf.yield %b : tensor<16x16xf32>
+    } else {
+      scf.yield %a : tensor<16x16xf32>
+    }
+    gdn_tile.store %c, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<16x16xf32> -> memref<1x?x4x16xf32>
+  }
+  memref.dealloc %scratch : memref<16xf32>
+}
+func.func @outside(%x: tensor<1x32x4x16xf32>) -> tensor<1x32x4x16xf32> {
+  %c1 = arith.constant 1 : index
+  %r = gdn_tile.launch @allowed grid(%c1, %c1, %c1) tokens(%c1) ins(%x : tensor<1x32x4x16xf32>)
+      outs(%x : tensor<1x32x4x16xf32>) -> tensor<1x32x4x16xf32>
+  return %r : tensor<1x32x4x16xf32>
+}
+
+// -----
+
+gdn_tile.program @no_step() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %one = arith.constant dense<1.0> : tensor<16xf32>
+  // expected-error @below {{expected gdn_tile.step to be one of load, gates, scores, solve, state, store, got none}}
+  %b = arith.addf %one, %one : tensor<16xf32>
+}
+
+// -----
+
+gdn_tile.program @unknown_step() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %one = arith.constant dense<1.0> : tensor<16xf32>
+  // expected-error @below {{store, got "warp 3"}}
+  %b = arith.addf %one, %one {gdn_tile.step = "warp 3"} : tensor<16xf32>
+}
+
+// -----
+
+gdn_tile.program @dynamic() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected tiles of static shape, got 'tensor<?xf32>'}}
+  %b = tensor.empty(%n) {gdn_tile.step = "load"} : tensor<?xf32>
+}
+
+// -----
+
+// A product is a contraction; no named op whose operands cannot be transposed.
+gdn_tile.program @matmul() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %one = arith.constant dense<1.0> : tensor<16x16xf32>
+  // expected-error @below {{expected an op of the tile level in a program (arith, gdn_tile, math, scf, tensor; linalg.broadcast, linalg.contract,}}
+  %b = linalg.matmul {gdn_tile.step = "state"} ins(%one, %one : tensor<16x16xf32>, tensor<16x16xf32>)
+      outs(%one : tensor<16x16xf32>) -> tensor<16x16xf32>
+}
+
+// -----
+
+// Arrays are read and written by load and store alone, which know the end.
+gdn_tile.program @plain_load(%x: memref<4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  // expected-error @below {{got memref.load}}
+  %b = memref.load %x[%n] : memref<4xf32>
+}
+
+// -----
+
+// A program launches nothing.
+gdn_tile.program @nested() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  // expected-error @below {{got gdn_tile.launch}}
+  gdn_tile.launch @nested grid(%n, %n, %n) tokens(%n)
+}
+
+// -----
+
+func.func @tile_outside(%x: tensor<16xf32>) -> tensor<16xf32> {
+  // expected-error @below {{expected to be in a program, got parent func.func}}
+  %b = gdn_tile.scan %x axis 0 : tensor<16xf32>
+  return %b : tensor<16xf32>
+}
+
+// -----
+
+func.func @stage_left(%x: tensor<1x32x1x16xf32>) -> tensor<1x32x1x16xf32> {
+  // expected-error @below {{expected no op of gdn at the tile level, got one; run gdn-plan-stages and convert-gdn-to-tile first}}
+  %y = gdn.stage.linear_attention q(%x : tensor<1x32x1x16xf32>) k(%x : tensor<1x32x1x16xf32>)
+      v(%x : tensor<1x32x1x16xf32>) {chunk_size = 16} -> tensor<1x32x1x16xf32>
+  return %y : tensor<1x32x1x16xf32>
+}
