@@ -1,0 +1,15 @@
+// RUN: gdn-opt %s --gdn-plan-stages -verify-diagnostics
+// RUN: not gdn-opt %s --gdn-plan-stages=plan=both 2>&1 | FileCheck %s --check-prefix=PLAN
+// RUN: not gdn-opt %s --gdn-plan-stages=chunk-size=48 2>&1 | FileCheck %s --check-prefix=CHUNK
+
+// PLAN: error: expected plan 'fused' or 'separate', got 'both'
+// CHUNK: error: expected chunk-size to be one of 16, 32, 64, got 48
+
+// Stages are functions of tensors.
+func.func @buffers(%q: memref<1x64x2x64xf32>, %v: memref<1x64x4x16xf32>, %beta: memref<1x64x4xf32>,
+    %o: memref<1x64x4x16xf32>) {
+  // expected-error @below {{expected the tensor form, got operands of type 'memref<1x64x2x64xf32>'}}
+  gdn.chunk_gated_delta_rule q(%q : memref<1x64x2x64xf32>) k(%q : memref<1x64x2x64xf32>)
+      v(%v : memref<1x64x4x16xf32>) beta(%beta : memref<1x64x4xf32>) outs(%o : memref<1x64x4x16xf32>)
+  return
+}
