@@ -19,8 +19,9 @@ def Tile_Dialect : Dialect {
     A program computes one item of a grid (a sequence, a head, a part of the
     value channels). A tile is a static `tensor` with value semantics; products
     are `linalg.contract`, elementwise work is `arith` and `math` on tensors,
-    loops are `scf`. The ops here are those that upstream lacks. Roundings are
-    explicit (`arith.truncf`), so a program has one result on every target.
+    loops are `scf`. The ops here are those that upstream lacks. Roundings to
+    16 bits are explicit (`arith.truncf`), so a program rounds at the same places
+    on every target; only the order of f32 sums is the target's.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
