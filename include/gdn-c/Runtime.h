@@ -262,8 +262,7 @@ enum {
   GDN_PARAM_WORKSPACE = 6
 };
 
-/// One parameter of the kernel's entry. Parameters follow one another in the
-/// order of the list, each at its natural alignment, as PTX lays them out.
+/// One parameter of the kernel's entry, in the entry's order.
 typedef struct GdnParamDesc {
   /// GDN_PARAM_*.
   int32_t kind;

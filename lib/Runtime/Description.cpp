@@ -10,6 +10,7 @@
 
 #include "Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace gdn::runtime;
@@ -210,21 +211,28 @@ GdnRuntimeStatus gdn::runtime::checkDescription(const GdnKernelDesc &desc) {
   return GDN_SUCCESS;
 }
 
+uint32_t gdn::runtime::getParamBytes(const GdnKernelDesc &desc,
+                                     const GdnParamDesc &param) {
+  switch (param.kind) {
+  case GDN_PARAM_TENSOR_MAP:
+    return sizeof(TensorMap);
+  case GDN_PARAM_EXTENT:
+  case GDN_PARAM_STRIDE:
+    return getElementBytes(param.dtype);
+  case GDN_PARAM_SCALAR:
+    return desc.args[param.index].kind == GDN_ARG_I64 ? 8 : 4;
+  default:
+    return sizeof(void *);
+  }
+}
+
 GdnRuntimeStatus gdn::runtime::layoutParams(const GdnKernelDesc &desc,
-                                            ParamLayout &layout) {
+                                            uint16_t *offsets) {
   uint32_t end = 0;
   for (int i = 0; i < desc.num_params; ++i) {
     const GdnParamDesc &param = desc.params[i];
-    uint32_t bytes = 8, alignment = 8;
-    if (param.kind == GDN_PARAM_TENSOR_MAP) {
-      bytes = sizeof(TensorMap);
-      alignment = 64;
-    } else if (param.kind == GDN_PARAM_EXTENT ||
-               param.kind == GDN_PARAM_STRIDE) {
-      bytes = alignment = getElementBytes(param.dtype);
-    } else if (param.kind == GDN_PARAM_SCALAR) {
-      bytes = alignment = desc.args[param.index].kind == GDN_ARG_I64 ? 8 : 4;
-    }
+    uint32_t bytes = getParamBytes(desc, param);
+    uint32_t alignment = std::min(bytes, 64u);
     uint32_t offset = (end + alignment - 1) & ~(alignment - 1);
     end = offset + bytes;
     if (end > maxParamBytes)
@@ -232,8 +240,7 @@ GdnRuntimeStatus gdn::runtime::layoutParams(const GdnKernelDesc &desc,
                         "expected at most %d bytes of parameters, got "
                         "%u up to parameter %d",
                         maxParamBytes, end, i);
-    layout.offsets[i] = static_cast<uint16_t>(offset);
+    offsets[i] = static_cast<uint16_t>(offset);
   }
-  layout.bytes = end;
   return GDN_SUCCESS;
 }

@@ -85,11 +85,6 @@ struct LaunchConfig {
 };
 static_assert(sizeof(LaunchConfig) == 56);
 
-/// Keys of the list that hands parameters over as one buffer.
-inline void *const launchParamEnd = nullptr;
-inline void *const launchParamBuffer = reinterpret_cast<void *>(1);
-inline void *const launchParamBufferSize = reinterpret_cast<void *>(2);
-
 /// X(name, first CUDA version, parameter types). All are required.
 #define GDN_DRIVER_FUNCTIONS(X)                                                \
   X(cuInit, 2000, (unsigned))                                                  \

@@ -150,7 +150,7 @@ GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   const Driver *driver;
   GdnRuntimeStatus status = copyDescription(desc, loaded->desc);
   if (!status)
-    status = layoutParams(loaded->desc, loaded->layout);
+    status = layoutParams(loaded->desc, loaded->offsets);
   if (!status)
     status = openDriver(driver);
   if (!status)
@@ -190,40 +190,31 @@ GdnRuntimeStatus gdnKernelUnload(GdnKernel *kernel) {
   return status;
 }
 
-/// Compares the layout of the parameters with the image's, where the driver can
-/// tell: a wrong table would make the kernel read other bytes than we wrote.
-static GdnRuntimeStatus checkLayout(const Driver &driver,
+/// Compares the parameters with the image's, where the driver can tell: a wrong
+/// table would make the driver read other bytes than we wrote.
+static GdnRuntimeStatus checkParams(const Driver &driver,
                                     const GdnKernel &kernel) {
   const GdnKernelDesc &desc = kernel.desc;
   if (!driver.cuKernelGetParamInfo)
     return GDN_SUCCESS;
-  for (int i = 0; i <= desc.num_params; ++i) {
-    size_t offset = 0, bytes = 0;
-    CUresult result =
-        driver.cuKernelGetParamInfo(kernel.handle, i, &offset, &bytes);
-    bool isThere = result == cudaSuccess;
-    if (i == desc.num_params && isThere)
+  int count = 0;
+  size_t offset, bytes;
+  for (; driver.cuKernelGetParamInfo(kernel.handle, count, &offset, &bytes) ==
+         cudaSuccess;
+       ++count) {
+    if (count >= desc.num_params)
+      continue;
+    uint32_t expected = getParamBytes(desc, desc.params[count]);
+    if (bytes != expected)
       return fail(GDN_ERROR_INVALID_KERNEL,
-                  "expected %d parameters of kernel '%s', got more in its "
-                  "image",
-                  desc.num_params, desc.symbol);
-    if (i == desc.num_params)
-      return GDN_SUCCESS;
-    if (!isThere)
-      return fail(GDN_ERROR_INVALID_KERNEL,
-                  "expected %d parameters of kernel '%s', got %d in its image",
-                  desc.num_params, desc.symbol, i);
-    uint32_t end = static_cast<uint32_t>(offset + bytes);
-    bool isLast = i + 1 == desc.num_params;
-    uint32_t limit =
-        isLast ? kernel.layout.bytes : kernel.layout.offsets[i + 1];
-    if (offset != kernel.layout.offsets[i] || end > limit)
-      return fail(GDN_ERROR_INVALID_KERNEL,
-                  "expected parameter %d of kernel '%s' at offset %u and "
-                  "before %u, got %zu bytes at offset %zu in its image",
-                  i, desc.symbol, kernel.layout.offsets[i], limit, bytes,
-                  offset);
+                  "expected parameter %d of kernel '%s' of %u bytes, got %zu "
+                  "in its image",
+                  count, desc.symbol, expected, bytes);
   }
+  if (count != desc.num_params)
+    return fail(GDN_ERROR_INVALID_KERNEL,
+                "expected %d parameters of kernel '%s', got %d in its image",
+                desc.num_params, desc.symbol, count);
   return GDN_SUCCESS;
 }
 
@@ -259,7 +250,7 @@ static GdnRuntimeStatus bringTo(const Driver &driver, const GdnKernel &kernel,
   if (result != cudaSuccess)
     return failDriver(driver, result, "preparing kernel '%s' on device %d",
                       kernel.desc.symbol, device.info.device);
-  return checkLayout(driver, kernel);
+  return checkParams(driver, kernel);
 }
 
 GdnRuntimeStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {

@@ -36,12 +36,6 @@ struct Image {
   Image *next;
 };
 
-/// Where the parameters lie in the buffer of a launch.
-struct ParamLayout {
-  uint16_t offsets[maxParams];
-  uint32_t bytes;
-};
-
 /// The arguments of cuTensorMapEncodeTiled that come from an array.
 struct MapGeometry {
   uint64_t extents[maxMapRank];
@@ -52,10 +46,13 @@ struct MapGeometry {
 /// Bytes of a GDN_DTYPE_*, or 0 for none of them.
 uint32_t getElementBytes(int32_t dtype);
 
+/// Bytes of a parameter of a description whose arguments have been checked.
+uint32_t getParamBytes(const GdnKernelDesc &desc, const GdnParamDesc &param);
+
 /// Checks what does not need the image.
 GdnRuntimeStatus checkDescription(const GdnKernelDesc &desc);
-/// Lays the parameters of a checked description out.
-GdnRuntimeStatus layoutParams(const GdnKernelDesc &desc, ParamLayout &layout);
+/// Says where a launch gathers the parameters of a checked description.
+GdnRuntimeStatus layoutParams(const GdnKernelDesc &desc, uint16_t *offsets);
 
 /// Stride of a dimension in elements.
 int64_t getStride(const GdnTensor &tensor, int dim);
@@ -78,7 +75,10 @@ struct GdnKernel {
   GdnKernelDesc desc;
   /// The caller's description, which identifies the kernel.
   const GdnKernelDesc *source;
-  gdn::runtime::ParamLayout layout;
+  /// Where a launch gathers the parameters for the driver, which puts them
+  /// where the entry wants them: that place depends on more than sizes and
+  /// alignments (a tensor map in front is at offset 48 on an H200).
+  uint16_t offsets[gdn::runtime::maxParams];
   gdn::runtime::Image *image;
   gdn::runtime::CUkernel handle;
   /// Set once a device is ready, and never unset.

@@ -210,13 +210,14 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
                                const GdnGrid &grid, CUstream stream) {
   const GdnKernelDesc &desc = kernel.desc;
   alignas(128) unsigned char buffer[maxParamBytes];
-  // Also the gaps between parameters have one value.
-  memset(buffer, 0, kernel.layout.bytes);
-  for (int i = 0; i < desc.num_params; ++i)
+  void *parameters[maxParams];
+  for (int i = 0; i < desc.num_params; ++i) {
+    unsigned char *place = buffer + kernel.offsets[i];
+    parameters[i] = place;
     if (GdnRuntimeStatus status =
-            writeParam(driver, desc, desc.params[i], args, workspace,
-                       buffer + kernel.layout.offsets[i]))
+            writeParam(driver, desc, desc.params[i], args, workspace, place))
       return status;
+  }
 
   LaunchAttribute cluster = {};
   cluster.id = LaunchAttribute::clusterDimension;
@@ -228,12 +229,10 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
                          stream,
                          &cluster,
                          desc.cluster_size > 1};
-  size_t bytes = kernel.layout.bytes;
-  void *extra[] = {launchParamBuffer, buffer, launchParamBufferSize, &bytes,
-                   launchParamEnd};
   // A kernel handle stands for the function in the current context.
   CUresult result = driver.cuLaunchKernelEx(
-      &config, reinterpret_cast<CUfunction>(kernel.handle), nullptr, extra);
+      &config, reinterpret_cast<CUfunction>(kernel.handle), parameters,
+      nullptr);
   if (result != cudaSuccess)
     return failDriver(driver, result,
                       "launching kernel '%s' (grid %u x %u x %u)", desc.symbol,

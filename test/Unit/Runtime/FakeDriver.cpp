@@ -226,11 +226,11 @@ static CUresult cuLaunchKernelEx(const LaunchConfig *config,
       std::copy_n(config->attributes[i].cluster, 3, lastLaunch.cluster);
   lastLaunch.function = function;
   lastLaunch.device = deviceOf(current());
-  if (parameters || extra[0] != launchParamBuffer ||
-      extra[2] != launchParamBufferSize || extra[4] != launchParamEnd)
+  if (extra)
     return 1; // CUDA_ERROR_INVALID_VALUE
-  lastLaunch.bytes = *static_cast<size_t *>(extra[3]);
-  memcpy(lastLaunch.parameters, extra[1], lastLaunch.bytes);
+  for (size_t i = 0; i < numParams; ++i)
+    memcpy(lastLaunch.parameters + params[i].offset, parameters[i],
+           params[i].bytes);
   return 0;
 }
 static CUresult cuFuncLoad(CUfunction) { return note(cuFuncLoadIndex); }

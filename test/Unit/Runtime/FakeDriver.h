@@ -25,8 +25,8 @@ struct FakeLaunch {
   uint32_t cluster[3];
   gdn::runtime::CUfunction function;
   int device;
-  size_t bytes;
-  alignas(64) unsigned char parameters[4096];
+  /// Each parameter at the offset that fakeSetParams gave it.
+  unsigned char parameters[4096];
 };
 
 /// A call of cuTensorMapEncodeTiled.

@@ -138,14 +138,13 @@ TEST_F(Load, FailedPrepareIsNotPrepared) {
 TEST_F(Load, ComparesTheParametersWithTheImage) {
   TestDesc test;
   GdnKernel *kernel = load(test);
-  FakeParam shifted[8];
-  std::copy(std::begin(params), std::end(params), shifted);
-  shifted[2] = {136, 16};
-  fakeSetParams(shifted, 8);
+  FakeParam other[8];
+  std::copy(std::begin(params), std::end(params), other);
+  other[2].bytes = 16;
+  fakeSetParams(other, 8);
   EXPECT_EQ(gdnKernelPrepare(kernel, 0), GDN_ERROR_INVALID_KERNEL);
-  EXPECT_EQ(message(), "expected parameter 2 of kernel 'attend' at offset 136 "
-                       "and before 144, got 16 bytes at offset 136 in its "
-                       "image");
+  EXPECT_EQ(message(), "expected parameter 2 of kernel 'attend' of 4 bytes, "
+                       "got 16 in its image");
   fakeSetParams(params, 7);
   EXPECT_EQ(gdnKernelPrepare(kernel, 0), GDN_ERROR_INVALID_KERNEL);
   EXPECT_EQ(message(),

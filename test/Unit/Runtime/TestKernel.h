@@ -120,9 +120,11 @@ struct TestArgs {
 /// A fake driver without memory of the last test.
 class RuntimeTest : public ::testing::Test {
 protected:
-  static constexpr FakeParam params[] = {{0, 128}, {128, 8}, {136, 4},
-                                         {144, 8}, {152, 4}, {156, 4},
-                                         {160, 8}, {168, 8}};
+  /// As a driver lays the parameters out, which keeps the map's address, not
+  /// its offset, aligned to 64.
+  static constexpr FakeParam params[] = {{48, 128}, {176, 8}, {184, 4},
+                                         {192, 8},  {200, 4}, {204, 4},
+                                         {208, 8},  {216, 8}};
 
   void SetUp() override {
     fakeReset();
