@@ -119,8 +119,8 @@ static GdnRuntimeStatus open(Driver &driver) {
   for (int i = 0; i < driver.numDevices; ++i)
     if (GdnRuntimeStatus status = describeDevice(driver, i, driver.devices[i]))
       return status;
-  const char *check = getenv("GDN_RUNTIME_CHECK_POINTERS");
-  driver.checkPointers = check && strcmp(check, "1") == 0;
+  const char *check = getenv("GDN_RUNTIME_CHECK");
+  driver.checkMore = check && strcmp(check, "1") == 0;
   return GDN_SUCCESS;
 }
 

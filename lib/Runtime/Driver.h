@@ -142,9 +142,9 @@ struct Driver {
 
   int numDevices;
   DeviceEntry devices[maxDevices];
-  /// GDN_RUNTIME_CHECK_POINTERS=1: every launch asks the driver whether each
-  /// array lies on the launch's device.
-  bool checkPointers;
+  /// GDN_RUNTIME_CHECK=1: what costs time, or an error that tools would report,
+  /// is checked as well.
+  bool checkMore;
 
   /// The ordinal of a device handle, or -1.
   int findDevice(CUdevice handle) const;

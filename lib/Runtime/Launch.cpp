@@ -113,7 +113,7 @@ static GdnRuntimeStatus askPlan(const GdnKernelDesc &desc, const GdnArg *args,
   return desc.plan(args, numArgs, &device, &plan);
 }
 
-/// GDN_RUNTIME_CHECK_POINTERS: asks the driver where an array lies.
+/// GDN_RUNTIME_CHECK: asks the driver where an array lies.
 static GdnRuntimeStatus checkPointer(const Driver &driver, int device,
                                      const char *name, const void *data) {
   int ordinal = -1;
@@ -295,7 +295,7 @@ GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
     return status;
   if (GdnRuntimeStatus status = chooseGrid(desc, plan, grid, chosen))
     return status;
-  if (driver->checkPointers)
+  if (driver->checkMore)
     if (GdnRuntimeStatus status =
             checkPointers(*driver, device, desc, args, workspace))
       return status;

@@ -141,7 +141,7 @@ TEST_F(Arguments, MapStaysInsideTheArray) {
             "expected extent 2 of q to hold 2 steps of 64, got 96");
 }
 
-/// GDN_RUNTIME_CHECK_POINTERS=1 of this program asks the driver.
+/// GDN_RUNTIME_CHECK=1 of this program asks the driver.
 TEST_F(Arguments, OtherDevicesMemory) {
   TestDesc test;
   GdnKernel *kernel = prepare(test);

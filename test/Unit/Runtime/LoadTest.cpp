@@ -149,6 +149,13 @@ TEST_F(Load, ComparesTheParametersWithTheImage) {
   EXPECT_EQ(gdnKernelPrepare(kernel, 0), GDN_ERROR_INVALID_KERNEL);
   EXPECT_EQ(message(),
             "expected 8 parameters of kernel 'attend', got 7 in its image");
+  // GDN_RUNTIME_CHECK=1 of this program looks for more, too.
+  TestDesc fewer;
+  fewer.desc.num_params = 7;
+  fakeSetParams(params, 8);
+  EXPECT_EQ(gdnKernelPrepare(load(fewer), 0), GDN_ERROR_INVALID_KERNEL);
+  EXPECT_EQ(message(),
+            "expected 7 parameters of kernel 'attend', got 8 in its image");
 }
 
 TEST_F(Load, RefusesOtherVersions) {

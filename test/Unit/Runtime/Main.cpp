@@ -13,7 +13,7 @@
 int main(int argc, char **argv) {
   // The runtime reads both when it opens the driver, which no test has done.
   setenv("GDN_CUDA_DRIVER", GDN_FAKE_DRIVER, /*overwrite=*/1);
-  setenv("GDN_RUNTIME_CHECK_POINTERS", "1", /*overwrite=*/1);
+  setenv("GDN_RUNTIME_CHECK", "1", /*overwrite=*/1);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
