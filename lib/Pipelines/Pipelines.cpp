@@ -10,6 +10,7 @@
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -37,6 +38,7 @@ void gdn::buildGDNToTilePipeline(OpPassManager &manager,
   manager.addPass(createConvertGDNToTilePass(tile));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(tile::createVerifyTileFormPass());
 }
 
 void gdn::buildGDNToLLVMPipeline(OpPassManager &manager,
