@@ -238,6 +238,44 @@ static Value rateGradient(ImplicitLocOpBuilder &b, const RawGate &gate,
   return mul(b, g, e.dg);
 }
 
+/// The gradient of a gate that is the log decay or the decay itself.
+static Value decayGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
+                           StringRef all, Value dg) {
+  Value gate = op.getGate();
+  return w.map(all, {{gate, all}, {dg, all}}, elementOf(gate),
+               [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                 if (op.getGateDomain() == GateDomain::Log)
+                   return args[1];
+                 // dalpha = dg / alpha; a full reset, alpha = 0, passes
+                 // nothing on.
+                 Value zero = constant(b, 0.0);
+                 Value reset = arith::CmpFOp::create(
+                     b, arith::CmpFPredicate::OEQ, args[0], zero);
+                 Value quotient = arith::DivFOp::create(b, args[1], args[0]);
+                 return arith::SelectOp::create(b, reset, zero, quotient);
+               });
+}
+
+/// Reads the operands of a raw gate whose dimensions are `all`.
+static RawGate readRawGate(ChunkGatedDeltaRuleBwdOp op, StringRef all,
+                           Value dg) {
+  RawGate raw;
+  raw.bounded = op.getGateDomain() == GateDomain::Bounded;
+  if (FloatAttr bound = op.getLowerBoundAttr())
+    raw.lowerBound = bound.getValueAsDouble();
+  raw.inputs = {{op.getGate(), all}, {dg, all}};
+  if (Value rate = op.getALog()) {
+    raw.hasRate = true;
+    raw.inputs.push_back({rate, "h"});
+  }
+  if (Value bias = op.getDtBias()) {
+    raw.hasBias = true;
+    bool perChannel = cast<RankedTensorType>(bias.getType()).getRank() == 2;
+    raw.inputs.push_back({bias, perChannel ? "hk" : "h"});
+  }
+  return raw;
+}
+
 /// Gradients of the gate operand, and of A_log and dt_bias where present.
 static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
                                 Value dg, SmallVectorImpl<Value> &gate,
@@ -247,54 +285,28 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   StringRef all = channel ? "bthk" : "bth";
   GateDomain domain = op.getGateDomain();
   if (domain == GateDomain::Log || domain == GateDomain::Linear) {
-    gate.push_back(
-        w.map(all, {{a, all}, {dg, all}}, elementOf(a),
-              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                if (domain == GateDomain::Log)
-                  return args[1];
-                // dalpha = dg / alpha; a full reset, alpha = 0, passes nothing
-                // on.
-                Value zero = constant(b, 0.0);
-                Value reset = arith::CmpFOp::create(
-                    b, arith::CmpFPredicate::OEQ, args[0], zero);
-                Value quotient = arith::DivFOp::create(b, args[1], args[0]);
-                return arith::SelectOp::create(b, reset, zero, quotient);
-              }));
+    gate.push_back(decayGradient(w, op, all, dg));
     return;
   }
-  RawGate raw;
-  raw.bounded = domain == GateDomain::Bounded;
-  if (FloatAttr bound = op.getLowerBoundAttr())
-    raw.lowerBound = bound.getValueAsDouble();
-  raw.inputs = {{a, all}, {dg, all}};
-  if (Value rate = op.getALog()) {
-    raw.hasRate = true;
-    raw.inputs.push_back({rate, "h"});
-  }
-  StringRef biasLetters = "h";
-  if (Value bias = op.getDtBias()) {
-    raw.hasBias = true;
-    if (cast<RankedTensorType>(bias.getType()).getRank() == 2)
-      biasLetters = "hk";
-    raw.inputs.push_back({bias, biasLetters});
-  }
+  RawGate raw = readRawGate(op, all, dg);
   auto da = [&](ImplicitLocOpBuilder &b, ValueRange args) {
     return rawGradient(b, raw, args);
   };
-  gate.push_back(w.map(all, raw.inputs, elementOf(a), da));
+  auto dRate = [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    return rateGradient(b, raw, args);
+  };
   auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
-  if (Value rate = op.getALog()) {
-    Value sum = w.sum("h", all, raw.inputs,
-                      [&](ImplicitLocOpBuilder &b, ValueRange args) {
-                        return rateGradient(b, raw, args);
-                      });
-    parameters.push_back(w.map("h", {{sum, "h"}}, elementOf(rate), same));
-  }
-  if (Value bias = op.getDtBias()) {
-    Value sum = w.sum(biasLetters, all, raw.inputs, da);
+  auto appendSum = [&](Value parameter, StringRef letters,
+                       WholeTensors::Body body) {
+    Value sum = w.sum(letters, all, raw.inputs, body);
     parameters.push_back(
-        w.map(biasLetters, {{sum, biasLetters}}, elementOf(bias), same));
-  }
+        w.map(letters, {{sum, letters}}, elementOf(parameter), same));
+  };
+  gate.push_back(w.map(all, raw.inputs, elementOf(a), da));
+  if (Value rate = op.getALog())
+    appendSum(rate, "h", dRate);
+  if (Value bias = op.getDtBias())
+    appendSum(bias, raw.inputs.back().second, da);
 }
 
 SmallVector<Value> gdn::applyGradientChain(OpBuilder &b,
