@@ -41,6 +41,8 @@ struct HoistBuffers : gdn::tile::impl::HoistBuffersPassBase<HoistBuffers> {
     if (!function->hasAttr(TileDialect::getProgramAttrName()) ||
         function.isExternal())
       return;
+    // Buffer deallocation, which follows, insists on placing all of them.
+    function.walk([](memref::DeallocOp dealloc) { dealloc.erase(); });
     BufferViewFlowAnalysis flow(function);
     SmallVector<memref::AllocOp> allocs;
     function.walk([&](memref::AllocOp alloc) {

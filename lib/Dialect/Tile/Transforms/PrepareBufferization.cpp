@@ -12,6 +12,9 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 #define DEBUG_TYPE "gdn-tile-prepare-bufferization"
@@ -39,41 +42,45 @@ static void prepareInterface(func::FuncOp function) {
 
 static void placeYield(OpOperand &yielded, BlockArgument argument);
 
-/// Makes `value` be computed in the buffer of `argument`, by giving the ops
-/// that lead to it that destination. Fails where one of them has no
-/// destination.
-static LogicalResult place(Value value, BlockArgument argument) {
+/// Makes the ops that lead to `value` compute it in the buffer of `argument`,
+/// as far as they have a destination to give. Returns true if it is there for
+/// certain: after the loops of our own that fill a tile row by row.
+static bool place(Value value, BlockArgument argument) {
+  bool isCertain = true;
   while (value != argument) {
     auto result = dyn_cast<OpResult>(value);
     if (!result)
-      return failure();
+      return false;
     Operation *op = result.getOwner();
     OpOperand *init = nullptr;
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      unsigned number = result.getResultNumber();
-      placeYield(branch.thenYield()->getOpOperand(number), argument);
-      placeYield(branch.elseYield()->getOpOperand(number), argument);
-      return success();
+      for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
+        placeYield(yield->getOpOperand(result.getResultNumber()), argument);
+      return true;
     }
     if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
       init = destination.getTiedOpOperand(result);
     else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
       init = loop.getTiedLoopInit(result);
     if (!init)
-      return failure();
-    if (init->get().getDefiningOp<tensor::EmptyOp>()) {
-      init->set(argument);
-      return success();
+      return false;
+    if (isa<linalg::LinalgOp>(op)) {
+      isCertain = false;
+      // Readers of the old tile should come before it is overwritten.
+      if (value.hasOneUse() && value.user_begin()->getBlock() == op->getBlock())
+        op->moveBefore(*value.user_begin());
     }
+    if (init->get().getDefiningOp<tensor::EmptyOp>())
+      init->set(argument);
     value = init->get();
   }
-  return success();
+  return isCertain;
 }
 
-/// Has a yielded tile written into the buffer of `argument`: in place if the
-/// ops that compute it allow that, by a copy otherwise.
+/// Has a yielded tile written into the buffer of `argument`. The copy that says
+/// so is none if the tile was computed there; bufferization then drops it.
 static void placeYield(OpOperand &yielded, BlockArgument argument) {
-  if (succeeded(place(yielded.get(), argument)))
+  if (place(yielded.get(), argument))
     return;
   OpBuilder builder(yielded.getOwner());
   auto written = bufferization::MaterializeInDestinationOp::create(

@@ -6,23 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "VectorizeProducts.h"
+#include "Vectorizers.h"
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/Passes.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
-#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/TargetParser/Host.h"
 
 #define DEBUG_TYPE "gdn-tile-vectorize"
@@ -42,43 +37,11 @@ int64_t mlir::gdn::tile::getHostVectorBits() {
   return features.lookup("avx2") && features.lookup("fma") ? 256 : 128;
 }
 
-/// The largest divisor of `size` that is a power of two and at most `limit`.
-static int64_t getPowerDivisor(int64_t size, int64_t limit) {
+int64_t mlir::gdn::tile::getPowerDivisor(int64_t size, int64_t limit) {
   int64_t divisor = 1;
   while (2 * divisor <= limit && size % (2 * divisor) == 0)
     divisor *= 2;
   return divisor;
-}
-
-/// True if `op` can be vectorised: static, in memory, and without tiles of i1,
-/// which are bytes in memory but bits in a vector.
-static bool isVectorizable(linalg::LinalgOp op) {
-  if (!op.hasPureBufferSemantics() || op.hasDynamicShape() ||
-      op.getNumLoops() == 0)
-    return false;
-  return llvm::none_of(op->getOperandTypes(), [](Type type) {
-    return isa<MemRefType>(type) && getElementTypeOrSelf(type).isInteger(1);
-  });
-}
-
-/// Tile sizes of everything that is not a product: a transpose goes by squares
-/// of one register, a sum along the innermost dimension by whole rows, the rest
-/// by two registers.
-static SmallVector<int64_t> getTileSizes(linalg::LinalgOp op,
-                                         const CPUArch &arch) {
-  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
-  SmallVector<int64_t> sizes(ranges.size(), 1);
-  if (isa<linalg::TransposeOp>(op)) {
-    for (auto [size, range] : llvm::zip(sizes, ranges))
-      size = getPowerDivisor(range, arch.lanes);
-    return sizes;
-  }
-  unsigned inner = ranges.size() - 1;
-  bool isSum =
-      op.getIteratorTypesArray()[inner] == utils::IteratorType::reduction;
-  sizes[inner] = isSum ? getPowerDivisor(ranges[inner], 16 * arch.lanes)
-                       : getPowerDivisor(ranges[inner], 2 * arch.lanes);
-  return sizes;
 }
 
 namespace {
@@ -91,86 +54,35 @@ struct Vectorize : gdn::tile::impl::VectorizePassBase<Vectorize> {
     const CPUArch &arch =
         getCPUArch(vectorBits ? int64_t(vectorBits) : getHostVectorBits());
     IRRewriter rewriter(&getContext());
-    SmallVector<linalg::LinalgOp> ops;
-    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
-    // Products first: they look for the fills before them.
-    for (linalg::LinalgOp &op : ops)
-      if (auto product = dyn_cast<linalg::ContractOp>(op.getOperation()))
-        if (succeeded(vectorizeProduct(rewriter, product, arch)))
-          op = nullptr;
-    ops.clear();
-    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
-    for (linalg::LinalgOp op : ops)
-      if (failed(tileAndVectorize(rewriter, op, arch)))
+    // Products first: they take over the fills before them.
+    SmallVector<linalg::ContractOp> products;
+    getOperation().walk([&](linalg::ContractOp op) { products.push_back(op); });
+    for (linalg::ContractOp product : products)
+      (void)vectorizeProduct(rewriter, product, arch);
+    SmallVector<linalg::LinalgOp> others;
+    getOperation().walk([&](linalg::LinalgOp op) { others.push_back(op); });
+    for (linalg::LinalgOp op : others)
+      if (failed(lower(rewriter, op, arch)))
         return signalPassFailure();
-    if (failed(lowerTransfers()))
-      signalPassFailure();
   }
 
 private:
-  static LogicalResult tileAndVectorize(RewriterBase &rewriter,
-                                        linalg::LinalgOp op,
-                                        const CPUArch &arch);
-
-  /// Transfers and reductions of several dimensions --> one.
-  LogicalResult lowerTransfers();
+  static LogicalResult lower(RewriterBase &rewriter, linalg::LinalgOp op,
+                             const CPUArch &arch);
 };
 } // namespace
 
-LogicalResult Vectorize::tileAndVectorize(RewriterBase &rewriter,
-                                          linalg::LinalgOp op,
-                                          const CPUArch &arch) {
+LogicalResult Vectorize::lower(RewriterBase &rewriter, linalg::LinalgOp op,
+                               const CPUArch &arch) {
   rewriter.setInsertionPoint(op);
-  if (!isVectorizable(op)) {
-    // What is left are loops over elements: correct, and rare.
-    if (failed(linalg::linalgOpToLoops(rewriter, op)))
-      return op.emitOpError("expected an op that lowers to loops");
-    rewriter.eraseOp(op);
+  auto transpose = dyn_cast<linalg::TransposeOp>(op.getOperation());
+  if (transpose && succeeded(vectorizeTranspose(rewriter, transpose, arch)))
     return success();
-  }
-  linalg::LinalgTilingOptions options;
-  options.setTileSizes(getTileSizes(op, arch));
-  FailureOr<linalg::TiledLinalgOp> tiled =
-      linalg::tileLinalgOp(rewriter, op, options);
-  if (failed(tiled))
-    return op.emitOpError("expected an op that tiles");
+  if (succeeded(vectorizeGeneric(rewriter, op, arch)))
+    return success();
+  // What is left are loops over elements: correct, and rare.
+  if (failed(linalg::linalgOpToLoops(rewriter, op)))
+    return op.emitOpError("expected an op on memrefs, got tensors");
   rewriter.eraseOp(op);
-  rewriter.setInsertionPoint(tiled->op);
-  FailureOr<linalg::VectorizationResult> vectors =
-      linalg::vectorize(rewriter, tiled->op);
-  if (failed(vectors)) {
-    if (failed(linalg::linalgOpToLoops(rewriter, tiled->op)))
-      return tiled->op.emitOpError("expected an op that lowers to loops");
-  }
-  rewriter.eraseOp(tiled->op);
   return success();
-}
-
-LogicalResult Vectorize::lowerTransfers() {
-  MLIRContext *context = &getContext();
-  RewritePatternSet patterns(context);
-  memref::populateFoldMemRefAliasOpPatterns(patterns);
-  vector::populateVectorTransferPermutationMapLoweringPatterns(patterns);
-  vector::populateVectorTransferDropUnitDimsPatterns(patterns);
-  vector::populateCastAwayVectorLeadingOneDimPatterns(patterns);
-  vector::populateVectorMultiReductionLoweringPatterns(
-      patterns, vector::VectorMultiReductionLowering::InnerReduction);
-  vector::TransferReadOp::getCanonicalizationPatterns(patterns, context);
-  vector::TransferWriteOp::getCanonicalizationPatterns(patterns, context);
-  affine::AffineApplyOp::getCanonicalizationPatterns(patterns, context);
-  affine::AffineMinOp::getCanonicalizationPatterns(patterns, context);
-  scf::ForOp::getCanonicalizationPatterns(patterns, context);
-  if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-    return failure();
-
-  RewritePatternSet lowering(context);
-  vector::populateVectorBroadcastLoweringPatterns(lowering);
-  vector::populateVectorTransposeLoweringPatterns(
-      lowering, vector::VectorTransposeLowering::Shuffle16x16);
-  vector::populateVectorShapeCastLoweringPatterns(lowering);
-  vector::populateVectorTransferLoweringPatterns(lowering,
-                                                 /*maxTransferRank=*/1);
-  vector::populateVectorStepLoweringPatterns(lowering);
-  vector::populateVectorGatherLoweringPatterns(lowering);
-  return applyPatternsGreedily(getOperation(), std::move(lowering));
 }

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "VectorizeProducts.h"
+#include "Vectorizers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -54,9 +54,8 @@ struct Product {
 };
 } // namespace
 
-/// True if the last dimension of `value` is contiguous.
-static bool isContiguous(Value value) {
-  auto type = cast<MemRefType>(value.getType());
+bool mlir::gdn::tile::isContiguous(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
   auto [strides, offset] = type.getStridesAndOffset();
   return !strides.empty() && strides.back() == 1;
 }

@@ -107,7 +107,8 @@ def HoistBuffersPass : Pass<"gdn-tile-hoist-buffers", "::mlir::func::FuncOp"> {
   let description = [{
     In the functions that programs became, every `memref.alloc` of static shape
     moves to the start of the function, unless a loop carries the buffer from
-    trip to trip. Numerics unchanged.
+    trip to trip. Every `memref.dealloc` is dropped: the upstream pipeline for
+    deallocation, which must follow, places them. Numerics unchanged.
   }];
 }
 
@@ -117,14 +118,14 @@ def VectorizePass : Pass<"gdn-tile-vectorize", "::mlir::func::FuncOp"> {
     In the functions that programs became, products become loops of fused
     multiply-adds whose accumulators stay in registers over the whole k loop,
     with register tiles from CPUArch.h; transposes go by squares of one register;
-    all else by rows. Numerics: sums inside a product or reduction are taken in
+    all else by rows. What fits none of these becomes loops over elements. Numerics: sums inside a product or reduction are taken in
     an order of the pass's choice, the same on every run.
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "int64_t", "0",
       "Width of the target's vector registers in bits; 0 is that of the host">];
-  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def ApproximateMathPass : Pass<"gdn-tile-approximate-math"> {

@@ -1,0 +1,43 @@
+//===- Vectorizers.h - Linalg in memory as loops of vectors -----*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_DIALECT_TILE_TRANSFORMS_VECTORIZERS_H
+#define GDN_LIB_DIALECT_TILE_TRANSFORMS_VECTORIZERS_H
+
+#include "gdn/Dialect/Tile/Transforms/CPUArch.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::gdn::tile {
+
+/// Replaces a product of f32 tiles in memory by loops of fused multiply-adds
+/// whose accumulators stay in registers. Declines, changing nothing, where the
+/// operands are not in the form that gdn-tile-pack-products gives them.
+LogicalResult vectorizeProduct(RewriterBase &rewriter,
+                               linalg::ContractOp product, const CPUArch &arch);
+
+/// Replaces elementwise work and reductions on static tiles in memory by loops
+/// of vectors along one dimension, in which every operand is contiguous or
+/// constant. Declines, changing nothing, where there is no such dimension.
+LogicalResult vectorizeGeneric(RewriterBase &rewriter, linalg::LinalgOp op,
+                               const CPUArch &arch);
+
+/// Replaces the transpose of a matrix in memory by one of square blocks in
+/// registers. Declines, changing nothing, where there are no such blocks.
+LogicalResult vectorizeTranspose(RewriterBase &rewriter, linalg::TransposeOp op,
+                                 const CPUArch &arch);
+
+/// True if the last dimension of a memref is contiguous.
+bool isContiguous(Value memref);
+
+/// The largest power of two that divides `size` and is at most `limit`.
+int64_t getPowerDivisor(int64_t size, int64_t limit);
+
+} // namespace mlir::gdn::tile
+
+#endif // GDN_LIB_DIALECT_TILE_TRANSFORMS_VECTORIZERS_H
