@@ -22,12 +22,9 @@ int main(int argc, char **argv) {
   mlir::gdn::registerAllPasses();
   mlir::MLIRContext context(registry);
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(argv[1], &context);
-  auto passes = mlir::parsePassPipeline(argv[2]);
-  if (!module || failed(passes))
-    return 1;
   mlir::PassManager manager(&context);
-  static_cast<mlir::OpPassManager &>(manager) = std::move(*passes);
-  if (failed(manager.run(*module)))
+  if (!module || failed(mlir::parsePassPipeline(argv[2], manager)) ||
+      failed(manager.run(*module)))
     return 1;
   module->print(llvm::outs());
   return 0;
