@@ -8,8 +8,8 @@ out=build/demo
 
 scripts/setup.sh
 echo "== configure"
+scripts/configure.sh
 mkdir -p "$out"
-cmake --preset default >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 echo "== build"
 cmake --build --preset default --target gdn-tools
 

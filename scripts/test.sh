@@ -17,9 +17,7 @@ stop() {
 
 scripts/setup.sh || stop "set-up"
 echo "== configure ($preset)"
-mkdir -p "$build"
-log="$build/configure.log"
-cmake --preset "$preset" >"$log" 2>&1 || { cat "$log"; stop "configure"; }
+scripts/configure.sh "$preset" || stop "configure"
 echo "== build"
 cmake --build --preset "$preset" || stop "build"
 echo "== format"

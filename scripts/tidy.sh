@@ -11,7 +11,7 @@ if [ ${#files[@]} -eq 0 ]; then
   exit 0
 fi
 # The generated headers and the precompiled header must be there.
-cmake --preset default >/dev/null
+scripts/configure.sh
 cmake --build --preset default
 status=0
 for file in "${files[@]}"; do
