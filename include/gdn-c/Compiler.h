@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GDN_C_EXPORTED __attribute__((visibility("default")))
+#define GDN_COMPILER_EXPORT __attribute__((visibility("default")))
 
 /** Number of this interface; it changes where a caller would have to. */
 #define GDN_COMPILER_ABI_VERSION 1
@@ -27,17 +27,17 @@
 extern "C" {
 #endif
 
-/** Takes `length` bytes, that live only during the call. Text is UTF-8 and
+/** Takes `length` bytes that live only during the call. Text is UTF-8 and
  *  does not end in a zero byte. `userData` is what the caller handed in. */
 typedef void (*GdnBytesCallback)(const char *bytes, size_t length,
                                  void *userData);
 
 /** Outcome of a call. */
-typedef enum GdnStatus {
-  GDN_STATUS_SUCCESS = 0,
+typedef enum GdnCompileStatus {
+  GDN_COMPILE_SUCCESS = 0,
   /** The error callback was called at least once and says why. */
-  GDN_STATUS_FAILURE = 1
-} GdnStatus;
+  GDN_COMPILE_FAILURE = 1
+} GdnCompileStatus;
 
 /** A level of IR to stop at. */
 typedef enum GdnLevel {
@@ -53,51 +53,47 @@ typedef enum GdnLevel {
  *  string is the default. */
 typedef struct GdnCompileOptions {
   /** Size of this struct as the caller knows it; set by the initialisation. */
-  size_t structSize;
+  size_t struct_size;
   /** Kernels of a forward: "fused" (default) or "separate". */
   const char *plan;
   /** Tokens a chunk where the op does not say: 16, 32 or 64. */
-  int64_t chunkSize;
+  int64_t chunk_size;
   /** Type that product operands are rounded to: "bf16", "f16", "f32", or
    *  "auto" (default), the type of v. */
-  const char *operandType;
+  const char *operand_type;
   /** Parts that the value channels of a head are split into. */
-  int64_t vParts;
+  int64_t v_parts;
   /** LLVM's name of the CPU; default is the host with its features. */
   const char *cpu;
   /** LLVM's feature string, added to the features of `cpu`. */
   const char *features;
   /** Optimisation level of LLVM, 0 to 3. */
-  uint32_t optLevel;
+  uint32_t opt_level;
 } GdnCompileOptions;
 
 /** Version of gdn, as "major.minor.patch". */
-GDN_C_EXPORTED const char *gdnCompilerGetVersion(void);
+GDN_COMPILER_EXPORT const char *gdnCompilerGetVersion(void);
 
 /** Fills in the defaults. `structSize` is sizeof(GdnCompileOptions), by which
  *  a caller built against an older header stays valid. */
-GDN_C_EXPORTED void gdnCompileOptionsInit(GdnCompileOptions *options,
-                                          size_t structSize);
+GDN_COMPILER_EXPORT void gdnCompileOptionsInit(GdnCompileOptions *options,
+                                               size_t structSize);
 
 /** Compiles a module of `length` bytes down to `level` and hands its text to
  *  `output` in one call. `options` may be null. Errors go to `error`, one call
  *  each, as `<name>:<line>:<column>: error: <message>` where they have a
  *  place in the text; `name` is what the text is called there. */
-GDN_C_EXPORTED GdnStatus gdnCompileToText(const char *text, size_t length,
-                                          const char *name, GdnLevel level,
-                                          const GdnCompileOptions *options,
-                                          GdnBytesCallback output,
-                                          GdnBytesCallback error,
-                                          void *userData);
+GDN_COMPILER_EXPORT GdnCompileStatus gdnCompileToText(
+    const char *text, size_t length, const char *name, GdnLevel level,
+    const GdnCompileOptions *options, GdnBytesCallback output,
+    GdnBytesCallback error, void *userData);
 
 /** Compiles a module to a relocatable object file for a CPU, handed to
  *  `output` in one call; otherwise as gdnCompileToText. */
-GDN_C_EXPORTED GdnStatus gdnCompileToObject(const char *text, size_t length,
-                                            const char *name,
-                                            const GdnCompileOptions *options,
-                                            GdnBytesCallback output,
-                                            GdnBytesCallback error,
-                                            void *userData);
+GDN_COMPILER_EXPORT GdnCompileStatus
+gdnCompileToObject(const char *text, size_t length, const char *name,
+                   const GdnCompileOptions *options, GdnBytesCallback output,
+                   GdnBytesCallback error, void *userData);
 
 #ifdef __cplusplus
 }

@@ -48,8 +48,8 @@ static void countBytes(const char *bytes, size_t length, void *userData) {
 static int compileLevel(const char *path, GdnLevel level) {
   size_t length;
   char *text = readFile(path, &length);
-  GdnStatus status = gdnCompileToText(text, length, "layer.mlir", level, NULL,
-                                      printBytes, printError, NULL);
+  GdnCompileStatus status = gdnCompileToText(
+      text, length, "layer.mlir", level, NULL, printBytes, printError, NULL);
   free(text);
   return status;
 }
@@ -60,12 +60,12 @@ static int compileObject(const char *path, const char *cpu) {
   size_t length, size = 0;
   char *text = readFile(path, &length);
   GdnCompileOptions options;
-  GdnStatus status;
+  GdnCompileStatus status;
   gdnCompileOptionsInit(&options, sizeof(options));
   options.cpu = cpu;
   status = gdnCompileToObject(text, length, NULL, &options, countBytes,
                               printError, &size);
-  if (status == GDN_STATUS_SUCCESS)
+  if (status == GDN_COMPILE_SUCCESS)
     printf("object: %s\n", size > 1000 ? "some code" : "too small");
   free(text);
   return status;
@@ -75,9 +75,9 @@ static int compileWithChunk(const char *path, int64_t chunkSize) {
   size_t length;
   char *text = readFile(path, &length);
   GdnCompileOptions options;
-  GdnStatus status;
+  GdnCompileStatus status;
   gdnCompileOptionsInit(&options, sizeof(options));
-  options.chunkSize = chunkSize;
+  options.chunk_size = chunkSize;
   options.plan = "separate";
   status = gdnCompileToText(text, length, "layer.mlir", GDN_LEVEL_STAGES,
                             &options, printBytes, printError, NULL);
@@ -88,7 +88,7 @@ static int compileWithChunk(const char *path, int64_t chunkSize) {
 struct Job {
   const char *text;
   size_t length, size;
-  GdnStatus status;
+  GdnCompileStatus status;
 };
 
 static void *runJob(void *argument) {
@@ -113,7 +113,7 @@ static int compileInThreads(const char *path) {
   for (i = 0; i < kThreads; ++i)
     pthread_join(threads[i], NULL);
   for (i = 0; i < kThreads; ++i)
-    failures += jobs[i].status != GDN_STATUS_SUCCESS || jobs[i].size == 0 ||
+    failures += jobs[i].status != GDN_COMPILE_SUCCESS || jobs[i].size == 0 ||
                 jobs[i].size != jobs[0].size;
   printf("%d threads, %d failures\n", kThreads, failures);
   free(text);

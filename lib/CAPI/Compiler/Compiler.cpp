@@ -37,16 +37,16 @@ public:
   ErrorSink(GdnBytesCallback callback, void *userData)
       : callback(callback), userData(userData) {}
 
-  GdnStatus fail(StringRef message) {
+  GdnCompileStatus fail(StringRef message) {
     called = true;
     if (callback)
       callback(message.data(), message.size(), userData);
-    return GDN_STATUS_FAILURE;
+    return GDN_COMPILE_FAILURE;
   }
 
   /// For a failed compilation, whose reason was sent as a diagnostic.
-  GdnStatus failAfterDiagnostics() {
-    return called ? GDN_STATUS_FAILURE
+  GdnCompileStatus failAfterDiagnostics() {
+    return called ? GDN_COMPILE_FAILURE
                   : fail("error: expected a reason for the failure, got none");
   }
 
@@ -90,7 +90,7 @@ public:
     gdnCompileOptionsInit(&options, sizeof(options));
     if (given)
       std::memcpy(&options, given,
-                  std::min(given->structSize, sizeof(options)));
+                  std::min(given->struct_size, sizeof(options)));
   }
 
   /// Parses `text` and takes it down; null after a diagnostic.
@@ -104,10 +104,10 @@ public:
     CPULoweringOptions lowering;
     if (options.plan)
       lowering.plan = options.plan;
-    if (options.operandType)
-      lowering.operandType = options.operandType;
-    lowering.chunkSize = options.chunkSize;
-    lowering.vParts = options.vParts;
+    if (options.operand_type)
+      lowering.operandType = options.operand_type;
+    lowering.chunkSize = options.chunk_size;
+    lowering.vParts = options.v_parts;
     PassManager manager(&context);
     buildPipeline(manager, lowering);
     if (failed(manager.run(*module)))
@@ -121,7 +121,7 @@ public:
       target.cpu = options.cpu;
     if (options.features)
       target.features = options.features;
-    target.optLevel = options.optLevel;
+    target.optLevel = options.opt_level;
     return target;
   }
 
@@ -156,18 +156,21 @@ const char *gdnCompilerGetVersion(void) { return GDN_VERSION_STRING; }
 
 void gdnCompileOptionsInit(GdnCompileOptions *options, size_t structSize) {
   GdnCompileOptions defaults = {};
-  defaults.structSize = std::min(structSize, sizeof(defaults));
+  defaults.struct_size = std::min(structSize, sizeof(defaults));
   const CPULoweringOptions lowering;
-  defaults.chunkSize = lowering.chunkSize;
-  defaults.vParts = lowering.vParts;
-  defaults.optLevel = cpu::TargetOptions().optLevel;
-  std::memcpy(options, &defaults, defaults.structSize);
+  defaults.chunk_size = lowering.chunkSize;
+  defaults.v_parts = lowering.vParts;
+  defaults.opt_level = cpu::TargetOptions().optLevel;
+  // A caller with a newer header has fields that are not known here.
+  std::memset(options, 0, structSize);
+  std::memcpy(options, &defaults, defaults.struct_size);
 }
 
-GdnStatus gdnCompileToText(const char *text, size_t length, const char *name,
-                           GdnLevel level, const GdnCompileOptions *options,
-                           GdnBytesCallback output, GdnBytesCallback error,
-                           void *userData) {
+GdnCompileStatus gdnCompileToText(const char *text, size_t length,
+                                  const char *name, GdnLevel level,
+                                  const GdnCompileOptions *options,
+                                  GdnBytesCallback output,
+                                  GdnBytesCallback error, void *userData) {
   ErrorSink errors(error, userData);
   PipelineBuilder pipeline = getPipeline(level);
   if (!pipeline)
@@ -182,13 +185,14 @@ GdnStatus gdnCompileToText(const char *text, size_t length, const char *name,
   llvm::raw_string_ostream stream(result);
   module->print(stream);
   output(result.data(), result.size(), userData);
-  return GDN_STATUS_SUCCESS;
+  return GDN_COMPILE_SUCCESS;
 }
 
-GdnStatus gdnCompileToObject(const char *text, size_t length, const char *name,
-                             const GdnCompileOptions *options,
-                             GdnBytesCallback output, GdnBytesCallback error,
-                             void *userData) {
+GdnCompileStatus gdnCompileToObject(const char *text, size_t length,
+                                    const char *name,
+                                    const GdnCompileOptions *options,
+                                    GdnBytesCallback output,
+                                    GdnBytesCallback error, void *userData) {
   ErrorSink errors(error, userData);
   Compilation compilation(options, errors);
   OwningOpRef<ModuleOp> module =
@@ -201,5 +205,5 @@ GdnStatus gdnCompileToObject(const char *text, size_t length, const char *name,
           cpu::emitObject(*module, stream, compilation.getTarget()))
     return errors.fail("error: " + llvm::toString(std::move(failure)));
   output(object.data(), object.size(), userData);
-  return GDN_STATUS_SUCCESS;
+  return GDN_COMPILE_SUCCESS;
 }
