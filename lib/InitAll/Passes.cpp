@@ -41,6 +41,7 @@ void gdn::registerPasses() {
   tile::registerLaunchToParallelPass();
   tile::registerPackProductsPass();
   tile::registerPrepareBufferizationPass();
+  tile::registerScheduleItemsPass();
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();
   registerPipelines();

@@ -68,8 +68,10 @@ static void addToLLVM(OpPassManager &manager,
   expand.includeBf16 = true;
   manager.addPass(arith::createArithExpandOpsPass(expand));
   // scf.parallel --> omp.parallel, omp.wsloop
-  if (options.parallel)
+  if (options.parallel) {
     manager.addPass(createConvertSCFToOpenMPPass());
+    manager.addPass(tile::createScheduleItemsPass());
+  }
   // scf --> cf
   manager.addPass(createSCFToControlFlowPass());
   ConvertVectorToLLVMPassOptions vectors;

@@ -140,4 +140,14 @@ def ApproximateMathPass : Pass<"gdn-tile-approximate-math"> {
     "::mlir::vector::VectorDialect"];
 }
 
+def ScheduleItemsPass : Pass<"gdn-tile-schedule-items"> {
+  let summary = "Threads take the items of a launch as they become free";
+  let description = [{
+    Gives every `omp.wsloop` a dynamic schedule: sequences differ in length, so
+    equal numbers of items are not equal work. Results do not depend on which
+    thread computes an item.
+  }];
+  let dependentDialects = ["::mlir::omp::OpenMPDialect"];
+}
+
 #endif // GDN_DIALECT_TILE_TRANSFORMS_PASSES_TD
