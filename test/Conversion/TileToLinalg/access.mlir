@@ -1,0 +1,69 @@
+// RUN: gdn-opt %s --convert-gdn-tile-to-linalg -split-input-file | FileCheck %s
+
+// A program becomes a private function of its arrays and its item, and rows at
+// or beyond the end are never read: the first loop stops there, the second one
+// writes zeros.
+// CHECK-LABEL: func.func private @rows
+// CHECK-SAME: (%[[X:.*]]: memref<1x?x4x128xf32>, %{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %[[B:.*]]: index, %[[BEGIN:.*]]: index, %[[END:.*]]: index) attributes {gdn_tile.program}
+// CHECK: %[[LEFT:.*]] = arith.subi %[[END]], %[[BEGIN]]
+// CHECK: %[[SOME:.*]] = arith.maxsi %[[LEFT]], %{{.*}}
+// CHECK: %[[COUNT:.*]] = arith.minsi %[[SOME]], %{{.*}}
+// CHECK: %[[VALID:.*]] = scf.for %[[I:.*]] = %{{.*}} to %[[COUNT]]
+// CHECK:   %[[T:.*]] = arith.addi %[[BEGIN]], %[[I]]
+// CHECK:   %[[ROW:.*]] = vector.transfer_read %[[X]][%[[B]], %[[T]], %[[H]], %{{[^]]*}}], %{{[^ ]*}} {in_bounds = [true]} : {{.*}}, vector<128xf32>
+// CHECK:   vector.transfer_write %[[ROW]], %{{.*}}[%[[I]], %{{.*}}]
+// CHECK: scf.for %{{.*}} = %[[COUNT]] to %{{.*}} iter_args(%{{.*}} = %[[VALID]])
+// CHECK-NOT: transfer_read
+// CHECK:   vector.transfer_write %cst
+// CHECK: return
+gdn_tile.program @rows(%x : memref<1x?x4x128xf32>) outs(%y : memref<32x128xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %tile = gdn_tile.load %x[%batch, %begin, %h, %c0] axes [1, 3] until(%end, dim = 1)
+      : memref<1x?x4x128xf32> -> tensor<32x128xf32>
+  gdn_tile.store %tile, %y[%c0, %c0] axes [0, 1] : tensor<32x128xf32> -> memref<32x128xf32>
+}
+
+// -----
+
+// A transposed tile is read row by row of memory, and turned afterwards.
+// CHECK-LABEL: func.func private @turned
+// CHECK: %[[ROWS:.*]] = scf.for {{.*}} -> (tensor<32x128xf32>)
+// CHECK: %[[ALL:.*]] = scf.for {{.*}}%[[ROWS]]{{.*}} -> (tensor<32x128xf32>)
+// CHECK: linalg.transpose ins(%[[ALL]] : tensor<32x128xf32>) outs(%{{.*}} : tensor<128x32xf32>) permutation = [1, 0]
+// A transposed tile is turned back before it is stored.
+// CHECK: linalg.transpose ins(%{{.*}} : tensor<128x32xf32>) outs(%{{.*}} : tensor<32x128xf32>)
+// CHECK: scf.for
+// CHECK:   vector.transfer_write %{{.*}} : vector<128xf32>, memref<1x?x4x128xf32>
+gdn_tile.program @turned(%x : memref<1x?x4x128xf32>) outs(%y : memref<1x?x4x128xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %tile = gdn_tile.load %x[%batch, %begin, %h, %c0] axes [3, 1] until(%end, dim = 1)
+      : memref<1x?x4x128xf32> -> tensor<128x32xf32>
+  gdn_tile.store %tile, %y[%batch, %begin, %h, %c0] axes [3, 1] until(%end, dim = 1)
+      : tensor<128x32xf32> -> memref<1x?x4x128xf32>
+}
+
+// -----
+
+// What is not contiguous in memory goes element by element, and a store too
+// stops at the end.
+// CHECK-LABEL: func.func private @elements
+// CHECK: %[[COUNT:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
+// CHECK:   memref.load
+// CHECK:   tensor.insert
+// CHECK: scf.for %{{.*}} = %[[COUNT]] to
+// CHECK:   tensor.insert %cst
+// CHECK: %[[OTHER:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[OTHER]]
+// CHECK:   tensor.extract
+// CHECK:   memref.store
+// CHECK-NOT: scf.for
+gdn_tile.program @elements(%g : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %tile = gdn_tile.load %g[%batch, %begin, %h] axes [1] until(%end, dim = 1)
+      : memref<1x?x4xf32> -> tensor<32xf32>
+  gdn_tile.store %tile, %y[%batch, %begin, %h] axes [1] until(%end, dim = 1)
+      : tensor<32xf32> -> memref<1x?x4xf32>
+}
