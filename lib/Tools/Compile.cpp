@@ -86,6 +86,7 @@ LogicalResult tools::lower(ModuleOp module, Level level,
   lowering.chunkSize = options.chunkSize;
   lowering.operandType = options.operandType;
   lowering.vParts = options.vParts;
+  lowering.vectorBits = cpu::getVectorBits(options.target);
   PassManager manager(module.getContext());
   switch (level) {
   case Level::Stages:

@@ -47,6 +47,10 @@ void registerTranslations(DialectRegistry &registry);
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const TargetOptions &options);
 
+/// Width of the vector registers of the target in bits, which the lowering
+/// wants to know (`vector-bits`); 0 where the options name no known target.
+int64_t getVectorBits(const TargetOptions &options);
+
 /// Translates a module in the LLVM dialect (with `omp` where its loops run in
 /// parallel) to LLVM IR and optimises it.
 llvm::Expected<std::unique_ptr<llvm::Module>>

@@ -86,6 +86,18 @@ cpu::createTargetMachine(const TargetOptions &options) {
   return std::move(machine);
 }
 
+int64_t cpu::getVectorBits(const TargetOptions &options) {
+  auto machine = createTargetMachine(options);
+  if (!machine) {
+    llvm::consumeError(machine.takeError());
+    return 0;
+  }
+  const llvm::MCSubtargetInfo &target = *(*machine)->getMCSubtargetInfo();
+  if (target.checkFeatures("+avx512f"))
+    return 512;
+  return target.checkFeatures("+avx2,+fma") ? 256 : 128;
+}
+
 /// Translates and optimises for a given machine.
 static llvm::Expected<std::unique_ptr<llvm::Module>>
 translate(ModuleOp module, llvm::LLVMContext &context,

@@ -170,8 +170,10 @@ struct ApproximateMath
              name == math::Log2Op::getOperationName() ||
              name == math::Log1pOp::getOperationName();
     });
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
+      getOperation()->emitError("expected the rewriting to come to an end");
       signalPassFailure();
+    }
   }
 };
 } // namespace

@@ -84,8 +84,10 @@ struct Generalize : OpInterfaceRewritePattern<linalg::LinalgOp> {
 struct FuseElementwise
     : gdn::tile::impl::FuseElementwisePassBase<FuseElementwise> {
   void runOnOperation() override {
-    if (failed(toGeneric()) || failed(fuse()))
+    if (failed(toGeneric()) || failed(fuse())) {
+      getOperation()->emitError("expected the rewriting to come to an end");
       return signalPassFailure();
+    }
     giveOwnInits();
   }
 

@@ -24,13 +24,14 @@ namespace mlir::gdn::tile {
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-/// True if a loop hands the buffer on to its next trip, where a second one must
-/// exist beside it.
+/// True if a loop around the buffer hands it on to its next trip, where a
+/// second one must exist beside it.
 static bool isCarried(memref::AllocOp alloc, BufferViewFlowAnalysis &flow) {
-  return llvm::any_of(flow.resolve(alloc.getMemref()), [](Value alias) {
+  return llvm::any_of(flow.resolve(alloc.getMemref()), [&](Value alias) {
     auto argument = dyn_cast<BlockArgument>(alias);
-    return argument &&
-           isa<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+    Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
+    return isa_and_nonnull<LoopLikeOpInterface>(parent) &&
+           parent->isProperAncestor(alloc);
   });
 }
 
@@ -46,9 +47,7 @@ struct HoistBuffers : gdn::tile::impl::HoistBuffersPassBase<HoistBuffers> {
     BufferViewFlowAnalysis flow(function);
     SmallVector<memref::AllocOp> allocs;
     function.walk([&](memref::AllocOp alloc) {
-      bool isInLoop = alloc->getParentOfType<LoopLikeOpInterface>() != nullptr;
-      if (alloc.getType().hasStaticShape() &&
-          !(isInLoop && isCarried(alloc, flow)))
+      if (alloc.getType().hasStaticShape() && !isCarried(alloc, flow))
         allocs.push_back(alloc);
     });
     Block &entry = function.getBody().front();

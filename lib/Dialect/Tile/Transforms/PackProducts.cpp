@@ -128,8 +128,10 @@ struct PackProducts : gdn::tile::impl::PackProductsPassBase<PackProducts> {
       return;
     RewritePatternSet patterns(&getContext());
     patterns.add<PackProduct, WidenTranspose>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
+      getOperation()->emitError("expected the rewriting to come to an end");
       signalPassFailure();
+    }
   }
 };
 } // namespace
