@@ -12,6 +12,7 @@
 #include "gdn/Dialect/GDN/Transforms/BufferizableOpInterfaceImpl.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/BufferizableOpInterfaceImpl.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -33,7 +35,7 @@
 using namespace mlir;
 
 void gdn::registerDialects(DialectRegistry &registry) {
-  registry.insert<GDNDialect, tile::TileDialect>();
+  registry.insert<GDNDialect, tile::TileDialect, warp::WarpDialect>();
   gdn::registerBufferizableOpInterfaceExternalModels(registry);
   tile::registerBufferizableOpInterfaceExternalModels(registry);
 }
@@ -44,7 +46,7 @@ void gdn::registerAllDialects(DialectRegistry &registry) {
                   bufferization::BufferizationDialect, cf::ControlFlowDialect,
                   func::FuncDialect, index::IndexDialect, linalg::LinalgDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-                  omp::OpenMPDialect, scf::SCFDialect, tensor::TensorDialect,
-                  transform::TransformDialect, ub::UBDialect,
-                  vector::VectorDialect>();
+                  NVVM::NVVMDialect, omp::OpenMPDialect, scf::SCFDialect,
+                  tensor::TensorDialect, transform::TransformDialect,
+                  ub::UBDialect, vector::VectorDialect>();
 }

@@ -11,6 +11,7 @@
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
 #include "gdn/Pipelines/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -35,6 +36,7 @@ void gdn::registerPasses() {
   registerConvertGDNToTilePass();
   registerConvertGDNTileToLinalgPass();
   tile::registerApproximateMathPass();
+  registerConvertGDNWarpToNVVMPass();
   tile::registerExpandCopiesPass();
   tile::registerFuseElementwisePass();
   tile::registerHoistBuffersPass();
@@ -44,6 +46,7 @@ void gdn::registerPasses() {
   tile::registerScheduleItemsPass();
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();
+  warp::registerVerifyExplicitFormPass();
   registerPipelines();
 }
 

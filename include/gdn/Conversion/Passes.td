@@ -38,4 +38,18 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
     "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];
 }
 
+def ConvertGDNWarpToNVVMPass : Pass<"convert-gdn-warp-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Write the instructions of every kernel";
+  let description = [{
+    Kernels of the explicit form become `llvm.func` kernels that hold `nvvm`,
+    `llvm`, `scf`, `arith` and `vector`; a register tile is the vector of the
+    elements that a thread holds. Roles become branches, products wgmma, copies
+    tensor-map copies, whose maps become arguments by value. `gdn_warp.launch`
+    on the function tells the host how to launch it. exp and log become the
+    approximate instructions of base 2; other numerics are unchanged.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif // GDN_CONVERSION_PASSES_TD

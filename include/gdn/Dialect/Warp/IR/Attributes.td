@@ -1,0 +1,109 @@
+//===- Attributes.td - Encodings of register tiles, tensor maps *- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_WARP_IR_ATTRIBUTES_TD
+#define GDN_DIALECT_WARP_IR_ATTRIBUTES_TD
+
+include "gdn/Dialect/Warp/IR/Dialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+
+class Warp_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Warp_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+/// The encoding of a tile in the registers of one warpgroup.
+class Warp_Encoding<string name, string attrMnemonic>
+    : Warp_Attr<name, attrMnemonic, [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]>;
+
+def Warp_FragmentAttr : Warp_Encoding<"Fragment", "fragment"> {
+  let summary = "A 64 x N tile in the accumulator layout of wgmma m64nN";
+  let description = [{
+    Element i of lane l of the warpgroup's warp w lies in row
+    16 w + l / 4 + 8 ((i / 2) mod 2) and column 8 (i / 4) + 2 (l mod 4) + i mod 2
+    (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16"). Rounded to 16
+    bits it is the left operand of a product without a move.
+
+    Example: `tensor<64x32xf32, #gdn_warp.fragment>`
+  }];
+}
+
+def Warp_ColumnsAttr : Warp_Encoding<"Columns", "columns"> {
+  let summary = "A vector along the columns of a fragment";
+  let description = [{
+    Each thread holds the elements of the columns that it holds in a fragment:
+    element 2 j + b is that of column 8 j + 2 (l mod 4) + b.
+
+    Example: `tensor<32xf32, #gdn_warp.columns>`
+  }];
+}
+
+def Warp_RowsAttr : Warp_Encoding<"Rows", "rows"> {
+  let summary = "A vector along the rows of a fragment";
+  let description = [{
+    Each thread holds the elements of the two rows that it holds in a fragment:
+    element h is that of row 16 w + l / 4 + 8 h.
+
+    Example: `tensor<64xf32, #gdn_warp.rows>`
+  }];
+}
+
+def Warp_TensorMapAttr : Warp_Attr<"TensorMap", "tensor_map"> {
+  let summary = "How the host encodes a tensor map argument of a kernel";
+  let description = [{
+    The map describes argument `argument` of the kernel, an array of
+    `element_type`. Dimension i of the map, innermost first, steps along array
+    dimension `dims[i]` by `steps[i]` elements; its size is `extents[i]`, or,
+    where that is 0, the array's size divided by the step, rounded up. The box is
+    `box`, the swizzle that of `swizzle` bytes (0 or 128).
+  }];
+  let parameters = (ins "int64_t":$argument, "::mlir::Type":$element_type,
+    "::mlir::DenseI64ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$steps,
+    "::mlir::DenseI64ArrayAttr":$extents, "::mlir::DenseI64ArrayAttr":$box, "int64_t":$swizzle);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Warp_LaunchAttr : Warp_Attr<"Launch", "launch"> {
+  let summary = "What the host must know to launch a lowered kernel";
+  let description = [{
+    `arguments` are the types of the kernel's arguments as written. An array
+    becomes a pointer, then each dynamic size and each dynamic stride (elements)
+    as i64; a scalar stays. The tensor maps follow, 128 bytes each, by value.
+  }];
+  let parameters = (ins "int64_t":$threads, "int64_t":$shared_bytes, "int64_t":$cluster,
+    "::mlir::ArrayAttr":$arguments, "::mlir::ArrayAttr":$tensor_maps);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+/// Enums print as plain words.
+class Warp_Enum<string name, string text, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, text, cases> {
+  let cppNamespace = "::mlir::gdn::warp";
+}
+
+def Warp_IdKind : Warp_Enum<"IdKind", "what a gdn_warp.id names", [
+    I32EnumAttrCase<"Thread", 0, "thread">, I32EnumAttrCase<"Lane", 1, "lane">,
+    I32EnumAttrCase<"Warp", 2, "warp">, I32EnumAttrCase<"CTA", 3, "cta">,
+    I32EnumAttrCase<"CTACount", 4, "cta_count">,
+    I32EnumAttrCase<"ClusterRank", 5, "cluster_rank">]>;
+
+def Warp_SyncKind : Warp_Enum<"SyncKind", "the threads that wait for each other", [
+    I32EnumAttrCase<"Warp", 0, "warp">, I32EnumAttrCase<"CTA", 1, "cta">,
+    I32EnumAttrCase<"Cluster", 2, "cluster">]>;
+
+def Warp_FenceKind : Warp_Enum<"FenceKind", "what a fence orders", [
+    I32EnumAttrCase<"Async", 0, "async">, I32EnumAttrCase<"BarrierInit", 1, "barrier_init">]>;
+
+def Warp_ShuffleKind : Warp_Enum<"ShuffleKind", "which lane a shuffle reads", [
+    I32EnumAttrCase<"Up", 0, "up">, I32EnumAttrCase<"Down", 1, "down">,
+    I32EnumAttrCase<"Xor", 2, "xor">, I32EnumAttrCase<"Index", 3, "index">]>;
+
+#endif // GDN_DIALECT_WARP_IR_ATTRIBUTES_TD

@@ -1,0 +1,39 @@
+//===- Dialect.td - The gdn_warp dialect -------------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_WARP_IR_DIALECT_TD
+#define GDN_DIALECT_WARP_IR_DIALECT_TD
+
+include "mlir/IR/DialectBase.td"
+
+def Warp_Dialect : Dialect {
+  let name = "gdn_warp";
+  let cppNamespace = "::mlir::gdn::warp";
+  let summary = "A kernel of roles: warps, tensor-core products, copies, barriers";
+  let description = [{
+    The explicit form of a GPU kernel. Tiles in registers are builtin tensors
+    with an encoding that says which thread holds what; `arith`, `math`,
+    `linalg.broadcast` and `tensor.splat` work on them directly, and `scf` loops
+    carry them. Tiles in shared memory are views. Products, copies and barriers
+    are explicit and mechanical: an op here is a handful of instructions.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    /// Attribute of a lowered kernel (`llvm.func`): a #gdn_warp.launch.
+    static constexpr ::llvm::StringLiteral getLaunchAttrName() { return "gdn_warp.launch"; }
+
+    /// Adds the types; their storage is complete in one file only.
+    void registerTypes();
+  }];
+}
+
+#endif // GDN_DIALECT_WARP_IR_DIALECT_TD

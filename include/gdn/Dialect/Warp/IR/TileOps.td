@@ -1,0 +1,316 @@
+//===- TileOps.td - Register tiles, products and copies ----*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_WARP_IR_TILEOPS_TD
+#define GDN_DIALECT_WARP_IR_TILEOPS_TD
+
+// Included by Ops.td, which is the one file that is compiled.
+
+class Warp_Encoded<string encoding, string text>
+    : Type<CPred<"::mlir::gdn::warp::isEncoded<::mlir::gdn::warp::" # encoding # ">($_self)">,
+           text, "::mlir::RankedTensorType">;
+def Warp_Fragment : Warp_Encoded<"FragmentAttr", "fragment">;
+def Warp_Vector : AnyTypeOf<[Warp_Encoded<"ColumnsAttr", "vector of columns">,
+  Warp_Encoded<"RowsAttr", "vector of rows">]>;
+
+def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
+  let summary = "Number of the row or column of every element";
+  let description = [{
+    result[i, j] = i with `dimension` 0 and j with 1. With `arith.cmpi` and
+    `arith.select` it makes masks: causal ones, and those of ragged ends.
+
+    Example:
+
+    ```mlir
+    %row = gdn_warp.iota 0 : tensor<64x32xi32, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins I64Attr:$dimension);
+  let results = (outs Warp_Fragment:$result);
+  let assemblyFormat = "$dimension attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+def Warp_ProductFenceOp : Warp_Op<"product_fence"> {
+  let summary = "Order register accesses before the products that follow";
+  let description = [{
+    Stands before the first product of a group if accumulators or left operands
+    were written since the last one (wgmma.fence).
+
+    Example:
+
+    ```mlir
+    gdn_warp.product_fence
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Warp_ProductOp : Warp_Op<"product"> {
+  let summary = "A product of a warpgroup, begun";
+  let description = [{
+    result[64, N] = a[64, K] b[K, N] (+ accumulator), f32, by K / 16 wgmma. `a` is
+    a 16-bit fragment or a swizzled view [64, K], or, with `transpose_a`, a view
+    [K, 64]; `b` a swizzled view [K, N], or, with `transpose_b`, [N, K]. The
+    result may not be read before a `gdn_warp.await`, except as the accumulator
+    of another product; nor may `a` be overwritten.
+
+    Example:
+
+    ```mlir
+    %d = gdn_warp.product %a, %b transpose_b into(%c : tensor<64x32xf32, #gdn_warp.fragment>)
+        : tensor<64x128xbf16, #gdn_warp.fragment>, !gdn_warp.view<32x128xbf16, swizzle = 128>
+        -> tensor<64x32xf32, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Warp_ViewType, Warp_Fragment]>:$a, Warp_ViewType:$b,
+    Optional<Warp_Fragment>:$accumulator, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs Warp_Fragment:$result);
+  let assemblyFormat = [{
+    $a (`transpose_a` $transpose_a^)? `,` $b (`transpose_b` $transpose_b^)?
+    (`into` `(` $accumulator^ `:` type($accumulator) `)`)? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Warp_ProductCommitOp : Warp_Op<"product_commit"> {
+  let summary = "The products since the last commit form a group";
+  let description = [{
+    Example:
+
+    ```mlir
+    gdn_warp.product_commit
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Wait for groups of products";
+  let description = [{
+    Returns when at most `pending` groups are unfinished. The accumulators that
+    are read behind it pass through it, so that no later pass can move a reader
+    to before the wait.
+
+    Example:
+
+    ```mlir
+    %d = gdn_warp.await 0 %c : tensor<64x32xf32, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins I64Attr:$pending, Variadic<Warp_Fragment>:$accumulators);
+  let results = (outs Variadic<Warp_Fragment>:$results);
+  let assemblyFormat = "$pending ($accumulators^ `:` type($accumulators))? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Copies between global and shared memory
+//===----------------------------------------------------------------------===//
+
+def Warp_CopyInOp : Warp_Op<"copy_in"> {
+  let summary = "Begin to copy a tile of an array to shared memory";
+  let description = [{
+    A tensor-map copy by one thread; its bytes arrive at `barrier`. Row i and
+    column j of the view run along array dimensions `axes[0]` and `axes[1]` from
+    `offsets`; the column dimension has stride 1, and its offset is a multiple of
+    the 128-byte panel if the view is swizzled. Elements outside the array are
+    zero. The map of each (array, box) becomes an argument of the kernel.
+
+    Example:
+
+    ```mlir
+    gdn_warp.copy_in %K[%b, %t, %h, %c0] axes [1, 3], %view signal %full
+        : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$array, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
+    Warp_ViewType:$view, Warp_BarrierType:$barrier);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `axes` $axes `,` $view `signal` $barrier attr-dict
+    `:` type($array) `->` type($view)
+  }];
+  let hasVerifier = 1;
+}
+
+def Warp_CopyOutOp : Warp_Op<"copy_out"> {
+  let summary = "Begin to copy a tile of shared memory to an array";
+  let description = [{
+    The counterpart of `gdn_warp.copy_in`, in the current group of copies.
+    Elements outside the array are not written.
+
+    Example:
+
+    ```mlir
+    gdn_warp.copy_out %view, %O[%b, %t, %h, %c0] axes [1, 3]
+        : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
+    ```
+  }];
+  let arguments = (ins Warp_ViewType:$view, AnyMemRef:$array, Variadic<Index>:$offsets,
+    DenseI64ArrayAttr:$axes);
+  let assemblyFormat = [{
+    $view `,` $array `[` $offsets `]` `axes` $axes attr-dict `:` type($view) `->` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
+def Warp_CopyCommitOp : Warp_Op<"copy_commit"> {
+  let summary = "This thread's copies out since the last commit form a group";
+  let description = [{
+    Example:
+
+    ```mlir
+    gdn_warp.copy_commit
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Warp_CopyWaitOp : Warp_Op<"copy_wait"> {
+  let summary = "Wait for this thread's groups of copies out";
+  let description = [{
+    Returns when at most `pending` groups are unfinished; with `read` it is
+    enough that they have read shared memory.
+
+    Example:
+
+    ```mlir
+    gdn_warp.copy_wait 0 read
+    ```
+  }];
+  let arguments = (ins I64Attr:$pending, UnitAttr:$read);
+  let assemblyFormat = "$pending (`read` $read^)? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Register tiles to and from memory
+//===----------------------------------------------------------------------===//
+
+def Warp_FragmentLoadOp : Warp_Op<"fragment_load"> {
+  let summary = "Read a fragment from shared memory";
+  let description = [{
+    From a view [64, N], or [N, 64] with `transpose`; 16-bit elements by
+    ldmatrix, f32 by plain loads (not transposed).
+
+    Example:
+
+    ```mlir
+    %v = gdn_warp.fragment_load %view transpose
+        : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x32xbf16, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins Warp_ViewType:$view, UnitAttr:$transpose);
+  let results = (outs Warp_Fragment:$result);
+  let assemblyFormat = "$view (`transpose` $transpose^)? attr-dict `:` type($view) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Warp_FragmentStoreOp : Warp_Op<"fragment_store"> {
+  let summary = "Write a fragment to shared memory";
+  let description = [{
+    To a view [64, N], or [N, 64] with `transpose`. With `rows` [a, b], multiples
+    of 16, the warps that hold rows a .. b write them, to a view of b - a rows.
+
+    Example:
+
+    ```mlir
+    gdn_warp.fragment_store %p, %view rows [32, 64]
+        : tensor<64x32xbf16, #gdn_warp.fragment> -> !gdn_warp.view<32x32xbf16>
+    ```
+  }];
+  let arguments = (ins Warp_Fragment:$fragment, Warp_ViewType:$view, UnitAttr:$transpose,
+    OptionalAttr<DenseI64ArrayAttr>:$rows);
+  let assemblyFormat = [{
+    $fragment `,` $view (`transpose` $transpose^)? (`rows` $rows^)? attr-dict
+    `:` type($fragment) `->` type($view)
+  }];
+  let hasVerifier = 1;
+}
+
+def Warp_VectorLoadOp : Warp_Op<"vector_load"> {
+  let summary = "Read a vector of rows or columns from shared memory";
+  let description = [{
+    Example:
+
+    ```mlir
+    %b = gdn_warp.vector_load %view : !gdn_warp.view<32xf32> -> tensor<32xf32, #gdn_warp.columns>
+    ```
+  }];
+  let arguments = (ins Warp_ViewType:$view);
+  let results = (outs Warp_Vector:$result);
+  let assemblyFormat = "$view attr-dict `:` type($view) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Warp_VectorStoreOp : Warp_Op<"vector_store"> {
+  let summary = "Write a vector of rows or columns to shared memory";
+  let description = [{
+    Each element is written once, by one of the threads that hold it.
+
+    Example:
+
+    ```mlir
+    gdn_warp.vector_store %b, %view : tensor<32xf32, #gdn_warp.columns> -> !gdn_warp.view<32xf32>
+    ```
+  }];
+  let arguments = (ins Warp_Vector:$vector, Warp_ViewType:$view);
+  let assemblyFormat = "$vector `,` $view attr-dict `:` type($vector) `->` type($view)";
+  let hasVerifier = 1;
+}
+
+def Warp_ArrayLoadOp : Warp_Op<"array_load", [AttrSizedOperandSegments]> {
+  let summary = "Read a fragment from an array";
+  let description = [{
+    Row i and column j of the fragment run along array dimensions `axes[0]` and
+    `axes[1]` from `offsets`. Elements at or beyond `end` of dimension `dim` are
+    zero and are not touched in memory.
+
+    Example:
+
+    ```mlir
+    %s = gdn_warp.array_load %S[%n, %h, %v, %c0] axes [2, 3]
+        : memref<?x4x128x128xf32> -> tensor<64x128xf32, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$array, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
+    Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
+  let results = (outs Warp_Fragment:$result);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)? attr-dict
+    `:` type($array) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
+  let summary = "Write a fragment to an array";
+  let description = [{
+    The counterpart of `gdn_warp.array_load`: elements at or beyond `end` are not
+    written.
+
+    Example:
+
+    ```mlir
+    gdn_warp.array_store %s, %S[%n, %h, %v, %c0] axes [2, 3]
+        : tensor<64x128xf32, #gdn_warp.fragment> -> memref<?x4x128x128xf32>
+    ```
+  }];
+  let arguments = (ins Warp_Fragment:$fragment, AnyMemRef:$array, Variadic<Index>:$offsets,
+    DenseI64ArrayAttr:$axes, Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
+  let assemblyFormat = [{
+    $fragment `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    attr-dict `:` type($fragment) `->` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // GDN_DIALECT_WARP_IR_TILEOPS_TD

@@ -1,0 +1,49 @@
+//===- Warp.h - The gdn_warp dialect and its ops ----------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_WARP_IR_WARP_H
+#define GDN_DIALECT_WARP_IR_WARP_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "gdn/Dialect/Warp/IR/Dialect.h.inc"
+#include "gdn/Dialect/Warp/IR/Enums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "gdn/Dialect/Warp/IR/Attributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "gdn/Dialect/Warp/IR/Types.h.inc"
+
+namespace mlir::gdn::warp {
+
+/// True if `type` is a tensor with an encoding of kind `Encoding`.
+template <typename Encoding> bool isEncoded(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa_and_nonnull<Encoding>(tensor.getEncoding());
+}
+
+/// Elements of an encoded tensor (fragment, columns, rows) that a thread holds,
+/// or 0 if the tensor is not encoded.
+int64_t getThreadElements(RankedTensorType tensor);
+
+} // namespace mlir::gdn::warp
+
+#define GET_OP_CLASSES
+#include "gdn/Dialect/Warp/IR/Ops.h.inc"
+
+#endif // GDN_DIALECT_WARP_IR_WARP_H

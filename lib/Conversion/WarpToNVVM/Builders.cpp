@@ -1,0 +1,116 @@
+//===- Builders.cpp - Thread numbers, addresses, vectors ------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+Value warp::createI32(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+}
+
+Value warp::createIndex(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getIndexAttr(value));
+}
+
+Value warp::createThread(ImplicitLocOpBuilder &b) {
+  return NVVM::ThreadIdXOp::create(b, b.getI32Type());
+}
+
+Value warp::createLane(ImplicitLocOpBuilder &b) {
+  return arith::AndIOp::create(b, createThread(b),
+                               createI32(b, kSm90a.warpThreads - 1));
+}
+
+Value warp::createGroupWarp(ImplicitLocOpBuilder &b) {
+  Value warp = arith::DivUIOp::create(b, createThread(b),
+                                      createI32(b, kSm90a.warpThreads));
+  return arith::AndIOp::create(b, warp,
+                               createI32(b, kSm90a.warpgroupWarps - 1));
+}
+
+Value warp::createFragmentRow(ImplicitLocOpBuilder &b) {
+  // 16 w + l / 4
+  Value first = arith::MulIOp::create(b, createGroupWarp(b), createI32(b, 16));
+  Value quad = arith::DivUIOp::create(b, createLane(b), createI32(b, 4));
+  return arith::AddIOp::create(b, first, quad);
+}
+
+Value warp::createFragmentColumn(ImplicitLocOpBuilder &b) {
+  // 2 (l mod 4)
+  Value inQuad = arith::AndIOp::create(b, createLane(b), createI32(b, 3));
+  return arith::MulIOp::create(b, inQuad, createI32(b, 2));
+}
+
+void warp::createCompilerFence(ImplicitLocOpBuilder &b) {
+  LLVM::InlineAsmOp::create(
+      b, TypeRange(), ValueRange(), "", "~{memory}", /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+}
+
+Value warp::createAddress(ImplicitLocOpBuilder &b, Value base, Value offset,
+                          int64_t constant) {
+  Type type = base.getType(), byte = b.getI8Type();
+  if (offset)
+    base = LLVM::GEPOp::create(b, type, byte, base,
+                               ArrayRef<LLVM::GEPArg>{offset});
+  if (constant != 0)
+    base = LLVM::GEPOp::create(
+        b, type, byte, base,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(constant)});
+  return base;
+}
+
+SmallVector<Value> warp::unpack(ImplicitLocOpBuilder &b, Value vector) {
+  SmallVector<Value> elements;
+  int64_t count = cast<VectorType>(vector.getType()).getNumElements();
+  for (int64_t i = 0; i < count; ++i)
+    elements.push_back(vector::ExtractOp::create(b, vector, i));
+  return elements;
+}
+
+Value warp::pack(ImplicitLocOpBuilder &b, VectorType type,
+                 ArrayRef<Value> elements) {
+  return vector::FromElementsOp::create(b, type, elements);
+}
+
+ViewAddress::ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base,
+                         Value row, Value byte)
+    : b(b), view(view), base(base) {
+  if (!view.isSwizzled()) {
+    Value start = arith::MulIOp::create(b, row, createI32(b, view.getStride()));
+    thread = arith::AddIOp::create(b, start, byte);
+    return;
+  }
+  // The constant part of the byte is a multiple of 32 and of the row one of 8,
+  // so the swizzle of the thread's part is that of the whole.
+  Value start = arith::MulIOp::create(b, row, createI32(b, kSm90a.panelBytes));
+  Value phase = arith::MulIOp::create(
+      b, arith::AndIOp::create(b, row, createI32(b, 7)), createI32(b, 16));
+  thread =
+      arith::OrIOp::create(b, start, arith::XOrIOp::create(b, byte, phase));
+}
+
+Value ViewAddress::get(int64_t rows, int64_t bytes) {
+  if (!view.isSwizzled())
+    return createAddress(b, base, thread, rows * view.getStride() + bytes);
+  int64_t panel = kSm90a.panelBytes, total = view.getColumn() + bytes;
+  Value offset = arith::XOrIOp::create(b, thread, createI32(b, total % panel));
+  return createAddress(b, base, offset,
+                       total / panel * view.getStride() + rows * panel);
+}

@@ -1,0 +1,145 @@
+//===- Elementwise.cpp - Upstream ops on register tiles -------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+namespace {
+/// An elementwise op on tiles is the same op on the vectors of a thread.
+struct LowerElementwise : ConversionPattern {
+  LowerElementwise(const TypeConverter &converter, MLIRContext *context)
+      : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1,
+                          context) {}
+
+  LogicalResult
+  matchAndRewrite(Operation *op, ArrayRef<Value> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+        !op->hasTrait<OpTrait::Elementwise>())
+      return rewriter.notifyMatchFailure(op, "not an elementwise op");
+    if (typeConverter->isLegal(op))
+      return rewriter.notifyMatchFailure(op, "not on register tiles");
+    SmallVector<Type> types;
+    if (failed(typeConverter->convertTypes(op->getResultTypes(), types)))
+      return rewriter.notifyMatchFailure(op, "a tensor without encoding");
+    OperationState state(op->getLoc(), op->getName(), operands, types,
+                         op->getAttrDictionary().getValue());
+    rewriter.replaceOp(op, rewriter.create(state));
+    return success();
+  }
+};
+
+struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::ConstantOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast_or_null<VectorType>(
+        getTypeConverter()->convertType(op.getType()));
+    auto value = dyn_cast<SplatElementsAttr>(op.getValue());
+    if (!type || !value)
+      return rewriter.notifyMatchFailure(op, "not a splat of a register tile");
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
+        op, DenseElementsAttr::get(type, value.getSplatValue<Attribute>()));
+    return success();
+  }
+};
+
+struct LowerSplat : OpConversionPattern<tensor::SplatOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tensor::SplatOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = getTypeConverter()->convertType(op.getType());
+    if (!isa_and_nonnull<VectorType>(type))
+      return rewriter.notifyMatchFailure(op, "not a register tile");
+    rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type,
+                                                     adaptor.getInput());
+    return success();
+  }
+};
+
+/// The destination of a broadcast holds nothing.
+struct LowerEmpty : OpConversionPattern<tensor::EmptyOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tensor::EmptyOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = getTypeConverter()->convertType(op.getType());
+    if (!isa_and_nonnull<VectorType>(type))
+      return rewriter.notifyMatchFailure(op, "not a register tile");
+    rewriter.replaceOpWithNewOp<LLVM::PoisonOp>(op, type);
+    return success();
+  }
+};
+
+/// Each thread holds the rows and columns of its elements already.
+struct LowerBroadcast : OpConversionPattern<linalg::BroadcastOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(linalg::BroadcastOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type source = op.getInput().getType(), result = op.getInit().getType();
+    bool columns = isEncoded<ColumnsAttr>(source);
+    if (!isEncoded<FragmentAttr>(result) ||
+        (!columns && !isEncoded<RowsAttr>(source)))
+      return rewriter.notifyMatchFailure(
+          op, "not from rows or columns to a fragment");
+    if (op.getDimensions() != ArrayRef<int64_t>(columns ? 0 : 1))
+      return op.emitOpError("expected a broadcast along dimension ")
+             << (columns ? 0 : 1) << ", got [" << op.getDimensions() << "]";
+    int64_t count = getThreadElements(cast<RankedTensorType>(result));
+    SmallVector<int64_t> selection;
+    for (int64_t i = 0; i < count; ++i)
+      selection.push_back(columns ? i / 4 * 2 + i % 2 : i / 2 % 2);
+    rewriter.replaceOpWithNewOp<vector::ShuffleOp>(
+        op, adaptor.getInput(), adaptor.getInput(), selection);
+    return success();
+  }
+};
+
+struct LowerIota : OpConversionPattern<IotaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(IotaOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    bool rows = op.getDimension() == 0;
+    SmallVector<int32_t> offsets;
+    for (int32_t i = 0; i < type.getNumElements(); ++i)
+      offsets.push_back(rows ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2);
+    Value first = rows ? createFragmentRow(b) : createFragmentColumn(b);
+    Value splat = vector::BroadcastOp::create(b, type, first);
+    Value constant = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, ArrayRef(offsets)));
+    rewriter.replaceOp(op, arith::AddIOp::create(b, splat, constant));
+    return success();
+  }
+};
+} // namespace
+
+void warp::populateElementwisePatterns(const TypeConverter &converter,
+                                       RewritePatternSet &patterns) {
+  patterns.add<LowerElementwise, LowerConstant, LowerSplat, LowerEmpty,
+               LowerBroadcast, LowerIota>(converter, patterns.getContext());
+}

@@ -1,0 +1,294 @@
+//===- Fragments.cpp - Register tiles to and from shared memory -----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// Columns that one ldmatrix or stmatrix of four 8 x 8 matrices moves.
+static constexpr int64_t kMatrixColumns = 16;
+
+//===----------------------------------------------------------------------===//
+// Matrix instructions (PTX ISA, "ldmatrix", "stmatrix")
+//===----------------------------------------------------------------------===//
+
+/// Where this lane's row of the four matrices lies. Matrix i holds rows
+/// 8 (i mod 2) and columns 8 (i / 2) of the warp's 16 x 16 block, which is the
+/// order of a fragment's registers; lane l names row l mod 8 of matrix l / 8.
+static ViewAddress createMatrixAddress(ImplicitLocOpBuilder &b, ViewType view,
+                                       Value base, bool transpose,
+                                       int64_t firstRow) {
+  Value lane = createLane(b);
+  auto bits = [&](int64_t shift, int64_t mask) -> Value {
+    Value shifted = arith::ShRUIOp::create(b, lane, createI32(b, shift));
+    return arith::AndIOp::create(b, shifted, createI32(b, mask));
+  };
+  auto scale = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, value, createI32(b, factor));
+  };
+  Value warpRow = arith::SubIOp::create(b, scale(createGroupWarp(b), 16),
+                                        createI32(b, firstRow));
+  if (!transpose) {
+    // Row 16 w + l mod 16, chunk of 16 bytes l / 16.
+    Value row = arith::AddIOp::create(b, warpRow, bits(0, 15));
+    return ViewAddress(b, view, base, row, scale(bits(4, 1), 16));
+  }
+  // The view's rows are the fragment's columns: row 8 (l / 16) + l mod 8, and
+  // of the 64 rows of the fragment those from 16 w + 8 (l / 8 mod 2).
+  Value row = arith::AddIOp::create(b, scale(bits(4, 1), 8), bits(0, 7));
+  Value chunk = arith::AddIOp::create(b, warpRow, scale(bits(3, 1), 8));
+  return ViewAddress(b, view, base, row, scale(chunk, 2));
+}
+
+static Value getMatrixAddress(ViewAddress &address, bool transpose,
+                              int64_t block) {
+  constexpr int64_t kBytes = 2;
+  return transpose ? address.get(block * kMatrixColumns, 0)
+                   : address.get(0, block * kMatrixColumns * kBytes);
+}
+
+/// Four matrices of 8 x 8 elements of 16 bits.
+static NVVM::LdStMatrixShapeAttr getMatrixShape(MLIRContext *context) {
+  return NVVM::LdStMatrixShapeAttr::get(context, 8, 8);
+}
+
+static NVVM::MMALayout getLayout(bool transpose) {
+  return transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row;
+}
+
+static Value createMatrixLoad(ImplicitLocOpBuilder &b, VectorType type,
+                              ViewType view, Value base, bool transpose) {
+  ViewAddress address = createMatrixAddress(b, view, base, transpose, 0);
+  Type i32 = b.getI32Type();
+  auto registers = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                                    SmallVector<Type>(4, i32));
+  SmallVector<Value> words;
+  int64_t count = type.getNumElements() / 2;
+  for (int64_t block = 0; block < count / 4; ++block) {
+    Value loaded = NVVM::LdMatrixOp::create(
+        b, registers, getMatrixAddress(address, transpose, block), 4u,
+        getLayout(transpose), getMatrixShape(b.getContext()),
+        NVVM::LdStMatrixEltType::B16);
+    for (int64_t i = 0; i < 4; ++i)
+      words.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+  }
+  Value packed = pack(b, VectorType::get(count, i32), words);
+  return vector::BitCastOp::create(b, type, packed);
+}
+
+static void createMatrixStore(ImplicitLocOpBuilder &b, Value fragment,
+                              ViewType view, Value base, bool transpose,
+                              int64_t firstRow) {
+  ViewAddress address = createMatrixAddress(b, view, base, transpose, firstRow);
+  auto type = cast<VectorType>(fragment.getType());
+  int64_t count = type.getNumElements() / 2;
+  SmallVector<Value> words =
+      unpack(b, vector::BitCastOp::create(
+                    b, VectorType::get(count, b.getI32Type()), fragment));
+  for (int64_t block = 0; block < count / 4; ++block)
+    NVVM::StMatrixOp::create(
+        b, getMatrixAddress(address, transpose, block),
+        ArrayRef(words).slice(4 * block, 4), getLayout(transpose),
+        getMatrixShape(b.getContext()), NVVM::LdStMatrixEltType::B16);
+}
+
+//===----------------------------------------------------------------------===//
+// Plain accesses of f32 fragments
+//===----------------------------------------------------------------------===//
+
+/// Calls `access(address, i)` for each pair of elements i, i + 1 of a fragment;
+/// they lie side by side.
+static void forEachPair(ImplicitLocOpBuilder &b, VectorType type, ViewType view,
+                        Value base, int64_t firstRow,
+                        function_ref<void(Value, int64_t)> access) {
+  int64_t bytes = view.getElementBytes();
+  Value row =
+      arith::SubIOp::create(b, createFragmentRow(b), createI32(b, firstRow));
+  Value byte =
+      arith::MulIOp::create(b, createFragmentColumn(b), createI32(b, bytes));
+  ViewAddress address(b, view, base, row, byte);
+  for (int64_t i = 0; i < type.getNumElements(); i += 2)
+    access(address.get(i / 2 % 2 * 8, i / 4 * 8 * bytes), i);
+}
+
+static Value createPlainLoad(ImplicitLocOpBuilder &b, VectorType type,
+                             ViewType view, Value base) {
+  auto pair = VectorType::get(2, type.getElementType());
+  SmallVector<Value> elements;
+  forEachPair(b, type, view, base, 0, [&](Value address, int64_t) {
+    Value loaded =
+        LLVM::LoadOp::create(b, pair, address, 2 * view.getElementBytes());
+    llvm::append_range(elements, unpack(b, loaded));
+  });
+  return pack(b, type, elements);
+}
+
+static void createPlainStore(ImplicitLocOpBuilder &b, Value fragment,
+                             ViewType view, Value base, int64_t firstRow) {
+  auto type = cast<VectorType>(fragment.getType());
+  auto pair = VectorType::get(2, type.getElementType());
+  SmallVector<Value> elements = unpack(b, fragment);
+  forEachPair(b, type, view, base, firstRow, [&](Value address, int64_t i) {
+    LLVM::StoreOp::create(b, pack(b, pair, {elements[i], elements[i + 1]}),
+                          address, 2 * view.getElementBytes());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Vectors of rows and columns
+//===----------------------------------------------------------------------===//
+
+/// Byte of this thread's first element, elements of one access, and bytes from
+/// access to access.
+static std::tuple<Value, int64_t, int64_t>
+createVectorPlace(ImplicitLocOpBuilder &b, Type tensor, ViewType view) {
+  int64_t bytes = view.getElementBytes();
+  bool columns = isEncoded<ColumnsAttr>(tensor);
+  Value first = columns ? createFragmentColumn(b) : createFragmentRow(b);
+  return {arith::MulIOp::create(b, first, createI32(b, bytes)), columns ? 2 : 1,
+          8 * bytes};
+}
+
+static Value createVectorLoad(ImplicitLocOpBuilder &b, VectorType type,
+                              Type tensor, ViewType view, Value base) {
+  auto [offset, run, step] = createVectorPlace(b, tensor, view);
+  auto part = VectorType::get(run, type.getElementType());
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < type.getNumElements() / run; ++i) {
+    Value address = createAddress(b, base, offset, i * step);
+    Value loaded =
+        LLVM::LoadOp::create(b, part, address, run * view.getElementBytes());
+    llvm::append_range(elements, unpack(b, loaded));
+  }
+  return pack(b, type, elements);
+}
+
+/// True in the threads that write a vector: those of the first row for
+/// columns, of the first column for rows.
+static Value createIsWriter(ImplicitLocOpBuilder &b, Type tensor) {
+  Value other = isEncoded<ColumnsAttr>(tensor) ? createFragmentRow(b)
+                                               : createFragmentColumn(b);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, other,
+                               createI32(b, 0));
+}
+
+static void createVectorStore(ImplicitLocOpBuilder &b, Value vector,
+                              Type tensor, ViewType view, Value base) {
+  auto type = cast<VectorType>(vector.getType());
+  auto branch = scf::IfOp::create(b, createIsWriter(b, tensor));
+  ImplicitLocOpBuilder inner =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.thenBlock());
+  auto [offset, run, step] = createVectorPlace(inner, tensor, view);
+  auto part = VectorType::get(run, type.getElementType());
+  SmallVector<Value> elements = unpack(inner, vector);
+  for (int64_t i = 0; i < type.getNumElements() / run; ++i) {
+    Value address = createAddress(inner, base, offset, i * step);
+    LLVM::StoreOp::create(
+        inner, pack(inner, part, ArrayRef(elements).slice(i * run, run)),
+        address, run * view.getElementBytes());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct LowerFragmentLoad : OpConversionPattern<FragmentLoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(FragmentLoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    ViewType view = op.getView().getType();
+    Value base = adaptor.getView();
+    rewriter.replaceOp(
+        op, view.getElementBytes() == 2
+                ? createMatrixLoad(b, type, view, base, op.getTranspose())
+                : createPlainLoad(b, type, view, base));
+    return success();
+  }
+};
+
+struct LowerFragmentStore : OpConversionPattern<FragmentStoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(FragmentStoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    ViewType view = op.getView().getType();
+    int64_t first = 0;
+    if (std::optional<ArrayRef<int64_t>> rows = op.getRows()) {
+      // Whole warps: each holds 16 rows.
+      first = (*rows)[0];
+      Value difference = arith::SubIOp::create(
+          b, createGroupWarp(b), createI32(b, first / kMatrixColumns));
+      Value inside = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ult, difference,
+          createI32(b, ((*rows)[1] - first) / kMatrixColumns));
+      auto branch = scf::IfOp::create(b, inside);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    if (view.getElementBytes() == 2)
+      createMatrixStore(b, adaptor.getFragment(), view, adaptor.getView(),
+                        op.getTranspose(), first);
+    else
+      createPlainStore(b, adaptor.getFragment(), view, adaptor.getView(),
+                       first);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerVectorLoad : OpConversionPattern<VectorLoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(VectorLoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    rewriter.replaceOp(op, createVectorLoad(b, type, op.getType(),
+                                            op.getView().getType(),
+                                            adaptor.getView()));
+    return success();
+  }
+};
+
+struct LowerVectorStore : OpConversionPattern<VectorStoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(VectorStoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    createVectorStore(b, adaptor.getVector(), op.getVector().getType(),
+                      op.getView().getType(), adaptor.getView());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+void warp::populateFragmentPatterns(const TypeConverter &converter,
+                                    RewritePatternSet &patterns) {
+  patterns.add<LowerFragmentLoad, LowerFragmentStore, LowerVectorLoad,
+               LowerVectorStore>(converter, patterns.getContext());
+}

@@ -1,0 +1,126 @@
+//===- Lowering.h - What the patterns of this conversion share --*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_WARPTONVVM_LOWERING_H
+#define GDN_LIB_CONVERSION_WARPTONVVM_LOWERING_H
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::gdn::warp {
+
+/// An array argument of a kernel, taken apart.
+struct Array {
+  /// Position among the kernel's arguments.
+  int64_t argument;
+  /// Where its data begin, in the global address space.
+  Value pointer;
+  /// Of type index, one a dimension; strides in elements.
+  SmallVector<Value> sizes, strides;
+};
+
+/// What the kernels of a module became.
+struct LoweredKernels {
+  /// By the value that stands for an array in the body.
+  DenseMap<Value, Array> arrays;
+  /// Pointers to tensor maps, by function and #gdn_warp.tensor_map.
+  DenseMap<std::pair<Operation *, Attribute>, Value> tensorMaps;
+
+  /// The array behind `value`, or null if it is no kernel argument.
+  const Array *lookup(Value value) const {
+    auto it = arrays.find(value);
+    return it == arrays.end() ? nullptr : &it->second;
+  }
+};
+
+/// The function of the kernel `kernel`, whose body becomes its body.
+LLVM::LLVMFuncOp lowerKernel(KernelOp kernel, LoweredKernels &kernels);
+
+/// The map that a copy between `array` and `view` needs.
+TensorMapAttr getTensorMap(MemRefType array, int64_t argument,
+                           ArrayRef<int64_t> axes, ViewType view);
+
+//===----------------------------------------------------------------------===//
+// Code that several patterns make
+//===----------------------------------------------------------------------===//
+
+/// The name of the symbol that is the start of dynamic shared memory.
+inline constexpr StringLiteral kSharedSymbol = "__gdn_shared";
+/// Address spaces of NVPTX.
+inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kClusterSpace = 7;
+
+Value createI32(ImplicitLocOpBuilder &b, int64_t value);
+Value createIndex(ImplicitLocOpBuilder &b, int64_t value);
+
+/// Number of the thread in the CTA, of its lane in the warp, and of its warp in
+/// the warpgroup, as i32.
+Value createThread(ImplicitLocOpBuilder &b);
+Value createLane(ImplicitLocOpBuilder &b);
+Value createGroupWarp(ImplicitLocOpBuilder &b);
+
+/// First row and first column of a fragment that this thread holds, as i32.
+Value createFragmentRow(ImplicitLocOpBuilder &b);
+Value createFragmentColumn(ImplicitLocOpBuilder &b);
+
+/// LLVM moves no memory access across it. The intrinsics of barriers name the
+/// barrier alone as memory, so a load of data could be hoisted above a wait.
+void createCompilerFence(ImplicitLocOpBuilder &b);
+
+/// `base` plus `offset` (i32) plus `constant` bytes.
+Value createAddress(ImplicitLocOpBuilder &b, Value base, Value offset,
+                    int64_t constant);
+
+/// The elements of a vector, and the vector of elements.
+SmallVector<Value> unpack(ImplicitLocOpBuilder &b, Value vector);
+Value pack(ImplicitLocOpBuilder &b, VectorType type, ArrayRef<Value> elements);
+
+/// Addresses of a matrix in shared memory for accesses of which the row is
+/// `row` (i32) plus constant multiples of 8, and the byte in the row is `byte`
+/// (i32, below 32 or, from column 0, below 128) plus constant multiples of 32.
+class ViewAddress {
+public:
+  ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base, Value row,
+              Value byte);
+  /// The address of row `row` + `rows` and byte `byte` + `bytes`.
+  Value get(int64_t rows, int64_t bytes);
+
+private:
+  ImplicitLocOpBuilder &b;
+  ViewType view;
+  Value base, thread;
+};
+
+//===----------------------------------------------------------------------===//
+// Patterns, a family a file
+//===----------------------------------------------------------------------===//
+
+void populateArrayPatterns(const TypeConverter &converter,
+                           const LoweredKernels &kernels,
+                           RewritePatternSet &patterns);
+void populateCopyPatterns(const TypeConverter &converter,
+                          const LoweredKernels &kernels,
+                          RewritePatternSet &patterns);
+void populateElementwisePatterns(const TypeConverter &converter,
+                                 RewritePatternSet &patterns);
+void populateFragmentPatterns(const TypeConverter &converter,
+                              RewritePatternSet &patterns);
+void populateMathPatterns(const TypeConverter &converter,
+                          RewritePatternSet &patterns);
+void populateProductPatterns(const TypeConverter &converter,
+                             RewritePatternSet &patterns);
+void populateSharedPatterns(const TypeConverter &converter,
+                            RewritePatternSet &patterns);
+void populateSynchronisationPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns);
+
+} // namespace mlir::gdn::warp
+
+#endif // GDN_LIB_CONVERSION_WARPTONVVM_LOWERING_H

@@ -1,0 +1,266 @@
+//===- Products.cpp - Products become wgmma -------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+//===----------------------------------------------------------------------===//
+// Descriptors (PTX ISA, "Matrix Descriptor Format")
+//===----------------------------------------------------------------------===//
+
+/// Addresses and offsets are in units of 16 bytes.
+static constexpr int64_t kUnit = 16;
+
+/// The descriptor of a swizzled view as an operand whose K dimension is
+/// contiguous (`kMajor`) or whose other dimension is.
+static Value createDescriptor(ImplicitLocOpBuilder &b, ViewType view,
+                              Value address, bool kMajor) {
+  Type i64 = b.getI64Type();
+  Value bits = LLVM::PtrToIntOp::create(b, i64, address);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
+  bits = arith::AndIOp::create(b, bits, constant(0x3FFFF));
+  bits = arith::ShRUIOp::create(b, bits, constant(4));
+  // Panel to panel along the rows or columns of the product; unused, and 1 by
+  // convention, where K lies along the panel.
+  int64_t leading = kMajor ? 1 : view.getStride() / kUnit;
+  int64_t eightRows = 8 * kSm90a.panelBytes / kUnit;
+  int64_t fixed = view.getColumn() / kUnit + (leading << 16) +
+                  (eightRows << 32) + (int64_t(1) << 62);
+  return arith::AddIOp::create(b, bits, constant(fixed));
+}
+
+/// The descriptor of step `step` along K.
+static Value createStep(ImplicitLocOpBuilder &b, ViewType view, Value first,
+                        bool kMajor, int64_t step) {
+  int64_t offset;
+  if (kMajor) {
+    int64_t begin = view.getColumn() % kSm90a.panelBytes;
+    int64_t byte = begin + step * kSm90a.productDepth * view.getElementBytes();
+    offset = byte / kSm90a.panelBytes * view.getStride() +
+             byte % kSm90a.panelBytes - begin;
+  } else {
+    offset = step * kSm90a.productDepth * kSm90a.panelBytes;
+  }
+  return arith::AddIOp::create(
+      b, first,
+      arith::ConstantOp::create(b, b.getI64IntegerAttr(offset / kUnit)));
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+static LLVM::LLVMStructType getStruct(MLIRContext *context, Type element,
+                                      size_t count) {
+  return LLVM::LLVMStructType::getLiteral(context,
+                                          SmallVector<Type>(count, element));
+}
+
+static SmallVector<Value> unpackStruct(ImplicitLocOpBuilder &b, Value value) {
+  SmallVector<Value> elements;
+  size_t count = cast<LLVM::LLVMStructType>(value.getType()).getBody().size();
+  for (size_t i = 0; i < count; ++i)
+    elements.push_back(LLVM::ExtractValueOp::create(b, value, i));
+  return elements;
+}
+
+/// An instruction as inline assembly: `tied` f32 values that it updates in
+/// place, then inputs with their constraints.
+static SmallVector<Value> createTied(ImplicitLocOpBuilder &b, StringRef text,
+                                     ArrayRef<Value> tied,
+                                     ArrayRef<Value> inputs,
+                                     StringRef inputConstraints) {
+  std::string constraints;
+  llvm::raw_string_ostream stream(constraints);
+  for (size_t i = 0; i < tied.size(); ++i)
+    stream << "=f,";
+  for (size_t i = 0; i < tied.size(); ++i)
+    stream << i << ',';
+  stream << inputConstraints << "~{memory}";
+  SmallVector<Value> operands(tied);
+  llvm::append_range(operands, inputs);
+  auto call = LLVM::InlineAsmOp::create(
+      b, getStruct(b.getContext(), b.getF32Type(), tied.size()), operands, text,
+      constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+  return unpackStruct(b, call.getResult(0));
+}
+
+/// wgmma with the left operand in four registers, which nvvm lacks.
+static SmallVector<Value>
+createRegisterProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
+                      ArrayRef<Value> a, Value descriptorB, Type element,
+                      bool accumulate, bool transposed) {
+  size_t count = accumulator.size();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  StringRef type = element.isBF16() ? "bf16" : "f16";
+  stream << "{\n.reg .pred p;\nsetp.ne.b32 p, " << (accumulate ? 1 : 0)
+         << ", 0;\nwgmma.mma_async.sync.aligned.m64n" << count * 2 << "k16.f32."
+         << type << '.' << type << " {";
+  for (size_t i = 0; i < count; ++i)
+    stream << (i ? ", $" : "$") << i;
+  // The tied inputs take numbers of their own.
+  size_t next = 2 * count;
+  stream << "}, {$" << next << ", $" << next + 1 << ", $" << next + 2 << ", $"
+         << next + 3 << "}, $" << next + 4 << ", p, 1, 1, "
+         << (transposed ? 1 : 0) << ";\n}";
+  SmallVector<Value> inputs(a);
+  inputs.push_back(descriptorB);
+  return createTied(b, text, accumulator, inputs, "r,r,r,r,l,");
+}
+
+/// wgmma with both operands in shared memory.
+static SmallVector<Value>
+createSharedProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
+                    Value descriptorA, Value descriptorB, Type element,
+                    bool accumulate, bool kMajorA, bool kMajorB) {
+  MLIRContext *context = b.getContext();
+  auto type = getStruct(context, b.getF32Type(), accumulator.size());
+  Value packed = LLVM::PoisonOp::create(b, type);
+  if (accumulate)
+    for (auto [i, value] : llvm::enumerate(accumulator))
+      packed = LLVM::InsertValueOp::create(b, packed, value,
+                                           static_cast<int64_t>(i));
+  NVVM::WGMMATypes operand =
+      element.isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::f16;
+  auto shape = NVVM::MMAShapeAttr::get(
+      context, kSm90a.productRows, accumulator.size() * 2, kSm90a.productDepth);
+  Value result = NVVM::WgmmaMmaAsyncOp::create(
+      b, type, packed, descriptorA, descriptorB, shape, operand, operand,
+      NVVM::WGMMATypes::f32,
+      accumulate ? NVVM::WGMMAScaleOut::one : NVVM::WGMMAScaleOut::zero,
+      NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one,
+      kMajorA ? NVVM::MMALayout::row : NVVM::MMALayout::col,
+      kMajorB ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::MMAIntOverflowAttr());
+  return unpackStruct(b, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct LowerProduct : OpConversionPattern<ProductOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ProductOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto result =
+        cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    auto viewA = dyn_cast<ViewType>(op.getA().getType());
+    ViewType viewB = op.getB().getType();
+    bool kMajorA = !op.getTransposeA(), kMajorB = op.getTransposeB();
+    int64_t depth = viewB.getShape()[kMajorB ? 1 : 0];
+    Type element = viewB.getElementType();
+
+    Value firstA, firstB = createDescriptor(b, viewB, adaptor.getB(), kMajorB);
+    SmallVector<Value> registers;
+    if (viewA) {
+      firstA = createDescriptor(b, viewA, adaptor.getA(), kMajorA);
+    } else {
+      auto words = VectorType::get(
+          cast<VectorType>(adaptor.getA().getType()).getNumElements() / 2,
+          b.getI32Type());
+      registers =
+          unpack(b, vector::BitCastOp::create(b, words, adaptor.getA()));
+    }
+    SmallVector<Value> accumulator;
+    if (adaptor.getAccumulator())
+      accumulator = unpack(b, adaptor.getAccumulator());
+    else
+      accumulator.assign(result.getNumElements(),
+                         LLVM::PoisonOp::create(b, b.getF32Type()));
+    for (int64_t step = 0; step < depth / kSm90a.productDepth; ++step) {
+      bool accumulate = step > 0 || adaptor.getAccumulator();
+      Value b16 = createStep(b, viewB, firstB, kMajorB, step);
+      accumulator =
+          viewA
+              ? createSharedProduct(b, accumulator,
+                                    createStep(b, viewA, firstA, kMajorA, step),
+                                    b16, element, accumulate, kMajorA, kMajorB)
+              : createRegisterProduct(b, accumulator,
+                                      ArrayRef(registers).slice(4 * step, 4),
+                                      b16, element, accumulate, !kMajorB);
+    }
+    rewriter.replaceOp(op, pack(b, result, accumulator));
+    return success();
+  }
+};
+
+/// The wait takes the accumulators through, so that LLVM cannot move their
+/// readers to before it.
+struct LowerAwait : OpConversionPattern<AwaitOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(AwaitOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    if (adaptor.getAccumulators().empty()) {
+      NVVM::WgmmaWaitGroupSyncOp::create(b, op.getPending());
+      createCompilerFence(b);
+      rewriter.eraseOp(op);
+      return success();
+    }
+    SmallVector<Value> values;
+    for (Value fragment : adaptor.getAccumulators())
+      llvm::append_range(values, unpack(b, fragment));
+    std::string text = "wgmma.wait_group.sync.aligned " +
+                       std::to_string(op.getPending()) + ";";
+    values = createTied(b, text, values, {}, "");
+    SmallVector<Value> results;
+    ArrayRef<Value> rest = values;
+    for (Value fragment : adaptor.getAccumulators()) {
+      auto type = cast<VectorType>(fragment.getType());
+      results.push_back(pack(b, type, rest.take_front(type.getNumElements())));
+      rest = rest.drop_front(type.getNumElements());
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+template <typename Op, typename Instruction>
+struct LowerPlain : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Instruction::create(rewriter, op.getLoc());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+void warp::populateProductPatterns(const TypeConverter &converter,
+                                   RewritePatternSet &patterns) {
+  patterns.add<LowerProduct, LowerAwait,
+               LowerPlain<ProductFenceOp, NVVM::WgmmaFenceAlignedOp>,
+               LowerPlain<ProductCommitOp, NVVM::WgmmaGroupSyncAlignedOp>>(
+      converter, patterns.getContext());
+}

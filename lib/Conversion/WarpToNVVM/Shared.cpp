@@ -1,0 +1,149 @@
+//===- Shared.cpp - Views and accesses of threads to them -----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// The address of a byte offset (index) of dynamic shared memory.
+static Value createSharedAddress(ImplicitLocOpBuilder &b, Value offset) {
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  Value start = LLVM::AddressOfOp::create(b, type, kSharedSymbol);
+  return createAddress(
+      b, start, arith::IndexCastOp::create(b, b.getI32Type(), offset), 0);
+}
+
+/// The byte offset of element (row, column) of a view, all of it in registers.
+static Value createElementOffset(ImplicitLocOpBuilder &b, ViewType view,
+                                 ValueRange indices) {
+  auto toI32 = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  };
+  Value byte = arith::MulIOp::create(b, toI32(indices.back()),
+                                     createI32(b, view.getElementBytes()));
+  if (view.getRank() == 1)
+    return byte;
+  Value row = toI32(indices.front());
+  if (!view.isSwizzled())
+    return arith::AddIOp::create(
+        b, byte, arith::MulIOp::create(b, row, createI32(b, view.getStride())));
+  byte = arith::AddIOp::create(b, byte, createI32(b, view.getColumn()));
+  Value inPanel =
+      arith::AndIOp::create(b, byte, createI32(b, kSm90a.panelBytes - 1));
+  Value phase = arith::MulIOp::create(
+      b, arith::AndIOp::create(b, row, createI32(b, 7)), createI32(b, 16));
+  Value offset = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, row, createI32(b, kSm90a.panelBytes)),
+      arith::XOrIOp::create(b, inPanel, phase));
+  if (view.getPanels() == 1)
+    return offset;
+  Value panel =
+      arith::DivUIOp::create(b, byte, createI32(b, kSm90a.panelBytes));
+  return arith::AddIOp::create(
+      b, offset,
+      arith::MulIOp::create(b, panel, createI32(b, view.getStride())));
+}
+
+/// The alignment of an access: it is one aligned run.
+static unsigned getAlignment(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * vector.getElementTypeBitWidth() / 8;
+  return type.getIntOrFloatBitWidth() / 8;
+}
+
+namespace {
+struct LowerView : OpConversionPattern<ViewOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ViewOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, createSharedAddress(b, adaptor.getOffset()));
+    return success();
+  }
+};
+
+struct LowerBarrier : OpConversionPattern<BarrierOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(BarrierOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, createSharedAddress(b, adaptor.getOffset()));
+    return success();
+  }
+};
+
+/// The byte inside the panel is in the type; the rest moves the address.
+struct LowerSlice : OpConversionPattern<SliceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(SliceOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    ViewType view = op.getSource().getType();
+    int64_t bytes = op.getColumn() * view.getElementBytes();
+    int64_t offset = op.getRow() * view.getStride() + bytes;
+    if (view.isSwizzled())
+      offset = op.getRow() * kSm90a.panelBytes + (view.getColumn() + bytes) /
+                                                     kSm90a.panelBytes *
+                                                     view.getStride();
+    rewriter.replaceOp(op,
+                       createAddress(b, adaptor.getSource(), Value(), offset));
+    return success();
+  }
+};
+
+struct LowerLoad : OpConversionPattern<warp::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(warp::LoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value offset =
+        createElementOffset(b, op.getView().getType(), adaptor.getIndices());
+    Value address = createAddress(b, adaptor.getView(), offset, 0);
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address,
+                                              getAlignment(op.getType()));
+    return success();
+  }
+};
+
+struct LowerStore : OpConversionPattern<warp::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(warp::StoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value offset =
+        createElementOffset(b, op.getView().getType(), adaptor.getIndices());
+    Value address = createAddress(b, adaptor.getView(), offset, 0);
+    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(
+        op, adaptor.getValue(), address, getAlignment(op.getValue().getType()));
+    return success();
+  }
+};
+} // namespace
+
+void warp::populateSharedPatterns(const TypeConverter &converter,
+                                  RewritePatternSet &patterns) {
+  patterns.add<LowerView, LowerBarrier, LowerSlice, LowerLoad, LowerStore>(
+      converter, patterns.getContext());
+}

@@ -1,0 +1,232 @@
+//===- Synchronisation.cpp - Thread numbers, barriers, fences -------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// All lanes of a warp.
+static Value createFullMask(ImplicitLocOpBuilder &b) {
+  return createI32(b, -1);
+}
+
+static Value createShuffle(ImplicitLocOpBuilder &b, NVVM::ShflKind kind,
+                           Value value, Value lane) {
+  // Bits 0-4 clamp the lane that is read: at lane 0 going up, at 31 else.
+  int64_t clamp = kind == NVVM::ShflKind::up ? 0 : kSm90a.warpThreads - 1;
+  return NVVM::ShflOp::create(b, value.getType(), createFullMask(b), value,
+                              lane, createI32(b, clamp), kind, UnitAttr());
+}
+
+static Value createId(ImplicitLocOpBuilder &b, IdKind kind) {
+  Type i32 = b.getI32Type();
+  switch (kind) {
+  case IdKind::Thread:
+    return createThread(b);
+  case IdKind::Lane:
+    return createLane(b);
+  case IdKind::Warp:
+    // Read from one lane, the number is known to be uniform: roles branch on
+    // it, and wgmma needs warps that are known to be whole.
+    return createShuffle(
+        b, NVVM::ShflKind::idx,
+        arith::DivUIOp::create(b, createThread(b),
+                               createI32(b, kSm90a.warpThreads)),
+        createI32(b, 0));
+  case IdKind::CTA:
+    return NVVM::BlockIdXOp::create(b, i32);
+  case IdKind::CTACount:
+    return NVVM::GridDimXOp::create(b, i32);
+  case IdKind::ClusterRank:
+    return NVVM::ClusterId::create(b, i32);
+  }
+  llvm_unreachable("an IdKind has no other value");
+}
+
+static NVVM::ShflKind getShuffle(ShuffleKind kind) {
+  switch (kind) {
+  case ShuffleKind::Up:
+    return NVVM::ShflKind::up;
+  case ShuffleKind::Down:
+    return NVVM::ShflKind::down;
+  case ShuffleKind::Xor:
+    return NVVM::ShflKind::bfly;
+  case ShuffleKind::Index:
+    return NVVM::ShflKind::idx;
+  }
+  llvm_unreachable("a ShuffleKind has no other value");
+}
+
+static void createSync(ImplicitLocOpBuilder &b, SyncKind kind) {
+  switch (kind) {
+  case SyncKind::Warp:
+    NVVM::SyncWarpOp::create(b, createFullMask(b));
+    return;
+  case SyncKind::CTA:
+    NVVM::BarrierOp::create(b);
+    return;
+  case SyncKind::Cluster:
+    NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+    NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+    return;
+  }
+}
+
+static Value createTryWait(ImplicitLocOpBuilder &b, Value barrier, Value parity,
+                           bool cluster) {
+  return NVVM::MBarrierTryWaitOp::create(
+      b, b.getI1Type(), barrier, parity, /*ticks=*/Value(),
+      cluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA);
+}
+
+/// Spins on try_wait, which suspends the thread for a while each time.
+static void createWait(ImplicitLocOpBuilder &b, Value barrier, Value parity,
+                       bool cluster) {
+  scf::WhileOp::create(
+      b, TypeRange(), ValueRange(),
+      [&](OpBuilder &builder, Location loc, ValueRange) {
+        ImplicitLocOpBuilder inner(loc, builder);
+        Value done = createTryWait(inner, barrier, parity, cluster);
+        Value one = arith::ConstantOp::create(inner, inner.getBoolAttr(true));
+        Value again = arith::XOrIOp::create(inner, done, one);
+        scf::ConditionOp::create(inner, again, ValueRange());
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange) {
+        scf::YieldOp::create(builder, loc);
+      });
+}
+
+static void createArrive(ImplicitLocOpBuilder &b, Value barrier, Value rank) {
+  if (!rank) {
+    NVVM::MBarrierArriveOp::create(b, Type(), barrier, Value());
+    return;
+  }
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace);
+  Value remote = NVVM::MapaOp::create(b, type, barrier, rank);
+  NVVM::MBarrierArriveOp::create(b, Type(), remote, Value(),
+                                 NVVM::MemScopeKind::CLUSTER);
+}
+
+namespace {
+/// One op whose code `emit(op, adaptor, builder)` makes and whose results it
+/// returns.
+template <typename Op> struct Lower : OpConversionPattern<Op> {
+  using Emit = SmallVector<Value> (*)(Op, typename Op::Adaptor,
+                                      ImplicitLocOpBuilder &);
+
+  Lower(const TypeConverter &converter, MLIRContext *context, Emit emit)
+      : OpConversionPattern<Op>(converter, context), emit(emit) {}
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, emit(op, adaptor, b));
+    return success();
+  }
+
+  Emit emit;
+};
+} // namespace
+
+template <typename Op>
+static void add(const TypeConverter &converter, RewritePatternSet &patterns,
+                typename Lower<Op>::Emit emit) {
+  patterns.add<Lower<Op>>(converter, patterns.getContext(), emit);
+}
+
+static void addThreadPatterns(const TypeConverter &converter,
+                              RewritePatternSet &patterns) {
+  using Values = SmallVector<Value>;
+  add<IdOp>(converter, patterns, [](auto op, auto, auto &b) -> Values {
+    return {arith::IndexCastUIOp::create(b, b.getIndexType(),
+                                         createId(b, op.getKind()))};
+  });
+  add<ElectOp>(converter, patterns, [](auto, auto, auto &b) -> Values {
+    return {NVVM::ElectSyncOp::create(b, b.getI1Type(), Value())};
+  });
+  add<ShuffleOp>(converter, patterns, [](auto op, auto a, auto &b) -> Values {
+    return {
+        createShuffle(b, getShuffle(op.getKind()), a.getValue(), a.getLane())};
+  });
+  add<SyncOp>(converter, patterns, [](auto op, auto, auto &b) -> Values {
+    createCompilerFence(b);
+    createSync(b, op.getKind());
+    createCompilerFence(b);
+    return {};
+  });
+  add<SyncGroupOp>(converter, patterns, [](auto op, auto a, auto &b) -> Values {
+    createCompilerFence(b);
+    NVVM::BarrierOp::create(b, Type(), a.getId(), createI32(b, op.getThreads()),
+                            NVVM::BarrierReductionAttr(), Value());
+    createCompilerFence(b);
+    return {};
+  });
+  add<FenceOp>(converter, patterns, [](auto op, auto, auto &b) -> Values {
+    createCompilerFence(b);
+    if (op.getKind() == FenceKind::Async)
+      NVVM::FenceProxyOp::create(
+          b, NVVM::ProxyKind::async_shared,
+          NVVM::SharedSpaceAttr::get(b.getContext(),
+                                     NVVM::SharedSpace::shared_cta));
+    else
+      NVVM::FenceMbarrierInitOp::create(b);
+    createCompilerFence(b);
+    return {};
+  });
+}
+
+static void addBarrierPatterns(const TypeConverter &converter,
+                               RewritePatternSet &patterns) {
+  using Values = SmallVector<Value>;
+  add<BarrierInitOp>(
+      converter, patterns, [](auto op, auto a, auto &b) -> Values {
+        NVVM::MBarrierInitOp::create(b, a.getBarrier(),
+                                     createI32(b, op.getCount()), Value());
+        return {};
+      });
+  add<BarrierArriveOp>(converter, patterns,
+                       [](auto, auto a, auto &b) -> Values {
+                         createCompilerFence(b);
+                         createArrive(b, a.getBarrier(), a.getRank());
+                         return {};
+                       });
+  add<BarrierExpectOp>(
+      converter, patterns, [](auto op, auto a, auto &b) -> Values {
+        createCompilerFence(b);
+        NVVM::MBarrierArriveExpectTxOp::create(
+            b, Type(), a.getBarrier(), createI32(b, op.getBytes()),
+            NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+        return {};
+      });
+  add<BarrierWaitOp>(
+      converter, patterns, [](auto op, auto a, auto &b) -> Values {
+        createWait(b, a.getBarrier(), a.getParity(), op.getCluster());
+        createCompilerFence(b);
+        return {};
+      });
+  add<BarrierTestOp>(converter, patterns, [](auto, auto a, auto &b) -> Values {
+    Value done = createTryWait(b, a.getBarrier(), a.getParity(), false);
+    createCompilerFence(b);
+    return {done};
+  });
+}
+
+void warp::populateSynchronisationPatterns(const TypeConverter &converter,
+                                           RewritePatternSet &patterns) {
+  addThreadPatterns(converter, patterns);
+  addBarrierPatterns(converter, patterns);
+}

@@ -1,0 +1,136 @@
+//===- WarpToNVVM.cpp - The explicit form becomes nvvm and llvm -----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#define DEBUG_TYPE "convert-gdn-warp-to-nvvm"
+
+namespace mlir::gdn {
+#define GEN_PASS_DEF_CONVERTGDNWARPTONVVMPASS
+#include "gdn/Conversion/Passes.h.inc"
+} // namespace mlir::gdn
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// A register tile is the vector of this thread's elements; a view or barrier
+/// is its address.
+static void addConversions(TypeConverter &converter) {
+  converter.addConversion([](Type type) { return type; });
+  converter.addConversion([](RankedTensorType tensor) -> std::optional<Type> {
+    int64_t count = getThreadElements(tensor);
+    if (count == 0)
+      return std::nullopt;
+    return VectorType::get(count, tensor.getElementType());
+  });
+  auto toPointer = [](Type type) {
+    return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
+  };
+  converter.addConversion([=](ViewType type) { return toPointer(type); });
+  converter.addConversion([=](BarrierType type) { return toPointer(type); });
+}
+
+/// True for math functions that NVPTX has no instruction for.
+static bool isExpanded(Operation *op) {
+  return isa<math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op,
+             math::Log1pOp, math::RsqrtOp>(op);
+}
+
+static void setLegality(ConversionTarget &target,
+                        const TypeConverter &converter,
+                        const LoweredKernels &kernels) {
+  target.addIllegalDialect<WarpDialect>();
+  target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect,
+                                    tensor::TensorDialect>(
+      [&](Operation *op) { return converter.isLegal(op); });
+  target.addDynamicallyLegalOp<linalg::BroadcastOp>(
+      [&](Operation *op) { return converter.isLegal(op); });
+  target.addDynamicallyLegalOp<math::ExpOp, math::Exp2Op, math::LogOp,
+                               math::Log2Op, math::Log1pOp, math::RsqrtOp>(
+      [](Operation *op) { return !isExpanded(op); });
+  target.addDynamicallyLegalOp<memref::LoadOp, memref::StoreOp, memref::DimOp>(
+      [&](Operation *op) {
+        return llvm::none_of(op->getOperands(), [&](Value value) {
+          return kernels.lookup(value);
+        });
+      });
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+}
+
+/// Dynamic shared memory begins at an external symbol of no size. Its alignment
+/// is what swizzled tiles ask for.
+static void createSharedSymbol(ModuleOp module) {
+  if (module.lookupSymbol(kSharedSymbol))
+    return;
+  OpBuilder b(module.getBodyRegion());
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
+  LLVM::GlobalOp::create(b, module.getLoc(), type, /*isConstant=*/false,
+                         LLVM::Linkage::External, kSharedSymbol, Attribute(),
+                         kSm90a.swizzleAlignment, kSharedSpace);
+}
+
+/// The values that stood for arrays have no use left.
+static LogicalResult eraseArrays(const LoweredKernels &kernels) {
+  for (const auto &[value, array] : kernels.arrays) {
+    if (!value.use_empty())
+      return value.getUsers().begin()->emitOpError(
+          "expected an access to an array that a kernel may hold "
+          "(gdn_warp, memref.load, memref.store, memref.dim)");
+    value.getDefiningOp()->erase();
+  }
+  return success();
+}
+
+namespace {
+struct ConvertGDNWarpToNVVM
+    : gdn::impl::ConvertGDNWarpToNVVMPassBase<ConvertGDNWarpToNVVM> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<KernelOp> all(module.getOps<KernelOp>());
+    if (all.empty())
+      return;
+    LoweredKernels kernels;
+    createSharedSymbol(module);
+    for (KernelOp kernel : all)
+      lowerKernel(kernel, kernels);
+
+    TypeConverter converter;
+    addConversions(converter);
+    ConversionTarget target(getContext());
+    setLegality(target, converter, kernels);
+    RewritePatternSet patterns(&getContext());
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         target);
+    populateArrayPatterns(converter, kernels, patterns);
+    populateCopyPatterns(converter, kernels, patterns);
+    populateElementwisePatterns(converter, patterns);
+    populateFragmentPatterns(converter, patterns);
+    populateMathPatterns(converter, patterns);
+    populateProductPatterns(converter, patterns);
+    populateSharedPatterns(converter, patterns);
+    populateSynchronisationPatterns(converter, patterns);
+    if (failed(applyPartialConversion(module, target, std::move(patterns))) ||
+        failed(eraseArrays(kernels)))
+      signalPassFailure();
+  }
+};
+} // namespace

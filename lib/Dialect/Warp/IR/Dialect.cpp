@@ -1,0 +1,90 @@
+//===- Dialect.cpp - The gdn_warp dialect and its encodings ---------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+#include "gdn/Dialect/Warp/IR/Dialect.cpp.inc"
+#include "gdn/Dialect/Warp/IR/Enums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "gdn/Dialect/Warp/IR/Attributes.cpp.inc"
+
+void WarpDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "gdn/Dialect/Warp/IR/Attributes.cpp.inc"
+      >();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "gdn/Dialect/Warp/IR/Ops.cpp.inc"
+      >();
+}
+
+LogicalResult FragmentAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 || shape[0] != kSm90a.productRows || shape[1] <= 0 ||
+      shape[1] % kSm90a.productColumnUnit != 0 ||
+      shape[1] > kSm90a.maxProductColumns)
+    return emitError() << "expected a fragment of " << kSm90a.productRows
+                       << " rows and a multiple of " << kSm90a.productColumnUnit
+                       << " columns up to " << kSm90a.maxProductColumns
+                       << ", got shape [" << shape << "]";
+  return success();
+}
+
+LogicalResult ColumnsAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 1 || shape[0] <= 0 ||
+      shape[0] % kSm90a.productColumnUnit != 0 ||
+      shape[0] > kSm90a.maxProductColumns)
+    return emitError() << "expected a vector of a multiple of "
+                       << kSm90a.productColumnUnit << " columns up to "
+                       << kSm90a.maxProductColumns << ", got shape [" << shape
+                       << "]";
+  return success();
+}
+
+LogicalResult
+RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                         function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 1 || shape[0] != kSm90a.productRows)
+    return emitError() << "expected a vector of " << kSm90a.productRows
+                       << " rows, got shape [" << shape << "]";
+  return success();
+}
+
+int64_t gdn::warp::getThreadElements(RankedTensorType tensor) {
+  // A quad of lanes shares a row's columns; eight quads of each of the four
+  // warps share the rows, two to a lane.
+  constexpr int64_t kQuad = 4, kRowsPerThread = 2;
+  if (isEncoded<FragmentAttr>(tensor))
+    return tensor.getDimSize(1) / kQuad * kRowsPerThread;
+  if (isEncoded<ColumnsAttr>(tensor))
+    return tensor.getDimSize(0) / kQuad;
+  if (isEncoded<RowsAttr>(tensor))
+    return kRowsPerThread;
+  return 0;
+}

@@ -1,0 +1,172 @@
+//===- Kernel.cpp - Syntax and checks of kernels and roles ----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                     TypeRange arguments, int64_t threads, int64_t sharedBytes,
+                     int64_t minCTAs, int64_t cluster) {
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(name));
+  state.addAttribute(getThreadsAttrName(state.name),
+                     builder.getI64IntegerAttr(threads));
+  state.addAttribute(getSharedBytesAttrName(state.name),
+                     builder.getI64IntegerAttr(sharedBytes));
+  state.addAttribute(getMinCtasAttrName(state.name),
+                     builder.getI64IntegerAttr(minCTAs));
+  state.addAttribute(getClusterAttrName(state.name),
+                     builder.getI64IntegerAttr(cluster));
+  auto block = std::make_unique<Block>();
+  for (Type type : arguments)
+    block->addArgument(type, state.location);
+  state.addRegion()->push_back(block.release());
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &region,
+                                        OpAsmSetValueNameFn setName) {
+  if (std::optional<ArrayAttr> names = getArgNames())
+    for (auto [argument, name] : llvm::zip(getBody().getArguments(), *names))
+      setName(argument, cast<StringAttr>(name).getValue());
+}
+
+/// Parses `keyword(integer)` into an i64 attribute; absent it stays unset.
+static ParseResult parseFact(OpAsmParser &parser, StringRef keyword,
+                             StringAttr attribute, OperationState &result) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  int64_t value = 0;
+  if (parser.parseLParen() || parser.parseInteger(value) ||
+      parser.parseRParen())
+    return failure();
+  result.addAttribute(attribute, parser.getBuilder().getI64IntegerAttr(value));
+  return success();
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
+                             result.attributes) ||
+      parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren,
+                               /*allowType=*/true))
+    return failure();
+  Builder &builder = parser.getBuilder();
+  // The names of the arguments are kept, so that a dump stays readable.
+  SmallVector<Attribute> names;
+  for (OpAsmParser::Argument &argument : arguments)
+    names.push_back(builder.getStringAttr(argument.ssaName.name.drop_front()));
+  result.addAttribute(getArgNamesAttrName(result.name),
+                      builder.getArrayAttr(names));
+  Region *body = result.addRegion();
+  if (parseFact(parser, "threads", getThreadsAttrName(result.name), result) ||
+      parseFact(parser, "shared", getSharedBytesAttrName(result.name),
+                result) ||
+      parseFact(parser, "min_ctas", getMinCtasAttrName(result.name), result) ||
+      parseFact(parser, "cluster", getClusterAttrName(result.name), result) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.parseRegion(*body, arguments))
+    return failure();
+  if (body->empty())
+    body->emplaceBlock();
+  return success();
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << '(';
+  llvm::interleaveComma(
+      getBody().getArguments(), printer,
+      [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  printer << ") threads(" << getThreads() << ") shared(" << getSharedBytes()
+          << ')';
+  if (getMinCtas() != 1)
+    printer << " min_ctas(" << getMinCtas() << ')';
+  if (getCluster() != 1)
+    printer << " cluster(" << getCluster() << ')';
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getThreadsAttrName(), getSharedBytesAttrName(),
+       getMinCtasAttrName(), getClusterAttrName(), getArgNamesAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult KernelOp::verify() {
+  int64_t threads = getThreads(),
+          group = kSm90a.warpThreads * kSm90a.warpgroupWarps;
+  if (threads <= 0 || threads > kSm90a.maxThreads || threads % group != 0)
+    return emitOpError("expected whole warpgroups of ")
+           << group << " threads up to " << kSm90a.maxThreads << ", got "
+           << threads;
+  if (static_cast<int64_t>(getSharedBytes()) < 0)
+    return emitOpError("expected shared bytes of at least 0, got ")
+           << static_cast<int64_t>(getSharedBytes());
+  if (static_cast<int64_t>(getMinCtas()) < 1)
+    return emitOpError("expected min_ctas of at least 1, got ")
+           << static_cast<int64_t>(getMinCtas());
+  int64_t cluster = getCluster();
+  if (cluster < 1 || cluster > kSm90a.maxCluster)
+    return emitOpError("expected a cluster of 1 to ")
+           << kSm90a.maxCluster << " CTAs, got " << cluster;
+  for (BlockArgument argument : getBody().getArguments()) {
+    Type type = argument.getType();
+    if (auto array = dyn_cast<MemRefType>(type)) {
+      int64_t offset = 0;
+      SmallVector<int64_t> strides;
+      if (failed(array.getStridesAndOffset(strides, offset)) || offset != 0)
+        return emitOpError("expected arrays with strides and no offset, got ")
+               << type;
+    } else if (!type.isIntOrFloat()) {
+      return emitOpError("expected arguments that are memrefs, integers or "
+                         "floats, got ")
+             << type;
+    }
+  }
+  if (std::optional<ArrayAttr> names = getArgNames())
+    if (names->size() != getBody().getNumArguments())
+      return emitOpError("expected ")
+             << getBody().getNumArguments() << " argument names, got "
+             << names->size();
+  return success();
+}
+
+LogicalResult RoleOp::verify() {
+  if (getBody().getNumArguments() != 0)
+    return emitOpError("expected no block arguments, got ")
+           << getBody().getNumArguments();
+  int64_t first = getFirst(), count = getCount();
+  int64_t warps =
+      cast<KernelOp>((*this)->getParentOp()).getThreads() / kSm90a.warpThreads;
+  if (first < 0 || count <= 0 || first + count > warps)
+    return emitOpError("expected warps in [0, ")
+           << warps << "), got " << first << " .. " << first + count;
+  int64_t group = kSm90a.warpgroupWarps;
+  bool wholeGroups = first % group == 0 && count % group == 0;
+  bool inOneGroup = first / group == (first + count - 1) / group;
+  if (!wholeGroups && !inOneGroup)
+    return emitOpError("expected whole warpgroups or warps of one, got ")
+           << first << " .. " << first + count;
+  if (std::optional<uint64_t> registers = getRegisters()) {
+    int64_t value = *registers;
+    if (value < kSm90a.minSetRegisters || value > kSm90a.maxSetRegisters ||
+        value % kSm90a.registerUnit != 0)
+      return emitOpError("expected a multiple of ")
+             << kSm90a.registerUnit << " registers from "
+             << kSm90a.minSetRegisters << " to " << kSm90a.maxSetRegisters
+             << ", got " << value;
+  }
+  return success();
+}

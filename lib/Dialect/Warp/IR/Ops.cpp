@@ -1,0 +1,89 @@
+//===- Ops.cpp - Checks of views and accesses to shared memory ------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+#define GET_OP_CLASSES
+#include "gdn/Dialect/Warp/IR/Ops.cpp.inc"
+
+LogicalResult ViewOp::verify() {
+  APInt offset;
+  if (!matchPattern(getOffset(), m_ConstantInt(&offset)))
+    return success();
+  // 16: what copies, vector accesses and matrix loads ask of every view.
+  int64_t alignment = getType().isSwizzled() ? kSm90a.swizzleAlignment : 16;
+  if (offset.getSExtValue() < 0 || offset.getSExtValue() % alignment != 0)
+    return emitOpError("expected an offset that is a multiple of ")
+           << alignment << ", got " << offset.getSExtValue();
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  ViewType source = getSource().getType(), result = getType();
+  if (source.getRank() != 2 || result.getRank() != 2)
+    return emitOpError("expected views of rank 2, got ")
+           << source << " and " << result;
+  int64_t row = getRow(), column = getColumn();
+  if (row < 0 || column < 0 || row + result.getRows() > source.getRows() ||
+      column + result.getColumns() > source.getColumns())
+    return emitOpError("expected a rectangle inside ")
+           << source << ", got offset [" << row << ", " << column << "] of "
+           << result;
+  if (source.isSwizzled() && row % 8 != 0)
+    return emitOpError("expected a row that is a multiple of 8, got ") << row;
+  int64_t byte = source.getColumn() + column * source.getElementBytes();
+  int64_t inPanel = source.isSwizzled() ? byte % kSm90a.panelBytes : 0;
+  auto expected =
+      ViewType::getChecked([&] { return emitOpError(); }, getContext(),
+                           result.getShape(), source.getElementType(),
+                           source.getSwizzle(), source.getStride(), inPanel);
+  if (!expected)
+    return failure();
+  if (expected != result)
+    return emitOpError("expected a result of type ")
+           << expected << ", got " << result;
+  return success();
+}
+
+/// Checks one access of a thread: a value of the view's element type, or an
+/// aligned run of at most 16 bytes, and one index a dimension.
+static LogicalResult verifyAccess(Operation *op, ViewType view, Type value,
+                                  size_t indices) {
+  if (static_cast<int64_t>(indices) != view.getRank())
+    return op->emitOpError("expected ")
+           << view.getRank() << " indices, got " << indices;
+  auto vector = dyn_cast<VectorType>(value);
+  Type element = vector ? vector.getElementType() : value;
+  if (element != view.getElementType())
+    return op->emitOpError("expected elements of type ")
+           << view.getElementType() << ", got " << element;
+  if (!vector)
+    return success();
+  int64_t bytes = vector.getNumElements() * view.getElementBytes();
+  if (vector.getRank() != 1 || bytes > 16 || 16 % bytes != 0)
+    return op->emitOpError("expected a vector of 2, 4, 8 or 16 bytes, got ")
+           << vector;
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyAccess(*this, getView().getType(), getType(),
+                      getIndices().size());
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, getView().getType(), getValue().getType(),
+                      getIndices().size());
+}

@@ -1,0 +1,263 @@
+//===- TileOps.cpp - Checks of products, copies and register tiles --------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+LogicalResult IotaOp::verify() {
+  if (getDimension() > 1)
+    return emitOpError("expected dimension 0 or 1, got ") << getDimension();
+  if (!getType().getElementType().isSignlessInteger(32))
+    return emitOpError("expected elements of type i32, got ")
+           << getType().getElementType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+LogicalResult AwaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                        ValueRange operands, DictionaryAttr,
+                                        OpaqueProperties, RegionRange,
+                                        SmallVectorImpl<Type> &results) {
+  llvm::append_range(results, operands.getTypes());
+  return success();
+}
+
+/// Shape and element type of an operand of a product.
+static std::pair<ArrayRef<int64_t>, Type> getTile(Type type) {
+  if (auto view = dyn_cast<ViewType>(type))
+    return {view.getShape(), view.getElementType()};
+  auto tensor = cast<RankedTensorType>(type);
+  return {tensor.getShape(), tensor.getElementType()};
+}
+
+LogicalResult ProductOp::verify() {
+  auto [shapeA, elementA] = getTile(getA().getType());
+  auto [shapeB, elementB] = getTile(getB().getType());
+  for (Type type : TypeRange(getOperandTypes()).take_front(2))
+    if (auto view = dyn_cast<ViewType>(type); view && !view.isSwizzled())
+      return emitOpError("expected views with a swizzle of ")
+             << kSm90a.panelBytes << " bytes, got " << view;
+  if (!elementA.isF16() && !elementA.isBF16())
+    return emitOpError("expected operands of type f16 or bf16, got ")
+           << elementA;
+  if (elementA != elementB)
+    return emitOpError("expected operands of one element type, got ")
+           << elementA << " and " << elementB;
+  if (getTransposeA() && !isa<ViewType>(getA().getType()))
+    return emitOpError("expected a view to transpose, got ")
+           << getA().getType();
+  ArrayRef<int64_t> shape = getType().getShape();
+  auto [rows, depthA] = getTransposeA() ? std::pair(shapeA[1], shapeA[0])
+                                        : std::pair(shapeA[0], shapeA[1]);
+  auto [columns, depthB] = getTransposeB() ? std::pair(shapeB[0], shapeB[1])
+                                           : std::pair(shapeB[1], shapeB[0]);
+  if (rows != shape[0] || columns != shape[1] || depthA != depthB)
+    return emitOpError("expected operands [")
+           << shape[0] << ", K] and [K, " << shape[1] << "], got [" << rows
+           << ", " << depthA << "] and [" << depthB << ", " << columns << "]";
+  if (depthA % kSm90a.productDepth != 0)
+    return emitOpError("expected a depth that is a multiple of ")
+           << kSm90a.productDepth << ", got " << depthA;
+  if (!getType().getElementType().isF32())
+    return emitOpError("expected a result of f32, got ")
+           << getType().getElementType();
+  if (getAccumulator() && getAccumulator().getType() != getType())
+    return emitOpError("expected an accumulator of type ")
+           << getType() << ", got " << getAccumulator().getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Copies and accesses to arrays
+//===----------------------------------------------------------------------===//
+
+/// Checks what all accesses to a tile of an array share: the array is an
+/// argument of the kernel, one offset a dimension, two distinct axes, one
+/// element type.
+static LogicalResult verifyTile(Operation *op, Value array, size_t offsets,
+                                ArrayRef<int64_t> axes, Type element) {
+  auto type = cast<MemRefType>(array.getType());
+  auto argument = dyn_cast<BlockArgument>(array);
+  if (!argument || !isa<KernelOp>(argument.getOwner()->getParentOp()))
+    return op->emitOpError("expected an array that is an argument of the "
+                           "kernel, got another value");
+  if (static_cast<int64_t>(offsets) != type.getRank())
+    return op->emitOpError("expected ")
+           << type.getRank() << " offsets, one a dimension of the array, got "
+           << offsets;
+  if (axes.size() != 2 || axes[0] == axes[1])
+    return op->emitOpError("expected two distinct axes, got [") << axes << "]";
+  for (int64_t axis : axes)
+    if (axis < 0 || axis >= type.getRank())
+      return op->emitOpError("expected axes in [0, ")
+             << type.getRank() << "), got " << axis;
+  if (element != type.getElementType())
+    return op->emitOpError("expected elements of the array's type ")
+           << type.getElementType() << ", got " << element;
+  return success();
+}
+
+/// Checks a tensor-map copy: the map's rank, its box, the unit stride.
+static LogicalResult verifyCopy(Operation *op, Value array, size_t offsets,
+                                ArrayRef<int64_t> axes, ViewType view) {
+  if (failed(verifyTile(op, array, offsets, axes, view.getElementType())))
+    return failure();
+  auto type = cast<MemRefType>(array.getType());
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  if (failed(type.getStridesAndOffset(strides, offset)) ||
+      strides[axes[1]] != 1)
+    return op->emitOpError("expected stride 1 along axis ")
+           << axes[1] << " of the array, got " << type;
+  if (view.getRank() != 2 || view.getColumn() != 0)
+    return op->emitOpError("expected a view of rank 2 from column 0, got ")
+           << view;
+  int64_t rowBytes = view.getColumns() * view.getElementBytes();
+  if (!view.isSwizzled() && view.getStride() != rowBytes)
+    return op->emitOpError("expected a dense view, got ") << view;
+  if (rowBytes % 16 != 0)
+    return op->emitOpError("expected rows of a multiple of 16 bytes, got ")
+           << rowBytes;
+  if (view.isSwizzled() && view.getPanels() > 1 &&
+      rowBytes % kSm90a.panelBytes != 0)
+    return op->emitOpError("expected whole panels of ")
+           << kSm90a.panelBytes << " bytes, got rows of " << rowBytes;
+  if (view.getRows() > kSm90a.maxBox ||
+      (!view.isSwizzled() && view.getColumns() > kSm90a.maxBox))
+    return op->emitOpError("expected a box of at most ")
+           << kSm90a.maxBox << " elements a dimension, got " << view;
+  int64_t rank = type.getRank() + (view.getPanels() > 1 ? 1 : 0);
+  if (rank > kSm90a.maxTensorMapRank)
+    return op->emitOpError("expected a tensor map of rank at most ")
+           << kSm90a.maxTensorMapRank << ", got " << rank;
+  return success();
+}
+
+LogicalResult CopyInOp::verify() {
+  return verifyCopy(*this, getArray(), getOffsets().size(), getAxes(),
+                    getView().getType());
+}
+
+LogicalResult CopyOutOp::verify() {
+  return verifyCopy(*this, getArray(), getOffsets().size(), getAxes(),
+                    getView().getType());
+}
+
+/// `end` and `dim` stand together, and `dim` is one of the axes.
+static LogicalResult verifyEnd(Operation *op, ArrayRef<int64_t> axes,
+                               bool hasEnd, std::optional<uint64_t> dim) {
+  if (hasEnd != dim.has_value())
+    return op->emitOpError("expected `end` and `dim` together, got only one");
+  if (dim && !llvm::is_contained(axes, static_cast<int64_t>(*dim)))
+    return op->emitOpError("expected `dim` to be one of the axes, got ")
+           << *dim;
+  return success();
+}
+
+LogicalResult ArrayLoadOp::verify() {
+  if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
+                        getType().getElementType())))
+    return failure();
+  return verifyEnd(*this, getAxes(), bool(getEnd()), getDim());
+}
+
+LogicalResult ArrayStoreOp::verify() {
+  if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
+                        getFragment().getType().getElementType())))
+    return failure();
+  return verifyEnd(*this, getAxes(), bool(getEnd()), getDim());
+}
+
+//===----------------------------------------------------------------------===//
+// Register tiles and shared memory
+//===----------------------------------------------------------------------===//
+
+/// Checks a fragment against the view that it is read from or written to.
+static LogicalResult verifyFragment(Operation *op, RankedTensorType fragment,
+                                    ViewType view, bool transpose,
+                                    int64_t rows) {
+  Type element = fragment.getElementType();
+  if (element != view.getElementType())
+    return op->emitOpError("expected elements of the view's type ")
+           << view.getElementType() << ", got " << element;
+  SmallVector<int64_t, 2> shape{rows, fragment.getDimSize(1)};
+  if (transpose)
+    std::swap(shape[0], shape[1]);
+  if (view.getShape() != ArrayRef(shape))
+    return op->emitOpError("expected a view of shape [")
+           << shape << "], got [" << view.getShape() << "]";
+  if (element.isF32())
+    return transpose ? op->emitOpError(
+                           "expected 16-bit elements to transpose, got f32")
+                     : success();
+  if (!element.isF16() && !element.isBF16())
+    return op->emitOpError("expected elements of f16, bf16 or f32, got ")
+           << element;
+  // One matrix instruction moves 16 columns.
+  if (fragment.getDimSize(1) % 16 != 0)
+    return op->emitOpError("expected a multiple of 16 columns, got ")
+           << fragment.getDimSize(1);
+  if (view.getStride() % 16 != 0)
+    return op->emitOpError("expected a row stride that is a multiple of 16 "
+                           "bytes, got ")
+           << view.getStride();
+  if (transpose && view.getColumn() != 0)
+    return op->emitOpError("expected a view from column 0, got ") << view;
+  return success();
+}
+
+LogicalResult FragmentLoadOp::verify() {
+  return verifyFragment(*this, getType(), getView().getType(), getTranspose(),
+                        getType().getDimSize(0));
+}
+
+LogicalResult FragmentStoreOp::verify() {
+  RankedTensorType fragment = getFragment().getType();
+  int64_t count = fragment.getDimSize(0);
+  if (std::optional<ArrayRef<int64_t>> rows = getRows()) {
+    if (getTranspose())
+      return emitOpError("expected rows without transpose, got both");
+    if (rows->size() != 2 || (*rows)[0] % 16 != 0 || (*rows)[1] % 16 != 0 ||
+        (*rows)[0] < 0 || (*rows)[1] <= (*rows)[0] || (*rows)[1] > count)
+      return emitOpError("expected rows [a, b] in multiples of 16 up to ")
+             << count << ", got [" << *rows << "]";
+    count = (*rows)[1] - (*rows)[0];
+  }
+  return verifyFragment(*this, fragment, getView().getType(), getTranspose(),
+                        count);
+}
+
+/// Checks a vector against the view that it is read from or written to.
+static LogicalResult verifyVector(Operation *op, RankedTensorType vector,
+                                  ViewType view) {
+  if (view.getRank() != 1 || view.getShape() != vector.getShape() ||
+      view.getElementType() != vector.getElementType())
+    return op->emitOpError("expected a view of ")
+           << vector.getDimSize(0) << " elements of " << vector.getElementType()
+           << ", got " << view;
+  return success();
+}
+
+LogicalResult VectorLoadOp::verify() {
+  return verifyVector(*this, cast<RankedTensorType>(getType()),
+                      getView().getType());
+}
+
+LogicalResult VectorStoreOp::verify() {
+  return verifyVector(*this, cast<RankedTensorType>(getVector().getType()),
+                      getView().getType());
+}

@@ -1,0 +1,135 @@
+//===- VerifyExplicitForm.cpp - Do kernels fit the chip? ------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+
+#define DEBUG_TYPE "gdn-warp-verify-explicit-form"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_VERIFYEXPLICITFORMPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+/// What lies at a known place of shared memory lies inside the kernel's.
+static LogicalResult verifyPlace(Operation *op, Value offset, int64_t bytes,
+                                 KernelOp kernel) {
+  APInt value;
+  if (!matchPattern(offset, m_ConstantInt(&value)))
+    return success();
+  int64_t end = value.getSExtValue() + bytes;
+  if (end <= static_cast<int64_t>(kernel.getSharedBytes()))
+    return success();
+  InFlightDiagnostic diagnostic =
+      op->emitOpError("expected the end at or below byte ")
+      << kernel.getSharedBytes() << " of shared memory, got " << end;
+  diagnostic.attachNote(kernel.getLoc()) << "the kernel's shared memory";
+  return diagnostic;
+}
+
+static LogicalResult verifyShared(KernelOp kernel) {
+  int64_t bytes = kernel.getSharedBytes();
+  if (bytes * static_cast<int64_t>(kernel.getMinCtas()) > kSm90a.sharedBytes)
+    return kernel.emitOpError("expected at most ")
+           << kSm90a.sharedBytes << " bytes of shared memory in "
+           << kernel.getMinCtas() << " CTAs, got " << bytes << " each, "
+           << bytes * static_cast<int64_t>(kernel.getMinCtas()) -
+                  kSm90a.sharedBytes
+           << " too many";
+  WalkResult result = kernel.walk([&](Operation *op) {
+    LogicalResult inside = success();
+    if (auto view = dyn_cast<ViewOp>(op))
+      inside =
+          verifyPlace(op, view.getOffset(), view.getType().getSpan(), kernel);
+    else if (auto barrier = dyn_cast<BarrierOp>(op))
+      inside = verifyPlace(op, barrier.getOffset(), sizeof(uint64_t), kernel);
+    return succeeded(inside) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// No warp has two roles, and warps of one warpgroup one register number.
+static LogicalResult verifyRoles(KernelOp kernel) {
+  int64_t warps = kernel.getThreads() / kSm90a.warpThreads;
+  SmallVector<RoleOp> owner(warps);
+  for (auto role : kernel.getBody().getOps<RoleOp>()) {
+    for (int64_t warp = role.getFirst();
+         warp < static_cast<int64_t>(role.getFirst() + role.getCount());
+         ++warp) {
+      if (owner[warp]) {
+        InFlightDiagnostic diagnostic =
+            role.emitOpError("expected roles that share no warp, got warp ")
+            << warp << " in two";
+        diagnostic.attachNote(owner[warp].getLoc()) << "the other role";
+        return diagnostic;
+      }
+      owner[warp] = role;
+    }
+  }
+  for (int64_t warp = 0; warp < warps; ++warp) {
+    RoleOp role = owner[warp],
+           first = owner[warp - warp % kSm90a.warpgroupWarps];
+    if (!role || !first || role.getRegisters() == first.getRegisters())
+      continue;
+    InFlightDiagnostic diagnostic = role.emitOpError(
+        "expected the register number of the other role of its warpgroup, "
+        "got ");
+    if (std::optional<uint64_t> registers = role.getRegisters())
+      diagnostic << *registers;
+    else
+      diagnostic << "none";
+    diagnostic.attachNote(first.getLoc()) << "the other role";
+    return diagnostic;
+  }
+  return success();
+}
+
+/// What the roles ask for is what the launch gave the CTA. Otherwise a role
+/// waits in setmaxnreg for ever.
+static LogicalResult verifyRegisters(KernelOp kernel) {
+  int64_t threads = kernel.getThreads(),
+          group = kSm90a.warpThreads * kSm90a.warpgroupWarps;
+  int64_t launch =
+      kSm90a.registers / (threads * static_cast<int64_t>(kernel.getMinCtas()));
+  launch = std::min(launch, kSm90a.maxThreadRegisters);
+  launch -= launch % kSm90a.registerUnit;
+  SmallVector<int64_t> registers(threads / group, launch);
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    if (std::optional<uint64_t> count = role.getRegisters())
+      for (uint64_t warp = role.getFirst();
+           warp < role.getFirst() + role.getCount(); ++warp)
+        registers[warp / kSm90a.warpgroupWarps] = *count;
+  int64_t sum = 0;
+  for (int64_t count : registers)
+    sum += count * group;
+  if (sum <= launch * threads)
+    return success();
+  return kernel.emitOpError("expected roles with at most ")
+         << launch * threads << " registers together (" << launch << " of "
+         << threads << " threads at launch), got " << sum;
+}
+
+namespace {
+struct VerifyExplicitForm
+    : gdn::warp::impl::VerifyExplicitFormPassBase<VerifyExplicitForm> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      if (failed(verifyShared(kernel)) || failed(verifyRoles(kernel)) ||
+          failed(verifyRegisters(kernel)))
+        return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
