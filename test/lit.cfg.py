@@ -2,6 +2,7 @@
 # docs/Testing.md describes the substitutions and features.
 
 import os
+import shutil
 import subprocess
 
 import lit.formats
@@ -22,7 +23,7 @@ llvm_config.use_default_substitutions()
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 
 # A tool that this build does not have stays a plain word, and its test fails.
-tools = ["gdn-opt", "gdn-compile", "gdn-run", "gdn-lsp-server", "mlir-opt", "mlir-runner"]
+tools = ["gdn-opt", "gdn-compile", "gdn-run", "gdn-lsp-server", "gdn-translate", "mlir-opt", "mlir-runner"]
 llvm_config.add_tool_substitutions(
     [ToolSubst(tool, unresolved="ignore") for tool in tools],
     [config.gdn_tools_dir, config.llvm_tools_dir],
@@ -49,7 +50,21 @@ def has_gpu():
     return listing.returncode == 0 and "GPU 0" in listing.stdout
 
 
+def find_ptxas():
+    """The ptxas that the tests run: as lib/Target/PTX looks for it, then the one of setup.sh."""
+    places = [os.environ.get("GDN_PTXAS"), shutil.which("ptxas")]
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        places.append(os.path.join(os.environ.get(variable, "/nowhere"), "bin", "ptxas"))
+    package = os.path.join(config.gdn_source_dir, ".venv-ptxas", "nvidia", "cuda_nvcc")
+    places += [os.path.join(root, "bin", "ptxas") for root in (package, "/usr/local/cuda")]
+    return next((place for place in places if place and os.access(place, os.X_OK)), None)
+
+
 # Without the feature a test that REQUIRES it is UNSUPPORTED, never passed.
+ptxas = find_ptxas()
+if ptxas:
+    config.available_features.add("ptxas")
+    config.environment["GDN_PTXAS"] = ptxas
 if has_gpu():
     config.available_features.add("gpu")
 if config.gdn_sanitizers:

@@ -59,4 +59,8 @@ void gdn::registerPipelines() {
                buildTileToLLVMPipeline);
   Registration("gdn-to-llvm", "Lower layer ops to the LLVM dialect for a CPU",
                buildGDNToLLVMPipeline);
+  PassPipelineRegistration<>(
+      "gdn-warp-to-llvm",
+      "Lower kernels of the explicit form to the LLVM and nvvm dialects",
+      buildWarpToLLVMPipeline);
 }

@@ -79,6 +79,10 @@ void buildTileToLLVMPipeline(OpPassManager &manager,
 void buildGDNToLLVMPipeline(OpPassManager &manager,
                             const CPULoweringOptions &options);
 
+/// `gdn-warp-to-llvm`: kernels of the explicit form --> the LLVM and nvvm
+/// dialects.
+void buildWarpToLLVMPipeline(OpPassManager &manager);
+
 /// Registers the pipelines under their names.
 void registerPipelines();
 

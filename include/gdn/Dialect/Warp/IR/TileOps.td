@@ -105,12 +105,12 @@ def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterf
     Example:
 
     ```mlir
-    %d = gdn_warp.await 0 %c : tensor<64x32xf32, #gdn_warp.fragment>
+    %d = gdn_warp.await 0 of %c : tensor<64x32xf32, #gdn_warp.fragment>
     ```
   }];
   let arguments = (ins I64Attr:$pending, Variadic<Warp_Fragment>:$accumulators);
   let results = (outs Variadic<Warp_Fragment>:$results);
-  let assemblyFormat = "$pending ($accumulators^ `:` type($accumulators))? attr-dict";
+  let assemblyFormat = "$pending (`of` $accumulators^ `:` type($accumulators))? attr-dict";
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,200 @@
+//===- Ptxas.cpp - PTX to machine code by ptxas ---------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Target/PTX.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// Where ptxas is
+//===----------------------------------------------------------------------===//
+
+/// `root`/bin/ptxas if it can be run, else empty.
+static std::string findBelow(StringRef root) {
+  if (root.empty())
+    return {};
+  llvm::SmallString<128> path(root);
+  llvm::sys::path::append(path, "bin", "ptxas");
+  return llvm::sys::fs::can_execute(path) ? std::string(path) : std::string();
+}
+
+/// The ptxas of PyPI's nvidia-cuda-nvcc-cu12 in the virtual environment that
+/// VIRTUAL_ENV names.
+static std::string findInPython() {
+  std::optional<std::string> root = llvm::sys::Process::GetEnv("VIRTUAL_ENV");
+  if (!root)
+    return {};
+  llvm::SmallString<128> lib(*root);
+  llvm::sys::path::append(lib, "lib");
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(lib, error), end;
+       !error && it != end; it.increment(error)) {
+    llvm::SmallString<128> package(it->path());
+    llvm::sys::path::append(package, "site-packages", "nvidia", "cuda_nvcc");
+    if (std::string found = findBelow(package); !found.empty())
+      return found;
+  }
+  return {};
+}
+
+llvm::Expected<std::string> ptx::findPtxas(const Options &options) {
+  std::string named = options.ptxas;
+  if (named.empty())
+    named = llvm::sys::Process::GetEnv("GDN_PTXAS").value_or("");
+  if (!named.empty()) {
+    if (llvm::sys::fs::can_execute(named))
+      return named;
+    return llvm::createStringError("expected a ptxas that can be run, got '" +
+                                   named + "'");
+  }
+  if (auto found = llvm::sys::findProgramByName("ptxas"))
+    return *found;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (std::string found =
+            findBelow(llvm::sys::Process::GetEnv(variable).value_or(""));
+        !found.empty())
+      return found;
+  if (std::string found = findInPython(); !found.empty())
+    return found;
+  if (std::string found = findBelow("/usr/local/cuda"); !found.empty())
+    return found;
+  return llvm::createStringError(
+      "expected ptxas of CUDA 12.8 or newer in GDN_PTXAS, PATH, CUDA_HOME or "
+      "the Python environment (pip install nvidia-cuda-nvcc-cu12==12.8.93), "
+      "got none");
+}
+
+//===----------------------------------------------------------------------===//
+// What ptxas says
+//===----------------------------------------------------------------------===//
+
+/// The number in front of `what` in a line, or 0.
+static unsigned getNumberBefore(StringRef line, StringRef what) {
+  size_t end = line.find(what);
+  if (end == StringRef::npos)
+    return 0;
+  StringRef word = line.take_front(end).rtrim();
+  word = word.substr(word.find_last_of(' ') + 1);
+  unsigned number = 0;
+  (void)word.getAsInteger(10, number);
+  return number;
+}
+
+std::vector<ptx::KernelUsage> ptx::parseUsage(StringRef log) {
+  std::vector<KernelUsage> kernels;
+  llvm::SmallVector<StringRef> lines;
+  log.split(lines, '\n');
+  for (StringRef line : lines) {
+    if (line.contains("Compiling entry function")) {
+      kernels.emplace_back();
+      kernels.back().name = line.split('\'').second.split('\'').first.str();
+    }
+    if (kernels.empty())
+      continue;
+    KernelUsage &usage = kernels.back();
+    if (line.contains("bytes stack frame")) {
+      usage.stackBytes = getNumberBefore(line, "bytes stack frame");
+      usage.spillStores = getNumberBefore(line, "bytes spill stores");
+      usage.spillLoads = getNumberBefore(line, "bytes spill loads");
+    }
+    if (line.contains("registers"))
+      usage.registers = getNumberBefore(line, "registers");
+  }
+  return kernels;
+}
+
+llvm::Error ptx::checkLog(StringRef log) {
+  std::string problems;
+  llvm::SmallVector<StringRef> lines;
+  log.split(lines, '\n');
+  for (StringRef line : lines)
+    // ptxas repairs what it finds wrong with wgmma and setmaxnreg, at a price,
+    // and says so in a remark of this family; it does not fail.
+    if (line.contains("C75"))
+      problems += "\n  " + line.trim().str();
+  for (const KernelUsage &usage : parseUsage(log))
+    if (usage.stackBytes || usage.spillStores || usage.spillLoads)
+      problems += "\n  '" + usage.name + "' has " +
+                  std::to_string(usage.stackBytes) + " bytes of stack, " +
+                  std::to_string(usage.spillStores) + " of spill stores, " +
+                  std::to_string(usage.spillLoads) + " of spill loads";
+  if (problems.empty())
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "expected no remark of ptxas, no stack and no spills, got" + problems);
+}
+
+//===----------------------------------------------------------------------===//
+// Running it
+//===----------------------------------------------------------------------===//
+
+static std::string readFile(StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  return buffer ? (*buffer)->getBuffer().str() : std::string();
+}
+
+/// A temporary file's path; it is created empty.
+static llvm::Expected<std::string> createTemporary(StringRef suffix) {
+  llvm::SmallString<128> path;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("gdn", suffix, path))
+    return llvm::createStringError(error, "cannot create a temporary file");
+  return std::string(path);
+}
+
+llvm::Expected<ptx::Assembled> ptx::assemble(StringRef ptx,
+                                             const Options &options) {
+  auto program = findPtxas(options);
+  if (!program)
+    return program.takeError();
+  llvm::SmallVector<std::string, 3> paths;
+  for (StringRef suffix : {"ptx", "cubin", "log"}) {
+    auto created = createTemporary(suffix);
+    if (!created)
+      return created.takeError();
+    paths.push_back(*created);
+  }
+  StringRef input = paths[0], output = paths[1], log = paths[2];
+  llvm::FileRemover removeInput(input), removeOutput(output), removeLog(log);
+  std::error_code error;
+  llvm::raw_fd_ostream stream(input, error);
+  stream << ptx;
+  stream.close();
+  if (error || stream.has_error())
+    return llvm::createStringError("cannot write " + input.str());
+
+  std::string arch = "-arch=" + options.chip;
+  StringRef arguments[] = {*program, "-v", arch, input, "-o", output};
+  std::optional<StringRef> redirects[] = {std::nullopt, log, log};
+  int status =
+      llvm::sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects);
+  Assembled result{readFile(output), readFile(log), {}};
+  llvm::Error failure =
+      status == 0 ? checkLog(result.log)
+                  : llvm::createStringError("ptxas failed:\n" + result.log);
+  if (failure) {
+    removeInput.releaseFile();
+    return llvm::createStringError(
+        llvm::toString(std::move(failure)) + "\nto repeat: " +
+        llvm::join(std::begin(arguments), std::end(arguments), " "));
+  }
+  result.kernels = parseUsage(result.log);
+  return std::move(result);
+}

@@ -1,0 +1,37 @@
+// Tensor maps and the copies through them.
+// RUN: gdn-opt %s --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
+
+// A row of two panels is a dimension in a panel and one over panels, so one copy brings the tile;
+// a view whose panels lie apart takes a copy a panel, through a map of its own. Equal maps are one.
+// CHECK-LABEL: llvm.func @copies(
+// CHECK-SAME: %[[DENSE:[^ ]*]]: !llvm.ptr {llvm.align = 64 : i32, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
+// CHECK-SAME: %[[APART:[^ ]*]]: !llvm.ptr {llvm.align = 64 : i32, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant})
+// CHECK-SAME: tensor_maps = [
+// CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 2, 1, 1], swizzle = 128>
+// CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 1, 1, 1], swizzle = 128>]
+gdn_warp.kernel @copies(%k : memref<?x?x4x128xbf16>) threads(128) shared(65536) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32768 = arith.constant 32768 : index
+  %bar = gdn_warp.barrier %c32768
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128>
+  %w = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128, stride = 8192>
+  // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : i32
+  // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : i32
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[AT:.*]], %[[DENSE]], %{{.*}}, box[%[[C0]], %[[C2]], %[[C0]], %[[C2]], %[[C0]]] {isCTAOnly = true}
+  gdn_warp.copy_in %k[%c0, %c2, %c2, %c0] axes [1, 3], %v signal %bar
+      : memref<?x?x4x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[AT]], %[[APART]], %{{.*}}, box[%[[C0]], %[[C2]], %[[C0]],
+  // CHECK: %[[PANEL:.*]] = llvm.getelementptr %[[AT]][8192]
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[PANEL]], %[[APART]], %{{.*}}, box[%[[C0]], %[[C2]], %[[C1]],
+  gdn_warp.copy_in %k[%c0, %c2, %c2, %c0] axes [1, 3], %w signal %bar
+      : memref<?x?x4x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128, stride = 8192>
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[DENSE]], %[[AT]], box[
+  gdn_warp.copy_out %v, %k[%c0, %c2, %c2, %c0] axes [1, 3]
+      : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<?x?x4x128xbf16>
+  // CHECK: nvvm.cp.async.bulk.commit.group
+  gdn_warp.copy_commit
+  // CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
+  gdn_warp.copy_wait 0 read
+}

@@ -1,0 +1,50 @@
+// Launch facts, arguments and roles.
+// RUN: gdn-opt %s --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
+
+// Dynamic shared memory is one symbol, aligned for swizzled tiles.
+// CHECK: llvm.mlir.global external @__gdn_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
+
+// An array is a pointer, then what is dynamic of its sizes and strides; a scalar stays.
+// CHECK-LABEL: llvm.func @arguments(
+// CHECK-SAME: %[[X:.*]]: !llvm.ptr<1>, %{{.*}}: i64, %[[STRIDE:.*]]: i64, %[[F:.*]]: f32)
+// CHECK-SAME: arguments = [memref<?x4xf32, strided<[?, 1]>>, f32]
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>, nvvm.kernel, nvvm.maxntid = array<i32: 128>, nvvm.minctasm = 2 : i32
+gdn_warp.kernel @arguments(%x : memref<?x4xf32, strided<[?, 1]>>, %f : f32)
+    threads(128) shared(0) min_ctas(2) cluster(2) {
+  %c3 = arith.constant 3 : index
+  // CHECK: %[[WIDE:.*]] = arith.index_cast %[[STRIDE]] : i64 to index
+  // CHECK: %[[ROW:.*]] = arith.muli %[[WIDE]], %{{.*}} : index
+  // CHECK: %[[AT:.*]] = arith.addi %[[ROW]], %{{.*}} : index
+  // CHECK: %[[OFFSET:.*]] = arith.index_cast %[[AT]] : index to i64
+  // CHECK: %[[PLACE:.*]] = llvm.getelementptr %[[X]][%[[OFFSET]]]
+  // CHECK: llvm.store %[[F]], %[[PLACE]] : f32, !llvm.ptr<1>
+  memref.store %f, %x[%c3, %c3] : memref<?x4xf32, strided<[?, 1]>>
+}
+
+// Roles that share a warpgroup have one setmaxnreg in front of the branch between them; others are
+// branches on the warpgroup, each in the else of the one before.
+// CHECK-LABEL: llvm.func @roles()
+gdn_warp.kernel @roles() threads(384) shared(0) {
+  // CHECK: %[[WARP32:.*]] = nvvm.shfl.sync idx
+  // CHECK: %[[WARP:.*]] = arith.index_castui %[[WARP32]]
+  // CHECK: %[[GROUP:.*]] = arith.divui %[[WARP]]
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[GROUP]]
+  // CHECK: scf.if %[[FIRST]] {
+  // CHECK-NEXT: nvvm.setmaxregister decrease 40
+  // CHECK: arith.cmpi ult, %[[WARP]]
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: } else {
+  // CHECK: nvvm.memory.barrier
+  gdn_warp.role "a" warps(0, 3) registers(40) {
+    gdn_warp.sync warp
+  }
+  gdn_warp.role "b" warps(3, 1) registers(40) {
+    nvvm.memory.barrier <cta>
+  }
+  // CHECK: arith.subi %[[GROUP]]
+  // CHECK: nvvm.setmaxregister increase 232
+  // CHECK: nvvm.cluster.arrive
+  gdn_warp.role "c" warps(4, 8) registers(232) {
+    gdn_warp.sync cluster
+  }
+}

@@ -1,0 +1,67 @@
+// Products: descriptors, the order of steps, accumulators.
+// RUN: gdn-opt %s --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
+
+// Left operand in registers: inline assembly, the first step ignores the accumulator. The right
+// operand shares 128-byte rows with another tile (64 bytes on: 4 units), rows are K: no transpose
+// of nvvm, step 16 rows of 128 bytes (128 units).
+// CHECK-LABEL: llvm.func @registers(
+gdn_warp.kernel @registers(%y : memref<64x32xf32>) threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %w = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
+  %a = arith.constant dense<1.0> : tensor<64x32xbf16, #gdn_warp.fragment>
+  // LBO 4096, SBO 1024, swizzle of 128 bytes: (1 << 62) + (64 << 32) + (256 << 16) + 4.
+  // CHECK-DAG: %[[FIXED:.*]] = arith.constant 4611686293322072068 : i64
+  // CHECK-DAG: %[[NEXT:.*]] = arith.constant 4611686293322072196 : i64
+  // CHECK: nvvm.wgmma.fence.aligned
+  // CHECK: %[[BASE:.*]] = arith.shrui
+  // CHECK: %[[D0:.*]] = arith.addi %[[BASE]], %[[FIXED]]
+  // CHECK: llvm.inline_asm has_side_effects {{.*}}setp.ne.b32 p, 0, 0;{{.*}}wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {$0, {{.*}}$15}, {$32, $33, $34, $35}, $36, p, 1, 1, 1;{{.*}} %[[D0]]
+  // CHECK: %[[D1:.*]] = arith.addi %[[BASE]], %[[NEXT]]
+  // CHECK: llvm.inline_asm has_side_effects {{.*}}setp.ne.b32 p, 1, 0;{{.*}} %[[D1]]
+  // CHECK: nvvm.wgmma.commit.group.sync.aligned
+  gdn_warp.product_fence
+  %d = gdn_warp.product %a, %w : tensor<64x32xbf16, #gdn_warp.fragment>,
+      !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
+      -> tensor<64x32xf32, #gdn_warp.fragment>
+  gdn_warp.product_commit
+  // The wait hands the accumulators on, so that nothing reads them before it.
+  // CHECK: %[[DONE:.*]] = llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 0;", "=f,{{.*}},0,1,{{.*}},~{memory}"
+  // CHECK: llvm.extractvalue %[[DONE]][0]
+  %e = gdn_warp.await 0 of %d : tensor<64x32xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %e, %y[%c0, %c0] axes [0, 1]
+      : tensor<64x32xf32, #gdn_warp.fragment> -> memref<64x32xf32>
+}
+
+// Both operands in shared memory, both K-major: 32 bytes a step, then the next panel (8192 bytes,
+// 512 units). f16 operands.
+// CHECK-LABEL: llvm.func @shared(
+gdn_warp.kernel @shared(%y : memref<64x64xf32>) threads(128) shared(16384) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x128xf16, swizzle = 128>
+  // CHECK: %[[D:.*]] = arith.addi %[[BASE:.*]], %c4611686293305360384_i64
+  // CHECK: nvvm.wgmma.mma_async %[[D]], %[[D]], %{{.*}}, <m = 64, n = 64, k = 16>, D[<f32>, <zero>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>]
+  // CHECK: arith.addi %[[BASE]], %c4611686293305360386_i64
+  // CHECK: D[<f32>, <one>]
+  // CHECK-COUNT-2: nvvm.wgmma.mma_async
+  // CHECK: arith.addi %[[BASE]], %c4611686293305360896_i64
+  // CHECK-COUNT-4: nvvm.wgmma.mma_async
+  // CHECK-NOT: nvvm.wgmma.mma_async
+  %d = gdn_warp.product %v, %v transpose_b : !gdn_warp.view<64x128xf16, swizzle = 128>,
+      !gdn_warp.view<64x128xf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+  %e = gdn_warp.await 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %e, %y[%c0, %c0] axes [0, 1]
+      : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+}
+
+// A transposed left operand is MN-major.
+// CHECK-LABEL: llvm.func @transposed(
+gdn_warp.kernel @transposed() threads(128) shared(16384) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<16x64xbf16, swizzle = 128>
+  // CHECK: nvvm.wgmma.mma_async {{.*}}A[<bf16>, <one>, <col>], B[<bf16>, <one>, <row>]
+  %d = gdn_warp.product %v transpose_a, %v : !gdn_warp.view<16x64xbf16, swizzle = 128>,
+      !gdn_warp.view<16x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+  // Without accumulators the wait is the plain one.
+  // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
+  gdn_warp.await 1
+}

@@ -1,0 +1,154 @@
+// What the verifiers of the dialect reject.
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics
+
+// A fragment has the rows of one warpgroup.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected a fragment of 64 rows and a multiple of 8 columns up to 256, got shape [32, 64]}}
+  %f = tensor.empty() : tensor<32x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// A vector of rows covers them all.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected a vector of 64 rows, got shape [32]}}
+  %f = tensor.empty() : tensor<32xf32, #gdn_warp.rows>
+}
+
+// -----
+
+// A swizzled panel is 128 bytes wide.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected swizzle 0 or 128, got 64}}
+  %f = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 64>
+}
+
+// -----
+
+// Swizzled panels repeat every 1024 bytes.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  // expected-error @below {{expected an offset that is a multiple of 1024, got 16}}
+  %f = gdn_warp.view %c16 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+}
+
+// -----
+
+// A slice keeps the phase of the swizzle.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  // expected-error @below {{expected a row that is a multiple of 8, got 4}}
+  %s = gdn_warp.slice %v[4, 0] : !gdn_warp.view<64x64xbf16, swizzle = 128> -> !gdn_warp.view<32x64xbf16, swizzle = 128, stride = 8192>
+}
+
+// -----
+
+// A slice has the stride of its view.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  // expected-error @below {{expected a result of type '!gdn_warp.view<32x64xbf16, swizzle = 128, stride = 8192>', got '!gdn_warp.view<32x64xbf16, swizzle = 128>'}}
+  %s = gdn_warp.slice %v[8, 0] : !gdn_warp.view<64x64xbf16, swizzle = 128> -> !gdn_warp.view<32x64xbf16, swizzle = 128>
+}
+
+// -----
+
+// Depths of a product agree.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  %w = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16, swizzle = 128>
+  // expected-error @below {{expected operands [64, K] and [K, 64], got [64, 64] and [32, 64]}}
+  %p = gdn_warp.product %v, %w : !gdn_warp.view<64x64xbf16, swizzle = 128>, !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// Products read swizzled tiles alone.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16>
+  // expected-error @below {{expected views with a swizzle of 128 bytes, got '!gdn_warp.view<64x64xbf16>'}}
+  %p = gdn_warp.product %v, %v : !gdn_warp.view<64x64xbf16>, !gdn_warp.view<64x64xbf16> -> tensor<64x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// Products take 16-bit operands.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xf32, swizzle = 128>
+  // expected-error @below {{expected operands of type f16 or bf16, got 'f32'}}
+  %p = gdn_warp.product %v, %v : !gdn_warp.view<64x64xf32, swizzle = 128>, !gdn_warp.view<64x64xf32, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// A tensor map steps by one along its rows.
+gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  %b = gdn_warp.barrier %c0
+  // expected-error @below {{expected stride 1 along axis 0 of the array, got 'memref<?x64xbf16>'}}
+  gdn_warp.copy_in %a[%c0, %c0] axes [1, 0], %v signal %b : memref<?x64xbf16> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+}
+
+// -----
+
+// An offset a dimension.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected 2 offsets, one a dimension of the array, got 1}}
+  %f = gdn_warp.array_load %a[%c0] axes [0, 1] : memref<?x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// `dim` is one that the tile runs along.
+gdn_warp.kernel @k(%a : memref<?x64x4xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected `dim` to be one of the axes, got 2}}
+  %f = gdn_warp.array_load %a[%c0, %c0, %c0] axes [0, 1] until(%c0, dim = 2) : memref<?x64x4xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// Matrix instructions transpose 16-bit elements.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xf32>
+  // expected-error @below {{expected 16-bit elements to transpose, got f32}}
+  %f = gdn_warp.fragment_load %v transpose : !gdn_warp.view<64x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// A role is whole warpgroups or part of one.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(256) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected whole warpgroups or warps of one, got 2 .. 6}}
+  gdn_warp.role "r" warps(2, 4) {
+  }
+}
+
+// -----
+
+// Registers come in units.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected a multiple of 8 registers from 24 to 256, got 60}}
+  gdn_warp.role "r" warps(0, 4) registers(60) {
+  }
+}
+
+// -----
+
+// A kernel is whole warpgroups.
+// expected-error @below {{expected whole warpgroups of 128 threads up to 1024, got 96}}
+gdn_warp.kernel @k() threads(96) shared(0) {
+}

@@ -1,0 +1,109 @@
+// Every op, as its page shows it.
+// RUN: gdn-opt %s | gdn-opt --verify-roundtrip | FileCheck %s
+
+// CHECK-LABEL: gdn_warp.kernel @synchronisation(%x: f32) threads(256) shared(1024) min_ctas(2) cluster(2)
+gdn_warp.kernel @synchronisation(%x : f32) threads(256) shared(1024) min_ctas(2) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %p = arith.constant 0 : i32
+  // CHECK: gdn_warp.id cluster_rank
+  %rank = gdn_warp.id cluster_rank
+  // CHECK: %[[BAR:.*]] = gdn_warp.barrier %{{.*}}
+  %bar = gdn_warp.barrier %c0
+  // CHECK: gdn_warp.barrier_init %[[BAR]], 4
+  gdn_warp.barrier_init %bar, 4
+  // CHECK: gdn_warp.fence barrier_init
+  gdn_warp.fence barrier_init
+  // CHECK: gdn_warp.sync cluster
+  gdn_warp.sync cluster
+  // CHECK: gdn_warp.role "a" warps(0, 4) registers(64) {
+  gdn_warp.role "a" warps(0, 4) registers(64) {
+    // CHECK: gdn_warp.elect
+    %one = gdn_warp.elect
+    // CHECK: gdn_warp.barrier_arrive %[[BAR]]{{$}}
+    gdn_warp.barrier_arrive %bar
+    // CHECK: gdn_warp.barrier_arrive %[[BAR]] rank(%{{.*}})
+    gdn_warp.barrier_arrive %bar rank(%p)
+    // CHECK: gdn_warp.barrier_expect %[[BAR]], 4096
+    gdn_warp.barrier_expect %bar, 4096
+  }
+  // CHECK: gdn_warp.role "b" warps(4, 1) {
+  gdn_warp.role "b" warps(4, 1) {
+    // CHECK: gdn_warp.barrier_wait %[[BAR]], %{{.*}} cluster
+    gdn_warp.barrier_wait %bar, %p cluster
+    // CHECK: gdn_warp.barrier_test %[[BAR]], %{{.*}}
+    %done = gdn_warp.barrier_test %bar, %p
+    // CHECK: gdn_warp.sync_group %{{.*}}, 32
+    gdn_warp.sync_group %p, 32
+    // CHECK: gdn_warp.shuffle xor %{{.*}}, %{{.*}} : f32
+    %y = gdn_warp.shuffle xor %x, %p : f32
+  }
+}
+
+// CHECK-LABEL: gdn_warp.kernel @memory(
+// CHECK-SAME: %a: memref<?x128xbf16>
+gdn_warp.kernel @memory(%a : memref<?x128xbf16>) threads(128) shared(32768) {
+  %c0 = arith.constant 0 : index
+  %bar = gdn_warp.barrier %c0
+  // A dense stride and column 0 are not printed.
+  // CHECK: %[[VIEW:.*]] = gdn_warp.view %{{.*}} : <64x128xbf16, swizzle = 128>
+  %view = gdn_warp.view %c0 : !gdn_warp.view<64x128xbf16, swizzle = 128, stride = 8192, column = 0>
+  // CHECK: gdn_warp.slice %[[VIEW]][8, 32] : <64x128xbf16, swizzle = 128> -> <32x32xbf16, swizzle = 128, stride = 8192, column = 64>
+  %slice = gdn_warp.slice %view[8, 32] : !gdn_warp.view<64x128xbf16, swizzle = 128>
+      -> !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 8192, column = 64>
+  // CHECK: gdn_warp.load %[[VIEW]][%{{.*}}, %{{.*}}] : <64x128xbf16, swizzle = 128> -> vector<8xbf16>
+  %x = gdn_warp.load %view[%c0, %c0] : !gdn_warp.view<64x128xbf16, swizzle = 128> -> vector<8xbf16>
+  // CHECK: gdn_warp.store
+  gdn_warp.store %x, %view[%c0, %c0] : vector<8xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
+  // CHECK: gdn_warp.copy_in %a[%{{.*}}, %{{.*}}] axes [0, 1], %[[VIEW]] signal %{{.*}} :
+  gdn_warp.copy_in %a[%c0, %c0] axes [0, 1], %view signal %bar
+      : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
+  // CHECK: gdn_warp.copy_out %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] :
+  gdn_warp.copy_out %view, %a[%c0, %c0] axes [0, 1]
+      : !gdn_warp.view<64x128xbf16, swizzle = 128> -> memref<?x128xbf16>
+  // CHECK: gdn_warp.copy_commit
+  gdn_warp.copy_commit
+  // CHECK: gdn_warp.copy_wait 1 read
+  gdn_warp.copy_wait 1 read
+}
+
+// CHECK-LABEL: gdn_warp.kernel @tiles(
+gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(32768) {
+  %c0 = arith.constant 0 : index
+  %end = arith.index_cast %n : i32 to index
+  %vb = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  %vv = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  // CHECK: gdn_warp.iota 1 : tensor<64x64xi32, #gdn_warp.fragment>
+  %i = gdn_warp.iota 1 : tensor<64x64xi32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.fragment_load %{{.*}} transpose : <64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  %f = gdn_warp.fragment_load %vb transpose
+      : !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  // CHECK: gdn_warp.product_fence
+  gdn_warp.product_fence
+  // CHECK: %[[D:.*]] = gdn_warp.product %{{.*}}, %{{.*}} transpose_b :
+  %d = gdn_warp.product %f, %vb transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>,
+      !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.product %{{.*}} transpose_a, %{{.*}} into(%[[D]] : tensor<64x64xf32, #gdn_warp.fragment>) :
+  %e = gdn_warp.product %vb transpose_a, %vb into(%d : tensor<64x64xf32, #gdn_warp.fragment>)
+      : !gdn_warp.view<64x64xbf16, swizzle = 128>, !gdn_warp.view<64x64xbf16, swizzle = 128>
+      -> tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.product_commit
+  gdn_warp.product_commit
+  // CHECK: gdn_warp.await 1{{$}}
+  gdn_warp.await 1
+  // CHECK: gdn_warp.await 0 of %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
+  %w = gdn_warp.await 0 of %e : tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.fragment_store %{{.*}}, %{{.*}} rows [16, 48] :
+  %vp = gdn_warp.view %c0 : !gdn_warp.view<32x64xf32>
+  gdn_warp.fragment_store %w, %vp rows [16, 48]
+      : tensor<64x64xf32, #gdn_warp.fragment> -> !gdn_warp.view<32x64xf32>
+  // CHECK: gdn_warp.vector_load %{{.*}} : <64xf32> -> tensor<64xf32, #gdn_warp.rows>
+  %r = gdn_warp.vector_load %vv : !gdn_warp.view<64xf32> -> tensor<64xf32, #gdn_warp.rows>
+  // CHECK: gdn_warp.vector_store
+  gdn_warp.vector_store %r, %vv : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+  // CHECK: gdn_warp.array_load %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
+  %x = gdn_warp.array_load %a[%c0, %c0] axes [0, 1] until(%end, dim = 0)
+      : memref<?x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [1, 0] :
+  gdn_warp.array_store %x, %a[%c0, %c0] axes [1, 0]
+      : tensor<64x64xf32, #gdn_warp.fragment> -> memref<?x64xf32>
+}

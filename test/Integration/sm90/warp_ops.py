@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Runs the kernels of test/Target/PTX on an H100 or H200 and compares them with numpy in float64.
+
+Usage: warp_ops.py DIRECTORY, where DIRECTORY holds NAME.cubin and NAME.json of each kernel
+(gdn-translate --gdn-to-cubin and --gdn-to-launch-json). Needs the CUDA driver and numpy alone.
+"""
+
+import ctypes
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+MAP_BYTES = 128
+MAP_TYPES = {"bf16": 9, "f16": 6, "f32": 7}  # CUtensorMapDataType
+ITEM_BYTES = {"bf16": 2, "f16": 2, "f32": 4}
+MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+SWIZZLES = {0: 0, 128: 3}  # CUtensorMapSwizzle
+
+
+def to_bf16(values):
+    """Rounds to the nearest bf16, ties to even; the bits as uint16."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(bits):
+    """The float64 values of bf16 bits."""
+    return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+class Driver:
+    """The few calls of the CUDA driver that the tests make."""
+
+    def __init__(self):
+        self.lib = ctypes.CDLL("libcuda.so.1")
+        self.call("cuInit", 0)
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self.call("cuCtxSetCurrent", context)
+
+    def call(self, name, *arguments):
+        status = getattr(self.lib, name)(*arguments)
+        if status:
+            text = ctypes.c_char_p()
+            self.lib.cuGetErrorString(status, ctypes.byref(text))
+            raise RuntimeError(f"{name}: {(text.value or b'unknown error').decode()}")
+
+
+class Array:
+    """An array on the device: a strided view, from element `offset`, of a host array's copy."""
+
+    def __init__(self, driver, host, kind, shape=None, strides=None, offset=0):
+        self.driver, self.host, self.kind = driver, np.ascontiguousarray(host), kind
+        self.shape = list(shape or host.shape)
+        dense = [int(np.prod(self.shape[i + 1:])) for i in range(len(self.shape))]
+        self.strides = list(strides or dense)
+        self.base = ctypes.c_uint64()
+        driver.call("cuMemAlloc_v2", ctypes.byref(self.base), ctypes.c_size_t(self.host.nbytes))
+        driver.call("cuMemcpyHtoD_v2", self.base, self.host.ctypes.data_as(ctypes.c_void_p),
+                    ctypes.c_size_t(self.host.nbytes))
+        self.pointer = self.base.value + offset * ITEM_BYTES[kind]
+
+    def fetch(self):
+        """The whole allocation, in float64."""
+        self.driver.call("cuMemcpyDtoH_v2", self.host.ctypes.data_as(ctypes.c_void_p), self.base,
+                         ctypes.c_size_t(self.host.nbytes))
+        return from_bf16(self.host) if self.kind == "bf16" else self.host.astype(np.float64)
+
+
+class Kernel:
+    """A kernel and what its description says about its arguments."""
+
+    def __init__(self, driver, directory, name):
+        self.driver = driver
+        description = json.loads((directory / f"{name}.json").read_text())
+        self.facts = description["kernels"][0]
+        image = (directory / f"{name}.cubin").read_bytes()
+        module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        driver.call("cuModuleLoadData", ctypes.byref(module), image)
+        driver.call("cuModuleGetFunction", ctypes.byref(self.function), module,
+                    self.facts["name"].encode())
+        driver.call("cuFuncSetAttribute", self.function, MAX_DYNAMIC_SHARED,
+                    self.facts["shared_bytes"])
+
+    def encode(self, fact, array):
+        """The tensor map that `fact` describes, of `array`."""
+        rank = len(fact["dims"])
+        sizes, strides = [], []
+        for dim, step, extent in zip(fact["dims"], fact["steps"], fact["extents"]):
+            sizes.append(extent or -(-array.shape[dim] // step))
+            strides.append(array.strides[dim] * step * ITEM_BYTES[fact["type"]])
+        storage = ctypes.create_string_buffer(MAP_BYTES + 64)
+        address = (ctypes.addressof(storage) + 63) & ~63
+        self.driver.call(
+            "cuTensorMapEncodeTiled", ctypes.c_void_p(address), MAP_TYPES[fact["type"]], rank,
+            ctypes.c_void_p(array.pointer), (ctypes.c_uint64 * rank)(*sizes),
+            (ctypes.c_uint64 * (rank - 1))(*strides[1:]), (ctypes.c_uint32 * rank)(*fact["box"]),
+            (ctypes.c_uint32 * rank)(*([1] * rank)), 0, SWIZZLES[fact["swizzle"]], 2, 0)
+        return storage, address
+
+    def launch(self, grid, *arguments):
+        """Runs the kernel on `grid` CTAs and waits."""
+        values, maps = [], []
+        for fact, argument in zip(self.facts["arguments"], arguments):
+            if fact["kind"] == "scalar":
+                values.append((ctypes.c_int32 if fact["type"] == "i32" else ctypes.c_float)(argument))
+                continue
+            values.append(ctypes.c_uint64(argument.pointer))
+            for given, actual in ((fact["sizes"], argument.shape), (fact["strides"], argument.strides)):
+                values += [ctypes.c_int64(a) for g, a in zip(given, actual) if g is None]
+        for fact in self.facts["tensor_maps"]:
+            maps.append(self.encode(fact, arguments[fact["argument"]]))
+        places = [ctypes.addressof(value) for value in values] + [address for _, address in maps]
+        parameters = (ctypes.c_void_p * len(places))(*places)
+        self.driver.call("cuLaunchKernel", self.function, grid, 1, 1, self.facts["threads"], 1, 1,
+                         self.facts["shared_bytes"], None, parameters, None)
+        self.driver.call("cuCtxSynchronize")
+
+
+def relative(got, expected):
+    """Root mean square of the error over that of the expectation; NaN and inf count as infinite."""
+    error = np.sqrt(np.mean((got - expected) ** 2)) / np.sqrt(np.mean(expected ** 2))
+    return float(error) if np.isfinite(error) else float("inf")
+
+
+def nans(*shape):
+    return np.full(shape, np.nan, np.float32)
+
+
+def run_shared_product(driver, directory, random):
+    """C = A B^T; the last rows of A and of B lie outside and count as zero."""
+    rows, columns = 168, 40
+    a, b = (to_bf16(random.standard_normal((n, 128))) for n in (rows, columns))
+    c = Array(driver, nans(192, 64), "f32")
+    Kernel(driver, directory, "shared_product").launch(
+        3, Array(driver, a, "bf16"), Array(driver, b, "bf16"), c)
+    expected = np.zeros((192, 64))
+    expected[:rows, :columns] = from_bf16(a) @ from_bf16(b).T
+    return {"c": (relative(c.fetch(), expected), 1e-6)}
+
+
+def run_linear_attention(driver, directory, random):
+    """O = Q S of the chunks before, S += K^T V; q, k, v are parts of one projection."""
+    chunks, chunk, heads, width = 7, 32, 2, 128
+    tokens = chunks * chunk
+    fused = to_bf16(random.standard_normal((tokens, 3, heads, width)) / 4)
+    parts = [Array(driver, fused, "bf16", (tokens, heads, width), (3 * heads * width, width, 1),
+                   i * heads * width) for i in range(3)]
+    o = Array(driver, to_bf16(nans(tokens, heads, width)), "bf16")
+    s = Array(driver, nans(heads, width, width), "f32")
+    Kernel(driver, directory, "linear_attention").launch(heads, *parts, o, s, chunks)
+    q, k, v = (from_bf16(fused)[:, i] for i in range(3))
+    state = np.zeros((heads, width, width))  # [head, V, K]
+    expected = np.zeros((tokens, heads, width))
+    for t in range(0, tokens, chunk):
+        at = slice(t, t + chunk)
+        rounded = from_bf16(to_bf16(state))
+        expected[at] = np.einsum("thk,hvk->thv", q[at], rounded)
+        state += np.einsum("thv,thk->hvk", v[at], k[at])
+    return {"o": (relative(o.fetch(), expected), 3e-3), "s": (relative(s.fetch(), state), 1e-6)}
+
+
+def run_elementwise(driver, directory, random):
+    """Transposes, broadcasts, masks, functions and ragged ends."""
+    rows, cut_columns, pitch, scale = 50, 37, 48, 0.75
+    x = to_bf16(random.standard_normal((rows, 64)))
+    r = random.uniform(1.5, 4, 64).astype(np.float32)
+    c = random.uniform(0.25, 2, 64).astype(np.float32)
+    y, sums = Array(driver, nans(64, 64), "f32"), Array(driver, nans(2, 64), "f32")
+    part = Array(driver, to_bf16(nans(32, 64)), "bf16")
+    cut = Array(driver, nans(64, pitch), "f32", (64, cut_columns), (pitch, 1))
+    Kernel(driver, directory, "elementwise").launch(
+        1, Array(driver, x, "bf16"), Array(driver, r, "f32"), Array(driver, c, "f32"), y, part, cut,
+        sums, rows, scale)
+    full = np.zeros((64, 64))
+    full[:rows] = from_bf16(x)
+    r, c = r.astype(np.float64), c.astype(np.float64)
+    expected = np.tril(scale * np.exp(full.T * c + r[:, None]))
+    got = cut.fetch()
+    untouched = 0.0 if np.isnan(got[:, cut_columns:]).all() else float("inf")
+    vectors = np.stack([np.log1p(np.log(r)), 1 / np.sqrt(c)])
+    return {"y": (relative(y.fetch(), expected), 1e-6),
+            "part": (relative(part.fetch(), expected[32:]), 3e-3),
+            "cut": (relative(got[:, :cut_columns], expected[:, :cut_columns]), 1e-6),
+            "beyond the cut": (untouched, 0.0),
+            "vectors": (relative(sums.fetch(), vectors), 1e-6)}
+
+
+def main():
+    directory = pathlib.Path(sys.argv[1])
+    driver, failed = Driver(), 0
+    for run in (run_shared_product, run_linear_attention, run_elementwise):
+        name = run.__name__[len("run_"):]
+        results = run(driver, directory, np.random.default_rng(7))
+        good = all(error <= tolerance for error, tolerance in results.values())
+        failed += not good
+        errors = ", ".join(f"{key} {error:.2e} (<= {tolerance:g})"
+                           for key, (error, tolerance) in results.items())
+        print(f"{name}: {'pass' if good else 'FAIL'}: {errors}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
