@@ -16,6 +16,7 @@ stop() {
 }
 
 scripts/setup.sh || stop "set-up"
+scripts/setup-ptxas.sh || echo "warning: no ptxas of CUDA 12.8; tests may be unsupported" >&2
 echo "== configure ($preset)"
 scripts/configure.sh "$preset" || stop "configure"
 echo "== build"

@@ -51,20 +51,19 @@ def has_gpu():
 
 
 def find_ptxas():
-    """The ptxas that the tests run: as lib/Target/PTX looks for it, then the one of setup.sh."""
-    places = [os.environ.get("GDN_PTXAS"), shutil.which("ptxas")]
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        places.append(os.path.join(os.environ.get(variable, "/nowhere"), "bin", "ptxas"))
+    """All places with a ptxas: the one of setup-ptxas.sh, which is the oldest, then others."""
     package = os.path.join(config.gdn_source_dir, ".venv-ptxas", "nvidia", "cuda_nvcc")
-    places += [os.path.join(root, "bin", "ptxas") for root in (package, "/usr/local/cuda")]
-    return next((place for place in places if place and os.access(place, os.X_OK)), None)
+    places = [os.path.join(package, "bin", "ptxas"), os.environ.get("GDN_PTXAS"), shutil.which("ptxas")]
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        places.append(os.path.join(os.environ.get(variable, "/usr/local/cuda"), "bin", "ptxas"))
+    return [place for place in places if place and os.access(place, os.X_OK)]
 
 
 # Without the feature a test that REQUIRES it is UNSUPPORTED, never passed.
 ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
-    config.environment["GDN_PTXAS"] = ptxas
+    config.substitutions += [("%ptxas_old", ptxas[0]), ("%ptxas_new", ptxas[-1])]
 if has_gpu():
     config.available_features.add("gpu")
 if config.gdn_sanitizers:
