@@ -118,9 +118,10 @@ llvm::Error InputMaker::checkOptions() {
       return fail("expected --arg-shape of an argument below {0}, got {1}",
                   arguments.size(), index);
   for (auto &[name, size] : options.dims) {
-    constexpr llvm::StringRef names[] = {"B", "T", "Hq", "H", "K", "V", "N"};
+    // The other sizes of a layer are static.
+    constexpr llvm::StringRef names[] = {"B", "T", "N"};
     if (!llvm::is_contained(names, name))
-      return fail("expected --dim of B, T, Hq, H, K, V or N, got '{0}'", name);
+      return fail("expected --dim of B, T or N, got '{0}'", name);
     if (size < 0)
       return fail("expected --dim {0} of at least 0, got {1}", name, size);
   }

@@ -30,7 +30,7 @@ static constexpr llvm::StringLiteral overview =
     "float64\n\n"
     "  gdn-run layer.mlir --check                  # on seeded random inputs\n"
     "  gdn-run layer.mlir --arg 0=q.npy --out-dir results\n"
-    "  gdn-run varlen.mlir --lengths=0,1,63,200 --dim H=4 --check --json\n\n"
+    "  gdn-run varlen.mlir --lengths=0,1,63,200 --check --json\n\n"
     "Inputs are the function's arguments by position. An argument without a "
     "file is drawn to suit the\noperand it feeds. FLOP are those of the "
     "products of 64-token chunks: a token and value head\ncounts 256 (K + V) + "
@@ -53,7 +53,7 @@ struct Flags {
                                cl::desc("Shape of a dynamic argument"),
                                cl::value_desc("i=2x64x4"), cl::cat(category)};
   cl::list<std::string> dims{
-      "dim", cl::desc("Size of a dynamic dimension: B, T, Hq, H, K, V or N"),
+      "dim", cl::desc("Size of a dynamic dimension: B, T or N"),
       cl::value_desc("T=4096"), cl::CommaSeparated, cl::cat(category)};
   cl::list<std::string> lengths{
       "lengths", cl::desc("Lengths of the packed sequences (cu_seqlens)"),
