@@ -158,7 +158,7 @@ llvm::Error Evaluator::evaluateConstant(arith::ConstantOp op) {
     for (APInt value : elements.getValues<APInt>())
       result->push_back(value.getSExtValue());
   values[op.getResult()] = {llvm::to_vector(elements.getType().getShape()),
-                            result, std::nullopt};
+                            result, std::nullopt, Element::F32, nullptr};
   return llvm::Error::success();
 }
 
@@ -257,12 +257,21 @@ llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
     results.push_back(std::move(forward->o));
     results.push_back(std::move(forward->finalState));
   }
+  std::shared_ptr<std::vector<double>> weight;
+  if (op.getGate())
+    weight = values[op.getGate()].values;
   bool hasK = op.getDtBias() && values[op.getDtBias()].shape.size() == 2;
   for (auto [result, output, numbers] :
-       llvm::zip(op->getResults(), outputs, results))
-    values[result] = {shapeOf(problem, output, hasK),
-                      std::make_shared<std::vector<double>>(std::move(numbers)),
-                      output, *dataType};
+       llvm::zip(op->getResults(), outputs, results)) {
+    Evaluated &evaluated = values[result];
+    evaluated.shape = shapeOf(problem, output, hasK);
+    evaluated.values =
+        std::make_shared<std::vector<double>>(std::move(numbers));
+    evaluated.output = output;
+    evaluated.dataType = *dataType;
+    if (output == Output::DGate && op.getGateDomain() == GateDomain::Linear)
+      evaluated.weight = weight;
+  }
   ++done;
   return llvm::Error::success();
 }
@@ -295,7 +304,8 @@ Evaluator::run(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {
   for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
     values[argument] = {
         llvm::to_vector(input.getShape()),
-        std::make_shared<std::vector<double>>(input.toDoubles()), std::nullopt};
+        std::make_shared<std::vector<double>>(input.toDoubles()), std::nullopt,
+        Element::F32, nullptr};
   for (Operation &op : body.without_terminator())
     if (llvm::Error error = evaluateOp(op))
       return std::move(error);

@@ -37,8 +37,7 @@ public:
   run(llvm::MutableArrayRef<mlir::gdn::tools::HostArray> inputs) {
     return executable->run(inputs);
   }
-  /// Runs on `inputs` and compares with float64. `ratio` of an output is its
-  /// error as a part of the tolerance.
+  /// Runs on `inputs` and compares with float64.
   llvm::Expected<std::vector<mlir::gdn::tools::OutputCheck>>
   check(llvm::MutableArrayRef<mlir::gdn::tools::HostArray> inputs);
 
