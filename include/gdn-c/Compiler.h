@@ -39,8 +39,13 @@ typedef enum GdnCompileStatus {
   GDN_COMPILE_FAILURE = 1
 } GdnCompileStatus;
 
-/** A level of IR to stop at. */
-typedef enum GdnLevel {
+/** A level of IR to stop at. In C++ of type int, so that any number from a C
+ *  caller is a value of it. */
+typedef enum GdnLevel
+#ifdef __cplusplus
+    : int
+#endif
+{
   /** Stage ops on tensors: one stage op is one kernel. */
   GDN_LEVEL_STAGES = 0,
   /** Programs over a grid, on static tiles. */

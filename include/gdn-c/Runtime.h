@@ -51,7 +51,13 @@ GDN_RUNTIME_EXPORT uint32_t gdnRuntimeGetVersion(void);
 // Status
 //===----------------------------------------------------------------------===//
 
-typedef enum GdnRuntimeStatus {
+/// In C++ of type int, so that any number from a C caller is a value of it.
+typedef enum GdnRuntimeStatus
+#ifdef __cplusplus
+    : int
+#endif
+{
+  /// The call did what it says.
   GDN_SUCCESS = 0,
   /// An argument of the call breaks a rule that the message names.
   GDN_ERROR_INVALID_ARGUMENT = 1,

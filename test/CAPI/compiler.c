@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
   if (!strcmp(command, "llvm"))
     return compileLevel(path, GDN_LEVEL_LLVM);
   if (!strcmp(command, "no-such-level"))
-    return compileLevel(path, (GdnLevel)3);
+    return compileLevel(path, (GdnLevel)99);
   if (!strcmp(command, "object"))
     return compileObject(path, argc > 3 ? argv[3] : NULL);
   if (!strcmp(command, "chunk"))
