@@ -42,6 +42,22 @@ static void prepareInterface(func::FuncOp function) {
 
 static void placeYield(OpOperand &yielded, BlockArgument argument);
 
+/// True if nothing in the block of `op` reads `value` behind it.
+static bool isLastUser(Operation *op, Value value) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+    return !ancestor || ancestor == op || ancestor->isBeforeInBlock(op);
+  });
+}
+
+/// Moves `op` down to its user, but not behind the copies that end a trip.
+static void sink(Operation *op, Operation *user) {
+  Operation *next = op->getNextNode();
+  while (next != user && !isa<bufferization::MaterializeInDestinationOp>(next))
+    next = next->getNextNode();
+  op->moveBefore(next);
+}
+
 /// Makes the ops that lead to `value` compute it in the buffer of `argument`,
 /// as far as they have a destination to give. Returns true if it is there for
 /// certain: after the loops of our own that fill a tile row by row.
@@ -54,6 +70,8 @@ static bool place(Value value, BlockArgument argument) {
     Operation *op = result.getOwner();
     OpOperand *init = nullptr;
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      if (!isLastUser(op, argument))
+        return false;
       for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
         placeYield(yield->getOpOperand(result.getResultNumber()), argument);
       return true;
@@ -68,10 +86,12 @@ static bool place(Value value, BlockArgument argument) {
       isCertain = false;
       // Readers of the old tile should come before it is overwritten.
       if (value.hasOneUse() && value.user_begin()->getBlock() == op->getBlock())
-        op->moveBefore(*value.user_begin());
+        sink(op, *value.user_begin());
     }
-    if (init->get().getDefiningOp<tensor::EmptyOp>())
+    if (init->get().getDefiningOp<tensor::EmptyOp>()) {
       init->set(argument);
+      isCertain = false;
+    }
     value = init->get();
   }
   return isCertain;
@@ -82,9 +102,18 @@ static bool place(Value value, BlockArgument argument) {
 static void placeYield(OpOperand &yielded, BlockArgument argument) {
   if (place(yielded.get(), argument))
     return;
+  Location loc = yielded.getOwner()->getLoc();
+  Value value = yielded.get();
+  if (auto other = dyn_cast<BlockArgument>(value)) {
+    // Tiles that change places: each is copied before one is overwritten.
+    auto builder = OpBuilder::atBlockBegin(other.getOwner());
+    value = bufferization::AllocTensorOp::create(
+        builder, loc, cast<RankedTensorType>(other.getType()), ValueRange{},
+        /*copy=*/other);
+  }
   OpBuilder builder(yielded.getOwner());
   auto written = bufferization::MaterializeInDestinationOp::create(
-      builder, yielded.getOwner()->getLoc(), yielded.get(), argument);
+      builder, loc, value, argument);
   yielded.set(written.getResult());
 }
 
