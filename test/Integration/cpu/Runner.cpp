@@ -64,8 +64,9 @@ bool gdn::numerics::record(const std::vector<OutputCheck> &checks,
                                 ? 0
                                 : check.error.maxAbs / check.error.maxRef /
                                       check.tolerance.maxNorm);
-    double &worst = totals.worst[check.name];
-    worst = std::max(worst, ratio);
+    auto &worst = totals.worst[check.name];
+    if (ratio >= worst.first)
+      worst = {ratio, title};
     if (check.pass)
       continue;
     pass = false;

@@ -19,8 +19,8 @@ namespace gdn::numerics {
 /// Results so far.
 struct Totals {
   unsigned passed = 0, failed = 0;
-  /// The largest error of each output as a part of its tolerance.
-  std::map<std::string, double> worst;
+  /// The largest error of each output as a part of its tolerance, and where.
+  std::map<std::string, std::pair<double, std::string>> worst;
 };
 
 /// A program that is compiled and can be run on any setting.

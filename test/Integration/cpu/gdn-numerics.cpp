@@ -175,10 +175,10 @@ int main(int argc, char **argv) {
     return reportError(toolName, std::move(error));
   if (flags.list)
     return 0;
-  for (auto &[name, ratio] : totals.worst)
+  for (auto &[name, worst] : totals.worst)
     llvm::outs() << llvm::formatv("{0,-15} worst error is {1:F2} of its "
-                                  "tolerance\n",
-                                  name, ratio);
+                                  "tolerance\n  in {2}\n",
+                                  name, worst.first, worst.second);
   llvm::outs() << totals.passed << " passed, " << totals.failed << " failed\n";
   // A command line that selects nothing must not look like a success.
   return totals.failed == 0 && totals.passed > 0 ? 0 : 1;
