@@ -139,15 +139,6 @@ static bool reportFailure(const std::string &title, llvm::Error error,
   return false;
 }
 
-/// Judges again with tolerances that are `slack` times as wide.
-static void allow(std::vector<OutputCheck> &checks, double slack) {
-  for (OutputCheck &check : checks) {
-    check.tolerance.relRms *= slack;
-    check.tolerance.maxNorm *= slack;
-    check.pass = gdn::reference::accepts(check.tolerance, check.error);
-  }
-}
-
 /// Runs every spoiler of a program's gate through it.
 static void runSpoilers(const Program &program, Totals &totals) {
   Setting setting = makeSetting("128", "-0.05");

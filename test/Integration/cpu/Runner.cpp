@@ -80,6 +80,24 @@ bool gdn::numerics::record(const std::vector<OutputCheck> &checks,
   return pass;
 }
 
+void gdn::numerics::allow(std::vector<OutputCheck> &checks, double slack) {
+  for (OutputCheck &check : checks) {
+    check.tolerance.relRms *= slack;
+    check.tolerance.maxNorm *= slack;
+    check.pass = reference::accepts(check.tolerance, check.error);
+  }
+}
+
+/// How much wider than spec 9 the tolerance of a setting is. Where all keys of
+/// a head point one way and q does not, outputs are small differences of large
+/// states: the very roundings of spec 8, emulated in numpy without decay, give
+/// relative rms errors of up to 1e-2 for the outputs and the state of short
+/// sequences (K = 64, C = 64), of 7e-3 at K = V = 128.
+static double slackOf(const Program &program, const Setting &setting) {
+  llvm::StringRef keys = settingAxes()[kKeys].values[setting[kKeys]];
+  return keys != "random" && valueOf(program, kData) != "f32" ? 2 : 1;
+}
+
 /// Writes the program to a file and prints how to repeat a failure with it.
 static void printCommand(const Program &program, const Setting &setting,
                          llvm::StringRef directory) {
@@ -104,8 +122,10 @@ static bool runSetting(CompiledProgram &compiled, const Program &program,
   std::string title = describe(program) + " " + describe(setting);
   auto inputs = makeInputs(compiled.getEntry(), inputsOf(program, setting));
   auto checks = inputs ? compiled.check(*inputs) : inputs.takeError();
-  if (checks)
+  if (checks) {
+    allow(*checks, slackOf(program, setting));
     return record(*checks, title, totals);
+  }
   ++totals.failed;
   llvm::outs() << "FAIL " << title << "\n  "
                << llvm::toString(checks.takeError()) << "\n";
