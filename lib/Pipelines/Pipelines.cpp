@@ -20,6 +20,8 @@ using namespace mlir::gdn;
 
 void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
                                    const CPULoweringOptions &options) {
+  // gdn layer ops on memrefs --> gdn layer ops on tensors
+  manager.addPass(createRaiseBuffersPass());
   PlanStagesPassOptions plan;
   plan.plan = options.plan;
   plan.chunkSize = options.chunkSize;

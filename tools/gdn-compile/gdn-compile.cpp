@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/CommandLine.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -56,7 +57,7 @@ static const Output cpuOutputs[] = {{"stages", Level::Stages, nullptr, ""},
                                     {"tile", Level::Tile, nullptr, ""},
                                     {"llvm", Level::LLVM, writeLLVM, ""},
                                     {"obj", Level::LLVM, cpu::emitObject, "o"}};
-static const Target targets[] = {{"cpu", cpuOutputs}};
+static const Target targets[] = {{gdn::support::cpuTarget, cpuOutputs}};
 
 /// The entry of a table that is called `name`, or an error that lists them.
 template <typename T>
@@ -137,9 +138,9 @@ int main(int argc, char **argv) {
                              cl::init("-"), cl::cat(category));
   cl::opt<std::string> path("o", cl::desc("Output file, - for stdout"),
                             cl::value_desc("file"), cl::cat(category));
-  cl::opt<std::string> targetName("target",
-                                  cl::desc("What to compile for: cpu"),
-                                  cl::init("cpu"), cl::cat(category));
+  cl::opt<std::string> targetName(
+      "target", cl::desc("What to compile for: cpu"),
+      cl::init(gdn::support::cpuTarget.str()), cl::cat(category));
   cl::opt<std::string> emit(
       "emit", cl::desc("What to write: stages (the default), tile, llvm, obj"),
       cl::init("stages"), cl::cat(category));

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -36,6 +37,16 @@ TEST(SupportTest, TableNamesWhatThePredicatesTake) {
   EXPECT_NE(table.find("| gate, beta, states, gate parameters | f32, bf16 |"),
             std::string::npos);
   EXPECT_NE(table.find("| chunk length | 16, 32, 64 |"), std::string::npos);
+}
+
+/// The README shows the table as the compiler prints it.
+TEST(SupportTest, ReadmeHasTheTable) {
+  auto readme = llvm::MemoryBuffer::getFile(GDN_README);
+  ASSERT_TRUE(bool(readme));
+  EXPECT_NE((*readme)->getBuffer().find(support::supportTable()),
+            llvm::StringRef::npos)
+      << "expected this table in README.md:\n"
+      << support::supportTable();
 }
 
 } // namespace

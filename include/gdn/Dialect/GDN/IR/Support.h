@@ -10,6 +10,7 @@
 #define GDN_DIALECT_GDN_IR_SUPPORT_H
 
 #include "mlir/IR/Types.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 
@@ -24,6 +25,9 @@ inline constexpr int64_t maxHeadDim = 256;
 /// K and V of chunked ops are multiples of this: the side of the smallest
 /// block that a chunk is solved and multiplied in.
 inline constexpr int64_t headDimMultiple = 16;
+
+/// Name of the one target there is: the CPU, by LLVM.
+inline constexpr llvm::StringLiteral cpuTarget = "cpu";
 
 /// Whether q, k, v and o may have this element type.
 bool isDataType(Type type);
