@@ -31,6 +31,7 @@
 #include "mlir/Dialect/Transform/IR/TransformDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
 using namespace mlir;
 
@@ -42,11 +43,12 @@ void gdn::registerDialects(DialectRegistry &registry) {
 
 void gdn::registerAllDialects(DialectRegistry &registry) {
   registerDialects(registry);
-  registry.insert<affine::AffineDialect, arith::ArithDialect,
-                  bufferization::BufferizationDialect, cf::ControlFlowDialect,
-                  func::FuncDialect, index::IndexDialect, linalg::LinalgDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-                  NVVM::NVVMDialect, omp::OpenMPDialect, scf::SCFDialect,
-                  tensor::TensorDialect, transform::TransformDialect,
-                  ub::UBDialect, vector::VectorDialect>();
+  registry
+      .insert<affine::AffineDialect, arith::ArithDialect,
+              bufferization::BufferizationDialect, cf::ControlFlowDialect,
+              func::FuncDialect, index::IndexDialect, linalg::LinalgDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+              NVVM::NVVMDialect, omp::OpenMPDialect, scf::SCFDialect,
+              tensor::TensorDialect, transform::TransformDialect, ub::UBDialect,
+              vector::VectorDialect, x86vector::X86VectorDialect>();
 }

@@ -25,9 +25,12 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 /// Work on tensors --> few linalg ops, in the form that vectorises.
-static void addTensorOptimization(OpPassManager &manager) {
+static void addTensorOptimization(OpPassManager &manager,
+                                  const CPULoweringOptions &options) {
   // products --> products of f32 tiles, transposes
-  manager.addNestedPass<func::FuncOp>(tile::createPackProductsPass());
+  tile::PackProductsPassOptions pack;
+  pack.bf16Dot = options.bf16Dot;
+  manager.addNestedPass<func::FuncOp>(tile::createPackProductsPass(pack));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // arith, math on tensors --> linalg.generic
@@ -65,7 +68,8 @@ static void addToLLVM(OpPassManager &manager,
   manager.addPass(createLowerAffinePass());
   // bf16 conversions, min and max --> arith that LLVM has everywhere
   arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
+  // AVX512_BF16 rounds to bf16 in one instruction.
+  expand.includeBf16 = !options.bf16Dot;
   manager.addPass(arith::createArithExpandOpsPass(expand));
   // scf.parallel --> omp.parallel, omp.wsloop
   if (options.parallel) {
@@ -77,6 +81,7 @@ static void addToLLVM(OpPassManager &manager,
   ConvertVectorToLLVMPassOptions vectors;
   // A reduction's order is fixed by the compiled code, not by the source.
   vectors.reassociateFPReductions = true;
+  vectors.x86Vector = options.bf16Dot;
   // vector --> llvm
   manager.addPass(createConvertVectorToLLVMPass(vectors));
   // arith, cf, func, index, math, memref, ub, omp's regions --> llvm
@@ -90,7 +95,7 @@ void gdn::buildTileToLLVMPipeline(OpPassManager &manager,
   manager.addPass(createConvertGDNTileToLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  addTensorOptimization(manager);
+  addTensorOptimization(manager, options);
   addBufferization(manager);
   // gdn_tile.launch --> scf.parallel, func.call
   manager.addPass(tile::createLaunchToParallelPass());

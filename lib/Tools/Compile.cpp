@@ -87,6 +87,7 @@ LogicalResult tools::lower(ModuleOp module, Level level,
   lowering.operandType = options.operandType;
   lowering.vParts = options.vParts;
   lowering.vectorBits = cpu::getVectorBits(options.target);
+  lowering.bf16Dot = cpu::hasBF16Dot(options.target);
   PassManager manager(module.getContext());
   switch (level) {
   case Level::Stages:

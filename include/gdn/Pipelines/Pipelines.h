@@ -56,6 +56,10 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::desc("Width of the target's vector registers in bits; 0 is "
                      "that of the host"),
       llvm::cl::init(0)};
+  PassOptions::Option<bool> bf16Dot{
+      *this, "bf16-dot",
+      llvm::cl::desc("Products of bf16 by the target's AVX512_BF16"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> parallel{
       *this, "parallel",
       llvm::cl::desc("Run the items of a grid on all cores (OpenMP)"),

@@ -48,8 +48,13 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const TargetOptions &options);
 
 /// Width of the vector registers of the target in bits, which the lowering
-/// wants to know (`vector-bits`); 0 where the options name no known target.
+/// wants to know (`vector-bits`); the narrowest where the options name no known
+/// target.
 int64_t getVectorBits(const TargetOptions &options);
+
+/// Whether the target multiplies pairs of bf16 (AVX512_BF16), which the
+/// lowering wants to know (`bf16-dot`).
+bool hasBF16Dot(const TargetOptions &options);
 
 /// Translates a module in the LLVM dialect (with `omp` where its loops run in
 /// parallel) to LLVM IR and optimises it.

@@ -86,16 +86,26 @@ cpu::createTargetMachine(const TargetOptions &options) {
   return std::move(machine);
 }
 
-int64_t cpu::getVectorBits(const TargetOptions &options) {
-  auto machine = createTargetMachine(options);
+/// Whether the machine has all of `features`; false where there is no such
+/// machine.
+static bool checkFeatures(const cpu::TargetOptions &options,
+                          const std::string &features) {
+  auto machine = cpu::createTargetMachine(options);
   if (!machine) {
     llvm::consumeError(machine.takeError());
-    return 0;
+    return false;
   }
-  const llvm::MCSubtargetInfo &target = *(*machine)->getMCSubtargetInfo();
-  if (target.checkFeatures("+avx512f"))
+  return (*machine)->getMCSubtargetInfo()->checkFeatures(features);
+}
+
+int64_t cpu::getVectorBits(const TargetOptions &options) {
+  if (checkFeatures(options, "+avx512f"))
     return 512;
-  return target.checkFeatures("+avx2,+fma") ? 256 : 128;
+  return checkFeatures(options, "+avx2,+fma") ? 256 : 128;
+}
+
+bool cpu::hasBF16Dot(const TargetOptions &options) {
+  return checkFeatures(options, "+avx512bf16");
 }
 
 /// Translates and optimises for a given machine.

@@ -55,8 +55,8 @@ struct PackProduct : OpRewritePattern<linalg::ContractOp> {
 
   LogicalResult matchAndRewrite(linalg::ContractOp product,
                                 PatternRewriter &rewriter) const override {
-    if (!product.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(product, "not on tensors");
+    if (!product.hasPureTensorSemantics() || product.getNumLoops() > 3)
+      return rewriter.notifyMatchFailure(product, "not on tensors, or pairs");
     SmallVector<Value> inputs(product.getInputs());
     SmallVector<AffineMap> maps = product.getIndexingMapsArray();
     for (auto [input, map] : llvm::zip(inputs, maps)) {
@@ -99,7 +99,8 @@ struct WidenTranspose : OpRewritePattern<linalg::TransposeOp> {
 
   LogicalResult matchAndRewrite(linalg::TransposeOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics() || !isNarrow(op.getInput().getType()))
+    if (!op.hasPureTensorSemantics() || !isNarrow(op.getInput().getType()) ||
+        op.getPermutation().size() != 2)
       return rewriter.notifyMatchFailure(op, "not a tile of 16-bit elements");
     Location loc = op.getLoc();
     // What was rounded just for this transpose is transposed before.
@@ -122,12 +123,83 @@ struct WidenTranspose : OpRewritePattern<linalg::TransposeOp> {
   }
 };
 
+/// Splits dimension `dim` of a tile in pairs: a new dimension of 2 behind it.
+static Value splitPairs(OpBuilder &builder, Location loc, Value tile,
+                        int64_t dim) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] /= 2;
+  shape.insert(shape.begin() + dim + 1, 2);
+  SmallVector<ReassociationIndices> groups =
+      dim == 0 ? SmallVector<ReassociationIndices>{{0, 1}, {2}}
+               : SmallVector<ReassociationIndices>{{0}, {1, 2}};
+  return tensor::ExpandShapeOp::create(
+      builder, loc, RankedTensorType::get(shape, type.getElementType()), tile,
+      groups);
+}
+
+/// Rewrites a product of bf16 matrices for the instruction that multiplies
+/// pairs: left [m, k/2, 2], right [k/2, n, 2].
+struct PackPairs : OpRewritePattern<linalg::ContractOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::ContractOp product,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+    if (!product.hasPureTensorSemantics() || product.getNumLoops() != 3 ||
+        maps[2].getNumResults() != 2)
+      return rewriter.notifyMatchFailure(product, "not matrices on tensors");
+    unsigned m = maps[2].getDimPosition(0), n = maps[2].getDimPosition(1);
+    unsigned k = 3 - m - n;
+    Value left = product.getInputs()[0], right = product.getInputs()[1];
+    auto isBF16 = [](Value tile) {
+      return getElementTypeOrSelf(tile.getType()).isBF16();
+    };
+    if (!isBF16(left) || !isBF16(right) || maps[0].getDimPosition(0) != m ||
+        maps[0].getDimPosition(1) != k)
+      return rewriter.notifyMatchFailure(product, "not pairs of bf16");
+    if (product.getStaticLoopRanges()[k] % 2 != 0)
+      return rewriter.notifyMatchFailure(product, "an odd sum");
+    Location loc = product.getLoc();
+    auto atDefinition = [&](Value tile, auto build) {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointAfterValue(tile);
+      return build(tile);
+    };
+    left = atDefinition(
+        left, [&](Value tile) { return splitPairs(rewriter, loc, tile, 1); });
+    bool sumInnermost = maps[1].getDimPosition(1) == k;
+    right = atDefinition(right, [&](Value tile) {
+      Value pairs = splitPairs(rewriter, loc, tile, sumInnermost ? 1 : 0);
+      return sumInnermost ? transpose(rewriter, loc, pairs, {1, 0, 2})
+                          : transpose(rewriter, loc, pairs, {0, 2, 1});
+    });
+    MLIRContext *context = rewriter.getContext();
+    auto map = [&](ArrayRef<unsigned> dims) {
+      return AffineMap::getMultiDimMapWithTargets(4, dims, context);
+    };
+    // Loops m, n, k/2 and the pair.
+    auto packed = linalg::ContractOp::create(
+        rewriter, loc, product->getResultTypes(), ValueRange{left, right},
+        product.getOutputs(),
+        rewriter.getAffineMapArrayAttr(
+            {map({0, 2, 3}), map({2, 1, 3}), map({0, 1})}));
+    packed->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+    rewriter.replaceOp(product, packed);
+    return success();
+  }
+};
+
 struct PackProducts : gdn::tile::impl::PackProductsPassBase<PackProducts> {
+  using PackProductsPassBase::PackProductsPassBase;
+
   void runOnOperation() override {
     if (!getOperation()->hasAttr(TileDialect::getProgramAttrName()))
       return;
     RewritePatternSet patterns(&getContext());
     patterns.add<PackProduct, WidenTranspose>(&getContext());
+    if (bf16Dot)
+      patterns.add<PackPairs>(&getContext(), /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
       getOperation()->emitError("expected the rewriting to come to an end");
       signalPassFailure();

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "llvm/TargetParser/Host.h"
 
 #define DEBUG_TYPE "gdn-tile-vectorize"
@@ -58,7 +59,8 @@ struct Vectorize : gdn::tile::impl::VectorizePassBase<Vectorize> {
     SmallVector<linalg::ContractOp> products;
     getOperation().walk([&](linalg::ContractOp op) { products.push_back(op); });
     for (linalg::ContractOp product : products)
-      (void)vectorizeProduct(rewriter, product, arch);
+      if (failed(vectorizePairProduct(rewriter, product, arch)))
+        (void)vectorizeProduct(rewriter, product, arch);
     SmallVector<linalg::LinalgOp> others;
     getOperation().walk([&](linalg::LinalgOp op) { others.push_back(op); });
     for (linalg::LinalgOp op : others)
@@ -76,7 +78,8 @@ LogicalResult Vectorize::lower(RewriterBase &rewriter, linalg::LinalgOp op,
                                const CPUArch &arch) {
   rewriter.setInsertionPoint(op);
   auto transpose = dyn_cast<linalg::TransposeOp>(op.getOperation());
-  if (transpose && succeeded(vectorizeTranspose(rewriter, transpose, arch)))
+  if (transpose && (succeeded(vectorizeTranspose(rewriter, transpose, arch)) ||
+                    succeeded(vectorizePacking(rewriter, transpose, arch))))
     return success();
   if (succeeded(vectorizeGeneric(rewriter, op, arch)))
     return success();

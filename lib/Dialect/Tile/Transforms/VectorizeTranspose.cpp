@@ -16,11 +16,11 @@
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-/// Transposes a square of rows: log2(n) times, row i and row i + n/2 interleave
-/// to rows 2i and 2i + 1. Each time rotates the bits of (row, lane) by one, so
-/// that in the end they have changed places.
-static void transposeRows(OpBuilder &builder, Location loc,
-                          SmallVectorImpl<Value> &rows) {
+// log2(n) times, row i and row i + n/2 interleave to rows 2i and 2i + 1. Each
+// time rotates the bits of (row, lane) by one, so that in the end they have
+// changed places.
+void mlir::gdn::tile::transposeRows(OpBuilder &builder, Location loc,
+                                    SmallVectorImpl<Value> &rows) {
   int64_t size = rows.size();
   SmallVector<int64_t> low, high;
   for (int64_t lane = 0; lane < size / 2; ++lane) {

@@ -32,6 +32,22 @@ LogicalResult vectorizeGeneric(RewriterBase &rewriter, linalg::LinalgOp op,
 LogicalResult vectorizeTranspose(RewriterBase &rewriter, linalg::TransposeOp op,
                                  const CPUArch &arch);
 
+/// Replaces a product of bf16 pairs in memory, as gdn-tile-pack-products makes
+/// them with `bf16-dot`, by loops of AVX512_BF16's dot product. Declines,
+/// changing nothing, any other form.
+LogicalResult vectorizePairProduct(RewriterBase &rewriter,
+                                   linalg::ContractOp product,
+                                   const CPUArch &arch);
+
+/// Replaces a transpose that brings bf16 tiles into pairs by loops of vectors.
+/// Declines, changing nothing, any other transpose.
+LogicalResult vectorizePacking(RewriterBase &rewriter, linalg::TransposeOp op,
+                               const CPUArch &arch);
+
+/// Transposes a square of n rows of n elements in registers.
+void transposeRows(OpBuilder &builder, Location loc,
+                   SmallVectorImpl<Value> &rows);
+
 /// True if the last dimension of a memref is contiguous.
 bool isContiguous(Value memref);
 

@@ -85,7 +85,14 @@ def PackProductsPass : Pass<"gdn-tile-pack-products", "::mlir::func::FuncOp"> {
     %c = linalg.contract indexing_maps = [(m,n,k)->(m,k), (m,n,k)->(k,n), (m,n,k)->(m,n)]
         ins(%a32, %bt : tensor<64x128xf32>, tensor<128x32xf32>) outs(%z : tensor<64x32xf32>)
     ```
+
+    With `bf16-dot` products of bf16 matrices keep their operands, in pairs
+    along the sum: left [m, k/2, 2], right [k/2, n, 2], for x86's vdpbf16ps. It
+    rounds the sum of a pair differently from two fma, to f32 all the same.
   }];
+  let options = [
+    Option<"bf16Dot", "bf16-dot", "bool", "false",
+      "Keep bf16 operands, in pairs along the sum, for an instruction that multiplies pairs">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"];
 }
@@ -118,14 +125,16 @@ def VectorizePass : Pass<"gdn-tile-vectorize", "::mlir::func::FuncOp"> {
     In the functions that programs became, products become loops of fused
     multiply-adds whose accumulators stay in registers over the whole k loop,
     with register tiles from CPUArch.h; transposes go by squares of one register;
-    all else by rows. What fits none of these becomes loops over elements. Numerics: sums inside a product or reduction are taken in
-    an order of the pass's choice, the same on every run.
+    all else by rows. What fits none of these becomes loops over elements.
+    Numerics: sums inside a product or reduction are taken in an order of the
+    pass's choice, the same on every run.
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "int64_t", "0",
       "Width of the target's vector registers in bits; 0 is that of the host">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"];
 }
 
 def ApproximateMathPass : Pass<"gdn-tile-approximate-math"> {
