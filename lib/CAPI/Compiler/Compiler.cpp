@@ -108,6 +108,7 @@ public:
       lowering.operandType = options.operand_type;
     lowering.chunkSize = options.chunk_size;
     lowering.vParts = options.v_parts;
+    lowering.vectorBits = cpu::getVectorBits(getTarget());
     lowering.bf16Dot = cpu::hasBF16Dot(getTarget());
     PassManager manager(&context);
     buildPipeline(manager, lowering);
