@@ -37,6 +37,7 @@ void gdn::registerPasses() {
   registerConvertGDNTileToLinalgPass();
   tile::registerApproximateMathPass();
   registerConvertGDNWarpToNVVMPass();
+  registerPartitionPass();
   tile::registerExpandCopiesPass();
   tile::registerFuseElementwisePass();
   tile::registerHoistBuffersPass();
@@ -44,6 +45,8 @@ void gdn::registerPasses() {
   tile::registerPackProductsPass();
   tile::registerPrepareBufferizationPass();
   tile::registerScheduleItemsPass();
+  tile::registerStackProductsPass();
+  tile::registerUnrollChunksPass();
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();
   warp::registerVerifyExplicitFormPass();

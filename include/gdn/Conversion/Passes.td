@@ -38,6 +38,22 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
     "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];
 }
 
+def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
+  let summary = "Programs with a schedule become kernels of roles";
+  let description = [{
+    Each role of the schedule gets a copy of the program with the ops of its
+    steps; constants, index and scalar arithmetic and widening are copied where
+    they are used. A value that one role makes and another takes goes through a
+    channel of the schedule (`gdn_warp.put`, `gdn_warp.get`). Parts of the V
+    channels that the schedule folds become warpgroups in roles that split them
+    and copies of the ops elsewhere. The kernel's arguments are the program's
+    arrays, then `tokens` (i64), then `cu_seqlens` if the launch has it; its grid
+    has one CTA an item, parts next to each other, then heads.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::gdn::warp::WarpDialect"];
+}
+
 def ConvertGDNWarpToNVVMPass : Pass<"convert-gdn-warp-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Write the instructions of every kernel";
   let description = [{

@@ -16,24 +16,33 @@ using namespace mlir::gdn;
 ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   TileBuilder &b = p.b;
   b.step("state");
+  // The order is that in which a GPU begins the products: what the chain waits
+  // for first, and the output's products behind it.
   Value state = b.round(in.state);
-  Value write = in.values;
+  Value read;
+  if (in.solve)
+    read = b.product("vk,ck->vc", state, in.readKeys);
+  Value write =
+      in.valueFactor ? b.mulAxis(in.values, in.valueFactor, 1) : in.values;
+  Value e;
   if (in.solve) {
-    Value read = b.product("vk,ck->vc", state, in.readKeys);
     if (in.readDecay)
       read = b.mulAxis(read, in.readDecay, 1);
-    Value w = b.sub(in.values, read);
+    Value w = b.sub(write, read);
     // e = W - Bm (b W): the identity part stays in f32.
-    Value e = b.product("vj,ij->vi", b.round(w), in.solve, w);
-    write = b.mulAxis(e, in.beta, 1);
+    e = b.product("vj,ij->vi", b.round(w), in.solve, w);
   }
+  Value output;
+  if (in.readQueries)
+    output = b.product("vk,ck->vc", state, in.readQueries);
+  if (e)
+    write = b.mulAxis(e, in.beta, 1);
   Value rounded = b.round(write);
   ChainResult result;
-  if (in.readQueries) {
-    Value read = b.product("vk,ck->vc", state, in.readQueries);
+  if (output) {
     if (in.readDecay)
-      read = b.mulAxis(read, in.readDecay, 1);
-    result.output = b.product("vj,ij->vi", rounded, in.scores, read);
+      output = b.mulAxis(output, in.readDecay, 1);
+    result.output = b.product("vj,ij->vi", rounded, in.scores, output);
   }
   if (in.writeDecay)
     rounded = b.round(b.mulAxis(write, in.writeDecay, 1));
@@ -45,19 +54,33 @@ Value gdn::innerProducts(Program &p, Value x, Value y) {
   return p.b.product("ik,jk->ij", x, y);
 }
 
+/// Type of the solve's merges, and of what it takes (spec 3.4, 3.6).
+static Type solveType(Program &p) {
+  return p.b.getOperandType().getWidth() == 16 ? Type(p.b.getF16Type())
+                                               : Type(p.b.getF32Type());
+}
+
 Value gdn::solveBm(Program &p, Value scores, Value beta) {
   TileBuilder &b = p.b;
   b.step("solve");
-  // fp16 merges for 16-bit operands: entries are in [-1, 1] (spec 3.4, 3.6).
-  Type merge = b.getOperandType().getWidth() == 16 ? Type(b.getF16Type())
-                                                   : Type(b.getF32Type());
-  return tile::SolveOp::create(b, scores, beta, merge);
+  return tile::SolveOp::create(b, scores, beta, solveType(p));
 }
 
 Value gdn::chainSolve(Program &p, Value bm, Value beta) {
   TileBuilder &b = p.b;
   b.step("solve");
   return b.round(b.mulAxis(bm, b.neg(beta), 1));
+}
+
+Value gdn::roundForSolve(Program &p, Value m) {
+  return p.b.to(m, solveType(p));
+}
+
+Value gdn::chainInverse(Program &p, Value m) {
+  TileBuilder &b = p.b;
+  b.step("solve");
+  RankedTensorType type = b.tileType(shapeOf(m));
+  return b.round(tile::InverseOp::create(b, type, m, solveType(p)));
 }
 
 Value gdn::pairDecay(Program &p, Value G) {

@@ -24,9 +24,10 @@ struct ChainOperands {
   Value readKeys, readQueries;
   /// Keys that write the state [C, K].
   Value writeKeys;
-  /// v^T as the chain takes it, f32 [partV, C].
-  Value values;
-  /// Strictly lower -Bm Diag(beta) [C, C]; null for plain linear attention.
+  /// v^T, f32 [partV, C], and what the chain takes it times, f32 [C] or null.
+  Value values, valueFactor;
+  /// Strictly lower (I + Kk Diag(beta))^-1 - I = -Bm Diag(beta) [C, C]; null
+  /// for plain linear attention.
   Value solve;
   /// beta, f32 [C]; null with `solve`.
   Value beta;
@@ -57,6 +58,13 @@ Value solveBm(Program &p, Value scores, Value beta);
 
 /// -Bm Diag(beta), rounded: the matrix of the chain.
 Value chainSolve(Program &p, Value bm, Value beta);
+
+/// The same from M = Kk Diag(beta), strictly lower, as `solveType` takes it.
+Value chainInverse(Program &p, Value m);
+
+/// `m` in the type that the solve takes: f16 where operands have 16 bits, since
+/// its entries are in [-1, 1] (spec 3.4, 3.6).
+Value roundForSolve(Program &p, Value m);
 
 //===--- Scalar decay (spec 2, 4.1) ---------------------------------------===//
 

@@ -25,40 +25,58 @@ static double lowestDecayFree(FloatType operandType) {
 static constexpr double kNewReference = -24.0;
 
 namespace {
-/// What a chunk's preparation leaves for either form of the chain.
+/// What a chunk's preparation leaves for the chain.
 struct Chunk {
   Value t, q, k, valuesT, beta;
-  /// Scores and Bm, f32 [C, C], without any decay.
-  Value queryKey, bm;
+  /// Lower triangle of the scores and M = Kk Diag(beta), strictly lower; f32
+  /// [C, C] without any decay. Null without an output, or with `bm`.
+  Value queryKey, m;
   /// Bm with the chunk's decay, where prepare has made it.
-  Value decayedBm;
+  Value bm;
   /// Cumulated log2 gate of the chunk, f32 [C].
   Value G;
 };
 } // namespace
 
-/// Loads the chunk at token t and multiplies queries with keys.
-static Chunk loadChunk(Program &p, Value t) {
+/// Values of `yes` where `condition` holds, else those of `no`. Each branch is
+/// of one step: a kernel may give steps to different warps.
+static SmallVector<Value> choose(Program &p, Value condition,
+                                 function_ref<SmallVector<Value>()> yes,
+                                 function_ref<SmallVector<Value>()> no) {
+  TileBuilder &b = p.b;
+  auto branch = [&](function_ref<SmallVector<Value>()> write) {
+    return [&b, write](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      SmallVector<Value> values = write();
+      scf::YieldOp::create(b, values);
+    };
+  };
+  auto choice = scf::IfOp::create(b, condition, branch(yes), branch(no));
+  return llvm::to_vector_of<Value>(choice.getResults());
+}
+
+/// Loads the chunk at token t; multiplies queries with keys if there is an
+/// output, and keys with keys unless Bm is given.
+static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   TileBuilder &b = p.b;
   Chunk chunk;
   chunk.t = t;
   chunk.k = loadKeys(p, "k", t);
+  if (p["o"])
+    chunk.q = loadKeys(p, "q", t);
   chunk.valuesT = loadValuesT(p, t);
   chunk.beta = loadBeta(p, t);
-  if (!p["o"])
-    return chunk;
-  chunk.q = loadKeys(p, "q", t);
+  chunk.bm = bm;
   b.step("scores");
-  chunk.queryKey =
-      tile::CausalOp::create(b, innerProducts(p, chunk.q, chunk.k), false);
+  auto triangle = [&](Value rows, bool strict) -> Value {
+    return tile::CausalOp::create(b, innerProducts(p, rows, chunk.k), strict);
+  };
+  if (!bm)
+    chunk.m = b.mulAxis(triangle(chunk.k, /*strict=*/true), chunk.beta, 1);
+  if (chunk.q)
+    chunk.queryKey = triangle(chunk.q, /*strict=*/false);
   return chunk;
-}
-
-/// Bm without decay from keys and beta alone (spec 3.2).
-static Value solveChunk(Program &p, Value k, Value beta) {
-  p.b.step("scores");
-  Value keyKey = tile::CausalOp::create(p.b, innerProducts(p, k, k), true);
-  return solveBm(p, keyKey, beta);
 }
 
 /// The log2 gate summed over the chunk so far.
@@ -67,26 +85,53 @@ static Value cumulatedGate(Program &p, Value t) {
   return tile::ScanOp::create(p.b, gate, 0, /*reverse=*/false);
 }
 
-/// The chain's operands that both forms share.
-static ChainOperands chainOperands(const Chunk &chunk, Value state) {
+/// M, if the chunk has one, and the scores, if it has an output, as the chain
+/// takes them: times `decay` [C, C] if given, and rounded.
+static SmallVector<Value> roundTriangles(Program &p, const Chunk &chunk,
+                                         Value decay) {
+  TileBuilder &b = p.b;
+  auto decayed = [&](Value x) { return decay ? b.mul(x, decay) : x; };
+  SmallVector<Value> triangles;
+  if (chunk.m)
+    triangles.push_back(roundForSolve(p, decayed(chunk.m)));
+  if (chunk.queryKey)
+    triangles.push_back(b.round(decayed(chunk.queryKey)));
+  return triangles;
+}
+
+/// The chain's operands that all forms share. `triangles` is what
+/// roundTriangles returns.
+static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
+                                   ArrayRef<Value> triangles) {
   ChainOperands in;
   in.state = in.decayedState = state;
   in.readKeys = in.writeKeys = chunk.k;
   in.readQueries = chunk.q;
   in.values = chunk.valuesT;
   in.beta = chunk.beta;
+  in.scores = chunk.queryKey ? triangles.back() : Value();
+  in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
+                      : chainInverse(p, triangles.front());
   return in;
 }
 
-/// Stores o^T times scale, and times `decay` [C] if given.
-static void storeScaled(Program &p, Value t, Value output, Value decay = {}) {
+/// o^T times scale, and times `decay` [C] if given, in the type of o; null
+/// without an output.
+static Value scaleOutput(Program &p, Value output, Value decay = {}) {
   if (!output)
-    return;
+    return {};
   TileBuilder &b = p.b;
   Value factor =
       decay ? b.broadcast(b.scaled(decay, p.facts.scale), shapeOf(output), 1)
             : b.fill(p.facts.scale, shapeOf(output));
-  storeOutputT(p, t, b.mul(output, factor));
+  return b.to(b.mul(output, factor),
+              cast<MemRefType>(p["o"].getType()).getElementType());
+}
+
+/// Stores the output if there is one.
+static void storeOutput(Program &p, Value t, Value output) {
+  if (output)
+    storeOutputT(p, t, output);
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,70 +140,86 @@ static void storeScaled(Program &p, Value t, Value output, Value decay = {}) {
 
 /// One chunk of the ungated delta rule. Returns S^T.
 static Value writeUngated(Program &p, const Chunk &chunk, Value state) {
-  TileBuilder &b = p.b;
-  ChainOperands in = chainOperands(chunk, state);
-  in.solve = chainSolve(p, chunk.bm, chunk.beta);
-  b.step("scores");
-  in.scores = chunk.queryKey ? b.round(chunk.queryKey) : Value();
+  ChainOperands in =
+      chainOperands(p, chunk, state, roundTriangles(p, chunk, /*decay=*/{}));
   ChainResult out = writeChain(p, in);
-  storeScaled(p, chunk.t, out.output);
+  storeOutput(p, chunk.t, scaleOutput(p, out.output));
   return out.state;
 }
 
+namespace {
+/// The decays of a chunk with a scalar gate: vectors are f32 [C], of step
+/// "gates"; G counts from the reference point, chunk.G from the chunk's start.
+struct ScalarDecay {
+  /// exp2(G) and exp2(-G), for the decay-free form.
+  Value gam, inverse;
+  /// exp2 of the chunk's G, and the decay of a write until the chunk's end.
+  Value read, write;
+  /// G of the last token, chunk.G of the last token, and the G that S^ lacks
+  /// on entry: scalars.
+  Value lastG, chunkG, reference;
+};
+} // namespace
+
 /// Spec 3.7: the ungated rule on v / gam, read out with gam, where gam is the
-/// decay since the reference point. Returns S^ and G at the chunk's end, or at
-/// a new reference point.
-static SmallVector<Value> writeDecayFree(Program &p, const Chunk &chunk,
-                                         Value state, Value G, Value lastG) {
+/// decay since the reference point. Returns o^T and S^ at the chunk's end,
+/// which becomes a new reference point where `low` holds.
+static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
+                                         const ScalarDecay &decay, Value low) {
   TileBuilder &b = p.b;
-  ChainOperands in = chainOperands(chunk, state);
-  in.solve = chainSolve(p, chunk.bm, chunk.beta);
-  b.step("scores");
-  in.scores = chunk.queryKey ? b.round(chunk.queryKey) : Value();
-  b.step("gates");
-  Value gam = b.exp2(G), inverse = b.exp2(b.neg(G));
-  b.step("state");
-  in.values = b.mulAxis(chunk.valuesT, inverse, 1);
+  in.valueFactor = decay.inverse;
   ChainResult out = writeChain(p, in);
-  storeScaled(p, chunk.t, out.output, gam);
-  Value low = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lastG,
-                                    b.scalar(kNewReference));
-  auto rescale =
-      scf::IfOp::create(b, TypeRange{out.state.getType(), lastG.getType()}, low,
-                        /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(rescale.thenBlock());
-  b.step("state");
-  Value factor = b.splat(b.exp2(lastG), shapeOf(out.state));
-  scf::YieldOp::create(b, ValueRange{b.mul(out.state, factor), b.scalar(0.0)});
-  b.setInsertionPointToStart(rescale.elseBlock());
-  scf::YieldOp::create(b, ValueRange{out.state, lastG});
-  return llvm::to_vector_of<Value>(rescale.getResults());
+  Value output = scaleOutput(p, out.output, decay.gam);
+  SmallVector<Value> results = choose(
+      p, low,
+      [&]() -> SmallVector<Value> {
+        Value factor = b.splat(b.exp2(decay.lastG), shapeOf(out.state));
+        return {b.mul(out.state, factor)};
+      },
+      [&]() -> SmallVector<Value> { return {out.state}; });
+  if (output)
+    results.push_back(output);
+  return results;
 }
 
-/// Spec 3.3: the decay inside the tiles, for gates of any strength. `G` counts
-/// from the chunk's start; `reference` is the decay that S^ lacks. Returns S
-/// and 0: the chunk's end is the new reference point.
-static SmallVector<Value> writeDecayed(Program &p, const Chunk &chunk,
-                                       Value state, Value reference) {
+/// Spec 3.3: the decay inside the tiles, for gates of any strength. Returns S
+/// and o^T; the chunk's end is the new reference point.
+static SmallVector<Value> writeDecayed(Program &p, ChainOperands in,
+                                       const ScalarDecay &decay) {
   TileBuilder &b = p.b;
-  b.step("scores");
-  Value decay = pairDecay(p, chunk.G);
-  ChainOperands in = chainOperands(chunk, state);
-  in.scores = chunk.queryKey ? b.round(b.mul(chunk.queryKey, decay)) : Value();
-  Value bm = chunk.decayedBm ? chunk.decayedBm : b.mul(chunk.bm, decay);
-  in.solve = chainSolve(p, bm, chunk.beta);
-  b.step("gates");
-  in.readDecay = b.exp2(chunk.G);
-  in.writeDecay = decayToEnd(p, chunk.G);
-  Value end = b.exp2(lastRow(p, chunk.G));
-  b.step("state");
-  if (reference)
-    in.state = b.mul(state, b.splat(b.exp2(reference), shapeOf(state)));
-  in.decayedState = b.mul(in.state, b.splat(end, shapeOf(state)));
+  auto scaled = [&](Value state, Value log2) {
+    return b.mul(state, b.splat(b.exp2(log2), shapeOf(state)));
+  };
+  if (decay.reference)
+    in.state = scaled(in.state, decay.reference);
+  in.decayedState = scaled(in.state, decay.chunkG);
+  in.readDecay = decay.read;
+  in.writeDecay = decay.write;
   ChainResult out = writeChain(p, in);
-  storeScaled(p, chunk.t, out.output);
-  return {out.state, b.scalar(0.0)};
+  SmallVector<Value> results = {out.state};
+  if (out.output)
+    results.push_back(scaleOutput(p, out.output));
+  return results;
+}
+
+/// One chunk with a scalar gate in the decayed form. Returns S^T.
+static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
+  TileBuilder &b = p.b;
+  SmallVector<Value> triangles;
+  if (chunk.m || chunk.queryKey) {
+    b.step("scores");
+    triangles = roundTriangles(p, chunk, pairDecay(p, chunk.G));
+  }
+  ChainOperands in = chainOperands(p, chunk, state, triangles);
+  ScalarDecay decay;
+  b.step("gates");
+  decay.read = b.exp2(chunk.G);
+  decay.write = decayToEnd(p, chunk.G);
+  decay.chunkG = lastRow(p, chunk.G);
+  b.step("state");
+  SmallVector<Value> results = writeDecayed(p, in, decay);
+  storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
+  return results[0];
 }
 
 /// The scalar gate: the decay-free form while G stays in range, uniformly for
@@ -166,21 +227,37 @@ static SmallVector<Value> writeDecayed(Program &p, const Chunk &chunk,
 static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
                                           ValueRange carried) {
   TileBuilder &b = p.b;
-  Value state = carried[0], reference = carried[1];
+  ScalarDecay decay;
+  decay.reference = carried[1];
   b.step("gates");
-  Value G = b.add(chunk.G, b.splat(reference, p.facts.C));
-  Value lastG = lastRow(p, G);
+  Value G = b.add(chunk.G, b.splat(decay.reference, p.facts.C));
+  decay.gam = b.exp2(G);
+  decay.inverse = b.exp2(b.neg(G));
+  decay.read = b.exp2(chunk.G);
+  decay.write = decayToEnd(p, chunk.G);
+  decay.lastG = lastRow(p, G);
+  decay.chunkG = lastRow(p, chunk.G);
+  auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
+    return arith::CmpFOp::create(b, predicate, decay.lastG, b.scalar(bound));
+  };
   Value inRange =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, lastG,
-                            b.scalar(lowestDecayFree(b.getOperandType())));
-  auto choice = scf::IfOp::create(b, carried.getTypes(), inRange,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(b, writeDecayFree(p, chunk, state, G, lastG));
-  b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, writeDecayed(p, chunk, state, reference));
-  return llvm::to_vector_of<Value>(choice.getResults());
+      compare(arith::CmpFPredicate::OGE, lowestDecayFree(b.getOperandType()));
+  Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
+
+  b.step("scores");
+  SmallVector<Value> triangles = choose(
+      p, inRange, [&] { return roundTriangles(p, chunk, /*decay=*/{}); },
+      [&] { return roundTriangles(p, chunk, pairDecay(p, chunk.G)); });
+  ChainOperands in = chainOperands(p, chunk, carried[0], triangles);
+  b.step("state");
+  SmallVector<Value> results = choose(
+      p, inRange, [&] { return writeDecayFree(p, in, decay, low); },
+      [&] { return writeDecayed(p, in, decay); });
+  storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
+  // A new reference point: after a chunk in the decayed form, and where low.
+  Value zero = b.scalar(0.0);
+  Value keep = arith::SelectOp::create(b, low, zero, decay.lastG);
+  return {results[0], arith::SelectOp::create(b, inRange, keep, zero)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,7 +298,7 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
   in.state = state;
   in.decayedState = b.mulAxis(state, end, 1);
   ChainResult out = writeChain(p, in);
-  storeScaled(p, t, out.output);
+  storeOutput(p, t, scaleOutput(p, out.output));
   return out.state;
 }
 
@@ -229,11 +306,10 @@ Value gdn::writeStateStep(Program &p, Value t, Value state) {
   if (p.facts.decay == DecayKind::Channel)
     return writeChannelGate(p, t, state, /*bm=*/{}, /*G=*/{});
   Chunk chunk = loadChunk(p, t);
-  chunk.bm = solveChunk(p, chunk.k, chunk.beta);
   if (p.facts.decay == DecayKind::None)
     return writeUngated(p, chunk, state);
   chunk.G = cumulatedGate(p, t);
-  return writeDecayed(p, chunk, state, /*reference=*/{})[0];
+  return writeAlwaysDecayed(p, chunk, state);
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,7 +329,6 @@ void gdn::writeFused(Program &p) {
         if (!decayFree)
           return {writeStateStep(p, t, carried[0])};
         Chunk chunk = loadChunk(p, t);
-        chunk.bm = solveChunk(p, chunk.k, chunk.beta);
         chunk.G = cumulatedGate(p, t);
         return writeScalarGate(p, chunk, carried);
       });
@@ -277,7 +352,9 @@ void gdn::writePrepare(Program &p) {
       ChannelScores scores = channelScores(p, /*q=*/{}, k, G);
       bm = solveBm(p, tile::CausalOp::create(b, scores.keyKey, true), beta);
     } else {
-      bm = solveChunk(p, k, beta);
+      b.step("scores");
+      bm = solveBm(p, tile::CausalOp::create(b, innerProducts(p, k, k), true),
+                   beta);
       if (G)
         bm = b.mul(bm, pairDecay(p, G));
     }
@@ -324,14 +401,11 @@ void gdn::writeRun(Program &p) {
                             {p.facts.C, p.facts.C}, p.end));
     if (p.facts.decay == DecayKind::Channel)
       return {writeChannelGate(p, t, carried[0], bm, loadDecay(p, t))};
-    Chunk chunk = loadChunk(p, t);
-    if (p.facts.decay == DecayKind::None) {
-      chunk.bm = bm;
+    Chunk chunk = loadChunk(p, t, bm);
+    if (p.facts.decay == DecayKind::None)
       return {writeUngated(p, chunk, carried[0])};
-    }
-    chunk.decayedBm = bm;
     chunk.G = loadDecay(p, t);
-    return {writeDecayed(p, chunk, carried[0], /*reference=*/{})[0]};
+    return {writeAlwaysDecayed(p, chunk, carried[0])};
   };
   state = forEachChunk(p, state, writeChunk)[0];
   storeStateT(p, state);
@@ -350,7 +424,7 @@ void gdn::writeLinearAttention(Program &p) {
         Value scores = innerProducts(p, in.readQueries, in.writeKeys);
         in.scores = b.round(tile::CausalOp::create(b, scores, false));
         ChainResult out = writeChain(p, in);
-        storeScaled(p, t, out.output);
+        storeOutput(p, t, scaleOutput(p, out.output));
         return {out.state};
       })[0];
   storeStateT(p, state);

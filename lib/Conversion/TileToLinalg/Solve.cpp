@@ -219,6 +219,30 @@ struct SolveToSubstitution : OpRewritePattern<SolveOp> {
 };
 } // namespace
 
+namespace {
+/// (I + M)^-1 - I = -Bm where (I + M) Bm = M: a solve without beta.
+struct InverseToSolve : OpRewritePattern<InverseOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(InverseOp inverse,
+                                PatternRewriter &rewriter) const override {
+    Location loc = inverse.getLoc();
+    RankedTensorType type = inverse.getResult().getType();
+    Value m = inverse.getSource();
+    if (m.getType() != type)
+      m = arith::ExtFOp::create(rewriter, loc, type, m);
+    auto vector =
+        RankedTensorType::get(type.getDimSize(0), rewriter.getF32Type());
+    Value ones = arith::ConstantOp::create(
+        rewriter, loc,
+        DenseElementsAttr::get(vector, rewriter.getF32FloatAttr(1.0f)));
+    Value bm = SolveOp::create(rewriter, loc, m, ones, inverse.getMergeType());
+    rewriter.replaceOpWithNewOp<arith::NegFOp>(inverse, bm);
+    return success();
+  }
+};
+} // namespace
+
 void mlir::gdn::tile::populateSolvePatterns(RewritePatternSet &patterns) {
-  patterns.add<SolveToSubstitution>(patterns.getContext());
+  patterns.add<SolveToSubstitution, InverseToSolve>(patterns.getContext());
 }

@@ -68,8 +68,11 @@ static LogicalResult verifyArrays(LaunchOp launch, ProgramOp program,
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   Operation *target =
       symbolTable.lookupNearestSymbolFrom(*this, getProgramAttr());
-  // On the way to a CPU programs become functions while launches stay.
-  if (isa_and_present<FunctionOpInterface>(target))
+  // On the way down programs become functions, or kernels of another dialect,
+  // while launches stay.
+  if (isa_and_present<FunctionOpInterface>(target) ||
+      (target && target->hasTrait<OpTrait::IsIsolatedFromAbove>() &&
+       target->getDialect() != (*this)->getDialect()))
     return success();
   auto program = dyn_cast_if_present<ProgramOp>(target);
   if (!program)
@@ -145,7 +148,7 @@ void StoreOp::getEffects(EffectList &effects) {
 }
 
 //===----------------------------------------------------------------------===//
-// ScanOp, CausalOp and SolveOp
+// ScanOp, CausalOp, SolveOp and InverseOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScanOp::verify() {
@@ -167,6 +170,14 @@ LogicalResult CausalOp::verify() {
   return verifySquare(*this, getResult().getType());
 }
 
+/// Checks the type that a solve's merges take.
+static LogicalResult verifyMergeType(Operation *op, Type type) {
+  if (!type.isF16() && !type.isBF16() && !type.isF32())
+    return op->emitOpError("expected merge type f16, bf16 or f32, got ")
+           << type;
+  return success();
+}
+
 LogicalResult SolveOp::verify() {
   RankedTensorType scores = getScores().getType(), beta = getBeta().getType();
   if (failed(verifySquare(*this, scores)))
@@ -174,11 +185,22 @@ LogicalResult SolveOp::verify() {
   if (beta.getRank() != 1 || beta.getDimSize(0) != scores.getDimSize(0))
     return emitOpError("expected beta to be a tile of ")
            << scores.getDimSize(0) << " elements, got " << beta;
-  if (!getMergeType().isF16() && !getMergeType().isBF16() &&
-      !getMergeType().isF32())
-    return emitOpError("expected merge type f16, bf16 or f32, got ")
-           << getMergeType();
-  return success();
+  return verifyMergeType(*this, getMergeType());
+}
+
+LogicalResult InverseOp::verify() {
+  RankedTensorType source = getSource().getType(),
+                   result = getResult().getType();
+  if (failed(verifySquare(*this, source)))
+    return failure();
+  if (source.getShape() != result.getShape())
+    return emitOpError("expected a result of the operand's shape, got ")
+           << source << " and " << result;
+  Type element = source.getElementType();
+  if (!element.isF32() && element != getMergeType())
+    return emitOpError("expected an operand of f32 or of the merge type, got ")
+           << element << " and " << getMergeType();
+  return verifyMergeType(*this, getMergeType());
 }
 
 #define GET_OP_CLASSES

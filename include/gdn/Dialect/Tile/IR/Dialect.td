@@ -30,6 +30,9 @@ def Tile_Dialect : Dialect {
     /// Discardable attribute that names the part of the mathematics an op
     /// belongs to; the schedule maps steps to roles.
     static constexpr ::llvm::StringLiteral getStepAttrName() { return "gdn_tile.step"; }
+
+    /// Number of an op's chunk in its trip through an unrolled loop.
+    static constexpr ::llvm::StringLiteral getChunkAttrName() { return "gdn_tile.chunk"; }
     /// The steps there are, in the order of a chunk.
     static ::llvm::ArrayRef<::llvm::StringLiteral> getSteps();
     /// Whether `op` has a step: every op on tiles has, but for constants, which

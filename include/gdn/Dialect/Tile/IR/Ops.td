@@ -217,4 +217,24 @@ def Tile_SolveOp : Tile_Op<"solve", [Pure, AllTypesMatch<["scores", "result"]>]>
   let hasVerifier = 1;
 }
 
+def Tile_InverseOp : Tile_Op<"inverse", [Pure]> {
+  let summary = "Inverse of a unit lower triangular tile, less the identity";
+  let description = [{
+    X = (I + M)^-1 - I of a strictly lower M [C, C]; with M = Kk Diag(beta) it is
+    -Bm Diag(beta), all that a forward needs of the solve (spec 3.3, 3.7). M is
+    f32 or of `merge_type`; blocks and merges are those of `gdn_tile.solve`. A
+    macro: each target has one expansion.
+
+    Example:
+
+    ```mlir
+    %x = gdn_tile.inverse %m merge f16 : tensor<32x32xf16> -> tensor<32x32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_FloatTile:$source, TypeAttr:$merge_type);
+  let results = (outs Tile_SquareF32:$result);
+  let assemblyFormat = "$source `merge` $merge_type attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif // GDN_DIALECT_TILE_IR_OPS_TD

@@ -159,4 +159,27 @@ def ScheduleItemsPass : Pass<"gdn-tile-schedule-items"> {
   let dependentDialects = ["::mlir::omp::OpenMPDialect"];
 }
 
+def UnrollChunksPass : Pass<"gdn-tile-unroll-chunks", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "Several chunks a trip through a program's loop";
+  let description = [{
+    The loop over an item's chunks takes `factor` chunks a trip; each op gets
+    its chunk's number in `gdn_tile.chunk`. Chunks past the item's end read as
+    zero: they change no state and write nothing. Numerics unchanged.
+  }];
+  let options = [Option<"factor", "factor", "int64_t", "2", "Chunks a trip">];
+}
+
+def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "Products with a common right operand become one of more rows";
+  let description = [{
+    a B and c B become [a; c] B while the rows fit in `rows`, those of a tensor
+    core's product; the stacked tile is made where its parts are loaded, so that
+    one copy of it serves all. Numerics unchanged.
+
+    Example: K K^T and Q K^T of a chunk of 32 tokens are one product of 64 rows.
+  }];
+  let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a product">];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 #endif // GDN_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -10,6 +10,7 @@
 #define GDN_DIALECT_WARP_IR_OPS_TD
 
 include "gdn/Dialect/Warp/IR/Attributes.td"
+include "gdn/Dialect/Warp/IR/Schedule.td"
 include "gdn/Dialect/Warp/IR/Types.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
@@ -359,5 +360,6 @@ def Warp_FenceOp : Warp_Op<"fence"> {
 }
 
 include "gdn/Dialect/Warp/IR/TileOps.td"
+include "gdn/Dialect/Warp/IR/Channels.td"
 
 #endif // GDN_DIALECT_WARP_IR_OPS_TD

@@ -1,0 +1,117 @@
+//===- Channels.td - Values between roles ------------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_WARP_IR_CHANNELS_TD
+#define GDN_DIALECT_WARP_IR_CHANNELS_TD
+
+// Included by Ops.td, which is the one file that is compiled.
+
+def Warp_ChannelType : Warp_Type<"Channel", "channel"> {
+  let summary = "Slots that hold values on their way between roles";
+  let description = [{
+    One slot has room for a value of each field. A field is the type of the value
+    until layouts are known, then the view of its place in a slot.
+
+    Example: `!gdn_warp.channel<tensor<32x128xbf16>, f32>`
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::Type">:$fields);
+  let assemblyFormat = "`<` $fields `>`";
+}
+
+def Warp_ChannelOp : Warp_Op<"channel", [HasParent<"KernelOp">]> {
+  let summary = "Slots between roles";
+  let description = [{
+    `depth` slots. `gdn-warp-allocate-shared` gives them their place: `offset`
+    bytes into shared memory, the slots one behind the other, each with its
+    fields at `places` in `slot_bytes`; at `barriers` the full barriers of the
+    slots, behind them the empty ones.
+
+    Example:
+
+    ```mlir
+    %qkv = gdn_warp.channel "qkv" depth(3) : !gdn_warp.channel<tensor<64x128xbf16>, f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, I64Attr:$depth, OptionalAttr<I64Attr>:$offset,
+    OptionalAttr<I64Attr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$places,
+    OptionalAttr<I64Attr>:$slot_bytes);
+  let results = (outs Warp_ChannelType:$result);
+  let assemblyFormat = "$name `depth` `(` $depth `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+class Warp_FieldOp<string mnemonic, list<Trait> traits = []> : Warp_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+def Warp_PutOp : Warp_FieldOp<"put"> {
+  let summary = "Hand a value to other roles";
+  let description = [{
+    To field `field` (+ `part`) of the slot of trip `trip`.
+
+    Example:
+
+    ```mlir
+    gdn_warp.put %k, %qkv[0] at %trip : tensor<64x128xbf16>, !gdn_warp.channel<tensor<64x128xbf16>>
+    ```
+  }];
+  let arguments = (ins AnyType:$value, Warp_ChannelType:$channel, I64Attr:$field, Index:$trip,
+    Optional<Index>:$part);
+  let assemblyFormat = [{
+    $value `,` $channel `[` $field (`+` $part^)? `]` `at` $trip attr-dict
+    `:` type($value) `,` type($channel)
+  }];
+}
+
+def Warp_GetOp : Warp_FieldOp<"get"> {
+  let summary = "Take a value of another role";
+  let description = [{
+    From field `field` (+ `part`) of the slot of trip `trip`.
+
+    Example:
+
+    ```mlir
+    %k = gdn_warp.get %qkv[0] at %trip : !gdn_warp.channel<tensor<64x128xbf16>> -> tensor<64x128xbf16>
+    ```
+  }];
+  let arguments = (ins Warp_ChannelType:$channel, I64Attr:$field, Index:$trip,
+    Optional<Index>:$part);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = [{
+    $channel `[` $field (`+` $part^)? `]` `at` $trip attr-dict `:` type($channel) `->` type($result)
+  }];
+}
+
+def Warp_SlotDirection : Warp_Enum<"SlotDirection", "whether a role fills or reads a slot", [
+    I32EnumAttrCase<"Put", 0, "put">, I32EnumAttrCase<"Get", 1, "get">]>;
+
+def Warp_SlotOp : Warp_FieldOp<"slot", [Pure]> {
+  let summary = "The place of a field in the slot of a trip";
+  let description = [{
+    `put`: to be filled by this role, `get`: filled by another. A block's first
+    `put` of a channel waits until the slot is empty, its last one's uses tell
+    the takers that it is full; `get` likewise (`gdn-warp-lower-channels`).
+
+    Example:
+
+    ```mlir
+    %k = gdn_warp.slot get %qkv[0] at %trip
+        : !gdn_warp.channel<!gdn_warp.view<64x128xbf16, swizzle = 128>>
+        -> !gdn_warp.view<64x128xbf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Warp_SlotDirection:$direction, Warp_ChannelType:$channel, I64Attr:$field,
+    Index:$trip, Optional<Index>:$part);
+  let results = (outs Warp_ViewType:$result);
+  let assemblyFormat = [{
+    $direction $channel `[` $field (`+` $part^)? `]` `at` $trip attr-dict
+    `:` type($channel) `->` type($result)
+  }];
+}
+
+#endif // GDN_DIALECT_WARP_IR_CHANNELS_TD

@@ -1,0 +1,74 @@
+//===- Schedule.td - Who does what in a kernel -------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_WARP_IR_SCHEDULE_TD
+#define GDN_DIALECT_WARP_IR_SCHEDULE_TD
+
+include "gdn/Dialect/Warp/IR/Attributes.td"
+
+def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
+  let summary = "A set of warps and the steps that it runs";
+  let description = [{
+    `warps` warps with `registers` registers a thread run the ops labelled with
+    one of `steps`. Ops of the steps in `delayed` run `delay` trips later, so
+    that a role may take what comes of its own work in an earlier trip. With
+    `rotate` the warps take the chunks in turn, each alone; with `split` each
+    warpgroup takes one part of the V channels.
+
+    Example:
+    `#gdn_warp.role_plan<name = "state", warps = 8, registers = 168, steps = ["state"], split = true>`
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$warps, "int64_t":$registers,
+    "::mlir::ArrayAttr":$steps, OptionalParameter<"::mlir::ArrayAttr">:$delayed,
+    DefaultValuedParameter<"int64_t", "0">:$delay,
+    DefaultValuedParameter<"bool", "false">:$rotate,
+    DefaultValuedParameter<"bool", "false">:$split);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Whether ops of `step` run in this role, and whether `delay` trips later.
+    bool runs(::mlir::StringAttr step) const;
+    bool runsLate(::mlir::StringAttr step) const;
+  }];
+}
+
+def Warp_ChannelPlanAttr : Warp_Attr<"ChannelPlan", "channel_plan"> {
+  let summary = "Slots for the values that some steps hand to some roles";
+  let description = [{
+    Values made by a step in `from` and used by roles in `to` share slots of
+    shared memory, `depth` of them: the producers may run that many trips ahead.
+
+    Example:
+    `#gdn_warp.channel_plan<name = "qkv", depth = 3, from = ["load", "gates"], to = ["scores", "state"]>`
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$depth, "::mlir::ArrayAttr":$from,
+    "::mlir::ArrayAttr":$to);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
+  let summary = "How the warps of a CTA divide a program's work";
+  let description = [{
+    One trip of a role's loop takes `trip` chunks. `parts` parts of the V
+    channels are folded into one CTA. A step stands in one role.
+  }];
+  let parameters = (ins "int64_t":$trip, "int64_t":$parts,
+    ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
+  let assemblyFormat = [{
+    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` `roles` `=` `[` $roles `]` `,`
+    `channels` `=` `[` $channels `]` `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Name of the attribute on a program or kernel.
+    static constexpr ::llvm::StringLiteral kName = "gdn_warp.schedule";
+    /// Threads of a CTA.
+    int64_t getThreads() const;
+  }];
+}
+
+#endif // GDN_DIALECT_WARP_IR_SCHEDULE_TD

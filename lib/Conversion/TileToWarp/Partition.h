@@ -1,0 +1,80 @@
+//===- Partition.h - Which role runs an op, which values cross --*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_TILETOWARP_PARTITION_H
+#define GDN_LIB_CONVERSION_TILETOWARP_PARTITION_H
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::gdn {
+
+/// A program and its schedule: who runs which op and what crosses.
+struct Partition {
+  Partition(tile::ProgramOp program, warp::ScheduleAttr schedule)
+      : program(program), schedule(schedule) {}
+
+  /// A value's place: number of the channel and of the field, or of the field
+  /// of part 0.
+  struct Field {
+    unsigned channel = 0, index = 0;
+  };
+  /// What a role needs besides its own ops.
+  struct Needs {
+    /// Numbers of the loop's carried values.
+    SetVector<unsigned> carried;
+    /// Whether it has ops in the loop.
+    bool inLoop = false;
+  };
+
+  /// Ops that every role copies where it uses them.
+  static bool isFree(Operation *op);
+  /// The step of an op, or of the ops inside it.
+  static StringAttr getStep(Operation *op);
+
+  LogicalResult analyse();
+  /// Writes the kernel at `b`'s place. `launch` runs the program.
+  LogicalResult write(OpBuilder &b, tile::LaunchOp launch);
+
+  bool isPartial(Operation *op) const;
+
+  tile::ProgramOp program;
+  warp::ScheduleAttr schedule;
+  /// The loop over the item's chunks, if there is one.
+  scf::ForOp loop;
+  llvm::MapVector<Operation *, unsigned> roles;
+  /// Values that depend on the part of the V channels.
+  DenseSet<Value> partial;
+  SmallVector<Needs> needs;
+  /// Values that cross, with the roles that take them.
+  llvm::MapVector<Value, SetVector<unsigned>> crossing;
+  DenseMap<Value, Field> fields;
+  SmallVector<SmallVector<Type>> fieldTypes;
+  /// The kernel's channels, null where nothing crosses.
+  SmallVector<Value> channels;
+
+private:
+  FailureOr<unsigned> assignRole(Operation *op);
+  LogicalResult assignRoles(Block &block);
+  void findPartial();
+  void collectNeeds(Value value, unsigned role, DenseSet<Value> &seen);
+  LogicalResult findCrossing();
+  FailureOr<unsigned> findChannel(Value value,
+                                  const SetVector<unsigned> &takers);
+  LogicalResult assignFields();
+  warp::KernelOp createKernel(OpBuilder &b, tile::LaunchOp launch);
+};
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_TILETOWARP_PARTITION_H

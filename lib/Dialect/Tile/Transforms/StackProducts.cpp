@@ -1,0 +1,140 @@
+//===- StackProducts.cpp - Fill the rows of a tensor core -----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+#define DEBUG_TYPE "gdn-tile-stack-products"
+
+namespace mlir::gdn::tile {
+#define GEN_PASS_DEF_STACKPRODUCTSPASS
+#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::tile
+
+using namespace mlir;
+using namespace mlir::gdn::tile;
+
+static RankedTensorType getTile(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// A product of rows: (i, k), any right operand, (i, j), added to nothing.
+static bool isRowProduct(linalg::ContractOp product) {
+  SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+  if (product.getNumDpsInputs() != 2 || maps[0].getNumDims() != 3)
+    return false;
+  auto startsRows = [](AffineMap map) {
+    return map.getNumResults() == 2 && map.getResult(0).isFunctionOfDim(0);
+  };
+  return startsRows(maps[0]) && startsRows(maps[2]) &&
+         !maps[1].isFunctionOfDim(0) &&
+         matchPattern(product.getDpsInits()[0], m_AnyZeroFloat());
+}
+
+/// Whether the second product may be stacked under the first.
+static bool isAlike(linalg::ContractOp first, linalg::ContractOp second) {
+  return first.getDpsInputs()[1] == second.getDpsInputs()[1] &&
+         first.getIndexingMapsArray() == second.getIndexingMapsArray() &&
+         getTile(first.getDpsInputs()[0]).getShape() ==
+             getTile(second.getDpsInputs()[0]).getShape() &&
+         first.getDpsInputs()[0].getDefiningOp<LoadOp>() &&
+         second.getDpsInputs()[0].getDefiningOp<LoadOp>();
+}
+
+/// Rows [first, first + rows) of `tile`.
+static Value takeRows(OpBuilder &b, Value tile, int64_t first, int64_t rows,
+                      DictionaryAttr labels) {
+  int64_t columns = getTile(tile).getDimSize(1);
+  SmallVector<OpFoldResult> offsets{b.getIndexAttr(first), b.getIndexAttr(0)};
+  SmallVector<OpFoldResult> sizes{b.getIndexAttr(rows),
+                                  b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
+  auto slice = tensor::ExtractSliceOp::create(b, tile.getLoc(), tile, offsets,
+                                              sizes, strides);
+  slice->setDiscardableAttrs(labels);
+  return slice;
+}
+
+/// Stacks `products`, which are alike.
+static void stack(ArrayRef<linalg::ContractOp> products) {
+  linalg::ContractOp first = products.front();
+  int64_t rows = getTile(first.getResult(0)).getDimSize(0);
+  SmallVector<Value> parts;
+  Operation *last = nullptr;
+  for (linalg::ContractOp product : products) {
+    parts.push_back(product.getDpsInputs()[0]);
+    Operation *load = parts.back().getDefiningOp();
+    if (!last || last->isBeforeInBlock(load))
+      last = load;
+  }
+  OpBuilder b(first);
+  Location loc = first.getLoc();
+  DictionaryAttr loadLabels = last->getDiscardableAttrDictionary(),
+                 labels = first->getDiscardableAttrDictionary();
+  b.setInsertionPointAfter(last);
+  auto stacked = tensor::ConcatOp::create(b, loc, 0, parts);
+  stacked->setDiscardableAttrs(loadLabels);
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    Value slice = takeRows(b, stacked, rows * index, rows, loadLabels);
+    part.replaceUsesWithIf(slice, [&](OpOperand &use) {
+      return use.getOwner() != stacked;
+    });
+  }
+  b.setInsertionPoint(first);
+  auto type = getTile(first.getResult(0))
+                  .clone({rows * static_cast<int64_t>(parts.size()),
+                          getTile(first.getResult(0)).getDimSize(1)});
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  auto product = linalg::ContractOp::create(
+      b, loc, TypeRange(type), ValueRange{stacked, first.getDpsInputs()[1]},
+      zero, first.getIndexingMaps());
+  product->setDiscardableAttrs(labels);
+  for (auto [index, alike] : llvm::enumerate(products)) {
+    linalg::ContractOp old = alike;
+    Value slice =
+        takeRows(b, product.getResult(0), rows * index, rows, labels);
+    old.getResult(0).replaceAllUsesWith(slice);
+  }
+  for (linalg::ContractOp old : products)
+    old.erase();
+}
+
+/// Stacks what fits of the products in `block`.
+static void stackIn(Block &block, int64_t maxRows) {
+  SmallVector<linalg::ContractOp> open;
+  for (auto product : block.getOps<linalg::ContractOp>())
+    if (isRowProduct(product))
+      open.push_back(product);
+  while (!open.empty()) {
+    SmallVector<linalg::ContractOp> alike, rest;
+    int64_t rows = getTile(open.front().getResult(0)).getDimSize(0);
+    for (linalg::ContractOp product : open) {
+      bool fits = rows * static_cast<int64_t>(alike.size() + 1) <= maxRows;
+      bool joins = alike.empty() || (fits && isAlike(alike.front(), product));
+      (joins ? alike : rest).push_back(product);
+    }
+    if (alike.size() > 1)
+      stack(alike);
+    open = rest;
+  }
+}
+
+namespace {
+struct StackProducts : gdn::tile::impl::StackProductsPassBase<StackProducts> {
+  using StackProductsPassBase::StackProductsPassBase;
+
+  void runOnOperation() override {
+    getOperation()->walk([&](Block *block) { stackIn(*block, rows); });
+  }
+};
+} // namespace

@@ -1,0 +1,60 @@
+//===- Schedule.cpp - Checks of schedules ---------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+bool RolePlanAttr::runs(StringAttr step) const {
+  return llvm::is_contained(getSteps(), step) || runsLate(step);
+}
+
+bool RolePlanAttr::runsLate(StringAttr step) const {
+  return getDelayed() && llvm::is_contained(getDelayed(), step);
+}
+
+int64_t ScheduleAttr::getThreads() const {
+  int64_t warps = 0;
+  for (RolePlanAttr role : getRoles())
+    warps += role.getWarps();
+  return warps * kSm90a.warpThreads;
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t trip, int64_t parts,
+                                   ArrayRef<RolePlanAttr> roles,
+                                   ArrayRef<ChannelPlanAttr> channels) {
+  if (trip < 1 || parts < 1)
+    return emitError() << "expected at least one chunk a trip and one part, "
+                          "got "
+                       << trip << " and " << parts;
+  llvm::StringSet<> steps, names;
+  for (RolePlanAttr role : roles) {
+    if (!names.insert(role.getName()).second)
+      return emitError() << "expected roles of different names, got two of "
+                         << role.getName();
+    if (role.getSplit() && role.getWarps() != parts * kSm90a.warpgroupWarps)
+      return emitError() << "expected " << parts * kSm90a.warpgroupWarps
+                         << " warps in role " << role.getName()
+                         << ", a warpgroup a part, got " << role.getWarps();
+    for (ArrayAttr list : {role.getSteps(), role.getDelayed()})
+      for (Attribute step : list ? list.getValue() : ArrayRef<Attribute>())
+        if (!steps.insert(cast<StringAttr>(step).getValue()).second)
+          return emitError() << "expected a step in one role, got " << step
+                             << " in two";
+  }
+  for (ChannelPlanAttr channel : channels)
+    if (channel.getDepth() < 1)
+      return emitError() << "expected at least one slot in channel "
+                         << channel.getName() << ", got " << channel.getDepth();
+  return success();
+}
