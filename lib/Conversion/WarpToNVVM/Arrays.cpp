@@ -39,16 +39,17 @@ static Value createOffset(ImplicitLocOpBuilder &b, const Array &array,
 }
 
 //===----------------------------------------------------------------------===//
-// Fragments
+// Tiles
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The elements of a fragment that this thread holds, as elements of an array.
-class FragmentAccess {
+/// The elements of a fragment or of a vector over lanes that this thread holds,
+/// as elements of an array.
+class TileAccess {
 public:
-  FragmentAccess(ImplicitLocOpBuilder &b, const Array &array, MemRefType type,
-                 ValueRange offsets, ArrayRef<int64_t> axes, Value end,
-                 std::optional<int64_t> dim, int64_t count);
+  TileAccess(ImplicitLocOpBuilder &b, const Array &array, MemRefType type,
+             RankedTensorType tile, ValueRange offsets, ArrayRef<int64_t> axes,
+             Value end, std::optional<int64_t> dim);
 
   /// Elements that one access moves: 2 where a row's neighbours are so in
   /// memory and at an address that allows it.
@@ -61,14 +62,20 @@ public:
   Value getInside(ImplicitLocOpBuilder &b, int64_t i) const;
 
 private:
-  static int64_t getRow(int64_t i) { return i / 2 % 2 * 8; }
-  static int64_t getColumn(int64_t i) { return i / 4 * 8 + i % 2; }
+  /// Distance along axis number `axis` from this thread's first element to
+  /// element `i`.
+  int64_t getDistance(size_t axis, int64_t i) const {
+    if (axes.size() == 1)
+      return i * kSm90a.warpThreads;
+    return axis == 0 ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2;
+  }
 
   const Array &array;
   Type element;
   ArrayRef<int64_t> axes;
   Value end, first, start;
-  std::optional<int64_t> dim;
+  /// Number of the axis that has an end.
+  size_t cut = 0;
   int64_t count, run = 1;
 };
 } // namespace
@@ -88,44 +95,55 @@ static bool hasAlignedPairs(MemRefType type, ValueRange offsets, int64_t axis) {
   return matchPattern(offsets[axis], m_ConstantInt(&value)) && !value[0];
 }
 
-FragmentAccess::FragmentAccess(ImplicitLocOpBuilder &b, const Array &array,
-                               MemRefType type, ValueRange offsets,
-                               ArrayRef<int64_t> axes, Value end,
-                               std::optional<int64_t> dim, int64_t count)
+/// The place of this thread's first element in a tile, one number an axis.
+static SmallVector<Value> createPlace(ImplicitLocOpBuilder &b,
+                                      RankedTensorType tile) {
+  SmallVector<Value> place;
+  if (isEncoded<LanesAttr>(tile))
+    place = {createLanePlace(b, tile.getDimSize(0))};
+  else
+    place = {createFragmentRow(b), createFragmentColumn(b)};
+  for (Value &value : place)
+    value = arith::IndexCastUIOp::create(b, b.getIndexType(), value);
+  return place;
+}
+
+TileAccess::TileAccess(ImplicitLocOpBuilder &b, const Array &array,
+                       MemRefType type, RankedTensorType tile,
+                       ValueRange offsets, ArrayRef<int64_t> axes, Value end,
+                       std::optional<int64_t> dim)
     : array(array), element(type.getElementType()), axes(axes), end(end),
-      dim(dim), count(count) {
-  auto toIndex = [&](Value value) -> Value {
-    return arith::IndexCastUIOp::create(b, b.getIndexType(), value);
-  };
-  Value row = toIndex(createFragmentRow(b)),
-        column = toIndex(createFragmentColumn(b));
+      count(getThreadElements(tile)) {
+  SmallVector<Value> place = createPlace(b, tile);
   first = createOffset(b, array, offsets);
-  for (auto [place, axis] : llvm::zip(ValueRange{row, column}, axes))
+  for (auto [value, axis] : llvm::zip(place, axes))
     first = arith::AddIOp::create(
-        b, first, arith::MulIOp::create(b, place, array.strides[axis]));
-  if (end)
-    start =
-        arith::AddIOp::create(b, offsets[*dim], *dim == axes[0] ? row : column);
-  bool cutsColumns = end && *dim == axes[1];
-  if (!cutsColumns && hasAlignedPairs(type, offsets, axes[1]))
+        b, first, arith::MulIOp::create(b, value, array.strides[axis]));
+  if (end) {
+    cut = llvm::find(axes, *dim) - axes.begin();
+    start = arith::AddIOp::create(b, offsets[*dim], place[cut]);
+  }
+  bool cutsColumns = end && cut == 1;
+  if (axes.size() == 2 && !cutsColumns &&
+      hasAlignedPairs(type, offsets, axes[1]))
     run = 2;
 }
 
-Value FragmentAccess::getAddress(ImplicitLocOpBuilder &b, int64_t i) const {
-  auto along = [&](int64_t axis, int64_t distance) -> Value {
-    return arith::MulIOp::create(b, array.strides[axis],
-                                 createIndex(b, distance));
-  };
-  Value offset = arith::AddIOp::create(b, first, along(axes[0], getRow(i)));
-  offset = arith::AddIOp::create(b, offset, along(axes[1], getColumn(i)));
+Value TileAccess::getAddress(ImplicitLocOpBuilder &b, int64_t i) const {
+  Value offset = first;
+  for (auto [number, axis] : llvm::enumerate(axes)) {
+    Value distance = arith::MulIOp::create(
+        b, array.strides[axis], createIndex(b, getDistance(number, i)));
+    offset = arith::AddIOp::create(b, offset, distance);
+  }
   return createElementAddress(b, array.pointer, element, offset);
 }
 
-Value FragmentAccess::getInside(ImplicitLocOpBuilder &b, int64_t i) const {
+Value TileAccess::getInside(ImplicitLocOpBuilder &b, int64_t i) const {
   if (!end)
     return {};
-  int64_t distance = *dim == axes[0] ? getRow(i) : getColumn(i);
-  Value place = arith::AddIOp::create(b, start, createIndex(b, distance));
+  Value place =
+      arith::AddIOp::create(b, start, createIndex(b, getDistance(cut, i)));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, place, end);
 }
 
@@ -135,7 +153,7 @@ static ImplicitLocOpBuilder inside(ImplicitLocOpBuilder &b, Block *block) {
 }
 
 static Value createArrayLoad(ImplicitLocOpBuilder &b, VectorType type,
-                             const FragmentAccess &access) {
+                             const TileAccess &access) {
   auto part = VectorType::get(access.getRun(), type.getElementType());
   unsigned alignment = access.getRun() * type.getElementTypeBitWidth() / 8;
   SmallVector<Value> elements;
@@ -162,13 +180,13 @@ static Value createArrayLoad(ImplicitLocOpBuilder &b, VectorType type,
   return pack(b, type, elements);
 }
 
-static void createArrayStore(ImplicitLocOpBuilder &b, Value fragment,
-                             const FragmentAccess &access) {
-  auto type = cast<VectorType>(fragment.getType());
+static void createArrayStore(ImplicitLocOpBuilder &b, Value tile,
+                             const TileAccess &access) {
+  auto type = cast<VectorType>(tile.getType());
   int64_t run = access.getRun();
   auto part = VectorType::get(run, type.getElementType());
   unsigned alignment = run * type.getElementTypeBitWidth() / 8;
-  SmallVector<Value> elements = unpack(b, fragment);
+  SmallVector<Value> elements = unpack(b, tile);
   for (int64_t i = 0; i < access.getCount(); i += run) {
     auto emit = [&](ImplicitLocOpBuilder &at) {
       LLVM::StoreOp::create(at,
@@ -206,10 +224,11 @@ struct LowerArrayLoad : ArrayPattern<ArrayLoadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
-    FragmentAccess access(b, *kernels.lookup(op.getArray()),
-                          cast<MemRefType>(op.getArray().getType()),
-                          adaptor.getOffsets(), op.getAxes(), adaptor.getEnd(),
-                          op.getDim(), type.getNumElements());
+    TileAccess access(b, *kernels.lookup(op.getArray()),
+                      cast<MemRefType>(op.getArray().getType()),
+                      cast<RankedTensorType>(op.getType()),
+                      adaptor.getOffsets(), op.getAxes(), adaptor.getEnd(),
+                      op.getDim());
     rewriter.replaceOp(op, createArrayLoad(b, type, access));
     return success();
   }
@@ -222,12 +241,12 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
   matchAndRewrite(ArrayStoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto type = cast<VectorType>(adaptor.getFragment().getType());
-    FragmentAccess access(b, *kernels.lookup(op.getArray()),
-                          cast<MemRefType>(op.getArray().getType()),
-                          adaptor.getOffsets(), op.getAxes(), adaptor.getEnd(),
-                          op.getDim(), type.getNumElements());
-    createArrayStore(b, adaptor.getFragment(), access);
+    TileAccess access(b, *kernels.lookup(op.getArray()),
+                      cast<MemRefType>(op.getArray().getType()),
+                      cast<RankedTensorType>(op.getTile().getType()),
+                      adaptor.getOffsets(), op.getAxes(), adaptor.getEnd(),
+                      op.getDim());
+    createArrayStore(b, adaptor.getTile(), access);
     rewriter.eraseOp(op);
     return success();
   }

@@ -42,6 +42,39 @@ Value warp::createGroupWarp(ImplicitLocOpBuilder &b) {
                                createI32(b, kSm90a.warpgroupWarps - 1));
 }
 
+Value warp::createLanePlace(ImplicitLocOpBuilder &b, int64_t size) {
+  int64_t last = std::min(size, kSm90a.warpThreads) - 1;
+  return arith::AndIOp::create(b, createThread(b), createI32(b, last));
+}
+
+/// All lanes of a warp.
+static Value createFullMask(ImplicitLocOpBuilder &b) {
+  return createI32(b, -1);
+}
+
+static NVVM::ShflKind getShuffle(ShuffleKind kind) {
+  switch (kind) {
+  case ShuffleKind::Up:
+    return NVVM::ShflKind::up;
+  case ShuffleKind::Down:
+    return NVVM::ShflKind::down;
+  case ShuffleKind::Xor:
+    return NVVM::ShflKind::bfly;
+  case ShuffleKind::Index:
+    return NVVM::ShflKind::idx;
+  }
+  llvm_unreachable("a ShuffleKind has no other value");
+}
+
+Value warp::createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind,
+                          Value value, Value lane) {
+  // Bits 0-4 clamp the lane that is read: at lane 0 going up, at 31 else.
+  int64_t clamp = kind == ShuffleKind::Up ? 0 : kSm90a.warpThreads - 1;
+  return NVVM::ShflOp::create(b, value.getType(), createFullMask(b), value,
+                              lane, createI32(b, clamp), getShuffle(kind),
+                              UnitAttr());
+}
+
 Value warp::createFragmentRow(ImplicitLocOpBuilder &b) {
   // 16 w + l / 4
   Value first = arith::MulIOp::create(b, createGroupWarp(b), createI32(b, 16));
@@ -53,6 +86,12 @@ Value warp::createFragmentColumn(ImplicitLocOpBuilder &b) {
   // 2 (l mod 4)
   Value inQuad = arith::AndIOp::create(b, createLane(b), createI32(b, 3));
   return arith::MulIOp::create(b, inQuad, createI32(b, 2));
+}
+
+void warp::createWarpSync(ImplicitLocOpBuilder &b) {
+  createCompilerFence(b);
+  NVVM::SyncWarpOp::create(b, createFullMask(b));
+  createCompilerFence(b);
 }
 
 void warp::createCompilerFence(ImplicitLocOpBuilder &b) {

@@ -8,6 +8,8 @@
 
 #include "Lowering.h"
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -124,11 +126,16 @@ struct LowerIota : OpConversionPattern<IotaOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
-    bool rows = op.getDimension() == 0;
+    auto tile = cast<RankedTensorType>(op.getType());
+    bool lanes = isEncoded<LanesAttr>(tile), rows = op.getDimension() == 0;
     SmallVector<int32_t> offsets;
     for (int32_t i = 0; i < type.getNumElements(); ++i)
-      offsets.push_back(rows ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2);
-    Value first = rows ? createFragmentRow(b) : createFragmentColumn(b);
+      offsets.push_back(lanes  ? i * static_cast<int32_t>(kSm90a.warpThreads)
+                        : rows ? i / 2 % 2 * 8
+                               : i / 4 * 8 + i % 2);
+    Value first = lanes  ? createLanePlace(b, tile.getDimSize(0))
+                  : rows ? createFragmentRow(b)
+                         : createFragmentColumn(b);
     Value splat = vector::BroadcastOp::create(b, type, first);
     Value constant = arith::ConstantOp::create(
         b, DenseElementsAttr::get(type, ArrayRef(offsets)));

@@ -149,58 +149,89 @@ static void createPlainStore(ImplicitLocOpBuilder &b, Value fragment,
 }
 
 //===----------------------------------------------------------------------===//
-// Vectors of rows and columns
+// Vectors of rows, columns and lanes
 //===----------------------------------------------------------------------===//
 
-/// Byte of this thread's first element, elements of one access, and bytes from
-/// access to access.
-static std::tuple<Value, int64_t, int64_t>
-createVectorPlace(ImplicitLocOpBuilder &b, Type tensor, ViewType view) {
-  int64_t bytes = view.getElementBytes();
-  bool columns = isEncoded<ColumnsAttr>(tensor);
-  Value first = columns ? createFragmentColumn(b) : createFragmentRow(b);
-  return {arith::MulIOp::create(b, first, createI32(b, bytes)), columns ? 2 : 1,
-          8 * bytes};
+namespace {
+/// Where a thread's elements of a vector lie in a view that may be shorter and
+/// repeat.
+struct VectorPlace {
+  VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector, ViewType view);
+
+  /// The address of access `i`.
+  Value getAddress(ImplicitLocOpBuilder &b, Value base, int64_t i) const {
+    return createAddress(b, base, first, i * step % size * bytes);
+  }
+
+  int64_t bytes, size;
+  /// Elements of one access, and from access to access.
+  int64_t run = 1, step = 8;
+  /// Byte of the first element.
+  Value first;
+};
+} // namespace
+
+VectorPlace::VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector,
+                         ViewType view)
+    : bytes(view.getElementBytes()), size(view.getColumns()) {
+  if (isEncoded<LanesAttr>(vector)) {
+    step = kSm90a.warpThreads;
+    first = createLanePlace(b, size);
+  } else if (isEncoded<ColumnsAttr>(vector)) {
+    run = 2;
+    first = createFragmentColumn(b);
+  } else {
+    first = createFragmentRow(b);
+    if (size < vector.getDimSize(0))
+      first = arith::RemUIOp::create(b, first, createI32(b, size));
+  }
+  first = arith::MulIOp::create(b, first, createI32(b, bytes));
 }
 
 static Value createVectorLoad(ImplicitLocOpBuilder &b, VectorType type,
-                              Type tensor, ViewType view, Value base) {
-  auto [offset, run, step] = createVectorPlace(b, tensor, view);
-  auto part = VectorType::get(run, type.getElementType());
+                              RankedTensorType tensor, ViewType view,
+                              Value base) {
+  VectorPlace place(b, tensor, view);
+  auto part = VectorType::get(place.run, type.getElementType());
   SmallVector<Value> elements;
-  for (int64_t i = 0; i < type.getNumElements() / run; ++i) {
-    Value address = createAddress(b, base, offset, i * step);
-    Value loaded =
-        LLVM::LoadOp::create(b, part, address, run * view.getElementBytes());
+  for (int64_t i = 0; i < type.getNumElements() / place.run; ++i) {
+    Value loaded = LLVM::LoadOp::create(b, part, place.getAddress(b, base, i),
+                                        place.run * place.bytes);
     llvm::append_range(elements, unpack(b, loaded));
   }
   return pack(b, type, elements);
 }
 
 /// True in the threads that write a vector: those of the first row for
-/// columns, of the first column for rows.
-static Value createIsWriter(ImplicitLocOpBuilder &b, Type tensor) {
-  Value other = isEncoded<ColumnsAttr>(tensor) ? createFragmentRow(b)
-                                               : createFragmentColumn(b);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, other,
-                               createI32(b, 0));
+/// columns, of the first column for rows. Null if all threads do.
+static Value createIsWriter(ImplicitLocOpBuilder &b, RankedTensorType tensor) {
+  auto isBelow = [&](Value value, int64_t bound) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value,
+                                 createI32(b, bound));
+  };
+  if (isEncoded<LanesAttr>(tensor))
+    return tensor.getDimSize(0) < kSm90a.warpThreads
+               ? isBelow(createLane(b), tensor.getDimSize(0))
+               : Value();
+  return isBelow(isEncoded<ColumnsAttr>(tensor) ? createFragmentRow(b)
+                                                : createFragmentColumn(b),
+                 1);
 }
 
 static void createVectorStore(ImplicitLocOpBuilder &b, Value vector,
-                              Type tensor, ViewType view, Value base) {
+                              RankedTensorType tensor, ViewType view,
+                              Value base) {
   auto type = cast<VectorType>(vector.getType());
-  auto branch = scf::IfOp::create(b, createIsWriter(b, tensor));
-  ImplicitLocOpBuilder inner =
-      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.thenBlock());
-  auto [offset, run, step] = createVectorPlace(inner, tensor, view);
-  auto part = VectorType::get(run, type.getElementType());
-  SmallVector<Value> elements = unpack(inner, vector);
-  for (int64_t i = 0; i < type.getNumElements() / run; ++i) {
-    Value address = createAddress(inner, base, offset, i * step);
+  OpBuilder::InsertionGuard guard(b);
+  if (Value isWriter = createIsWriter(b, tensor))
+    b.setInsertionPointToStart(scf::IfOp::create(b, isWriter).thenBlock());
+  VectorPlace place(b, tensor, view);
+  auto part = VectorType::get(place.run, type.getElementType());
+  SmallVector<Value> elements = unpack(b, vector);
+  for (int64_t i = 0; i < type.getNumElements() / place.run; ++i)
     LLVM::StoreOp::create(
-        inner, pack(inner, part, ArrayRef(elements).slice(i * run, run)),
-        address, run * view.getElementBytes());
-  }
+        b, pack(b, part, ArrayRef(elements).slice(i * place.run, place.run)),
+        place.getAddress(b, base, i), place.run * place.bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -265,9 +296,9 @@ struct LowerVectorLoad : OpConversionPattern<VectorLoadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
-    rewriter.replaceOp(op, createVectorLoad(b, type, op.getType(),
-                                            op.getView().getType(),
-                                            adaptor.getView()));
+    rewriter.replaceOp(
+        op, createVectorLoad(b, type, cast<RankedTensorType>(op.getType()),
+                             op.getView().getType(), adaptor.getView()));
     return success();
   }
 };
@@ -279,7 +310,8 @@ struct LowerVectorStore : OpConversionPattern<VectorStoreOp> {
   matchAndRewrite(VectorStoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    createVectorStore(b, adaptor.getVector(), op.getVector().getType(),
+    createVectorStore(b, adaptor.getVector(),
+                      cast<RankedTensorType>(op.getVector().getType()),
                       op.getView().getType(), adaptor.getView());
     rewriter.eraseOp(op);
     return success();

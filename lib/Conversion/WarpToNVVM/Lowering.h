@@ -66,9 +66,20 @@ Value createThread(ImplicitLocOpBuilder &b);
 Value createLane(ImplicitLocOpBuilder &b);
 Value createGroupWarp(ImplicitLocOpBuilder &b);
 
+/// Number of the place that this lane holds first in a vector of `size`
+/// elements over lanes, as i32.
+Value createLanePlace(ImplicitLocOpBuilder &b, int64_t size);
+
+/// A value of another lane; `lane` (i32) is a distance, a mask or an index.
+Value createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind, Value value,
+                    Value lane);
+
 /// First row and first column of a fragment that this thread holds, as i32.
 Value createFragmentRow(ImplicitLocOpBuilder &b);
 Value createFragmentColumn(ImplicitLocOpBuilder &b);
+
+/// The lanes of a warp wait for each other, and see what they wrote.
+void createWarpSync(ImplicitLocOpBuilder &b);
 
 /// LLVM moves no memory access across it. The intrinsics of barriers name the
 /// barrier alone as memory, so a load of data could be hoisted above a wait.
@@ -77,6 +88,11 @@ void createCompilerFence(ImplicitLocOpBuilder &b);
 /// `base` plus `offset` (i32) plus `constant` bytes.
 Value createAddress(ImplicitLocOpBuilder &b, Value base, Value offset,
                     int64_t constant);
+
+/// The byte offset of element (row, column) of a view, both i32; no row in a
+/// vector.
+Value createElementOffset(ImplicitLocOpBuilder &b, ViewType view, Value row,
+                          Value column);
 
 /// The elements of a vector, and the vector of elements.
 SmallVector<Value> unpack(ImplicitLocOpBuilder &b, Value vector);
@@ -112,12 +128,16 @@ void populateElementwisePatterns(const TypeConverter &converter,
                                  RewritePatternSet &patterns);
 void populateFragmentPatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
+void populateLanePatterns(const TypeConverter &converter,
+                          RewritePatternSet &patterns);
 void populateMathPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns);
 void populateProductPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns);
 void populateSharedPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
+void populateSolvePatterns(const TypeConverter &converter,
+                           RewritePatternSet &patterns);
 void populateSynchronisationPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns);
 

@@ -25,17 +25,12 @@ static Value createSharedAddress(ImplicitLocOpBuilder &b, Value offset) {
       b, start, arith::IndexCastOp::create(b, b.getI32Type(), offset), 0);
 }
 
-/// The byte offset of element (row, column) of a view, all of it in registers.
-static Value createElementOffset(ImplicitLocOpBuilder &b, ViewType view,
-                                 ValueRange indices) {
-  auto toI32 = [&](Value index) -> Value {
-    return arith::IndexCastOp::create(b, b.getI32Type(), index);
-  };
-  Value byte = arith::MulIOp::create(b, toI32(indices.back()),
-                                     createI32(b, view.getElementBytes()));
+Value warp::createElementOffset(ImplicitLocOpBuilder &b, ViewType view,
+                                Value row, Value column) {
+  Value byte =
+      arith::MulIOp::create(b, column, createI32(b, view.getElementBytes()));
   if (view.getRank() == 1)
     return byte;
-  Value row = toI32(indices.front());
   if (!view.isSwizzled())
     return arith::AddIOp::create(
         b, byte, arith::MulIOp::create(b, row, createI32(b, view.getStride())));
@@ -54,6 +49,17 @@ static Value createElementOffset(ImplicitLocOpBuilder &b, ViewType view,
   return arith::AddIOp::create(
       b, offset,
       arith::MulIOp::create(b, panel, createI32(b, view.getStride())));
+}
+
+/// The address of the element at `indices` (index).
+static Value createElementAddress(ImplicitLocOpBuilder &b, ViewType view,
+                                  Value base, ValueRange indices) {
+  auto toI32 = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  };
+  Value row = view.getRank() == 1 ? Value() : toI32(indices.front());
+  Value offset = createElementOffset(b, view, row, toI32(indices.back()));
+  return createAddress(b, base, offset, 0);
 }
 
 /// The alignment of an access: it is one aligned run.
@@ -116,9 +122,8 @@ struct LowerLoad : OpConversionPattern<warp::LoadOp> {
   matchAndRewrite(warp::LoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value offset =
-        createElementOffset(b, op.getView().getType(), adaptor.getIndices());
-    Value address = createAddress(b, adaptor.getView(), offset, 0);
+    Value address = createElementAddress(
+        b, op.getView().getType(), adaptor.getView(), adaptor.getIndices());
     rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address,
                                               getAlignment(op.getType()));
     return success();
@@ -132,9 +137,8 @@ struct LowerStore : OpConversionPattern<warp::StoreOp> {
   matchAndRewrite(warp::StoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value offset =
-        createElementOffset(b, op.getView().getType(), adaptor.getIndices());
-    Value address = createAddress(b, adaptor.getView(), offset, 0);
+    Value address = createElementAddress(
+        b, op.getView().getType(), adaptor.getView(), adaptor.getIndices());
     rewriter.replaceOpWithNewOp<LLVM::StoreOp>(
         op, adaptor.getValue(), address, getAlignment(op.getValue().getType()));
     return success();

@@ -18,19 +18,6 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// All lanes of a warp.
-static Value createFullMask(ImplicitLocOpBuilder &b) {
-  return createI32(b, -1);
-}
-
-static Value createShuffle(ImplicitLocOpBuilder &b, NVVM::ShflKind kind,
-                           Value value, Value lane) {
-  // Bits 0-4 clamp the lane that is read: at lane 0 going up, at 31 else.
-  int64_t clamp = kind == NVVM::ShflKind::up ? 0 : kSm90a.warpThreads - 1;
-  return NVVM::ShflOp::create(b, value.getType(), createFullMask(b), value,
-                              lane, createI32(b, clamp), kind, UnitAttr());
-}
-
 static Value createId(ImplicitLocOpBuilder &b, IdKind kind) {
   Type i32 = b.getI32Type();
   switch (kind) {
@@ -42,7 +29,7 @@ static Value createId(ImplicitLocOpBuilder &b, IdKind kind) {
     // Read from one lane, the number is known to be uniform: roles branch on
     // it, and wgmma needs warps that are known to be whole.
     return createShuffle(
-        b, NVVM::ShflKind::idx,
+        b, ShuffleKind::Index,
         arith::DivUIOp::create(b, createThread(b),
                                createI32(b, kSm90a.warpThreads)),
         createI32(b, 0));
@@ -56,33 +43,17 @@ static Value createId(ImplicitLocOpBuilder &b, IdKind kind) {
   llvm_unreachable("an IdKind has no other value");
 }
 
-static NVVM::ShflKind getShuffle(ShuffleKind kind) {
-  switch (kind) {
-  case ShuffleKind::Up:
-    return NVVM::ShflKind::up;
-  case ShuffleKind::Down:
-    return NVVM::ShflKind::down;
-  case ShuffleKind::Xor:
-    return NVVM::ShflKind::bfly;
-  case ShuffleKind::Index:
-    return NVVM::ShflKind::idx;
-  }
-  llvm_unreachable("a ShuffleKind has no other value");
-}
-
 static void createSync(ImplicitLocOpBuilder &b, SyncKind kind) {
-  switch (kind) {
-  case SyncKind::Warp:
-    NVVM::SyncWarpOp::create(b, createFullMask(b));
-    return;
-  case SyncKind::CTA:
+  if (kind == SyncKind::Warp)
+    return createWarpSync(b);
+  createCompilerFence(b);
+  if (kind == SyncKind::CTA) {
     NVVM::BarrierOp::create(b);
-    return;
-  case SyncKind::Cluster:
+  } else {
     NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
     NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
-    return;
   }
+  createCompilerFence(b);
 }
 
 static Value createTryWait(ImplicitLocOpBuilder &b, Value barrier, Value parity,
@@ -159,13 +130,10 @@ static void addThreadPatterns(const TypeConverter &converter,
     return {NVVM::ElectSyncOp::create(b, b.getI1Type(), Value())};
   });
   add<ShuffleOp>(converter, patterns, [](auto op, auto a, auto &b) -> Values {
-    return {
-        createShuffle(b, getShuffle(op.getKind()), a.getValue(), a.getLane())};
+    return {createShuffle(b, op.getKind(), a.getValue(), a.getLane())};
   });
   add<SyncOp>(converter, patterns, [](auto op, auto, auto &b) -> Values {
-    createCompilerFence(b);
     createSync(b, op.getKind());
-    createCompilerFence(b);
     return {};
   });
   add<SyncGroupOp>(converter, patterns, [](auto op, auto a, auto &b) -> Values {

@@ -9,6 +9,7 @@
 #include "Lowering.h"
 
 #include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -62,7 +63,7 @@ static void setLegality(ConversionTarget &target,
   target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect,
                                     tensor::TensorDialect>(
       [&](Operation *op) { return converter.isLegal(op); });
-  target.addDynamicallyLegalOp<linalg::BroadcastOp>(
+  target.addDynamicallyLegalOp<linalg::BroadcastOp, tile::ScanOp>(
       [&](Operation *op) { return converter.isLegal(op); });
   target.addDynamicallyLegalOp<math::ExpOp, math::Exp2Op, math::LogOp,
                                math::Log2Op, math::Log1pOp, math::RsqrtOp>(
@@ -124,9 +125,11 @@ struct ConvertGDNWarpToNVVM
     populateCopyPatterns(converter, kernels, patterns);
     populateElementwisePatterns(converter, patterns);
     populateFragmentPatterns(converter, patterns);
+    populateLanePatterns(converter, patterns);
     populateMathPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
     populateSharedPatterns(converter, patterns);
+    populateSolvePatterns(converter, patterns);
     populateSynchronisationPatterns(converter, patterns);
     if (failed(applyPartialConversion(module, target, std::move(patterns))) ||
         failed(eraseArrays(kernels)))

@@ -18,3 +18,25 @@ gdn_warp.kernel @array(%x : memref<1xf32>) threads(128) shared(0) {
   // expected-error @below {{expected an access to an array that a kernel may hold (gdn_warp, memref.load, memref.store, memref.dim)}}
   %y = memref.cast %x : memref<1xf32> to memref<?xf32>
 }
+
+// -----
+
+// A sum along a fragment has no lowering.
+gdn_warp.kernel @scan(%x : memref<64x64xf32>) threads(128) shared(0) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  // expected-error @+2 {{expected a vector of f32 over lanes, got 'tensor<64x64xf32, #gdn_warp.fragment>'}}
+  // expected-error @below {{failed to legalize operation 'gdn_tile.scan'}}
+  %s = gdn_tile.scan %zero axis 0 : tensor<64x64xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// Shuffles move words.
+gdn_warp.kernel @extract(%x : memref<32xbf16>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.array_load %x[%c0] axes [0] : memref<32xbf16> -> tensor<32xbf16, #gdn_warp.lanes>
+  // expected-error @+2 {{expected a vector of f32 or i32 over lanes, got 'tensor<32xbf16, #gdn_warp.lanes>'}}
+  // expected-error @below {{failed to legalize operation 'tensor.extract'}}
+  %e = tensor.extract %v[%c0] : tensor<32xbf16, #gdn_warp.lanes>
+  memref.store %e, %x[%c0] : memref<32xbf16>
+}

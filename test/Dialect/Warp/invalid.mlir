@@ -152,3 +152,90 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
 // expected-error @below {{expected whole warpgroups of 128 threads up to 1024, got 96}}
 gdn_warp.kernel @k() threads(96) shared(0) {
 }
+
+// -----
+
+// A vector over lanes fills them, or repeats in them.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  // expected-error @below {{expected a vector of 8, 16 or a multiple of 32 elements, got shape [48]}}
+  %f = tensor.empty() : tensor<48xf32, #gdn_warp.lanes>
+}
+
+// -----
+
+// A vector runs along one axis.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected one axis, got [0, 1]}}
+  %f = gdn_warp.array_load %a[%c0, %c0] axes [0, 1] : memref<?x64xf32> -> tensor<32xf32, #gdn_warp.lanes>
+}
+
+// -----
+
+// A vector has one dimension to number.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  // expected-error @below {{expected a dimension below 1, got 1}}
+  %i = gdn_warp.iota 1 : tensor<32xi32, #gdn_warp.lanes>
+}
+
+// -----
+
+// A view repeats along rows in whole fragments of a warp.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<8xf32>
+  // expected-error @below {{expected a view that repeats to 64 elements and has a multiple of 16, got '!gdn_warp.view<8xf32>'}}
+  %r = gdn_warp.vector_load %v : !gdn_warp.view<8xf32> -> tensor<64xf32, #gdn_warp.rows>
+}
+
+// -----
+
+// A view does not repeat over lanes.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
+  // expected-error @below {{expected a view of 64 elements of 'f32', got '!gdn_warp.view<32xf32>'}}
+  %r = gdn_warp.vector_load %v : !gdn_warp.view<32xf32> -> tensor<64xf32, #gdn_warp.lanes>
+}
+
+// -----
+
+// A warp inverts three sizes.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
+  %c0 = arith.constant 0 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<128x128xf16>
+  // expected-error @below {{expected a matrix of 16, 32 or 64 rows and columns, got '!gdn_warp.view<128x128xf16>'}}
+  gdn_warp.solve %m, %m : !gdn_warp.view<128x128xf16>, !gdn_warp.view<128x128xf16>
+}
+
+// -----
+
+// Rows of M are read in runs.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
+  %c0 = arith.constant 0 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16, stride = 68>
+  // expected-error @below {{expected M in f16 without a swizzle, its rows a multiple of 16 bytes apart, got '!gdn_warp.view<32x32xf16, stride = 68>'}}
+  gdn_warp.solve %m, %m : !gdn_warp.view<32x32xf16, stride = 68>, !gdn_warp.view<32x32xf16, stride = 68>
+}
+
+// -----
+
+// The inverse is as large as M.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
+  %c0 = arith.constant 0 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16>
+  %x = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16>
+  // expected-error @below {{expected a result of 32x32 elements of f16 or bf16, got '!gdn_warp.view<32x64xbf16>'}}
+  gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x64xbf16>
+}
+
+// -----
+
+// So are runs of the result written.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
+  %c0 = arith.constant 0 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16>
+  %x = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, stride = 68>
+  // expected-error @below {{expected rows of the result a multiple of 16 bytes apart, got '!gdn_warp.view<32x32xbf16, stride = 68>'}}
+  gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x32xbf16, stride = 68>
+}

@@ -98,6 +98,8 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
       : tensor<64x64xf32, #gdn_warp.fragment> -> !gdn_warp.view<32x64xf32>
   // CHECK: gdn_warp.vector_load %{{.*}} : <64xf32> -> tensor<64xf32, #gdn_warp.rows>
   %r = gdn_warp.vector_load %vv : !gdn_warp.view<64xf32> -> tensor<64xf32, #gdn_warp.rows>
+  // CHECK: gdn_warp.vector_load %{{.*}} : <64xf32> -> tensor<128xf32, #gdn_warp.columns>
+  %rc = gdn_warp.vector_load %vv : !gdn_warp.view<64xf32> -> tensor<128xf32, #gdn_warp.columns>
   // CHECK: gdn_warp.vector_store
   gdn_warp.vector_store %r, %vv : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
   // CHECK: gdn_warp.array_load %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
@@ -106,4 +108,29 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [1, 0] :
   gdn_warp.array_store %x, %a[%c0, %c0] axes [1, 0]
       : tensor<64x64xf32, #gdn_warp.fragment> -> memref<?x64xf32>
+  // CHECK: gdn_warp.solve %{{.*}}, %{{.*}} : <32x32xf16, stride = 80>, <32x32xbf16, swizzle = 128>
+  %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16, stride = 80>
+  %s = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128>
+  gdn_warp.solve %m, %s : !gdn_warp.view<32x32xf16, stride = 80>,
+      !gdn_warp.view<32x32xbf16, swizzle = 128>
+}
+
+// CHECK-LABEL: gdn_warp.kernel @lanes(
+gdn_warp.kernel @lanes(%a : memref<?x4xbf16>, %n : i32) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %end = arith.index_cast %n : i32 to index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  // CHECK: gdn_warp.array_load %a[%{{.*}}, %{{.*}}] axes [0] until(%{{.*}}, dim = 0) : memref<?x4xbf16> -> tensor<64xbf16, #gdn_warp.lanes>
+  %x = gdn_warp.array_load %a[%c0, %c0] axes [0] until(%end, dim = 0)
+      : memref<?x4xbf16> -> tensor<64xbf16, #gdn_warp.lanes>
+  %f = arith.extf %x : tensor<64xbf16, #gdn_warp.lanes> to tensor<64xf32, #gdn_warp.lanes>
+  // CHECK: gdn_tile.scan %{{.*}} axis 0 reverse : tensor<64xf32, #gdn_warp.lanes>
+  %s = gdn_tile.scan %f axis 0 reverse : tensor<64xf32, #gdn_warp.lanes>
+  // CHECK: gdn_warp.iota 0 : tensor<64xi32, #gdn_warp.lanes>
+  %i = gdn_warp.iota 0 : tensor<64xi32, #gdn_warp.lanes>
+  // CHECK: gdn_warp.vector_store %{{.*}} : tensor<64xf32, #gdn_warp.lanes> -> <64xf32>
+  gdn_warp.vector_store %s, %v : tensor<64xf32, #gdn_warp.lanes> -> !gdn_warp.view<64xf32>
+  // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [0] :
+  gdn_warp.array_store %x, %a[%c0, %c0] axes [0]
+      : tensor<64xbf16, #gdn_warp.lanes> -> memref<?x4xbf16>
 }

@@ -189,10 +189,49 @@ def run_elementwise(driver, directory, random):
             "vectors": (relative(sums.fetch(), vectors), 1e-6)}
 
 
+def run_lanes(driver, directory, random):
+    """Sums over lanes both ways, of a ragged array; a vector that repeats in a fragment."""
+    rows, pick = 75, 70
+    g = random.standard_normal((96, 3)).astype(np.float32) / 8
+    up, down = Array(driver, nans(96, 3), "f32"), Array(driver, nans(96), "f32")
+    small, outer = Array(driver, nans(16), "f32"), Array(driver, nans(64, 64), "f32")
+    Kernel(driver, directory, "lanes").launch(
+        1, Array(driver, g, "f32"), up, down, small, outer, rows, pick)
+    wide = g.astype(np.float64)
+    column = np.where(np.arange(96) < rows, wide[:, 1], 0)
+    backward = np.cumsum(column[::-1])[::-1]
+    sixteen = np.cumsum(wide[:16, 0]) + np.arange(16)
+    got = up.fetch()
+    untouched = np.isnan(got[rows:]).all() and np.isnan(got[:, [0, 2]]).all()
+    return {"up": (relative(got[:rows, 1], np.cumsum(column)[:rows]), 1e-6),
+            "beyond the end": (0.0 if untouched else float("inf"), 0.0),
+            "down": (relative(down.fetch(), backward * 2 ** backward[pick]), 1e-6),
+            "small": (relative(small.fetch(), sixteen), 1e-6),
+            "outer": (relative(outer.fetch(), np.tile(np.outer(sixteen, sixteen), (4, 4))), 1e-6)}
+
+
+def run_solve(driver, directory, random):
+    """(I + M)^-1 - I of 16, 32 and 64 rows, of keys that are alike."""
+    results, matrices, outputs = {}, [], []
+    for size in (16, 32, 64):
+        keys = random.standard_normal((size, 128)) + random.standard_normal(128)
+        keys /= np.linalg.norm(keys, axis=1, keepdims=True)
+        m = np.tril(keys @ keys.T, -1) * random.uniform(0, 1, size)
+        matrices.append(m.astype(np.float16).astype(np.float32))
+        outputs.append(Array(driver, nans(size, size), "f32"))
+    Kernel(driver, directory, "solve").launch(
+        1, *(Array(driver, m, "f32") for m in matrices), *outputs)
+    for m, x in zip(matrices, outputs):
+        unit = np.eye(len(m))
+        expected = np.linalg.inv(unit + m.astype(np.float64)) - unit
+        results[str(len(m))] = (relative(x.fetch(), expected), 3e-3)
+    return results
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     driver, failed = Driver(), 0
-    for run in (run_shared_product, run_linear_attention, run_elementwise):
+    for run in (run_shared_product, run_linear_attention, run_elementwise, run_lanes, run_solve):
         name = run.__name__[len("run_"):]
         results = run(driver, directory, np.random.default_rng(7))
         good = all(error <= tolerance for error, tolerance in results.values())

@@ -76,6 +76,17 @@ RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
   return success();
 }
 
+LogicalResult
+LanesAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                          function_ref<InFlightDiagnostic()> emitError) const {
+  int64_t lanes = kSm90a.warpThreads;
+  if (shape.size() != 1 || shape[0] <= 0 ||
+      (shape[0] % lanes != 0 && shape[0] != lanes / 2 && shape[0] != lanes / 4))
+    return emitError() << "expected a vector of 8, 16 or a multiple of "
+                       << lanes << " elements, got shape [" << shape << "]";
+  return success();
+}
+
 int64_t gdn::warp::getThreadElements(RankedTensorType tensor) {
   // A quad of lanes shares a row's columns; eight quads of each of the four
   // warps share the rows, two to a lane.
@@ -86,5 +97,7 @@ int64_t gdn::warp::getThreadElements(RankedTensorType tensor) {
     return tensor.getDimSize(0) / kQuad;
   if (isEncoded<RowsAttr>(tensor))
     return kRowsPerThread;
+  if (isEncoded<LanesAttr>(tensor))
+    return llvm::divideCeil(tensor.getDimSize(0), kSm90a.warpThreads);
   return 0;
 }

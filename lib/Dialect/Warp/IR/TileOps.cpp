@@ -16,11 +16,13 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 LogicalResult IotaOp::verify() {
-  if (getDimension() > 1)
-    return emitOpError("expected dimension 0 or 1, got ") << getDimension();
-  if (!getType().getElementType().isSignlessInteger(32))
+  auto type = cast<RankedTensorType>(getType());
+  if (static_cast<int64_t>(getDimension()) >= type.getRank())
+    return emitOpError("expected a dimension below ")
+           << type.getRank() << ", got " << getDimension();
+  if (!type.getElementType().isSignlessInteger(32))
     return emitOpError("expected elements of type i32, got ")
-           << getType().getElementType();
+           << type.getElementType();
   return success();
 }
 
@@ -81,15 +83,40 @@ LogicalResult ProductOp::verify() {
   return success();
 }
 
+LogicalResult SolveOp::verify() {
+  ViewType m = getM().getType(), x = getX().getType();
+  if (m.getRank() != 2 || m.getRows() != m.getColumns() ||
+      !llvm::is_contained({16, 32, 64}, m.getRows()))
+    return emitOpError("expected a matrix of 16, 32 or 64 rows and columns, "
+                       "got ")
+           << m;
+  // Runs of a row are 16-byte accesses.
+  if (!m.getElementType().isF16() || m.isSwizzled() || m.getStride() % 16 != 0)
+    return emitOpError("expected M in f16 without a swizzle, its rows a "
+                       "multiple of 16 bytes apart, got ")
+           << m;
+  if (x.getShape() != m.getShape() ||
+      !isa<Float16Type, BFloat16Type>(x.getElementType()))
+    return emitOpError("expected a result of ")
+           << m.getRows() << "x" << m.getColumns()
+           << " elements of f16 or bf16, got " << x;
+  if (x.getStride() % 16 != 0)
+    return emitOpError("expected rows of the result a multiple of 16 bytes "
+                       "apart, got ")
+           << x;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Copies and accesses to arrays
 //===----------------------------------------------------------------------===//
 
 /// Checks what all accesses to a tile of an array share: the array is an
-/// argument of the kernel, one offset a dimension, two distinct axes, one
+/// argument of the kernel, one offset a dimension, `rank` distinct axes, one
 /// element type.
 static LogicalResult verifyTile(Operation *op, Value array, size_t offsets,
-                                ArrayRef<int64_t> axes, Type element) {
+                                ArrayRef<int64_t> axes, size_t rank,
+                                Type element) {
   auto type = cast<MemRefType>(array.getType());
   auto argument = dyn_cast<BlockArgument>(array);
   if (!argument || !isa<KernelOp>(argument.getOwner()->getParentOp()))
@@ -99,8 +126,10 @@ static LogicalResult verifyTile(Operation *op, Value array, size_t offsets,
     return op->emitOpError("expected ")
            << type.getRank() << " offsets, one a dimension of the array, got "
            << offsets;
-  if (axes.size() != 2 || axes[0] == axes[1])
-    return op->emitOpError("expected two distinct axes, got [") << axes << "]";
+  if (axes.size() != rank || (rank == 2 && axes[0] == axes[1]))
+    return op->emitOpError("expected ")
+           << (rank == 2 ? "two distinct axes" : "one axis") << ", got ["
+           << axes << "]";
   for (int64_t axis : axes)
     if (axis < 0 || axis >= type.getRank())
       return op->emitOpError("expected axes in [0, ")
@@ -114,7 +143,7 @@ static LogicalResult verifyTile(Operation *op, Value array, size_t offsets,
 /// Checks a tensor-map copy: the map's rank, its box, the unit stride.
 static LogicalResult verifyCopy(Operation *op, Value array, size_t offsets,
                                 ArrayRef<int64_t> axes, ViewType view) {
-  if (failed(verifyTile(op, array, offsets, axes, view.getElementType())))
+  if (failed(verifyTile(op, array, offsets, axes, 2, view.getElementType())))
     return failure();
   auto type = cast<MemRefType>(array.getType());
   int64_t offset = 0;
@@ -169,15 +198,17 @@ static LogicalResult verifyEnd(Operation *op, ArrayRef<int64_t> axes,
 }
 
 LogicalResult ArrayLoadOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
   if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
-                        getType().getElementType())))
+                        type.getRank(), type.getElementType())))
     return failure();
   return verifyEnd(*this, getAxes(), bool(getEnd()), getDim());
 }
 
 LogicalResult ArrayStoreOp::verify() {
+  auto type = cast<RankedTensorType>(getTile().getType());
   if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
-                        getFragment().getType().getElementType())))
+                        type.getRank(), type.getElementType())))
     return failure();
   return verifyEnd(*this, getAxes(), bool(getEnd()), getDim());
 }
@@ -252,9 +283,28 @@ static LogicalResult verifyVector(Operation *op, RankedTensorType vector,
   return success();
 }
 
+/// What the length of a view is a multiple of, if it repeats along a vector:
+/// then all elements of a thread keep their distance.
+static int64_t getRepeatUnit(RankedTensorType vector) {
+  if (isEncoded<RowsAttr>(vector))
+    return 16;
+  return isEncoded<ColumnsAttr>(vector) ? kSm90a.productColumnUnit : 0;
+}
+
 LogicalResult VectorLoadOp::verify() {
-  return verifyVector(*this, cast<RankedTensorType>(getType()),
-                      getView().getType());
+  auto type = cast<RankedTensorType>(getType());
+  ViewType view = getView().getType();
+  int64_t unit = getRepeatUnit(type), size = view.getColumns();
+  bool repeats = view.getRank() == 1 && size < type.getDimSize(0) && unit != 0;
+  if (!repeats)
+    return verifyVector(*this, type, view);
+  if (size % unit != 0 || type.getDimSize(0) % size != 0)
+    return emitOpError("expected a view that repeats to ")
+           << type.getDimSize(0) << " elements and has a multiple of " << unit
+           << ", got " << view;
+  return verifyVector(
+      *this, RankedTensorType::get(view.getShape(), type.getElementType()),
+      view);
 }
 
 LogicalResult VectorStoreOp::verify() {

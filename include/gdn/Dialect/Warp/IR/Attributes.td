@@ -20,7 +20,7 @@ class Warp_Attr<string name, string attrMnemonic, list<Trait> traits = []>
   let mnemonic = attrMnemonic;
 }
 
-/// The encoding of a tile in the registers of one warpgroup.
+/// The encoding of a tile in the registers of one warpgroup or warp.
 class Warp_Encoding<string name, string attrMnemonic>
     : Warp_Attr<name, attrMnemonic, [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]>;
 
@@ -53,6 +53,18 @@ def Warp_RowsAttr : Warp_Encoding<"Rows", "rows"> {
     element h is that of row 16 w + l / 4 + 8 h.
 
     Example: `tensor<64xf32, #gdn_warp.rows>`
+  }];
+}
+
+def Warp_LanesAttr : Warp_Encoding<"Lanes", "lanes"> {
+  let summary = "A vector over the lanes of one warp";
+  let description = [{
+    Element i of lane l is that of place 32 i + l. A vector of 8 or 16 elements
+    is repeated: lane l holds that of place l mod 8 or l mod 16. Unlike the
+    other encodings it is a tile of one warp; every warp that runs an op on it
+    has a vector of its own.
+
+    Example: `tensor<32xf32, #gdn_warp.lanes>`
   }];
 }
 

@@ -18,8 +18,9 @@ def Warp_Dialect : Dialect {
   let description = [{
     The explicit form of a GPU kernel. Tiles in registers are builtin tensors
     with an encoding that says which thread holds what; `arith`, `math`,
-    `linalg.broadcast` and `tensor.splat` work on them directly, and `scf` loops
-    carry them. Tiles in shared memory are views. Products, copies and barriers
+    `linalg.broadcast` and `tensor.splat` work on them directly, `tensor.extract`
+    and `gdn_tile.scan` on vectors over lanes, and `scf` loops carry them. All
+    threads of a warp run an op on tiles together. Tiles in shared memory are views. Products, copies and barriers
     are explicit and mechanical: an op here is a handful of instructions.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

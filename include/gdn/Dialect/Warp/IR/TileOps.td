@@ -15,14 +15,17 @@ class Warp_Encoded<string encoding, string text>
     : Type<CPred<"::mlir::gdn::warp::isEncoded<::mlir::gdn::warp::" # encoding # ">($_self)">,
            text, "::mlir::RankedTensorType">;
 def Warp_Fragment : Warp_Encoded<"FragmentAttr", "fragment">;
+def Warp_Lanes : Warp_Encoded<"LanesAttr", "vector over lanes">;
 def Warp_Vector : AnyTypeOf<[Warp_Encoded<"ColumnsAttr", "vector of columns">,
-  Warp_Encoded<"RowsAttr", "vector of rows">]>;
+  Warp_Encoded<"RowsAttr", "vector of rows">, Warp_Lanes]>;
+def Warp_Tile : AnyTypeOf<[Warp_Fragment, Warp_Lanes]>;
 
 def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
   let summary = "Number of the row or column of every element";
   let description = [{
-    result[i, j] = i with `dimension` 0 and j with 1. With `arith.cmpi` and
-    `arith.select` it makes masks: causal ones, and those of ragged ends.
+    result[i, j] = i with `dimension` 0 and j with 1; of a vector over lanes,
+    result[i] = i. With `arith.cmpi` and `arith.select` it makes masks: causal
+    ones, and those of ragged ends.
 
     Example:
 
@@ -31,7 +34,7 @@ def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
     ```
   }];
   let arguments = (ins I64Attr:$dimension);
-  let results = (outs Warp_Fragment:$result);
+  let results = (outs Warp_Tile:$result);
   let assemblyFormat = "$dimension attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -111,6 +114,29 @@ def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterf
   let arguments = (ins I64Attr:$pending, Variadic<Warp_Fragment>:$accumulators);
   let results = (outs Variadic<Warp_Fragment>:$results);
   let assemblyFormat = "$pending (`of` $accumulators^ `:` type($accumulators))? attr-dict";
+}
+
+def Warp_SolveOp : Warp_Op<"solve"> {
+  let summary = "Inverse of a unit lower triangular matrix, by one warp";
+  let description = [{
+    `x` = (I + M)^-1 - I for a strictly lower M [C, C], C of 16, 32 or 64. `m`
+    holds M transposed, in f16, zero on and above the diagonal of M, so that a
+    step of the substitution reads a run of a column; rows of an odd number of
+    16 bytes keep the banks apart. It is overwritten. `x` is written whole. The
+    lanes hold columns; blocks of 16 by substitution in pairs of f16, then
+    merges X21 = -X22 (M21 X11). All lanes run it; the accesses of one warp are
+    ordered inside it, not with those that come after.
+
+    Example:
+
+    ```mlir
+    gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16, stride = 80>,
+        !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
+    ```
+  }];
+  let arguments = (ins Warp_ViewType:$m, Warp_ViewType:$x);
+  let assemblyFormat = "$m `,` $x attr-dict `:` type($m) `,` type($x)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,8 +263,12 @@ def Warp_FragmentStoreOp : Warp_Op<"fragment_store"> {
 }
 
 def Warp_VectorLoadOp : Warp_Op<"vector_load"> {
-  let summary = "Read a vector of rows or columns from shared memory";
+  let summary = "Read a vector of rows, columns or lanes from shared memory";
   let description = [{
+    result[i] = view[i mod n] of a view of n elements: a shorter view repeats
+    along rows (n a multiple of 16) and columns (of 8). So one vector serves
+    two tiles that are stacked in a fragment.
+
     Example:
 
     ```mlir
@@ -252,9 +282,10 @@ def Warp_VectorLoadOp : Warp_Op<"vector_load"> {
 }
 
 def Warp_VectorStoreOp : Warp_Op<"vector_store"> {
-  let summary = "Write a vector of rows or columns to shared memory";
+  let summary = "Write a vector of rows, columns or lanes to shared memory";
   let description = [{
-    Each element is written once, by one of the threads that hold it.
+    Each element is written once, by one of the threads that hold it (of one
+    over lanes: by each warp that runs the op).
 
     Example:
 
@@ -268,22 +299,24 @@ def Warp_VectorStoreOp : Warp_Op<"vector_store"> {
 }
 
 def Warp_ArrayLoadOp : Warp_Op<"array_load", [AttrSizedOperandSegments]> {
-  let summary = "Read a fragment from an array";
+  let summary = "Read a fragment or a vector over lanes from an array";
   let description = [{
     Row i and column j of the fragment run along array dimensions `axes[0]` and
-    `axes[1]` from `offsets`. Elements at or beyond `end` of dimension `dim` are
-    zero and are not touched in memory.
+    `axes[1]` from `offsets`, the elements of a vector along `axes[0]`. Elements
+    at or beyond `end` of dimension `dim` are zero and are not touched in memory.
 
     Example:
 
     ```mlir
     %s = gdn_warp.array_load %S[%n, %h, %v, %c0] axes [2, 3]
         : memref<?x4x128x128xf32> -> tensor<64x128xf32, #gdn_warp.fragment>
+    %g = gdn_warp.array_load %G[%n, %t, %h] axes [1] until(%end, dim = 1)
+        : memref<1x?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
     ```
   }];
   let arguments = (ins AnyMemRef:$array, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
     Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
-  let results = (outs Warp_Fragment:$result);
+  let results = (outs Warp_Tile:$result);
   let assemblyFormat = [{
     $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)? attr-dict
     `:` type($array) `->` type($result)
@@ -292,7 +325,7 @@ def Warp_ArrayLoadOp : Warp_Op<"array_load", [AttrSizedOperandSegments]> {
 }
 
 def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
-  let summary = "Write a fragment to an array";
+  let summary = "Write a fragment or a vector over lanes to an array";
   let description = [{
     The counterpart of `gdn_warp.array_load`: elements at or beyond `end` are not
     written.
@@ -304,11 +337,11 @@ def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
         : tensor<64x128xf32, #gdn_warp.fragment> -> memref<?x4x128x128xf32>
     ```
   }];
-  let arguments = (ins Warp_Fragment:$fragment, AnyMemRef:$array, Variadic<Index>:$offsets,
+  let arguments = (ins Warp_Tile:$tile, AnyMemRef:$array, Variadic<Index>:$offsets,
     DenseI64ArrayAttr:$axes, Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
   let assemblyFormat = [{
-    $fragment `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
-    attr-dict `:` type($fragment) `->` type($array)
+    $tile `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    attr-dict `:` type($tile) `->` type($array)
   }];
   let hasVerifier = 1;
 }

@@ -37,8 +37,8 @@ template <typename Encoding> bool isEncoded(Type type) {
   return tensor && isa_and_nonnull<Encoding>(tensor.getEncoding());
 }
 
-/// Elements of an encoded tensor (fragment, columns, rows) that a thread holds,
-/// or 0 if the tensor is not encoded.
+/// Elements of an encoded tensor (fragment, columns, rows, lanes) that a thread
+/// holds, or 0 if the tensor is not encoded.
 int64_t getThreadElements(RankedTensorType tensor);
 
 } // namespace mlir::gdn::warp

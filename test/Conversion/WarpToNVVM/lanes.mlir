@@ -1,0 +1,81 @@
+// Vectors over lanes: sums by shuffles, elements by index, short views that repeat.
+// RUN: gdn-opt %s --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
+
+// Five steps a part; the sum of a part comes from its last lane.
+// CHECK-LABEL: llvm.func @scan(
+gdn_warp.kernel @scan(%x : memref<64xf32>, %n : i32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %i = arith.index_cast %n : i32 to index
+  // CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> vector<1xf32>
+  // CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> vector<1xf32>
+  %v = gdn_warp.array_load %x[%c0] axes [0] : memref<64xf32> -> tensor<64xf32, #gdn_warp.lanes>
+  // CHECK-COUNT-10: nvvm.shfl.sync up
+  // CHECK: %[[LAST:.*]] = nvvm.shfl.sync idx
+  // CHECK: arith.addf %{{.*}}, %[[LAST]]
+  %s = gdn_tile.scan %v axis 0 : tensor<64xf32, #gdn_warp.lanes>
+  // CHECK: %[[PART:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[VALUE:.*]] = arith.select %[[PART]]
+  // CHECK: %[[E:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[VALUE]], %arg{{[0-9]+}}
+  %e = tensor.extract %s[%i] : tensor<64xf32, #gdn_warp.lanes>
+  // CHECK: llvm.store %[[E]]
+  memref.store %e, %x[%c0] : memref<64xf32>
+}
+
+// Elements at or beyond the end are not touched.
+// CHECK-LABEL: llvm.func @ragged(
+gdn_warp.kernel @ragged(%x : memref<?xf32>, %n : i32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %end = arith.index_cast %n : i32 to index
+  // CHECK: %[[IN:.*]] = arith.cmpi slt
+  // CHECK: scf.if %[[IN]] -> (vector<1xf32>)
+  %v = gdn_warp.array_load %x[%c0] axes [0] until(%end, dim = 0)
+      : memref<?xf32> -> tensor<32xf32, #gdn_warp.lanes>
+  // Going down, a lane adds one that is further on.
+  // CHECK-COUNT-5: nvvm.shfl.sync down
+  %s = gdn_tile.scan %v axis 0 reverse : tensor<32xf32, #gdn_warp.lanes>
+  // CHECK: scf.if %[[IN]] {
+  // CHECK: llvm.store
+  gdn_warp.array_store %s, %x[%c0] axes [0] until(%end, dim = 0)
+      : tensor<32xf32, #gdn_warp.lanes> -> memref<?xf32>
+}
+
+// One vector for two tiles that are stacked: row 16 w + l / 4 modulo 32, and 8 elements on.
+// CHECK-LABEL: llvm.func @repeat(
+gdn_warp.kernel @repeat(%x : memref<64x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
+  // CHECK: %[[C32:.*]] = arith.constant 32 : i32
+  // CHECK: %[[ROW:.*]] = arith.remui %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[BYTE:.*]] = arith.muli %[[ROW]], %{{.*}} : i32
+  // CHECK: %[[AT:.*]] = llvm.getelementptr %{{.*}}[%[[BYTE]]]
+  // CHECK: llvm.load %[[AT]]
+  // CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[AT]][32]
+  // CHECK: llvm.load %[[NEXT]]
+  %r = gdn_warp.vector_load %v : !gdn_warp.view<32xf32> -> tensor<64xf32, #gdn_warp.rows>
+  // Columns 32 .. 63 are columns 0 .. 31 again: four loads of two.
+  // CHECK-COUNT-4: llvm.load {{.*}} -> vector<2xf32>
+  // CHECK-NOT: llvm.load {{.*}} -> vector<2xf32>
+  %c = gdn_warp.vector_load %v : !gdn_warp.view<32xf32> -> tensor<64xf32, #gdn_warp.columns>
+  %none = tensor.empty() : tensor<64x64xf32, #gdn_warp.fragment>
+  %br = linalg.broadcast ins(%r : tensor<64xf32, #gdn_warp.rows>)
+      outs(%none : tensor<64x64xf32, #gdn_warp.fragment>) dimensions = [1]
+  %bc = linalg.broadcast ins(%c : tensor<64xf32, #gdn_warp.columns>)
+      outs(%none : tensor<64x64xf32, #gdn_warp.fragment>) dimensions = [0]
+  %p = arith.mulf %br, %bc : tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %p, %x[%c0, %c0] axes [0, 1]
+      : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+}
+
+// An inverse of 16: 15 steps, of which those above the diagonal are left out; 2 runs each at first,
+// then 1.
+// CHECK-LABEL: llvm.func @solve(
+gdn_warp.kernel @solve() threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %c512 = arith.constant 512 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<16x16xf16, stride = 48>
+  %x = gdn_warp.view %c512 : !gdn_warp.view<16x16xf16>
+  // CHECK-COUNT-22: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-NOT: llvm.load
+  // CHECK-COUNT-16: llvm.store {{.*}} : f16, !llvm.ptr<3>
+  gdn_warp.solve %m, %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xf16>
+}
