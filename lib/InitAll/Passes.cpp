@@ -38,6 +38,7 @@ void gdn::registerPasses() {
   tile::registerApproximateMathPass();
   registerConvertGDNWarpToNVVMPass();
   registerPartitionPass();
+  registerInferLayoutsPass();
   tile::registerExpandCopiesPass();
   tile::registerFuseElementwisePass();
   tile::registerHoistBuffersPass();
@@ -49,6 +50,10 @@ void gdn::registerPasses() {
   tile::registerUnrollChunksPass();
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();
+  warp::registerAllocateSharedPass();
+  warp::registerGroupProductsPass();
+  warp::registerInsertFencesPass();
+  warp::registerLowerChannelsPass();
   warp::registerVerifyExplicitFormPass();
   registerPipelines();
 }

@@ -54,6 +54,17 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     "::mlir::scf::SCFDialect", "::mlir::gdn::warp::WarpDialect"];
 }
 
+def InferLayoutsPass : Pass<"gdn-warp-infer-layouts", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Say where the values of every role live";
+  let description = [{
+    Tiles of a role of warpgroups become fragments, those of one of single warps
+    vectors over lanes; fields of channels become views. Products, loads, stores,
+    triangles and solves become the ops of `gdn_warp`. A tile of fewer rows than
+    a fragment lies in some of its rows: the others hold what nobody reads.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def ConvertGDNWarpToNVVMPass : Pass<"convert-gdn-warp-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Write the instructions of every kernel";
   let description = [{

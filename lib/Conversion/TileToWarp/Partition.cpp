@@ -552,6 +552,7 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
   auto kernel =
       KernelOp::create(b, program.getLoc(), program.getSymName(), types,
                        schedule.getThreads(), /*shared_bytes=*/0);
+  kernel->setAttr(ScheduleAttr::kName, schedule);
   if (ArrayAttr names = program.getArgNamesAttr()) {
     SmallVector<Attribute> all(names.begin(), names.end());
     all.push_back(b.getStringAttr("tokens"));
@@ -590,6 +591,8 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
   for (auto [number, plan] : llvm::enumerate(schedule.getRoles())) {
     auto role = RoleOp::create(b, loc, plan.getName(), first, plan.getWarps(),
                                b.getI64IntegerAttr(plan.getRegisters()));
+    if (plan.getRotate())
+      role->setAttr(WarpDialect::getAloneAttrName(), b.getUnitAttr());
     OpBuilder::InsertionGuard inside(b);
     b.setInsertionPointToStart(&role.getBody().emplaceBlock());
     Value part;

@@ -260,8 +260,6 @@ LogicalResult FragmentStoreOp::verify() {
   RankedTensorType fragment = getFragment().getType();
   int64_t count = fragment.getDimSize(0);
   if (std::optional<ArrayRef<int64_t>> rows = getRows()) {
-    if (getTranspose())
-      return emitOpError("expected rows without transpose, got both");
     if (rows->size() != 2 || (*rows)[0] % 16 != 0 || (*rows)[1] % 16 != 0 ||
         (*rows)[0] < 0 || (*rows)[1] <= (*rows)[0] || (*rows)[1] > count)
       return emitOpError("expected rows [a, b] in multiples of 16 up to ")

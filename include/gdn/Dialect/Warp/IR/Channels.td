@@ -114,4 +114,47 @@ def Warp_SlotOp : Warp_FieldOp<"slot", [Pure]> {
   }];
 }
 
+def Warp_FetchOp : Warp_Op<"fetch", [AttrSizedOperandSegments]> {
+  let summary = "Copy a tile of an array into a slot";
+  let description = [{
+    As `gdn_warp.copy_in`, by one thread of the warp; the slot is full when the
+    tile has arrived. `view` is a `put` slot or a slice of one. Rows at or beyond
+    `end` of dimension `dim` are zero.
+
+    Example:
+
+    ```mlir
+    gdn_warp.fetch %K[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view
+        : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$array, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
+    Optional<Index>:$end, OptionalAttr<I64Attr>:$dim, Warp_ViewType:$view);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)? `,` $view
+    attr-dict `:` type($array) `->` type($view)
+  }];
+}
+
+def Warp_FlushOp : Warp_Op<"flush", [AttrSizedOperandSegments]> {
+  let summary = "Copy a slot to a tile of an array";
+  let description = [{
+    As `gdn_warp.copy_out`, by one thread of the warp; the slot is empty when it
+    has been read. Rows at or beyond `end` of dimension `dim` are not written.
+
+    Example:
+
+    ```mlir
+    gdn_warp.flush %view, %O[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+        : !gdn_warp.view<32x64xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
+    ```
+  }];
+  let arguments = (ins Warp_ViewType:$view, AnyMemRef:$array, Variadic<Index>:$offsets,
+    DenseI64ArrayAttr:$axes, Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
+  let assemblyFormat = [{
+    $view `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    attr-dict `:` type($view) `->` type($array)
+  }];
+}
+
 #endif // GDN_DIALECT_WARP_IR_CHANNELS_TD

@@ -32,6 +32,9 @@ def Warp_Dialect : Dialect {
     /// Attribute of a lowered kernel (`llvm.func`): a #gdn_warp.launch.
     static constexpr ::llvm::StringLiteral getLaunchAttrName() { return "gdn_warp.launch"; }
 
+    /// Unit attribute of a role whose warps work alone, one after the other.
+    static constexpr ::llvm::StringLiteral getAloneAttrName() { return "gdn_warp.alone"; }
+
     /// Adds the types; their storage is complete in one file only.
     void registerTypes();
   }];

@@ -244,7 +244,7 @@ def Warp_FragmentStoreOp : Warp_Op<"fragment_store"> {
   let summary = "Write a fragment to shared memory";
   let description = [{
     To a view [64, N], or [N, 64] with `transpose`. With `rows` [a, b], multiples
-    of 16, the warps that hold rows a .. b write them, to a view of b - a rows.
+    of 16, the warps that hold rows a .. b write them, to a view of as many.
 
     Example:
 

@@ -21,4 +21,44 @@ def VerifyExplicitFormPass : Pass<"gdn-warp-verify-explicit-form", "::mlir::Modu
   }];
 }
 
+def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Begin, group and await products";
+  let description = [{
+    Each product becomes a group of its own, begun where it stands, or behind the
+    product before it if it takes only what lies in shared memory. A wait stands
+    before the first op that reads a product's result, and leaves the groups
+    begun later on their way; at the end of a block nothing is on its way.
+  }];
+}
+
+def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Order stores to slots before products and copies that read them";
+  let description = [{
+    Products and tensor-map copies read shared memory through the async proxy:
+    behind the last store of a block to fields that they read stands
+    `gdn_warp.fence async`.
+  }];
+}
+
+def AllocateSharedPass : Pass<"gdn-warp-allocate-shared", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Place slots and barriers in shared memory";
+  let description = [{
+    Gives every channel its offset, the places of its fields and of its barriers,
+    and the kernel its bytes of shared memory. Fails where they do not fit, and
+    says by how much.
+  }];
+}
+
+def LowerChannelsPass : Pass<"gdn-warp-lower-channels", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Slots become views, full and empty barriers and their phases";
+  let description = [{
+    Trip t uses slot t mod depth for the (t / depth)-th time. In each block the
+    first `put` of a channel waits for its empty barrier and the last use of one
+    arrives at the full one, by one lane of every warp; `get` the other way
+    round, where what a product reads is in use until its group is awaited.
+    Copies into a slot arrive with their bytes.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // GDN_DIALECT_WARP_TRANSFORMS_PASSES_TD

@@ -1,0 +1,44 @@
+//===- Layouts.h - How the fields of channels lie in a slot -----*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_TILETOWARP_LAYOUTS_H
+#define GDN_LIB_CONVERSION_TILETOWARP_LAYOUTS_H
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::gdn {
+
+/// How a value lies in shared memory.
+struct FieldLayout {
+  warp::ViewType view;
+  /// Whether the view is that of the transposed tile.
+  bool transposed = false;
+};
+
+/// The layouts of all fields of a kernel's channels.
+class FieldLayouts {
+public:
+  /// Reads the puts and gets of tile values.
+  explicit FieldLayouts(warp::KernelOp kernel);
+
+  const FieldLayout &lookup(Value channel, uint64_t field) {
+    return layouts[channel.getDefiningOp()][field];
+  }
+  /// Gives the channels the types of the views.
+  void apply();
+
+private:
+  llvm::MapVector<Operation *, SmallVector<FieldLayout>> layouts;
+};
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_TILETOWARP_LAYOUTS_H

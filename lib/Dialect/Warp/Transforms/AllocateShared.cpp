@@ -1,0 +1,102 @@
+//===- AllocateShared.cpp - Places of slots and barriers in shared memory ---===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "gdn-warp-allocate-shared"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_ALLOCATESHAREDPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+/// What a plain view is aligned to: the widest access of a thread.
+static constexpr int64_t kPlainAlignment = 16;
+static constexpr int64_t kBarrierBytes = sizeof(uint64_t);
+
+static int64_t getAlignment(ViewType view) {
+  return view.isSwizzled() ? kSm90a.swizzleAlignment : kPlainAlignment;
+}
+
+/// Places the fields in a slot, those of greater alignment first. Returns the
+/// slot's bytes and alignment.
+static std::pair<int64_t, int64_t>
+placeFields(ArrayRef<Type> fields, SmallVectorImpl<int64_t> &places) {
+  places.assign(fields.size(), 0);
+  int64_t bytes = 0, greatest = kPlainAlignment;
+  for (bool swizzled : {true, false})
+    for (auto [field, place] : llvm::zip(fields, places)) {
+      auto view = cast<ViewType>(field);
+      if (view.isSwizzled() != swizzled)
+        continue;
+      place = llvm::alignTo(bytes, getAlignment(view));
+      bytes = place + view.getSpan();
+      greatest = std::max(greatest, getAlignment(view));
+    }
+  return {llvm::alignTo(bytes, greatest), greatest};
+}
+
+/// Places a channel at or behind byte `start`. Returns its end.
+static int64_t placeChannel(ChannelOp channel, int64_t start) {
+  OpBuilder b(channel.getContext());
+  SmallVector<int64_t> places;
+  auto [bytes, alignment] =
+      placeFields(channel.getType().getFields(), places);
+  start = llvm::alignTo(start, alignment);
+  channel.setOffsetAttr(b.getI64IntegerAttr(start));
+  channel.setPlacesAttr(b.getDenseI64ArrayAttr(places));
+  channel.setSlotBytesAttr(b.getI64IntegerAttr(bytes));
+  return start + bytes * channel.getDepth();
+}
+
+namespace {
+struct AllocateShared
+    : gdn::warp::impl::AllocateSharedPassBase<AllocateShared> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    OpBuilder b(&getContext());
+    SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
+    for (ChannelOp channel : channels)
+      if (llvm::any_of(channel.getType().getFields(),
+                       [](Type type) { return !isa<ViewType>(type); })) {
+        channel.emitOpError("expected fields with layouts, got ")
+            << channel.getType();
+        return signalPassFailure();
+      }
+    int64_t end = 0;
+    for (ChannelOp channel : channels)
+      end = placeChannel(channel, end);
+    end = llvm::alignTo(end, kBarrierBytes);
+    for (ChannelOp channel : channels) {
+      channel.setBarriersAttr(b.getI64IntegerAttr(end));
+      end += 2 * kBarrierBytes * channel.getDepth();
+    }
+    kernel.setSharedBytes(llvm::alignTo(end, kPlainAlignment));
+    if (end > kSm90a.sharedBytes) {
+      InFlightDiagnostic diagnostic =
+          kernel.emitOpError("expected at most ")
+          << kSm90a.sharedBytes << " bytes of shared memory, got " << end
+          << ": " << end - kSm90a.sharedBytes
+          << " too many; give a channel fewer slots";
+      for (ChannelOp channel : channels)
+        diagnostic.attachNote(channel.getLoc())
+            << "channel " << channel.getNameAttr() << ": "
+            << channel.getDepth() << " slots of " << *channel.getSlotBytes()
+            << " bytes";
+      return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,178 @@
+//===- GroupProducts.cpp - Groups of products, and where to wait --------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+#define DEBUG_TYPE "gdn-warp-group-products"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_GROUPPRODUCTSPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+/// Operands from shared memory alone: nothing in registers to wait for.
+static bool readsViewsOnly(ProductOp product) {
+  return isa<ViewType>(product.getA().getType()) && !product.getAccumulator();
+}
+
+/// Moves what `value` needs, if it is only addresses, behind `place`. Returns
+/// false if it needs more.
+static bool hoistAddress(Value value, Operation *&place) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != place->getBlock() ||
+      op->isBeforeInBlock(place) || op == place)
+    return true;
+  if (!isMemoryEffectFree(op) || op->getNumRegions() || isa<ProductOp>(op))
+    return false;
+  for (Value operand : op->getOperands())
+    if (!hoistAddress(operand, place))
+      return false;
+  op->moveAfter(place);
+  place = op;
+  return true;
+}
+
+/// Products that wait for no register follow the product before them, so that
+/// their work hides that of the other's readers.
+static void hoistProducts(Block &block) {
+  Operation *last = nullptr;
+  for (auto product :
+       llvm::make_early_inc_range(block.getOps<ProductOp>())) {
+    Operation *place = last;
+    if (last && readsViewsOnly(product) &&
+        llvm::all_of(product->getOperands(), [&](Value operand) {
+          return hoistAddress(operand, place);
+        }))
+      product->moveAfter(place);
+    last = product;
+  }
+}
+
+namespace {
+/// The groups of products of one block that are not awaited yet.
+class OpenGroups {
+public:
+  explicit OpenGroups(Block &block) : block(block) {}
+  void run();
+
+private:
+  /// Number of the group that `value` is of, if it is open.
+  std::optional<int64_t> groupOf(Value value) const;
+  /// The youngest open group that `op` must wait for.
+  std::optional<int64_t> neededBy(Operation *op) const;
+  void await(Operation *before, int64_t group);
+  void begin(ProductOp product);
+
+  Block &block;
+  /// Results of the open groups, oldest first, a product a group.
+  SmallVector<std::pair<int64_t, Value>> open;
+  int64_t committed = 0;
+};
+} // namespace
+
+std::optional<int64_t> OpenGroups::groupOf(Value value) const {
+  for (auto [group, result] : open)
+    if (result == value)
+      return group;
+  return std::nullopt;
+}
+
+std::optional<int64_t> OpenGroups::neededBy(Operation *op) const {
+  std::optional<int64_t> needed;
+  auto need = [&](Value value) {
+    if (std::optional<int64_t> group = groupOf(value))
+      needed = std::max(needed.value_or(0), *group);
+  };
+  if (auto product = dyn_cast<ProductOp>(op)) {
+    // An accumulator may be on its way still; the left operand may not.
+    need(product.getA());
+    return needed;
+  }
+  SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  for (Value value : values)
+    need(value);
+  // Inside a region groups are counted from none.
+  bool hasProducts =
+      op->walk([](ProductOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  bool ends = op->hasTrait<OpTrait::IsTerminator>();
+  if ((hasProducts || ends) && !open.empty())
+    needed = open.back().first;
+  return needed;
+}
+
+void OpenGroups::await(Operation *before, int64_t group) {
+  OpBuilder b(before);
+  SmallVector<Value> results;
+  while (!open.empty() && open.front().first <= group) {
+    // What an accumulating product has taken on is that product's to wait for.
+    Value result = open.front().second;
+    bool read = llvm::any_of(result.getUsers(), [&](Operation *user) {
+      auto product = dyn_cast<ProductOp>(user);
+      return !product || product.getA() == result ||
+             !product->isBeforeInBlock(before);
+    });
+    if (read)
+      results.push_back(result);
+    open.erase(open.begin());
+  }
+  auto wait =
+      AwaitOp::create(b, before->getLoc(), committed - group - 1, results);
+  for (auto [from, to] : llvm::zip(results, wait.getResults()))
+    from.replaceUsesWithIf(to, [&](OpOperand &use) {
+      Operation *user = block.findAncestorOpInBlock(*use.getOwner());
+      return user && user != wait && wait->isBeforeInBlock(user);
+    });
+}
+
+void OpenGroups::begin(ProductOp product) {
+  OpBuilder b(product);
+  if (!isa_and_present<ProductCommitOp>(product->getPrevNode()))
+    ProductFenceOp::create(b, product.getLoc());
+  b.setInsertionPointAfter(product);
+  ProductCommitOp::create(b, product.getLoc());
+  // The accumulator's group is waited for with this one.
+  if (Value accumulator = product.getAccumulator())
+    llvm::erase_if(open, [&](auto &entry) {
+      return entry.second == accumulator && accumulator.hasOneUse();
+    });
+  open.emplace_back(committed++, product.getResult());
+}
+
+void OpenGroups::run() {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (std::optional<int64_t> group = neededBy(&op))
+      await(&op, *group);
+    if (auto product = dyn_cast<ProductOp>(op))
+      begin(product);
+  }
+  // A role's body has no terminator.
+  if (!open.empty()) {
+    OpBuilder b = OpBuilder::atBlockEnd(&block);
+    AwaitOp::create(b, block.getParentOp()->getLoc(), 0, ValueRange());
+  }
+}
+
+namespace {
+struct GroupProducts : gdn::warp::impl::GroupProductsPassBase<GroupProducts> {
+  void runOnOperation() override {
+    getOperation()->walk([](Block *block) {
+      hoistProducts(*block);
+      OpenGroups(*block).run();
+    });
+  }
+};
+} // namespace

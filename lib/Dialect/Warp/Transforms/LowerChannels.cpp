@@ -1,0 +1,306 @@
+//===- LowerChannels.cpp - Slots become views and barriers --------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Slots.h"
+
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#define DEBUG_TYPE "gdn-warp-lower-channels"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_LOWERCHANNELSPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+static constexpr int64_t kBarrierBytes = sizeof(uint64_t);
+
+namespace {
+/// What one block does with a channel in one direction.
+struct Visit {
+  SmallVector<SlotOp> slots;
+  Operation *first = nullptr, *last = nullptr;
+  /// Bytes that copies bring, and whether there are copies out.
+  int64_t fetched = 0;
+  bool flushes = false;
+  SmallVector<FetchOp> fetches;
+};
+
+/// Lowers one channel.
+class ChannelLowering {
+public:
+  explicit ChannelLowering(ChannelOp channel) : channel(channel) {}
+
+  LogicalResult run(OpBuilder &init);
+
+private:
+  using Key = std::pair<Block *, SlotDirection>;
+
+  LogicalResult collect();
+  void findLast(Visit &visit);
+  /// Arrivals that complete a phase of the barriers of `direction`.
+  int64_t countArrivals(SlotDirection direction);
+  void lower(Block *block, SlotDirection direction, Visit &visit);
+  void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
+  Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
+
+  ChannelOp channel;
+  llvm::MapVector<Key, Visit> visits;
+};
+} // namespace
+
+/// Warps of the block's role that run it: all, or one of a role whose warps
+/// take turns.
+static int64_t getWarps(Block *block) {
+  auto role = block->getParentOp()->getParentOfType<RoleOp>();
+  if (!role)
+    role = cast<RoleOp>(block->getParentOp());
+  return role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
+}
+
+/// The op of `op`'s block behind which nothing that `op` began reads any more:
+/// for a product the wait for its group.
+static Operation *getEnd(Operation *op) {
+  if (!isa<ProductOp>(op))
+    return op;
+  int64_t open = 0;
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
+    if (isa<ProductCommitOp>(next))
+      ++open;
+    auto await = dyn_cast<AwaitOp>(next);
+    if (await && static_cast<int64_t>(await.getPending()) < open)
+      return await;
+  }
+  return op->getBlock()->mightHaveTerminator()
+             ? op->getBlock()->getTerminator()->getPrevNode()
+             : &op->getBlock()->back();
+}
+
+void ChannelLowering::findLast(Visit &visit) {
+  Block *block = visit.first->getBlock();
+  for (SlotOp slot : visit.slots) {
+    SmallVector<Operation *> users = getViewUsers(slot);
+    users.push_back(slot);
+    for (Operation *user : users) {
+      Operation *end = user->getBlock() == block ? getEnd(user) : user;
+      Operation *outer = block->findAncestorOpInBlock(*end);
+      if (!visit.last || visit.last->isBeforeInBlock(outer))
+        visit.last = outer;
+    }
+  }
+  // A fence stands directly behind the stores that it is for.
+  while (isa_and_present<FenceOp>(visit.last->getNextNode()))
+    visit.last = visit.last->getNextNode();
+}
+
+LogicalResult ChannelLowering::collect() {
+  for (Operation *user : channel->getUsers()) {
+    auto slot = dyn_cast<SlotOp>(user);
+    if (!slot)
+      return user->emitOpError("expected values with layouts");
+    Visit &visit = visits[{slot->getBlock(), slot.getDirection()}];
+    visit.slots.push_back(slot);
+    if (!visit.first || slot->isBeforeInBlock(visit.first))
+      visit.first = slot;
+    for (Operation *taker : getViewUsers(slot)) {
+      visit.flushes |= isa<FlushOp>(taker);
+      if (auto fetch = dyn_cast<FetchOp>(taker)) {
+        ViewType view = fetch.getView().getType();
+        visit.fetched +=
+            view.getRows() * view.getColumns() * view.getElementBytes();
+        visit.fetches.push_back(fetch);
+      }
+    }
+  }
+  for (auto &[key, visit] : visits)
+    findLast(visit);
+  return success();
+}
+
+int64_t ChannelLowering::countArrivals(SlotDirection direction) {
+  int64_t count = 0;
+  for (auto &[key, visit] : visits)
+    if (key.second == direction)
+      count += getWarps(key.first);
+  return count;
+}
+
+Value ChannelLowering::getBarrier(OpBuilder &b, Location loc, Value number,
+                                  bool empty) {
+  int64_t start = *channel.getBarriers() +
+                  (empty ? channel.getDepth() * kBarrierBytes : 0);
+  Value offset = arith::AddIOp::create(
+      b, loc,
+      arith::MulIOp::create(
+          b, loc, number,
+          arith::ConstantIndexOp::create(b, loc, kBarrierBytes)),
+      arith::ConstantIndexOp::create(b, loc, start));
+  return BarrierOp::create(b, loc, offset);
+}
+
+void ChannelLowering::lowerSlot(OpBuilder &b, SlotOp slot, Value number) {
+  Location loc = slot.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value offset = arith::AddIOp::create(
+      b, loc,
+      arith::MulIOp::create(b, loc, number, constant(*channel.getSlotBytes())),
+      constant(*channel.getOffset() + (*channel.getPlaces())[slot.getField()]));
+  if (Value part = slot.getPart()) {
+    // The fields of the parts follow each other.
+    int64_t bytes = (*channel.getPlaces())[slot.getField() + 1] -
+                    (*channel.getPlaces())[slot.getField()];
+    offset = arith::AddIOp::create(
+        b, loc, offset, arith::MulIOp::create(b, loc, part, constant(bytes)));
+  }
+  Value view = ViewOp::create(b, loc, slot.getType(), offset);
+  slot.replaceAllUsesWith(view);
+  slot.erase();
+}
+
+/// Whether this thread is the first of its warp.
+static Value isFirstLane(OpBuilder &b, Location loc) {
+  Value lane = IdOp::create(b, loc, IdKind::Lane);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                               arith::ConstantIndexOp::create(b, loc, 0));
+}
+
+/// Runs `write` in the first lane of each warp.
+static void inFirstLane(OpBuilder &b, Location loc,
+                        function_ref<void()> write) {
+  auto guard = scf::IfOp::create(b, loc, isFirstLane(b, loc),
+                                 /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard inside(b);
+  b.setInsertionPointToStart(guard.thenBlock());
+  write();
+}
+
+void ChannelLowering::lower(Block *block, SlotDirection direction,
+                            Visit &visit) {
+  bool fills = direction == SlotDirection::Put;
+  Location loc = visit.first->getLoc();
+  // Slot and phase of the trip: the number of times that it was used before.
+  OpBuilder b(visit.first);
+  Type i32 = b.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, loc, i32, value);
+  };
+  Value trip = arith::IndexCastOp::create(b, loc, i32,
+                                          visit.slots.front().getTrip());
+  Value number = arith::IndexCastOp::create(
+      b, loc, b.getIndexType(),
+      arith::RemUIOp::create(b, loc, trip, constant(channel.getDepth())));
+  Value round = arith::DivUIOp::create(b, loc, trip,
+                                       constant(channel.getDepth()));
+  if (fills)
+    round = arith::AddIOp::create(b, loc, round, constant(1));
+  Value parity = arith::AndIOp::create(b, loc, round, constant(1));
+  // A filler waits for the empty barrier, whose phase before the first counts
+  // as over.
+  BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills), parity,
+                        /*cluster=*/false);
+  for (FetchOp fetch : visit.fetches) {
+    b.setInsertionPoint(fetch);
+    inFirstLane(b, loc, [&] {
+      CopyInOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
+                       fetch.getAxesAttr(), fetch.getView(),
+                       getBarrier(b, loc, number, /*empty=*/false));
+    });
+    fetch.erase();
+  }
+  b.setInsertionPointAfter(visit.last);
+  if (visit.flushes)
+    inFirstLane(b, loc, [&] {
+      CopyCommitOp::create(b, loc);
+      CopyWaitOp::create(b, loc, 0, /*read=*/true);
+    });
+  SyncOp::create(b, loc, SyncKind::Warp);
+  inFirstLane(b, loc, [&] {
+    Value barrier = getBarrier(b, loc, number, !fills);
+    if (visit.fetched)
+      BarrierExpectOp::create(b, loc, barrier, visit.fetched);
+    else
+      BarrierArriveOp::create(b, loc, barrier, /*rank=*/Value());
+  });
+  for (SlotOp slot : visit.slots) {
+    b.setInsertionPoint(slot);
+    lowerSlot(b, slot, number);
+  }
+}
+
+LogicalResult ChannelLowering::run(OpBuilder &init) {
+  if (!channel.getOffset())
+    return channel.emitOpError(
+        "expected a place in shared memory: gdn-warp-allocate-shared");
+  if (failed(collect()))
+    return failure();
+  int64_t fills = countArrivals(SlotDirection::Put),
+          takes = countArrivals(SlotDirection::Get);
+  if (!fills || !takes)
+    return channel.emitOpError("expected a role that fills the slots and one "
+                               "that takes them, got ")
+           << (fills ? "no taker" : "no filler");
+  Location loc = channel.getLoc();
+  for (int64_t slot = 0; slot < static_cast<int64_t>(channel.getDepth());
+       ++slot) {
+    Value number = arith::ConstantIndexOp::create(init, loc, slot);
+    BarrierInitOp::create(init, loc,
+                          getBarrier(init, loc, number, /*empty=*/false),
+                          fills);
+    BarrierInitOp::create(init, loc,
+                          getBarrier(init, loc, number, /*empty=*/true), takes);
+  }
+  for (auto &[key, visit] : visits)
+    lower(key.first, key.second, visit);
+  channel.erase();
+  return success();
+}
+
+namespace {
+struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
+    if (channels.empty())
+      return;
+    // One thread prepares the barriers before any role begins.
+    Location loc = kernel.getLoc();
+    OpBuilder b(*kernel.getBody().getOps<RoleOp>().begin());
+    Value thread = IdOp::create(b, loc, IdKind::Thread);
+    Value first = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::eq, thread,
+        arith::ConstantIndexOp::create(b, loc, 0));
+    auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+    SyncOp::create(b, loc, SyncKind::CTA);
+    b.setInsertionPointToStart(guard.thenBlock());
+    for (ChannelOp channel : channels)
+      if (failed(ChannelLowering(channel).run(b)))
+        return signalPassFailure();
+    FenceOp::create(b, loc, FenceKind::BarrierInit);
+    lowerFlushes(kernel);
+  }
+
+  void lowerFlushes(KernelOp kernel) {
+    kernel.walk([](FlushOp flush) {
+      OpBuilder b(flush);
+      Location loc = flush.getLoc();
+      inFirstLane(b, loc, [&] {
+        CopyOutOp::create(b, loc, flush.getView(), flush.getArray(),
+                          flush.getOffsets(), flush.getAxesAttr());
+      });
+      flush.erase();
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,23 @@
+//===- Slots.h - Who uses the views of a slot ---------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_DIALECT_WARP_TRANSFORMS_SLOTS_H
+#define GDN_LIB_DIALECT_WARP_TRANSFORMS_SLOTS_H
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::gdn::warp {
+
+/// Ops that read or write a slot's view or slices of it.
+SmallVector<Operation *> getViewUsers(SlotOp slot);
+
+} // namespace mlir::gdn::warp
+
+#endif // GDN_LIB_DIALECT_WARP_TRANSFORMS_SLOTS_H
