@@ -54,6 +54,7 @@ void gdn::registerPasses() {
   warp::registerGroupProductsPass();
   warp::registerInsertFencesPass();
   warp::registerLowerChannelsPass();
+  warp::registerPrefetchLoadsPass();
   warp::registerVerifyExplicitFormPass();
   registerPipelines();
 }

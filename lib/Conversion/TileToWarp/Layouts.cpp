@@ -570,12 +570,14 @@ LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
   auto integers = type.clone(b.getI32Type());
   Value row = IotaOp::create(b, loc, integers, 0),
         column = IotaOp::create(b, loc, integers, 1);
-  int64_t first = firstRow.lookup(causal.getSource());
-  firstRow[causal] = first;
-  if (first != 0) {
-    Value shift = arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(integers, b.getI32IntegerAttr(first)));
-    column = arith::AddIOp::create(b, loc, column, shift);
+  firstRow[causal] = firstRow.lookup(causal.getSource());
+  // Wherever the tile lies in the fragment: its rows repeat.
+  int64_t rows = causal.getType().getDimSize(0);
+  if (rows != kSm90a.productRows) {
+    Value mask = arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(integers, b.getI32IntegerAttr(rows - 1)));
+    row = arith::AndIOp::create(b, loc, row, mask);
   }
   Value keep = arith::CmpIOp::create(b, loc,
                                      causal.getStrict()

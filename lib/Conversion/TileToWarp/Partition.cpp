@@ -383,8 +383,8 @@ void RoleWriter::copyTrip(Value index, bool late) {
   }
 }
 
-/// One round of the loop: what is late, then the trip itself while there is
-/// one. Returns the carried values.
+/// One round of the loop: the trip itself while there is one, then what is
+/// late. Returns the carried values.
 SmallVector<Value> RoleWriter::writeTrip(Value index, Value count,
                                          ValueRange carried) {
   const SetVector<unsigned> &kept = partition.needs[role].carried;
@@ -398,17 +398,7 @@ SmallVector<Value> RoleWriter::writeTrip(Value index, Value count,
     copyTrip(index, /*late=*/false);
     return yielded();
   }
-  Value delay = arith::ConstantIndexOp::create(b, loc, plan.getDelay());
-  Value started = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                        index, delay);
-  auto late = scf::IfOp::create(b, loc, started, /*withElseRegion=*/false);
   SmallVector<IRMapping> outside = maps;
-  {
-    OpBuilder::InsertionGuard insertion(b);
-    b.setInsertionPointToStart(late.thenBlock());
-    copyTrip(arith::SubIOp::create(b, loc, index, delay), /*late=*/true);
-  }
-  maps = outside;
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index,
                                      count);
   auto now = scf::IfOp::create(b, loc, carried.getTypes(), more,
@@ -422,6 +412,15 @@ SmallVector<Value> RoleWriter::writeTrip(Value index, Value count,
     b.setInsertionPointToStart(now.elseBlock());
     scf::YieldOp::create(b, loc, carried);
   }
+  maps = outside;
+  // What is late comes last: nobody waits for it as long as for this trip.
+  b.setInsertionPointAfter(now);
+  Value delay = arith::ConstantIndexOp::create(b, loc, plan.getDelay());
+  Value started = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                        index, delay);
+  auto late = scf::IfOp::create(b, loc, started, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(late.thenBlock());
+  copyTrip(arith::SubIOp::create(b, loc, index, delay), /*late=*/true);
   maps = outside;
   return llvm::to_vector_of<Value>(now.getResults());
 }

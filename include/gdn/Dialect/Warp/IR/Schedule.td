@@ -16,8 +16,8 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
   let description = [{
     `warps` warps with `registers` registers a thread run the ops labelled with
     one of `steps`. Ops of the steps in `delayed` run `delay` trips later, so
-    that a role may take what comes of its own work in an earlier trip. With
-    `rotate` the warps take the chunks in turn, each alone; with `split` each
+    that a role may take what comes of its own work in an earlier trip. Vectors
+    are loaded from arrays `ahead` trips before they are used. With `rotate` the warps take the chunks in turn, each alone; with `split` each
     warpgroup takes one part of the V channels.
 
     Example:
@@ -26,6 +26,7 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$warps, "int64_t":$registers,
     "::mlir::ArrayAttr":$steps, OptionalParameter<"::mlir::ArrayAttr">:$delayed,
     DefaultValuedParameter<"int64_t", "0">:$delay,
+    DefaultValuedParameter<"int64_t", "0">:$ahead,
     DefaultValuedParameter<"bool", "false">:$rotate,
     DefaultValuedParameter<"bool", "false">:$split);
   let assemblyFormat = "`<` struct(params) `>`";

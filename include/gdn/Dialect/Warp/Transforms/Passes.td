@@ -21,6 +21,16 @@ def VerifyExplicitFormPass : Pass<"gdn-warp-verify-explicit-form", "::mlir::Modu
   }];
 }
 
+def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Load vectors over lanes some trips before they are used";
+  let description = [{
+    In a role of the schedule with `ahead` = n, a vector that a trip loads from
+    an array is loaded n trips earlier and carried in registers, so that nobody
+    waits for memory. Trips past the end load nothing.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Begin, group and await products";
   let description = [{

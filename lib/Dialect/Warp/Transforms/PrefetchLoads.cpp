@@ -1,0 +1,116 @@
+//===- PrefetchLoads.cpp - Load vectors some trips ahead ----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+
+#define DEBUG_TYPE "gdn-warp-prefetch-loads"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_PREFETCHLOADSPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+/// Copies what computes `value` inside `loop` from the trip number that `copies`
+/// maps. Returns false if that is not all it takes.
+static bool copyAddress(OpBuilder &b, scf::ForOp loop, Value value,
+                        IRMapping &copies) {
+  if (copies.contains(value) ||
+      !loop.getRegion().isAncestor(value.getParentRegion()))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumRegions() || !isMemoryEffectFree(op))
+    return false;
+  for (Value operand : op->getOperands())
+    if (!copyAddress(b, loop, operand, copies))
+      return false;
+  b.clone(*op, copies);
+  return true;
+}
+
+/// The load of trip `trip`; null if its place depends on more than the trip.
+static Value copyLoad(OpBuilder &b, scf::ForOp loop, ArrayLoadOp load,
+                      Value trip) {
+  IRMapping copies;
+  copies.map(loop.getInductionVar(), trip);
+  for (Value operand : load->getOperands())
+    if (!copyAddress(b, loop, operand, copies))
+      return {};
+  return b.clone(*load, copies)->getResult(0);
+}
+
+/// Carries the values of `load` for the next `ahead` trips around `loop`.
+static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
+  IRRewriter b(loop);
+  Location loc = load.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  SmallVector<Value> first;
+  for (int64_t trip = 0; trip < ahead; ++trip) {
+    Value number = arith::AddIOp::create(b, loc, loop.getLowerBound(),
+                                         constant(trip));
+    first.push_back(copyLoad(b, loop, load, number));
+    if (!first.back())
+      return loop;
+  }
+  unsigned carried = loop.getNumRegionIterArgs();
+  auto yields = [&](OpBuilder &inner, Location loc,
+                    ArrayRef<BlockArgument> values) {
+    SmallVector<Value> next(values.drop_front());
+    OpBuilder::InsertionGuard guard(inner);
+    // The body moves to the longer loop afterwards.
+    inner.setInsertionPointToStart(loop.getBody());
+    Value number = arith::AddIOp::create(
+        inner, loc, loop.getInductionVar(),
+        arith::ConstantIndexOp::create(inner, loc, ahead));
+    next.push_back(copyLoad(inner, loop, load, number));
+    return next;
+  };
+  auto longer = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      b, first, /*replaceInitOperandUsesInLoop=*/false, yields));
+  b.replaceOp(load, longer.getRegionIterArg(carried));
+  return longer;
+}
+
+namespace {
+struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
+  void runOnOperation() override {
+    auto schedule =
+        getOperation()->getAttrOfType<ScheduleAttr>(ScheduleAttr::kName);
+    if (!schedule)
+      return;
+    for (auto role : getOperation().getBody().getOps<RoleOp>())
+      for (RolePlanAttr plan : schedule.getRoles())
+        if (plan.getName() == role.getName() && plan.getAhead() > 0)
+          prefetchIn(role, plan.getAhead());
+  }
+
+  void prefetchIn(RoleOp role, int64_t ahead) {
+    for (auto loop : llvm::make_early_inc_range(
+             role.getBody().front().getOps<scf::ForOp>())) {
+      SmallVector<ArrayLoadOp> loads;
+      loop.walk([&](ArrayLoadOp load) {
+        if (isEncoded<LanesAttr>(load.getType()))
+          loads.push_back(load);
+      });
+      scf::ForOp current = loop;
+      for (ArrayLoadOp load : loads)
+        current = prefetch(current, load, ahead);
+    }
+  }
+};
+} // namespace
