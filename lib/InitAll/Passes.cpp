@@ -55,6 +55,7 @@ void gdn::registerPasses() {
   warp::registerInsertFencesPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();
+  warp::registerSinkStoresPass();
   warp::registerVerifyExplicitFormPass();
   registerPipelines();
 }

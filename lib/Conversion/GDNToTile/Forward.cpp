@@ -85,47 +85,49 @@ static Value cumulatedGate(Program &p, Value t) {
   return tile::ScanOp::create(p.b, gate, 0, /*reverse=*/false);
 }
 
-/// M, if the chunk has one, and the scores, if it has an output, as the chain
-/// takes them: times `decay` [C, C] if given, and rounded.
-static SmallVector<Value> roundTriangles(Program &p, const Chunk &chunk,
-                                         Value decay) {
+namespace {
+/// M and the scores as the solve and the chain take them; null without.
+struct Triangles {
+  Value m, scores;
+};
+} // namespace
+
+/// The chunk's triangles times `decay` [C, C] if given, and rounded.
+static Triangles roundTriangles(Program &p, const Chunk &chunk, Value decay) {
   TileBuilder &b = p.b;
   auto decayed = [&](Value x) { return decay ? b.mul(x, decay) : x; };
-  SmallVector<Value> triangles;
+  Triangles triangles;
   if (chunk.m)
-    triangles.push_back(roundForSolve(p, decayed(chunk.m)));
+    triangles.m = roundForSolve(p, decayed(chunk.m));
   if (chunk.queryKey)
-    triangles.push_back(b.round(decayed(chunk.queryKey)));
+    triangles.scores = b.round(decayed(chunk.queryKey));
   return triangles;
 }
 
-/// The chain's operands that all forms share. `triangles` is what
-/// roundTriangles returns.
+/// The chain's operands that all forms share.
 static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
-                                   ArrayRef<Value> triangles) {
+                                   const Triangles &triangles) {
   ChainOperands in;
   in.state = in.decayedState = state;
   in.readKeys = in.writeKeys = chunk.k;
   in.readQueries = chunk.q;
   in.values = chunk.valuesT;
   in.beta = chunk.beta;
-  in.scores = chunk.queryKey ? triangles.back() : Value();
+  in.scores = triangles.scores;
   in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
-                      : chainInverse(p, triangles.front());
+                      : chainInverse(p, triangles.m);
   return in;
 }
 
-/// o^T times scale, and times `decay` [C] if given, in the type of o; null
+/// o^T times scale, or times `factor` [C] if given, in the type of o; null
 /// without an output.
-static Value scaleOutput(Program &p, Value output, Value decay = {}) {
+static Value scaleOutput(Program &p, Value output, Value factor = {}) {
   if (!output)
     return {};
   TileBuilder &b = p.b;
-  Value factor =
-      decay ? b.broadcast(b.scaled(decay, p.facts.scale), shapeOf(output), 1)
-            : b.fill(p.facts.scale, shapeOf(output));
-  return b.to(b.mul(output, factor),
-              cast<MemRefType>(p["o"].getType()).getElementType());
+  Value scaled = factor ? b.mulAxis(output, factor, 1)
+                        : b.mul(output, b.fill(p.facts.scale, shapeOf(output)));
+  return b.to(scaled, cast<MemRefType>(p["o"].getType()).getElementType());
 }
 
 /// Stores the output if there is one.
@@ -151,8 +153,8 @@ namespace {
 /// The decays of a chunk with a scalar gate: vectors are f32 [C], of step
 /// "gates"; G counts from the reference point, chunk.G from the chunk's start.
 struct ScalarDecay {
-  /// exp2(G) and exp2(-G), for the decay-free form.
-  Value gam, inverse;
+  /// exp2(G) times the op's scale, and exp2(-G), for the decay-free form.
+  Value scaledGam, inverse;
   /// exp2 of the chunk's G, and the decay of a write until the chunk's end.
   Value read, write;
   /// G of the last token, chunk.G of the last token, and the G that S^ lacks
@@ -169,7 +171,7 @@ static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
   TileBuilder &b = p.b;
   in.valueFactor = decay.inverse;
   ChainResult out = writeChain(p, in);
-  Value output = scaleOutput(p, out.output, decay.gam);
+  Value output = scaleOutput(p, out.output, decay.scaledGam);
   SmallVector<Value> results = choose(
       p, low,
       [&]() -> SmallVector<Value> {
@@ -205,7 +207,7 @@ static SmallVector<Value> writeDecayed(Program &p, ChainOperands in,
 /// One chunk with a scalar gate in the decayed form. Returns S^T.
 static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
   TileBuilder &b = p.b;
-  SmallVector<Value> triangles;
+  Triangles triangles;
   if (chunk.m || chunk.queryKey) {
     b.step("scores");
     triangles = roundTriangles(p, chunk, pairDecay(p, chunk.G));
@@ -231,7 +233,7 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   decay.reference = carried[1];
   b.step("gates");
   Value G = b.add(chunk.G, b.splat(decay.reference, p.facts.C));
-  decay.gam = b.exp2(G);
+  decay.scaledGam = b.scaled(b.exp2(G), p.facts.scale);
   decay.inverse = b.exp2(b.neg(G));
   decay.read = b.exp2(chunk.G);
   decay.write = decayToEnd(p, chunk.G);
@@ -245,9 +247,19 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
 
   b.step("scores");
-  SmallVector<Value> triangles = choose(
-      p, inRange, [&] { return roundTriangles(p, chunk, /*decay=*/{}); },
-      [&] { return roundTriangles(p, chunk, pairDecay(p, chunk.G)); });
+  // A choice each: M and the scores may be made by different warps.
+  auto chooseDecay = [&](Value tile, auto round) -> Value {
+    if (!tile)
+      return {};
+    return choose(
+        p, inRange, [&]() -> SmallVector<Value> { return {round(tile)}; },
+        [&]() -> SmallVector<Value> {
+          return {round(b.mul(tile, pairDecay(p, chunk.G)))};
+        })[0];
+  };
+  Triangles triangles;
+  triangles.m = chooseDecay(chunk.m, [&](Value x) { return roundForSolve(p, x); });
+  triangles.scores = chooseDecay(chunk.queryKey, [&](Value x) { return b.round(x); });
   ChainOperands in = chainOperands(p, chunk, carried[0], triangles);
   b.step("state");
   SmallVector<Value> results = choose(

@@ -31,6 +31,16 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def SinkStoresPass : Pass<"gdn-warp-sink-stores", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Store to slots where the values are made";
+  let description = [{
+    The result of a branch is stored in the branch, right behind what makes it.
+    What only some rows of a fragment are stored of is made by the warps that
+    hold them.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Begin, group and await products";
   let description = [{

@@ -1,0 +1,179 @@
+//===- SinkStores.cpp - Stores to slots where their values are made -----===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+#define DEBUG_TYPE "gdn-warp-sink-stores"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_SINKSTORESPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+/// Stores the result of a branch in both branches, right behind what makes it:
+/// so other work of the branch need not be over first.
+static void sinkIntoBranches(FragmentStoreOp store) {
+  auto branch = store.getFragment().getDefiningOp<scf::IfOp>();
+  auto slot = store.getView().getDefiningOp<SlotOp>();
+  if (!branch || !slot || branch->getBlock() != store->getBlock() ||
+      !store.getFragment().hasOneUse())
+    return;
+  // The slot must be free before the branch begins.
+  slot->moveBefore(branch);
+  unsigned number = cast<OpResult>(store.getFragment()).getResultNumber();
+  for (Block *block : {branch.thenBlock(), branch.elseBlock()}) {
+    Value value = block->getTerminator()->getOperand(number);
+    OpBuilder b = OpBuilder::atBlockBegin(block);
+    if (Operation *made = value.getDefiningOp();
+        made && made->getBlock() == block)
+      b.setInsertionPointAfter(made);
+    IRMapping map;
+    map.map(store.getFragment(), value);
+    b.clone(*store, map);
+  }
+  store.erase();
+}
+
+/// Whether `op` may run in some warps only: it changes nothing and is no
+/// collective of the warpgroup.
+static bool mayRunInSomeWarps(Operation *op) {
+  bool reads = isa<VectorLoadOp, FragmentLoadOp, LoadOp>(op);
+  if (isa<SlotOp, SliceOp, ProductOp, AwaitOp>(op))
+    return false;
+  if (op->getNumRegions() == 0 || isa<linalg::BroadcastOp>(op))
+    return reads || isMemoryEffectFree(op);
+  if (!isa<scf::IfOp>(op))
+    return false;
+  return !op->walk([&](Operation *nested) {
+              return nested == op || nested->hasTrait<OpTrait::IsTerminator>() ||
+                             mayRunInSomeWarps(nested)
+                         ? WalkResult::advance()
+                         : WalkResult::interrupt();
+            })
+              .wasInterrupted();
+}
+
+/// Numbers of rows and columns and what compares them: cheaper made anew than
+/// kept.
+static bool isMadeAnew(Operation *op) {
+  if (isa<IotaOp, tensor::EmptyOp>(op))
+    return true;
+  bool ofIntegers = llvm::all_of(op->getOperandTypes(), [](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && tile.getElementType().isInteger();
+  });
+  return ofIntegers && op->getNumOperands() && isa<arith::AndIOp, arith::CmpIOp>(op);
+}
+
+/// A branch that makes several values is copied for the one that `store` takes.
+static void splitBranch(FragmentStoreOp store) {
+  auto branch = store.getFragment().getDefiningOp<scf::IfOp>();
+  if (!branch || branch.getNumResults() == 1)
+    return;
+  unsigned number = cast<OpResult>(store.getFragment()).getResultNumber();
+  OpBuilder b(branch);
+  auto one = scf::IfOp::create(b, branch.getLoc(),
+                               branch.getResultTypes()[number],
+                               branch.getCondition(), /*withElseRegion=*/true);
+  for (auto [from, to] :
+       llvm::zip(branch->getRegions(), one->getRegions())) {
+    b.setInsertionPointToStart(&to.front());
+    IRMapping map;
+    for (Operation &op : from.front().without_terminator())
+      b.clone(op, map);
+    Value value = from.front().getTerminator()->getOperand(number);
+    scf::YieldOp::create(b, branch.getLoc(), map.lookupOrDefault(value));
+  }
+  store.getFragmentMutable().assign(one.getResult(0));
+  if (branch->use_empty() && mayRunInSomeWarps(branch))
+    branch.erase();
+}
+
+/// What only `store` needs, and what is made anew for it, in the order of the
+/// block.
+static SmallVector<Operation *> collectMakers(FragmentStoreOp store) {
+  Block *block = store->getBlock();
+  llvm::SmallPtrSet<Operation *, 32> makers;
+  SmallVector<Operation *> order;
+  for (Operation *op = store->getPrevNode(); op; op = op->getPrevNode()) {
+    if (op->use_empty() || !mayRunInSomeWarps(op))
+      continue;
+    auto isMaker = [&](Operation *user) {
+      Operation *outer = block->findAncestorOpInBlock(*user);
+      return outer == store || makers.contains(outer);
+    };
+    bool only = llvm::all_of(op->getUsers(), isMaker);
+    if (!only && !(isMadeAnew(op) && llvm::any_of(op->getUsers(), isMaker)))
+      continue;
+    if (!only) {
+      // Its own copy is what only this store needs.
+      Operation *copy = OpBuilder(op).clone(*op);
+      op->replaceUsesWithIf(copy, [&](OpOperand &use) {
+        return isMaker(use.getOwner());
+      });
+      op = copy;
+    }
+    makers.insert(op);
+    order.push_back(op);
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+/// The warps that hold a store's rows alone make what it stores.
+static void sinkIntoWarps(FragmentStoreOp store) {
+  SmallVector<Operation *> makers = collectMakers(store);
+  OpBuilder b(store);
+  Location loc = store.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  constexpr int64_t kRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  ArrayRef<int64_t> rows = *store.getRows();
+  Value warp = arith::RemUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
+                                      constant(kSm90a.warpgroupWarps));
+  Value inside = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ult,
+      arith::SubIOp::create(b, loc, warp, constant(rows[0] / kRows)),
+      constant((rows[1] - rows[0]) / kRows));
+  auto guard = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+  makers.push_back(store);
+  for (Operation *op : makers)
+    op->moveBefore(guard.thenBlock()->getTerminator());
+}
+
+namespace {
+struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
+  void runOnOperation() override {
+    SmallVector<FragmentStoreOp> stores;
+    getOperation().walk([&](FragmentStoreOp store) { stores.push_back(store); });
+    SmallVector<FragmentStoreOp> ofRows;
+    for (FragmentStoreOp store : stores) {
+      if (!store.getRows()) {
+        sinkIntoBranches(store);
+        continue;
+      }
+      splitBranch(store);
+      ofRows.push_back(store);
+    }
+    for (FragmentStoreOp store : ofRows)
+      sinkIntoWarps(store);
+  }
+};
+} // namespace
