@@ -39,10 +39,12 @@ struct Chunk {
 } // namespace
 
 /// Values of `yes` where `condition` holds, else those of `no`. Each branch is
-/// of one step: a kernel may give steps to different warps.
+/// of one step: a kernel may give steps to different warps. `likely` is the
+/// usual value of the condition, if there is one.
 static SmallVector<Value> choose(Program &p, Value condition,
                                  function_ref<SmallVector<Value>()> yes,
-                                 function_ref<SmallVector<Value>()> no) {
+                                 function_ref<SmallVector<Value>()> no,
+                                 std::optional<bool> likely = {}) {
   TileBuilder &b = p.b;
   auto branch = [&](function_ref<SmallVector<Value>()> write) {
     return [&b, write](OpBuilder &nested, Location) {
@@ -53,6 +55,9 @@ static SmallVector<Value> choose(Program &p, Value condition,
     };
   };
   auto choice = scf::IfOp::create(b, condition, branch(yes), branch(no));
+  if (likely)
+    choice->setAttr(tile::TileDialect::getLikelyAttrName(),
+                    b.getBoolAttr(*likely));
   return llvm::to_vector_of<Value>(choice.getResults());
 }
 
@@ -178,7 +183,7 @@ static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
         Value factor = b.splat(b.exp2(decay.lastG), shapeOf(out.state));
         return {b.mul(out.state, factor)};
       },
-      [&]() -> SmallVector<Value> { return {out.state}; });
+      [&]() -> SmallVector<Value> { return {out.state}; }, /*likely=*/false);
   if (output)
     results.push_back(output);
   return results;
@@ -255,7 +260,8 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
         p, inRange, [&]() -> SmallVector<Value> { return {round(tile)}; },
         [&]() -> SmallVector<Value> {
           return {round(b.mul(tile, pairDecay(p, chunk.G)))};
-        })[0];
+        },
+        /*likely=*/true)[0];
   };
   Triangles triangles;
   triangles.m = chooseDecay(chunk.m, [&](Value x) { return roundForSolve(p, x); });

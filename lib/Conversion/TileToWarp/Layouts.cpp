@@ -94,6 +94,27 @@ static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
   return makeLayout(tile, /*transposed=*/false);
 }
 
+/// Two tiles of half a panel's width lie side by side in its rows. Neither may
+/// be transposed or copied from or to an array, which takes whole rows.
+static void shareRows(MutableArrayRef<FieldLayout> fields) {
+  FieldLayout *open = nullptr;
+  for (FieldLayout &field : fields) {
+    ViewType view = field.view;
+    constexpr int64_t kHalf = kSm90a.panelBytes / 2;
+    if (!view.isSwizzled() || field.transposed ||
+        view.getColumns() * view.getElementBytes() > kHalf)
+      continue;
+    if (!open || open->view.getRows() != view.getRows()) {
+      open = &field;
+      continue;
+    }
+    field.view = ViewType::get(view.getContext(), view.getShape(),
+                               view.getElementType(), view.getSwizzle(),
+                               view.getStride(), kHalf);
+    open = nullptr;
+  }
+}
+
 FieldLayouts::FieldLayouts(KernelOp kernel) {
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
     SmallVector<FieldLayout> &fields = layouts[channel];
@@ -109,6 +130,7 @@ FieldLayouts::FieldLayouts(KernelOp kernel) {
       fields.push_back(used || fields.empty() ? findLayout(channel, field)
                                               : fields.back());
     }
+    shareRows(fields);
   }
 }
 
@@ -651,6 +673,9 @@ LogicalResult RoleLayouts::convertIf(scf::IfOp branch) {
   auto copy = scf::IfOp::create(b, branch.getLoc(), types,
                                 map.lookupOrDefault(branch.getCondition()),
                                 hasElse);
+  StringRef likely = tile::TileDialect::getLikelyAttrName();
+  if (Attribute usual = branch->getAttr(likely))
+    copy->setAttr(likely, usual);
   SmallVector<int64_t> rows, other;
   if (failed(convertBranch(branch, copy, /*isThen=*/true, rows)) ||
       (hasElse && failed(convertBranch(branch, copy, /*isThen=*/false, other))))

@@ -265,6 +265,7 @@ private:
   Value copyFree(Value value, unsigned part);
   Value take(Value value, unsigned part);
   void copy(Operation *op, unsigned part);
+  void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyTrip(Value index, bool late);
   LogicalResult writeLoop();
@@ -279,6 +280,8 @@ private:
   /// all parts, then those of each part.
   SmallVector<IRMapping> maps;
   Value splitPart, trip, lower, step;
+  /// What stands already.
+  DenseSet<Operation *> copied;
 };
 } // namespace
 
@@ -331,19 +334,41 @@ void RoleWriter::copy(Operation *op, unsigned part) {
   }
 }
 
+/// Copies `op`, after what it takes of this role.
+void RoleWriter::copyOnce(Operation *op,
+                          function_ref<bool(Operation *)> wanted) {
+  auto owner = partition.roles.find(op);
+  if (owner == partition.roles.end() || owner->second != role || !wanted(op) ||
+      !copied.insert(op).second)
+    return;
+  SmallVector<Value> taken(getTakenValues(op).takeVector());
+  while (!taken.empty()) {
+    Operation *maker = taken.pop_back_val().getDefiningOp();
+    if (!maker || maker->getBlock() != op->getBlock())
+      continue;
+    if (Partition::isFree(maker))
+      llvm::append_range(taken, getTakenValues(maker));
+    else
+      copyOnce(maker, wanted);
+  }
+  unsigned copies = unrollsParts() && partition.isPartial(op)
+                        ? partition.schedule.getParts()
+                        : 1;
+  for (unsigned part = 0; part < copies; ++part)
+    copy(op, part);
+}
+
+/// Copies the ops of the role, step after step in the order of the plan as far
+/// as one does not need the other.
 void RoleWriter::copyOps(Block &block,
                          function_ref<bool(Operation *)> wanted) {
-  for (Operation &op : block.without_terminator()) {
-    auto owner = partition.roles.find(&op);
-    if (owner == partition.roles.end() || owner->second != role ||
-        !wanted(&op))
-      continue;
-    unsigned copies = unrollsParts() && partition.isPartial(&op)
-                          ? partition.schedule.getParts()
-                          : 1;
-    for (unsigned part = 0; part < copies; ++part)
-      copy(&op, part);
-  }
+  copied.clear();
+  for (ArrayAttr steps : {plan.getSteps(), plan.getDelayed()})
+    for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
+      for (Operation &op : block.without_terminator())
+        if (!Partition::isFree(&op) && &op != partition.loop &&
+            Partition::getStep(&op) == step)
+          copyOnce(&op, wanted);
 }
 
 /// The ops of one trip, now or `delay` trips late. In a role that rotates, each

@@ -101,6 +101,21 @@ static LogicalResult eraseArrays(const LoweredKernels &kernels) {
   return success();
 }
 
+/// What a condition usually is becomes a hint, so that the unusual branch's
+/// code does not stand in the way of the instruction cache.
+static void hintBranches(ModuleOp module) {
+  module.walk([](scf::IfOp branch) {
+    auto usual =
+        branch->getAttrOfType<BoolAttr>(tile::TileDialect::getLikelyAttrName());
+    if (!usual)
+      return;
+    OpBuilder b(branch);
+    Value value = arith::ConstantOp::create(b, branch.getLoc(), usual);
+    branch.getConditionMutable().assign(LLVM::ExpectOp::create(
+        b, branch.getLoc(), branch.getCondition(), value));
+  });
+}
+
 namespace {
 struct ConvertGDNWarpToNVVM
     : gdn::impl::ConvertGDNWarpToNVVMPassBase<ConvertGDNWarpToNVVM> {
@@ -111,6 +126,7 @@ struct ConvertGDNWarpToNVVM
       return;
     LoweredKernels kernels;
     createSharedSymbol(module);
+    hintBranches(module);
     for (KernelOp kernel : all)
       lowerKernel(kernel, kernels);
 

@@ -35,13 +35,20 @@ static int64_t getAlignment(ViewType view) {
 static std::pair<int64_t, int64_t>
 placeFields(ArrayRef<Type> fields, SmallVectorImpl<int64_t> &places) {
   places.assign(fields.size(), 0);
-  int64_t bytes = 0, greatest = kPlainAlignment;
+  int64_t bytes = 0, greatest = kPlainAlignment, shared = 0;
   for (bool swizzled : {true, false})
     for (auto [field, place] : llvm::zip(fields, places)) {
       auto view = cast<ViewType>(field);
       if (view.isSwizzled() != swizzled)
         continue;
+      // A view that begins inside a row shares the rows of the last narrow one.
+      if (view.getColumn() != 0) {
+        place = shared;
+        continue;
+      }
       place = llvm::alignTo(bytes, getAlignment(view));
+      if (view.getColumns() * view.getElementBytes() <= kSm90a.panelBytes / 2)
+        shared = place;
       bytes = place + view.getSpan();
       greatest = std::max(greatest, getAlignment(view));
     }

@@ -91,6 +91,7 @@ static void splitBranch(FragmentStoreOp store) {
   auto one = scf::IfOp::create(b, branch.getLoc(),
                                branch.getResultTypes()[number],
                                branch.getCondition(), /*withElseRegion=*/true);
+  one->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
   for (auto [from, to] :
        llvm::zip(branch->getRegions(), one->getRegions())) {
     b.setInsertionPointToStart(&to.front());

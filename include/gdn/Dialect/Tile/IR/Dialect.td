@@ -31,6 +31,9 @@ def Tile_Dialect : Dialect {
     /// belongs to; the schedule maps steps to roles.
     static constexpr ::llvm::StringLiteral getStepAttrName() { return "gdn_tile.step"; }
 
+    /// Usual value (bool) of the condition of an `scf.if`.
+    static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_tile.likely"; }
+
     /// Number of an op's chunk in its trip through an unrolled loop.
     static constexpr ::llvm::StringLiteral getChunkAttrName() { return "gdn_tile.chunk"; }
     /// The steps there are, in the order of a chunk.
