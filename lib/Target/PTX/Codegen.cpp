@@ -8,6 +8,7 @@
 
 #include "gdn/Target/PTX.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -78,8 +79,14 @@ llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
   DialectRegistry registry;
   registerTranslations(registry);
   module.getContext()->appendDialectRegistry(registry);
+  // The functions that launch the kernels are the host's.
+  OwningOpRef<ModuleOp> kernels = module.clone();
+  for (auto function :
+       llvm::make_early_inc_range(kernels->getOps<func::FuncOp>()))
+    function.erase();
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  std::unique_ptr<llvm::Module> code =
+      translateModuleToLLVMIR(*kernels, context);
   if (!code)
     return llvm::createStringError(
         "expected a module of the llvm and nvvm dialects, got one that does "
