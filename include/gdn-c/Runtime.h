@@ -40,7 +40,7 @@ extern "C" {
 /// earlier minor versions declared; while the major version is 0, each minor
 /// version stands alone. The library's SOVERSION follows the same numbers.
 #define GDN_RUNTIME_VERSION_MAJOR 0
-#define GDN_RUNTIME_VERSION_MINOR 1
+#define GDN_RUNTIME_VERSION_MINOR 2
 #define GDN_RUNTIME_VERSION                                                    \
   (GDN_RUNTIME_VERSION_MAJOR * 1000 + GDN_RUNTIME_VERSION_MINOR)
 
@@ -176,6 +176,19 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnMemoryCopyFromDevice(int32_t device,
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnDeviceMakeCurrent(int32_t device);
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnDeviceSynchronize(int32_t device);
 
+/// Points in time of a stream (CUevents), for tools that measure; create and
+/// destroy are not for the middle of a capture.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnEventCreate(int32_t device,
+                                                   void **event);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnEventDestroy(int32_t device,
+                                                    void *event);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnEventRecord(int32_t device, void *event,
+                                                   void *stream);
+/// Waits for `end` and gives the time from `start` to it.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnEventGetSeconds(int32_t device,
+                                                       void *start, void *end,
+                                                       double *seconds);
+
 //===----------------------------------------------------------------------===//
 // Kernel descriptions: constant tables that the compiler writes
 //===----------------------------------------------------------------------===//
@@ -216,7 +229,7 @@ typedef struct GdnTensorMapDim {
   int32_t dim;
   /// Elements of the box along it, 1 to 256.
   uint32_t box;
-  /// Elements along it; 0 for the array's extent.
+  /// Steps along it; 0 for the array's extent over the step, rounded up.
   int64_t extent;
   /// Elements of the array's dimension in one step, at least 1: 64 for the
   /// panels of 64 columns of a row.
@@ -370,6 +383,135 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel,
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelLaunch(
     const GdnKernel *kernel, const GdnArg *args, int32_t num_args,
     void *workspace, size_t workspace_bytes, const GdnGrid *grid, void *stream);
+
+//===----------------------------------------------------------------------===//
+// Functions: kernels in a row, over the caller's arrays and the workspace
+//===----------------------------------------------------------------------===//
+
+/// The steps by which a host computes extents and grids from the arguments'
+/// extents. `left` and `right` are earlier steps unless said otherwise.
+enum {
+  /// `value`.
+  GDN_INDEX_CONSTANT = 1,
+  /// Extent `right` of array argument `left`.
+  GDN_INDEX_EXTENT = 2,
+  GDN_INDEX_ADD = 3,
+  GDN_INDEX_SUBTRACT = 4,
+  GDN_INDEX_MULTIPLY = 5,
+  /// Rounded down; the divisor of this and the next two is above 0.
+  GDN_INDEX_DIVIDE = 6,
+  /// Divided, rounded up.
+  GDN_INDEX_DIVIDE_UP = 7,
+  GDN_INDEX_REMAINDER = 8,
+  GDN_INDEX_MINIMUM = 9,
+  GDN_INDEX_MAXIMUM = 10
+};
+
+/// One of these steps.
+typedef struct GdnIndexStep {
+  /// GDN_INDEX_*.
+  int32_t kind;
+  int32_t left;
+  int32_t right;
+  int64_t value;
+} GdnIndexStep;
+
+/// Extent `dim` of array argument `arg` must be what step `step` gives.
+typedef struct GdnExtentRule {
+  int32_t arg;
+  int32_t dim;
+  int32_t step;
+} GdnExtentRule;
+
+/// A contiguous array in the workspace, from one launch for another.
+typedef struct GdnTemporaryDesc {
+  /// GDN_DTYPE_*.
+  int32_t dtype;
+  int32_t rank;
+  /// `rank` steps.
+  const int32_t *shape;
+} GdnTemporaryDesc;
+
+enum {
+  /// Argument `index` of the function.
+  GDN_OPERAND_ARGUMENT = 1,
+  /// Temporary `index`.
+  GDN_OPERAND_TEMPORARY = 2,
+  /// What step `index` gives, for a scalar argument of the kernel.
+  GDN_OPERAND_INDEX = 3
+};
+
+/// An argument of a kernel in a function.
+typedef struct GdnOperand {
+  /// GDN_OPERAND_*.
+  int32_t kind;
+  int32_t index;
+} GdnOperand;
+
+/// One kernel of a function.
+typedef struct GdnLaunchDesc {
+  const GdnKernelDesc *kernel;
+  /// One for each argument of the kernel.
+  const GdnOperand *operands;
+  int32_t num_operands;
+  /// Steps: the kernel runs on as many blocks as their product.
+  int32_t grid[3];
+} GdnLaunchDesc;
+
+/// A compiled function: its launches run in order on one stream. What the
+/// description points to stays unchanged while the function is in use, but for
+/// `kernels`.
+typedef struct GdnFunctionDesc {
+  /// sizeof(GdnFunctionDesc).
+  uint32_t struct_size;
+  /// GDN_RUNTIME_VERSION.
+  uint32_t version;
+  const char *name;
+  /// What the function computes, as JSON for tools; null if nobody knows.
+  const char *source;
+  /// Inputs, then outputs: arrays all of them.
+  int32_t num_inputs;
+  int32_t num_args;
+  int32_t num_symbols;
+  int32_t num_steps;
+  int32_t num_rules;
+  int32_t num_temporaries;
+  int32_t num_launches;
+  const GdnArgDesc *args;
+  const char *const *symbols;
+  const GdnIndexStep *steps;
+  const GdnExtentRule *rules;
+  const GdnTemporaryDesc *temporaries;
+  const GdnLaunchDesc *launches;
+  /// Room for the runtime: a pointer for each launch, null at first.
+  void **kernels;
+} GdnFunctionDesc;
+
+/// Checks a function's description, loads its kernels and makes them ready on a
+/// device. Cheap when done before.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus
+gdnFunctionPrepare(const GdnFunctionDesc *function, int32_t device);
+/// Gives the function's kernels back. No thread may use it meanwhile.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus
+gdnFunctionUnload(const GdnFunctionDesc *function);
+
+/// Computes the shape of output `output` (from 0) from the inputs: as many
+/// extents as its rank. Pure host work.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus
+gdnFunctionGetOutputShape(const GdnFunctionDesc *function, const GdnArg *inputs,
+                          int32_t num_inputs, int32_t output, int64_t *shape);
+
+/// Checks the arguments and says how much workspace a launch with them needs:
+/// bytes of device memory, aligned to GDN_WORKSPACE_ALIGNMENT. Pure host work.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnFunctionGetWorkspaceBytes(
+    const GdnFunctionDesc *function, const GdnArg *args, int32_t num_args,
+    uint64_t *bytes);
+
+/// Checks the arguments, for all kernels, and launches these on `stream`. What
+/// gdnKernelLaunch says of devices, streams and the workspace holds here too.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnFunctionLaunch(
+    const GdnFunctionDesc *function, const GdnArg *args, int32_t num_args,
+    void *workspace, size_t workspace_bytes, void *stream);
 
 #ifdef __cplusplus
 } // extern "C"

@@ -30,6 +30,7 @@
 using namespace mlir;
 
 void gdn::registerPasses() {
+  registerNameArgumentsPass();
   registerPlanStagesPass();
   registerRaiseBuffersPass();
   registerVerifyStagesFormPass();

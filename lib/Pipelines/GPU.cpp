@@ -1,4 +1,4 @@
-//===- GPU.cpp - From the explicit form to the LLVM dialect ---------------===//
+//===- GPU.cpp - From the tile level to the LLVM dialect for a GPU --------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,14 +9,29 @@
 #include "gdn/Pipelines/Pipelines.h"
 
 #include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
+
+void gdn::buildTileToWarpPipeline(OpPassManager &manager,
+                                  const CPULoweringOptions &options) {
+  manager.addPass(warp::createVerifyExplicitFormPass());
+}
+
+void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
+                                 const CPULoweringOptions &options) {
+  // Names of arguments, while there are ops that know them.
+  manager.addPass(createNameArgumentsPass());
+  buildGDNToTilePipeline(manager, options);
+  buildTileToWarpPipeline(manager, options);
+}
 
 void gdn::buildWarpToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(warp::createVerifyExplicitFormPass());
@@ -24,12 +39,20 @@ void gdn::buildWarpToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createConvertGDNWarpToNVVMPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  manager.addPass(createSCFToControlFlowPass());
+  // Kernels only: the functions that launch them are read by the host's side.
+  OpPassManager &kernels = manager.nest<LLVM::LLVMFuncOp>();
+  kernels.addPass(createSCFToControlFlowPass());
   // arith, cf, math, vector --> llvm
-  manager.addPass(createConvertToLLVMPass());
+  kernels.addPass(createConvertToLLVMPass());
   // nvvm ops without an intrinsic --> inline assembly
-  manager.addPass(createConvertNVVMToLLVMPass());
-  manager.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(createConvertNVVMToLLVMPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+}
+
+void gdn::buildGDNToNVVMPipeline(OpPassManager &manager,
+                                 const CPULoweringOptions &options) {
+  buildGDNToWarpPipeline(manager, options);
+  buildWarpToLLVMPipeline(manager);
 }

@@ -30,9 +30,8 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   manager.addPass(createVerifyStagesFormPass());
 }
 
-void gdn::buildGDNToTilePipeline(OpPassManager &manager,
-                                 const CPULoweringOptions &options) {
-  buildGDNToStagesPipeline(manager, options);
+void gdn::buildStagesToTilePipeline(OpPassManager &manager,
+                                    const CPULoweringOptions &options) {
   ConvertGDNToTilePassOptions tile;
   tile.operandType = options.operandType;
   tile.vParts = options.vParts;
@@ -41,6 +40,12 @@ void gdn::buildGDNToTilePipeline(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(tile::createVerifyTileFormPass());
+}
+
+void gdn::buildGDNToTilePipeline(OpPassManager &manager,
+                                 const CPULoweringOptions &options) {
+  buildGDNToStagesPipeline(manager, options);
+  buildStagesToTilePipeline(manager, options);
 }
 
 void gdn::buildGDNToLLVMPipeline(OpPassManager &manager,
@@ -61,8 +66,17 @@ void gdn::registerPipelines() {
                buildTileToLLVMPipeline);
   Registration("gdn-to-llvm", "Lower layer ops to the LLVM dialect for a CPU",
                buildGDNToLLVMPipeline);
+  Registration("gdn-to-warp",
+               "Lower layer ops to kernels of the explicit form for a GPU",
+               buildGDNToWarpPipeline);
+  Registration("gdn-tile-to-warp",
+               "Lower tile programs to kernels of the explicit form for a GPU",
+               buildTileToWarpPipeline);
   PassPipelineRegistration<>(
       "gdn-warp-to-llvm",
       "Lower kernels of the explicit form to the LLVM and nvvm dialects",
       buildWarpToLLVMPipeline);
+  Registration("gdn-to-nvvm",
+               "Lower layer ops to kernels in the LLVM and nvvm dialects",
+               buildGDNToNVVMPipeline);
 }

@@ -211,7 +211,9 @@ GdnRuntimeStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
   for (int i = 0; i < map.rank; ++i) {
     const GdnTensorMapDim &dim = map.dims[i];
     int64_t available = tensor.shape[dim.dim];
-    int64_t extent = dim.extent ? dim.extent : available;
+    int64_t extent = dim.extent
+                         ? dim.extent
+                         : available / dim.step + (available % dim.step != 0);
     if (dim.extent && dim.extent > available / dim.step)
       return fail(GDN_ERROR_INVALID_ARGUMENT,
                   "expected extent %d of %s to hold %lld steps of %lld, got "
@@ -250,7 +252,7 @@ GdnRuntimeStatus gdn::runtime::checkArguments(const GdnKernelDesc &desc,
                                               int32_t numArgs) {
   if (numArgs != desc.num_args || (numArgs > 0 && !args))
     return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected %d arguments of kernel '%s', got %d", desc.num_args,
+                "expected %d arguments of '%s', got %d", desc.num_args,
                 desc.symbol, args ? numArgs : 0);
   Symbols symbols;
   for (int i = 0; i < desc.num_symbols; ++i)

@@ -192,16 +192,22 @@ static GdnRuntimeStatus checkMap(const GdnKernelDesc &desc, int index) {
   return GDN_SUCCESS;
 }
 
-GdnRuntimeStatus gdn::runtime::checkDescription(const GdnKernelDesc &desc) {
-  if (!desc.symbol)
-    return fail(GDN_ERROR_INVALID_KERNEL, "expected a symbol, got null");
-  if (GdnRuntimeStatus status = checkImage(desc))
-    return status;
+GdnRuntimeStatus gdn::runtime::checkArgDescs(const GdnKernelDesc &desc) {
   if (GdnRuntimeStatus status = checkLists(desc))
     return status;
   for (int i = 0; i < desc.num_args; ++i)
     if (GdnRuntimeStatus status = checkArg(desc, i))
       return status;
+  return GDN_SUCCESS;
+}
+
+GdnRuntimeStatus gdn::runtime::checkDescription(const GdnKernelDesc &desc) {
+  if (!desc.symbol)
+    return fail(GDN_ERROR_INVALID_KERNEL, "expected a symbol, got null");
+  if (GdnRuntimeStatus status = checkImage(desc))
+    return status;
+  if (GdnRuntimeStatus status = checkArgDescs(desc))
+    return status;
   for (int i = 0; i < desc.num_tensor_maps; ++i)
     if (GdnRuntimeStatus status = checkMap(desc, i))
       return status;

@@ -101,6 +101,48 @@ GdnRuntimeStatus gdnMemoryCopyFromDevice(int32_t device, void *to,
   });
 }
 
+GdnRuntimeStatus gdnEventCreate(int32_t device, void **event) {
+  if (!event)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a place for the event, got null");
+  *event = nullptr;
+  return callOn(device, "creating an event", [&](const Driver &driver) {
+    return driver.cuEventCreate(reinterpret_cast<CUevent *>(event), 0);
+  });
+}
+
+GdnRuntimeStatus gdnEventDestroy(int32_t device, void *event) {
+  if (!event)
+    return GDN_SUCCESS;
+  return callOn(device, "destroying an event", [&](const Driver &driver) {
+    return driver.cuEventDestroy(static_cast<CUevent>(event));
+  });
+}
+
+GdnRuntimeStatus gdnEventRecord(int32_t device, void *event, void *stream) {
+  return callOn(device, "recording an event", [&](const Driver &driver) {
+    return driver.cuEventRecord(static_cast<CUevent>(event),
+                                static_cast<CUstream>(stream));
+  });
+}
+
+GdnRuntimeStatus gdnEventGetSeconds(int32_t device, void *start, void *end,
+                                    double *seconds) {
+  if (!seconds)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a place for the seconds, got null");
+  return callOn(device, "measuring time", [&](const Driver &driver) {
+    float milliseconds = 0;
+    CUresult result = driver.cuEventSynchronize(static_cast<CUevent>(end));
+    if (result == cudaSuccess)
+      result =
+          driver.cuEventElapsedTime(&milliseconds, static_cast<CUevent>(start),
+                                    static_cast<CUevent>(end));
+    *seconds = milliseconds * 1e-3;
+    return result;
+  });
+}
+
 GdnRuntimeStatus gdnDeviceSynchronize(int32_t device) {
   return callOn(device, "synchronising",
                 [](const Driver &driver) { return driver.cuCtxSynchronize(); });

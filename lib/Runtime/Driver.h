@@ -27,6 +27,7 @@ using CUstream = struct CUstream_st *;
 using CUlibrary = struct CUlib_st *;
 using CUkernel = struct CUkern_st *;
 using CUfunction = struct CUfunc_st *;
+using CUevent = struct CUevent_st *;
 
 /// CUresult.
 enum : int { cudaSuccess = 0, cudaErrorNoDevice = 100 };
@@ -107,6 +108,11 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(cuMemcpyHtoD, 3020, (CUdeviceptr, const void *, size_t))                   \
   X(cuMemcpyDtoH, 3020, (void *, CUdeviceptr, size_t))                         \
   X(cuPointerGetAttribute, 4000, (void *, int, CUdeviceptr))                   \
+  X(cuEventCreate, 2000, (CUevent *, unsigned))                                \
+  X(cuEventDestroy, 4000, (CUevent))                                           \
+  X(cuEventRecord, 2000, (CUevent, CUstream))                                  \
+  X(cuEventSynchronize, 2000, (CUevent))                                       \
+  X(cuEventElapsedTime, 2000, (float *, CUevent, CUevent))                     \
   X(cuLibraryLoadData, 12000,                                                  \
     (CUlibrary *, const void *, int *, void **, unsigned, int *, void **,      \
      unsigned))                                                                \

@@ -24,7 +24,10 @@ enum : int {
   maxSymbols = 32,
   maxRank = 8,
   maxMapRank = 5,
-  maxParamBytes = 4096
+  maxParamBytes = 4096,
+  maxSteps = 256,
+  maxTemporaries = 64,
+  maxLaunches = 64
 };
 
 /// A loaded image, shared by the kernels in it. The library belongs to no
@@ -49,8 +52,14 @@ uint32_t getElementBytes(int32_t dtype);
 /// Bytes of a parameter of a description whose arguments have been checked.
 uint32_t getParamBytes(const GdnKernelDesc &desc, const GdnParamDesc &param);
 
+/// Checks the lists of a description and what it says of its arguments.
+GdnRuntimeStatus checkArgDescs(const GdnKernelDesc &desc);
 /// Checks what does not need the image.
 GdnRuntimeStatus checkDescription(const GdnKernelDesc &desc);
+/// Checks a function's description but for its kernels'.
+GdnRuntimeStatus checkFunction(const GdnFunctionDesc *function);
+/// The function's arguments as those of a kernel, whose checks are the same.
+GdnKernelDesc asKernel(const GdnFunctionDesc &function);
 /// Says where a launch gathers the parameters of a checked description.
 GdnRuntimeStatus layoutParams(const GdnKernelDesc &desc, uint16_t *offsets);
 

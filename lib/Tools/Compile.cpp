@@ -8,6 +8,7 @@
 
 #include "gdn/Tools/Compile.h"
 
+#include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/InitAll.h"
 #include "gdn/Pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
@@ -79,8 +80,56 @@ OwningOpRef<ModuleOp> Session::parseText(llvm::StringRef text,
   return parse(llvm::MemoryBuffer::getMemBufferCopy(text, name));
 }
 
-LogicalResult tools::lower(ModuleOp module, Level level,
-                           const CompileOptions &options) {
+llvm::StringRef tools::name(Level level) {
+  switch (level) {
+  case Level::Stages:
+    return "stages";
+  case Level::Tile:
+    return "tile";
+  case Level::LLVM:
+    return "llvm";
+  case Level::Warp:
+    return "warp";
+  case Level::NVVM:
+    return "nvvm";
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// The levels on the way to one, itself the last.
+static llvm::ArrayRef<Level> getWay(Level level) {
+  static constexpr Level cpu[] = {Level::Stages, Level::Tile, Level::LLVM};
+  static constexpr Level gpu[] = {Level::Stages, Level::Tile, Level::Warp,
+                                  Level::NVVM};
+  bool isGPU = level == Level::Warp || level == Level::NVVM;
+  llvm::ArrayRef<Level> way = isGPU ? llvm::ArrayRef(gpu) : cpu;
+  return way.take_front(llvm::find(way, level) - way.begin() + 1);
+}
+
+/// Adds the passes from the level above to `level`. On a module that stands
+/// further down they find nothing to do.
+static void addStep(PassManager &manager, Level level, Device device,
+                    const CPULoweringOptions &lowering) {
+  switch (level) {
+  case Level::Stages:
+    // Only the host's side of a GPU asks for names.
+    if (device == Device::GPU)
+      manager.addPass(createNameArgumentsPass());
+    return buildGDNToStagesPipeline(manager, lowering);
+  case Level::Tile:
+    return buildStagesToTilePipeline(manager, lowering);
+  case Level::LLVM:
+    return buildTileToLLVMPipeline(manager, lowering);
+  case Level::Warp:
+    return buildTileToWarpPipeline(manager, lowering);
+  case Level::NVVM:
+    return buildWarpToLLVMPipeline(manager);
+  }
+}
+
+LogicalResult
+tools::lower(ModuleOp module, Level level, const CompileOptions &options,
+             llvm::function_ref<llvm::Error(Level, ModuleOp)> reached) {
   CPULoweringOptions lowering;
   lowering.plan = options.plan;
   lowering.chunkSize = options.chunkSize;
@@ -88,17 +137,15 @@ LogicalResult tools::lower(ModuleOp module, Level level,
   lowering.vParts = options.vParts;
   lowering.vectorBits = cpu::getVectorBits(options.target);
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
-  PassManager manager(module.getContext());
-  switch (level) {
-  case Level::Stages:
-    buildGDNToStagesPipeline(manager, lowering);
-    break;
-  case Level::Tile:
-    buildGDNToTilePipeline(manager, lowering);
-    break;
-  case Level::LLVM:
-    buildGDNToLLVMPipeline(manager, lowering);
-    break;
+  for (Level step : getWay(level)) {
+    PassManager manager(module.getContext());
+    addStep(manager, step, options.device, lowering);
+    if (failed(manager.run(module)))
+      return failure();
+    if (!reached)
+      continue;
+    if (llvm::Error error = reached(step, module))
+      return module.emitError(llvm::toString(std::move(error)));
   }
-  return manager.run(module);
+  return success();
 }

@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "Pipelines": ["Dialect", "Conversion"],
     "Target": [],
     "Target/PTX": ["Dialect/Warp/IR"],
+    "Target/Host": ["Dialect/Tile/IR", "Dialect/Warp/IR", "Target/CPU.h", "gdn-c/Runtime.h"],
     "Reference": [],
     "Runtime": ["gdn-c/Runtime.h"],
     "gdn-c": [],

@@ -28,8 +28,9 @@ double RunReport::seconds() const {
 }
 
 bool RunReport::pass() const {
-  return llvm::all_of(checks,
-                      [](const OutputCheck &check) { return check.pass; });
+  return repeatable && llvm::all_of(checks, [](const OutputCheck &check) {
+           return check.pass;
+         });
 }
 
 /// "tensor<1x4xf32>": the type that an array came from.
@@ -50,10 +51,16 @@ void tools::printText(const RunReport &report, llvm::raw_ostream &os) {
   os << "@" << report.entry << ": compiled in "
      << format("%.3f s, ran in %.4g s", report.compileSeconds, seconds);
   if (report.runSeconds.size() > 1)
-    os << " (median of " << report.runSeconds.size() << ")";
+    os << " (median of " << report.runSeconds.size()
+       << format(", minimum %.4g s)", *llvm::min_element(report.runSeconds));
   if (report.flop > 0)
     os << format(", %.4g GFLOP/s", report.flop / seconds * 1e-9);
+  if (!report.device.empty())
+    os << " on " << report.device << ", workspace " << report.workspaceBytes
+       << " bytes";
   os << "\n";
+  if (!report.repeatable)
+    os << "  FAIL: expected the same bits of every call, got others\n";
   size_t width = 6;
   for (const HostArray &output : report.outputs)
     width = std::max(width, typeOf(output).size());
@@ -112,10 +119,16 @@ void tools::printJson(const RunReport &report, llvm::raw_ostream &os) {
       {"entry", report.entry},
       {"compile_seconds", report.compileSeconds},
       {"run_seconds", report.seconds()},
+      {"min_run_seconds", *llvm::min_element(report.runSeconds)},
       {"all_run_seconds", llvm::json::Array(report.runSeconds)},
       {"flop", report.flop},
       {"gflops", number(report.flop / report.seconds() * 1e-9)},
       {"outputs", std::move(outputs)}};
+  if (!report.device.empty()) {
+    object["device"] = report.device;
+    object["workspace_bytes"] = report.workspaceBytes;
+    object["repeatable"] = report.repeatable;
+  }
   if (!report.checks.empty())
     object["pass"] = report.pass();
   os << llvm::formatv("{0:2}", llvm::json::Value(std::move(object))) << "\n";

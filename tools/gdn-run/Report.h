@@ -26,6 +26,11 @@ struct RunReport {
   std::vector<std::string> paths;
   /// One for each output, or none without --check.
   std::vector<OutputCheck> checks;
+  /// The GPU that ran it; empty for this CPU.
+  std::string device;
+  uint64_t workspaceBytes = 0;
+  /// Whether calls with the same inputs gave the same bits.
+  bool repeatable = true;
 
   /// Median of runSeconds.
   double seconds() const;

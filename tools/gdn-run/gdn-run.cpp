@@ -1,4 +1,4 @@
-//===- gdn-run.cpp - Run a layer on the CPU and check it ------------------===//
+//===- gdn-run.cpp - Run a layer and check it -----------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GPU.h"
 #include "Report.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/Arguments.h"
 #include "gdn/Tools/CommandLine.h"
 #include "gdn/Tools/Progress.h"
@@ -26,11 +28,12 @@ namespace cl = llvm::cl;
 static constexpr llvm::StringLiteral toolName = "gdn-run";
 
 static constexpr llvm::StringLiteral overview =
-    "Compiles a function of layers, runs it on this CPU and compares it with "
-    "float64\n\n"
+    "Compiles a function of layers, runs it on this CPU or GPU and compares it "
+    "with float64\n\n"
     "  gdn-run layer.mlir --check                  # on seeded random inputs\n"
     "  gdn-run layer.mlir --arg 0=q.npy --out-dir results\n"
-    "  gdn-run varlen.mlir --lengths=0,1,63,200 --check --json\n\n"
+    "  gdn-run varlen.mlir --lengths=0,1,63,200 --check --json\n"
+    "  gdn-run layer.mlir --target=sm_90a --repeat=20 --check\n\n"
     "Inputs are the function's arguments by position. An argument without a "
     "file is drawn to suit the\noperand it feeds. FLOP are those of the "
     "products of 64-token chunks: a token and value head\ncounts 256 (K + V) + "
@@ -72,12 +75,24 @@ struct Flags {
   cl::opt<bool> check{
       "check", cl::desc("Compare with float64 at the tolerances of spec 9"),
       cl::cat(category)};
-  cl::opt<int64_t> repeat{"repeat",
-                          cl::desc("Calls, of which the median is shown (1)"),
-                          cl::init(1), cl::cat(category)};
+  cl::opt<int64_t> repeat{
+      "repeat",
+      cl::desc("Calls, of which the median is shown (1); a GPU makes one more "
+               "first, and its own clock counts"),
+      cl::init(1), cl::cat(category)};
+  cl::opt<std::string> target{
+      "target", cl::desc("Where to run: cpu (the default) or sm_90a"),
+      cl::init(mlir::gdn::support::cpuTarget.str()), cl::cat(category)};
+  cl::opt<std::string> object{
+      "object",
+      cl::desc("Take the function from what gdn-compile --target=sm_90a "
+               "--emit=obj made of the file, and compile nothing"),
+      cl::value_desc("file.o"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object"),
                      cl::cat(category)};
   CompileFlags compile{category};
+
+  bool onGPU() const { return target == mlir::gdn::support::gpuTarget; }
 };
 } // namespace
 
@@ -190,6 +205,36 @@ static llvm::Error compileAndRun(const Flags &flags, ModuleOp module,
   return llvm::Error::success();
 }
 
+/// The same on a GPU.
+static llvm::Error compileAndRunOnGPU(const Flags &flags, ModuleOp module,
+                                      llvm::ArrayRef<HostArray> inputs,
+                                      RunReport &report) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  auto executable = [&] {
+    Progress progress(toolName, "compiling");
+    if (!flags.object.empty())
+      return GPUExecutable::load(flags.object, report.entry);
+    CompileOptions options = flags.compile.get();
+    options.device = Device::GPU;
+    return GPUExecutable::compile(module, report.entry, options);
+  }();
+  if (!executable)
+    return executable.takeError();
+  report.compileSeconds =
+      std::chrono::duration<double>(Clock::now() - start).count();
+  Progress progress(toolName, "running");
+  auto result = executable->run(inputs, flags.repeat);
+  if (!result)
+    return result.takeError();
+  report.runSeconds = std::move(result->seconds);
+  report.outputs = std::move(result->outputs);
+  report.device = std::move(result->device);
+  report.workspaceBytes = result->workspaceBytes;
+  report.repeatable = result->repeatable;
+  return llvm::Error::success();
+}
+
 static llvm::Error writeOutputs(llvm::StringRef directory, RunReport &report) {
   if (std::error_code failure = llvm::sys::fs::create_directories(directory))
     return fail("{0}: expected a directory that can be made, got '{1}'",
@@ -241,13 +286,29 @@ static llvm::Error run(const Flags &flags, ModuleOp module, RunReport &report) {
   if (!loweredEntry)
     return loweredEntry.takeError();
   if (llvm::Error error =
-          compileAndRun(flags, *lowered, *loweredEntry, *inputs, report))
+          flags.onGPU()
+              ? compileAndRunOnGPU(flags, *lowered, *inputs, report)
+              : compileAndRun(flags, *lowered, *loweredEntry, *inputs, report))
     return error;
   if (!flags.outDir.empty())
     if (llvm::Error error = writeOutputs(flags.outDir, report))
       return error;
   if (flags.check)
     return check(flags, *entry, *inputs, report);
+  return llvm::Error::success();
+}
+
+/// Where there is no GPU, it is said before any work is done for one.
+static llvm::Error checkTarget(const Flags &flags) {
+  using mlir::gdn::support::cpuTarget, mlir::gdn::support::gpuTarget;
+  if (flags.onGPU())
+    return GPUExecutable::checkDevice();
+  if (flags.target != cpuTarget)
+    return fail("expected --target of one of: {0}, {1}, got '{2}'", cpuTarget,
+                gpuTarget, flags.target.getValue());
+  if (!flags.object.empty())
+    return fail("expected --object with --target={0}, got target '{1}'",
+                gpuTarget, flags.target.getValue());
   return llvm::Error::success();
 }
 
@@ -259,6 +320,8 @@ int main(int argc, char **argv) {
     return reportError(toolName,
                        fail("expected --repeat of at least 1, got {0}",
                             flags.repeat.getValue()));
+  if (llvm::Error error = checkTarget(flags))
+    return reportError(toolName, std::move(error));
   if (llvm::Error error = checkOptions(flags.compile.get()))
     return reportError(toolName, std::move(error));
   Session session;

@@ -74,6 +74,10 @@ void buildGDNToStagesPipeline(OpPassManager &manager,
 void buildGDNToTilePipeline(OpPassManager &manager,
                             const CPULoweringOptions &options);
 
+/// Stage ops --> tile programs and their launches.
+void buildStagesToTilePipeline(OpPassManager &manager,
+                               const CPULoweringOptions &options);
+
 /// `gdn-tile-to-llvm`: tile programs and the functions that launch them --> the
 /// LLVM dialect (and `omp`).
 void buildTileToLLVMPipeline(OpPassManager &manager,
@@ -83,9 +87,23 @@ void buildTileToLLVMPipeline(OpPassManager &manager,
 void buildGDNToLLVMPipeline(OpPassManager &manager,
                             const CPULoweringOptions &options);
 
+/// `gdn-tile-to-warp`: tile programs --> kernels of the explicit form. The
+/// functions around them stay as they are from here on, launches and all: the
+/// host side is made from them (Target/Host.h).
+void buildTileToWarpPipeline(OpPassManager &manager,
+                             const CPULoweringOptions &options);
+
+/// `gdn-to-warp`: layer ops --> kernels of the explicit form.
+void buildGDNToWarpPipeline(OpPassManager &manager,
+                            const CPULoweringOptions &options);
+
 /// `gdn-warp-to-llvm`: kernels of the explicit form --> the LLVM and nvvm
 /// dialects.
 void buildWarpToLLVMPipeline(OpPassManager &manager);
+
+/// `gdn-to-nvvm`: layer ops --> kernels in the LLVM and nvvm dialects.
+void buildGDNToNVVMPipeline(OpPassManager &manager,
+                            const CPULoweringOptions &options);
 
 /// Registers the pipelines under their names.
 void registerPipelines();

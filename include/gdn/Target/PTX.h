@@ -46,7 +46,8 @@ struct Assembled {
 /// Registers the translations to LLVM IR that the functions below need.
 void registerTranslations(DialectRegistry &registry);
 
-/// The PTX of a module in the LLVM and nvvm dialects, optimised.
+/// The PTX of the kernels of a module in the LLVM and nvvm dialects, optimised.
+/// func.func ops around them are left out.
 llvm::Expected<std::string> emitPTX(ModuleOp module,
                                     const Options &options = {});
 

@@ -21,8 +21,12 @@
 
 namespace mlir::gdn::tools {
 
+/// What to compile for.
+enum class Device { CPU, GPU };
+
 /// How to compile: what gdn-compile and gdn-run have in common.
 struct CompileOptions {
+  Device device = Device::CPU;
   /// Kernels of a forward: fused or separate.
   std::string plan = "fused";
   /// Tokens a chunk where the op does not say.
@@ -58,12 +62,18 @@ private:
   std::unique_ptr<SourceMgrDiagnosticHandler> handler;
 };
 
-/// The levels that a module can be taken down to.
-enum class Level { Stages, Tile, LLVM };
+/// The levels that a module can be taken down to: from Tile on to LLVM for a
+/// CPU, or to Warp and NVVM for a GPU.
+enum class Level { Stages, Tile, LLVM, Warp, NVVM };
 
-/// Takes a module from the gdn level down to `level`.
-LogicalResult lower(ModuleOp module, Level level,
-                    const CompileOptions &options);
+/// The level as a word: stages, tile, llvm, warp or nvvm.
+llvm::StringRef name(Level level);
+
+/// Takes a module down to `level`, from whatever level of the way it stands at.
+/// `reached`, if given, sees it at each level.
+LogicalResult
+lower(ModuleOp module, Level level, const CompileOptions &options,
+      llvm::function_ref<llvm::Error(Level, ModuleOp)> reached = {});
 
 /// The function to run: `name`, or the only public one with a body.
 llvm::Expected<func::FuncOp> findEntry(ModuleOp module, llvm::StringRef name);

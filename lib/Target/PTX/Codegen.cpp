@@ -8,6 +8,8 @@
 
 #include "gdn/Target/PTX.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -73,13 +75,36 @@ static void markConvergent(llvm::Module &module) {
         }
 }
 
+/// A copy of a module without the functions that launch the kernels, which are
+/// the host's; null, after a diagnostic, if it holds something else.
+static OwningOpRef<ModuleOp> takeKernels(ModuleOp module) {
+  for (Operation &op : *module.getBody())
+    if (!isa<func::FuncOp>(op) &&
+        !isa_and_present<LLVM::LLVMDialect>(op.getDialect()))
+      return emitError(op.getLoc(), "expected a kernel in the llvm and nvvm "
+                                    "dialects, got '")
+                 << op.getName() << "'",
+             nullptr;
+  OwningOpRef<ModuleOp> kernels = module.clone();
+  for (auto function :
+       llvm::make_early_inc_range(kernels->getOps<func::FuncOp>()))
+    function.erase();
+  return kernels;
+}
+
 llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
                                          const Options &options) {
   DialectRegistry registry;
   registerTranslations(registry);
   module.getContext()->appendDialectRegistry(registry);
+  OwningOpRef<ModuleOp> kernels = takeKernels(module);
+  if (!kernels)
+    return llvm::createStringError(
+        "expected kernels in the llvm and nvvm dialects, got other ops; "
+        "gdn-to-nvvm lowers them");
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  std::unique_ptr<llvm::Module> code =
+      translateModuleToLLVMIR(*kernels, context);
   if (!code)
     return llvm::createStringError(
         "expected a module of the llvm and nvvm dialects, got one that does "

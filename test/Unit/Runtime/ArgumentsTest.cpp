@@ -24,7 +24,7 @@ TEST_F(Arguments, CountAndKind) {
   EXPECT_EQ(
       gdnKernelLaunch(kernel, args.list, 4, nullptr, 0, nullptr, fakeStream(0)),
       GDN_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(message(), "expected 5 arguments of kernel 'attend', got 4");
+  EXPECT_EQ(message(), "expected 5 arguments of 'attend', got 4");
   EXPECT_EQ(
       gdnKernelLaunch(kernel, nullptr, 5, nullptr, 0, nullptr, fakeStream(0)),
       GDN_ERROR_INVALID_ARGUMENT);

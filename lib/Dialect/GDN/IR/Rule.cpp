@@ -201,6 +201,53 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   return shapes;
 }
 
+/// The name of a dimension.
+static StringRef getDimName(Dim dim) {
+  switch (dim) {
+  case Dim::B:
+    return "B";
+  case Dim::T:
+    return "T";
+  case Dim::Hq:
+    return "Hq";
+  case Dim::H:
+    return "H";
+  case Dim::K:
+    return "K";
+  case Dim::V:
+    return "V";
+  case Dim::N:
+    return "N";
+  case Dim::C:
+    return "C";
+  case Dim::Boundaries:
+    return "N+1";
+  }
+  llvm_unreachable("covered switch");
+}
+
+static NamedArray makeNamedArray(StringRef name, Value operand,
+                                 ArrayRef<Dim> dims) {
+  NamedArray array{name, operand, {}};
+  for (Dim dim : dims)
+    array.dims.push_back(getDimName(dim));
+  return array;
+}
+
+SmallVector<NamedArray> gdn::getNamedOperands(Operation *op) {
+  SmallVector<NamedArray> arrays;
+  for (const NamedShape &shape : getOperandShapes(getRule(op)))
+    arrays.push_back(makeNamedArray(shape.name, shape.value, shape.dims));
+  return arrays;
+}
+
+SmallVector<NamedArray> gdn::getNamedResults(Operation *op) {
+  SmallVector<NamedArray> arrays;
+  for (const ResultShape &shape : getResultShapes(op, getRule(op)))
+    arrays.push_back(makeNamedArray(shape.name, Value(), shape.dims));
+  return arrays;
+}
+
 //===----------------------------------------------------------------------===//
 // Results
 //===----------------------------------------------------------------------===//

@@ -41,6 +41,21 @@ RuleDims getRuleDims(DeltaRuleOpInterface op);
 /// Whether there is one gate a channel (Kimi Delta Attention).
 bool isChannelGate(DeltaRuleOpInterface op);
 
+/// An operand or result of an op by the names that people know it and its
+/// dimensions by: "q", ["B", "T", "Hq", "K"]. A dimension of N + 1 is "N+1".
+struct NamedArray {
+  StringRef name;
+  /// Null for a result.
+  Value operand;
+  SmallVector<StringRef, 4> dims;
+};
+
+/// The array operands that are present, `outs` not among them, in their order.
+SmallVector<NamedArray> getNamedOperands(Operation *op);
+
+/// What an op of the dialect returns.
+SmallVector<NamedArray> getNamedResults(Operation *op);
+
 /// K^(-1/2), the factor of the read-out where the op names none.
 double getDefaultScale(int64_t channels);
 

@@ -26,8 +26,9 @@ inline constexpr int64_t maxHeadDim = 256;
 /// block that a chunk is solved and multiplied in.
 inline constexpr int64_t headDimMultiple = 16;
 
-/// Name of the one target there is: the CPU, by LLVM.
+/// Names of the targets: the CPU, by LLVM, and Hopper GPUs, by PTX.
 inline constexpr llvm::StringLiteral cpuTarget = "cpu";
+inline constexpr llvm::StringLiteral gpuTarget = "sm_90a";
 
 /// Whether q, k, v and o may have this element type.
 bool isDataType(Type type);

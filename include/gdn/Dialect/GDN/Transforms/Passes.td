@@ -38,6 +38,25 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
       "Tokens a chunk where the op does not say: 16, 32 or 64">];
 }
 
+def NameArgumentsPass : Pass<"gdn-name-arguments", "::mlir::ModuleOp"> {
+  let summary = "Note on functions what their arguments and results are to the layer ops";
+  let description = [{
+    Arguments that feed a layer op, through casts, and results that come from one
+    get `gdn.name` and `gdn.dims`: the names of the array and of its dimensions,
+    which the levels below no longer know. Arrays of later ops of a function have
+    a number behind their names. If there is one op and it takes all arguments
+    and gives all results, `gdn.source` says what it computes. The host side of a
+    compiled function is made from these notes: names and checks of its
+    arguments.
+
+    ```mlir
+    func.func @layer(%arg0: tensor<1x?x2x128xbf16> {gdn.name = "q", gdn.dims = ["B", "T", "Hq", "K"]}, ...)
+        -> (tensor<1x?x4x128xbf16> {gdn.name = "o", gdn.dims = ["B", "T", "H", "V"]})
+        attributes {gdn.source = {op = "gdn.chunk_gated_delta_rule", scale = 0.08838 : f64, ...}}
+    ```
+  }];
+}
+
 def RaiseBuffersPass : Pass<"gdn-raise-buffers"> {
   let summary = "Turn layer ops on memrefs into layer ops on tensors";
   let description = [{

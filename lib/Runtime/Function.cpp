@@ -1,0 +1,239 @@
+//===- Function.cpp - Functions: checks and loading -----------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Error.h"
+#include "Kernel.h"
+
+using namespace gdn::runtime;
+
+/// Reports a contradiction in a description: "function '<name>': <rule>".
+[[gnu::format(printf, 2, 3)]] static GdnRuntimeStatus
+failFunction(const GdnFunctionDesc &function, const char *rule, ...) {
+  Message message;
+  message.add("function '%s': ", function.name);
+  va_list values;
+  va_start(values, rule);
+  message.addList(rule, values);
+  va_end(values);
+  return fail(GDN_ERROR_INVALID_KERNEL, message);
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+GdnKernelDesc gdn::runtime::asKernel(const GdnFunctionDesc &function) {
+  GdnKernelDesc desc = {};
+  desc.symbol = function.name;
+  desc.num_args = function.num_args;
+  desc.num_symbols = function.num_symbols;
+  desc.args = function.args;
+  desc.symbols = function.symbols;
+  return desc;
+}
+
+static GdnRuntimeStatus checkCount(const GdnFunctionDesc &function,
+                                   const char *what, int32_t count,
+                                   int32_t bound, const void *list) {
+  if (count >= 0 && count <= bound && (count == 0 || list))
+    return GDN_SUCCESS;
+  return failFunction(function, "expected 0 to %d %s, got %d", bound, what,
+                      list ? count : 0);
+}
+
+static GdnRuntimeStatus checkLists(const GdnFunctionDesc &function) {
+  struct {
+    const char *what;
+    int32_t count, bound;
+    const void *list;
+  } const lists[] = {
+      {"arguments", function.num_args, maxArgs, function.args},
+      {"inputs", function.num_inputs, function.num_args, function.args},
+      {"steps", function.num_steps, maxSteps, function.steps},
+      {"rules", function.num_rules, maxArgs * maxRank, function.rules},
+      {"temporaries", function.num_temporaries, maxTemporaries,
+       function.temporaries},
+      {"launches", function.num_launches, maxLaunches, function.launches},
+      {"places for kernels", function.num_launches, maxLaunches,
+       function.kernels}};
+  for (const auto &list : lists)
+    if (GdnRuntimeStatus status =
+            checkCount(function, list.what, list.count, list.bound, list.list))
+      return status;
+  return GDN_SUCCESS;
+}
+
+/// True for a dimension of an argument that is always there.
+static bool isExtent(const GdnFunctionDesc &function, int32_t arg,
+                     int32_t dim) {
+  return arg >= 0 && arg < function.num_args && dim >= 0 &&
+         dim < function.args[arg].rank &&
+         !(function.args[arg].flags & GDN_ARG_FLAG_OPTIONAL);
+}
+
+static bool isStep(const GdnFunctionDesc &function, int32_t step) {
+  return step >= 0 && step < function.num_steps;
+}
+
+static GdnRuntimeStatus checkSteps(const GdnFunctionDesc &function) {
+  for (int i = 0; i < function.num_steps; ++i) {
+    const GdnIndexStep &step = function.steps[i];
+    bool valid = step.kind == GDN_INDEX_CONSTANT;
+    if (step.kind == GDN_INDEX_EXTENT)
+      valid = isExtent(function, step.left, step.right);
+    if (step.kind >= GDN_INDEX_ADD && step.kind <= GDN_INDEX_MAXIMUM)
+      valid =
+          step.left >= 0 && step.left < i && step.right >= 0 && step.right < i;
+    if (!valid)
+      return failFunction(function,
+                          "expected step %d to name earlier ones, got kind %d, "
+                          "left %d, right %d",
+                          i, step.kind, step.left, step.right);
+  }
+  for (int i = 0; i < function.num_rules; ++i) {
+    const GdnExtentRule &rule = function.rules[i];
+    if (!isExtent(function, rule.arg, rule.dim) || !isStep(function, rule.step))
+      return failFunction(function,
+                          "expected rule %d to name an extent and a step, got "
+                          "argument %d, dimension %d, step %d",
+                          i, rule.arg, rule.dim, rule.step);
+  }
+  return GDN_SUCCESS;
+}
+
+static GdnRuntimeStatus checkTemporaries(const GdnFunctionDesc &function) {
+  for (int i = 0; i < function.num_temporaries; ++i) {
+    const GdnTemporaryDesc &temporary = function.temporaries[i];
+    bool valid = getElementBytes(temporary.dtype) && temporary.rank >= 0 &&
+                 temporary.rank <= maxRank &&
+                 (temporary.rank == 0 || temporary.shape);
+    for (int d = 0; valid && d < temporary.rank; ++d)
+      valid = isStep(function, temporary.shape[d]);
+    if (!valid)
+      return failFunction(function,
+                          "expected temporary %d with a dtype and a shape of "
+                          "steps, got dtype %d, rank %d",
+                          i, temporary.dtype, temporary.rank);
+  }
+  return GDN_SUCCESS;
+}
+
+/// True for an operand that a kernel's argument of such a kind can have.
+static bool isOperand(const GdnFunctionDesc &function,
+                      const GdnOperand &operand, int32_t kind) {
+  switch (operand.kind) {
+  case GDN_OPERAND_ARGUMENT:
+    return kind == GDN_ARG_TENSOR && operand.index >= 0 &&
+           operand.index < function.num_args;
+  case GDN_OPERAND_TEMPORARY:
+    return kind == GDN_ARG_TENSOR && operand.index >= 0 &&
+           operand.index < function.num_temporaries;
+  case GDN_OPERAND_INDEX:
+    return (kind == GDN_ARG_I32 || kind == GDN_ARG_I64) &&
+           isStep(function, operand.index);
+  }
+  return false;
+}
+
+static GdnRuntimeStatus checkLaunch(const GdnFunctionDesc &function,
+                                    int index) {
+  const GdnLaunchDesc &launch = function.launches[index];
+  bool valid =
+      launch.kernel && launch.kernel->num_args <= maxArgs &&
+      launch.kernel->num_args == launch.num_operands &&
+      (launch.num_operands == 0 || (launch.operands && launch.kernel->args));
+  for (int32_t step : launch.grid)
+    valid = valid && isStep(function, step);
+  for (int i = 0; valid && i < launch.num_operands; ++i)
+    valid =
+        isOperand(function, launch.operands[i], launch.kernel->args[i].kind);
+  if (!valid)
+    return failFunction(function,
+                        "expected launch %d with a kernel, a grid of steps and "
+                        "an operand for each argument of the kernel, got %d "
+                        "operands",
+                        index, launch.num_operands);
+  return GDN_SUCCESS;
+}
+
+GdnRuntimeStatus gdn::runtime::checkFunction(const GdnFunctionDesc *function) {
+  if (!function)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a function description, got null");
+  if (function->version != GDN_RUNTIME_VERSION ||
+      function->struct_size < sizeof(*function))
+    return fail(GDN_ERROR_VERSION,
+                "expected a function of version %u and %zu bytes, got version "
+                "%u and %u bytes",
+                GDN_RUNTIME_VERSION, sizeof(*function), function->version,
+                function->struct_size);
+  if (!function->name)
+    return fail(GDN_ERROR_INVALID_KERNEL, "expected a name, got null");
+  if (GdnRuntimeStatus status = checkLists(*function))
+    return status;
+  if (GdnRuntimeStatus status = checkArgDescs(asKernel(*function)))
+    return status;
+  for (int i = 0; i < function->num_args; ++i)
+    if (function->args[i].kind != GDN_ARG_TENSOR)
+      return failFunction(*function, "expected argument '%s' to be an array",
+                          function->args[i].name);
+  if (GdnRuntimeStatus status = checkSteps(*function))
+    return status;
+  if (GdnRuntimeStatus status = checkTemporaries(*function))
+    return status;
+  for (int i = 0; i < function->num_launches; ++i)
+    if (GdnRuntimeStatus status = checkLaunch(*function, i))
+      return status;
+  return GDN_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+/// Loads the kernel of a launch into its place, once.
+static GdnRuntimeStatus loadLaunch(const GdnFunctionDesc &function, int index,
+                                   GdnKernel *&kernel) {
+  if (GdnRuntimeStatus status =
+          gdnKernelLoad(function.launches[index].kernel, &kernel))
+    return status;
+  void *expected = nullptr;
+  if (__atomic_compare_exchange_n(&function.kernels[index], &expected, kernel,
+                                  /*weak=*/false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE))
+    return GDN_SUCCESS;
+  // It has been there before, so this use of it goes back.
+  return gdnKernelUnload(kernel);
+}
+
+GdnRuntimeStatus gdnFunctionPrepare(const GdnFunctionDesc *function,
+                                    int32_t device) {
+  if (GdnRuntimeStatus status = checkFunction(function))
+    return status;
+  for (int i = 0; i < function->num_launches; ++i) {
+    GdnKernel *kernel;
+    if (GdnRuntimeStatus status = loadLaunch(*function, i, kernel))
+      return status;
+    if (GdnRuntimeStatus status = gdnKernelPrepare(kernel, device))
+      return status;
+  }
+  return GDN_SUCCESS;
+}
+
+GdnRuntimeStatus gdnFunctionUnload(const GdnFunctionDesc *function) {
+  if (GdnRuntimeStatus status = checkFunction(function))
+    return status;
+  for (int i = 0; i < function->num_launches; ++i) {
+    void *kernel =
+        __atomic_exchange_n(&function->kernels[i], nullptr, __ATOMIC_ACQ_REL);
+    if (GdnRuntimeStatus status =
+            gdnKernelUnload(static_cast<GdnKernel *>(kernel)))
+      return status;
+  }
+  return GDN_SUCCESS;
+}

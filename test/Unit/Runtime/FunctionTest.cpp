@@ -1,0 +1,325 @@
+//===- FunctionTest.cpp - Kernels in a row --------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestKernel.h"
+
+#include <cstring>
+#include <thread>
+
+using Function = RuntimeTest;
+
+namespace {
+enum Step { stepT, stepH, stepN1, stepOne, stepN, stepChunk, stepChunks };
+
+/// y [N] of x [T, H] and boundaries [N + 1]: kernel "first" writes two
+/// temporaries, [T] and [T / 64 rounded up, H], kernel "second" reads the other
+/// one with the number of tokens.
+struct TestFunction {
+  const char *symbols[4] = {"T", "H", "N+1", "N"};
+  int64_t shapeX[2] = {GDN_SYMBOL(0), GDN_SYMBOL(1)};
+  int64_t shapeCu[1] = {GDN_SYMBOL(2)};
+  int64_t shapeY[1] = {GDN_SYMBOL(3)};
+  GdnArgDesc args[3] = {
+      {"x", GDN_ARG_TENSOR, GDN_DTYPE_F32, 2, 0, shapeX, 0},
+      {"cu_seqlens", GDN_ARG_TENSOR, GDN_DTYPE_I32, 1, 0, shapeCu, 0},
+      {"y", GDN_ARG_TENSOR, GDN_DTYPE_F32, 1, 0, shapeY, 0}};
+  GdnIndexStep steps[7] = {{GDN_INDEX_EXTENT, 0, 0, 0},
+                           {GDN_INDEX_EXTENT, 0, 1, 0},
+                           {GDN_INDEX_EXTENT, 1, 0, 0},
+                           {GDN_INDEX_CONSTANT, 0, 0, 1},
+                           {GDN_INDEX_SUBTRACT, stepN1, stepOne, 0},
+                           {GDN_INDEX_CONSTANT, 0, 0, 64},
+                           {GDN_INDEX_DIVIDE_UP, stepT, stepChunk, 0}};
+  GdnExtentRule rule = {2, 0, stepN};
+  int32_t shapeTokens[1] = {stepT};
+  int32_t shapeChunks[2] = {stepChunks, stepH};
+  GdnTemporaryDesc temporaries[2] = {{GDN_DTYPE_BF16, 1, shapeTokens},
+                                     {GDN_DTYPE_F32, 2, shapeChunks}};
+
+  const char *kernelSymbols[2] = {"d0", "d1"};
+  GdnArgDesc firstArgs[1] = {
+      {"x", GDN_ARG_TENSOR, GDN_DTYPE_F32, 2, 0, shapeX, 0}};
+  GdnParamDesc firstParams[1] = {{GDN_PARAM_POINTER, 0, 0, 0}};
+  GdnKernelDesc first = makeKernel("first", firstArgs, 1, firstParams, 1);
+  GdnOperand firstOperands[1] = {{GDN_OPERAND_ARGUMENT, 0}};
+
+  int64_t shapeAny[1] = {GDN_SYMBOL(1)};
+  GdnArgDesc secondArgs[3] = {
+      {"chunks", GDN_ARG_TENSOR, GDN_DTYPE_F32, 2, GDN_ARG_FLAG_CONTIGUOUS,
+       shapeX, 0},
+      {"y", GDN_ARG_TENSOR, GDN_DTYPE_F32, 1, 0, shapeAny, 16},
+      {"tokens", GDN_ARG_I32, 0, 0, 0, nullptr, 0}};
+  GdnParamDesc secondParams[4] = {{GDN_PARAM_POINTER, 0, 0, 0},
+                                  {GDN_PARAM_EXTENT, 0, 0, GDN_DTYPE_I64},
+                                  {GDN_PARAM_POINTER, 1, 0, 0},
+                                  {GDN_PARAM_SCALAR, 2, 0, 0}};
+  GdnKernelDesc second = makeKernel("second", secondArgs, 3, secondParams, 4);
+  GdnOperand secondOperands[3] = {{GDN_OPERAND_TEMPORARY, 1},
+                                  {GDN_OPERAND_ARGUMENT, 2},
+                                  {GDN_OPERAND_INDEX, stepT}};
+  GdnLaunchDesc launches[2] = {
+      {&first, firstOperands, 1, {stepN, stepH, stepOne}},
+      {&second, secondOperands, 3, {stepChunks, stepOne, stepH}}};
+  void *kernels[2] = {};
+  GdnFunctionDesc desc = {sizeof(GdnFunctionDesc),
+                          GDN_RUNTIME_VERSION,
+                          "pool",
+                          nullptr,
+                          2,
+                          3,
+                          4,
+                          7,
+                          1,
+                          2,
+                          2,
+                          args,
+                          symbols,
+                          steps,
+                          &rule,
+                          temporaries,
+                          launches,
+                          kernels};
+
+  GdnKernelDesc makeKernel(const char *name, const GdnArgDesc *list,
+                           int32_t numArgs, const GdnParamDesc *params,
+                           int32_t numParams) {
+    GdnKernelDesc kernel = {};
+    kernel.struct_size = sizeof(kernel);
+    kernel.version = GDN_RUNTIME_VERSION;
+    kernel.symbol = name;
+    kernel.image = testImage;
+    kernel.image_bytes = sizeof(testImage);
+    kernel.compute_capability = 90;
+    kernel.threads = 128;
+    kernel.num_args = numArgs;
+    kernel.num_params = numParams;
+    kernel.num_symbols = 2;
+    kernel.args = list;
+    kernel.params = params;
+    kernel.symbols = kernelSymbols;
+    return kernel;
+  }
+
+  TestFunction() = default;
+  TestFunction(const TestFunction &) = delete;
+  TestFunction &operator=(const TestFunction &) = delete;
+  ~TestFunction() { gdnFunctionUnload(&desc); }
+};
+
+/// 130 tokens of 3 heads in 3 sequences.
+struct TestCall {
+  int64_t shapeX[2] = {130, 3}, shapeCu[1] = {4}, shapeY[1] = {3};
+  GdnTensor x = {fakeAddress(0, 0x1000), GDN_DTYPE_F32, 2, shapeX, nullptr};
+  GdnTensor cu = {fakeAddress(0, 0x8000), GDN_DTYPE_I32, 1, shapeCu, nullptr};
+  GdnTensor y = {fakeAddress(0, 0x9000), GDN_DTYPE_F32, 1, shapeY, nullptr};
+  GdnArg args[3];
+  void *workspace = fakeAddress(0, 0x10000);
+
+  TestCall() {
+    const GdnTensor *tensors[] = {&x, &cu, &y};
+    for (int i = 0; i < 3; ++i) {
+      args[i].kind = GDN_ARG_TENSOR;
+      args[i].value.tensor = tensors[i];
+    }
+  }
+  TestCall(const TestCall &) = delete;
+  TestCall &operator=(const TestCall &) = delete;
+
+  GdnRuntimeStatus launch(const TestFunction &function, size_t bytes = 4096) {
+    return gdnFunctionLaunch(&function.desc, args, 3, workspace, bytes,
+                             fakeStream(0));
+  }
+};
+} // namespace
+
+static const FakeParam poolParams[] = {{0, 8}, {8, 8}, {16, 8}, {24, 4}};
+
+/// Prepares one kernel after the other: the fake driver knows one list of
+/// parameters at a time.
+static void prepareBoth(TestFunction &function) {
+  fakeSetParams(poolParams, 1);
+  GdnKernel *first;
+  ASSERT_EQ(gdnKernelLoad(&function.first, &first), GDN_SUCCESS);
+  ASSERT_EQ(gdnKernelPrepare(first, 0), GDN_SUCCESS)
+      << gdnGetLastErrorMessage();
+  fakeSetParams(poolParams, 4);
+  ASSERT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_SUCCESS)
+      << gdnGetLastErrorMessage();
+  ASSERT_EQ(gdnKernelUnload(first), GDN_SUCCESS);
+  // A launch of "first" hands over one parameter only.
+  fakeSetParams(poolParams, 0);
+}
+
+template <typename T> static T at(const FakeLaunch &launch, size_t offset) {
+  T value;
+  memcpy(&value, launch.parameters + offset, sizeof(value));
+  return value;
+}
+
+TEST_F(Function, WorkspaceAndOutputShape) {
+  TestFunction function;
+  TestCall call;
+  uint64_t bytes = 0;
+  // [130] bf16 and [3, 3] f32, each from a multiple of 256 on.
+  ASSERT_EQ(gdnFunctionGetWorkspaceBytes(&function.desc, call.args, 3, &bytes),
+            GDN_SUCCESS)
+      << message();
+  EXPECT_EQ(bytes, 512u + 256u);
+  int64_t shape[1] = {0};
+  ASSERT_EQ(gdnFunctionGetOutputShape(&function.desc, call.args, 2, 0, shape),
+            GDN_SUCCESS)
+      << message();
+  EXPECT_EQ(shape[0], 3);
+  EXPECT_EQ(gdnFunctionGetOutputShape(&function.desc, call.args, 2, 1, shape),
+            GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected a place for the shape of one of 1 outputs, "
+                       "got output 1");
+}
+
+TEST_F(Function, LaunchesInOrder) {
+  TestFunction function;
+  prepareBoth(function);
+  TestCall call;
+  ASSERT_EQ(call.launch(function), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 2);
+  const FakeLaunch &last = *fakeLastLaunch();
+  EXPECT_STREQ(reinterpret_cast<const char *>(last.function), "second");
+  // 3 chunks of 64 tokens times 3 heads.
+  EXPECT_EQ(last.config.grid[0], 9u);
+  EXPECT_EQ(last.config.grid[1], 1u);
+  EXPECT_EQ(last.config.stream, fakeStream(0));
+  EXPECT_EQ(fakeCount("cuMemAlloc"), 0);
+  EXPECT_EQ(fakeCount("cuCtxSynchronize"), 0);
+}
+
+TEST_F(Function, TemporariesLieInTheWorkspace) {
+  TestFunction function;
+  function.desc.launches = function.launches + 1;
+  function.desc.num_launches = 1;
+  fakeSetParams(poolParams, 4);
+  ASSERT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_SUCCESS) << message();
+  TestCall call;
+  ASSERT_EQ(call.launch(function), GDN_SUCCESS) << message();
+  const FakeLaunch &last = *fakeLastLaunch();
+  EXPECT_EQ(at<char *>(last, 0), static_cast<char *>(call.workspace) + 512);
+  EXPECT_EQ(at<int64_t>(last, 8), 3);
+  EXPECT_EQ(at<void *>(last, 16), call.y.data);
+  EXPECT_EQ(at<int32_t>(last, 24), 130);
+}
+
+TEST_F(Function, WrongCallsReachNoDriver) {
+  TestFunction function;
+  TestCall call;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_NOT_PREPARED);
+  EXPECT_EQ(message(), "expected function 'pool' to be prepared, got no "
+                       "gdnFunctionPrepare for it");
+  prepareBoth(function);
+  EXPECT_EQ(call.launch(function, 767), GDN_ERROR_WORKSPACE_TOO_SMALL);
+  EXPECT_EQ(message(), "expected a workspace of 768 bytes for 'pool', got 767");
+  call.shapeY[0] = 2;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected extent 0 of y to be 3, got 2");
+  call.shapeY[0] = 3;
+  // What only the last kernel asks for is seen before the first one runs.
+  call.y.data = fakeAddress(0, 0x9004);
+  EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message().substr(0, 38), "expected y to be aligned to 16 bytes, ");
+  call.y.data = fakeAddress(0, 0x9000);
+  call.shapeX[0] = int64_t(1) << 40;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_WORKSPACE_TOO_SMALL);
+  EXPECT_EQ(gdnFunctionLaunch(&function.desc, call.args, 2, nullptr, 0,
+                              fakeStream(0)),
+            GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected 3 arguments of 'pool', got 2");
+  EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
+}
+
+TEST_F(Function, ScalarsThatDoNotFitAreRefused) {
+  TestFunction function;
+  prepareBoth(function);
+  TestCall call;
+  call.shapeX[0] = int64_t(1) << 32;
+  EXPECT_EQ(call.launch(function, size_t(1) << 40), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected tokens of kernel 'second' to fit 32 bits, got "
+                       "4294967296");
+  EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
+}
+
+TEST_F(Function, ContradictionsAreFound) {
+  auto expect = [&](TestFunction &function, const char *text) {
+    EXPECT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_ERROR_INVALID_KERNEL);
+    EXPECT_EQ(message(), text);
+  };
+  {
+    TestFunction function;
+    function.steps[stepChunks].right = stepChunks;
+    expect(function, "function 'pool': expected step 6 to name earlier ones, "
+                     "got kind 7, left 0, right 6");
+    function.steps[stepChunks].right = stepChunk;
+    function.rule.dim = 1;
+    expect(function, "function 'pool': expected rule 0 to name an extent and a "
+                     "step, got argument 2, dimension 1, step 4");
+    function.rule.dim = 0;
+    function.shapeChunks[0] = 7;
+    expect(function, "function 'pool': expected temporary 1 with a dtype and a "
+                     "shape of steps, got dtype 3, rank 2");
+    function.shapeChunks[0] = stepChunks;
+    function.secondOperands[2] = {GDN_OPERAND_ARGUMENT, 0};
+    expect(function, "function 'pool': expected launch 1 with a kernel, a grid "
+                     "of steps and an operand for each argument of the kernel, "
+                     "got 3 operands");
+    function.secondOperands[2] = {GDN_OPERAND_INDEX, stepT};
+    function.desc.num_steps = 1000;
+    expect(function, "function 'pool': expected 0 to 256 steps, got 1000");
+    function.desc.num_steps = 7;
+  }
+  TestFunction function;
+  function.desc.version = 0;
+  EXPECT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_ERROR_VERSION);
+  function.desc.version = GDN_RUNTIME_VERSION;
+  EXPECT_EQ(gdnFunctionPrepare(nullptr, 0), GDN_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_F(Function, PrepareFromManyThreadsLoadsOnce) {
+  TestFunction function;
+  function.desc.launches = function.launches + 1;
+  function.desc.num_launches = 1;
+  fakeSetParams(poolParams, 4);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back(
+        [&] { EXPECT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_SUCCESS); });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(fakeCount("cuLibraryLoadData"), 1);
+  EXPECT_EQ(gdnFunctionUnload(&function.desc), GDN_SUCCESS);
+  EXPECT_EQ(fakeCount("cuLibraryUnload"), 1);
+  EXPECT_EQ(function.kernels[0], nullptr);
+}
+
+TEST(Events, Measure) {
+  fakeReset();
+  void *start = nullptr, *end = nullptr;
+  ASSERT_EQ(gdnEventCreate(0, &start), GDN_SUCCESS);
+  ASSERT_EQ(gdnEventCreate(0, &end), GDN_SUCCESS);
+  EXPECT_EQ(gdnEventRecord(0, start, nullptr), GDN_SUCCESS);
+  EXPECT_EQ(gdnEventRecord(0, end, nullptr), GDN_SUCCESS);
+  double seconds = 0;
+  EXPECT_EQ(gdnEventGetSeconds(0, start, end, &seconds), GDN_SUCCESS);
+  EXPECT_DOUBLE_EQ(seconds, 0.25e-3);
+  EXPECT_EQ(fakeCount("cuEventSynchronize"), 1);
+  EXPECT_EQ(gdnEventDestroy(0, start), GDN_SUCCESS);
+  EXPECT_EQ(gdnEventDestroy(0, nullptr), GDN_SUCCESS);
+  EXPECT_EQ(fakeCount("cuEventDestroy"), 1);
+  fakeFail("cuEventRecord", 719);
+  EXPECT_EQ(gdnEventRecord(0, end, nullptr), GDN_ERROR_DRIVER);
+  EXPECT_EQ(std::string(gdnGetLastErrorMessage()),
+            "recording an event on device 0 failed: CUDA_ERROR_LAUNCH_FAILED "
+            "(719), unspecified launch failure");
+  fakeReset();
+}

@@ -1,0 +1,61 @@
+//===- GPU.h - Functions on a GPU -------------------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TOOLS_GDN_RUN_GPU_H
+#define GDN_TOOLS_GDN_RUN_GPU_H
+
+#include "Object.h"
+
+#include "gdn/Tools/Compile.h"
+
+namespace mlir::gdn::tools {
+
+/// What runs on a GPU have to tell.
+struct GPUResult {
+  std::vector<HostArray> outputs;
+  /// Seconds of each call on the device, between events around it.
+  std::vector<double> seconds;
+  std::string device;
+  uint64_t workspaceBytes = 0;
+  /// Whether the first and the last call gave the same bits.
+  bool repeatable = true;
+};
+
+/// A function that can be called on the first GPU.
+class GPUExecutable {
+public:
+  /// Fails where there is no GPU, and says what is missing.
+  static llvm::Error checkDevice();
+
+  /// Compiles a module of any level on the way; lowers it in place.
+  static llvm::Expected<GPUExecutable> compile(ModuleOp module,
+                                               llvm::StringRef entry,
+                                               const CompileOptions &options);
+
+  /// Takes the function out of an object that gdn-compile made.
+  static llvm::Expected<GPUExecutable> load(llvm::StringRef path,
+                                            llvm::StringRef entry);
+
+  /// Calls the function once to warm up and `repeat` times on the clock.
+  llvm::Expected<GPUResult> run(llvm::ArrayRef<HostArray> inputs,
+                                int64_t repeat);
+
+private:
+  GPUExecutable(Object object, const GdnFunctionDesc *function)
+      : object(std::move(object)), function(function) {}
+
+  static llvm::Expected<GPUExecutable>
+  create(std::unique_ptr<llvm::MemoryBuffer> file, llvm::StringRef entry);
+
+  Object object;
+  const GdnFunctionDesc *function;
+};
+
+} // namespace mlir::gdn::tools
+
+#endif // GDN_TOOLS_GDN_RUN_GPU_H
