@@ -96,7 +96,7 @@ def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tupl
     return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
 
 
-def forward(call: Call, threads: int | None = None) -> tuple[Any, Any]:
+def forward(call: Call) -> tuple[Any, Any]:
     """Runs a call on arrays and returns (o, final state or None)."""
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
     for name in ("q", "k", "v"):
@@ -117,7 +117,8 @@ def forward(call: Call, threads: int | None = None) -> tuple[Any, Any]:
         arrays["out"] = numpy.empty(0, numpy.float32)
     written = ("out", "final_state")
     tensors = [_to_library(name, array, name in written) for name, array in arrays.items()]
-    _library.load().forward(*tensors, call.scale, call.options, threads or num_threads())
+    options = call.options | _library.BF16_AS_BITS
+    _library.load().forward(*tensors, call.scale, options, num_threads())
     o = call.out if call.out is not None else _like_caller(call.q, arrays["out"])
     if not call.output_final_state:
         return o, None

@@ -13,6 +13,8 @@ from typing import Any
 GATE_DOMAINS = {"log": 0, "linear": 1, "raw": 2}
 #: beta as a value, as logits, and as logits whose sigmoid is doubled.
 BETA_VALUE, BETA_LOGIT, BETA_DOUBLED_LOGIT = 0, 1, 2
+#: An option: arrays of uint16 are the bits of bfloat16, which NumPy's export does not know.
+BF16_AS_BITS = 1 << 7
 
 
 def pack_options(

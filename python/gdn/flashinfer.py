@@ -47,8 +47,9 @@ def chunk_gated_delta_rule(
     """`flashinfer.chunk_gated_delta_rule`, FlashInfer 0.7's prefill, with its signature and conventions.
 
     Args:
-        q, k: [T, Hq, K], packed; float32, float16 or bfloat16.
-        v: [T, Hv, V]. With fewer value than query heads, value heads are shared (a copy).
+        q: [T, Hq, K], packed; float32, float16 or bfloat16.
+        k: [T, Hk, K]. Hk is Hq, or, where query heads share keys and values (GQA), Hv.
+        v: [T, Hv, V]. Hv is a multiple of Hq (GVA), or divides it (GQA: k and v are copied for each query head).
         g: the decay itself (not its logarithm) [T, max(Hq, Hv)]; None is 1.
         beta: write strengths [T, max(Hq, Hv)]; None is 1.
         scale: factor of the read-out; None is K ** -0.5.
@@ -85,11 +86,15 @@ def chunk_gated_delta_rule(
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if len(shape_of(name, tensor)) != 3:
             raise ValueError(f"{name}: expected the shape [T, H, channels], got {list(tensor.shape)}")
-    key_heads, value_heads = q.shape[1], v.shape[1]
-    if value_heads and key_heads > value_heads:
-        if key_heads % value_heads:
-            raise ValueError(f"v: expected a number of heads that divides q's {key_heads}, got {value_heads}")
-        v = _share_heads(v, key_heads // value_heads)
+    heads, shared = q.shape[1], v.shape[1]
+    if shared and heads > shared:
+        for name, tensor in (("k", k), ("v", v)):
+            if heads % shared or tensor.shape[1] != shared:
+                raise ValueError(
+                    f"{name}: expected as many heads as v has, a number that divides q's {heads}, "
+                    f"got {tensor.shape[1]} with {shared} of v"
+                )
+        k, v = _share_heads(k, heads // shared), _share_heads(v, heads // shared)
     o, state = _api.chunk_gated_delta_rule(
         q[None],
         k[None],

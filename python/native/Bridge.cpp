@@ -73,13 +73,13 @@ static std::array<Array *, kNumArrays> arraysOf(Problem &p) {
           &p.cuSeqlens, &p.o,    &p.finalState};
 }
 
-static Element elementOf(DLDataType type) {
+static Element elementOf(DLDataType type, bool hasBits) {
   if (type.lanes != 1)
     return Element::Other;
   if (type.code == kDLBfloat && type.bits == 16)
     return Element::BF16;
   // NumPy has no bf16 of its own: its arrays come as their bits.
-  if (type.code == kDLUInt && type.bits == 16)
+  if (hasBits && type.code == kDLUInt && type.bits == 16)
     return Element::BF16;
   if (type.code == kDLFloat && type.bits == 16)
     return Element::F16;
@@ -92,8 +92,8 @@ static Element elementOf(DLDataType type) {
   return Element::Other;
 }
 
-static void setType(Array &array, DLDataType type) {
-  array.element = elementOf(type);
+static void setType(Array &array, DLDataType type, const Problem &p) {
+  array.element = elementOf(type, p.bf16AsBits);
   array.typeCode = type.code;
   array.typeBits = type.bits;
 }
@@ -136,7 +136,7 @@ static Error readArray(const TVMFFIAny &value, int index, Array &array,
   if (Error error = setDevice(
           index, {tensor->device.device_type, tensor->device.device_id}, p))
     return error;
-  setType(array, tensor->dtype);
+  setType(array, tensor->dtype, p);
   array.data = static_cast<char *>(tensor->data) + tensor->byte_offset;
   setShape(array, tensor->ndim, tensor->shape, tensor->strides);
   return {};
@@ -167,8 +167,10 @@ static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
                      static_cast<int32_t>(header[3])};
     if (Error error = setDevice(i, device, problem))
       return error;
-    setType(*arrays[i], {static_cast<uint8_t>(header[1] >> 8),
-                         static_cast<uint8_t>(header[1]), 1});
+    setType(*arrays[i],
+            {static_cast<uint8_t>(header[1] >> 8),
+             static_cast<uint8_t>(header[1]), 1},
+            problem);
     setShape(*arrays[i], static_cast<int>(header[0]), shape[0], shape[1]);
   }
   return {};
@@ -187,6 +189,7 @@ static Error readOptions(const TVMFFIAny *args, Problem &p) {
   p.l2norm = bits >> 4 & 1;
   p.stateVFirst = bits >> 5 & 1;
   p.recurrent = bits >> 6 & 1;
+  p.bf16AsBits = bits >> 7 & 1;
   p.threads = static_cast<int>(std::clamp<int64_t>(args[2].v_int64, 0, 1024));
   return {};
 }
@@ -225,11 +228,11 @@ GDN_FUNCTION(forward) {
     Problem problem;
     Plan plan;
     std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+    if (Error error = readOptions(args + kNumArrays, problem))
+      return raise(error);
     for (int i = 0; i < kNumArrays; ++i)
       if (Error error = readArray(args[i], i, *arrays[i], problem))
         return raise(error);
-    if (Error error = readOptions(args + kNumArrays, problem))
-      return raise(error);
     if (!problem.o.isPresent())
       return raise({"TypeError", "out: expected a tensor, got None"});
     if (Error error = check(problem))

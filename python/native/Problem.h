@@ -69,6 +69,8 @@ struct Problem {
   bool stateVFirst = false;
   /// Token by token in float32, whatever is faster.
   bool recurrent = false;
+  /// Arrays of uint16 are the bits of bf16.
+  bool bf16AsBits = false;
   /// Most threads to use, at least 1.
   int threads = 1;
 

@@ -48,12 +48,12 @@ def test_no_gate_no_beta():
     assert rms_error(o, expected([q, k, v, None, None], scale=0.5)[0]) < 1e-5
 
 
-def test_more_query_than_value_heads():
+def test_query_heads_that_share_keys_and_values():
     arguments, _ = packed(H=4, HV=4)
     q, k, v, alpha, beta = arguments
-    o = chunk_gated_delta_rule(q, k, v[:, :2], alpha, beta, cu_seqlens=BOUNDARIES)
-    shared = np.repeat(v[:, :2], 2, axis=1)
-    assert rms_error(o, expected([q, k, shared, alpha, beta])[0]) < 1e-5
+    o = chunk_gated_delta_rule(q, k[:, :2], v[:, :2], alpha, beta, cu_seqlens=BOUNDARIES)
+    shared = [np.repeat(x[:, :2], 2, axis=1) for x in (k, v)]
+    assert rms_error(o, expected([q, *shared, alpha, beta])[0]) < 1e-5
 
 
 def test_buffers_of_the_caller():
@@ -70,7 +70,7 @@ def test_buffers_of_the_caller():
 def test_torch_tensors():
     torch = pytest.importorskip("torch")
     arguments, _ = packed(H=4, HV=4)
-    arguments[2] = arguments[2][:, :2].copy()
+    arguments[1:3] = (x[:, :2].copy() for x in arguments[1:3])
     tensors = [torch.from_numpy(a) for a in arguments]
     o = chunk_gated_delta_rule(*tensors, cu_seqlens=torch.from_numpy(BOUNDARIES))
     np.testing.assert_array_equal(o.numpy(), chunk_gated_delta_rule(*arguments, cu_seqlens=BOUNDARIES))
@@ -81,12 +81,11 @@ def test_torch_tensors():
     (NotImplementedError, "state_indices: pools", {"state_indices": np.zeros(3, np.int32)}),
     (NotImplementedError, "state_checkpoints", {"checkpoint_every_n_tokens": 64}),
     (ValueError, r"q: expected the shape \[T, H, channels\]", {"q": np.zeros((1, 70, 2, 64), np.float32)}),
-    (ValueError, "v: expected a number of heads that divides", {"v": np.zeros((70, 0, 64), np.float32)}),
+    (ValueError, "v: expected a number of heads", {"v": np.zeros((70, 0, 64), np.float32)}),
+    (ValueError, "k: expected as many heads as v has", {"v": np.zeros((70, 1, 64), np.float32)}),
     (TypeError, "k: expected a tensor", {"k": "k"}),
 ])
 def test_wrong_calls(error, match, changes):
-    if changes.get("v") is not None:
-        match = "v: expected a number of heads"
     (q, k, v, g, beta), _ = packed()
     with pytest.raises(error, match=match):
         chunk_gated_delta_rule(**{"q": q, "k": k, "v": v, "g": g, "beta": beta, "cu_seqlens": BOUNDARIES, **changes})

@@ -264,6 +264,11 @@ def test_byte_order_and_bits():
         gdn.chunk_gated_delta_rule(**{**arguments, "g": arguments["g"].astype(">f4")})
     with pytest.raises(TypeError, match="q: expected float32, float16 or bfloat16 .*got uint16"):
         gdn.chunk_gated_delta_rule(**{**arguments, "q": np.zeros((B, T, H, K), np.uint16)})
+    if torch is not None:
+        bits = {name: torch.from_numpy(array) for name, array in arguments.items()}
+        bits["q"] = torch.zeros(B, T, H, K, dtype=torch.uint16)
+        with pytest.raises(TypeError, match="q: expected a tensor of bfloat16, float16 or float32, got uint16"):
+            gdn.chunk_gated_delta_rule(**bits)
     with pytest.raises(TypeError, match="q: expected an array of numbers, got <U1"):
         gdn.chunk_gated_delta_rule(**{**arguments, "q": np.full((B, T, H, K), "x")})
 
