@@ -124,7 +124,8 @@ def _pack(described: tuple[str, Any, Any, str] | None, device: str) -> bytes:
     code, bits = _TYPES.get(dtype, _OPAQUE)
     # Tensors without data go where the call would run.
     kind, _, index = (device if place == "meta" else place).partition(":")
-    numbers = [len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0), *shape[:_MAX_RANK], *strides[:_MAX_RANK]]
+    numbers = [len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0)]
+    numbers += [*shape[:_MAX_RANK], *strides[:_MAX_RANK]]
     return struct.pack(f"={len(numbers)}q", *numbers)
 
 
