@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import pathlib
 from typing import Any
@@ -34,14 +35,22 @@ def path() -> pathlib.Path:
     return pathlib.Path(os.environ.get("GDN_LIBRARY") or pathlib.Path(__file__).with_name("libgdn.so"))
 
 
+def _import_tvm_ffi() -> Any:
+    """TVM-FFI, without the C++ compiler that it would start for a torch that is older than 2.10."""
+    name = "TVM_FFI_DISABLE_TORCH_C_DLPACK"
+    before = os.environ.get(name)
+    os.environ[name] = before or "1"
+    try:
+        return importlib.import_module("tvm_ffi")
+    finally:
+        if before is None:
+            del os.environ[name]
+
+
 @functools.cache
 def load() -> Any:
     """The library's functions, `forward`, `explain` and `kernels`, as TVM-FFI offers them."""
-    # torch brings its own way to pass tensors from 2.10 on; for an older one TVM-FFI would start a
-    # C++ compiler, which nobody asked for.
-    os.environ.setdefault("TVM_FFI_DISABLE_TORCH_C_DLPACK", "1")
-    import tvm_ffi
-
+    tvm_ffi = _import_tvm_ffi()
     file = path()
     if not file.is_file():
         raise ImportError(
