@@ -40,6 +40,8 @@ static void addTensorOptimization(OpPassManager &manager,
 /// Tensors --> memrefs, programs and the functions around them alike.
 static void addBufferization(OpPassManager &manager) {
   manager.addPass(tile::createPrepareBufferizationPass());
+  // A launch whose result goes to a buffer of the caller writes it there.
+  manager.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =

@@ -32,6 +32,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
       vParts("v-parts",
              cl::desc("Parts that the V channels of a head are split into (1)"),
              cl::init(CompileOptions().vParts), cl::cat(category)),
+      parallel("parallel",
+               cl::desc("Run the items of a grid on all cores by OpenMP (the "
+                        "default); without, the code needs no libomp"),
+               cl::init(CompileOptions().parallel), cl::cat(category)),
       cpu("cpu", cl::desc("LLVM's name of the CPU to compile for (this one)"),
           cl::value_desc("name"), cl::cat(category)),
       features("features",
@@ -44,6 +48,7 @@ CompileOptions CompileFlags::get() const {
   options.chunkSize = chunkSize;
   options.operandType = operandType;
   options.vParts = vParts;
+  options.parallel = parallel;
   options.target.cpu = cpu;
   options.target.features = features;
   return options;

@@ -25,12 +25,14 @@ MAY_INCLUDE = {
     "InitAll": ["Dialect", "Conversion", "Pipelines", "Target", "Version.h"],
     "CAPI": ["gdn-c", "Pipelines", "Target", "InitAll.h", "Version.h"],
     "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h"],
+    # The library of the Python package.
+    "native": ["gdn-c/Runtime.h"],
     # The precompiled header and the one-file headers of InitAll.
     "Precompiled": [],
     "Version": [],
 }
 # Folders that are plain C++: no MLIR and no LLVM.
-NO_LLVM = ["Reference", "Runtime", "gdn-c"]
+NO_LLVM = ["Reference", "Runtime", "gdn-c", "native"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
@@ -61,7 +63,8 @@ def check_include(path, included):
 def main():
     root = pathlib.Path(sys.argv[1])
     problems, files = [], 0
-    folders = [(root / "include/gdn", "*"), (root / "lib", "*"), (root / "include", "gdn-c/*")]
+    folders = [(root / "include/gdn", "*"), (root / "lib", "*"), (root / "include", "gdn-c/*"),
+               (root / "python", "native/*")]
     for base, pattern in folders:
         for file in sorted(base.rglob(pattern)):
             if file.suffix not in (".h", ".cpp", ".td"):

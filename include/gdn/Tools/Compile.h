@@ -35,6 +35,8 @@ struct CompileOptions {
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.
   int64_t vParts = 1;
+  /// Whether the items of a grid run on all cores (OpenMP).
+  bool parallel = true;
   cpu::TargetOptions target;
 };
 

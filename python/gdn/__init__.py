@@ -1,0 +1,49 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gated DeltaNet layers, compiled ahead of time.
+
+- `chunk_gated_delta_rule`, `fused_recurrent_gated_delta_rule`: FLA's functions, on torch tensors, NumPy arrays and
+  everything with `__dlpack__`.
+- `explain`, `supported`: what a call would run, and whether it can.
+- `gdn.flashinfer`: FlashInfer's call; `gdn.fla.install()`: FLA's own functions run ours.
+- `python -m gdn`: what is installed, with a self-test; `python -m gdn bench`: times.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._api import (
+    chunk_gated_delta_rule,
+    chunk_gdn,
+    fused_recurrent_gated_delta_rule,
+    fused_recurrent_gdn,
+)
+from ._explain import Plan, Support, explain, supported
+
+if TYPE_CHECKING:
+    from . import fla, flashinfer
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Plan",
+    "Support",
+    "chunk_gated_delta_rule",
+    "chunk_gdn",
+    "explain",
+    "fla",
+    "flashinfer",
+    "fused_recurrent_gated_delta_rule",
+    "fused_recurrent_gdn",
+    "supported",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The modules that speak other libraries' calls, imported when they are first asked for."""
+    if name in ("fla", "flashinfer"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,255 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The two functions that models call, with FLA's signatures."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec
+
+from ._arguments import Call, check_chunk_size, make_call, old_arguments, refuse
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _run(call: Call) -> tuple[Any, Any]:
+    if _is_torch(call.q):
+        from . import _torch
+
+        return _torch.forward(call)
+    from . import _arrays
+
+    return _arrays.forward(call)
+
+
+P = ParamSpec("P")
+
+#: What the public functions make of their arguments, by name; `explain` asks the same.
+BUILDERS: dict[str, Callable[..., Call]] = {}
+
+
+def _runs(build: Callable[P, Call]) -> Callable[P, tuple[Any, Any]]:
+    """The public function that runs the call which `build` makes of its arguments."""
+    BUILDERS[build.__name__] = build
+
+    @functools.wraps(build)
+    def function(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
+        return _run(build(*args, **kwargs))
+
+    function.__annotations__ = {**build.__annotations__, "return": "tuple[Any, Any]"}
+    return function
+
+
+@_runs
+def chunk_gated_delta_rule(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    beta: Any,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    use_qk_l2norm_in_kernel: bool = False,
+    use_beta_sigmoid_in_kernel: bool = False,
+    allow_neg_eigval: bool = False,
+    state_v_first: bool = False,
+    cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
+    chunk_indices: Any = None,
+    cp_context: Any = None,
+    *,
+    use_gate_in_kernel: bool = False,
+    A_log: Any = None,
+    dt_bias: Any = None,
+    chunk_size: int = 64,
+    gate_domain: str | None = None,
+    state_layout: str | None = None,
+    out: Any = None,
+    final_state: Any = None,
+    max_seqlen: int | None = None,
+    state_indices: Any = None,
+    **kwargs: Any,
+) -> Call:
+    r"""The gated delta rule over whole sequences, computed in chunks: prefill, and training's forward.
+
+    Per value head, with the state S of shape [K, V] that starts at `initial_state` (or zero) at the first token of
+    each sequence::
+
+        S_t = exp(g_t) S_{t-1}
+        S_t = S_t + k_t (beta_t (v_t - S_t^T k_t))^T
+        o_t = scale S_t^T q_t
+
+    The signature is that of FLA 0.6's function of this name; what stands after `cp_context` is by keyword only. All
+    tensors are torch tensors, or all are arrays: NumPy's (bfloat16 by ml_dtypes), or any with `__dlpack__`. B is
+    the batch, T the tokens, H the query and key heads, HV the value heads, K and V the channels of a head (1 to
+    256), N the sequences (B, or one less than the entries of `cu_seqlens`). Strides are free but for the last
+    dimension of q, k, v and the states: views of one projection need no copy.
+
+    Args:
+        q, k: queries and keys [B, T, H, K]; float32, float16 or bfloat16.
+        v: values [B, T, HV, V] of the same type. Value head h reads query/key head h // (HV // H).
+        g: gates [B, T, HV], float32, float16 or bfloat16; see `gate_domain`. None is no decay (DeltaNet).
+        beta: write strengths [B, T, HV], types as g; None is 1.
+        scale: factor of the read-out; None is K ** -0.5.
+        initial_state: states [N, HV, K, V], types as g; None is zero.
+        output_final_state: return the state after each sequence's last token as well.
+        use_qk_l2norm_in_kernel: q and k are first divided by sqrt(sum(x ** 2) + 1e-6), head by head.
+        use_beta_sigmoid_in_kernel: beta is logits, its sigmoid is taken.
+        allow_neg_eigval: with logits, twice the sigmoid.
+        state_v_first: states are [N, HV, V, K].
+        cu_seqlens: boundaries [N + 1] of packed sequences (int32 or int64), ascending from 0; then B = 1. Outputs
+            after the last boundary are zero.
+        cu_seqlens_cpu: the same on the host, where the caller has it: a hint that saves nothing on a CPU.
+        chunk_indices: taken for FLA's sake, not needed.
+        cp_context: None (refused until there is context parallelism).
+        use_gate_in_kernel: `gate_domain="raw"`, as FLA says it.
+        A_log, dt_bias: parameters [HV] of a raw gate; dt_bias may be None.
+        chunk_size: 16, 32 or 64, for FLA's sake: results do not depend on it.
+        gate_domain: "log" (the default): g is the logarithm of the decay. "linear": g is the decay itself. "raw":
+            the logarithm is -exp(A_log) softplus(g + dt_bias).
+        state_layout: "kv" or "vk", another word for `state_v_first`.
+        out: where to write o.
+        final_state: where to write the final state: float32, float16 or bfloat16. It may be `initial_state`.
+        max_seqlen: the longest sequence's tokens: a hint that saves nothing on a CPU.
+        state_indices: None (refused until there are pools of states).
+
+    Returns:
+        (o, final_state): o [B, T, HV, V] in v's type; the state in float32 (or `final_state`'s type), or None if it
+        was not asked for.
+
+    Raises:
+        TypeError: an argument that is no tensor, or one of another type.
+        ValueError: a shape, stride, device or value; the message has the rule and what came.
+        NotImplementedError: inputs that require gradients, and what is marked as refused above.
+        RuntimeError: no kernel for this device or CPU.
+
+    Example:
+        >>> import gdn, numpy
+        >>> random = numpy.random.default_rng(0)
+        >>> q, k, v = (random.standard_normal((1, 100, heads, 64), "float32") for heads in (2, 2, 4))
+        >>> g, beta = -random.random((1, 100, 4), "float32"), random.random((1, 100, 4), "float32")
+        >>> o, state = gdn.chunk_gated_delta_rule(
+        ...     q, k, v, g, beta, output_final_state=True, use_qk_l2norm_in_kernel=True)
+        >>> o.shape, state.shape
+        ((1, 100, 4, 64), (1, 4, 64, 64))
+    """
+    state_v_first = old_arguments(kwargs, state_v_first)
+    check_chunk_size(chunk_size)
+    if cp_context is not None:
+        refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
+    if state_indices is not None:
+        refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
+    return make_call(
+        q=q,
+        k=k,
+        v=v,
+        g=g,
+        beta=beta,
+        scale=scale,
+        initial_state=initial_state,
+        output_final_state=output_final_state,
+        l2norm=use_qk_l2norm_in_kernel,
+        raw_gate=use_gate_in_kernel,
+        A_log=A_log,
+        dt_bias=dt_bias,
+        beta_sigmoid=use_beta_sigmoid_in_kernel,
+        allow_neg_eigval=allow_neg_eigval,
+        state_v_first=state_v_first,
+        cu_seqlens=cu_seqlens,
+        gate_domain=gate_domain,
+        state_layout=state_layout,
+        out=out,
+        final_state=final_state,
+        recurrent=False,
+    )
+
+
+@_runs
+def fused_recurrent_gated_delta_rule(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any = None,
+    gk: Any = None,
+    gv: Any = None,
+    beta: Any = None,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    use_qk_l2norm_in_kernel: bool = False,
+    use_gate_in_kernel: bool = False,
+    A_log: Any = None,
+    dt_bias: Any = None,
+    use_beta_sigmoid_in_kernel: bool = False,
+    allow_neg_eigval: bool = False,
+    state_v_first: bool = False,
+    cu_seqlens: Any = None,
+    *,
+    gate_domain: str | None = None,
+    state_layout: str | None = None,
+    out: Any = None,
+    final_state: Any = None,
+    state_indices: Any = None,
+    **kwargs: Any,
+) -> Call:
+    r"""The gated delta rule token by token, in float32: the function of decoding.
+
+    Computes what `chunk_gated_delta_rule` does, whose page explains the arguments, with FLA 0.6's signature of this
+    name: `gk` and `gv` (gates per channel) are refused if given, `beta` may be None for 1, and what stands after
+    `cu_seqlens` is by keyword only.
+
+    Raises:
+        TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`.
+
+    Example:
+        >>> import gdn, numpy
+        >>> random = numpy.random.default_rng(0)
+        >>> state = numpy.zeros((8, 4, 64, 64), "float32")
+        >>> for token in range(3):
+        ...     q, k, v = (random.standard_normal((8, 1, heads, 64), "float32") for heads in (2, 2, 4))
+        ...     g, beta = -random.random((8, 1, 4), "float32"), random.random((8, 1, 4), "float32")
+        ...     o, state = gdn.fused_recurrent_gated_delta_rule(
+        ...         q, k, v, g, beta=beta, initial_state=state, final_state=state,
+        ...         use_qk_l2norm_in_kernel=True)
+        >>> o.shape
+        (8, 1, 4, 64)
+    """
+    state_v_first = old_arguments(kwargs, state_v_first)
+    for name, value in (("gk", gk), ("gv", gv)):
+        if value is not None:
+            refuse(name, "gates per channel are not there yet; expected None")
+    if state_indices is not None:
+        refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
+    return make_call(
+        q=q,
+        k=k,
+        v=v,
+        g=g,
+        beta=beta,
+        scale=scale,
+        initial_state=initial_state,
+        output_final_state=output_final_state,
+        l2norm=use_qk_l2norm_in_kernel,
+        raw_gate=use_gate_in_kernel,
+        A_log=A_log,
+        dt_bias=dt_bias,
+        beta_sigmoid=use_beta_sigmoid_in_kernel,
+        allow_neg_eigval=allow_neg_eigval,
+        state_v_first=state_v_first,
+        cu_seqlens=cu_seqlens,
+        gate_domain=gate_domain,
+        state_layout=state_layout,
+        out=out,
+        final_state=final_state,
+        recurrent=True,
+    )
+
+
+chunk_gdn = chunk_gated_delta_rule
+fused_recurrent_gdn = fused_recurrent_gated_delta_rule

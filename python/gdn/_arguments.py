@@ -1,0 +1,153 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the arguments that people write to the ones that the library takes."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, NamedTuple
+
+from . import _library
+
+_CHUNK_SIZES = (16, 32, 64)
+
+
+class Call(NamedTuple):
+    """A forward call in the library's terms; tensors as the caller gave them."""
+
+    q: Any
+    k: Any
+    v: Any
+    g: Any
+    beta: Any
+    A_log: Any
+    dt_bias: Any
+    initial_state: Any
+    cu_seqlens: Any
+    out: Any
+    final_state: Any
+    scale: float
+    options: int
+    output_final_state: bool
+
+
+#: The tensors of a call, in the library's order.
+TENSORS = Call._fields[:11]
+
+
+def refuse(name: str, reason: str) -> None:
+    """Refuses an argument that this version cannot serve."""
+    raise NotImplementedError(f"{name}: {reason}")
+
+
+def old_arguments(kwargs: dict[str, Any], state_v_first: bool) -> bool:
+    """Arguments of older FLA releases; returns `state_v_first`."""
+    if "transpose_state_layout" in kwargs:
+        if state_v_first:
+            raise ValueError("Cannot pass both `state_v_first` and the deprecated `transpose_state_layout`.")
+        warnings.warn(
+            "`transpose_state_layout` is deprecated and renamed to `state_v_first`.",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+        state_v_first = bool(kwargs.pop("transpose_state_layout"))
+    if "head_first" in kwargs:
+        raise DeprecationWarning("head_first has been removed. Inputs must be in `[B, T, H, ...]` format.")
+    if kwargs:
+        name = next(iter(kwargs))
+        raise TypeError(f"{name}: expected an argument that the function has, got an unexpected one")
+    return state_v_first
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}: expected a number or None, got {type(value).__name__}")
+    return float(value)
+
+
+def _gate_domain(name: str | None, raw: bool) -> int:
+    """The gate's domain from `gate_domain` and FLA's `use_gate_in_kernel`."""
+    if name is None:
+        return _library.GATE_DOMAINS["raw" if raw else "log"]
+    if name not in _library.GATE_DOMAINS:
+        raise ValueError(f"gate_domain: expected 'log', 'linear' or 'raw', got {name!r}")
+    if raw and name != "raw":
+        raise ValueError(f"gate_domain: expected 'raw' with use_gate_in_kernel=True, got {name!r}")
+    return _library.GATE_DOMAINS[name]
+
+
+def _v_first(state_v_first: bool, layout: str | None) -> bool:
+    """Whether states are [N, HV, V, K], from FLA's flag and `state_layout`."""
+    if layout is None:
+        return bool(state_v_first)
+    if layout not in ("kv", "vk"):
+        raise ValueError(f"state_layout: expected 'kv' or 'vk', got {layout!r}")
+    if state_v_first and layout == "kv":
+        raise ValueError("state_layout: expected 'vk' with state_v_first=True, got 'kv'")
+    return layout == "vk"
+
+
+def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
+    """The shape of a required tensor of any kind."""
+    shape = getattr(tensor, "shape", None)
+    if shape is None or not (hasattr(tensor, "__dlpack__") or hasattr(tensor, "__array_interface__")):
+        raise TypeError(
+            f"{name}: expected a tensor (torch, NumPy, or with __dlpack__), got {type(tensor).__name__}"
+        )
+    return shape  # type: ignore[no-any-return]
+
+
+def make_call(
+    *,
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    beta: Any,
+    scale: Any,
+    initial_state: Any,
+    output_final_state: bool,
+    l2norm: bool,
+    raw_gate: bool,
+    A_log: Any,
+    dt_bias: Any,
+    beta_sigmoid: bool,
+    allow_neg_eigval: bool,
+    state_v_first: bool,
+    cu_seqlens: Any,
+    gate_domain: str | None,
+    state_layout: str | None,
+    out: Any,
+    final_state: Any,
+    recurrent: bool,
+) -> Call:
+    """Checks what the library cannot see and puts the rest into its terms."""
+    shape = shape_of("q", q)
+    if scale is None:
+        # A wrong shape is the library's to refuse.
+        scale = shape[-1] ** -0.5 if len(shape) and shape[-1] else 1.0
+    else:
+        scale = _number("scale", scale)
+    if allow_neg_eigval and not beta_sigmoid:
+        raise ValueError("`allow_neg_eigval=True` requires `use_beta_sigmoid_in_kernel=True`.")
+    domain = _gate_domain(gate_domain, raw_gate)
+    if domain != _library.GATE_DOMAINS["raw"]:
+        # FLA takes the parameters and leaves them unused.
+        A_log = dt_bias = None
+    beta_domain = _library.BETA_VALUE
+    if beta_sigmoid:
+        beta_domain = _library.BETA_DOUBLED_LOGIT if allow_neg_eigval else _library.BETA_LOGIT
+    options = _library.pack_options(
+        domain, beta_domain, bool(l2norm), _v_first(state_v_first, state_layout), recurrent
+    )
+    wants_state = bool(output_final_state) or final_state is not None
+    return Call(
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, options, wants_state
+    )
+
+
+def check_chunk_size(chunk_size: Any) -> None:
+    """FLA's `chunk_size`; results do not depend on it here."""
+    if chunk_size not in _CHUNK_SIZES:
+        raise ValueError(f"`chunk_size` must be 16, 32, or 64 for Gated Delta Rule, got {chunk_size}.")

@@ -1,0 +1,126 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The front end for NumPy arrays and everything else that speaks DLPack."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy
+
+from . import _library
+from ._arguments import TENSORS, Call
+
+
+def num_threads() -> int:
+    """Threads for a call: GDN_NUM_THREADS, or the cores that the process may use."""
+    wanted = os.environ.get("GDN_NUM_THREADS")
+    if wanted is None:
+        return len(os.sched_getaffinity(0))
+    if not wanted.isdigit() or int(wanted) < 1:
+        raise ValueError(f"GDN_NUM_THREADS: expected a positive integer, got {wanted!r}")
+    return int(wanted)
+
+
+def is_bf16(array: numpy.ndarray[Any, Any]) -> bool:
+    """Whether an array is of ml_dtypes' bfloat16, which NumPy knows as an opaque type."""
+    return str(array.dtype) == "bfloat16"
+
+
+def to_numpy(name: str, value: Any) -> numpy.ndarray[Any, Any] | None:
+    """A view of an array of any library on the CPU."""
+    if value is None or isinstance(value, numpy.ndarray):
+        array = value
+    elif hasattr(value, "__dlpack__"):
+        try:
+            array = numpy.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(f"{name}: expected an array on the CPU that NumPy can view, got: {error}") from error
+    else:
+        raise TypeError(
+            f"{name}: expected a tensor (torch, NumPy, or with __dlpack__) or None, got {type(value).__name__}"
+        )
+    if array is not None and not (array.dtype.kind in "fiucb" or is_bf16(array)):
+        raise TypeError(f"{name}: expected an array of numbers, got {array.dtype}")
+    return array
+
+
+def _to_library(name: str, array: numpy.ndarray[Any, Any] | None, written: bool) -> Any:
+    """The array as the library takes it: native byte order, whole strides, bf16 as its bits."""
+    if array is None:
+        return None
+    if array.dtype == numpy.uint16:
+        raise TypeError(f"{name}: expected float32, float16 or bfloat16 (ml_dtypes), got uint16")
+    if is_bf16(array):
+        array = array.view(numpy.uint16)
+    if written and not array.flags.writeable:
+        raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
+    whole = all(stride % array.itemsize == 0 for stride in array.strides)
+    if not array.dtype.isnative or not whole or not array.flags.aligned:
+        raise ValueError(
+            f"{name}: expected native byte order and elements at multiples of their size, got {array.dtype} "
+            f"with strides {array.strides}; numpy.ascontiguousarray and astype make such a copy"
+        )
+    # Read-only arrays cannot be exported; a view of the same memory can.
+    if not array.flags.writeable:
+        array = _writeable_view(array)
+    return array
+
+
+def _writeable_view(array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """The same memory without NumPy's note that it is read-only. It is only read."""
+    interface = dict(array.__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+
+    class View:
+        __array_interface__ = interface
+        owner = array
+
+    return numpy.asarray(View())
+
+
+def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
+    """The result in the caller's own library."""
+    if isinstance(q, numpy.ndarray):
+        return result
+    return q.__array_namespace__().from_dlpack(result) if hasattr(q, "__array_namespace__") else result
+
+
+def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shapes of o and of the states."""
+    sequences = q_shape[0] if cu_shape is None else cu_shape[0] - 1
+    channels = (q_shape[3], v_shape[3])
+    if _library.state_is_v_first(call.options):
+        channels = channels[::-1]
+    return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
+
+
+def forward(call: Call) -> tuple[Any, Any]:
+    """Runs a call on arrays and returns (o, final state or None)."""
+    arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
+    for name in ("q", "k", "v"):
+        if arrays[name] is None:
+            raise TypeError(f"{name}: expected a tensor, got None")
+    allocate = all(arrays[name].ndim == 4 for name in ("q", "v"))
+    cu = arrays["cu_seqlens"]
+    if allocate and (cu is None or cu.ndim == 1):
+        shape, state_shape = output_shapes(
+            call, arrays["q"].shape, arrays["v"].shape, None if cu is None else cu.shape
+        )
+        if arrays["out"] is None:
+            arrays["out"] = numpy.empty(shape, arrays["v"].dtype)
+        if arrays["final_state"] is None and call.output_final_state:
+            arrays["final_state"] = numpy.empty(state_shape, numpy.float32)
+    elif arrays["out"] is None:
+        # The library refuses the shapes; it wants an output all the same.
+        arrays["out"] = numpy.empty(0, numpy.float32)
+    written = ("out", "final_state")
+    tensors = [_to_library(name, array, name in written) for name, array in arrays.items()]
+    options = call.options | _library.BF16_AS_BITS
+    _library.load().forward(*tensors, call.scale, options, num_threads())
+    o = call.out if call.out is not None else _like_caller(call.q, arrays["out"])
+    if not call.output_final_state:
+        return o, None
+    state = call.final_state
+    return o, state if state is not None else _like_caller(call.q, arrays["final_state"])

@@ -1,0 +1,217 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a call would run, without running it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import struct
+import sys
+from typing import Any
+
+from . import _library
+from ._api import BUILDERS
+from ._arguments import TENSORS, Call
+
+#: DLPack's code and bits of the types that arrays have.
+_TYPES = {
+    "bfloat16": (4, 16),
+    "float16": (2, 16),
+    "float32": (2, 32),
+    "float64": (2, 64),
+    "int8": (0, 8),
+    "int16": (0, 16),
+    "int32": (0, 32),
+    "int64": (0, 64),
+    "uint8": (1, 8),
+    "bool": (6, 8),
+    "complex64": (5, 64),
+    "complex128": (5, 128),
+}
+_OPAQUE = (3, 8)
+_DEVICES = {"cpu": 1, "cuda": 2}
+_MAX_RANK = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a call runs and what that costs; `print` it for a table.
+
+    Attributes:
+        function: the function asked about.
+        device: where it runs.
+        kernel: the compiled kernel's name.
+        algorithm: "chunk" or "recurrent" (token by token).
+        isa: the CPU level that the kernel was compiled for.
+        chunk_size: tokens of a chunk, 1 token by token.
+        items: sequences times value heads, the work that threads share out.
+        threads: threads that work on them.
+        padded: whether heads are copied to `kernel_channels` channels.
+        kernel_channels: channels of a head in the kernel.
+        flop: floating-point operations, products of 64-token chunks as all libraries count them.
+        bytes: bytes of all arrays, read or written once.
+        workspace_bytes: memory that the call takes while it runs.
+        seconds: predicted time.
+        alternatives: other ways, each with the reason why it lost.
+    """
+
+    function: str
+    device: str
+    kernel: str
+    algorithm: str
+    isa: str
+    chunk_size: int
+    items: int
+    threads: int
+    padded: bool
+    kernel_channels: int
+    flop: float
+    bytes: float
+    workspace_bytes: int
+    seconds: float
+    alternatives: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        rows = [
+            ("kernel", f"{self.kernel} ({self.algorithm}, {self.isa})"),
+            ("schedule", f"{self.items} items (sequence x value head) on {self.threads} threads"),
+            ("chunk", f"{self.chunk_size} tokens"),
+            ("copies", f"to {self.kernel_channels} channels a head" if self.padded else "none"),
+            ("FLOP", f"{self.flop:.4g}"),
+            ("bytes", f"{self.bytes:.4g}"),
+            ("workspace", f"{self.workspace_bytes} bytes"),
+            ("predicted", f"{self.seconds * 1e3:.3g} ms"),
+            *((f"not {name}", reason) for name, reason in self.alternatives),
+        ]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{self.function} on {self.device}"]
+        return "\n".join(lines + [f"  {name:<{width}}  {text}" for name, text in rows])
+
+
+@dataclasses.dataclass(frozen=True)
+class Support:
+    """Whether a call can run: true or false as it stands, with `reasons` where it cannot."""
+
+    ok: bool
+    reasons: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def _describe(name: str, value: Any) -> tuple[str, Any, Any, str]:
+    """Type, extents, strides in elements, and device of any tensor."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        from . import _torch
+
+        return _torch.describe(value)
+    from . import _arrays
+
+    array = _arrays.to_numpy(name, value)
+    assert array is not None
+    strides = [stride // array.itemsize for stride in array.strides]
+    return array.dtype.name, array.shape, strides, "cpu"
+
+
+def _pack(described: tuple[str, Any, Any, str] | None, device: str) -> bytes:
+    """One array as the integers that the library reads (Bridge.cpp)."""
+    if described is None:
+        return struct.pack("=q", -1)
+    dtype, shape, strides, place = described
+    code, bits = _TYPES.get(dtype, _OPAQUE)
+    # Tensors without data go where the call would run.
+    kind, _, index = (device if place == "meta" else place).partition(":")
+    numbers = [len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0)]
+    numbers += [*shape[:_MAX_RANK], *strides[:_MAX_RANK]]
+    return struct.pack(f"={len(numbers)}q", *numbers)
+
+
+def _threads(value: Any) -> int:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return int(torch.get_num_threads())
+    from . import _arrays
+
+    return _arrays.num_threads()
+
+
+def _requires_grad(call: Call) -> str | None:
+    """The first input that autograd would want a gradient of."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():
+        return None
+    return next((name for name, value in zip(TENSORS, call) if getattr(value, "requires_grad", False)), None)
+
+
+def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    chunk, recurrent = facts["chunk_seconds"] * 1e3, facts["recurrent_seconds"] * 1e3
+    if facts["algorithm"] == "chunk":
+        return (("recurrent", f"token by token: {recurrent:.3g} ms predicted, chunks {chunk:.3g} ms (one thread)"),)
+    if facts["forced_recurrent"]:
+        return (("chunk", f"the function computes token by token (chunks: {chunk:.3g} ms, one thread)"),)
+    return (("chunk", f"chunks: {chunk:.3g} ms predicted, token by token {recurrent:.3g} ms (one thread)"),)
+
+
+def explain(
+    *args: Any, function: str = "chunk_gated_delta_rule", device: str | None = None, **kwargs: Any
+) -> Plan:
+    """What `function` would run for these arguments: the kernel, its schedule and cost, and why not another.
+
+    Nothing runs, and contents are not read: torch tensors on the meta device will do.
+
+    Args:
+        *args, **kwargs: the arguments of the function.
+        function: "chunk_gated_delta_rule" or "fused_recurrent_gated_delta_rule".
+        device: where tensors without data would be: "cpu" (the default) or "cuda".
+
+    Returns:
+        The `Plan`, which prints as a table.
+
+    Raises:
+        TypeError, ValueError, NotImplementedError, RuntimeError: what the call itself would raise.
+
+    Example:
+        >>> import gdn, numpy
+        >>> q = numpy.zeros((1, 4096, 16, 128), "float32")
+        >>> g = numpy.zeros((1, 4096, 16), "float32")
+        >>> gdn.explain(q, q, q, g, g).algorithm
+        'chunk'
+    """
+    if function not in BUILDERS:
+        raise ValueError(f"function: expected one of {', '.join(BUILDERS)}, got {function!r}")
+    call = BUILDERS[function](*args, **kwargs)
+    if name := _requires_grad(call):
+        raise NotImplementedError(f"{name}: expected a tensor that needs no gradient: gdn has no backward yet")
+    described = {
+        name: None if value is None else _describe(name, value) for name, value in zip(TENSORS, call)
+    }
+    place = described["q"][3] if described["q"] else "cpu"
+    where = (device or "cpu") if place == "meta" else place
+    if not re.fullmatch("(cpu|cuda)(:[0-9]+)?", where):
+        raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
+    blob = b"".join(_pack(described[name], where) for name in TENSORS)
+    facts = json.loads(_library.load().explain(blob, call.scale, call.options, _threads(call.q)))
+    names = {field.name for field in dataclasses.fields(Plan)} & facts.keys()
+    return Plan(
+        function=function, alternatives=_alternatives(facts), **{name: facts[name] for name in names}
+    )
+
+
+def supported(*args: Any, **kwargs: Any) -> Support:
+    """Whether a call with these arguments can run, with reasons if not; takes what `explain` takes.
+
+    Example:
+        >>> import gdn, numpy
+        >>> q, g = numpy.zeros((1, 64, 2, 300), "float32"), numpy.zeros((1, 64, 2), "float32")
+        >>> answer = gdn.supported(q, q, q, g, g)
+        >>> bool(answer), answer.reasons
+        (False, ('q: expected K of 1 to 256, got K = 300',))
+    """
+    try:
+        explain(*args, **kwargs)
+    except (TypeError, ValueError, NotImplementedError, RuntimeError) as error:
+        return Support(False, (str(error),))
+    return Support(True)

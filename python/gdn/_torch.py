@@ -1,0 +1,146 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The front end for torch: two custom operators over the library's one function.
+
+`gdn::gated_delta_rule` returns new tensors, `gdn::gated_delta_rule_out` writes into given ones. They are made by
+`torch.library.Library`, whose calls cost less than those of the `custom_op` decorator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import _library
+from ._arguments import TENSORS, Call
+
+_INPUTS = (
+    "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
+    "Tensor? initial_state, Tensor? cu_seqlens, "
+)
+_REST = "float scale, int options"
+
+_ops = torch.library.Library("gdn", "DEF")
+_ops.define(f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)")
+_ops.define(
+    f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, {_REST}) -> ()",
+)
+_functional = torch.ops.gdn.gated_delta_rule.default
+_into = torch.ops.gdn.gated_delta_rule_out.default
+
+
+def _allocate(
+    q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int, with_state: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """o and the final state; an absent state has no elements."""
+    if q.dim() != 4 or v.dim() != 4:
+        for name, tensor in (("q", q), ("v", v)):
+            if tensor.dim() != 4:
+                raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(tensor.shape)}")
+    if cu_seqlens is not None and cu_seqlens.dim() != 1:
+        raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
+    o = torch.empty_like(v, memory_format=torch.contiguous_format)
+    if not with_state:
+        return o, v.new_empty((0,), dtype=torch.float32)
+    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    channels = (q.shape[3], v.shape[3])
+    if _library.state_is_v_first(options):
+        channels = channels[::-1]
+    return o, v.new_empty((sequences, v.shape[2], *channels), dtype=torch.float32)
+
+
+def _run_into(*arguments: Any) -> None:
+    *tensors, scale, options = arguments
+    _library.load().forward(*tensors, scale, options, torch.get_num_threads())
+
+
+def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    *inputs, scale, options, with_state = arguments
+    o, state = _allocate(inputs[0], inputs[2], inputs[8], options, with_state)
+    _library.load().forward(*inputs, o, state if with_state else None, scale, options, torch.get_num_threads())
+    return o, state
+
+
+def _fake(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    q, _, v, *_, cu_seqlens, _, options, with_state = arguments
+    return _allocate(q, v, cu_seqlens, options, with_state)
+
+
+def _fake_into(*arguments: Any) -> None:
+    return None
+
+
+def _below_autograd(op: Any) -> Any:
+    """The operator's gradient: none yet, and never a wrong one."""
+
+    def run(*arguments: Any) -> Any:
+        if torch.is_grad_enabled():
+            for schema, value in zip(op._schema.arguments, arguments):
+                if isinstance(value, torch.Tensor) and value.requires_grad:
+                    raise NotImplementedError(
+                        f"{schema.name}: expected a tensor that needs no gradient, got requires_grad=True; "
+                        "gdn has no backward yet: call it under torch.no_grad() or torch.inference_mode(), or "
+                        f"pass {schema.name}.detach()"
+                    )
+        with torch._C._AutoDispatchBelowAutograd():
+            return op(*arguments)
+
+    return run
+
+
+def _autocast(op: Any, device: str) -> Any:
+    """Casts q, k and v (and nothing else: gates and states are float32 on purpose)."""
+    off = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device.upper()}"))
+
+    def run(*arguments: Any) -> Any:
+        dtype = torch.get_autocast_dtype(device)
+        cast = [
+            tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype != torch.float64 else tensor
+            for tensor in arguments[:3]
+        ]
+        with torch._C._ExcludeDispatchKeyGuard(off):
+            return op(*cast, *arguments[3:])
+
+    return run
+
+
+for _name, _op, _kernel in (("gated_delta_rule", _functional, _run), ("gated_delta_rule_out", _into, _run_into)):
+    _ops.impl(_name, _below_autograd(_op), "Autograd")
+    for _device in ("CPU", "CUDA"):
+        _ops.impl(_name, _kernel, _device)
+        _ops.impl(_name, _autocast(_op, _device.lower()), f"Autocast{_device}")
+torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
+torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
+
+
+def _check_kinds(call: Call) -> None:
+    device = call.q.device
+    for name, value in zip(TENSORS, call):
+        if value is None:
+            if name in ("k", "v"):
+                raise TypeError(f"{name}: expected a torch.Tensor, got None")
+        elif not isinstance(value, torch.Tensor):
+            raise TypeError(f"{name}: expected a torch.Tensor as q is, got {type(value).__name__}")
+        elif value.device != device:
+            raise ValueError(f"{name}: expected a tensor on {device} as q is, got one on {value.device}")
+
+
+def forward(call: Call) -> tuple[Any, Any]:
+    """Runs a call on torch tensors and returns (o, final state or None)."""
+    _check_kinds(call)
+    if call.out is None and call.final_state is None:
+        o, state = _functional(*call[:9], call.scale, call.options, call.output_final_state)
+        return o, state if call.output_final_state else None
+    o, state = call.out, call.final_state
+    if o is None or (state is None and call.output_final_state):
+        new_o, new_state = _allocate(call.q, call.v, call.cu_seqlens, call.options, call.output_final_state)
+        o = new_o if o is None else o
+        state = new_state if state is None else state
+    _into(*call[:9], o, state, call.scale, call.options)
+    return o, state
+
+
+def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str]:
+    """Type, extents, strides and device of a tensor, which may have no data."""
+    return str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride(), str(tensor.device)

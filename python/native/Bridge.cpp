@@ -1,0 +1,298 @@
+//===- Bridge.cpp - The library's functions for TVM-FFI -------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// TVM-FFI finds a function f of a library as the symbol __tvm_ffi_f, a plain C
+// function of tagged values; tensors arrive as DLPack's DLTensor. Nothing of
+// libtvm_ffi is linked: the two functions that are called when there is
+// something to say are weak, and Python has loaded the library by then.
+//
+//   forward(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out,
+//           final_state, scale, options, num_threads)
+//   explain(descriptions, scale, options, num_threads) -> JSON
+//   kernels() -> JSON
+//
+// A tensor may be None. `options` has a bit field each for the gate domain, the
+// domain of beta and the switches, as gdn/_library.py writes it. `descriptions`
+// are the eleven tensors without their data, as 64-bit integers: the rank (or
+// -1), DLPack's type code and bits, the device's type and index, extents and
+// strides.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <tvm/ffi/c_api.h>
+
+using namespace gdn::cpu;
+
+extern "C" {
+[[gnu::weak]] void TVMFFIErrorSetRaisedFromCStr(const char *kind,
+                                                const char *message);
+[[gnu::weak]] int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
+                                            TVMFFIAny *out);
+}
+
+/// What a function returns to say that an error is set.
+static constexpr int kRaised = -1;
+
+static int raise(const Error &error) {
+  if (TVMFFIErrorSetRaisedFromCStr)
+    TVMFFIErrorSetRaisedFromCStr(error.kind, error.message.c_str());
+  return kRaised;
+}
+
+static int returnString(const std::string &text, TVMFFIAny *result) {
+  TVMFFIByteArray bytes = {text.data(), text.size()};
+  if (!TVMFFIStringFromByteArray)
+    return kRaised;
+  return TVMFFIStringFromByteArray(&bytes, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+static constexpr const char *kArrayNames[] = {
+    "q",          "k",     "v",          "g",
+    "beta",       "A_log", "dt_bias",    "initial_state",
+    "cu_seqlens", "out",   "final_state"};
+static constexpr int kNumArrays = std::size(kArrayNames);
+
+static std::array<Array *, kNumArrays> arraysOf(Problem &p) {
+  return {&p.q,         &p.k,    &p.v,         &p.gate,
+          &p.beta,      &p.aLog, &p.dtBias,    &p.initialState,
+          &p.cuSeqlens, &p.o,    &p.finalState};
+}
+
+static Element elementOf(DLDataType type, bool hasBits) {
+  if (type.lanes != 1)
+    return Element::Other;
+  if (type.code == kDLBfloat && type.bits == 16)
+    return Element::BF16;
+  // NumPy has no bf16 of its own: its arrays come as their bits.
+  if (hasBits && type.code == kDLUInt && type.bits == 16)
+    return Element::BF16;
+  if (type.code == kDLFloat && type.bits == 16)
+    return Element::F16;
+  if (type.code == kDLFloat && type.bits == 32)
+    return Element::F32;
+  if (type.code == kDLInt && type.bits == 32)
+    return Element::I32;
+  if (type.code == kDLInt && type.bits == 64)
+    return Element::I64;
+  return Element::Other;
+}
+
+static void setType(Array &array, DLDataType type, const Problem &p) {
+  array.element = elementOf(type, p.bf16AsBits);
+  array.typeCode = type.code;
+  array.typeBits = type.bits;
+}
+
+/// Extents and strides; the strides of a dense array where none are given.
+static void setShape(Array &array, int rank, const int64_t *sizes,
+                     const int64_t *strides) {
+  array.rank = rank;
+  int64_t dense = 1;
+  for (int i = std::min(rank, kMaxRank) - 1; i >= 0; --i) {
+    array.sizes[i] = sizes[i];
+    array.strides[i] = strides ? strides[i] : dense;
+    dense *= sizes[i];
+  }
+}
+
+/// All arrays lie where q lies, which is read first.
+static Error setDevice(int index, Device device, Problem &p) {
+  if (index == 0)
+    p.device = device;
+  if (device == p.device)
+    return {};
+  return {"ValueError", std::string(kArrayNames[index]) +
+                            ": expected a tensor on " + nameOf(p.device) +
+                            " as q is, got one on " + nameOf(device)};
+}
+
+static Error readArray(const TVMFFIAny &value, int index, Array &array,
+                       Problem &p) {
+  const DLTensor *tensor = nullptr;
+  if (value.type_index == kTVMFFINone)
+    return {};
+  if (value.type_index == kTVMFFITensor)
+    tensor = TVMFFITensorGetDLTensorPtr(value.v_obj);
+  else if (value.type_index == kTVMFFIDLTensorPtr)
+    tensor = static_cast<const DLTensor *>(value.v_ptr);
+  else
+    return {"TypeError", std::string(kArrayNames[index]) +
+                             ": expected a tensor or None, got another type"};
+  if (Error error = setDevice(
+          index, {tensor->device.device_type, tensor->device.device_id}, p))
+    return error;
+  setType(array, tensor->dtype, p);
+  array.data = static_cast<char *>(tensor->data) + tensor->byte_offset;
+  setShape(array, tensor->ndim, tensor->shape, tensor->strides);
+  return {};
+}
+
+/// Reads the descriptions of all arrays from integers.
+static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
+  std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+  const char *next = bytes.data, *end = bytes.data + bytes.size;
+  auto take = [&](int64_t *values, int64_t count) {
+    if (count < 0 || end - next < count * 8)
+      return false;
+    std::memcpy(values, next, count * 8);
+    next += count * 8;
+    return true;
+  };
+  for (int i = 0; i < kNumArrays; ++i) {
+    int64_t header[4], shape[2][kMaxRank];
+    if (!take(header, 1))
+      return {"ValueError", "descriptions: expected eleven arrays"};
+    if (header[0] < 0)
+      continue;
+    int64_t stored = std::min<int64_t>(header[0], kMaxRank);
+    if (!take(header + 1, 3) || !take(shape[0], stored) ||
+        !take(shape[1], stored))
+      return {"ValueError", "descriptions: expected extents and strides"};
+    Device device = {static_cast<int32_t>(header[2]),
+                     static_cast<int32_t>(header[3])};
+    if (Error error = setDevice(i, device, problem))
+      return error;
+    setType(*arrays[i],
+            {static_cast<uint8_t>(header[1] >> 8),
+             static_cast<uint8_t>(header[1]), 1},
+            problem);
+    setShape(*arrays[i], static_cast<int>(header[0]), shape[0], shape[1]);
+  }
+  return {};
+}
+
+static Error readOptions(const TVMFFIAny *args, Problem &p) {
+  if (args[0].type_index != kTVMFFIFloat)
+    return {"TypeError", "scale: expected a float, got another type"};
+  for (int i = 1; i < 3; ++i)
+    if (args[i].type_index != kTVMFFIInt)
+      return {"TypeError", "options, num_threads: expected integers"};
+  p.scale = args[0].v_float64;
+  int64_t bits = args[1].v_int64;
+  p.gateDomain = static_cast<GateDomain>(bits & 3);
+  p.betaDomain = static_cast<BetaDomain>(bits >> 2 & 3);
+  p.l2norm = bits >> 4 & 1;
+  p.stateVFirst = bits >> 5 & 1;
+  p.recurrent = bits >> 6 & 1;
+  p.bf16AsBits = bits >> 7 & 1;
+  p.threads = static_cast<int>(std::clamp<int64_t>(args[2].v_int64, 0, 1024));
+  return {};
+}
+
+/// Runs `body`, which returns an Error or a code, and turns what is thrown into
+/// an error: out of memory, in the main.
+template <typename Body> static int guarded(Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return raise({"MemoryError", "gdn: expected memory for a call's workspace, "
+                                 "got none"});
+  } catch (const std::exception &error) {
+    return raise({"RuntimeError", std::string("gdn: ") + error.what()});
+  }
+}
+
+static int wrongCount(const char *function, int expected, int got) {
+  return raise({"TypeError", std::string(function) + ": expected " +
+                                 std::to_string(expected) + " arguments, got " +
+                                 std::to_string(got)});
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+#define GDN_FUNCTION(name)                                                     \
+  extern "C" [[gnu::visibility("default")]] int __tvm_ffi_##name(              \
+      void *, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
+
+GDN_FUNCTION(forward) {
+  if (count != kNumArrays + 3)
+    return wrongCount("forward", kNumArrays + 3, count);
+  return guarded([&] {
+    Problem problem;
+    Plan plan;
+    std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+    if (Error error = readOptions(args + kNumArrays, problem))
+      return raise(error);
+    for (int i = 0; i < kNumArrays; ++i)
+      if (Error error = readArray(args[i], i, *arrays[i], problem))
+        return raise(error);
+    if (!problem.o.isPresent())
+      return raise({"TypeError", "out: expected a tensor, got None"});
+    if (Error error = check(problem))
+      return raise(error);
+    if (Error error = checkDevice(problem.device))
+      return raise(error);
+    if (Error error = makePlan(problem, plan))
+      return raise(error);
+    run(problem, plan);
+    result->type_index = kTVMFFINone;
+    result->v_int64 = 0;
+    return 0;
+  });
+}
+
+/// The bytes of a bytes object, however it was passed.
+static bool readBytes(const TVMFFIAny &value, TVMFFIByteArray &bytes) {
+  if (value.type_index == kTVMFFIByteArrayPtr)
+    bytes = *static_cast<const TVMFFIByteArray *>(value.v_ptr);
+  else if (value.type_index == kTVMFFIBytes)
+    bytes = *reinterpret_cast<const TVMFFIByteArray *>(
+        reinterpret_cast<const char *>(value.v_obj) + sizeof(TVMFFIObject));
+  else
+    return false;
+  return true;
+}
+
+GDN_FUNCTION(explain) {
+  if (count != 4)
+    return wrongCount("explain", 4, count);
+  return guarded([&] {
+    Problem problem;
+    Plan plan;
+    TVMFFIByteArray bytes;
+    if (!readBytes(args[0], bytes))
+      return raise({"TypeError", "descriptions: expected bytes"});
+    if (Error error = readDescriptions(bytes, problem))
+      return raise(error);
+    if (Error error = readOptions(args + 1, problem))
+      return raise(error);
+    if (Error error = check(problem))
+      return raise(error);
+    if (Error error = checkDevice(problem.device))
+      return raise(error);
+    if (Error error = makePlan(problem, plan))
+      return raise(error);
+    return returnString(toJson(problem, plan), result);
+  });
+}
+
+GDN_FUNCTION(kernels) {
+  return guarded([&] {
+    const Isa *host = getHostIsa();
+    std::string text = std::string("{\"isa\": \"") +
+                       (host ? nameOf(*host) : "none") + "\", \"kernels\": [";
+    const char *separator = "";
+    for (const KernelSet &set : allKernels()) {
+      text += std::string(separator) + "\"" + set.name + "\"";
+      separator = ", ";
+    }
+    return returnString(text + "]}", result);
+  });
+}

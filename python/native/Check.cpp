@@ -1,0 +1,370 @@
+//===- Check.cpp - What a call's arguments must be ------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Problem.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <initializer_list>
+#include <iterator>
+#include <utility>
+
+using namespace gdn::cpu;
+
+namespace {
+/// An array with the names that messages need.
+struct Named {
+  const char *name;
+  const Array *array;
+};
+
+/// The rule of one array: its dimensions by name and size (negative: any), and
+/// the element types that it may have.
+struct Rule {
+  const char *name;
+  const Array *array;
+  const char *dims;
+  std::initializer_list<int64_t> sizes;
+  std::initializer_list<Element> elements;
+};
+} // namespace
+
+static Error fail(const char *kind, const char *name, const std::string &rule,
+                  const std::string &got) {
+  return {kind, std::string(name) + ": expected " + rule + ", got " + got};
+}
+
+static std::string listOf(const int64_t *values, size_t count) {
+  std::string text = "[";
+  for (size_t i = 0; i < count; ++i)
+    text += (i ? ", " : "") + std::to_string(values[i]);
+  return text + "]";
+}
+
+/// "[B, T, H, K] = [1, 64, *, 128]".
+static std::string shapeRule(const Rule &rule) {
+  std::string text = std::string("the shape ") + rule.dims + " = [";
+  bool first = true;
+  for (int64_t size : rule.sizes) {
+    text += (first ? "" : ", ") + (size < 0 ? "*" : std::to_string(size));
+    first = false;
+  }
+  return text + "]";
+}
+
+static std::string elementRule(const Rule &rule) {
+  std::string text = "a tensor of ";
+  size_t left = rule.elements.size();
+  for (Element element : rule.elements) {
+    text += nameOf(element);
+    if (--left)
+      text += left > 1 ? ", " : " or ";
+  }
+  return text;
+}
+
+/// The type as NumPy and torch call it.
+static std::string typeName(const Array &array) {
+  if (array.element != Element::Other)
+    return nameOf(array.element);
+  const char *kinds[] = {"int",    "uint",    "float", "an opaque type",
+                         "bfloat", "complex", "bool"};
+  if (array.typeCode >= std::size(kinds))
+    return "a type without a name here";
+  std::string kind = kinds[array.typeCode];
+  bool hasWidth = kind != "bool" && kind != "an opaque type";
+  return hasWidth ? kind + std::to_string(array.typeBits) : kind;
+}
+
+static Error checkRule(const Rule &rule) {
+  const Array &array = *rule.array;
+  if (!array.isPresent())
+    return {};
+  bool known = false;
+  for (Element element : rule.elements)
+    known |= element == array.element;
+  if (!known)
+    return fail("TypeError", rule.name, elementRule(rule), typeName(array));
+  bool fits = array.rank == static_cast<int>(rule.sizes.size());
+  if (fits) {
+    size_t i = 0;
+    for (int64_t size : rule.sizes) {
+      fits &= size < 0 || size == array.sizes[i];
+      ++i;
+    }
+  }
+  if (!fits)
+    return fail("ValueError", rule.name, shapeRule(rule),
+                array.rank > kMaxRank
+                    ? std::to_string(array.rank) + " dimensions"
+                    : listOf(array.sizes.data(), array.rank));
+  return {};
+}
+
+static int64_t countElements(const Array &array) {
+  int64_t count = 1;
+  for (int i = 0; i < array.rank; ++i)
+    count *= array.sizes[i];
+  return count;
+}
+
+/// Kernels read rows of channels.
+static Error checkLastStride(Named argument) {
+  const Array &array = *argument.array;
+  // NumPy gives an array without elements strides of 0.
+  if (array.rank < 1 || countElements(array) == 0)
+    return {};
+  int last = array.rank - 1;
+  if (array.sizes[last] <= 1 || array.strides[last] == 1)
+    return {};
+  return fail("ValueError", argument.name,
+              "a contiguous last dimension (other dimensions may have any "
+              "stride; .contiguous() makes a copy)",
+              "strides " + listOf(array.strides.data(), array.rank));
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// First and one past the last byte that the array reaches.
+static std::pair<uintptr_t, uintptr_t> extentOf(const Array &array) {
+  int64_t low = 0, high = 1;
+  for (int i = 0; i < array.rank; ++i) {
+    int64_t reach = (array.sizes[i] - 1) * array.strides[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  auto base = reinterpret_cast<uintptr_t>(array.data);
+  int64_t bytes = sizeOf(array.element);
+  return {base + low * bytes, base + high * bytes};
+}
+
+static bool overlap(const Array &a, const Array &b) {
+  if (!a.data || !b.data || !countElements(a) || !countElements(b))
+    return false;
+  auto [aBegin, aEnd] = extentOf(a);
+  auto [bBegin, bEnd] = extentOf(b);
+  return aBegin < bEnd && bBegin < aEnd;
+}
+
+static bool isSameView(const Array &a, const Array &b) {
+  return a.data == b.data && a.element == b.element && a.sizes == b.sizes &&
+         a.strides == b.strides;
+}
+
+/// An output is written once, by one thread: it may not lie on an input, nor
+/// on itself (as an expanded view does).
+static Error checkOutput(Named output, std::initializer_list<Named> others) {
+  const Array &array = *output.array;
+  if (!array.isPresent())
+    return {};
+  bool isEmpty = countElements(array) == 0;
+  for (int i = 0; i < array.rank && !isEmpty; ++i)
+    if (array.sizes[i] > 1 && array.strides[i] == 0)
+      return fail("ValueError", output.name,
+                  "a tensor whose elements have memory of their own",
+                  "stride 0 in dimension " + std::to_string(i));
+  for (Named other : others)
+    if (overlap(array, *other.array))
+      return fail("ValueError", output.name,
+                  std::string("memory apart from ") + other.name,
+                  "tensors that overlap");
+  return {};
+}
+
+static Error checkOutputs(const Problem &p) {
+  Named o = {"out", &p.o}, final = {"final_state", &p.finalState},
+        initial = {"initial_state", &p.initialState};
+  if (Error error = checkOutput(o, {{"q", &p.q},
+                                    {"k", &p.k},
+                                    {"v", &p.v},
+                                    {"g", &p.gate},
+                                    {"beta", &p.beta},
+                                    initial,
+                                    final}))
+    return error;
+  Named inputs[] = {{"q", &p.q}, {"k", &p.k}, {"v", &p.v}};
+  for (Named input : inputs)
+    if (Error error = checkOutput(final, {input}))
+      return error;
+  // A state may be updated in place: an item reads all of it first.
+  if (isSameView(p.initialState, p.finalState))
+    return {};
+  return checkOutput(final, {initial});
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static Error checkBoundaries(const Problem &p) {
+  const Array &cu = p.cuSeqlens;
+  if (!cu.isPresent() || !cu.data || p.device.type != Device::CPU)
+    return {};
+  int64_t previous = 0;
+  for (int64_t i = 0; i < cu.sizes[0]; ++i) {
+    int64_t value = loadInteger(cu.data, cu.element, i * cu.strides[0]);
+    std::string at = "cu_seqlens[" + std::to_string(i) + "]";
+    if (i == 0 && value != 0)
+      return fail("ValueError", "cu_seqlens", at + " = 0",
+                  std::to_string(value));
+    if (value < previous)
+      return fail("ValueError", "cu_seqlens", "boundaries that ascend",
+                  at + " = " + std::to_string(value) + " after " +
+                      std::to_string(previous));
+    if (value > p.tokens())
+      return fail("ValueError", "cu_seqlens",
+                  "boundaries of at most T = " + std::to_string(p.tokens()),
+                  at + " = " + std::to_string(value));
+    previous = value;
+  }
+  return {};
+}
+
+static Error checkSizes(const Problem &p) {
+  auto channels = [](const char *name, const char *dim, int64_t size) -> Error {
+    if (size >= 1 && size <= kMaxChannels)
+      return {};
+    return fail("ValueError", name,
+                std::string(dim) + " of 1 to " + std::to_string(kMaxChannels),
+                std::string(dim) + " = " + std::to_string(size));
+  };
+  if (Error error = channels("q", "K", p.keyChannels()))
+    return error;
+  if (Error error = channels("v", "V", p.valueChannels()))
+    return error;
+  if (p.keyHeads() < 1)
+    return fail("ValueError", "q", "at least one head", "none");
+  if (p.valueHeads() < 1 || p.valueHeads() % p.keyHeads() != 0)
+    return fail("ValueError", "v",
+                "a number of heads that is a multiple of q's " +
+                    std::to_string(p.keyHeads()),
+                std::to_string(p.valueHeads()));
+  if (p.cuSeqlens.isPresent() && p.batches() != 1)
+    return fail("ValueError", "q",
+                "B = 1 with cu_seqlens (flatten the batch into one row)",
+                "B = " + std::to_string(p.batches()));
+  return {};
+}
+
+static Error checkOptions(const Problem &p) {
+  if (!std::isfinite(p.scale))
+    return fail("ValueError", "scale", "a finite number",
+                std::isnan(p.scale) ? "nan" : "inf");
+  bool raw = p.gateDomain == GateDomain::Raw;
+  if (raw && !p.gate.isPresent())
+    return fail("ValueError", "g", "a tensor with a raw gate", "None");
+  if (raw && !p.aLog.isPresent())
+    return fail("ValueError", "A_log",
+                "a tensor of shape [H] with a raw gate (use_gate_in_kernel)",
+                "None");
+  if (!raw && p.aLog.isPresent())
+    return fail("ValueError", "A_log",
+                "None unless the gate is raw (use_gate_in_kernel=True)",
+                "a tensor");
+  if (!raw && p.dtBias.isPresent())
+    return fail("ValueError", "dt_bias",
+                "None unless the gate is raw (use_gate_in_kernel=True)",
+                "a tensor");
+  if (p.betaDomain != BetaDomain::Value && !p.beta.isPresent())
+    return fail("ValueError", "beta", "a tensor of logits", "None");
+  if (p.threads < 1)
+    return fail("ValueError", "num_threads", "at least 1",
+                std::to_string(p.threads));
+  return {};
+}
+
+/// The inputs that every call has; later checks read their sizes.
+static Error checkTokens(const Problem &p) {
+  Named required[] = {{"q", &p.q}, {"k", &p.k}, {"v", &p.v}};
+  for (Named argument : required)
+    if (!argument.array->isPresent())
+      return fail("TypeError", argument.name, "a tensor", "None");
+  auto data = {Element::BF16, Element::F16, Element::F32};
+  const int64_t any = -1;
+  if (Error error =
+          checkRule({"q", &p.q, "[B, T, H, K]", {any, any, any, any}, data}))
+    return error;
+  if (Error error =
+          checkRule({"k",
+                     &p.k,
+                     "[B, T, H, K] of q",
+                     {p.batches(), p.tokens(), p.keyHeads(), p.keyChannels()},
+                     {p.q.element}}))
+    return error;
+  if (Error error = checkRule({"v",
+                               &p.v,
+                               "[B, T, HV, V]",
+                               {p.batches(), p.tokens(), any, any},
+                               {p.q.element}}))
+    return error;
+  return checkSizes(p);
+}
+
+/// Everything whose shape follows from q, k and v.
+static Error checkRest(const Problem &p) {
+  int64_t B = p.batches(), T = p.tokens(), H = p.valueHeads();
+  int64_t rows = p.keyChannels(), columns = p.valueChannels();
+  if (p.stateVFirst)
+    std::swap(rows, columns);
+  const char *stateDims = p.stateVFirst ? "[N, HV, V, K]" : "[N, HV, K, V]";
+  auto floats = {Element::F32, Element::BF16, Element::F16};
+  const Rule rules[] = {
+      {"cu_seqlens",
+       &p.cuSeqlens,
+       "[N + 1]",
+       {-1},
+       {Element::I32, Element::I64}},
+      {"g", &p.gate, "[B, T, HV]", {B, T, H}, floats},
+      {"beta", &p.beta, "[B, T, HV]", {B, T, H}, floats},
+      {"A_log", &p.aLog, "[HV]", {H}, floats},
+      {"dt_bias", &p.dtBias, "[HV]", {H}, floats},
+  };
+  for (const Rule &rule : rules)
+    if (Error error = checkRule(rule))
+      return error;
+  if (p.cuSeqlens.isPresent() && p.cuSeqlens.sizes[0] < 2)
+    return fail("ValueError", "cu_seqlens", "at least two boundaries",
+                std::to_string(p.cuSeqlens.sizes[0]));
+  int64_t N = p.sequences();
+  const Rule states[] = {
+      {"initial_state",
+       &p.initialState,
+       stateDims,
+       {N, H, rows, columns},
+       floats},
+      {"final_state", &p.finalState, stateDims, {N, H, rows, columns}, floats},
+      {"out",
+       &p.o,
+       "[B, T, HV, V] of v",
+       {B, T, H, p.valueChannels()},
+       {p.v.element}},
+  };
+  for (const Rule &rule : states)
+    if (Error error = checkRule(rule))
+      return error;
+  return {};
+}
+
+Error gdn::cpu::check(const Problem &p) {
+  if (Error error = checkTokens(p))
+    return error;
+  if (Error error = checkRest(p))
+    return error;
+  if (Error error = checkOptions(p))
+    return error;
+  const Named rows[] = {{"q", &p.q},   {"k", &p.k},
+                        {"v", &p.v},   {"initial_state", &p.initialState},
+                        {"out", &p.o}, {"final_state", &p.finalState}};
+  for (Named argument : rows)
+    if (Error error = checkLastStride(argument))
+      return error;
+  if (Error error = checkBoundaries(p))
+    return error;
+  return checkOutputs(p);
+}

@@ -1,0 +1,346 @@
+//===- Forward.cpp - Run the items of a call ------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// A kernel computes one item, a sequence and a value head, on views of the
+// caller's arrays: numbers of sequences and heads, packed sequences and strides
+// are settled here, so one compiled kernel serves all of them. What a kernel
+// does not read itself is copied to memory of the thread: gates and beta, whose
+// forms are many and whose arrays are small; states of 16 bits; and heads
+// whose channels a kernel has more of (zeros there change no result).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parallel.h"
+#include "Plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+using namespace gdn::cpu;
+
+namespace {
+/// Tokens of one sequence.
+struct Range {
+  int64_t batch = 0, begin = 0, end = 0;
+  int64_t length() const { return end - begin; }
+};
+
+/// The state of one item, [rows, columns] of any float type.
+struct StateView {
+  char *data = nullptr;
+  Element element = Element::F32;
+  int64_t rows = 0, columns = 0, rowStride = 0;
+
+  void *row(int64_t i) const { return data + i * rowStride * sizeOf(element); }
+};
+
+/// What one thread needs to run items.
+class Worker {
+public:
+  Worker(const Problem &problem, const Plan &plan);
+  void runItem(const Range &range, int64_t sequence, int64_t head);
+
+private:
+  void loadGate(const Range &range, int64_t head);
+  void loadBeta(const Range &range, int64_t head);
+  StateView stateOf(const Array &states, int64_t sequence, int64_t head) const;
+  /// The state to start from, as the kernel reads it.
+  StateView readState(int64_t sequence, int64_t head);
+  void runDirect(const Range &range, int64_t head, const StateView &from,
+                 const StateView &to);
+  void runPadded(const Range &range, int64_t head, StateView from,
+                 const StateView &to);
+  void call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
+            int64_t firstToken, const StateView &from, const StateView &to);
+  StateView scratchState(std::vector<float> &memory) const;
+  void scaleRow(char *row, int64_t size) const;
+
+  const Problem &p;
+  const Plan &plan;
+  Kernel kernel;
+  /// Channels of the kernel.
+  int64_t D;
+  /// What o still has to be multiplied by: kernels scale by D^(-1/2).
+  float factor;
+  std::vector<float> gate, beta;
+  std::vector<float> states[3];
+  std::vector<char> copies[4];
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Gates and beta
+//===----------------------------------------------------------------------===//
+
+/// Where element [batch, token, head] of an array lies; o, q, k and v have a
+/// further dimension.
+static char *at(const Array &array, int64_t batch, int64_t token,
+                int64_t head) {
+  int64_t index = batch * array.strides[0] + token * array.strides[1] +
+                  head * array.strides[2];
+  return static_cast<char *>(array.data) + index * sizeOf(array.element);
+}
+
+/// The column of an array [B, T, H] at one head, as floats.
+static void loadColumn(const Array &array, const Range &range, int64_t head,
+                       std::vector<float> &column) {
+  column.resize(range.length());
+  const char *first = at(array, range.batch, range.begin, head);
+  for (int64_t t = 0; t < range.length(); ++t)
+    column[t] = loadFloat(first, array.element, t * array.strides[1]);
+}
+
+static float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+
+/// ln(1 + e^x) without overflow.
+static float softplus(float x) {
+  return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x)));
+}
+
+void Worker::loadGate(const Range &range, int64_t head) {
+  if (!p.gate.isPresent()) {
+    gate.assign(range.length(), 0.0f);
+    return;
+  }
+  loadColumn(p.gate, range, head, gate);
+  if (p.gateDomain == GateDomain::Linear)
+    for (float &x : gate)
+      x = std::log(x);
+  if (p.gateDomain != GateDomain::Raw)
+    return;
+  auto parameter = [&](const Array &array) {
+    return loadFloat(array.data, array.element, head * array.strides[0]);
+  };
+  float rate = std::exp(parameter(p.aLog));
+  float bias = p.dtBias.isPresent() ? parameter(p.dtBias) : 0.0f;
+  for (float &x : gate)
+    x = -rate * softplus(x + bias);
+}
+
+void Worker::loadBeta(const Range &range, int64_t head) {
+  if (!p.beta.isPresent()) {
+    beta.assign(range.length(), 1.0f);
+    return;
+  }
+  loadColumn(p.beta, range, head, beta);
+  if (p.betaDomain == BetaDomain::Value)
+    return;
+  float most = p.betaDomain == BetaDomain::Logit ? 1.0f : 2.0f;
+  for (float &x : beta)
+    x = most * sigmoid(x);
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+StateView Worker::stateOf(const Array &states, int64_t sequence,
+                          int64_t head) const {
+  int64_t index = sequence * states.strides[0] + head * states.strides[1];
+  return {static_cast<char *>(states.data) + index * sizeOf(states.element),
+          states.element, states.sizes[2], states.sizes[3], states.strides[2]};
+}
+
+StateView Worker::scratchState(std::vector<float> &memory) const {
+  if (memory.empty())
+    memory.assign(D * D, 0.0f);
+  return {reinterpret_cast<char *>(memory.data()), Element::F32, D, D, D};
+}
+
+/// Copies what both states have.
+static void copyState(const StateView &from, const StateView &to) {
+  for (int64_t i = 0; i < std::min(from.rows, to.rows); ++i)
+    for (int64_t j = 0; j < std::min(from.columns, to.columns); ++j)
+      storeFloat(to.row(i), to.element, j,
+                 loadFloat(from.row(i), from.element, j));
+}
+
+StateView Worker::readState(int64_t sequence, int64_t head) {
+  if (!p.initialState.isPresent()) {
+    StateView zero = scratchState(states[0]);
+    // A padded run may have left its states here.
+    std::fill(states[0].begin(), states[0].end(), 0.0f);
+    return zero;
+  }
+  StateView given = stateOf(p.initialState, sequence, head);
+  if (given.element == Element::F32 && !plan.padded)
+    return given;
+  StateView copy = scratchState(states[0]);
+  std::fill(states[0].begin(), states[0].end(), 0.0f);
+  copyState(given, copy);
+  return copy;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// The view [1, tokens, 1, channels] at one head.
+static MemRef<4> viewOf(void *data, int64_t tokens, int64_t tokenStride,
+                        int64_t channels) {
+  return {data, data, 0, {1, tokens, 1, channels}, {0, tokenStride, 0, 1}};
+}
+
+static MemRef<4> viewOf(const StateView &state) {
+  return {state.data,
+          state.data,
+          0,
+          {1, 1, state.rows, state.columns},
+          {0, 0, state.rowStride, 1}};
+}
+
+void Worker::call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
+                  int64_t firstToken, const StateView &from,
+                  const StateView &to) {
+  int64_t tokens = q.sizes[1];
+  auto column = [&](std::vector<float> &values) -> MemRef<3> {
+    float *data = values.data() + firstToken;
+    return {data, data, 0, {1, tokens, 1}, {tokens, 1, 1}};
+  };
+  MemRef<3> gates = column(gate), betas = column(beta);
+  MemRef<4> initial = viewOf(from), final = viewOf(to);
+  kernel(&q, &k, &v, &betas, &gates, &initial, &o, &final);
+}
+
+void Worker::scaleRow(char *row, int64_t size) const {
+  if (factor == 1.0f)
+    return;
+  for (int64_t i = 0; i < size; ++i)
+    storeFloat(row, p.o.element, i, factor * loadFloat(row, p.o.element, i));
+}
+
+void Worker::runDirect(const Range &range, int64_t head, const StateView &from,
+                       const StateView &to) {
+  int64_t keyHead = head / (p.valueHeads() / p.keyHeads());
+  auto view = [&](const Array &array, int64_t head) {
+    return viewOf(at(array, range.batch, range.begin, head), range.length(),
+                  array.strides[1], D);
+  };
+  MemRef<4> q = view(p.q, keyHead), k = view(p.k, keyHead);
+  MemRef<4> v = view(p.v, head), o = view(p.o, head);
+  call(q, k, v, o, 0, from, to);
+  for (int64_t t = range.begin; t < range.end && factor != 1.0f; ++t)
+    scaleRow(at(p.o, range.batch, t, head), D);
+}
+
+void Worker::runPadded(const Range &range, int64_t head, StateView from,
+                       const StateView &to) {
+  int64_t keyHead = head / (p.valueHeads() / p.keyHeads());
+  int64_t bytes = sizeOf(p.q.element);
+  StateView spare[2] = {scratchState(states[1]), scratchState(states[2])};
+  int64_t first = 0, parity = 0;
+  do {
+    int64_t tokens = std::min(kSegmentTokens, range.length() - first);
+    for (std::vector<char> &copy : copies)
+      copy.resize(std::max<int64_t>(tokens, 1) * D * bytes);
+    auto pad = [&](const Array &array, int64_t head, std::vector<char> &copy) {
+      int64_t used = array.sizes[3] * bytes;
+      for (int64_t t = 0; t < tokens; ++t) {
+        char *row = copy.data() + t * D * bytes;
+        std::memcpy(row, at(array, range.batch, range.begin + first + t, head),
+                    used);
+        std::memset(row + used, 0, D * bytes - used);
+      }
+      return viewOf(copy.data(), tokens, D, D);
+    };
+    MemRef<4> q = pad(p.q, keyHead, copies[0]),
+              k = pad(p.k, keyHead, copies[1]);
+    MemRef<4> v = pad(p.v, head, copies[2]);
+    MemRef<4> o = viewOf(copies[3].data(), tokens, D, D);
+    const StateView &next = spare[parity];
+    call(q, k, v, o, first, from, next);
+    for (int64_t t = 0; t < tokens; ++t) {
+      char *row = at(p.o, range.batch, range.begin + first + t, head);
+      std::memcpy(row, copies[3].data() + t * D * bytes,
+                  p.valueChannels() * bytes);
+      scaleRow(row, p.valueChannels());
+    }
+    from = next;
+    parity = 1 - parity;
+    first += tokens;
+  } while (first < range.length());
+  if (to.data)
+    copyState(from, to);
+}
+
+Worker::Worker(const Problem &problem, const Plan &plan)
+    : p(problem), plan(plan), kernel(plan.kernel->get(p.stateVFirst, p.l2norm)),
+      D(plan.kernel->channels) {
+  double exact = p.scale * std::sqrt(static_cast<double>(D));
+  // The kernel's own scale is a float.
+  factor = std::abs(exact - 1.0) < 1e-7 ? 1.0f : static_cast<float>(exact);
+}
+
+void Worker::runItem(const Range &range, int64_t sequence, int64_t head) {
+  loadGate(range, head);
+  loadBeta(range, head);
+  StateView from = readState(sequence, head), to;
+  if (p.finalState.isPresent())
+    to = stateOf(p.finalState, sequence, head);
+  if (plan.padded)
+    return runPadded(range, head, from, to);
+  // The kernel writes the caller's state where it may: float32, and not the
+  // one that it reads.
+  bool direct = to.data && to.element == Element::F32 && to.data != from.data;
+  if (direct)
+    return runDirect(range, head, from, to);
+  StateView scratch = scratchState(states[1]);
+  runDirect(range, head, from, scratch);
+  if (to.data)
+    copyState(scratch, to);
+}
+
+//===----------------------------------------------------------------------===//
+// All items
+//===----------------------------------------------------------------------===//
+
+static std::vector<Range> rangesOf(const Problem &p) {
+  std::vector<Range> ranges(p.sequences());
+  const Array &cu = p.cuSeqlens;
+  auto boundary = [&](int64_t i) {
+    return loadInteger(cu.data, cu.element, i * cu.strides[0]);
+  };
+  for (int64_t n = 0; n < p.sequences(); ++n)
+    ranges[n] = cu.isPresent() ? Range{0, boundary(n), boundary(n + 1)}
+                               : Range{n, 0, p.tokens()};
+  return ranges;
+}
+
+/// Outputs of tokens that belong to no sequence, after the last boundary.
+static void clearTail(const Problem &p) {
+  const Array &cu = p.cuSeqlens;
+  if (!cu.isPresent())
+    return;
+  int64_t last = p.sequences() * cu.strides[0];
+  for (int64_t t = loadInteger(cu.data, cu.element, last); t < p.tokens(); ++t)
+    for (int64_t h = 0; h < p.valueHeads(); ++h)
+      std::memset(at(p.o, 0, t, h), 0, p.valueChannels() * sizeOf(p.o.element));
+}
+
+void gdn::cpu::run(const Problem &p, const Plan &plan) {
+  std::vector<Range> ranges = rangesOf(p);
+  // The longest first, so that no thread is left alone with one at the end.
+  std::vector<int64_t> order(ranges.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    int64_t left = ranges[a].length(), right = ranges[b].length();
+    return left != right ? left > right : a < b;
+  });
+  int64_t H = p.valueHeads(), count = plan.items;
+  forEachItem(count, plan.threads, [&](const std::function<int64_t()> &take) {
+    Worker worker(p, plan);
+    for (int64_t i = take(); i < count; i = take()) {
+      int64_t sequence = order[i / H];
+      worker.runItem(ranges[sequence], sequence, i % H);
+    }
+  });
+  clearTail(p);
+}

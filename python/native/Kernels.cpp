@@ -1,0 +1,88 @@
+//===- Kernels.cpp - The table of kernels, and which of them run here -----===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernels.h"
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace gdn::cpu;
+
+// The build writes one line a set: GDN_KERNELS(algorithm, element, channels,
+// isa, name), where the functions' names begin with `name`.
+#define GDN_KERNELS(algorithm, element, channels, isa, name)                   \
+  extern "C" void _mlir_ciface_##name##_kv(                                    \
+      MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<3> *, MemRef<3> *,         \
+      MemRef<4> *, MemRef<4> *, MemRef<4> *);                                  \
+  extern "C" decltype(_mlir_ciface_##name##_kv) _mlir_ciface_##name##_kv_l2,   \
+      _mlir_ciface_##name##_vk, _mlir_ciface_##name##_vk_l2;
+#include "Kernels.inc"
+#undef GDN_KERNELS
+
+static const KernelSet table[] = {
+#define GDN_KERNELS(algorithm, element, channels, isa, name)                   \
+  {Algorithm::algorithm,                                                       \
+   Element::element,                                                           \
+   channels,                                                                   \
+   Isa::isa,                                                                   \
+   #name,                                                                      \
+   {{_mlir_ciface_##name##_kv, _mlir_ciface_##name##_kv_l2},                   \
+    {_mlir_ciface_##name##_vk, _mlir_ciface_##name##_vk_l2}}},
+#include "Kernels.inc"
+#undef GDN_KERNELS
+};
+
+std::span<const KernelSet> gdn::cpu::allKernels() { return table; }
+
+/// The levels that the CPU has, as a number of them.
+static int countLevels() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("x86-64-v3"))
+    return 0;
+  if (!__builtin_cpu_supports("x86-64-v4"))
+    return 1;
+  return __builtin_cpu_supports("avx512bf16") ? 3 : 2;
+}
+
+/// The levels worth using. Intel's CPUs issue vdpbf16ps at half the rate of
+/// fused multiply-adds: there the conversion to float32 is the faster way
+/// (148 against 123 GFLOP/s a core, docs/Performance.md).
+static int preferredLevels(int count) {
+  return count == 3 && !__builtin_cpu_is("amd") ? 2 : count;
+}
+
+const Isa *gdn::cpu::getHostIsa() {
+  static constexpr Isa levels[] = {Isa::V3, Isa::V4, Isa::V4BF16};
+  static const Isa *host = [] {
+    int all = countLevels(), count = preferredLevels(all);
+    const char *wanted = std::getenv("GDN_CPU_ISA");
+    for (int i = 0; wanted && i < all; ++i)
+      if (std::strcmp(wanted, nameOf(levels[i])) == 0)
+        count = i + 1;
+    return count ? &levels[count - 1] : nullptr;
+  }();
+  return host;
+}
+
+const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Element element,
+                                      int64_t channels) {
+  const Isa *host = getHostIsa();
+  const KernelSet *best = nullptr;
+  if (!host)
+    return best;
+  for (const KernelSet &set : table) {
+    if (set.algorithm != algorithm || set.element != element ||
+        set.channels < channels || set.isa > *host)
+      continue;
+    bool better = !best || set.channels < best->channels ||
+                  (set.channels == best->channels && set.isa > best->isa);
+    if (better)
+      best = &set;
+  }
+  return best;
+}

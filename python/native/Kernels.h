@@ -1,0 +1,77 @@
+//===- Kernels.h - The compiled CPU kernels ---------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_KERNELS_H
+#define GDN_PYTHON_NATIVE_KERNELS_H
+
+#include "Elements.h"
+
+#include <span>
+
+namespace gdn::cpu {
+
+/// The arguments of a kernel in the compiler's C interface
+/// (gdn/Pipelines/Pipelines.h).
+template <int rank> struct MemRef {
+  void *allocated;
+  void *aligned;
+  int64_t offset;
+  int64_t sizes[rank];
+  int64_t strides[rank];
+};
+
+/// One item of the grid, a sequence and a value head: q, k, v, beta, gate,
+/// initial state, o, final state. B = Hq = H = 1; gates are logarithms.
+using Kernel = void (*)(MemRef<4> *q, MemRef<4> *k, MemRef<4> *v,
+                        MemRef<3> *beta, MemRef<3> *gate,
+                        MemRef<4> *initialState, MemRef<4> *o,
+                        MemRef<4> *finalState);
+
+enum class Algorithm : uint8_t { Chunk, Recurrent };
+
+/// Levels of x86-64 that kernels are compiled for, in ascending order.
+enum class Isa : uint8_t { V3, V4, V4BF16 };
+
+/// The kernels of one size: with states [K, V] and [V, K], without and with
+/// normalised q and k.
+struct KernelSet {
+  Algorithm algorithm;
+  Element element;
+  /// K = V.
+  int64_t channels;
+  Isa isa;
+  /// The name that people see.
+  const char *name;
+  Kernel kernels[2][2];
+
+  Kernel get(bool stateVFirst, bool l2norm) const {
+    return kernels[stateVFirst][l2norm];
+  }
+};
+
+/// All that this build carries.
+std::span<const KernelSet> allKernels();
+
+/// The smallest kernel of at least `channels` channels for this CPU, in its
+/// highest level; null if there is none.
+const KernelSet *findKernel(Algorithm algorithm, Element element,
+                            int64_t channels);
+
+constexpr const char *nameOf(Isa isa) {
+  constexpr const char *names[] = {"x86-64-v3", "x86-64-v4",
+                                   "x86-64-v4+avx512bf16"};
+  return names[static_cast<int>(isa)];
+}
+
+/// The fastest level of this CPU, or the one of its levels that the environment
+/// variable GDN_CPU_ISA names; null if it has none.
+const Isa *getHostIsa();
+
+} // namespace gdn::cpu
+
+#endif // GDN_PYTHON_NATIVE_KERNELS_H

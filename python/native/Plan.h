@@ -1,0 +1,49 @@
+//===- Plan.h - What a call will run ----------------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_PLAN_H
+#define GDN_PYTHON_NATIVE_PLAN_H
+
+#include "Kernels.h"
+#include "Problem.h"
+
+namespace gdn::cpu {
+
+/// What a call runs and what that costs.
+struct Plan {
+  const KernelSet *kernel = nullptr;
+  /// Arrays are copied to the kernel's number of channels.
+  bool padded = false;
+  int threads = 1;
+  /// Sequences times value heads.
+  int64_t items = 0;
+  /// FLOP of the recurrence in chunks of 64, the measure that kernels of all
+  /// kinds are compared by; bytes of all arrays, read or written once.
+  double flop = 0, bytes = 0;
+  /// Memory that the call allocates while it runs.
+  int64_t workspaceBytes = 0;
+  double seconds = 0;
+  /// Predicted seconds of both algorithms.
+  double chunkSeconds = 0, recurrentSeconds = 0;
+};
+
+/// Tokens that a padded copy holds at a time.
+inline constexpr int64_t kSegmentTokens = 2048;
+
+/// Decides for a problem that `check` accepts.
+Error makePlan(const Problem &problem, Plan &plan);
+
+/// The plan as a JSON object.
+std::string toJson(const Problem &problem, const Plan &plan);
+
+/// Does what the plan says.
+void run(const Problem &problem, const Plan &plan);
+
+} // namespace gdn::cpu
+
+#endif // GDN_PYTHON_NATIVE_PLAN_H

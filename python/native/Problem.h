@@ -1,0 +1,109 @@
+//===- Problem.h - One call of the forward ----------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_PROBLEM_H
+#define GDN_PYTHON_NATIVE_PROBLEM_H
+
+#include "Elements.h"
+
+#include <array>
+#include <string>
+
+namespace gdn::cpu {
+
+/// Largest number of channels of a head that a kernel takes.
+inline constexpr int64_t kMaxChannels = 256;
+/// Largest number of dimensions of an array.
+inline constexpr int kMaxRank = 4;
+
+/// A view of an array; absent if `rank` is negative. `data` is null where only
+/// the description counts.
+struct Array {
+  void *data = nullptr;
+  Element element = Element::Other;
+  /// DLPack's name of the type, for messages about others.
+  uint8_t typeCode = 0, typeBits = 0;
+  int rank = -1;
+  std::array<int64_t, kMaxRank> sizes{}, strides{};
+
+  bool isPresent() const { return rank >= 0; }
+};
+
+/// Where all arrays of a call lie, as DLPack names it.
+struct Device {
+  enum Type : int32_t { CPU = 1, CUDA = 2 };
+  int32_t type = CPU;
+  int32_t index = 0;
+
+  bool operator==(const Device &) const = default;
+};
+
+enum class GateDomain : uint8_t { Log, Linear, Raw };
+enum class BetaDomain : uint8_t { Value, Logit, DoubledLogit };
+
+/// The arguments of a forward call. B, T, N, H, Hq, K, V as in docs/Spec.md.
+struct Problem {
+  Device device;
+  /// [B, T, Hq, K], the same, [B, T, H, V].
+  Array q, k, v;
+  /// [B, T, H]; an absent gate is no decay, an absent beta is 1.
+  Array gate, beta;
+  /// [H], parameters of a raw gate.
+  Array aLog, dtBias;
+  /// [N, H, K, V], or [N, H, V, K] with `stateVFirst`.
+  Array initialState;
+  /// [N + 1].
+  Array cuSeqlens;
+  /// Outputs: as v, and as the state.
+  Array o, finalState;
+  /// Factor of the read-out.
+  double scale = 1.0;
+  GateDomain gateDomain = GateDomain::Log;
+  BetaDomain betaDomain = BetaDomain::Value;
+  bool l2norm = false;
+  bool stateVFirst = false;
+  /// Token by token in float32, whatever is faster.
+  bool recurrent = false;
+  /// Arrays of uint16 are the bits of bf16.
+  bool bf16AsBits = false;
+  /// Most threads to use, at least 1.
+  int threads = 1;
+
+  int64_t batches() const { return q.sizes[0]; }
+  int64_t tokens() const { return q.sizes[1]; }
+  int64_t keyHeads() const { return q.sizes[2]; }
+  int64_t keyChannels() const { return q.sizes[3]; }
+  int64_t valueHeads() const { return v.sizes[2]; }
+  int64_t valueChannels() const { return v.sizes[3]; }
+  int64_t sequences() const {
+    return cuSeqlens.isPresent() ? cuSeqlens.sizes[0] - 1 : batches();
+  }
+};
+
+/// Why a call is refused: the Python exception and its message. No error if
+/// `kind` is null.
+struct Error {
+  const char *kind = nullptr;
+  std::string message;
+
+  explicit operator bool() const { return kind; }
+};
+
+/// Compares the arguments with the rules of the call. Outputs, contents and
+/// overlaps are checked only where there is data on the CPU.
+Error check(const Problem &problem);
+
+/// Whether this build has kernels for a device, and if not, why.
+Error checkDevice(Device device);
+
+/// "cpu", "cuda:0".
+std::string nameOf(Device device);
+
+} // namespace gdn::cpu
+
+#endif // GDN_PYTHON_NATIVE_PROBLEM_H

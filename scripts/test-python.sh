@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds the wheel and tests it: scripts/test-python.sh [ARGUMENTS OF PYTEST].
+# - The wheel is checked: its tag, its size, what its library links.
+# - In a fresh environment with nothing else (.venv-wheel), `python -m gdn` runs its self-test.
+# - In one with torch (.venv-python), pytest runs test/python. PyTorch's CPU build will do.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+wheels=build/wheels
+limit=$((20 * 1000 * 1000))
+
+fail() {
+  echo "error: $1" >&2
+  echo "0 passed, 1 failed"
+  exit 1
+}
+
+scripts/setup.sh || fail "expected the Debian packages, got a failed set-up"
+python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || scripts/setup.sh python3-venv
+pip=(-m pip --disable-pip-version-check --quiet)
+
+echo "== wheel"
+[ -x .venv-python/bin/python ] || python3 -m venv .venv-python
+rm -rf "$wheels"
+.venv-python/bin/python "${pip[@]}" wheel . --no-deps --wheel-dir "$wheels" || fail "expected a wheel, got a failed build"
+wheel=$(echo "$wheels"/gdn-*-py3-none-linux_x86_64.whl)
+[ -f "$wheel" ] || fail "expected a wheel of tag py3-none-linux_x86_64, got $(ls "$wheels")"
+size=$(wc -c <"$wheel")
+[ "$size" -lt "$limit" ] || fail "expected a wheel below $limit bytes, got $size"
+echo "$wheel: $size bytes"
+
+echo "== a fresh environment"
+rm -rf .venv-wheel
+python3 -m venv .venv-wheel
+.venv-wheel/bin/python "${pip[@]}" install "$wheel"
+library=$(.venv-wheel/bin/python -c 'from gdn import _library; print(_library.path())')
+needed=$(readelf --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -E '^(ld-linux-x86-64|lib(c|m|dl|pthread))\.so' || true)
+[ -z "$needed" ] || fail "expected a library that needs libc and libm alone, got $needed"
+# From a folder where no source of the package is in reach.
+(cd "$wheels" && ../../.venv-wheel/bin/python -m gdn) || fail "expected a self-test that passes"
+
+echo "== tests"
+.venv-python/bin/python "${pip[@]}" install "$wheel[test]"
+# The wheel may have been installed before, under the same version.
+.venv-python/bin/python "${pip[@]}" install --no-deps --force-reinstall "$wheel"
+exec .venv-python/bin/python -P -m pytest test/python -q "$@"

@@ -1,0 +1,103 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""FlashInfer's call: packed tokens, linear gates, states [N, H, V, K], buffers by the caller."""
+
+import inspect
+
+import numpy as np
+import pytest
+from reference import gated_delta_rule, make_inputs, rms_error
+
+from gdn.flashinfer import chunk_gated_delta_rule
+
+BOUNDARIES = np.array([0, 30, 30, 70])
+
+
+def packed(**sizes):
+    x = make_inputs(N=3, v_first=True, **sizes)
+    return [x.q[0], x.k[0], x.v[0], np.exp(x.g[0]), x.beta[0]], x.state
+
+
+def expected(arguments, **kwargs):
+    q, k, v, alpha, beta = (None if a is None else a[None] for a in arguments)
+    o, state = gated_delta_rule(
+        q, k, v, alpha, beta, cu_seqlens=BOUNDARIES, gate_domain="linear", v_first=True, **kwargs
+    )
+    return o[0], state
+
+
+def test_values_and_states():
+    arguments, initial = packed(K=64, V=48)
+    o, state = chunk_gated_delta_rule(
+        *arguments, initial_state=initial, output_final_state=True, cu_seqlens=BOUNDARIES
+    )
+    wanted = expected(arguments, initial_state=initial)
+    assert rms_error(o, wanted[0]) < 1e-5 and rms_error(state, wanted[1]) < 1e-5
+    np.testing.assert_array_equal(state[1], initial[1])
+
+
+def test_a_bare_tensor_without_the_state():
+    arguments, _ = packed()
+    o = chunk_gated_delta_rule(*arguments, cu_seqlens=BOUNDARIES)
+    assert isinstance(o, np.ndarray) and rms_error(o, expected(arguments)[0]) < 1e-5
+
+
+def test_no_gate_no_beta():
+    (q, k, v, _, _), _ = packed()
+    o = chunk_gated_delta_rule(q, k, v, cu_seqlens=BOUNDARIES, scale=0.5)
+    assert rms_error(o, expected([q, k, v, None, None], scale=0.5)[0]) < 1e-5
+
+
+def test_query_heads_that_share_keys_and_values():
+    arguments, _ = packed(H=4, HV=4)
+    q, k, v, alpha, beta = arguments
+    o = chunk_gated_delta_rule(q, k[:, :2], v[:, :2], alpha, beta, cu_seqlens=BOUNDARIES)
+    shared = [np.repeat(x[:, :2], 2, axis=1) for x in (k, v)]
+    assert rms_error(o, expected([q, *shared, alpha, beta])[0]) < 1e-5
+
+
+def test_buffers_of_the_caller():
+    arguments, initial = packed()
+    output, states = np.empty_like(arguments[2]), np.empty_like(initial)
+    result = chunk_gated_delta_rule(
+        *arguments, output_final_state=True, cu_seqlens=BOUNDARIES, output=output, output_state=states
+    )
+    assert result[0] is output and result[1] is states
+    wanted = expected(arguments)
+    assert rms_error(output, wanted[0]) < 1e-5 and rms_error(states, wanted[1]) < 1e-5
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    arguments, _ = packed(H=4, HV=4)
+    arguments[1:3] = (x[:, :2].copy() for x in arguments[1:3])
+    tensors = [torch.from_numpy(a) for a in arguments]
+    o = chunk_gated_delta_rule(*tensors, cu_seqlens=torch.from_numpy(BOUNDARIES))
+    np.testing.assert_array_equal(o.numpy(), chunk_gated_delta_rule(*arguments, cu_seqlens=BOUNDARIES))
+
+
+@pytest.mark.parametrize("error,match,changes", [
+    (ValueError, "cu_seqlens: expected a tensor of boundaries", {"cu_seqlens": None}),
+    (NotImplementedError, "state_indices: pools", {"state_indices": np.zeros(3, np.int32)}),
+    (NotImplementedError, "state_checkpoints", {"checkpoint_every_n_tokens": 64}),
+    (ValueError, r"q: expected the shape \[T, H, channels\]", {"q": np.zeros((1, 70, 2, 64), np.float32)}),
+    (ValueError, "v: expected a number of heads", {"v": np.zeros((70, 0, 64), np.float32)}),
+    (ValueError, "k: expected as many heads as v has", {"v": np.zeros((70, 1, 64), np.float32)}),
+    (TypeError, "k: expected a tensor", {"k": "k"}),
+])
+def test_wrong_calls(error, match, changes):
+    (q, k, v, g, beta), _ = packed()
+    with pytest.raises(error, match=match):
+        chunk_gated_delta_rule(**{"q": q, "k": k, "v": v, "g": g, "beta": beta, "cu_seqlens": BOUNDARIES, **changes})
+
+
+def test_signature():
+    """FlashInfer 0.7's names, order and defaults."""
+    assert str(inspect.signature(chunk_gated_delta_rule, eval_str=True)).replace("typing.", "") == (
+        "(q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, scale: float | None = None, "
+        "initial_state: Any = None, output_final_state: bool = False, cu_seqlens: Any = None, "
+        "use_qk_l2norm_in_kernel: bool = False, output: Any = None, output_state: Any = None, "
+        "state_checkpoints: Any = None, checkpoint_cu_starts: Any = None, checkpoint_every_n_tokens: int = 0, "
+        "use_cp: bool | str = 'auto', state_indices: Any = None, _cp_chunk_len: int | None = None, "
+        "backend: str = 'auto', max_seqlen: int | None = None) -> Any"
+    )

@@ -1,0 +1,42 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernels of every level that this CPU has, each in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+LEVELS = ["x86-64-v3", "x86-64-v4", "x86-64-v4+avx512bf16"]
+
+PROGRAM = """
+import json, ml_dtypes, numpy as np
+from reference import gated_delta_rule, make_inputs, rms_error
+import gdn
+from gdn import _library
+errors = {}
+for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
+    for channels in (64, 128, 256):
+        x = make_inputs(T=200, K=channels, V=channels)
+        q, k, v = (a.astype(dtype) for a in (x.q, x.k, x.v))
+        o, _ = gdn.chunk_gated_delta_rule(q, k, v, x.g, x.beta)
+        kernel = gdn.explain(q, k, v, x.g, x.beta).kernel
+        errors[kernel] = rms_error(o, gated_delta_rule(q, k, v, x.g, x.beta)[0])
+print(json.dumps({"isa": json.loads(_library.load().kernels())["isa"], "errors": errors}))
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_level(level):
+    environment = {**os.environ, "GDN_CPU_ISA": level, "PYTHONPATH": os.pathsep.join([
+        os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    if result["isa"] != level:
+        pytest.skip(f"this CPU has {result['isa']}, not {level}")
+    assert len(result["errors"]) == 9
+    for kernel, error in result["errors"].items():
+        assert error < (1e-5 if "_f32_" in kernel else 6e-3), kernel

@@ -1,0 +1,126 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The package as a whole: its import, its commands, its documentation, its types."""
+
+import doctest
+import importlib
+import inspect
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import gdn
+
+MODULES = ["gdn", "gdn._api", "gdn._explain", "gdn.fla", "gdn.flashinfer"]
+
+
+def python(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+def test_import_is_light():
+    """Neither torch, NumPy nor TVM-FFI is loaded before the first call."""
+    run = python("-c", "import sys, gdn; print(sorted({'torch', 'numpy', 'tvm_ffi'} & sys.modules.keys()))")
+    assert run.stdout.strip() == "[]", run.stdout + run.stderr
+
+
+def test_it_works_without_torch():
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import gdn, numpy as np\n"
+        "q = np.ones((1, 64, 1, 64), np.float32); g = np.zeros((1, 64, 1), np.float32)\n"
+        "print(gdn.chunk_gated_delta_rule(q, q, q, g, g + 1)[0].shape)\n"
+    )
+    run = python("-c", program)
+    assert run.stdout.strip() == "(1, 64, 1, 64)", run.stderr
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+    assert result.attempted or name == "gdn"
+
+
+@pytest.mark.parametrize("name", gdn.__all__)
+def test_everything_public_is_documented(name):
+    thing = getattr(gdn, name)
+    assert inspect.getdoc(thing)
+    if inspect.isfunction(thing):
+        doc = inspect.getdoc(thing)
+        assert "Example:" in doc
+        for parameter in inspect.signature(thing).parameters:
+            inherited = "whose page explains the arguments" in doc or "takes what `explain` takes" in doc
+            assert inherited or parameter in ("args", "kwargs") or parameter in doc, parameter
+
+
+@pytest.mark.parametrize("name,alias", [("chunk_gated_delta_rule", "chunk_gdn"),
+                                        ("fused_recurrent_gated_delta_rule", "fused_recurrent_gdn")])
+def test_aliases(name, alias):
+    assert getattr(gdn, name) is getattr(gdn, alias)
+
+
+def test_info():
+    run = python("-m", "gdn")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines()[0].split() == ["gdn", gdn.__version__]
+    assert run.stdout.rstrip().endswith("self-test passed")
+    assert run.stdout.count("pass\n") == 12 and "FAIL" not in run.stdout
+
+
+def test_self_test_can_fail():
+    program = "import gdn.__main__ as m; m._TOLERANCES['float16'] = 1e-9; raise SystemExit(m.main([]))"
+    run = python("-c", program)
+    assert run.returncode == 1 and run.stdout.count("FAIL\n") == 6
+
+
+def test_bench(tmp_path):
+    plot = tmp_path / "plot.png"
+    run = python("-m", "gdn", "bench", "--tokens", "64", "128", "--heads", "1", "2", "--channels", "64", "--runs", "2",
+                 "--plot", str(plot))
+    try:
+        import matplotlib
+    except ImportError:
+        assert run.returncode == 1 and "--plot: expected matplotlib" in run.stderr
+    else:
+        assert matplotlib and run.returncode == 0 and plot.stat().st_size > 1000
+    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("gdn ")]
+    assert [row[1] for row in rows] == ["64", "128"] and all(float(row[2]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize("arguments,message", [
+    (["--tokens", "0"], "--tokens: expected positive numbers, got 0"),
+    (["--channels", "300"], "q: expected K of 1 to 256, got K = 300"),
+    (["--heads", "3", "4"], "v: expected a number of heads that is a multiple"),
+])
+def test_bench_refuses(arguments, message):
+    run = python("-m", "gdn", "bench", *arguments)
+    assert run.returncode == 1 and message in run.stderr and "Traceback" not in run.stderr
+
+
+def test_missing_library(tmp_path):
+    program = (
+        "import gdn, numpy as np\n"
+        "q = np.ones((1, 64, 1, 64), np.float32); g = np.zeros((1, 64, 1), np.float32)\n"
+        "gdn.chunk_gated_delta_rule(q, q, q, g, g)\n"
+    )
+    run = python("-c", program, GDN_LIBRARY=str(tmp_path / "none.so"))
+    assert "ImportError: gdn: expected the library at" in run.stderr
+
+
+def test_types():
+    pytest.importorskip("mypy")
+    root = pathlib.Path(__file__).parents[2]
+    run = python("-m", "mypy", "--config-file", str(root / "pyproject.toml"), str(root / "python" / "gdn"))
+    assert run.returncode == 0, run.stdout
+
+
+def test_version_is_the_projects():
+    root = pathlib.Path(__file__).parents[2]
+    assert f'version = "{gdn.__version__}"' in (root / "pyproject.toml").read_text()
+    assert f"project(gdn VERSION {gdn.__version__} " in (root / "CMakeLists.txt").read_text()

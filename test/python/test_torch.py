@@ -1,0 +1,217 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The torch front end: values, custom operators, compilation, autocast, gradients."""
+
+import numpy as np
+import pytest
+from reference import gated_delta_rule, make_inputs, rms_error
+
+import gdn
+
+torch = pytest.importorskip("torch")
+
+TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+NO_STATE = (None,) * 4
+
+
+def tensors(dtype=torch.float32, **sizes):
+    x = make_inputs(**sizes)
+    q, k, v = (torch.from_numpy(a).to(dtype) for a in (x.q, x.k, x.v))
+    return q, k, v, torch.from_numpy(x.g), torch.from_numpy(x.beta)
+
+
+def expect(results, arguments, tolerance, **kwargs):
+    expected = gated_delta_rule(*(a.double().numpy() for a in arguments), **kwargs)
+    for got, wanted in zip(results, expected):
+        assert rms_error(got.double().numpy(), wanted) < tolerance
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_values(dtype):
+    arguments = tensors(TYPES[dtype])
+    state = torch.randn(1, 4, 64, 64)
+    o, final = gdn.chunk_gated_delta_rule(*arguments, initial_state=state, output_final_state=True)
+    assert o.dtype == TYPES[dtype] and final.dtype == torch.float32
+    expect((o, final), arguments, 1e-5 if dtype == "float32" else 6e-3, initial_state=state.numpy())
+    q, k, v, g, beta = arguments
+    o, final = gdn.fused_recurrent_gated_delta_rule(q, k, v, g, beta=beta)
+    assert final is None
+    expect((o,), arguments, 1e-5 if dtype == "float32" else 6e-3)
+
+
+def test_views_of_one_projection():
+    q, k, v, g, beta = tensors(H=4, HV=4)
+    fused = torch.cat([q, k, v], 3)
+    views = fused.split(64, 3)
+    expected, _ = gdn.chunk_gated_delta_rule(q, k, v, g, beta)
+    o, _ = gdn.chunk_gated_delta_rule(*views, g, beta)
+    assert torch.equal(o, expected)
+
+
+def test_given_outputs():
+    arguments = tensors()
+    expected = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)
+    out, state = torch.empty(1, 70, 4, 64), torch.empty(1, 4, 64, 64)
+    o, final = gdn.chunk_gated_delta_rule(*arguments, out=out, final_state=state)
+    assert o is out and final is state
+    assert torch.equal(out, expected[0]) and torch.equal(state, expected[1])
+    o, final = gdn.chunk_gated_delta_rule(*arguments, out=out, output_final_state=True)
+    assert o is out and torch.equal(final, expected[1])
+    o, final = gdn.chunk_gated_delta_rule(*arguments, final_state=state)
+    assert final is state and torch.equal(o, expected[0])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("with_state", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_opcheck(packed, with_state, dtype):
+    cu_seqlens = torch.tensor([0, 30, 70]) if packed else None
+    state = torch.randn(2 if packed else 1, 4, 64, 64) if with_state else None
+    arguments = (*tensors(dtype), None, None, state, cu_seqlens, 0.125, 0, with_state)
+    torch.library.opcheck(torch.ops.gdn.gated_delta_rule.default, arguments)
+
+
+@pytest.mark.parametrize("with_state", [False, True])
+def test_opcheck_into(with_state):
+    out, state = torch.empty(1, 70, 4, 64), torch.empty(1, 4, 64, 64) if with_state else None
+    arguments = (*tensors(), *NO_STATE, out, state, 0.125, 0)
+    torch.library.opcheck(torch.ops.gdn.gated_delta_rule_out.default, arguments)
+
+
+def layer(q, k, v, g, beta, **kwargs):
+    """Operations of torch around the call, as in a model."""
+    o, state = gdn.chunk_gated_delta_rule(
+        q.sigmoid(), k, v, g, beta, output_final_state=True, use_qk_l2norm_in_kernel=True, **kwargs
+    )
+    return o * 2, state + 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_compile_full_graph(backend):
+    arguments = tensors()
+    compiled = torch.compile(layer, fullgraph=True, backend=backend)
+    for got, expected in zip(compiled(*arguments), layer(*arguments)):
+        torch.testing.assert_close(got, expected)
+
+
+def test_compile_is_not_repeated_for_lengths():
+    """One graph for all T, and one for all N."""
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(layer, fullgraph=True, backend=counter, dynamic=True)
+    # No number that is also one of heads or channels: torch would take the two for one.
+    for T in (70, 100, 7, 333):
+        arguments = tensors(T=T)
+        torch.testing.assert_close(compiled(*arguments), layer(*arguments))
+    assert counter.frame_count == 1
+    for N in (5, 9, 13):
+        boundaries = torch.tensor(np.linspace(0, 333, N + 1).astype(np.int64))
+        torch.testing.assert_close(
+            compiled(*arguments, cu_seqlens=boundaries), layer(*arguments, cu_seqlens=boundaries)
+        )
+    assert counter.frame_count == 2
+
+
+def test_compile_with_given_outputs():
+    def step(q, k, v, g, beta, out):
+        gdn.chunk_gated_delta_rule(q, k, v, g, beta, out=out)
+        return out + 1
+
+    arguments = tensors()
+    out, expected = torch.zeros(1, 70, 4, 64), torch.zeros(1, 70, 4, 64)
+    result = torch.compile(step, fullgraph=True)(*arguments, out)
+    assert torch.equal(result, step(*arguments, expected)) and torch.equal(out, expected)
+
+
+def test_export():
+    class Layer(torch.nn.Module):
+        def forward(self, *arguments):
+            return layer(*arguments)
+
+    arguments = tensors()
+    program = torch.export.export(Layer(), arguments)
+    torch.testing.assert_close(program.module()(*arguments), layer(*arguments))
+
+
+def test_fake_and_meta_tensors():
+    arguments = [a.to("meta") for a in tensors(torch.bfloat16)]
+    o, state = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True, state_v_first=True)
+    assert o.is_meta and o.shape == (1, 70, 4, 64) and o.dtype == torch.bfloat16
+    assert state.shape == (1, 4, 64, 64) and state.dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast(dtype):
+    """q, k and v take autocast's type, whatever mixture comes; gates and states stay as they are."""
+    q, k, v, g, beta = tensors()
+    with torch.autocast("cpu", dtype):
+        o, state = gdn.chunk_gated_delta_rule(q, k.bfloat16(), v, g, beta, output_final_state=True)
+    assert o.dtype == dtype and state.dtype == torch.float32
+    with torch.autocast("cpu", enabled=False):
+        same, _ = gdn.chunk_gated_delta_rule(q.to(dtype), k.bfloat16().to(dtype), v.to(dtype), g, beta)
+    assert torch.equal(o, same)
+
+
+def test_compiled_autocast():
+    arguments = tensors()
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(torch.compile(layer, fullgraph=True)(*arguments), layer(*arguments))
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_no_gradient_is_ever_wrong(index):
+    """An input that requires one is named; without gradient mode it is taken."""
+    arguments = list(tensors())
+    arguments[index] = arguments[index].requires_grad_()
+    name = ("q", "k", "v", "g", "beta")[index]
+    with pytest.raises(NotImplementedError, match=rf"^{name}: expected a tensor that needs no gradient"):
+        gdn.chunk_gated_delta_rule(*arguments)
+    with pytest.raises(NotImplementedError, match="no backward yet"):
+        gdn.chunk_gated_delta_rule(*arguments, out=torch.empty(1, 70, 4, 64))
+    with pytest.raises(NotImplementedError, match="no backward yet"):
+        torch.ops.gdn.gated_delta_rule(*arguments, *NO_STATE, 1.0, 0, False)
+    assert not gdn.supported(*arguments)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            o, _ = gdn.chunk_gated_delta_rule(*arguments)
+            assert not o.requires_grad
+            assert gdn.supported(*arguments)
+
+
+def test_threads_are_torchs():
+    arguments = tensors(T=2000)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        assert gdn.explain(*arguments).threads == 1
+        single, _ = gdn.chunk_gated_delta_rule(*arguments)
+        torch.set_num_threads(3)
+        assert gdn.explain(*arguments).threads == 3
+        assert torch.equal(gdn.chunk_gated_delta_rule(*arguments)[0], single)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_calls_from_several_threads():
+    import concurrent.futures
+
+    arguments = tensors(T=200)
+    expected, _ = gdn.chunk_gated_delta_rule(*arguments)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: gdn.chunk_gated_delta_rule(*arguments)[0], range(64)))
+    assert all(torch.equal(result, expected) for result in results)
+
+
+def test_after_fork():
+    """No thread is left behind that a child would wait for."""
+    import multiprocessing
+
+    arguments = tensors(T=500)
+    gdn.chunk_gated_delta_rule(*arguments)
+    torch.set_num_threads(2)
+    child = multiprocessing.get_context("fork").Process(target=gdn.chunk_gated_delta_rule, args=arguments)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
