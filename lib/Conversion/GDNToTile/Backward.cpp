@@ -61,8 +61,7 @@ struct ChunkTiles {
 ChunkDecay::ChunkDecay(Program &p, Value t) : p(p), b(p.b) {
   if (p.facts.decay == DecayKind::None)
     return;
-  Value gate = loadLog2Gate(p, t);
-  Value G = tile::ScanOp::create(b, gate, 0, /*reverse=*/false);
+  Value G = cumulatedGate(p, t);
   fromStart = b.exp2(G);
   untilEnd = decayToEnd(p, G);
   all = b.exp2(lastRow(p, G));

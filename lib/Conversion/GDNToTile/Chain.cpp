@@ -83,6 +83,14 @@ Value gdn::chainInverse(Program &p, Value m) {
   return b.round(tile::InverseOp::create(b, type, m, solveType(p)));
 }
 
+Value gdn::cumulatedGate(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  Value gate = loadLog2Gate(p, t);
+  if (b.getOperandType().isF32())
+    gate = b.to(gate, b.getF64Type());
+  return tile::ScanOp::create(b, gate, 0, /*reverse=*/false);
+}
+
 Value gdn::pairDecay(Program &p, Value G) {
   TileBuilder &b = p.b;
   SmallVector<int64_t> shape = {p.facts.C, p.facts.C};

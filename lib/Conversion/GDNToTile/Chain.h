@@ -68,11 +68,16 @@ Value roundForSolve(Program &p, Value m);
 
 //===--- Scalar decay (spec 2, 4.1) ---------------------------------------===//
 
-/// exp2(G_i - G_j) for i >= j; above the diagonal the value is not defined
-/// but finite. G is f32 [C].
+/// The log2 gate summed over the chunk at token t so far, [C] or [C, K]. Of f32
+/// programs it is f64: after a few full resets G is some -1000, differences of
+/// it would keep 2^-14 in f32, and that is a relative error of the decays.
+Value cumulatedGate(Program &p, Value t);
+
+/// exp2(G_i - G_j) for i >= j, f32; above the diagonal the value is not defined
+/// but finite. G is [C].
 Value pairDecay(Program &p, Value G);
 
-/// exp2(G_C - G_i), with G_C the last row: f32 like G, [C] or [C, K].
+/// exp2(G_C - G_i), with G_C the last row: f32 of G's shape, [C] or [C, K].
 Value decayToEnd(Program &p, Value G);
 
 /// Last row of a cumulated gate: a scalar for [C], a vector for [C, K].

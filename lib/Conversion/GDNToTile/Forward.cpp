@@ -33,7 +33,7 @@ struct Chunk {
   Value queryKey, m;
   /// Bm with the chunk's decay, where prepare has made it.
   Value bm;
-  /// Cumulated log2 gate of the chunk, f32 [C].
+  /// Cumulated log2 gate of the chunk, [C].
   Value G;
 };
 } // namespace
@@ -77,12 +77,6 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   if (chunk.q)
     chunk.queryKey = triangle(chunk.q, /*strict=*/false);
   return chunk;
-}
-
-/// The log2 gate summed over the chunk so far.
-static Value cumulatedGate(Program &p, Value t) {
-  Value gate = loadLog2Gate(p, t);
-  return tile::ScanOp::create(p.b, gate, 0, /*reverse=*/false);
 }
 
 namespace {
@@ -232,7 +226,8 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   ScalarDecay decay;
   decay.reference = carried[1];
   b.step("gates");
-  Value G = b.add(chunk.G, b.splat(decay.reference, p.facts.C));
+  // In range, G is small enough for f32.
+  Value G = b.add(b.f32(chunk.G), b.splat(decay.reference, p.facts.C));
   decay.scaledGam = b.scaled(b.exp2(G), p.facts.scale);
   decay.inverse = b.exp2(b.neg(G));
   decay.read = b.exp2(chunk.G);
@@ -389,7 +384,8 @@ static Value loadDecay(Program &p, Value t) {
       b, arith::AddIOp::create(b, t, b.index(p.facts.C)), p.end);
   Value last = arith::SubIOp::create(b, next, b.index(1));
   Value mask = tokenMask(p, t);
-  Value padding = b.sub(b.fill(1.0, p.facts.C), mask);
+  Value padding = b.to(b.sub(b.fill(1.0, p.facts.C), mask),
+                       getElementTypeOrSelf(p["decay"].getType()));
   if (p.facts.decay == DecayKind::Scalar) {
     Value G = b.load(p["decay"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end);
     Value end = b.load(p["decay"], {p.batch, last, p.head}, {1}, {1});

@@ -92,7 +92,7 @@ Value TileBuilder::neg(Value value) {
   return arith::NegFOp::create(*this, value);
 }
 Value TileBuilder::exp2(Value value) {
-  return math::Exp2Op::create(*this, value);
+  return math::Exp2Op::create(*this, f32(value));
 }
 
 /// A constant of `value`'s type: a scalar or a tile.
@@ -199,12 +199,13 @@ Value TileBuilder::row(Value tile, int64_t row) {
 //===----------------------------------------------------------------------===//
 
 Value TileBuilder::to(Value tile, Type element) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  auto from = cast<FloatType>(type.getElementType());
+  auto from = cast<FloatType>(getElementTypeOrSelf(tile.getType()));
   auto into = cast<FloatType>(element);
   if (from == into)
     return tile;
-  RankedTensorType target = type.clone(into);
+  Type target = into;
+  if (auto type = dyn_cast<RankedTensorType>(tile.getType()))
+    target = type.clone(into);
   if (from.getWidth() < into.getWidth())
     return arith::ExtFOp::create(*this, target, tile);
   if (from.getWidth() > into.getWidth())

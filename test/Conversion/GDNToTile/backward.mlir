@@ -44,9 +44,11 @@ func.func @layer(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tenso
 }
 
 // A gate a channel: the gradient of the gate keeps its channels, and the decay
-// by halves is safe with any gates.
+// by halves is safe with any gates. Their sum is f64, its differences are not.
 // CHECK-LABEL: gdn_tile.program @kda_backward(
-// CHECK: tensor.expand_shape {{.*}} into tensor<16x2x64xf32>
+// CHECK: tensor.expand_shape {{.*}} into tensor<16x2x64xf64>
+// CHECK: %[[EXPONENT:.*]] = arith.subf {{.*}} : tensor<32x64xf64>
+// CHECK: arith.truncf %[[EXPONENT]] {{.*}} : tensor<32x64xf64> to tensor<32x64xf32>
 // CHECK: gdn_tile.scan %{{.*}} axis 0 reverse {gdn_tile.step = "gates"} : tensor<32x64xf32>
 // CHECK: gdn_tile.store {{.*}}, %dgate{{.*}} axes [1, 3] until(%end, dim = 1)
 func.func @kda(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,

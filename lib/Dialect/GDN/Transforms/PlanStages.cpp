@@ -97,7 +97,7 @@ static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   SmallVector<Type> types = {RankedTensorType::get(shape, k.getElementType())};
   if (Value gate = op.getGate())
     types.push_back(cast<RankedTensorType>(gate.getType())
-                        .clone(Float32Type::get(op.getContext())));
+                        .clone(support::cumulatedGateType(k.getElementType())));
   auto prepare = createStage<PrepareStageOp>(b, op, types,
                                              {op.getK(), op.getBeta(),
                                               op.getGate(), op.getCuSeqlens(),

@@ -86,7 +86,8 @@ def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
 
     Results: `bm` [B, T, H, C], row t of a chunk in row t of the array, without
     beta, as the backward needs it; and, where there is a gate, its sum `decay`
-    since the start of the chunk, in log2 units, shaped as `gate`, f32.
+    since the start of the chunk, in log2 units, shaped as `gate`: f32, or f64
+    beside f32 keys, where the rounding of large sums would show.
 
     Operands: `k`, `beta`, `gate`, `cu_seqlens`, `a_log` and `dt_bias` as
     `gdn.chunk_gated_delta_rule` has them.
@@ -149,7 +150,7 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
   }];
   let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
     TensorRankOf<dataTypes, [4]>:$v, TensorRankOf<parameterTypes, [3]>:$beta,
-    TensorRankOf<dataTypes, [4]>:$bm, Optional<TensorRankOf<[F32], [3, 4]>>:$decay,
+    TensorRankOf<dataTypes, [4]>:$bm, Optional<TensorRankOf<[F32, F64], [3, 4]>>:$decay,
     Optional<TensorRankOf<parameterTypes, [4]>>:$initial_state,
     Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     OptionalAttr<F64Attr>:$scale, UnitAttr:$qk_l2norm,
