@@ -83,12 +83,13 @@ Value gdn::chainInverse(Program &p, Value m) {
   return b.round(tile::InverseOp::create(b, type, m, solveType(p)));
 }
 
-Value gdn::cumulatedGate(Program &p, Value t) {
-  TileBuilder &b = p.b;
+Value gdn::loadSummedGate(Program &p, Value t) {
   Value gate = loadLog2Gate(p, t);
-  if (b.getOperandType().isF32())
-    gate = b.to(gate, b.getF64Type());
-  return tile::ScanOp::create(b, gate, 0, /*reverse=*/false);
+  return p.b.getOperandType().isF32() ? p.b.to(gate, p.b.getF64Type()) : gate;
+}
+
+Value gdn::cumulatedGate(Program &p, Value t) {
+  return tile::ScanOp::create(p.b, loadSummedGate(p, t), 0, /*reverse=*/false);
 }
 
 Value gdn::pairDecay(Program &p, Value G) {

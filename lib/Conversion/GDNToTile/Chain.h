@@ -68,9 +68,12 @@ Value roundForSolve(Program &p, Value m);
 
 //===--- Scalar decay (spec 2, 4.1) ---------------------------------------===//
 
-/// The log2 gate summed over the chunk at token t so far, [C] or [C, K]. Of f32
+/// The log2 gate of the chunk at token t as it is summed, [C] or [C, K]. Of f32
 /// programs it is f64: after a few full resets G is some -1000, differences of
 /// it would keep 2^-14 in f32, and that is a relative error of the decays.
+Value loadSummedGate(Program &p, Value t);
+
+/// The same, summed over the chunk so far.
 Value cumulatedGate(Program &p, Value t);
 
 /// exp2(G_i - G_j) for i >= j, f32; above the diagonal the value is not defined

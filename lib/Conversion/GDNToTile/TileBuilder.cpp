@@ -159,8 +159,9 @@ template <typename Combiner>
 static Value reduce(TileBuilder &b, Value tile, int64_t axis, double identity) {
   SmallVector<int64_t> shape(shapeOf(tile));
   shape.erase(shape.begin() + axis);
+  Value init = b.fill(identity, shape, getElementTypeOrSelf(tile.getType()));
   return linalg::ReduceOp::create(
-             b, ValueRange{tile}, ValueRange{b.fill(identity, shape)}, {axis},
+             b, ValueRange{tile}, ValueRange{init}, {axis},
              [](OpBuilder &builder, Location loc, ValueRange args) {
                Value next = Combiner::create(builder, loc, args[0], args[1]);
                linalg::YieldOp::create(builder, loc, next);

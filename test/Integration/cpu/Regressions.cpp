@@ -113,6 +113,13 @@ static const Spoiler spoilers[] = {
      [](int64_t t, double a) { return t % 7 == 3 ? 0 : a; }, Role::Gate},
     {"zero decays", "kda-linear",
      [](int64_t t, double a) { return t % 7 == 3 ? 0 : a; }, Role::Gate},
+    // Nothing may divide by a decay.
+    {"small decays", "gdn-linear",
+     [](int64_t t, double a) { return t % 5 == 2 ? std::pow(10, -t) : a; },
+     Role::Gate},
+    {"small decays", "kda-linear",
+     [](int64_t t, double a) { return t % 5 == 2 ? std::pow(10, -t) : a; },
+     Role::Gate},
     {"mean gate -1.6", "gdn-log", [](int64_t, double g) { return 32 * g; },
      Role::Gate},
     {"mean gate -1.6", "kda-log", [](int64_t, double g) { return 32 * g; },
@@ -257,6 +264,14 @@ void gdn::numerics::runRegressions(Totals &totals) {
                                {kGate, gate},
                                {kData, "bf16"},
                                {kStates, "inout-kv"}}),
+                  totals);
+  for (const char *gate : {"gdn-linear", "kda-linear"})
+    for (const char *chunk : {"16", "64"})
+      runSpoilers(makeProgram({{kOp, "backward"},
+                               {kGate, gate},
+                               {kData, "f32"},
+                               {kStates, "inout-kv"},
+                               {kChunk, chunk}}),
                   totals);
   // The same with f32 products and with the solve in a kernel of its own.
   for (const char *gate : {"gdn-log", "kda-log"}) {

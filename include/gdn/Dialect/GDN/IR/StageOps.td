@@ -174,7 +174,7 @@ def GDN_BackwardStageOp : GDN_StageOp<"backward",
     Spec 5.1 to 5.4. Results, in this order: dq and dk [B, T, H, K] of every
     *value* head, before the l2 norm's chain rule and the sum over a group; dv;
     dbeta with respect to beta's value; where there is a gate dg with respect to
-    the log gate; where there is an initial state dh0. All are f32 but dv and
+    the log gate, or to the gate itself where that is linear; where there is an initial state dh0. All are f32 but dv and
     dh0, which have their operand's type. The chain rules of spec 5.5 stand
     around this op.
   }], ruleDescription, chunkSizeDescription, backwardDescription, [{
