@@ -36,6 +36,7 @@ void gdn::buildGDNToTilePipeline(OpPassManager &manager,
   ConvertGDNToTilePassOptions tile;
   tile.operandType = options.operandType;
   tile.vParts = options.vParts;
+  tile.twoProductChain = options.twoProductChain;
   // gdn stage ops --> gdn_tile programs and launches
   manager.addPass(createConvertGDNToTilePass(tile));
   manager.addPass(createCanonicalizerPass());

@@ -32,6 +32,11 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
       vParts("v-parts",
              cl::desc("Parts that the V channels of a head are split into (1)"),
              cl::init(CompileOptions().vParts), cl::cat(category)),
+      twoProductChain("two-product-chain",
+                      cl::desc("Fold the solve into keys and scores: closer "
+                               "to exact where keys are alike"),
+                      cl::init(CompileOptions().twoProductChain),
+                      cl::cat(category)),
       cpu("cpu", cl::desc("LLVM's name of the CPU to compile for (this one)"),
           cl::value_desc("name"), cl::cat(category)),
       features("features",
@@ -44,6 +49,7 @@ CompileOptions CompileFlags::get() const {
   options.chunkSize = chunkSize;
   options.operandType = operandType;
   options.vParts = vParts;
+  options.twoProductChain = twoProductChain;
   options.target.cpu = cpu;
   options.target.features = features;
   return options;

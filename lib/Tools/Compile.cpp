@@ -86,6 +86,7 @@ LogicalResult tools::lower(ModuleOp module, Level level,
   lowering.chunkSize = options.chunkSize;
   lowering.operandType = options.operandType;
   lowering.vParts = options.vParts;
+  lowering.twoProductChain = options.twoProductChain;
   lowering.vectorBits = cpu::getVectorBits(options.target);
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
   PassManager manager(module.getContext());

@@ -31,6 +31,8 @@ struct CompileOptions {
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.
   int64_t vParts = 1;
+  /// Whether the solve is folded into keys and scores.
+  bool twoProductChain = false;
   cpu::TargetOptions target;
 };
 
