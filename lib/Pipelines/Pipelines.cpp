@@ -35,6 +35,7 @@ void gdn::buildStagesToTilePipeline(OpPassManager &manager,
   ConvertGDNToTilePassOptions tile;
   tile.operandType = options.operandType;
   tile.vParts = options.vParts;
+  tile.twoProductChain = options.twoProductChain;
   // gdn stage ops --> gdn_tile programs and launches
   manager.addPass(createConvertGDNToTilePass(tile));
   manager.addPass(createCanonicalizerPass());

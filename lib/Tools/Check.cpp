@@ -33,8 +33,6 @@ OutputCheck tools::checkOutput(const HostArray &actual,
                                llvm::StringRef operandType) {
   OutputCheck check;
   check.name = expected.output ? name(*expected.output).str() : "value";
-  if (expected.weight)
-    check.name += " x gate";
   check.tolerance = toleranceOf(actual.getElement(), expected, operandType);
   std::vector<double> values;
   // A wrong shape with the right number of elements must not pass: no values
@@ -42,19 +40,7 @@ OutputCheck tools::checkOutput(const HostArray &actual,
   bool sameShape = actual.getShape() == llvm::ArrayRef(expected.shape);
   if (sameShape)
     values = actual.toDoubles();
-  if (!expected.weight) {
-    check.error = reference::compare(values, *expected.values);
-  } else {
-    std::vector<double> wanted = *expected.values;
-    // NaN and infinities stay what they are: no weight is larger than 1, and 0
-    // times either is NaN.
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      wanted[i] *= (*expected.weight)[i];
-      if (sameShape)
-        values[i] *= (*expected.weight)[i];
-    }
-    check.error = reference::compare(values, wanted);
-  }
+  check.error = reference::compare(values, *expected.values);
   check.pass = sameShape && reference::accepts(check.tolerance, check.error);
   return check;
 }

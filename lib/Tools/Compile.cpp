@@ -136,6 +136,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.operandType = options.operandType;
   lowering.vParts = options.vParts;
   lowering.parallel = options.parallel;
+  lowering.twoProductChain = options.twoProductChain;
   lowering.vectorBits = cpu::getVectorBits(options.target);
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
   for (Level step : getWay(level)) {

@@ -158,7 +158,7 @@ llvm::Error Evaluator::evaluateConstant(arith::ConstantOp op) {
     for (APInt value : elements.getValues<APInt>())
       result->push_back(value.getSExtValue());
   values[op.getResult()] = {llvm::to_vector(elements.getType().getShape()),
-                            result, std::nullopt, Element::F32, nullptr};
+                            result, std::nullopt, Element::F32};
   return llvm::Error::success();
 }
 
@@ -257,9 +257,6 @@ llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
     results.push_back(std::move(forward->o));
     results.push_back(std::move(forward->finalState));
   }
-  std::shared_ptr<std::vector<double>> weight;
-  if (op.getGate())
-    weight = values[op.getGate()].values;
   bool hasK = op.getDtBias() && values[op.getDtBias()].shape.size() == 2;
   for (auto [result, output, numbers] :
        llvm::zip(op->getResults(), outputs, results)) {
@@ -269,8 +266,6 @@ llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
         std::make_shared<std::vector<double>>(std::move(numbers));
     evaluated.output = output;
     evaluated.dataType = *dataType;
-    if (output == Output::DGate && op.getGateDomain() == GateDomain::Linear)
-      evaluated.weight = weight;
   }
   ++done;
   return llvm::Error::success();
@@ -305,7 +300,7 @@ Evaluator::run(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {
     values[argument] = {
         llvm::to_vector(input.getShape()),
         std::make_shared<std::vector<double>>(input.toDoubles()), std::nullopt,
-        Element::F32, nullptr};
+        Element::F32};
   for (Operation &op : body.without_terminator())
     if (llvm::Error error = evaluateOp(op))
       return std::move(error);

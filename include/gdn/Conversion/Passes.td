@@ -18,13 +18,21 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
     grid of (sequence, value head, part of V), a loop over chunks, tiles. The
     state is S^T (rows V, columns K). Every rounding of the kernel is an
     `arith.truncf` in the program (spec 8).
+
+    With `two-product-chain`, X = b T^T Kr and R = P T b are made beside the
+    chain (spec 3.5), from f16 operands where the program's have 16 bits: one
+    more product of C x C x K and C x C x C a chunk, one of V x C x C less. Its
+    results are closer to exact ones where the keys of a chunk are alike and
+    nothing decays, since nothing that cancels is rounded (docs/Testing.md).
   }];
   let dependentDialects = ["::mlir::gdn::tile::TileDialect"];
   let options = [
     Option<"operandType", "operand-type", "std::string", "\"auto\"",
       "Type that product operands are rounded to: bf16, f16, f32, or auto (the type of q, k and v)">,
     Option<"vParts", "v-parts", "int64_t", "1",
-      "Parts that the V channels of a head are split into">];
+      "Parts that the V channels of a head are split into">,
+    Option<"twoProductChain", "two-product-chain", "bool", "false",
+      "Fold the solve into the keys and scores: a chunk's state waits for two products instead of three">];
 }
 
 def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::ModuleOp"> {

@@ -51,6 +51,11 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       *this, "v-parts",
       llvm::cl::desc("Parts that the V channels of a head are split into"),
       llvm::cl::init(1)};
+  PassOptions::Option<bool> twoProductChain{
+      *this, "two-product-chain",
+      llvm::cl::desc("Fold the solve into keys and scores: closer to exact "
+                     "where keys are alike"),
+      llvm::cl::init(false)};
   PassOptions::Option<int64_t> vectorBits{
       *this, "vector-bits",
       llvm::cl::desc("Width of the target's vector registers in bits; 0 is "

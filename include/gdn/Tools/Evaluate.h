@@ -26,10 +26,6 @@ struct Evaluated {
   std::optional<::gdn::reference::Output> output;
   /// Element type of v of the delta rule, which is what `auto` rounds to.
   Element dataType = Element::F32;
-  /// What errors are multiplied by before they are measured; null for 1. The
-  /// gradient of a linear gate alpha is that of its logarithm over alpha, whose
-  /// error has no bound where alpha is near 0, so it is measured times alpha.
-  std::shared_ptr<std::vector<double>> weight;
 };
 
 /// Evaluates a function of layer ops by walking it: every layer op is computed

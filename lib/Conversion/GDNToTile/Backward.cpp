@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Chain.h"
+#include "LinearGate.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -30,8 +31,11 @@ public:
   /// Rows of [C, K] decayed since the chunk's start, or until its end.
   Value read(Value x) { return scaleRows(x, fromStart); }
   Value write(Value x) { return scaleRows(x, untilEnd); }
-  /// A state [V, K] decayed over the whole chunk.
+  /// A state [V, K], or a row of one [K], decayed over the whole chunk.
   Value whole(Value state);
+
+  /// The log2 gate and its sum over the chunk so far; null without a gate.
+  Value gate, G;
 
 private:
   Value scaleRows(Value x, Value decay);
@@ -55,14 +59,16 @@ struct ChunkTiles {
   Value state, dState;
   /// (rho K) dS1 [C, V].
   Value writeGrad;
+  /// State times dState, summed over V [K].
+  Value carried;
 };
 } // namespace
 
 ChunkDecay::ChunkDecay(Program &p, Value t) : p(p), b(p.b) {
   if (p.facts.decay == DecayKind::None)
     return;
-  Value gate = loadLog2Gate(p, t);
-  Value G = tile::ScanOp::create(b, gate, 0, /*reverse=*/false);
+  gate = loadSummedGate(p, t);
+  G = tile::ScanOp::create(b, gate, 0, /*reverse=*/false);
   fromStart = b.exp2(G);
   untilEnd = decayToEnd(p, G);
   all = b.exp2(lastRow(p, G));
@@ -82,9 +88,10 @@ Value ChunkDecay::scaleRows(Value x, Value decay) {
 Value ChunkDecay::whole(Value state) {
   if (!all)
     return state;
-  return isa<RankedTensorType>(all.getType())
-             ? b.mulAxis(state, all, 1)
-             : b.mul(state, b.splat(all, shapeOf(state)));
+  ArrayRef<int64_t> shape = shapeOf(state);
+  if (!isa<RankedTensorType>(all.getType()))
+    return b.mul(state, b.splat(all, shape));
+  return shape.size() == 1 ? b.mul(state, all) : b.mulAxis(state, all, 1);
 }
 
 Value ChunkDecay::scores(Value x, Value y) {
@@ -165,7 +172,7 @@ static Value scalarGateGradient(Program &p, ChunkDecay &decay,
   auto [last, others] = lastRowMasks(p);
   Value written = b.mul(rowDots(b, c.u, c.writeGrad), others);
   dG = b.sub(dG, written);
-  Value carried = b.sum(b.sum(b.mul(decay.whole(c.state), c.dState), 1), 0);
+  Value carried = b.sum(decay.whole(c.carried), 0);
   Value total = b.add(b.extract(b.sum(written, 0), {}), b.extract(carried, {}));
   return b.add(dG, b.mul(last, b.splat(total, p.facts.C)));
 }
@@ -179,16 +186,23 @@ static Value channelGateGradient(Program &p, ChunkDecay &decay,
   auto [last, others] = lastRowMasks(p);
   Value written = b.mulAxis(b.mul(c.k, dkWrite), others, 0);
   dG = b.sub(dG, written);
-  Value carried = b.sum(b.mul(decay.whole(c.state), c.dState), 0);
-  Value total = b.broadcast(b.add(b.sum(written, 0), carried), shapeOf(dG), 1);
+  Value total = b.broadcast(b.add(b.sum(written, 0), decay.whole(c.carried)),
+                            shapeOf(dG), 1);
   return b.add(dG, b.mulAxis(total, last, 0));
 }
 
-/// Stores dg: the reverse cumulated sum of dG, in units of the log gate.
-static void storeGateGradient(Program &p, Value t, Value dG) {
+/// Stores the gradient of the gate; of a linear one it is that of the decay, of
+/// others the reverse cumulated sum of dG, in units of the log gate.
+static void storeGateGradient(Program &p, Value t,
+                              function_ref<Value()> gradientOfG,
+                              const DecayedTerms &terms) {
   TileBuilder &b = p.b;
+  if (p.facts.decay == DecayKind::None)
+    return;
   b.step("gates");
-  Value dg = tile::ScanOp::create(b, dG, 0, /*reverse=*/true);
+  Value dg = p.facts.gateDomain == GateDomain::Linear
+                 ? decayGradient(p, terms)
+                 : tile::ScanOp::create(b, gradientOfG(), 0, /*reverse=*/true);
   if (p.facts.decay == DecayKind::Channel)
     return storeRows(p, "dgate", t, dg);
   b.step("store");
@@ -207,10 +221,14 @@ static Value writeScoreGradients(Program &p, Value t, ChunkDecay &decay,
                                       /*strict=*/true);
   Value dKeyKey = b.mulAxis(dWhU, b.neg(c.beta), 0);
   b.step("state");
-  Value dqState =
-      b.scaled(decay.read(b.product("cv,vk->ck", c.dO, c.state)), scale);
-  Value dkState = b.neg(decay.read(b.product("cv,vk->ck", c.dW, c.state)));
-  Value dkWrite = decay.write(b.product("cv,vk->ck", c.u, c.dState));
+  Value dQueryState = b.scaled(b.product("cv,vk->ck", c.dO, c.state), scale);
+  Value dKeyState = b.product("cv,vk->ck", c.dW, c.state);
+  Value dWrite = b.product("cv,vk->ck", c.u, c.dState);
+  DecayedTerms terms = {decay.gate, decay.G,     c.q,       c.k,    dP,
+                        dKeyKey,    dQueryState, dKeyState, dWrite, c.carried};
+  Value dqState = decay.read(dQueryState);
+  Value dkState = b.neg(decay.read(dKeyState));
+  Value dkWrite = decay.write(dWrite);
   b.step("scores");
   Value dq = b.add(dqState, decay.rows(dP, c.k));
   Value dkReader = b.add(dkState, decay.rows(dKeyKey, c.k));
@@ -218,13 +236,13 @@ static Value writeScoreGradients(Program &p, Value t, ChunkDecay &decay,
   Value dk = b.add(b.add(dkReader, dkWriter), dkWrite);
   storeRows(p, "dq", t, b.add(dq, b.mulAxis(c.k, diagonal, 0)));
   storeRows(p, "dk", t, b.add(dk, b.mulAxis(c.q, diagonal, 0)));
-  b.step("gates");
-  if (p.facts.decay == DecayKind::Scalar)
-    storeGateGradient(p, t, scalarGateGradient(p, decay, c, dqState, dkState));
-  if (p.facts.decay == DecayKind::Channel)
-    storeGateGradient(
-        p, t,
-        channelGateGradient(p, decay, c, dq, dkReader, dkWriter, dkWrite));
+  auto gradientOfG = [&]() {
+    return p.facts.decay == DecayKind::Scalar
+               ? scalarGateGradient(p, decay, c, dqState, dkState)
+               : channelGateGradient(p, decay, c, dq, dkReader, dkWriter,
+                                     dkWrite);
+  };
+  storeGateGradient(p, t, gradientOfG, terms);
   b.step("state");
   Value dState = b.product("cv,ck->vk", b.scaled(c.dO, scale), decay.read(c.q),
                            decay.whole(c.dState));
@@ -238,6 +256,8 @@ static Value writeBackwardChunk(Program &p, Value t, Value state,
   ChunkTiles c;
   c.state = state;
   c.dState = dState;
+  b.step("state");
+  c.carried = b.sum(b.mul(state, dState), 0);
   c.q = loadKeys(p, "q", t);
   c.k = loadKeys(p, "k", t);
   c.dO = loadRows(p, "d_o", t);

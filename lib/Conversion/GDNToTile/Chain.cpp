@@ -20,18 +20,19 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   // for first, and the output's products behind it.
   Value state = b.round(in.state);
   Value read;
-  if (in.solve)
+  if (in.readKeys)
     read = b.product("vk,ck->vc", state, in.readKeys);
   Value write =
       in.valueFactor ? b.mulAxis(in.values, in.valueFactor, 1) : in.values;
-  Value e;
-  if (in.solve) {
+  if (read) {
     if (in.readDecay)
       read = b.mulAxis(read, in.readDecay, 1);
-    Value w = b.sub(write, read);
-    // e = W - Bm (b W): the identity part stays in f32.
-    e = b.product("vj,ij->vi", b.round(w), in.solve, w);
+    write = b.sub(write, read);
   }
+  // e = W - Bm (b W): the identity part stays in f32.
+  Value e;
+  if (in.solve)
+    e = b.product("vj,ij->vi", b.round(write), in.solve, write);
   Value output;
   if (in.readQueries)
     output = b.product("vk,ck->vc", state, in.readQueries);
@@ -60,6 +61,37 @@ static Type solveType(Program &p) {
                                                : Type(p.b.getF32Type());
 }
 
+/// A C x C matrix as the chain takes it, which multiplies by it if the chain is
+/// of three products.
+static Value roundMatrix(Program &p, Value matrix) {
+  return p.facts.twoProductChain ? p.b.to(matrix, solveType(p))
+                                 : p.b.round(matrix);
+}
+
+void gdn::foldSolve(Program &p, ChainOperands &in) {
+  TileBuilder &b = p.b;
+  b.step("solve");
+  // Operands of the solve's type: where keys are alike, these products cancel,
+  // and bf16 would lose what the form gains. The identity's part stays in f32.
+  auto fold = [&](StringRef spec, Value lhs, Value rhs, Value identity) {
+    Type type = solveType(p);
+    return b.round(b.product(spec, b.to(lhs, type), b.to(rhs, type), identity));
+  };
+  Value keys = b.mulAxis(b.f32(in.writeKeys), in.beta, 0);
+  if (in.writeDecay)
+    keys = b.mulAxis(keys, in.writeDecay, 0);
+  in.writeKeys = fold("ij,ik->jk", in.solve, keys, keys);
+  if (in.scores) {
+    Value scores = b.mulAxis(b.f32(in.scores), in.beta, 1);
+    in.scores = fold("ij,jk->ik", scores, in.solve, scores);
+  }
+  in.solve = in.beta = in.writeDecay = Value();
+}
+
+Value gdn::roundScores(Program &p, Value scores) {
+  return roundMatrix(p, scores);
+}
+
 Value gdn::solveBm(Program &p, Value scores, Value beta) {
   TileBuilder &b = p.b;
   b.step("solve");
@@ -69,7 +101,7 @@ Value gdn::solveBm(Program &p, Value scores, Value beta) {
 Value gdn::chainSolve(Program &p, Value bm, Value beta) {
   TileBuilder &b = p.b;
   b.step("solve");
-  return b.round(b.mulAxis(bm, b.neg(beta), 1));
+  return roundMatrix(p, b.mulAxis(bm, b.neg(beta), 1));
 }
 
 Value gdn::roundForSolve(Program &p, Value m) {
@@ -80,7 +112,16 @@ Value gdn::chainInverse(Program &p, Value m) {
   TileBuilder &b = p.b;
   b.step("solve");
   RankedTensorType type = b.tileType(shapeOf(m));
-  return b.round(tile::InverseOp::create(b, type, m, solveType(p)));
+  return roundMatrix(p, tile::InverseOp::create(b, type, m, solveType(p)));
+}
+
+Value gdn::loadSummedGate(Program &p, Value t) {
+  Value gate = loadLog2Gate(p, t);
+  return p.b.getOperandType().isF32() ? p.b.to(gate, p.b.getF64Type()) : gate;
+}
+
+Value gdn::cumulatedGate(Program &p, Value t) {
+  return tile::ScanOp::create(p.b, loadSummedGate(p, t), 0, /*reverse=*/false);
 }
 
 Value gdn::pairDecay(Program &p, Value G) {

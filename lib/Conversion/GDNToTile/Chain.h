@@ -14,7 +14,9 @@
 namespace mlir::gdn {
 
 /// What the chain of a chunk takes. Tiles without another note are in the
-/// operand type; null tiles are absent factors.
+/// operand type; null tiles are absent factors. Of the chain of two products
+/// (spec 3.5), `writeKeys` and `scores` hold X and R, which have beta, the
+/// solve and the write's decay in them; those are null then.
 struct ChainOperands {
   /// S^T on entry as it is read, f32 [partV, K].
   Value state;
@@ -29,7 +31,7 @@ struct ChainOperands {
   /// Strictly lower (I + Kk Diag(beta))^-1 - I = -Bm Diag(beta) [C, C]; null
   /// for plain linear attention.
   Value solve;
-  /// beta, f32 [C]; null with `solve`.
+  /// beta, f32 [C]; null without `solve`.
   Value beta;
   /// Lower triangular scores, unscaled [C, C].
   Value scores;
@@ -43,8 +45,14 @@ struct ChainResult {
   Value state, output;
 };
 
-/// The part of a chunk that is serial over chunks (spec 3.3, transposed).
+/// The part of a chunk that is serial over chunks (spec 3.3 or 3.5,
+/// transposed).
 ChainResult writeChain(Program &p, const ChainOperands &in);
+
+/// Turns the operands of the chain of three products, decays and all, into
+/// those of the chain of two: X = b (I + Y)^T Kr and R = P b (I + Y) with Y =
+/// `solve`. `scores` and `solve` are of the solve's type.
+void foldSolve(Program &p, ChainOperands &in);
 
 /// One chunk of the delta rule with whatever gate the stage has, its output
 /// stored where the stage has one. Returns S^T on exit.
@@ -56,10 +64,15 @@ Value innerProducts(Program &p, Value x, Value y);
 /// The solve of spec 3.3: f32 [C, C] from strictly lower scores and beta.
 Value solveBm(Program &p, Value scores, Value beta);
 
-/// -Bm Diag(beta), rounded: the matrix of the chain.
+/// -Bm Diag(beta), rounded: the matrix of the chain. A chain of two products
+/// does not multiply by it: it keeps the solve's type there.
 Value chainSolve(Program &p, Value bm, Value beta);
 
-/// The same from M = Kk Diag(beta), strictly lower, as `solveType` takes it.
+/// Scores as the chain takes them: rounded, of two products to the solve's
+/// type.
+Value roundScores(Program &p, Value scores);
+
+/// chainSolve from M = Kk Diag(beta), strictly lower, as `solveType` takes it.
 Value chainInverse(Program &p, Value m);
 
 /// `m` in the type that the solve takes: f16 where operands have 16 bits, since
@@ -68,11 +81,19 @@ Value roundForSolve(Program &p, Value m);
 
 //===--- Scalar decay (spec 2, 4.1) ---------------------------------------===//
 
-/// exp2(G_i - G_j) for i >= j; above the diagonal the value is not defined
-/// but finite. G is f32 [C].
+/// The log2 gate of the chunk at token t as it is summed, [C] or [C, K]. Of f32
+/// programs it is f64: after a few full resets G is some -1000, differences of
+/// it would keep 2^-14 in f32, and that is a relative error of the decays.
+Value loadSummedGate(Program &p, Value t);
+
+/// The same, summed over the chunk so far.
+Value cumulatedGate(Program &p, Value t);
+
+/// exp2(G_i - G_j) for i >= j, f32; above the diagonal the value is not defined
+/// but finite. G is [C].
 Value pairDecay(Program &p, Value G);
 
-/// exp2(G_C - G_i), with G_C the last row: f32 like G, [C] or [C, K].
+/// exp2(G_C - G_i), with G_C the last row: f32 of G's shape, [C] or [C, K].
 Value decayToEnd(Program &p, Value G);
 
 /// Last row of a cumulated gate: a scalar for [C], a vector for [C, K].

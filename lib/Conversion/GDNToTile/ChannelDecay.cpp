@@ -82,7 +82,7 @@ static Value blocksInRange(Program &p, Value G) {
     Value middle = b.row(G, row + kSubBlock / 2);
     for (Value exponent : {b.sub(b.row(G, row), middle),
                            b.sub(middle, b.row(G, row + kSubBlock - 1))}) {
-      Value bound = b.maximum(exponent);
+      Value bound = b.maximum(b.f32(exponent));
       largest = largest ? arith::MaximumFOp::create(b, largest, bound) : bound;
     }
   }
@@ -94,6 +94,7 @@ SmallVector<HalvesLevel> gdn::decayByHalves(Program &p, Value G) {
   TileBuilder &b = p.b;
   int64_t C = p.facts.C, K = p.facts.K;
   SmallVector<int64_t> square = {C, C};
+  Type element = getElementTypeOrSelf(G.getType());
   Value i = b.broadcast(b.iota(C), square, 0);
   Value j = b.broadcast(b.iota(C), square, 1);
   Value differing = arith::XOrIOp::create(b, i, j);
@@ -103,22 +104,22 @@ SmallVector<HalvesLevel> gdn::decayByHalves(Program &p, Value G) {
     // The last token of every earlier half, spread over its block.
     SmallVector<ReassociationIndices> byBlock = {{0, 1}, {2}};
     Value inBlocks = tensor::ExpandShapeOp::create(
-        b, b.tileType({blocks, 2 * half, K}), G, byBlock);
+        b, b.tileType({blocks, 2 * half, K}, element), G, byBlock);
     SmallVector<OpFoldResult> offsets = {
         b.getIndexAttr(0), b.getIndexAttr(half - 1), b.getIndexAttr(0)};
     SmallVector<OpFoldResult> sizes = {b.getIndexAttr(blocks),
                                        b.getIndexAttr(1), b.getIndexAttr(K)};
     SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
     Value boundary = tensor::ExtractSliceOp::create(
-        b, b.tileType({blocks, K}), inBlocks, offsets, sizes, strides);
+        b, b.tileType({blocks, K}, element), inBlocks, offsets, sizes, strides);
     Value init = tensor::EmptyOp::create(
-        b, ArrayRef<int64_t>{blocks, 2 * half, K}, b.getF32Type());
+        b, ArrayRef<int64_t>{blocks, 2 * half, K}, element);
     Value spread =
         linalg::BroadcastOp::create(b, boundary, init, ArrayRef<int64_t>{1})
             ->getResult(0);
-    Value base =
-        tensor::CollapseShapeOp::create(b, b.tileType({C, K}), spread, byBlock);
-    Value exponent = b.sub(G, base);
+    Value base = tensor::CollapseShapeOp::create(b, b.tileType({C, K}, element),
+                                                 spread, byBlock);
+    Value exponent = b.f32(b.sub(G, base));
     // i > j of this level: their highest differing bit is `half`, set in i.
     auto splat = [&](int64_t value) {
       return b.splat(arith::ConstantIntOp::create(b, value, 32), square);

@@ -33,7 +33,7 @@ struct Chunk {
   Value queryKey, m;
   /// Bm with the chunk's decay, where prepare has made it.
   Value bm;
-  /// Cumulated log2 gate of the chunk, f32 [C].
+  /// Cumulated log2 gate of the chunk, [C].
   Value G;
 };
 } // namespace
@@ -84,12 +84,6 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   return chunk;
 }
 
-/// The log2 gate summed over the chunk so far.
-static Value cumulatedGate(Program &p, Value t) {
-  Value gate = loadLog2Gate(p, t);
-  return tile::ScanOp::create(p.b, gate, 0, /*reverse=*/false);
-}
-
 namespace {
 /// M and the scores as the solve and the chain take them; null without.
 struct Triangles {
@@ -105,13 +99,15 @@ static Triangles roundTriangles(Program &p, const Chunk &chunk, Value decay) {
   if (chunk.m)
     triangles.m = roundForSolve(p, decayed(chunk.m));
   if (chunk.queryKey)
-    triangles.scores = b.round(decayed(chunk.queryKey));
+    triangles.scores = roundScores(p, decayed(chunk.queryKey));
   return triangles;
 }
 
-/// The chain's operands that all forms share.
+/// The chain's operands that all forms share. `writeDecay`, f32 [C] or null, is
+/// what a chain of two products has in its operands.
 static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
-                                   const Triangles &triangles) {
+                                   const Triangles &triangles,
+                                   Value writeDecay = {}) {
   ChainOperands in;
   in.state = in.decayedState = state;
   in.readKeys = in.writeKeys = chunk.k;
@@ -121,6 +117,10 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   in.scores = triangles.scores;
   in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
                       : chainInverse(p, triangles.m);
+  if (p.facts.twoProductChain) {
+    in.writeDecay = writeDecay;
+    foldSolve(p, in);
+  }
   return in;
 }
 
@@ -201,7 +201,8 @@ static SmallVector<Value> writeDecayed(Program &p, ChainOperands in,
     in.state = scaled(in.state, decay.reference);
   in.decayedState = scaled(in.state, decay.chunkG);
   in.readDecay = decay.read;
-  in.writeDecay = decay.write;
+  if (in.solve)
+    in.writeDecay = decay.write;
   ChainResult out = writeChain(p, in);
   SmallVector<Value> results = {out.state};
   if (out.output)
@@ -217,12 +218,12 @@ static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
     b.step("scores");
     triangles = roundTriangles(p, chunk, pairDecay(p, chunk.G));
   }
-  ChainOperands in = chainOperands(p, chunk, state, triangles);
   ScalarDecay decay;
   b.step("gates");
   decay.read = b.exp2(chunk.G);
   decay.write = decayToEnd(p, chunk.G);
   decay.chunkG = lastRow(p, chunk.G);
+  ChainOperands in = chainOperands(p, chunk, state, triangles, decay.write);
   b.step("state");
   SmallVector<Value> results = writeDecayed(p, in, decay);
   storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
@@ -237,7 +238,8 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   ScalarDecay decay;
   decay.reference = carried[1];
   b.step("gates");
-  Value G = b.add(chunk.G, b.splat(decay.reference, p.facts.C));
+  // In range, G is small enough for f32.
+  Value G = b.add(b.f32(chunk.G), b.splat(decay.reference, p.facts.C));
   decay.scaledGam = b.scaled(b.exp2(G), p.facts.scale);
   decay.inverse = b.exp2(b.neg(G));
   decay.read = b.exp2(chunk.G);
@@ -264,9 +266,17 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
         /*likely=*/true)[0];
   };
   Triangles triangles;
-  triangles.m = chooseDecay(chunk.m, [&](Value x) { return roundForSolve(p, x); });
-  triangles.scores = chooseDecay(chunk.queryKey, [&](Value x) { return b.round(x); });
-  ChainOperands in = chainOperands(p, chunk, carried[0], triangles);
+  triangles.m =
+      chooseDecay(chunk.m, [&](Value x) { return roundForSolve(p, x); });
+  triangles.scores =
+      chooseDecay(chunk.queryKey, [&](Value x) { return roundScores(p, x); });
+  // What a chain of two products folds into its keys: 1 in the decay-free form.
+  b.step("gates");
+  Value zeroIfFree = arith::SelectOp::create(b, inRange, b.scalar(0.0), //
+                                             b.scalar(1.0));
+  Value untilEnd = b.f32(b.sub(b.splat(decay.chunkG, p.facts.C), chunk.G));
+  Value writeDecay = b.exp2(b.mul(untilEnd, b.splat(zeroIfFree, p.facts.C)));
+  ChainOperands in = chainOperands(p, chunk, carried[0], triangles, writeDecay);
   b.step("state");
   SmallVector<Value> results = choose(
       p, inRange, [&] { return writeDecayFree(p, in, decay, low); },
@@ -296,8 +306,8 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
     G = cumulatedGate(p, t);
   ChannelScores scores = channelScores(p, q, k, G);
   if (q)
-    in.scores =
-        b.round(tile::CausalOp::create(b, scores.queryKey, /*strict=*/false));
+    in.scores = roundScores(
+        p, tile::CausalOp::create(b, scores.queryKey, /*strict=*/false));
   if (!bm)
     bm = solveBm(p, tile::CausalOp::create(b, scores.keyKey, /*strict=*/true),
                  in.beta);
@@ -312,6 +322,8 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
     in.readQueries = decayed(q, read);
   in.writeKeys = decayed(k, decayToEnd(p, G));
   Value end = b.exp2(lastRow(p, G));
+  if (p.facts.twoProductChain)
+    foldSolve(p, in);
   b.step("state");
   in.state = state;
   in.decayedState = b.mulAxis(state, end, 1);
@@ -395,7 +407,8 @@ static Value loadDecay(Program &p, Value t) {
       b, arith::AddIOp::create(b, t, b.index(p.facts.C)), p.end);
   Value last = arith::SubIOp::create(b, next, b.index(1));
   Value mask = tokenMask(p, t);
-  Value padding = b.sub(b.fill(1.0, p.facts.C), mask);
+  Value padding = b.to(b.sub(b.fill(1.0, p.facts.C), mask),
+                       getElementTypeOrSelf(p["decay"].getType()));
   if (p.facts.decay == DecayKind::Scalar) {
     Value G = b.load(p["decay"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end);
     Value end = b.load(p["decay"], {p.batch, last, p.head}, {1}, {1});

@@ -193,6 +193,7 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
     operandType = Float32Type::get(&getContext());
   else if (!operandType)
     operandType = cast<FloatType>(getElementTypeOrSelf(stage.keys().getType()));
+  facts.twoProductChain = twoProductChain && stage.rounds;
   tile::ProgramOp program =
       createProgram(stage, module, symbols.getSymbolTable(module));
   OpBuilder parent = OpBuilder::atBlockBegin(&program.getBody().front());

@@ -34,6 +34,8 @@ struct StageFacts {
   double lowerBound = 0.0;
   BetaDomain betaDomain = BetaDomain::Value;
   StateLayout stateLayout = StateLayout::KV;
+  /// The chain of two products (spec 3.5) instead of that of three (spec 3.3).
+  bool twoProductChain = false;
 };
 
 /// One program: its arrays by name (`q`, `k`, `o`, ...) and its item.

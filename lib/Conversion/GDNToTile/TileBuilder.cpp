@@ -92,7 +92,7 @@ Value TileBuilder::neg(Value value) {
   return arith::NegFOp::create(*this, value);
 }
 Value TileBuilder::exp2(Value value) {
-  return math::Exp2Op::create(*this, value);
+  return math::Exp2Op::create(*this, f32(value));
 }
 
 /// A constant of `value`'s type: a scalar or a tile.
@@ -159,8 +159,9 @@ template <typename Combiner>
 static Value reduce(TileBuilder &b, Value tile, int64_t axis, double identity) {
   SmallVector<int64_t> shape(shapeOf(tile));
   shape.erase(shape.begin() + axis);
+  Value init = b.fill(identity, shape, getElementTypeOrSelf(tile.getType()));
   return linalg::ReduceOp::create(
-             b, ValueRange{tile}, ValueRange{b.fill(identity, shape)}, {axis},
+             b, ValueRange{tile}, ValueRange{init}, {axis},
              [](OpBuilder &builder, Location loc, ValueRange args) {
                Value next = Combiner::create(builder, loc, args[0], args[1]);
                linalg::YieldOp::create(builder, loc, next);
@@ -199,12 +200,13 @@ Value TileBuilder::row(Value tile, int64_t row) {
 //===----------------------------------------------------------------------===//
 
 Value TileBuilder::to(Value tile, Type element) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  auto from = cast<FloatType>(type.getElementType());
+  auto from = cast<FloatType>(getElementTypeOrSelf(tile.getType()));
   auto into = cast<FloatType>(element);
   if (from == into)
     return tile;
-  RankedTensorType target = type.clone(into);
+  Type target = into;
+  if (auto type = dyn_cast<RankedTensorType>(tile.getType()))
+    target = type.clone(into);
   if (from.getWidth() < into.getWidth())
     return arith::ExtFOp::create(*this, target, tile);
   if (from.getWidth() > into.getWidth())

@@ -46,6 +46,7 @@ public:
   Value mul(Value lhs, Value rhs);
   Value div(Value lhs, Value rhs);
   Value neg(Value value);
+  /// In f32, whatever the type of `value`.
   Value exp2(Value value);
   /// `value` times a constant.
   Value scaled(Value value, double factor);
@@ -72,6 +73,7 @@ public:
   Value row(Value tile, int64_t row);
 
   //===--- Types and products ---------------------------------------------===//
+  /// A tile, or a scalar, in another element type.
   Value to(Value tile, Type element);
   Value f32(Value tile) { return to(tile, getF32Type()); }
   /// To the operand type: one of the kernel's rounding points.

@@ -44,9 +44,11 @@ func.func @layer(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tenso
 }
 
 // A gate a channel: the gradient of the gate keeps its channels, and the decay
-// by halves is safe with any gates.
+// by halves is safe with any gates. Their sum is f64, its differences are not.
 // CHECK-LABEL: gdn_tile.program @kda_backward(
-// CHECK: tensor.expand_shape {{.*}} into tensor<16x2x64xf32>
+// CHECK: tensor.expand_shape {{.*}} into tensor<16x2x64xf64>
+// CHECK: %[[EXPONENT:.*]] = arith.subf {{.*}} : tensor<32x64xf64>
+// CHECK: arith.truncf %[[EXPONENT]] {{.*}} : tensor<32x64xf64> to tensor<32x64xf32>
 // CHECK: gdn_tile.scan %{{.*}} axis 0 reverse {gdn_tile.step = "gates"} : tensor<32x64xf32>
 // CHECK: gdn_tile.store {{.*}}, %dgate{{.*}} axes [1, 3] until(%end, dim = 1)
 func.func @kda(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,
@@ -55,6 +57,40 @@ func.func @kda(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<
   %r:5 = gdn.stage.backward q(%q : tensor<1x64x2x64xf32>) k(%k : tensor<1x64x2x64xf32>)
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x64xf32>)
       d_o(%d_o : tensor<1x64x4x16xf32>) {chunk_size = 32}
+      -> tensor<1x64x4x64xf32>, tensor<1x64x4x64xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>,
+         tensor<1x64x4x64xf32>
+  return %r#4 : tensor<1x64x4x64xf32>
+}
+
+// A gate that is the decay itself: its gradient is not that of the logarithm
+// over the gate, so nothing is summed in reverse and nothing divided.
+// CHECK-LABEL: gdn_tile.program @linear_backward(
+// CHECK-NOT: reverse
+// CHECK-NOT: arith.divf
+// CHECK: gdn_tile.store {{.*}}, %dgate{{.*}} axes [1] until(%end, dim = 1)
+func.func @linear(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,
+    %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>, %d_o: tensor<1x64x4x16xf32>)
+    -> tensor<1x64x4xf32> {
+  %r:5 = gdn.stage.backward q(%q : tensor<1x64x2x64xf32>) k(%k : tensor<1x64x2x64xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      d_o(%d_o : tensor<1x64x4x16xf32>) {chunk_size = 32, gate_domain = #gdn.gate_domain<linear>}
+      -> tensor<1x64x4x64xf32>, tensor<1x64x4x64xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>,
+         tensor<1x64x4xf32>
+  return %r#4 : tensor<1x64x4xf32>
+}
+
+// With a gate a channel, pairs decay in K ways: a token at a time.
+// CHECK-LABEL: gdn_tile.program @kda_linear_backward(
+// CHECK-NOT: reverse
+// CHECK-NOT: arith.divf
+// CHECK: %[[DG:.*]] = scf.for {{.*}} -> (tensor<32x64xf32>)
+// CHECK: gdn_tile.store %[[DG]], %dgate
+func.func @kda_linear(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,
+    %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4x64xf32>, %d_o: tensor<1x64x4x16xf32>)
+    -> tensor<1x64x4x64xf32> {
+  %r:5 = gdn.stage.backward q(%q : tensor<1x64x2x64xf32>) k(%k : tensor<1x64x2x64xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x64xf32>)
+      d_o(%d_o : tensor<1x64x4x16xf32>) {chunk_size = 32, gate_domain = #gdn.gate_domain<linear>}
       -> tensor<1x64x4x64xf32>, tensor<1x64x4x64xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>,
          tensor<1x64x4x64xf32>
   return %r#4 : tensor<1x64x4x64xf32>

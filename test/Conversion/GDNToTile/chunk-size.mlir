@@ -19,7 +19,7 @@ func.func @gdn(%q: tensor<1x64x2x128xf32>, %k: tensor<1x64x2x128xf32>, %v: tenso
 }
 
 // CHECK-LABEL: gdn_tile.program @kda_fused(
-// CHECK: gdn_tile.scan {{.*}} : tensor<[[$C]]x128xf32>
+// CHECK: gdn_tile.scan {{.*}} : tensor<[[$C]]x128xf64>
 // CHECK: scf.if {{.*}} -> (tensor<[[$C]]x[[$C]]xf32>, tensor<[[$C]]x[[$C]]xf32>)
 // CHECK: gdn_tile.solve {{.*}} : tensor<[[$C]]x[[$C]]xf32>, tensor<[[$C]]xf32>
 func.func @kda(%q: tensor<1x64x2x128xf32>, %k: tensor<1x64x2x128xf32>, %v: tensor<1x64x4x48xf32>,

@@ -4,15 +4,19 @@
 
 // How far exp(-G) may go depends on the operand type (spec 3.7, 4.3). f16 has
 // no room: one form only, the decayed one, and nothing to choose at run time.
-// f32 stops earlier than bf16, where the rounding of G itself would show.
+// f32 stops earlier than bf16, where the rounding of G itself would show, and
+// sums the gates in f64, so that differences of large sums are right.
 
 // CHECK-LABEL: gdn_tile.program @gdn_fused(
 // F16-NOT: scf.if
+// F16: gdn_tile.scan %{{.*}} : tensor<32xf32>
 // F16: gdn_tile.causal %{{.*}} {gdn_tile.step = "scores"} : tensor<32x32xf32>
 // F16-NOT: scf.if
 // BF16: arith.constant -1.000000e+02 : f32
+// BF16: gdn_tile.scan %{{.*}} : tensor<32xf32>
 // BF16: scf.if
 // F32: arith.constant -4.000000e+01 : f32
+// F32: gdn_tile.scan %{{.*}} : tensor<32xf64>
 // F32: scf.if
 // CHECK-LABEL: func.func @gdn
 func.func @gdn(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,

@@ -32,6 +32,8 @@ const std::array<Axis, kProgramAxes> &gdn::numerics::programAxes() {
       {"chunk", {"16", "32", "64"}},
       {"plan", {"fused", "separate"}},
       {"v-parts", {"1", "2"}},
+      // Products of a chunk that its state waits for.
+      {"chain", {"3", "2"}},
       {"sizes", {"dynamic", "static"}},
       {"boundaries", {"i32", "i64"}},
   }};
@@ -56,7 +58,7 @@ llvm::StringRef gdn::numerics::valueOf(const Program &program,
 Program gdn::numerics::normalise(Program program) {
   llvm::StringRef op = valueOf(program, kOp);
   if (op != "chunk")
-    program[kPlan] = 0;
+    program[kPlan] = program[kChain] = 0;
   if (op == "recurrent")
     program[kChunk] = 0;
   if (op == "backward")

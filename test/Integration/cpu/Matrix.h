@@ -41,6 +41,7 @@ enum ProgramAxis {
   kChunk,
   kPlan,
   kVParts,
+  kChain,
   kSizes,
   kBoundaries,
   kProgramAxes

@@ -219,6 +219,7 @@ Module gdn::numerics::writeModule(const Program &program,
   module.compile.plan = valueOf(program, kPlan).str();
   (void)valueOf(program, kChunk).getAsInteger(10, module.compile.chunkSize);
   (void)valueOf(program, kVParts).getAsInteger(10, module.compile.vParts);
+  module.compile.twoProductChain = valueOf(program, kChain) == "2";
   return module;
 }
 
@@ -250,11 +251,12 @@ std::string gdn::numerics::commandOf(const Program &program,
   Sizes sizes = sizesOf(program, setting);
   std::string text = llvm::formatv(
       "gdn-run {0} --check --plan={1} --chunk-size={2} --v-parts={3} "
-      "--mean-gate={4} --keys={5} --seed={6}",
+      "--mean-gate={4} --keys={5} --seed={6}{7}",
       file, valueOf(program, kPlan), valueOf(program, kChunk),
       valueOf(program, kVParts),
       settingAxes()[kMeanGate].values[setting[kMeanGate]],
-      settingAxes()[kKeys].values[setting[kKeys]], seedOf(setting));
+      settingAxes()[kKeys].values[setting[kKeys]], seedOf(setting),
+      valueOf(program, kChain) == "2" ? " --two-product-chain" : "");
   if (!isPacked(program))
     return text +
            llvm::formatv(" --dim B={0} --dim T={1}", sizes.batch, sizes.tokens)

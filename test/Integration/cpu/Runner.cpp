@@ -95,7 +95,10 @@ void gdn::numerics::allow(std::vector<OutputCheck> &checks, double slack) {
 /// sequences (K = 64, C = 64), of 7e-3 at K = V = 128.
 static double slackOf(const Program &program, const Setting &setting) {
   llvm::StringRef keys = settingAxes()[kKeys].values[setting[kKeys]];
-  return keys != "random" && valueOf(program, kData) != "f32" ? 2 : 1;
+  return keys != "random" && valueOf(program, kData) != "f32" &&
+                 valueOf(program, kChain) == "3"
+             ? 2
+             : 1;
 }
 
 /// Writes the program to a file and prints how to repeat a failure with it.

@@ -8,6 +8,8 @@
 
 #include "Rule.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -321,8 +323,9 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
         SmallVector<ResultShape> results = {
             {"bm", {Dim::B, Dim::T, Dim::H, Dim::C}, nullptr}};
         if (rule.gate)
-          results.push_back({"decay", getGateDims(rule.gate),
-                             Float32Type::get(op->getContext())});
+          results.push_back(
+              {"decay", getGateDims(rule.gate),
+               support::cumulatedGateType(getElementType(rule.k))});
         return results;
       })
       .Default([&](Operation *stage) {

@@ -39,6 +39,12 @@ static bool isOneOf(ArrayRef<ElementType> types, Type type) {
 }
 
 bool support::isDataType(Type type) { return isOneOf(dataTypes, type); }
+FloatType support::cumulatedGateType(Type dataType) {
+  MLIRContext *context = dataType.getContext();
+  if (dataType.isF32())
+    return Float64Type::get(context);
+  return Float32Type::get(context);
+}
 bool support::isParameterType(Type type) {
   return isOneOf(parameterTypes, type);
 }

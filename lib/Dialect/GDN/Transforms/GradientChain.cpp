@@ -238,24 +238,6 @@ static Value rateGradient(ImplicitLocOpBuilder &b, const RawGate &gate,
   return mul(b, g, e.dg);
 }
 
-/// The gradient of a gate that is the log decay or the decay itself.
-static Value decayGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
-                           StringRef all, Value dg) {
-  Value gate = op.getGate();
-  return w.map(all, {{gate, all}, {dg, all}}, elementOf(gate),
-               [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                 if (op.getGateDomain() == GateDomain::Log)
-                   return args[1];
-                 // dalpha = dg / alpha; a full reset, alpha = 0, passes
-                 // nothing on.
-                 Value zero = constant(b, 0.0);
-                 Value reset = arith::CmpFOp::create(
-                     b, arith::CmpFPredicate::OEQ, args[0], zero);
-                 Value quotient = arith::DivFOp::create(b, args[1], args[0]);
-                 return arith::SelectOp::create(b, reset, zero, quotient);
-               });
-}
-
 /// Reads the operands of a raw gate whose dimensions are `all`.
 static RawGate readRawGate(ChunkGatedDeltaRuleBwdOp op, StringRef all,
                            Value dg) {
@@ -283,9 +265,11 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   Value a = op.getGate();
   bool channel = cast<RankedTensorType>(a.getType()).getRank() == 4;
   StringRef all = channel ? "bthk" : "bth";
+  auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
   GateDomain domain = op.getGateDomain();
+  // Of the decay or its logarithm, which the stage gives in the gate's domain.
   if (domain == GateDomain::Log || domain == GateDomain::Linear) {
-    gate.push_back(decayGradient(w, op, all, dg));
+    gate.push_back(w.map(all, {{dg, all}}, elementOf(a), same));
     return;
   }
   RawGate raw = readRawGate(op, all, dg);
@@ -295,7 +279,6 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   auto dRate = [&](ImplicitLocOpBuilder &b, ValueRange args) {
     return rateGradient(b, raw, args);
   };
-  auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
   auto appendSum = [&](Value parameter, StringRef letters,
                        WholeTensors::Body body) {
     Value sum = w.sum(letters, all, raw.inputs, body);

@@ -93,11 +93,14 @@ static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   auto beta = cast<RankedTensorType>(op.getBeta().getType());
   SmallVector<int64_t> shape(beta.getShape());
   shape.push_back(chunkSize);
-  // Bm is an operand of products: it has their type (spec 8).
-  SmallVector<Type> types = {RankedTensorType::get(shape, k.getElementType())};
+  // Entries of Bm are in [-1, 1]: f16 holds them best in 16 bits (spec 3.4, 8).
+  Type element = k.getElementType();
+  if (!element.isF32())
+    element = b.getF16Type();
+  SmallVector<Type> types = {RankedTensorType::get(shape, element)};
   if (Value gate = op.getGate())
     types.push_back(cast<RankedTensorType>(gate.getType())
-                        .clone(Float32Type::get(op.getContext())));
+                        .clone(support::cumulatedGateType(k.getElementType())));
   auto prepare = createStage<PrepareStageOp>(b, op, types,
                                              {op.getK(), op.getBeta(),
                                               op.getGate(), op.getCuSeqlens(),

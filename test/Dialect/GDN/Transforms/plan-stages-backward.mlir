@@ -66,11 +66,11 @@ func.func @bounded(%q: tensor<1x64x2x64xf32>, %v: tensor<1x64x2x16xf32>, %beta: 
   return %r#4, %r#5, %r#6 : tensor<1x64x2x64xf32>, tensor<2xf32>, tensor<2x64xf32>
 }
 
-// The gradient of a decay that is 0, a full reset, is 0: nothing passes it.
+// The stage gives the gradient of a linear gate itself: nothing is divided by it.
 // CHECK-LABEL: func.func @linear(
-// CHECK: %[[RESET:.*]] = arith.cmpf oeq
-// CHECK: %[[QUOTIENT:.*]] = arith.divf
-// CHECK: arith.select %[[RESET]], %{{.*}}, %[[QUOTIENT]]
+// CHECK: gdn.stage.backward {{.*}} gate_domain = #gdn.gate_domain<linear>
+// CHECK-NOT: arith.divf
+// CHECK: return
 func.func @linear(%q: tensor<1x64x2x64xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
     %gate: tensor<1x64x2xf32>) -> tensor<1x64x2xf32> {
   %r:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x64xf32>) k(%q : tensor<1x64x2x64xf32>)

@@ -24,7 +24,7 @@ func.func @scalar_gate(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x4x16xbf16>, %be
 // CHECK-LABEL: func.func @own_chunk
 // FUSED: gdn.stage.fused {{.*}} {chunk_size = 16
 // SEPARATE: gdn.stage.prepare {{.*}} a_log({{.*}} dt_bias({{.*}} {chunk_size = 16 : i64, gate_domain = #gdn.gate_domain<softplus>}
-// SEPARATE-SAME: -> tensor<1x64x4x16xf32>, tensor<1x64x4x64xf32>
+// SEPARATE-SAME: -> tensor<1x64x4x16xf32>, tensor<1x64x4x64xf64>
 // SEPARATE: gdn.stage.run
 // SEPARATE-NOT: a_log
 // SEPARATE-SAME: {chunk_size = 16 : i64}

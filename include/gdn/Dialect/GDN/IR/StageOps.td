@@ -86,7 +86,8 @@ def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
 
     Results: `bm` [B, T, H, C], row t of a chunk in row t of the array, without
     beta, as the backward needs it; and, where there is a gate, its sum `decay`
-    since the start of the chunk, in log2 units, shaped as `gate`, f32.
+    since the start of the chunk, in log2 units, shaped as `gate`: f32, or f64
+    beside f32 keys, where the rounding of large sums would show.
 
     Operands: `k`, `beta`, `gate`, `cu_seqlens`, `a_log` and `dt_bias` as
     `gdn.chunk_gated_delta_rule` has them.
@@ -149,7 +150,7 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
   }];
   let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
     TensorRankOf<dataTypes, [4]>:$v, TensorRankOf<parameterTypes, [3]>:$beta,
-    TensorRankOf<dataTypes, [4]>:$bm, Optional<TensorRankOf<[F32], [3, 4]>>:$decay,
+    TensorRankOf<dataTypes, [4]>:$bm, Optional<TensorRankOf<[F32, F64], [3, 4]>>:$decay,
     Optional<TensorRankOf<parameterTypes, [4]>>:$initial_state,
     Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     OptionalAttr<F64Attr>:$scale, UnitAttr:$qk_l2norm,
@@ -173,7 +174,7 @@ def GDN_BackwardStageOp : GDN_StageOp<"backward",
     Spec 5.1 to 5.4. Results, in this order: dq and dk [B, T, H, K] of every
     *value* head, before the l2 norm's chain rule and the sum over a group; dv;
     dbeta with respect to beta's value; where there is a gate dg with respect to
-    the log gate; where there is an initial state dh0. All are f32 but dv and
+    the log gate, or to the gate itself where that is linear; where there is an initial state dh0. All are f32 but dv and
     dh0, which have their operand's type. The chain rules of spec 5.5 stand
     around this op.
   }], ruleDescription, chunkSizeDescription, backwardDescription, [{

@@ -33,6 +33,11 @@ inline constexpr llvm::StringLiteral gpuTarget = "sm_90a";
 /// Whether q, k, v and o may have this element type.
 bool isDataType(Type type);
 
+/// Element type of a gate's sum beside keys of `dataType`: f64 beside f32,
+/// since differences of sums over strong gates would cost more than f32
+/// programs may err; f32 beside all others.
+FloatType cumulatedGateType(Type dataType);
+
 /// Whether gate, beta, states and gate parameters may have this element type.
 bool isParameterType(Type type);
 
