@@ -32,18 +32,15 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
       vParts("v-parts",
              cl::desc("Parts that the V channels of a head are split into (1)"),
              cl::init(CompileOptions().vParts), cl::cat(category)),
-<<<<<<< HEAD
       parallel("parallel",
                cl::desc("Run the items of a grid on all cores by OpenMP (the "
                         "default); without, the code needs no libomp"),
                cl::init(CompileOptions().parallel), cl::cat(category)),
-=======
       twoProductChain("two-product-chain",
                       cl::desc("Fold the solve into keys and scores: closer "
                                "to exact where keys are alike"),
                       cl::init(CompileOptions().twoProductChain),
                       cl::cat(category)),
->>>>>>> 65b1a8665b6d209d2be65168dd78d22b4c866500
       cpu("cpu", cl::desc("LLVM's name of the CPU to compile for (this one)"),
           cl::value_desc("name"), cl::cat(category)),
       features("features",
@@ -56,11 +53,8 @@ CompileOptions CompileFlags::get() const {
   options.chunkSize = chunkSize;
   options.operandType = operandType;
   options.vParts = vParts;
-<<<<<<< HEAD
   options.parallel = parallel;
-=======
   options.twoProductChain = twoProductChain;
->>>>>>> 65b1a8665b6d209d2be65168dd78d22b4c866500
   options.target.cpu = cpu;
   options.target.features = features;
   return options;

@@ -25,11 +25,8 @@ struct CompileFlags {
   llvm::cl::opt<int64_t> chunkSize;
   llvm::cl::opt<std::string> operandType;
   llvm::cl::opt<int64_t> vParts;
-<<<<<<< HEAD
   llvm::cl::opt<bool> parallel;
-=======
   llvm::cl::opt<bool> twoProductChain;
->>>>>>> 65b1a8665b6d209d2be65168dd78d22b4c866500
   llvm::cl::opt<std::string> cpu;
   llvm::cl::opt<std::string> features;
 };

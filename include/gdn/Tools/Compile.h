@@ -35,13 +35,10 @@ struct CompileOptions {
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.
   int64_t vParts = 1;
-<<<<<<< HEAD
   /// Whether the items of a grid run on all cores (OpenMP).
   bool parallel = true;
-=======
   /// Whether the solve is folded into keys and scores.
   bool twoProductChain = false;
->>>>>>> 65b1a8665b6d209d2be65168dd78d22b4c866500
   cpu::TargetOptions target;
 };
 
