@@ -239,3 +239,14 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
   // expected-error @below {{expected rows of the result a multiple of 16 bytes apart, got '!gdn_warp.view<32x32xbf16, stride = 68>'}}
   gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x32xbf16, stride = 68>
 }
+
+// -----
+
+// Loops have bodies to repeat.
+gdn_warp.kernel @k(%x : memref<4xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected gdn_warp.unroll on an scf.for, with an integer of at least 2, got 1 : i64}}
+  scf.for %i = %c0 to %c1 step %c1 {
+  } {gdn_warp.unroll = 1}
+}
