@@ -58,17 +58,17 @@ static Array takeArray(ImplicitLocOpBuilder &b, MemRefType type,
 /// The tensor maps of a kernel's copies, each once, in the order of first use.
 static llvm::SetVector<TensorMapAttr> collectTensorMaps(KernelOp kernel) {
   llvm::SetVector<TensorMapAttr> maps;
-  auto add = [&](Value array, ArrayRef<int64_t> axes, ViewType view) {
-    auto argument = cast<BlockArgument>(array);
-    maps.insert(getTensorMap(cast<MemRefType>(array.getType()),
-                             argument.getArgNumber(), axes, view));
+  auto add = [&](auto copy) {
+    auto type = cast<MemRefType>(copy.getArray().getType());
+    int64_t argument = cast<BlockArgument>(copy.getArray()).getArgNumber();
+    ViewType view = copy.getView().getType();
+    maps.insert(getTensorMap(type, argument, copy.getAxes(), view));
+    if (copy.getEnd())
+      maps.insert(getTensorMap(type, argument, copy.getAxes(), view,
+                               /*isCut=*/true));
   };
-  kernel.walk([&](Operation *op) {
-    if (auto copy = dyn_cast<CopyInOp>(op))
-      add(copy.getArray(), copy.getAxes(), copy.getView().getType());
-    else if (auto copy = dyn_cast<CopyOutOp>(op))
-      add(copy.getArray(), copy.getAxes(), copy.getView().getType());
-  });
+  kernel.walk([&](CopyInOp copy) { add(copy); });
+  kernel.walk([&](CopyOutOp copy) { add(copy); });
   return maps;
 }
 

@@ -452,6 +452,8 @@ gdn_warp.kernel @forward(%q : memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>,
           : memref<?x?x?xf32, strided<[?, ?, ?]>> -> tensor<32xf32, #gdn_warp.lanes>
       %beta_b_new = gdn_warp.array_load %beta[%batch, %t_ahead_b, %h] axes [1] until(%tokens, dim = 1)
           : memref<?x?x?xf32, strided<[?, ?, ?]>> -> tensor<32xf32, #gdn_warp.lanes>
+      %t_out = arith.subi %t, %c192 : index
+      %has = arith.cmpi sge, %i, %i3 : i32
       gdn_warp.barrier_wait %empty, %free
       gdn_warp.vector_store %inv_a, %inv_av : tensor<32xf32, #gdn_warp.lanes> -> !gdn_warp.view<32xf32>
       gdn_warp.vector_store %inv_b, %inv_bv : tensor<32xf32, #gdn_warp.lanes> -> !gdn_warp.view<32xf32>
@@ -478,9 +480,7 @@ gdn_warp.kernel @forward(%q : memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>,
             : memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
       }
       // The output of 3 trips ago goes out; its slot is free once it was read.
-      %has = arith.cmpi sge, %i, %i3 : i32
       scf.if %has {
-        %t_out = arith.subi %t, %c192 : index
         %o_full_at_off = arith.muli %pair, %i8 : i32
         %o_full_at_i32 = arith.addi %o_full_at_off, %i210032 : i32
         %o_full_at = arith.index_cast %o_full_at_i32 : i32 to index
@@ -520,11 +520,11 @@ gdn_warp.kernel @forward(%q : memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>,
     %behind = arith.subi %trips, %i3 : i32
     %rest = arith.maxsi %behind, %i0 : i32
     scf.for %i = %rest to %trips step %i1 : i32 {
+      %trip = arith.index_cast %i : i32 to index
+      %t_out = arith.muli %trip, %c64 : index
       %pair = arith.andi %i, %i1 : i32
       %use = arith.shrui %i, %i1 : i32
       %pair_phase = arith.andi %use, %i1 : i32
-      %trip = arith.index_cast %i : i32 to index
-      %t_out = arith.muli %trip, %c64 : index
       %o_full_at_off = arith.muli %pair, %i8 : i32
       %o_full_at_i32 = arith.addi %o_full_at_off, %i210032 : i32
       %o_full_at = arith.index_cast %o_full_at_i32 : i32 to index
@@ -719,11 +719,6 @@ gdn_warp.kernel @forward(%q : memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>,
       scf.if %lane0 {
         gdn_warp.barrier_arrive %o_full
       }
-      %s_next = gdn_warp.await 0 of %s_b1 : tensor<64x128xf32, #gdn_warp.fragment>
-      scf.if %lane0 {
-        gdn_warp.barrier_arrive %empty
-        gdn_warp.barrier_arrive %tile_empty
-      }
       %slot_up = arith.addi %slot, %i1 : i32
       %slot_wrap = arith.cmpi eq, %slot_up, %i3 : i32
       %slot_next = arith.select %slot_wrap, %i0, %slot_up : i32
@@ -734,6 +729,11 @@ gdn_warp.kernel @forward(%q : memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>,
       %pair_next = arith.select %pair_wrap, %i0, %pair_up : i32
       %pair_phase_flip = arith.xori %pair_phase, %i1 : i32
       %pair_phase_next = arith.select %pair_wrap, %pair_phase_flip, %pair_phase : i32
+      %s_next = gdn_warp.await 0 of %s_b1 : tensor<64x128xf32, #gdn_warp.fragment>
+      scf.if %lane0 {
+        gdn_warp.barrier_arrive %empty
+        gdn_warp.barrier_arrive %tile_empty
+      }
       scf.yield %s_next, %gam_next, %slot_next, %phase_next, %pair_next, %pair_phase_next
           : tensor<64x128xf32, #gdn_warp.fragment>, f32, i32, i32, i32, i32
     }
