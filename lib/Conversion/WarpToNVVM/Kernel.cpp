@@ -201,6 +201,24 @@ static void lowerRoles(Block &entry, KernelOp kernel) {
   }
 }
 
+/// One thread brings the tensor maps near while the others still prepare, so
+/// that the first copies need not fetch them.
+static void createPrefetches(ImplicitLocOpBuilder &b, ValueRange maps) {
+  if (maps.empty())
+    return;
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                        createThread(b), createI32(b, 0));
+  auto branch = scf::IfOp::create(b, isFirst);
+  ImplicitLocOpBuilder inner =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.thenBlock());
+  for (Value map : maps)
+    NVVM::PrefetchOp::create(
+        inner, NVVM::PrefetchCacheLevelAttr(),
+        NVVM::CacheEvictionPriorityAttr(), map, /*predicate=*/Value(),
+        /*tensormap=*/inner.getUnitAttr(), /*uniform=*/UnitAttr(),
+        /*in_param_space=*/UnitAttr());
+}
+
 LLVM::LLVMFuncOp warp::lowerKernel(KernelOp kernel, LoweredKernels &kernels) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
   llvm::SetVector<TensorMapAttr> maps = collectTensorMaps(kernel);
@@ -221,6 +239,7 @@ LLVM::LLVMFuncOp warp::lowerKernel(KernelOp kernel, LoweredKernels &kernels) {
     argument.replaceAllUsesWith(cast.getResult(0));
     kernels.arrays[cast.getResult(0)] = std::move(array);
   }
+  createPrefetches(b, entry.getArguments().drop_front(next));
   for (TensorMapAttr map : maps)
     kernels.tensorMaps[{function, map}] = entry.getArgument(next++);
   entry.getOperations().splice(entry.end(), body.getOperations());

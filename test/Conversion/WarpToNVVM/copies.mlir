@@ -9,6 +9,10 @@
 // CHECK-SAME: tensor_maps = [
 // CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 2, 1, 1], swizzle = 128>
 // CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 1, 1, 1], swizzle = 128>]
+// One thread fetches the maps.
+// CHECK: scf.if
+// CHECK-NEXT: nvvm.prefetch tensormap, in_param_space, %[[DENSE]]
+// CHECK-NEXT: nvvm.prefetch tensormap, in_param_space, %[[APART]]
 gdn_warp.kernel @copies(%k : memref<?x?x4x128xbf16>) threads(128) shared(65536) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
