@@ -223,6 +223,13 @@ typedef struct GdnArgDesc {
   uint32_t alignment;
 } GdnArgDesc;
 
+/// The step of a dimension that takes back rows: 2^34 elements less one of the
+/// array's dimension. A map with one has three dimensions along the array's:
+/// the first two, of any extent, in steps of 1. With coordinate 2^30 in the
+/// third one the addresses wrap around, which takes back 2^30 steps, so the
+/// extent of the first one ends rows anywhere in the array.
+#define GDN_STEP_BACK (-1)
+
 /// One dimension of a tensor map.
 typedef struct GdnTensorMapDim {
   /// The dimension of the array that this one steps along.
@@ -232,7 +239,7 @@ typedef struct GdnTensorMapDim {
   /// Steps along it; 0 for the array's extent over the step, rounded up.
   int64_t extent;
   /// Elements of the array's dimension in one step, at least 1: 64 for the
-  /// panels of 64 columns of a row.
+  /// panels of 64 columns of a row. Or GDN_STEP_BACK.
   int64_t step;
 } GdnTensorMapDim;
 

@@ -198,6 +198,17 @@ static GdnRuntimeStatus checkParamRange(const GdnKernelDesc &desc,
   return GDN_SUCCESS;
 }
 
+/// 2^30 steps of this many elements are a multiple of 2^64 bytes.
+static constexpr int64_t wrapElements = int64_t(1) << 34;
+
+/// True if the map ends rows along `dim` anywhere (GDN_STEP_BACK).
+static bool takesBack(const GdnTensorMapDesc &map, int32_t dim) {
+  for (int i = 0; i < map.rank; ++i)
+    if (map.dims[i].dim == dim && map.dims[i].step == GDN_STEP_BACK)
+      return true;
+  return false;
+}
+
 GdnRuntimeStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
                                               const GdnTensorMapDesc &map,
                                               const GdnTensor &tensor,
@@ -214,7 +225,8 @@ GdnRuntimeStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
     int64_t extent = dim.extent
                          ? dim.extent
                          : available / dim.step + (available % dim.step != 0);
-    if (dim.extent && dim.extent > available / dim.step)
+    if (dim.extent && !takesBack(map, dim.dim) &&
+        dim.extent > available / dim.step)
       return fail(GDN_ERROR_INVALID_ARGUMENT,
                   "expected extent %d of %s to hold %lld steps of %lld, got "
                   "%lld",
@@ -235,9 +247,15 @@ GdnRuntimeStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
       continue;
     // Nothing steps along an extent of 1; any stride that the driver takes
     // will do for it.
-    int64_t step = 16;
-    if (!isStill && (__builtin_mul_overflow(stride, bytes * dim.step, &step) ||
-                     step < 0 || step % 16 || step >= int64_t(1) << 40))
+    if (isStill)
+      stride = 16 / bytes;
+    int64_t elements = 0, step = 0;
+    if (__builtin_mul_overflow(stride, dim.step, &elements) ||
+        __builtin_add_overflow(elements,
+                               dim.step == GDN_STEP_BACK ? wrapElements : 0,
+                               &elements) ||
+        __builtin_mul_overflow(elements, bytes, &step) || step < 0 ||
+        step % 16 || step >= int64_t(1) << 40)
       return fail(GDN_ERROR_INVALID_ARGUMENT,
                   "expected strides of %s in multiples of 16 bytes below 2^40, "
                   "got %lld elements in dimension %d",

@@ -87,8 +87,11 @@ static bool hasAlignedPairs(MemRefType type, ValueRange offsets, int64_t axis) {
   SmallVector<int64_t> strides;
   if (failed(type.getStridesAndOffset(strides, offset)) || strides[axis] != 1)
     return false;
+  // Without a layout a stride is a multiple of the ones further in.
+  bool isDense = type.getLayout().isIdentity() && axis == type.getRank() - 1 &&
+                 axis > 0 && type.getDimSize(axis) % 2 == 0;
   for (auto [dim, stride] : llvm::enumerate(strides))
-    if (static_cast<int64_t>(dim) != axis &&
+    if (!isDense && static_cast<int64_t>(dim) != axis &&
         (ShapedType::isDynamic(stride) || stride % 2 != 0))
       return false;
   APInt value;

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -27,38 +28,62 @@ static bool isDense(ViewType view) {
   return view.getStride() == view.getRows() * kSm90a.panelBytes;
 }
 
+/// Dimensions of a tensor map, innermost first.
+struct MapDims {
+  void add(int64_t dim, int64_t step, int64_t extent, int64_t size) {
+    dims.push_back(dim);
+    steps.push_back(step);
+    extents.push_back(extent);
+    box.push_back(size);
+  }
+
+  SmallVector<int64_t> dims, steps, extents, box;
+};
+
+/// Dimensions of which a box has one element: those that are no axes, outermost
+/// last. A map that is cut has no room for those of one element.
+static void addOuterDims(MapDims &map, MemRefType array, ArrayRef<int64_t> axes,
+                         bool isCut) {
+  for (int64_t dim = array.getRank() - 1; dim >= 0; --dim)
+    if (!llvm::is_contained(axes, dim) &&
+        !(isCut && array.getDimSize(dim) == 1))
+      map.add(dim, 1, 0, 1);
+}
+
 TensorMapAttr warp::getTensorMap(MemRefType array, int64_t argument,
-                                 ArrayRef<int64_t> axes, ViewType view) {
-  bool panels = view.getPanels() > 1;
-  int64_t panel = getPanelElements(view);
-  SmallVector<int64_t> dims{axes[1], axes[0]}, steps{1, 1},
-      extents{panels ? panel : 0, 0},
-      box{panels ? panel : view.getColumns(), view.getRows()};
-  if (panels) {
+                                 ArrayRef<int64_t> axes, ViewType view,
+                                 bool isCut) {
+  int64_t panels = view.getPanels(), rows = view.getRows();
+  int64_t panel = panels > 1 ? getPanelElements(view) : view.getColumns();
+  MapDims map;
+  if (isCut) {
+    map.add(axes[1], 1, 0, panel);
+    map.add(axes[0], 1, TensorMapAttr::kCutRows, rows);
+    addOuterDims(map, array, axes, isCut);
+    map.add(axes[0], 1, TensorMapAttr::kUncut, 1);
+    map.add(axes[0], TensorMapAttr::kStepBack, TensorMapAttr::kUncut, 1);
+  } else {
+    map.add(axes[1], 1, panels > 1 ? panel : 0, panel);
+    map.add(axes[0], 1, 0, rows);
     // A row of several panels is one dimension in a panel and one over panels,
     // so one instruction brings the whole tile.
-    dims.push_back(axes[1]);
-    steps.push_back(panel);
-    extents.push_back(0);
-    box.push_back(isDense(view) ? view.getPanels() : 1);
-  }
-  for (int64_t dim = array.getRank() - 1; dim >= 0; --dim) {
-    if (llvm::is_contained(axes, dim))
-      continue;
-    dims.push_back(dim);
-    steps.push_back(1);
-    extents.push_back(0);
-    box.push_back(1);
+    if (panels > 1)
+      map.add(axes[1], panel, 0, isDense(view) ? panels : 1);
+    addOuterDims(map, array, axes, isCut);
   }
   Builder b(array.getContext());
   return TensorMapAttr::get(
       array.getContext(), argument, array.getElementType(),
-      b.getDenseI64ArrayAttr(dims), b.getDenseI64ArrayAttr(steps),
-      b.getDenseI64ArrayAttr(extents), b.getDenseI64ArrayAttr(box),
+      b.getDenseI64ArrayAttr(map.dims), b.getDenseI64ArrayAttr(map.steps),
+      b.getDenseI64ArrayAttr(map.extents), b.getDenseI64ArrayAttr(map.box),
       view.getSwizzle());
 }
 
-/// The coordinates of a box, innermost first; `panel` panels further.
+//===----------------------------------------------------------------------===//
+// Coordinates, innermost first
+//===----------------------------------------------------------------------===//
+
+/// Those of a box of a map that is not cut; `panel` panels further.
 static SmallVector<Value> createCoordinates(ImplicitLocOpBuilder &b,
                                             TensorMapAttr map,
                                             ValueRange offsets, int64_t panel) {
@@ -80,15 +105,28 @@ static SmallVector<Value> createCoordinates(ImplicitLocOpBuilder &b,
   return coordinates;
 }
 
-/// One copy a box: `emit(address, coordinates)`.
-static void forEachBox(ImplicitLocOpBuilder &b, TensorMapAttr map,
-                       ViewType view, Value address, ValueRange offsets,
-                       function_ref<void(Value, ArrayRef<Value>)> emit) {
-  int64_t boxes = view.getPanels() > 1 && !isDense(view) ? view.getPanels() : 1;
-  for (int64_t i = 0; i < boxes; ++i)
-    emit(createAddress(b, address, Value(), i * view.getStride()),
-         createCoordinates(b, map, offsets, i));
+/// Those of a box of which the rows end at `end`.
+static SmallVector<Value> createCutCoordinates(ImplicitLocOpBuilder &b,
+                                               TensorMapAttr map,
+                                               ValueRange offsets, Value end,
+                                               int64_t panel) {
+  Value rows = createI32(b, TensorMapAttr::kCutRows);
+  SmallVector<Value> coordinates;
+  for (int64_t dim : map.getDims().asArrayRef().drop_back(2))
+    coordinates.push_back(
+        arith::IndexCastOp::create(b, b.getI32Type(), offsets[dim]));
+  Value last = arith::IndexCastOp::create(b, b.getI32Type(), end);
+  coordinates[0] = arith::AddIOp::create(b, coordinates[0],
+                                         createI32(b, panel * map.getBox()[0]));
+  coordinates[1] = arith::AddIOp::create(
+      b, arith::SubIOp::create(b, coordinates[1], last), rows);
+  coordinates.append({last, rows});
+  return coordinates;
 }
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
 
 namespace {
 template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
@@ -96,60 +134,71 @@ template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
               const LoweredKernels &kernels)
       : OpConversionPattern<Op>(converter, context), kernels(kernels) {}
 
-  /// The map of a copy and the pointer to it.
-  std::pair<TensorMapAttr, Value> lookupMap(Op op) const {
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    createCompilerFence(b);
+    if (!op.getEnd()) {
+      createCopies(b, op, adaptor, /*isCut=*/false);
+      rewriter.eraseOp(op);
+      return success();
+    }
+    // The plain map takes fewer instructions and crosses no panels, so tiles
+    // that end before the end use it.
+    Value rows = createIndex(b, op.getView().getType().getRows());
+    Value next =
+        arith::AddIOp::create(b, adaptor.getOffsets()[*op.getDim()], rows);
+    Value crosses = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, next,
+                                          adaptor.getEnd());
+    auto branch = scf::IfOp::create(b, TypeRange(), crosses,
+                                    /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    createCopies(b, op, adaptor, /*isCut=*/true);
+    b.setInsertionPointToStart(branch.elseBlock());
+    createCopies(b, op, adaptor, /*isCut=*/false);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  /// One instruction a box.
+  void createCopies(ImplicitLocOpBuilder &b, Op op,
+                    typename Op::Adaptor adaptor, bool isCut) const {
     const Array *array = kernels.lookup(op.getArray());
+    ViewType view = op.getView().getType();
     TensorMapAttr map =
         getTensorMap(cast<MemRefType>(op.getArray().getType()), array->argument,
-                     op.getAxes(), op.getView().getType());
+                     op.getAxes(), view, isCut);
     Operation *function = op->template getParentOfType<LLVM::LLVMFuncOp>();
-    return {map, kernels.tensorMaps.lookup({function, map})};
+    Value pointer = kernels.tensorMaps.lookup({function, map});
+    bool isOne = !isCut && isDense(view);
+    for (int64_t i = 0, boxes = isOne ? 1 : view.getPanels(); i < boxes; ++i) {
+      SmallVector<Value> coordinates =
+          isCut ? createCutCoordinates(b, map, adaptor.getOffsets(),
+                                       adaptor.getEnd(), i)
+                : createCoordinates(b, map, adaptor.getOffsets(), i);
+      Value address =
+          createAddress(b, adaptor.getView(), Value(), i * view.getStride());
+      createCopy(b, adaptor, pointer, address, coordinates);
+    }
+  }
+
+  static void createCopy(ImplicitLocOpBuilder &b, CopyInOp::Adaptor adaptor,
+                         Value map, Value address, ValueRange coordinates) {
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, address, map, coordinates, adaptor.getBarrier(), ValueRange(),
+        Value(), Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true,
+        NVVM::CTAGroupKindAttr(), Value());
+  }
+
+  static void createCopy(ImplicitLocOpBuilder &b, CopyOutOp::Adaptor, Value map,
+                         Value address, ValueRange coordinates) {
+    NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+        b, map, address, coordinates, Value(), NVVM::TMAStoreMode::TILE,
+        Value());
   }
 
   const LoweredKernels &kernels;
-};
-
-struct LowerCopyIn : CopyPattern<CopyInOp> {
-  using CopyPattern::CopyPattern;
-
-  LogicalResult
-  matchAndRewrite(CopyInOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto [map, pointer] = lookupMap(op);
-    createCompilerFence(b);
-    Value mapPointer = pointer;
-    forEachBox(b, map, op.getView().getType(), adaptor.getView(),
-               adaptor.getOffsets(), [&](Value address, ArrayRef<Value> at) {
-                 NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-                     b, address, mapPointer, at, adaptor.getBarrier(),
-                     ValueRange(), Value(), Value(), NVVM::TMALoadMode::TILE,
-                     /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(), Value());
-               });
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct LowerCopyOut : CopyPattern<CopyOutOp> {
-  using CopyPattern::CopyPattern;
-
-  LogicalResult
-  matchAndRewrite(CopyOutOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto [map, pointer] = lookupMap(op);
-    createCompilerFence(b);
-    Value mapPointer = pointer;
-    forEachBox(b, map, op.getView().getType(), adaptor.getView(),
-               adaptor.getOffsets(), [&](Value address, ArrayRef<Value> at) {
-                 NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-                     b, mapPointer, address, at, Value(),
-                     NVVM::TMAStoreMode::TILE, Value());
-               });
-    rewriter.eraseOp(op);
-    return success();
-  }
 };
 
 struct LowerCopyCommit : OpConversionPattern<CopyCommitOp> {
@@ -183,8 +232,8 @@ struct LowerCopyWait : OpConversionPattern<CopyWaitOp> {
 void warp::populateCopyPatterns(const TypeConverter &converter,
                                 const LoweredKernels &kernels,
                                 RewritePatternSet &patterns) {
-  patterns.add<LowerCopyIn, LowerCopyOut>(converter, patterns.getContext(),
-                                          kernels);
+  patterns.add<CopyPattern<CopyInOp>, CopyPattern<CopyOutOp>>(
+      converter, patterns.getContext(), kernels);
   patterns.add<LowerCopyCommit, LowerCopyWait>(converter,
                                                patterns.getContext());
 }

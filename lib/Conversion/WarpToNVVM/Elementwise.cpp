@@ -45,6 +45,41 @@ struct LowerElementwise : ConversionPattern {
   }
 };
 
+/// Rounds pairs by an instruction that LLVM does not know: it would move a
+/// select behind a truncation, where it takes an instruction for each half.
+struct LowerTruncF : OpConversionPattern<arith::TruncFOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast_or_null<VectorType>(
+        getTypeConverter()->convertType(op.getType()));
+    if (!type || getTypeConverter()->isLegal(op.getOperation()) ||
+        type.getNumElements() % 2 != 0 ||
+        !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
+        !isa<BFloat16Type, Float16Type>(type.getElementType()))
+      return rewriter.notifyMatchFailure(op, "not pairs of f32 to 16 bits");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type element = type.getElementType(), i32 = b.getI32Type();
+    StringAttr name = b.getStringAttr(
+        element.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn");
+    SmallVector<Value> elements = unpack(b, adaptor.getIn()), words;
+    for (size_t i = 0; i < elements.size(); i += 2) {
+      // The first operand goes to the upper half.
+      Value pair = LLVM::CallIntrinsicOp::create(
+                       b, VectorType::get(2, element), name,
+                       ValueRange{elements[i + 1], elements[i]})
+                       .getResult(0);
+      words.push_back(LLVM::BitcastOp::create(b, i32, pair));
+    }
+    Value packed =
+        pack(b, VectorType::get(type.getNumElements() / 2, i32), words);
+    rewriter.replaceOpWithNewOp<vector::BitCastOp>(op, type, packed);
+    return success();
+  }
+};
+
 struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -147,6 +182,7 @@ struct LowerIota : OpConversionPattern<IotaOp> {
 
 void warp::populateElementwisePatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns) {
+  patterns.add<LowerTruncF>(converter, patterns.getContext(), /*benefit=*/2);
   patterns.add<LowerElementwise, LowerConstant, LowerSplat, LowerEmpty,
                LowerBroadcast, LowerIota>(converter, patterns.getContext());
 }

@@ -58,17 +58,17 @@ static Array takeArray(ImplicitLocOpBuilder &b, MemRefType type,
 /// The tensor maps of a kernel's copies, each once, in the order of first use.
 static llvm::SetVector<TensorMapAttr> collectTensorMaps(KernelOp kernel) {
   llvm::SetVector<TensorMapAttr> maps;
-  auto add = [&](Value array, ArrayRef<int64_t> axes, ViewType view) {
-    auto argument = cast<BlockArgument>(array);
-    maps.insert(getTensorMap(cast<MemRefType>(array.getType()),
-                             argument.getArgNumber(), axes, view));
+  auto add = [&](auto copy) {
+    auto type = cast<MemRefType>(copy.getArray().getType());
+    int64_t argument = cast<BlockArgument>(copy.getArray()).getArgNumber();
+    ViewType view = copy.getView().getType();
+    maps.insert(getTensorMap(type, argument, copy.getAxes(), view));
+    if (copy.getEnd())
+      maps.insert(getTensorMap(type, argument, copy.getAxes(), view,
+                               /*isCut=*/true));
   };
-  kernel.walk([&](Operation *op) {
-    if (auto copy = dyn_cast<CopyInOp>(op))
-      add(copy.getArray(), copy.getAxes(), copy.getView().getType());
-    else if (auto copy = dyn_cast<CopyOutOp>(op))
-      add(copy.getArray(), copy.getAxes(), copy.getView().getType());
-  });
+  kernel.walk([&](CopyInOp copy) { add(copy); });
+  kernel.walk([&](CopyOutOp copy) { add(copy); });
   return maps;
 }
 
@@ -201,6 +201,24 @@ static void lowerRoles(Block &entry, KernelOp kernel) {
   }
 }
 
+/// One thread brings the tensor maps near while the others still prepare, so
+/// that the first copies need not fetch them.
+static void createPrefetches(ImplicitLocOpBuilder &b, ValueRange maps) {
+  if (maps.empty())
+    return;
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                        createThread(b), createI32(b, 0));
+  auto branch = scf::IfOp::create(b, isFirst);
+  ImplicitLocOpBuilder inner =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.thenBlock());
+  for (Value map : maps)
+    NVVM::PrefetchOp::create(
+        inner, NVVM::PrefetchCacheLevelAttr(),
+        NVVM::CacheEvictionPriorityAttr(), map, /*predicate=*/Value(),
+        /*tensormap=*/inner.getUnitAttr(), /*uniform=*/UnitAttr(),
+        /*in_param_space=*/UnitAttr());
+}
+
 LLVM::LLVMFuncOp warp::lowerKernel(KernelOp kernel, LoweredKernels &kernels) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
   llvm::SetVector<TensorMapAttr> maps = collectTensorMaps(kernel);
@@ -221,6 +239,7 @@ LLVM::LLVMFuncOp warp::lowerKernel(KernelOp kernel, LoweredKernels &kernels) {
     argument.replaceAllUsesWith(cast.getResult(0));
     kernels.arrays[cast.getResult(0)] = std::move(array);
   }
+  createPrefetches(b, entry.getArguments().drop_front(next));
   for (TensorMapAttr map : maps)
     kernels.tensorMaps[{function, map}] = entry.getArgument(next++);
   entry.getOperations().splice(entry.end(), body.getOperations());

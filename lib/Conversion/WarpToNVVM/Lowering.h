@@ -44,9 +44,11 @@ struct LoweredKernels {
 /// The function of the kernel `kernel`, whose body becomes its body.
 LLVM::LLVMFuncOp lowerKernel(KernelOp kernel, LoweredKernels &kernels);
 
-/// The map that a copy between `array` and `view` needs.
+/// The map that a copy between `array` and `view` needs; `isCut`: for tiles of
+/// which the rows end inside the array.
 TensorMapAttr getTensorMap(MemRefType array, int64_t argument,
-                           ArrayRef<int64_t> axes, ViewType view);
+                           ArrayRef<int64_t> axes, ViewType view,
+                           bool isCut = false);
 
 //===----------------------------------------------------------------------===//
 // Code that several patterns make

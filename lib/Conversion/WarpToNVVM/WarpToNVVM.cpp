@@ -19,6 +19,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -116,6 +117,21 @@ static void hintBranches(ModuleOp module) {
   });
 }
 
+/// Unrolls the loops that ask for it.
+static LogicalResult unrollLoops(ModuleOp module) {
+  SmallVector<std::pair<scf::ForOp, int64_t>> loops;
+  module.walk([&](scf::ForOp loop) {
+    StringRef name = WarpDialect::getUnrollAttrName();
+    if (auto factor = loop->getAttrOfType<IntegerAttr>(name))
+      loops.push_back({loop, factor.getInt()});
+    loop->removeAttr(name);
+  });
+  for (auto [loop, factor] : loops)
+    if (failed(loopUnrollByFactor(loop, factor)))
+      return loop.emitOpError("expected a loop that can be unrolled");
+  return success();
+}
+
 namespace {
 struct ConvertGDNWarpToNVVM
     : gdn::impl::ConvertGDNWarpToNVVMPassBase<ConvertGDNWarpToNVVM> {
@@ -124,6 +140,8 @@ struct ConvertGDNWarpToNVVM
     SmallVector<KernelOp> all(module.getOps<KernelOp>());
     if (all.empty())
       return;
+    if (failed(unrollLoops(module)))
+      return signalPassFailure();
     LoweredKernels kernels;
     createSharedSymbol(module);
     hintBranches(module);

@@ -9,6 +9,10 @@
 // CHECK-SAME: tensor_maps = [
 // CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 2, 1, 1], swizzle = 128>
 // CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 1, 1, 1], swizzle = 128>]
+// One thread fetches the maps.
+// CHECK: scf.if
+// CHECK-NEXT: nvvm.prefetch tensormap, in_param_space, %[[DENSE]]
+// CHECK-NEXT: nvvm.prefetch tensormap, in_param_space, %[[APART]]
 gdn_warp.kernel @copies(%k : memref<?x?x4x128xbf16>) threads(128) shared(65536) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
@@ -34,4 +38,33 @@ gdn_warp.kernel @copies(%k : memref<?x?x4x128xbf16>) threads(128) shared(65536) 
   gdn_warp.copy_commit
   // CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
   gdn_warp.copy_wait 0 read
+}
+
+// A tile that crosses the end takes a map that ends its rows there: row t is 2^30 + t - end of the
+// first dimension of rows, end of the second, and the third takes back 2^30.
+// CHECK-LABEL: llvm.func @ragged(
+// CHECK-SAME: %[[PLAIN:[^ ]*]]: !llvm.ptr {llvm.align = 64
+// CHECK-SAME: %[[CUT:[^ ]*]]: !llvm.ptr {llvm.align = 64
+// CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 2, 1, 1], swizzle = 128>
+// CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 2, 1, 1], steps = [1, 1, 1, 1, -1], extents = [0, 1073741824, 0, 2147418112, 2147418112], box = [64, 32, 1, 1, 1], swizzle = 128>
+gdn_warp.kernel @ragged(%k : memref<1x?x4x128xbf16>, %row : i32, %stop : i32) threads(128) shared(65536) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %t = arith.index_cast %row : i32 to index
+  %end = arith.index_cast %stop : i32 to index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128>
+  // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : i32
+  // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : i32
+  // CHECK-DAG: %[[ROWS:.*]] = arith.constant 1073741824 : i32
+  // CHECK: %[[CROSSES:.*]] = arith.cmpi sgt
+  // CHECK: scf.if %[[CROSSES]] {
+  // CHECK: %[[BEFORE:.*]] = arith.subi %[[T:.*]], %[[END:.*]] : i32
+  // CHECK: %[[X:.*]] = arith.addi %[[BEFORE]], %[[ROWS]] : i32
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[CUT]], %{{.*}}, box[%[[C0]], %[[X]], %[[C2]], %[[END]], %[[ROWS]]]
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[CUT]], %{{.*}}, box[%[[C64]], %[[X]], %[[C2]], %[[END]], %[[ROWS]]]
+  // CHECK: } else {
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[PLAIN]], %{{.*}}, box[%[[C0]], %[[T]], %[[C0]], %[[C2]], %[[C0]]]
+  gdn_warp.copy_out %v, %k[%c0, %t, %c2, %c0] axes [1, 3] until(%end, dim = 1)
+      : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
 }

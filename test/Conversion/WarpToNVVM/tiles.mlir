@@ -43,6 +43,20 @@ gdn_warp.kernel @elementwise(%x : memref<64x64xf32>, %s : f32) threads(128) shar
       : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
 }
 
+// Strides of an array without a layout are even where its rows are.
+// CHECK-LABEL: llvm.func @pairs(
+gdn_warp.kernel @pairs(%dense : memref<?x?x64xf32>,
+    %strided : memref<?x?x64xf32, strided<[?, ?, 1]>>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant dense<1.0> : tensor<64x8xf32, #gdn_warp.fragment>
+  // CHECK-COUNT-2: llvm.store {{.*}} : vector<2xf32>, !llvm.ptr<1>
+  gdn_warp.array_store %f, %dense[%c0, %c0, %c0] axes [1, 2]
+      : tensor<64x8xf32, #gdn_warp.fragment> -> memref<?x?x64xf32>
+  // CHECK-COUNT-4: llvm.store {{.*}} : vector<1xf32>, !llvm.ptr<1>
+  gdn_warp.array_store %f, %strided[%c0, %c0, %c0] axes [1, 2]
+      : tensor<64x8xf32, #gdn_warp.fragment> -> memref<?x?x64xf32, strided<[?, ?, 1]>>
+}
+
 // A 16 x 16 block is one matrix instruction; the swizzle of a thread's address is found once and
 // the block's bytes come by exclusive or.
 // CHECK-LABEL: llvm.func @matrices(

@@ -239,3 +239,34 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
   // expected-error @below {{expected rows of the result a multiple of 16 bytes apart, got '!gdn_warp.view<32x32xbf16, stride = 68>'}}
   gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x32xbf16, stride = 68>
 }
+
+// -----
+
+// Loops have bodies to repeat.
+gdn_warp.kernel @k(%x : memref<4xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected gdn_warp.unroll on an scf.for, with an integer of at least 2, got 1 : i64}}
+  scf.for %i = %c0 to %c1 step %c1 {
+  } {gdn_warp.unroll = 1}
+}
+
+// -----
+
+// The rows of a copy end, not its columns.
+gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  // expected-error @below {{expected the end of a copy along axis 0, got 1}}
+  gdn_warp.copy_out %v, %a[%c0, %c0] axes [0, 1] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x64xbf16>
+}
+
+// -----
+
+// The map of a copy with an end has two dimensions more.
+gdn_warp.kernel @k(%a : memref<?x?x4x64xbf16>) threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  // expected-error @below {{expected at most 1 dimensions beside the axes that are not 1, for a copy with an end, got 'memref<?x?x4x64xbf16>'}}
+  gdn_warp.copy_out %v, %a[%c0, %c0, %c0, %c0] axes [1, 3] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x?x4x64xbf16>
+}

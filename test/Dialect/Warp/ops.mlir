@@ -60,6 +60,13 @@ gdn_warp.kernel @memory(%a : memref<?x128xbf16>) threads(128) shared(32768) {
   // CHECK: gdn_warp.copy_out %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] :
   gdn_warp.copy_out %view, %a[%c0, %c0] axes [0, 1]
       : !gdn_warp.view<64x128xbf16, swizzle = 128> -> memref<?x128xbf16>
+  %end = arith.constant 40 : index
+  // CHECK: gdn_warp.copy_in %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0), %[[VIEW]] signal %{{.*}} :
+  gdn_warp.copy_in %a[%c0, %c0] axes [0, 1] until(%end, dim = 0), %view signal %bar
+      : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
+  // CHECK: gdn_warp.copy_out %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
+  gdn_warp.copy_out %view, %a[%c0, %c0] axes [0, 1] until(%end, dim = 0)
+      : !gdn_warp.view<64x128xbf16, swizzle = 128> -> memref<?x128xbf16>
   // CHECK: gdn_warp.copy_commit
   gdn_warp.copy_commit
   // CHECK: gdn_warp.copy_wait 1 read

@@ -13,8 +13,9 @@ import sys
 import numpy as np
 
 MAP_BYTES = 128
+SCALARS = {"i32": ctypes.c_int32, "f32": ctypes.c_float}
 MAP_TYPES = {"bf16": 9, "f16": 6, "f32": 7}  # CUtensorMapDataType
-ITEM_BYTES = {"bf16": 2, "f16": 2, "f32": 4}
+ITEM_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i32": 4}
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 SWIZZLES = {0: 0, 128: 3}  # CUtensorMapSwizzle
 
@@ -91,7 +92,9 @@ class Kernel:
         sizes, strides = [], []
         for dim, step, extent in zip(fact["dims"], fact["steps"], fact["extents"]):
             sizes.append(extent or -(-array.shape[dim] // step))
-            strides.append(array.strides[dim] * step * ITEM_BYTES[fact["type"]])
+            # A step of -1 is 2^34 elements less a row; 2^30 such steps are 2^30 rows back.
+            elements = array.strides[dim] * step + (2**34 if step == -1 else 0)
+            strides.append(elements * ITEM_BYTES[fact["type"]])
         storage = ctypes.create_string_buffer(MAP_BYTES + 64)
         address = (ctypes.addressof(storage) + 63) & ~63
         self.driver.call(
@@ -106,7 +109,7 @@ class Kernel:
         values, maps = [], []
         for fact, argument in zip(self.facts["arguments"], arguments):
             if fact["kind"] == "scalar":
-                values.append((ctypes.c_int32 if fact["type"] == "i32" else ctypes.c_float)(argument))
+                values.append(SCALARS[fact["type"]](argument))
                 continue
             values.append(ctypes.c_uint64(argument.pointer))
             for given, actual in ((fact["sizes"], argument.shape), (fact["strides"], argument.strides)):
@@ -228,10 +231,68 @@ def run_solve(driver, directory, random):
     return results
 
 
+def run_ragged(driver, directory, random):
+    """Sequences behind each other: nothing of the next one is read, and none of it written."""
+    lengths, heads, width, most = [5, 32, 33, 1, 70, 0, 64, 127], 2, 128, 4
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    tokens = int(ends[-1]) + 40
+    x = to_bf16(random.standard_normal((1, tokens, heads, width)))
+    y = Array(driver, to_bf16(nans(1, tokens, heads, width)), "bf16")
+    tiles = Array(driver, to_bf16(nans(len(lengths) * heads * most, 32, width)), "bf16")
+    Kernel(driver, directory, "ragged").launch(
+        len(lengths) * heads, Array(driver, x, "bf16"), y, tiles, Array(driver, ends, "i32"))
+    expected = np.full((len(lengths) * heads, most * 32, width), np.nan)
+    for i, (begin, length) in enumerate(zip(ends, lengths)):
+        for h in range(heads):
+            item = expected[i * heads + h]
+            item[:-(-length // 32) * 32] = 0
+            item[:length] = from_bf16(x)[0, begin:begin + length, h]
+    copied = np.full((1, tokens, heads, width), np.nan)
+    copied[:, :ends[-1]] = from_bf16(x)[:, :ends[-1]]
+    same = lambda got, want: 0.0 if np.array_equal(got, want, equal_nan=True) else float("inf")
+    return {"tiles": (same(tiles.fetch(), expected.reshape(-1, 32, width)), 0.0),
+            "copy": (same(y.fetch(), copied), 0.0)}
+
+
+def gated_delta_rule(q, k, v, g, beta, scale):
+    """The recurrence, token by token: S = exp(g) S, S += beta (v - S k) k^T, o = scale S q."""
+    batch, tokens, heads, width = v.shape
+    state = np.zeros((batch, heads, width, width))
+    o = np.zeros(v.shape)
+    q, k = (np.repeat(x, heads // x.shape[2], axis=2) for x in (q, k))
+    for t in range(tokens):
+        state *= np.exp(g[:, t])[:, :, None, None]
+        e = beta[:, t, :, None] * (v[:, t] - np.einsum("bhvk,bhk->bhv", state, k[:, t]))
+        state += np.einsum("bhv,bhk->bhvk", e, k[:, t])
+        o[:, t] = scale * np.einsum("bhvk,bhk->bhv", state, q[:, t])
+    return o, state
+
+
+def run_forward(driver, directory, random):
+    """The forward of Gated DeltaNet: items in turn, grouped heads, ragged ends, strong gates."""
+    batch, tokens, heads_q, heads, width = 2, 333, 2, 4, 128
+    scale = width ** -0.5
+    q, k = (random.standard_normal((batch, tokens, heads_q, width)) for _ in range(2))
+    q, k = (to_bf16(x / np.linalg.norm(x, axis=-1, keepdims=True)) for x in (q, k))
+    v = to_bf16(random.standard_normal((batch, tokens, heads, width)))
+    g = -random.exponential(0.3, (batch, tokens, heads)).astype(np.float32)
+    g[:, :, 0] = 0
+    beta = random.uniform(0, 1, g.shape).astype(np.float32)
+    o = Array(driver, to_bf16(nans(*v.shape)), "bf16")
+    state = Array(driver, nans(batch, heads, width, width), "f32")
+    inputs = [Array(driver, x, "bf16") for x in (q, k, v)] + [Array(driver, x, "f32") for x in (g, beta)]
+    Kernel(driver, directory, "forward").launch(3, *inputs, o, state, scale)
+    expected_o, expected_state = gated_delta_rule(
+        *(from_bf16(x) for x in (q, k, v)), g.astype(np.float64), beta.astype(np.float64), scale)
+    return {"o": (relative(o.fetch(), expected_o), 3.5e-3),
+            "state": (relative(state.fetch(), expected_state), 3.5e-3)}
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     driver, failed = Driver(), 0
-    for run in (run_shared_product, run_linear_attention, run_elementwise, run_lanes, run_solve):
+    for run in (run_shared_product, run_linear_attention, run_elementwise, run_lanes, run_solve,
+                run_ragged, run_forward):
         name = run.__name__[len("run_"):]
         results = run(driver, directory, np.random.default_rng(7))
         good = all(error <= tolerance for error, tolerance in results.values())

@@ -84,6 +84,24 @@ TEST_F(Launch, TensorMap) {
   EXPECT_EQ(map.fill, 0);
 }
 
+/// Rows that end anywhere: 2^30 steps back wrap around 2^64 bytes.
+TEST_F(Launch, TensorMapThatIsCut) {
+  TestDesc test;
+  test.dims[0] = {2, 64, 0, 1};
+  test.dims[1] = {0, 32, int64_t(1) << 30, 1};
+  test.dims[2] = {0, 1, 0x7fff0000, 1};
+  test.dims[3] = {0, 1, 0x7fff0000, GDN_STEP_BACK};
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  const FakeMap &map = *fakeLastMap();
+  EXPECT_EQ(map.extents[1], uint64_t(1) << 30);
+  EXPECT_EQ(map.strides[0], 2048u);
+  EXPECT_EQ(map.strides[1], 2048u);
+  EXPECT_EQ(map.strides[2], (uint64_t(1) << 35) - 2048);
+  EXPECT_EQ((map.strides[2] + map.strides[1]) << 30, 0u) << "modulo 2^64";
+}
+
 /// An absent array gives zeros; an empty one keeps its extents, and no map is
 /// made of it because the driver takes none without elements.
 TEST_F(Launch, AbsentAndEmptyArrays) {

@@ -41,6 +41,19 @@ void WarpDialect::initialize() {
       >();
 }
 
+LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != getUnrollAttrName())
+    return success();
+  auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (!isa<scf::ForOp>(op) || !factor || factor.getInt() < 2)
+    return op->emitOpError("expected ")
+           << getUnrollAttrName()
+           << " on an scf.for, with an integer of at least 2, got "
+           << attribute.getValue();
+  return success();
+}
+
 LogicalResult FragmentAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type elementType,
     function_ref<InFlightDiagnostic()> emitError) const {

@@ -140,6 +140,41 @@ static LogicalResult verifyTile(Operation *op, Value array, size_t offsets,
   return success();
 }
 
+/// `end` and `dim` stand together, and `dim` is one of the axes.
+static LogicalResult verifyEnd(Operation *op, ArrayRef<int64_t> axes,
+                               bool hasEnd, std::optional<uint64_t> dim) {
+  if (hasEnd != dim.has_value())
+    return op->emitOpError("expected `end` and `dim` together, got only one");
+  if (dim && !llvm::is_contained(axes, static_cast<int64_t>(*dim)))
+    return op->emitOpError("expected `dim` to be one of the axes, got ")
+           << *dim;
+  return success();
+}
+
+/// Checks the end of a copy. Its map has two dimensions more, but none for
+/// dimensions of the array that have one element, and no one for panels.
+static LogicalResult verifyCopyEnd(Operation *op, MemRefType array,
+                                   ArrayRef<int64_t> axes, bool hasEnd,
+                                   std::optional<uint64_t> dim) {
+  if (failed(verifyEnd(op, axes, hasEnd, dim)))
+    return failure();
+  if (!dim)
+    return success();
+  if (static_cast<int64_t>(*dim) != axes[0])
+    return op->emitOpError("expected the end of a copy along axis ")
+           << axes[0] << ", got " << *dim;
+  int64_t rank = 4;
+  for (int64_t i = 0; i < array.getRank(); ++i)
+    rank += !llvm::is_contained(axes, i) && array.getDimSize(i) != 1;
+  if (rank > kSm90a.maxTensorMapRank)
+    return op->emitOpError("expected at most ")
+           << kSm90a.maxTensorMapRank - 4
+           << " dimensions beside the axes that are not 1, for a copy with an "
+              "end, got "
+           << array;
+  return success();
+}
+
 /// Checks a tensor-map copy: the map's rank, its box, the unit stride.
 static LogicalResult verifyCopy(Operation *op, Value array, size_t offsets,
                                 ArrayRef<int64_t> axes, ViewType view) {
@@ -176,26 +211,18 @@ static LogicalResult verifyCopy(Operation *op, Value array, size_t offsets,
   return success();
 }
 
-LogicalResult CopyInOp::verify() {
-  return verifyCopy(*this, getArray(), getOffsets().size(), getAxes(),
-                    getView().getType());
+/// Checks either copy.
+template <typename Op> static LogicalResult verifyCopyOp(Op op) {
+  if (failed(verifyCopy(op, op.getArray(), op.getOffsets().size(), op.getAxes(),
+                        op.getView().getType())))
+    return failure();
+  return verifyCopyEnd(op, cast<MemRefType>(op.getArray().getType()),
+                       op.getAxes(), bool(op.getEnd()), op.getDim());
 }
 
-LogicalResult CopyOutOp::verify() {
-  return verifyCopy(*this, getArray(), getOffsets().size(), getAxes(),
-                    getView().getType());
-}
+LogicalResult CopyInOp::verify() { return verifyCopyOp(*this); }
 
-/// `end` and `dim` stand together, and `dim` is one of the axes.
-static LogicalResult verifyEnd(Operation *op, ArrayRef<int64_t> axes,
-                               bool hasEnd, std::optional<uint64_t> dim) {
-  if (hasEnd != dim.has_value())
-    return op->emitOpError("expected `end` and `dim` together, got only one");
-  if (dim && !llvm::is_contained(axes, static_cast<int64_t>(*dim)))
-    return op->emitOpError("expected `dim` to be one of the axes, got ")
-           << *dim;
-  return success();
-}
+LogicalResult CopyOutOp::verify() { return verifyCopyOp(*this); }
 
 LogicalResult ArrayLoadOp::verify() {
   auto type = cast<RankedTensorType>(getType());

@@ -214,7 +214,8 @@ void ChannelLowering::lower(Block *block, SlotDirection direction,
     b.setInsertionPoint(fetch);
     inFirstLane(b, loc, [&] {
       CopyInOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
-                       fetch.getAxesAttr(), fetch.getView(),
+                       fetch.getAxesAttr(), fetch.getEnd(),
+                       fetch.getDimAttr(), fetch.getView(),
                        getBarrier(b, loc, number, /*empty=*/false));
     });
     fetch.erase();
@@ -297,7 +298,8 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
       Location loc = flush.getLoc();
       inFirstLane(b, loc, [&] {
         CopyOutOp::create(b, loc, flush.getView(), flush.getArray(),
-                          flush.getOffsets(), flush.getAxesAttr());
+                          flush.getOffsets(), flush.getAxesAttr(),
+                          flush.getEnd(), flush.getDimAttr());
       });
       flush.erase();
     });

@@ -76,11 +76,28 @@ def Warp_TensorMapAttr : Warp_Attr<"TensorMap", "tensor_map"> {
     dimension `dims[i]` by `steps[i]` elements; its size is `extents[i]`, or,
     where that is 0, the array's size divided by the step, rounded up. The box is
     `box`, the swizzle that of `swizzle` bytes (0 or 128).
+
+    A map may end its rows anywhere: it has the dimension of the rows three
+    times. Coordinate x of the first one, of size 2^30, is cut there; e, of the
+    second one, moves the end; the third one has step -1, which stands for 2^34
+    elements less one of the array's, and at coordinate 2^30 takes back 2^30 rows,
+    since addresses are modulo 2^64. So x = 2^30 + row - e reads `row` of rows that
+    end at e.
   }];
   let parameters = (ins "int64_t":$argument, "::mlir::Type":$element_type,
     "::mlir::DenseI64ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$steps,
     "::mlir::DenseI64ArrayAttr":$extents, "::mlir::DenseI64ArrayAttr":$box, "int64_t":$swizzle);
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// The step of the dimension that takes back rows; the size of the
+    /// dimension that is cut, and its coordinate; the size of the other two,
+    /// which nothing reaches.
+    static constexpr int64_t kStepBack = -1;
+    static constexpr int64_t kCutRows = int64_t(1) << 30;
+    static constexpr int64_t kUncut = 0x7fff0000;
+    /// True if the rows end where a coordinate says.
+    bool isCut() const { return getSteps().asArrayRef().back() == kStepBack; }
+  }];
 }
 
 def Warp_LaunchAttr : Warp_Attr<"Launch", "launch"> {

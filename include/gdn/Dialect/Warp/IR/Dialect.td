@@ -22,13 +22,22 @@ def Warp_Dialect : Dialect {
     and `gdn_tile.scan` on vectors over lanes, and `scf` loops carry them. All
     threads of a warp run an op on tiles together. Tiles in shared memory are views. Products, copies and barriers
     are explicit and mechanical: an op here is a handful of instructions.
+
+    The lowering makes n bodies of the body of a loop (`scf.for`) with the
+    attribute `gdn_warp.unroll` = n. A loop that loads ahead of the use carries
+    the values through as many iterations as it has bodies: then they need no
+    moves, of which each would wait for its load.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
+    /// Attribute of a loop (`scf.for`), an integer: see the description.
+    static constexpr ::llvm::StringLiteral getUnrollAttrName() { return "gdn_warp.unroll"; }
+
     /// Attribute of a lowered kernel (`llvm.func`): a #gdn_warp.launch.
     static constexpr ::llvm::StringLiteral getLaunchAttrName() { return "gdn_warp.launch"; }
 

@@ -143,36 +143,42 @@ def Warp_SolveOp : Warp_Op<"solve"> {
 // Copies between global and shared memory
 //===----------------------------------------------------------------------===//
 
-def Warp_CopyInOp : Warp_Op<"copy_in"> {
+def Warp_CopyInOp : Warp_Op<"copy_in", [AttrSizedOperandSegments]> {
   let summary = "Begin to copy a tile of an array to shared memory";
   let description = [{
     A tensor-map copy by one thread; its bytes arrive at `barrier`. Row i and
     column j of the view run along array dimensions `axes[0]` and `axes[1]` from
     `offsets`; the column dimension has stride 1, and its offset is a multiple of
     the 128-byte panel if the view is swizzled. Elements outside the array are
-    zero. The map of each (array, box) becomes an argument of the kernel.
+    zero, and so are rows at or beyond `end` of dimension `dim`, which is
+    `axes[0]`, without being touched in memory. The map of each (array, box)
+    becomes an argument of the kernel; with an `end`, there is a second one for
+    tiles that cross it, of two dimensions more (see `#gdn_warp.tensor_map`).
 
     Example:
 
     ```mlir
     gdn_warp.copy_in %K[%b, %t, %h, %c0] axes [1, 3], %view signal %full
         : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
+    gdn_warp.copy_in %K[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view signal %full
+        : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
     ```
   }];
   let arguments = (ins AnyMemRef:$array, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
-    Warp_ViewType:$view, Warp_BarrierType:$barrier);
+    Optional<Index>:$end, OptionalAttr<I64Attr>:$dim, Warp_ViewType:$view,
+    Warp_BarrierType:$barrier);
   let assemblyFormat = [{
-    $array `[` $offsets `]` `axes` $axes `,` $view `signal` $barrier attr-dict
-    `:` type($array) `->` type($view)
+    $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    `,` $view `signal` $barrier attr-dict `:` type($array) `->` type($view)
   }];
   let hasVerifier = 1;
 }
 
-def Warp_CopyOutOp : Warp_Op<"copy_out"> {
+def Warp_CopyOutOp : Warp_Op<"copy_out", [AttrSizedOperandSegments]> {
   let summary = "Begin to copy a tile of shared memory to an array";
   let description = [{
     The counterpart of `gdn_warp.copy_in`, in the current group of copies.
-    Elements outside the array are not written.
+    Elements outside the array and rows at or beyond `end` are not written.
 
     Example:
 
@@ -182,9 +188,10 @@ def Warp_CopyOutOp : Warp_Op<"copy_out"> {
     ```
   }];
   let arguments = (ins Warp_ViewType:$view, AnyMemRef:$array, Variadic<Index>:$offsets,
-    DenseI64ArrayAttr:$axes);
+    DenseI64ArrayAttr:$axes, Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
   let assemblyFormat = [{
-    $view `,` $array `[` $offsets `]` `axes` $axes attr-dict `:` type($view) `->` type($array)
+    $view `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    attr-dict `:` type($view) `->` type($array)
   }];
   let hasVerifier = 1;
 }
