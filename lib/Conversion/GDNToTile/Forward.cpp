@@ -242,8 +242,6 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   Value G = b.add(b.f32(chunk.G), b.splat(decay.reference, p.facts.C));
   decay.scaledGam = b.scaled(b.exp2(G), p.facts.scale);
   decay.inverse = b.exp2(b.neg(G));
-  decay.read = b.exp2(chunk.G);
-  decay.write = decayToEnd(p, chunk.G);
   decay.lastG = lastRow(p, G);
   decay.chunkG = lastRow(p, chunk.G);
   auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
@@ -278,6 +276,9 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   Value writeDecay = b.exp2(b.mul(untilEnd, b.splat(zeroIfFree, p.facts.C)));
   ChainOperands in = chainOperands(p, chunk, carried[0], triangles, writeDecay);
   b.step("state");
+  // Seldom used: made by those who use them, and not with the gates.
+  decay.read = b.exp2(chunk.G);
+  decay.write = b.exp2(b.sub(b.splat(decay.chunkG, p.facts.C), chunk.G));
   SmallVector<Value> results = choose(
       p, inRange, [&] { return writeDecayFree(p, in, decay, low); },
       [&] { return writeDecayed(p, in, decay); });

@@ -53,8 +53,7 @@ static FieldLayout makeLayout(RankedTensorType tile, bool transposed) {
 /// row after the other meet different banks.
 static FieldLayout makeSolveLayout(RankedTensorType tile) {
   constexpr int64_t kRun = 16;
-  int64_t bytes =
-      tile.getDimSize(0) * tile.getElementTypeBitWidth() / 8 + kRun;
+  int64_t bytes = tile.getDimSize(0) * tile.getElementTypeBitWidth() / 8 + kRun;
   return {ViewType::get(tile.getContext(), tile.getShape(),
                         tile.getElementType(), /*swizzle=*/0, bytes,
                         /*column=*/0),
@@ -108,9 +107,9 @@ static void shareRows(MutableArrayRef<FieldLayout> fields) {
       open = &field;
       continue;
     }
-    field.view = ViewType::get(view.getContext(), view.getShape(),
-                               view.getElementType(), view.getSwizzle(),
-                               view.getStride(), kHalf);
+    field.view =
+        ViewType::get(view.getContext(), view.getShape(), view.getElementType(),
+                      view.getSwizzle(), view.getStride(), kHalf);
     open = nullptr;
   }
 }
@@ -195,6 +194,7 @@ private:
   /// Clones an elementwise op on new operands.
   Value cloneOn(Operation *op, ValueRange operands, RankedTensorType type);
   void fetch(tile::LoadOp load, Value view);
+  Value getCopyEnd(Value end);
   Value sliceView(Value view, int64_t row, int64_t column, int64_t rows,
                   int64_t columns);
   Value constantLike(arith::ConstantOp constant, RankedTensorType type);
@@ -278,11 +278,10 @@ FailureOr<Value> RoleLayouts::fragment(Value old) {
     auto tile = cast<RankedTensorType>(old.getType());
     if (tile.getDimSize(0) != kSm90a.productRows)
       return emitError(old.getLoc(), "expected a tile of ")
-             << kSm90a.productRows
-             << " rows to read from shared memory, got " << tile;
-    return Value(FragmentLoadOp::create(b, old.getLoc(), type,
-                                        place->second.view,
-                                        place->second.transposed));
+             << kSm90a.productRows << " rows to read from shared memory, got "
+             << tile;
+    return Value(FragmentLoadOp::create(
+        b, old.getLoc(), type, place->second.view, place->second.transposed));
   }
   Operation *op = old.getDefiningOp();
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
@@ -332,10 +331,9 @@ FailureOr<Value> RoleLayouts::vector(Value old, Attribute encoding) {
 LogicalResult RoleLayouts::convertGet(GetOp get) {
   Location loc = get.getLoc();
   const FieldLayout &layout = fields.lookup(get.getChannel(), get.getField());
-  Value view = SlotOp::create(b, loc, layout.view, SlotDirection::Get,
-                              get.getChannel(), get.getField(),
-                              map.lookupOrDefault(get.getTrip()),
-                              map.lookupOrDefault(get.getPart()));
+  Value view = SlotOp::create(
+      b, loc, layout.view, SlotDirection::Get, get.getChannel(), get.getField(),
+      map.lookupOrDefault(get.getTrip()), map.lookupOrDefault(get.getPart()));
   if (isa<RankedTensorType>(get.getType())) {
     shared[get] = {view, layout.transposed};
     return success();
@@ -353,11 +351,20 @@ Value RoleLayouts::sliceView(Value view, int64_t row, int64_t column,
   if (ArrayRef(shape) == source.getShape())
     return view;
   int64_t byte = source.getColumn() + column * source.getElementBytes();
-  auto type =
-      ViewType::get(b.getContext(), shape, source.getElementType(),
-                    source.getSwizzle(), source.getStride(),
-                    source.isSwizzled() ? byte % kSm90a.panelBytes : 0);
+  auto type = ViewType::get(b.getContext(), shape, source.getElementType(),
+                            source.getSwizzle(), source.getStride(),
+                            source.isSwizzled() ? byte % kSm90a.panelBytes : 0);
   return SliceOp::create(b, view.getLoc(), type, view, row, column);
+}
+
+/// Where a copy of a tensor map has to end. Items that end with the array, at
+/// the kernel's argument `tokens`, need nothing: the map ends there too.
+Value RoleLayouts::getCopyEnd(Value end) {
+  if (!end)
+    return {};
+  Value converted = map.lookupOrDefault(end);
+  auto cast = converted.getDefiningOp<arith::IndexCastOp>();
+  return cast && isa<BlockArgument>(cast.getIn()) ? Value() : converted;
 }
 
 /// Copies the tile of `load` to `view`, which lies as the array does. Panels
@@ -374,7 +381,7 @@ void RoleLayouts::fetch(tile::LoadOp load, Value view) {
   bool dense = type.getPanels() == 1 ||
                type.getStride() == type.getRows() * kSm90a.panelBytes;
   int64_t width = dense ? type.getColumns() : panel;
-  Value end = load.getEnd() ? map.lookupOrDefault(load.getEnd()) : Value();
+  Value end = getCopyEnd(load.getEnd());
   for (int64_t first = 0; first < type.getColumns(); first += width) {
     Value part = sliceView(view, 0, first, type.getRows(), width);
     SmallVector<Value> at = offsets;
@@ -382,7 +389,7 @@ void RoleLayouts::fetch(tile::LoadOp load, Value view) {
       at[axes[1]] = arith::AddIOp::create(
           b, loc, at[axes[1]], arith::ConstantIndexOp::create(b, loc, first));
     FetchOp::create(b, loc, map.lookupOrDefault(load.getSource()), at, axes,
-                    end, load.getDimAttr(), part);
+                    end, end ? load.getDimAttr() : IntegerAttr(), part);
   }
 }
 
@@ -396,10 +403,9 @@ static tile::InverseOp findInverse(Value value) {
 LogicalResult RoleLayouts::convertPut(PutOp put) {
   Location loc = put.getLoc();
   const FieldLayout &layout = fields.lookup(put.getChannel(), put.getField());
-  Value view = SlotOp::create(b, loc, layout.view, SlotDirection::Put,
-                              put.getChannel(), put.getField(),
-                              map.lookupOrDefault(put.getTrip()),
-                              map.lookupOrDefault(put.getPart()));
+  Value view = SlotOp::create(
+      b, loc, layout.view, SlotDirection::Put, put.getChannel(), put.getField(),
+      map.lookupOrDefault(put.getTrip()), map.lookupOrDefault(put.getPart()));
   Value tile = put.getValue();
   if (!isa<RankedTensorType>(tile.getType())) {
     Value one = ElectOp::create(b, loc);
@@ -464,8 +470,9 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
   if (place != shared.end()) {
     SmallVector<int64_t> axes(store.getAxes());
     llvm::sort(axes);
+    end = getCopyEnd(store.getEnd());
     FlushOp::create(b, loc, place->second.view, array, offsets, axes, end,
-                    store.getDimAttr());
+                    end ? store.getDimAttr() : IntegerAttr());
     return success();
   }
   FailureOr<Value> tile = value(store.getTile());
@@ -488,12 +495,10 @@ LogicalResult RoleLayouts::convertLoad(tile::LoadOp load) {
   for (Value offset : load.getOffsets())
     offsets.push_back(map.lookupOrDefault(offset));
   Value end = load.getEnd() ? map.lookupOrDefault(load.getEnd()) : Value();
-  map.map(load.getResult(),
-          Value(ArrayLoadOp::create(b, load.getLoc(),
-                                    convertType(load.getType()),
-                                    map.lookupOrDefault(load.getSource()),
-                                    offsets, load.getAxesAttr(), end,
-                                    load.getDimAttr())));
+  map.map(load.getResult(), Value(ArrayLoadOp::create(
+                                b, load.getLoc(), convertType(load.getType()),
+                                map.lookupOrDefault(load.getSource()), offsets,
+                                load.getAxesAttr(), end, load.getDimAttr())));
   return success();
 }
 
@@ -573,9 +578,8 @@ LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
     return failure();
   auto type =
       cast<RankedTensorType>(convertType(broadcast.getInit().getType()));
-  Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
-                                        type.getElementType(),
-                                        type.getEncoding());
+  Value empty = tensor::EmptyOp::create(
+      b, loc, type.getShape(), type.getElementType(), type.getEncoding());
   map.map(broadcast->getResult(0),
           linalg::BroadcastOp::create(b, loc, *source, empty,
                                       broadcast.getDimensionsAttr())
@@ -601,11 +605,11 @@ LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
         DenseElementsAttr::get(integers, b.getI32IntegerAttr(rows - 1)));
     row = arith::AndIOp::create(b, loc, row, mask);
   }
-  Value keep = arith::CmpIOp::create(b, loc,
-                                     causal.getStrict()
-                                         ? arith::CmpIPredicate::sgt
-                                         : arith::CmpIPredicate::sge,
-                                     row, column);
+  Value keep =
+      arith::CmpIOp::create(b, loc,
+                            causal.getStrict() ? arith::CmpIPredicate::sgt
+                                               : arith::CmpIPredicate::sge,
+                            row, column);
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   map.map(causal.getResult(),
           Value(arith::SelectOp::create(b, loc, keep, *source, zero)));
@@ -670,9 +674,9 @@ LogicalResult RoleLayouts::convertIf(scf::IfOp branch) {
   SmallVector<Type> types = llvm::map_to_vector(
       branch.getResultTypes(), [&](Type type) { return convertType(type); });
   bool hasElse = branch.elseBlock() != nullptr;
-  auto copy = scf::IfOp::create(b, branch.getLoc(), types,
-                                map.lookupOrDefault(branch.getCondition()),
-                                hasElse);
+  auto copy =
+      scf::IfOp::create(b, branch.getLoc(), types,
+                        map.lookupOrDefault(branch.getCondition()), hasElse);
   StringRef likely = tile::TileDialect::getLikelyAttrName();
   if (Attribute usual = branch->getAttr(likely))
     copy->setAttr(likely, usual);
@@ -743,7 +747,8 @@ LogicalResult RoleLayouts::convert(Operation *op) {
   // a put takes from a solve, and what is only wider in registers.
   bool isTileConstant = op->hasTrait<OpTrait::ConstantLike>() &&
                         isa<RankedTensorType>(op->getResult(0).getType());
-  if (isTileConstant || isa<tensor::EmptyOp, tensor::ConcatOp, tile::InverseOp>(op))
+  if (isTileConstant ||
+      isa<tensor::EmptyOp, tensor::ConcatOp, tile::InverseOp>(op))
     return success();
   if (auto round = dyn_cast<arith::TruncFOp>(op); round && findInverse(round))
     return success();

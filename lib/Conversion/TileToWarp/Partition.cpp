@@ -8,7 +8,8 @@
 //
 // Each role gets a copy of the program with the ops of its steps. A value that
 // one role makes and another takes goes through a channel. What costs nothing
-// (constants, index and scalar arithmetic, widening) is copied where it is used.
+// (constants, index and scalar arithmetic, widening) is copied where it is
+// used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -124,9 +125,9 @@ void Partition::findPartial() {
             add(arg), add(result);
         return;
       }
-      if (op == program ||
-          llvm::none_of(getTakenValues(op),
-                        [&](Value value) { return partial.contains(value); }))
+      if (op == program || llvm::none_of(getTakenValues(op), [&](Value value) {
+            return partial.contains(value);
+          }))
         return;
       for (Value result : op->getResults())
         add(result);
@@ -313,9 +314,9 @@ Value RoleWriter::copyFree(Value value, unsigned part) {
 
 Value RoleWriter::take(Value value, unsigned part) {
   Partition::Field field = partition.fields.lookup(value);
-  Value taken = GetOp::create(b, loc, value.getType(),
-                              partition.channels[field.channel], field.index,
-                              trip, partOperand(value, part));
+  Value taken =
+      GetOp::create(b, loc, value.getType(), partition.channels[field.channel],
+                    field.index, trip, partOperand(value, part));
   mapFor(value, part).map(value, taken);
   return taken;
 }
@@ -360,8 +361,7 @@ void RoleWriter::copyOnce(Operation *op,
 
 /// Copies the ops of the role, step after step in the order of the plan as far
 /// as one does not need the other.
-void RoleWriter::copyOps(Block &block,
-                         function_ref<bool(Operation *)> wanted) {
+void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
   copied.clear();
   for (ArrayAttr steps : {plan.getSteps(), plan.getDelayed()})
     for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
@@ -401,7 +401,8 @@ void RoleWriter::copyTrip(Value index, bool late) {
     b.setInsertionPointToStart(guard.thenBlock());
     SmallVector<IRMapping> outside = maps;
     copyOps(body, [&](Operation *op) {
-      auto label = op->getAttrOfType<IntegerAttr>(tile::TileDialect::getChunkAttrName());
+      auto label =
+          op->getAttrOfType<IntegerAttr>(tile::TileDialect::getChunkAttrName());
       return isNow(op) && (label ? label.getInt() : 0) == chunk;
     });
     maps = outside;
@@ -424,8 +425,8 @@ SmallVector<Value> RoleWriter::writeTrip(Value index, Value count,
     return yielded();
   }
   SmallVector<IRMapping> outside = maps;
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index,
-                                     count);
+  Value more =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, count);
   auto now = scf::IfOp::create(b, loc, carried.getTypes(), more,
                                /*withElseRegion=*/!carried.empty());
   OpBuilder::InsertionGuard insertion(b);
@@ -441,8 +442,8 @@ SmallVector<Value> RoleWriter::writeTrip(Value index, Value count,
   // What is late comes last: nobody waits for it as long as for this trip.
   b.setInsertionPointAfter(now);
   Value delay = arith::ConstantIndexOp::create(b, loc, plan.getDelay());
-  Value started = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                        index, delay);
+  Value started =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, index, delay);
   auto late = scf::IfOp::create(b, loc, started, /*withElseRegion=*/false);
   b.setInsertionPointToStart(late.thenBlock());
   copyTrip(arith::SubIOp::create(b, loc, index, delay), /*late=*/true);
@@ -511,8 +512,8 @@ LogicalResult RoleWriter::write(Value part) {
 
 /// The item of this CTA: the program's last block arguments. Parts are next to
 /// each other in the grid, then heads, so that neighbours share keys.
-static IRMapping writeItem(Partition &partition, KernelOp kernel,
-                           OpBuilder &b, int64_t heads, int64_t parts) {
+static IRMapping writeItem(Partition &partition, KernelOp kernel, OpBuilder &b,
+                           int64_t heads, int64_t parts) {
   tile::ProgramOp program = partition.program;
   Location loc = program.getLoc();
   IRMapping item;
@@ -652,8 +653,7 @@ struct PartitionPrograms : gdn::impl::PartitionPassBase<PartitionPrograms> {
   }
 
   LogicalResult partition(tile::ProgramOp program) {
-    auto schedule =
-        program->getAttrOfType<ScheduleAttr>(ScheduleAttr::kName);
+    auto schedule = program->getAttrOfType<ScheduleAttr>(ScheduleAttr::kName);
     if (!schedule)
       return program.emitOpError("expected a schedule in attribute ")
              << ScheduleAttr::kName;

@@ -86,9 +86,8 @@ static void stack(ArrayRef<linalg::ContractOp> products) {
   stacked->setDiscardableAttrs(loadLabels);
   for (auto [index, part] : llvm::enumerate(parts)) {
     Value slice = takeRows(b, stacked, rows * index, rows, loadLabels);
-    part.replaceUsesWithIf(slice, [&](OpOperand &use) {
-      return use.getOwner() != stacked;
-    });
+    part.replaceUsesWithIf(
+        slice, [&](OpOperand &use) { return use.getOwner() != stacked; });
   }
   b.setInsertionPoint(first);
   auto type = getTile(first.getResult(0))
@@ -101,8 +100,7 @@ static void stack(ArrayRef<linalg::ContractOp> products) {
   product->setDiscardableAttrs(labels);
   for (auto [index, alike] : llvm::enumerate(products)) {
     linalg::ContractOp old = alike;
-    Value slice =
-        takeRows(b, product.getResult(0), rows * index, rows, labels);
+    Value slice = takeRows(b, product.getResult(0), rows * index, rows, labels);
     old.getResult(0).replaceAllUsesWith(slice);
   }
   for (linalg::ContractOp old : products)

@@ -49,8 +49,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     for (ArrayAttr list : {role.getSteps(), role.getDelayed()})
       for (Attribute step : list ? list.getValue() : ArrayRef<Attribute>())
         if (!steps.insert(cast<StringAttr>(step).getValue()).second)
-          return emitError() << "expected a step in one role, got " << step
-                             << " in two";
+          return emitError()
+                 << "expected a step in one role, got " << step << " in two";
   }
   for (ChannelPlanAttr channel : channels)
     if (channel.getDepth() < 1)

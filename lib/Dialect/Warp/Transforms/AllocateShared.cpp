@@ -1,4 +1,5 @@
-//===- AllocateShared.cpp - Places of slots and barriers in shared memory ---===//
+//===- AllocateShared.cpp - Places of slots and barriers in shared memory
+//---===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -59,8 +60,7 @@ placeFields(ArrayRef<Type> fields, SmallVectorImpl<int64_t> &places) {
 static int64_t placeChannel(ChannelOp channel, int64_t start) {
   OpBuilder b(channel.getContext());
   SmallVector<int64_t> places;
-  auto [bytes, alignment] =
-      placeFields(channel.getType().getFields(), places);
+  auto [bytes, alignment] = placeFields(channel.getType().getFields(), places);
   start = llvm::alignTo(start, alignment);
   channel.setOffsetAttr(b.getI64IntegerAttr(start));
   channel.setPlacesAttr(b.getDenseI64ArrayAttr(places));
@@ -99,9 +99,8 @@ struct AllocateShared
           << " too many; give a channel fewer slots";
       for (ChannelOp channel : channels)
         diagnostic.attachNote(channel.getLoc())
-            << "channel " << channel.getNameAttr() << ": "
-            << channel.getDepth() << " slots of " << *channel.getSlotBytes()
-            << " bytes";
+            << "channel " << channel.getNameAttr() << ": " << channel.getDepth()
+            << " slots of " << *channel.getSlotBytes() << " bytes";
       return signalPassFailure();
     }
   }

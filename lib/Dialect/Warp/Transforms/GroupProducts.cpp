@@ -48,8 +48,7 @@ static bool hoistAddress(Value value, Operation *&place) {
 /// their work hides that of the other's readers.
 static void hoistProducts(Block &block) {
   Operation *last = nullptr;
-  for (auto product :
-       llvm::make_early_inc_range(block.getOps<ProductOp>())) {
+  for (auto product : llvm::make_early_inc_range(block.getOps<ProductOp>())) {
     Operation *place = last;
     if (last && readsViewsOnly(product) &&
         llvm::all_of(product->getOperands(), [&](Value operand) {
@@ -105,9 +104,9 @@ std::optional<int64_t> OpenGroups::neededBy(Operation *op) const {
   for (Value value : values)
     need(value);
   // Inside a region groups are counted from none.
-  bool hasProducts =
-      op->walk([](ProductOp) { return WalkResult::interrupt(); })
-          .wasInterrupted();
+  bool hasProducts = op->walk([](ProductOp) {
+                         return WalkResult::interrupt();
+                       }).wasInterrupted();
   bool ends = op->hasTrait<OpTrait::IsTerminator>();
   if ((hasProducts || ends) && !open.empty())
     needed = open.back().first;

@@ -128,17 +128,23 @@ LogicalResult ChannelLowering::collect() {
 }
 
 int64_t ChannelLowering::countArrivals(SlotDirection direction) {
+  // Of the two sides of a branch one is run.
+  auto isOtherSide = [&](Block *block) {
+    auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
+    return branch && block == branch.elseBlock() &&
+           visits.contains({branch.thenBlock(), direction});
+  };
   int64_t count = 0;
   for (auto &[key, visit] : visits)
-    if (key.second == direction)
+    if (key.second == direction && !isOtherSide(key.first))
       count += getWarps(key.first);
   return count;
 }
 
 Value ChannelLowering::getBarrier(OpBuilder &b, Location loc, Value number,
                                   bool empty) {
-  int64_t start = *channel.getBarriers() +
-                  (empty ? channel.getDepth() * kBarrierBytes : 0);
+  int64_t start =
+      *channel.getBarriers() + (empty ? channel.getDepth() * kBarrierBytes : 0);
   Value offset = arith::AddIOp::create(
       b, loc,
       arith::MulIOp::create(
@@ -196,13 +202,13 @@ void ChannelLowering::lower(Block *block, SlotDirection direction,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, loc, i32, value);
   };
-  Value trip = arith::IndexCastOp::create(b, loc, i32,
-                                          visit.slots.front().getTrip());
+  Value trip =
+      arith::IndexCastOp::create(b, loc, i32, visit.slots.front().getTrip());
   Value number = arith::IndexCastOp::create(
       b, loc, b.getIndexType(),
       arith::RemUIOp::create(b, loc, trip, constant(channel.getDepth())));
-  Value round = arith::DivUIOp::create(b, loc, trip,
-                                       constant(channel.getDepth()));
+  Value round =
+      arith::DivUIOp::create(b, loc, trip, constant(channel.getDepth()));
   if (fills)
     round = arith::AddIOp::create(b, loc, round, constant(1));
   Value parity = arith::AndIOp::create(b, loc, round, constant(1));
@@ -210,16 +216,6 @@ void ChannelLowering::lower(Block *block, SlotDirection direction,
   // as over.
   BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills), parity,
                         /*cluster=*/false);
-  for (FetchOp fetch : visit.fetches) {
-    b.setInsertionPoint(fetch);
-    inFirstLane(b, loc, [&] {
-      CopyInOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
-                       fetch.getAxesAttr(), fetch.getEnd(),
-                       fetch.getDimAttr(), fetch.getView(),
-                       getBarrier(b, loc, number, /*empty=*/false));
-    });
-    fetch.erase();
-  }
   b.setInsertionPointAfter(visit.last);
   if (visit.flushes)
     inFirstLane(b, loc, [&] {
@@ -234,6 +230,17 @@ void ChannelLowering::lower(Block *block, SlotDirection direction,
     else
       BarrierArriveOp::create(b, loc, barrier, /*rank=*/Value());
   });
+  // Last, since a fetch may be what the arrival stands behind.
+  for (FetchOp fetch : visit.fetches) {
+    b.setInsertionPoint(fetch);
+    inFirstLane(b, loc, [&] {
+      CopyInOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
+                       fetch.getAxesAttr(), fetch.getEnd(), fetch.getDimAttr(),
+                       fetch.getView(),
+                       getBarrier(b, loc, number, /*empty=*/false));
+    });
+    fetch.erase();
+  }
   for (SlotOp slot : visit.slots) {
     b.setInsertionPoint(slot);
     lowerSlot(b, slot, number);
@@ -256,9 +263,8 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
   for (int64_t slot = 0; slot < static_cast<int64_t>(channel.getDepth());
        ++slot) {
     Value number = arith::ConstantIndexOp::create(init, loc, slot);
-    BarrierInitOp::create(init, loc,
-                          getBarrier(init, loc, number, /*empty=*/false),
-                          fills);
+    BarrierInitOp::create(
+        init, loc, getBarrier(init, loc, number, /*empty=*/false), fills);
     BarrierInitOp::create(init, loc,
                           getBarrier(init, loc, number, /*empty=*/true), takes);
   }
@@ -279,9 +285,9 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
     Location loc = kernel.getLoc();
     OpBuilder b(*kernel.getBody().getOps<RoleOp>().begin());
     Value thread = IdOp::create(b, loc, IdKind::Thread);
-    Value first = arith::CmpIOp::create(
-        b, loc, arith::CmpIPredicate::eq, thread,
-        arith::ConstantIndexOp::create(b, loc, 0));
+    Value first =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread,
+                              arith::ConstantIndexOp::create(b, loc, 0));
     auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
     SyncOp::create(b, loc, SyncKind::CTA);
     b.setInsertionPointToStart(guard.thenBlock());

@@ -24,8 +24,8 @@ namespace mlir::gdn::warp {
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-/// Copies what computes `value` inside `loop` from the trip number that `copies`
-/// maps. Returns false if that is not all it takes.
+/// Copies what computes `value` inside `loop` from the trip number that
+/// `copies` maps. Returns false if that is not all it takes.
 static bool copyAddress(OpBuilder &b, scf::ForOp loop, Value value,
                         IRMapping &copies) {
   if (copies.contains(value) ||
@@ -61,8 +61,8 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   };
   SmallVector<Value> first;
   for (int64_t trip = 0; trip < ahead; ++trip) {
-    Value number = arith::AddIOp::create(b, loc, loop.getLowerBound(),
-                                         constant(trip));
+    Value number =
+        arith::AddIOp::create(b, loc, loop.getLowerBound(), constant(trip));
     first.push_back(copyLoad(b, loop, load, number));
     if (!first.back())
       return loop;

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
 #define DEBUG_TYPE "gdn-warp-sink-stores"
@@ -50,9 +49,18 @@ static void sinkIntoBranches(FragmentStoreOp store) {
   store.erase();
 }
 
+/// Numbers of rows and columns and what compares them are the same in every
+/// trip: they leave the loop (loop-invariant-code-motion).
+static bool isMask(Operation *op) {
+  auto tile = dyn_cast<RankedTensorType>(op->getResultTypes().front());
+  return tile && tile.getElementType().isInteger();
+}
+
 /// Whether `op` may run in some warps only: it changes nothing and is no
 /// collective of the warpgroup.
 static bool mayRunInSomeWarps(Operation *op) {
+  if (op->getNumResults() == 1 && isMask(op))
+    return false;
   bool reads = isa<VectorLoadOp, FragmentLoadOp, LoadOp>(op);
   if (isa<SlotOp, SliceOp, ProductOp, AwaitOp>(op))
     return false;
@@ -61,24 +69,12 @@ static bool mayRunInSomeWarps(Operation *op) {
   if (!isa<scf::IfOp>(op))
     return false;
   return !op->walk([&](Operation *nested) {
-              return nested == op || nested->hasTrait<OpTrait::IsTerminator>() ||
+              return nested == op ||
+                             nested->hasTrait<OpTrait::IsTerminator>() ||
                              mayRunInSomeWarps(nested)
                          ? WalkResult::advance()
                          : WalkResult::interrupt();
-            })
-              .wasInterrupted();
-}
-
-/// Numbers of rows and columns and what compares them: cheaper made anew than
-/// kept.
-static bool isMadeAnew(Operation *op) {
-  if (isa<IotaOp, tensor::EmptyOp>(op))
-    return true;
-  bool ofIntegers = llvm::all_of(op->getOperandTypes(), [](Type type) {
-    auto tile = dyn_cast<RankedTensorType>(type);
-    return tile && tile.getElementType().isInteger();
-  });
-  return ofIntegers && op->getNumOperands() && isa<arith::AndIOp, arith::CmpIOp>(op);
+            }).wasInterrupted();
 }
 
 /// A branch that makes several values is copied for the one that `store` takes.
@@ -88,12 +84,11 @@ static void splitBranch(FragmentStoreOp store) {
     return;
   unsigned number = cast<OpResult>(store.getFragment()).getResultNumber();
   OpBuilder b(branch);
-  auto one = scf::IfOp::create(b, branch.getLoc(),
-                               branch.getResultTypes()[number],
-                               branch.getCondition(), /*withElseRegion=*/true);
+  auto one =
+      scf::IfOp::create(b, branch.getLoc(), branch.getResultTypes()[number],
+                        branch.getCondition(), /*withElseRegion=*/true);
   one->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
-  for (auto [from, to] :
-       llvm::zip(branch->getRegions(), one->getRegions())) {
+  for (auto [from, to] : llvm::zip(branch->getRegions(), one->getRegions())) {
     b.setInsertionPointToStart(&to.front());
     IRMapping map;
     for (Operation &op : from.front().without_terminator())
@@ -106,8 +101,7 @@ static void splitBranch(FragmentStoreOp store) {
     branch.erase();
 }
 
-/// What only `store` needs, and what is made anew for it, in the order of the
-/// block.
+/// What only `store` needs, in the order of the block.
 static SmallVector<Operation *> collectMakers(FragmentStoreOp store) {
   Block *block = store->getBlock();
   llvm::SmallPtrSet<Operation *, 32> makers;
@@ -115,21 +109,12 @@ static SmallVector<Operation *> collectMakers(FragmentStoreOp store) {
   for (Operation *op = store->getPrevNode(); op; op = op->getPrevNode()) {
     if (op->use_empty() || !mayRunInSomeWarps(op))
       continue;
-    auto isMaker = [&](Operation *user) {
+    bool only = llvm::all_of(op->getUsers(), [&](Operation *user) {
       Operation *outer = block->findAncestorOpInBlock(*user);
       return outer == store || makers.contains(outer);
-    };
-    bool only = llvm::all_of(op->getUsers(), isMaker);
-    if (!only && !(isMadeAnew(op) && llvm::any_of(op->getUsers(), isMaker)))
+    });
+    if (!only)
       continue;
-    if (!only) {
-      // Its own copy is what only this store needs.
-      Operation *copy = OpBuilder(op).clone(*op);
-      op->replaceUsesWithIf(copy, [&](OpOperand &use) {
-        return isMaker(use.getOwner());
-      });
-      op = copy;
-    }
     makers.insert(op);
     order.push_back(op);
   }
@@ -147,8 +132,9 @@ static void sinkIntoWarps(FragmentStoreOp store) {
   };
   constexpr int64_t kRows = kSm90a.productRows / kSm90a.warpgroupWarps;
   ArrayRef<int64_t> rows = *store.getRows();
-  Value warp = arith::RemUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
-                                      constant(kSm90a.warpgroupWarps));
+  Value warp =
+      arith::RemUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
+                             constant(kSm90a.warpgroupWarps));
   Value inside = arith::CmpIOp::create(
       b, loc, arith::CmpIPredicate::ult,
       arith::SubIOp::create(b, loc, warp, constant(rows[0] / kRows)),
@@ -159,11 +145,55 @@ static void sinkIntoWarps(FragmentStoreOp store) {
     op->moveBefore(guard.thenBlock()->getTerminator());
 }
 
+/// The branch in both of whose sides, and nowhere else, `slot` is read.
+static scf::IfOp findOnlyBranch(SlotOp slot) {
+  scf::IfOp branch;
+  bool sides[2] = {false, false};
+  for (Operation *user : slot->getUsers()) {
+    auto outer = dyn_cast_or_null<scf::IfOp>(
+        slot->getBlock()->findAncestorOpInBlock(*user));
+    if (!outer || (branch && outer != branch) || !outer.elseBlock())
+      return {};
+    branch = outer;
+    sides[outer.getElseRegion().isAncestor(user->getParentRegion())] = true;
+  }
+  return sides[0] && sides[1] ? branch : scf::IfOp();
+}
+
+/// Takes slots where they are first read, in both sides of a branch: the work
+/// before it need not wait for them. A channel is taken in one place.
+static void sinkGets(Block &block) {
+  llvm::MapVector<Value, SmallVector<SlotOp>> channels;
+  for (auto slot : block.getOps<SlotOp>())
+    if (slot.getDirection() == SlotDirection::Get)
+      channels[slot.getChannel()].push_back(slot);
+  for (auto &[channel, slots] : channels) {
+    if (!llvm::all_of(slots, [](SlotOp slot) { return findOnlyBranch(slot); }))
+      continue;
+    for (SlotOp slot : slots) {
+      scf::IfOp branch = findOnlyBranch(slot);
+      for (Block *side : {branch.thenBlock(), branch.elseBlock()}) {
+        Operation *first = nullptr;
+        for (Operation *user : slot->getUsers())
+          if (Operation *outer = side->findAncestorOpInBlock(*user))
+            if (!first || outer->isBeforeInBlock(first))
+              first = outer;
+        Operation *copy = OpBuilder(first).clone(*slot);
+        slot->replaceUsesWithIf(copy, [&](OpOperand &use) {
+          return side->findAncestorOpInBlock(*use.getOwner());
+        });
+      }
+      slot.erase();
+    }
+  }
+}
+
 namespace {
 struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
   void runOnOperation() override {
     SmallVector<FragmentStoreOp> stores;
-    getOperation().walk([&](FragmentStoreOp store) { stores.push_back(store); });
+    getOperation().walk(
+        [&](FragmentStoreOp store) { stores.push_back(store); });
     SmallVector<FragmentStoreOp> ofRows;
     for (FragmentStoreOp store : stores) {
       if (!store.getRows()) {
@@ -175,6 +205,10 @@ struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
     }
     for (FragmentStoreOp store : ofRows)
       sinkIntoWarps(store);
+    SmallVector<Block *> blocks;
+    getOperation().walk([&](Block *block) { blocks.push_back(block); });
+    for (Block *block : blocks)
+      sinkGets(*block);
   }
 };
 } // namespace
