@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 MAP_BYTES = 128
-SCALARS = {"i32": ctypes.c_int32, "f32": ctypes.c_float}
+SCALARS = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float}
 MAP_TYPES = {"bf16": 9, "f16": 6, "f32": 7}  # CUtensorMapDataType
 ITEM_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i32": 4}
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
