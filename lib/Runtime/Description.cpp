@@ -168,8 +168,8 @@ static GdnRuntimeStatus checkMap(const GdnKernelDesc &desc, int index) {
   for (int i = 0; i < map.rank; ++i) {
     const GdnTensorMapDim &dim = map.dims[i];
     if (dim.dim < 0 || dim.dim >= arg.rank || dim.box < 1 || dim.box > 256 ||
-        dim.extent < 0 || (dim.step < 1 && dim.step != GDN_STEP_BACK) ||
-        dim.step > INT32_MAX)
+        dim.extent < 0 || dim.step > INT32_MAX ||
+        (dim.step < 1 && (dim.step != GDN_STEP_BACK || dim.extent == 0)))
       return failKernel(desc,
                         "expected dimension %d of the tensor map of '%s' "
                         "with a box of 1 to 256 and a step of at least "

@@ -9,10 +9,13 @@
 // CHECK-SAME: tensor_maps = [
 // CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 2, 1, 1], swizzle = 128>
 // CHECK-SAME: <argument = 0, element_type = bf16, dims = [3, 1, 3, 2, 0], steps = [1, 1, 64, 1, 1], extents = [64, 0, 0, 0, 0], box = [64, 32, 1, 1, 1], swizzle = 128>]
+// CHECK-DAG: %[[C0:.*]] = arith.constant 0 : i32
+// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : i32
+// CHECK-DAG: %[[C2:.*]] = arith.constant 2 : i32
 // One thread fetches the maps.
 // CHECK: scf.if
-// CHECK-NEXT: nvvm.prefetch tensormap, in_param_space, %[[DENSE]]
-// CHECK-NEXT: nvvm.prefetch tensormap, in_param_space, %[[APART]]
+// CHECK-NEXT: nvvm.prefetch tensormap, %[[DENSE]]
+// CHECK-NEXT: nvvm.prefetch tensormap, %[[APART]]
 gdn_warp.kernel @copies(%k : memref<?x?x4x128xbf16>) threads(128) shared(65536) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
@@ -20,9 +23,6 @@ gdn_warp.kernel @copies(%k : memref<?x?x4x128xbf16>) threads(128) shared(65536) 
   %bar = gdn_warp.barrier %c32768
   %v = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128>
   %w = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128, stride = 8192>
-  // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : i32
-  // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : i32
-  // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : i32
   // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[AT:.*]], %[[DENSE]], %{{.*}}, box[%[[C0]], %[[C2]], %[[C0]], %[[C2]], %[[C0]]] {isCTAOnly = true}
   gdn_warp.copy_in %k[%c0, %c2, %c2, %c0] axes [1, 3], %v signal %bar
       : memref<?x?x4x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>

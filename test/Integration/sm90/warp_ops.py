@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 MAP_BYTES = 128
-SCALARS = {"i32": ctypes.c_int32, "f32": ctypes.c_float}
+SCALARS = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float}
 MAP_TYPES = {"bf16": 9, "f16": 6, "f32": 7}  # CUtensorMapDataType
 ITEM_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i32": 4}
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -104,8 +104,8 @@ class Kernel:
             (ctypes.c_uint32 * rank)(*([1] * rank)), 0, SWIZZLES[fact["swizzle"]], 2, 0)
         return storage, address
 
-    def launch(self, grid, *arguments):
-        """Runs the kernel on `grid` CTAs and waits."""
+    def prepare(self, grid, *arguments):
+        """A function that launches the kernel on `grid` CTAs."""
         values, maps = [], []
         for fact, argument in zip(self.facts["arguments"], arguments):
             if fact["kind"] == "scalar":
@@ -118,8 +118,18 @@ class Kernel:
             maps.append(self.encode(fact, arguments[fact["argument"]]))
         places = [ctypes.addressof(value) for value in values] + [address for _, address in maps]
         parameters = (ctypes.c_void_p * len(places))(*places)
-        self.driver.call("cuLaunchKernel", self.function, grid, 1, 1, self.facts["threads"], 1, 1,
-                         self.facts["shared_bytes"], None, parameters, None)
+
+        def run():
+            self.driver.call("cuLaunchKernel", self.function, grid, 1, 1, self.facts["threads"], 1, 1,
+                             self.facts["shared_bytes"], None, parameters, None)
+
+        # What the parameters point to lives as long as the function.
+        run.keep = (values, maps, arguments)
+        return run
+
+    def launch(self, grid, *arguments):
+        """Runs the kernel on `grid` CTAs and waits."""
+        self.prepare(grid, *arguments)()
         self.driver.call("cuCtxSynchronize")
 
 

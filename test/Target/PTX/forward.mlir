@@ -267,6 +267,7 @@ gdn_warp.kernel @forward(%q : !array,
       %beta_b = gdn_warp.vector_load %beta_bv : !vector_view -> !rows
       %betas_b = linalg.broadcast ins(%beta_b : !rows) outs(%none : !tile) dimensions = [1]
       %s_a, %s_b = gdn_warp.await 0 of %s_a0, %s_b0 : !tile, !tile
+      gdn_warp.sync warp
       scf.if %lane0 {
         gdn_warp.barrier_arrive %empty
       }
@@ -904,6 +905,7 @@ gdn_warp.kernel @forward(%q : !array,
         %pair_phase_flip = arith.xori %pair_phase, %i1 : i32
         %pair_phase_next = arith.select %pair_wrap, %pair_phase_flip, %pair_phase : i32
         %s_next = gdn_warp.await 0 of %s_b1 : !state
+        gdn_warp.sync warp
         scf.if %lane0 {
           gdn_warp.barrier_arrive %empty
           gdn_warp.barrier_arrive %tile_empty

@@ -2,10 +2,12 @@
 // RUN: gdn-opt %s --gdn-warp-to-llvm | gdn-translate --gdn-to-ptx | FileCheck %s
 
 // CHECK: .entry ragged(
-// CHECK-DAG: cp.async.bulk.tensor.4d.shared::cta.global
-// CHECK-DAG: cp.async.bulk.tensor.5d.shared::cta.global
-// CHECK-DAG: cp.async.bulk.tensor.4d.global.shared::cta
-// CHECK-DAG: cp.async.bulk.tensor.5d.global.shared::cta
+// CHECK: prefetch.tensormap
+// A tile that crosses comes in two panels, the others whole.
+// CHECK: add.s32 {{.*}}, 1073741824
+// CHECK-COUNT-3: cp.async.bulk.tensor.5d.shared::cta.global
+// CHECK: mbarrier.try_wait
+// CHECK: cp.async.bulk.tensor.5d.global.shared::cta
 
 // A CTA copies a sequence of one head, and all of its tiles to %tiles.
 gdn_warp.kernel @ragged(%x : memref<1x?x2x128xbf16>, %y : memref<1x?x2x128xbf16>,

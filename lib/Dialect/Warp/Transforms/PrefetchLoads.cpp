@@ -108,8 +108,17 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
           loads.push_back(load);
       });
       scf::ForOp current = loop;
-      for (ArrayLoadOp load : loads)
-        current = prefetch(current, load, ahead);
+      bool carries = false;
+      for (ArrayLoadOp load : loads) {
+        scf::ForOp longer = prefetch(current, load, ahead);
+        carries |= longer != current;
+        current = longer;
+      }
+      // With a body for each trip that a value is carried through, none moves:
+      // a move would wait for its load.
+      if (carries && ahead > 1)
+        current->setAttr(WarpDialect::getUnrollAttrName(),
+                         Builder(&getContext()).getI64IntegerAttr(ahead));
     }
   }
 };
