@@ -25,8 +25,8 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   Value write =
       in.valueFactor ? b.mulAxis(in.values, in.valueFactor, 1) : in.values;
   if (read) {
-    if (in.readDecay)
-      read = b.mulAxis(read, in.readDecay, 1);
+    if (Value factor = mulVectors(p, in.keyNorm, in.readDecay))
+      read = b.mulAxis(read, factor, 1);
     write = b.sub(write, read);
   }
   // e = W - Bm (b W): the identity part stays in f32.
@@ -53,6 +53,16 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
 
 Value gdn::innerProducts(Program &p, Value x, Value y) {
   return p.b.product("ik,jk->ij", x, y);
+}
+
+Value gdn::mulNorms(Program &p, Value products, Value xNorm, Value yNorm) {
+  if (xNorm)
+    products = p.b.mulAxis(products, xNorm, 0);
+  return yNorm ? p.b.mulAxis(products, yNorm, 1) : products;
+}
+
+Value gdn::mulVectors(Program &p, Value x, Value y) {
+  return x && y ? p.b.mul(x, y) : x ? x : y;
 }
 
 /// Type of the solve's merges, and of what it takes (spec 3.4, 3.6).

@@ -31,10 +31,13 @@ struct ChainOperands {
   /// Strictly lower (I + Kk Diag(beta))^-1 - I = -Bm Diag(beta) [C, C]; null
   /// for plain linear attention.
   Value solve;
-  /// beta, f32 [C]; null without `solve`.
+  /// beta, times the norm of the keys that write if that is not in them, f32
+  /// [C]; null without `solve`.
   Value beta;
   /// Lower triangular scores, unscaled [C, C].
   Value scores;
+  /// Norm of the keys that read if that is not in them, f32 [C].
+  Value keyNorm;
   /// Decay of what a token reads, and of what it writes until the end of the
   /// chunk, f32 [C] (the scalar gate of spec 3.3).
   Value readDecay, writeDecay;
@@ -60,6 +63,13 @@ Value writeStateStep(Program &p, Value t, Value state);
 
 /// x y^T for rows of two [C, K] tiles, f32 [C, C].
 Value innerProducts(Program &p, Value x, Value y);
+
+/// Products of rows x_i . y_j, [C, C], times the norms of the rows, each f32
+/// [C] or null.
+Value mulNorms(Program &p, Value products, Value xNorm, Value yNorm);
+
+/// The product of two vectors, either of which may be null for 1.
+Value mulVectors(Program &p, Value x, Value y);
 
 /// The solve of spec 3.3: f32 [C, C] from strictly lower scores and beta.
 Value solveBm(Program &p, Value scores, Value beta);

@@ -27,7 +27,8 @@ static constexpr double kNewReference = -24.0;
 namespace {
 /// What a chunk's preparation leaves for the chain.
 struct Chunk {
-  Value t, q, k, valuesT, beta;
+  Value t, valuesT, beta;
+  KeyRows q, k;
   /// Lower triangle of the scores and M = Kk Diag(beta), strictly lower; f32
   /// [C, C] without any decay. Null without an output, or with `bm`.
   Value queryKey, m;
@@ -67,20 +68,22 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   TileBuilder &b = p.b;
   Chunk chunk;
   chunk.t = t;
-  chunk.k = loadKeys(p, "k", t);
+  chunk.k = loadKeyRows(p, "k", t);
   if (p["o"])
-    chunk.q = loadKeys(p, "q", t);
+    chunk.q = loadKeyRows(p, "q", t);
   chunk.valuesT = loadValuesT(p, t);
   chunk.beta = loadBeta(p, t);
   chunk.bm = bm;
   b.step("scores");
   auto triangle = [&](Value rows, bool strict) -> Value {
-    return tile::CausalOp::create(b, innerProducts(p, rows, chunk.k), strict);
+    return tile::CausalOp::create(b, innerProducts(p, rows, chunk.k.tile),
+                                  strict);
   };
   if (!bm)
-    chunk.m = b.mulAxis(triangle(chunk.k, /*strict=*/true), chunk.beta, 1);
-  if (chunk.q)
-    chunk.queryKey = triangle(chunk.q, /*strict=*/false);
+    chunk.m = mulNorms(p, triangle(chunk.k.tile, /*strict=*/true), chunk.k.norm,
+                       mulVectors(p, chunk.beta, chunk.k.norm));
+  if (chunk.q.tile)
+    chunk.queryKey = triangle(chunk.q.tile, /*strict=*/false);
   return chunk;
 }
 
@@ -110,10 +113,11 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
                                    Value writeDecay = {}) {
   ChainOperands in;
   in.state = in.decayedState = state;
-  in.readKeys = in.writeKeys = chunk.k;
-  in.readQueries = chunk.q;
+  in.readKeys = in.writeKeys = chunk.k.tile;
+  in.keyNorm = chunk.k.norm;
+  in.readQueries = chunk.q.tile;
   in.values = chunk.valuesT;
-  in.beta = chunk.beta;
+  in.beta = mulVectors(p, chunk.beta, chunk.k.norm);
   in.scores = triangles.scores;
   in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
                       : chainInverse(p, triangles.m);
@@ -124,9 +128,16 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   return in;
 }
 
-/// o^T times scale, or times `factor` [C] if given, in the type of o; null
-/// without an output.
-static Value scaleOutput(Program &p, Value output, Value factor = {}) {
+/// The op's scale times two vectors, f32 [C], each null for 1; null if both
+/// are.
+static Value outputFactor(Program &p, Value x, Value y = {}) {
+  Value factor = mulVectors(p, x, y);
+  return factor ? p.b.scaled(factor, p.facts.scale) : Value();
+}
+
+/// o^T times `factor` [C], or times the op's scale if that is null, in the type
+/// of o; null without an output.
+static Value scaleOutput(Program &p, Value output, Value factor) {
   if (!output)
     return {};
   TileBuilder &b = p.b;
@@ -150,7 +161,8 @@ static Value writeUngated(Program &p, const Chunk &chunk, Value state) {
   ChainOperands in =
       chainOperands(p, chunk, state, roundTriangles(p, chunk, /*decay=*/{}));
   ChainResult out = writeChain(p, in);
-  storeOutput(p, chunk.t, scaleOutput(p, out.output));
+  storeOutput(p, chunk.t,
+              scaleOutput(p, out.output, outputFactor(p, chunk.q.norm)));
   return out.state;
 }
 
@@ -158,8 +170,11 @@ namespace {
 /// The decays of a chunk with a scalar gate: vectors are f32 [C], of step
 /// "gates"; G counts from the reference point, chunk.G from the chunk's start.
 struct ScalarDecay {
-  /// exp2(G) times the op's scale, and exp2(-G), for the decay-free form.
-  Value scaledGam, inverse;
+  /// exp2(-G), for the decay-free form.
+  Value inverse;
+  /// Factors of the output: scale, the queries' norm and, of the decay-free
+  /// form, exp2(G); the other's may be null for scale.
+  Value freeOutput, decayedOutput;
   /// exp2 of the chunk's G, and the decay of a write until the chunk's end.
   Value read, write;
   /// G of the last token, chunk.G of the last token, and the G that S^ lacks
@@ -176,7 +191,7 @@ static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
   TileBuilder &b = p.b;
   in.valueFactor = decay.inverse;
   ChainResult out = writeChain(p, in);
-  Value output = scaleOutput(p, out.output, decay.scaledGam);
+  Value output = scaleOutput(p, out.output, decay.freeOutput);
   SmallVector<Value> results = choose(
       p, low,
       [&]() -> SmallVector<Value> {
@@ -206,7 +221,7 @@ static SmallVector<Value> writeDecayed(Program &p, ChainOperands in,
   ChainResult out = writeChain(p, in);
   SmallVector<Value> results = {out.state};
   if (out.output)
-    results.push_back(scaleOutput(p, out.output));
+    results.push_back(scaleOutput(p, out.output, decay.decayedOutput));
   return results;
 }
 
@@ -220,6 +235,7 @@ static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
   }
   ScalarDecay decay;
   b.step("gates");
+  decay.decayedOutput = outputFactor(p, chunk.q.norm);
   decay.read = b.exp2(chunk.G);
   decay.write = decayToEnd(p, chunk.G);
   decay.chunkG = lastRow(p, chunk.G);
@@ -240,7 +256,8 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   b.step("gates");
   // In range, G is small enough for f32.
   Value G = b.add(b.f32(chunk.G), b.splat(decay.reference, p.facts.C));
-  decay.scaledGam = b.scaled(b.exp2(G), p.facts.scale);
+  decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
+  decay.decayedOutput = outputFactor(p, chunk.q.norm);
   decay.inverse = b.exp2(b.neg(G));
   decay.lastG = lastRow(p, G);
   decay.chunkG = lastRow(p, chunk.G);
@@ -293,35 +310,43 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
 // One gate a channel
 //===----------------------------------------------------------------------===//
 
+/// Bm of a chunk with a gate a channel.
+static Value solveChannels(Program &p, const ChannelScores &scores, KeyRows k,
+                           Value beta) {
+  Value keyKey = tile::CausalOp::create(p.b, scores.keyKey, /*strict=*/true);
+  return solveBm(p, mulNorms(p, keyKey, k.norm, k.norm), beta);
+}
+
 /// One chunk with a gate a channel (spec 4.2). `bm` and `G` may be given (by
 /// prepare); both are null in the fused program. Returns S^T.
 static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
                               Value G) {
   TileBuilder &b = p.b;
-  Value k = loadKeys(p, "k", t);
-  Value q = p["o"] ? loadKeys(p, "q", t) : Value();
+  KeyRows k = loadKeyRows(p, "k", t);
+  KeyRows q = p["o"] ? loadKeyRows(p, "q", t) : KeyRows();
   ChainOperands in;
   in.values = loadValuesT(p, t);
-  in.beta = loadBeta(p, t);
+  in.keyNorm = k.norm;
+  Value beta = loadBeta(p, t);
+  in.beta = mulVectors(p, beta, k.norm);
   if (!G)
     G = cumulatedGate(p, t);
-  ChannelScores scores = channelScores(p, q, k, G);
-  if (q)
+  ChannelScores scores = channelScores(p, q.tile, k.tile, G);
+  if (q.tile)
     in.scores = roundScores(
         p, tile::CausalOp::create(b, scores.queryKey, /*strict=*/false));
   if (!bm)
-    bm = solveBm(p, tile::CausalOp::create(b, scores.keyKey, /*strict=*/true),
-                 in.beta);
-  in.solve = chainSolve(p, bm, in.beta);
+    bm = solveChannels(p, scores, k, beta);
+  in.solve = chainSolve(p, bm, beta);
   b.step("gates");
   Value read = b.exp2(G);
   auto decayed = [&](Value x, Value decay) {
     return b.round(b.mul(b.f32(x), decay));
   };
-  in.readKeys = decayed(k, read);
-  if (q)
-    in.readQueries = decayed(q, read);
-  in.writeKeys = decayed(k, decayToEnd(p, G));
+  in.readKeys = decayed(k.tile, read);
+  if (q.tile)
+    in.readQueries = decayed(q.tile, read);
+  in.writeKeys = decayed(k.tile, decayToEnd(p, G));
   Value end = b.exp2(lastRow(p, G));
   if (p.facts.twoProductChain)
     foldSolve(p, in);
@@ -329,7 +354,7 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
   in.state = state;
   in.decayedState = b.mulAxis(state, end, 1);
   ChainResult out = writeChain(p, in);
-  storeOutput(p, t, scaleOutput(p, out.output));
+  storeOutput(p, t, scaleOutput(p, out.output, outputFactor(p, q.norm)));
   return out.state;
 }
 
@@ -374,18 +399,18 @@ void gdn::writeFused(Program &p) {
 void gdn::writePrepare(Program &p) {
   TileBuilder &b = p.b;
   forEachChunk(p, {}, [&](Value t, ValueRange) -> SmallVector<Value> {
-    Value k = loadKeys(p, "k", t);
+    KeyRows k = loadKeyRows(p, "k", t);
     Value beta = loadBeta(p, t);
     Value bm, G;
     if (p.facts.decay != DecayKind::None)
       G = cumulatedGate(p, t);
     if (p.facts.decay == DecayKind::Channel) {
-      ChannelScores scores = channelScores(p, /*q=*/{}, k, G);
-      bm = solveBm(p, tile::CausalOp::create(b, scores.keyKey, true), beta);
+      bm = solveChannels(p, channelScores(p, /*q=*/{}, k.tile, G), k, beta);
     } else {
       b.step("scores");
-      bm = solveBm(p, tile::CausalOp::create(b, innerProducts(p, k, k), true),
-                   beta);
+      Value keyKey = tile::CausalOp::create(b, innerProducts(p, k.tile, k.tile),
+                                            /*strict=*/true);
+      bm = solveBm(p, mulNorms(p, keyKey, k.norm, k.norm), beta);
       if (G)
         bm = b.mul(bm, pairDecay(p, G));
     }
@@ -456,7 +481,7 @@ void gdn::writeLinearAttention(Program &p) {
         Value scores = innerProducts(p, in.readQueries, in.writeKeys);
         in.scores = b.round(tile::CausalOp::create(b, scores, false));
         ChainResult out = writeChain(p, in);
-        storeOutput(p, t, scaleOutput(p, out.output));
+        storeOutput(p, t, scaleOutput(p, out.output, /*factor=*/{}));
         return {out.state};
       })[0];
   storeStateT(p, state);

@@ -59,6 +59,15 @@ struct Program {
 
 /// q or k [C, K] in the operand type, l2-normalised if the op asks for it.
 Value loadKeys(Program &p, StringRef name, Value t);
+
+/// q or k in the operand type, and what its rows are times, f32 [C] or null.
+struct KeyRows {
+  Value tile, norm;
+};
+/// The same with the norm left to where the rows are used. In bf16 they would
+/// be rounded again once normalised, and where keys are alike, or q and k
+/// nearly orthogonal, results are small differences of what they enter.
+KeyRows loadKeyRows(Program &p, StringRef name, Value t);
 /// v^T [partV, C] in f32.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.

@@ -1,8 +1,8 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
 // One gate a token: the decay-free form of spec 3.7 while G stays in range,
-// uniformly for the chunk, and the form of spec 3.3 beyond. Scores and solve
-// see no gate, so both forms share them.
+// uniformly for the chunk, and the form of spec 3.3 beyond. Each choice is of one
+// step: the triangles with or without the decay, then the chain.
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 // CHECK-DAG: %[[LOWEST:.*]] = arith.constant -1.000000e+02 : f32
@@ -12,8 +12,9 @@
 // CHECK: %[[K:.*]] = gdn_tile.load %k
 // CHECK: %[[VIN:.*]] = gdn_tile.load %v
 // CHECK: %[[V:.*]] = arith.extf %[[VIN]]
+// CHECK: gdn_tile.causal strict %{{.*}}"scores"}
+// CHECK: %[[M:.*]] = arith.mulf {{.*}}"scores"} : tensor<32x32xf32>
 // CHECK: %[[QK:.*]] = gdn_tile.causal %{{.*}}"scores"}
-// CHECK: %[[BM:.*]] = gdn_tile.solve
 
 // G: log2 units, since the chunk's start and since the reference point.
 // CHECK: %[[GATE:.*]] = gdn_tile.load %gate[%batch, %{{.*}}, %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
@@ -22,22 +23,37 @@
 // CHECK: %[[GC:.*]] = gdn_tile.scan %[[CLAMPED]] axis 0 {gdn_tile.step = "gates"}
 // CHECK: %[[SINCE:.*]] = tensor.splat %[[REF]] {gdn_tile.step = "gates"}
 // CHECK: %[[G:.*]] = arith.addf %[[GC]], %[[SINCE]]
-// CHECK: %[[LAST:.*]] = tensor.extract %[[G]][
-// CHECK: %[[IN_RANGE:.*]] = arith.cmpf oge, %[[LAST]], %[[LOWEST]] : f32
-// CHECK: scf.if %[[IN_RANGE]]
-
-// Decay-free: values over gam, the state as it is, the output times gam.
 // CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
+// CHECK: %[[OUT:.*]] = arith.mulf %[[GAM]], %{{.*}}"gates"}
 // CHECK: %[[MINUS:.*]] = arith.negf %[[G]] {gdn_tile.step = "gates"}
 // CHECK: %[[INV:.*]] = math.exp2 %[[MINUS]] {gdn_tile.step = "gates"}
+// CHECK: %[[LAST:.*]] = tensor.extract %[[G]][
+// CHECK: %[[IN_RANGE:.*]] = arith.cmpf oge, %[[LAST]], %[[LOWEST]] : f32
+// CHECK: %[[LOW:.*]] = arith.cmpf olt, %[[LAST]], %[[RESTART]] : f32
+
+// The triangles: as they are, or times D, from differences that are taken on the
+// triangle before the exponential.
+// CHECK: %[[TRIANGLES:.*]]:2 = scf.if %[[IN_RANGE]]
+// CHECK: arith.truncf %[[M]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xf16>
+// CHECK: arith.truncf %[[QK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
+// CHECK: } else {
+// CHECK: %[[ROWS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [1]
+// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [0]
+// CHECK: %[[DIFF:.*]] = arith.subf %[[ROWS]], %[[COLS]]
+// CHECK: %[[SAFE:.*]] = gdn_tile.causal %[[DIFF]] {gdn_tile.step = "scores"}
+// CHECK: %[[D:.*]] = math.exp2 %[[SAFE]] {gdn_tile.step = "scores"}
+// CHECK: arith.mulf %[[M]], %[[D]] {{.*}}"scores"}
+// CHECK: arith.mulf %[[QK]], %[[D]] {{.*}}"scores"}
+// CHECK: gdn_tile.inverse %[[TRIANGLES]]#0 merge f16
+
+// Decay-free: values over gam, the state as it is, the output times gam.
+// CHECK: %[[CHAIN:.*]]:2 = scf.if %[[IN_RANGE]]
+// CHECK: arith.truncf %[[S]] {gdn_tile.step = "state"}
 // CHECK: %[[INVS:.*]] = linalg.broadcast ins(%[[INV]]
 // CHECK: arith.mulf %[[V]], %[[INVS]] {{.*}}"state"}
-// CHECK: arith.truncf %[[S]] {gdn_tile.step = "state"}
 // CHECK: %[[SHAT:.*]] = linalg.contract {{.*}}outs(%[[S]] : tensor<16x64xf32>)
-// CHECK: %[[SCALED:.*]] = arith.mulf %[[GAM]], %{{.*}}"state"}
-// CHECK: gdn_tile.store
+// CHECK: linalg.broadcast ins(%[[OUT]] {{.*}}"state"}
 // A new reference point where G is low: S^ becomes S, G restarts.
-// CHECK: %[[LOW:.*]] = arith.cmpf olt, %[[LAST]], %[[RESTART]] : f32
 // CHECK: scf.if %[[LOW]] -> (tensor<16x64xf32>)
 // CHECK: %[[FACTOR:.*]] = math.exp2 %[[LAST]] : f32
 // CHECK: %[[FACTORS:.*]] = tensor.splat %[[FACTOR]]
@@ -45,22 +61,15 @@
 // CHECK: } else {
 // CHECK: scf.yield %[[SHAT]]
 
-// Decayed: D from differences, taken on the triangle before the exponential.
+// Decayed: the state leaves the reference point, S = S^ exp2(reference).
 // CHECK: } else {
-// CHECK: %[[ROWS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [1]
-// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [0]
-// CHECK: %[[DIFF:.*]] = arith.subf %[[ROWS]], %[[COLS]]
-// CHECK: %[[SAFE:.*]] = gdn_tile.causal %[[DIFF]] {gdn_tile.step = "scores"}
-// CHECK: %[[D:.*]] = math.exp2 %[[SAFE]] {gdn_tile.step = "scores"}
-// CHECK: arith.mulf %[[QK]], %[[D]] {{.*}}"scores"}
-// CHECK: arith.mulf %[[BM]], %[[D]] {{.*}}"scores"}
-// The state leaves the reference point: S = S^ exp2(reference).
 // CHECK: %[[REFEXP:.*]] = math.exp2 %[[REF]] : f32
 // CHECK: %[[REFS:.*]] = tensor.splat %[[REFEXP]]
 // CHECK: %[[TRUE:.*]] = arith.mulf %[[S]], %[[REFS]]
 // CHECK: arith.truncf %[[TRUE]] {gdn_tile.step = "state"}
-// CHECK: gdn_tile.store
-// CHECK: scf.yield %{{.*}}, %[[NONE]] : tensor<16x64xf32>, f32
+// CHECK: gdn_tile.store %[[CHAIN]]#1
+// CHECK: %[[KEPT:.*]] = arith.select %[[LOW]], %[[NONE]], %[[LAST]] : f32
+// CHECK: arith.select %[[IN_RANGE]], %[[KEPT]], %[[NONE]] : f32
 func.func @layer(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>,
     %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) -> tensor<1x64x4x16xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%k : tensor<1x64x2x64xbf16>)

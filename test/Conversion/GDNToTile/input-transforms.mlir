@@ -12,7 +12,7 @@
 // CHECK: %[[BETA:.*]] = arith.divf
 // CHECK: %[[MASK:.*]] = arith.select {{.*}}"gates"} : tensor<32xi1>, tensor<32xf32>
 // CHECK: %[[VALID:.*]] = arith.mulf %[[BETA]], %[[MASK]]
-// CHECK: gdn_tile.solve %{{.*}}, %[[VALID]] merge
+// CHECK: linalg.broadcast ins(%[[VALID]] {{.*}}"scores"}
 // CHECK: %[[A:.*]] = gdn_tile.load %gate
 // CHECK: %[[AF:.*]] = arith.extf %[[A]]
 // CHECK: gdn_tile.load %dt_bias[%h] axes [0] {gdn_tile.step = "gates"} : {{.*}} -> tensor<1xf32>
@@ -69,17 +69,26 @@ func.func @linear(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
   return %o : tensor<1x64x4x16xbf16>
 }
 
-// q and k normalised in f32, then rounded to the operand type.
+// bf16 rows of q and k enter products as they are: normalised, they would be
+// rounded again. What they make is multiplied by their norms: M by those of its
+// rows and columns, K S, what is written (beta), and the output.
 // CHECK-LABEL: gdn_tile.program @l2norm_fused(
-// CHECK: %[[KIN:.*]] = gdn_tile.load %k
-// CHECK: %[[KF:.*]] = arith.extf %[[KIN]]
+// CHECK: %[[K:.*]] = gdn_tile.load %k
+// CHECK: %[[KF:.*]] = arith.extf %[[K]]
 // CHECK: %[[SQUARES:.*]] = arith.mulf %[[KF]], %[[KF]]
 // CHECK: linalg.reduce ins(%[[SQUARES]] :
 // CHECK: %[[NORM:.*]] = math.rsqrt %{{.*}} {gdn_tile.step = "load"} : tensor<32xf32>
-// CHECK: linalg.broadcast ins(%[[NORM]]
-// CHECK: %[[Y:.*]] = arith.mulf %[[KF]], %
-// CHECK: %[[K:.*]] = arith.truncf %[[Y]] {gdn_tile.step = "load"}
+// CHECK: %[[Q:.*]] = gdn_tile.load %q
+// CHECK: %[[QNORM:.*]] = math.rsqrt %{{.*}} {gdn_tile.step = "load"} : tensor<32xf32>
+// CHECK: %[[BETA:.*]] = gdn_tile.load %beta
 // CHECK: linalg.contract {{.*}} ins(%[[K]], %[[K]] :
+// CHECK: %[[WEIGHT:.*]] = arith.mulf %[[BETA]], %[[NORM]]
+// CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [1]
+// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}} dimensions = [0]
+// CHECK: linalg.contract {{.*}} ins(%[[Q]], %[[K]] :
+// CHECK: linalg.broadcast ins(%[[NORM]] {{.*}}"state"}
+// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}}"state"}
+// CHECK: arith.mulf %[[QNORM]], %
 func.func @l2norm(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>)
     -> tensor<1x64x4x16xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%q : tensor<1x64x2x64xbf16>)

@@ -9,18 +9,18 @@
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 
-// bf16 operands: keys and queries are loaded in it, five roundings a chunk and
-// one of the output.
+// bf16 operands: keys and queries are loaded in it, one rounding for the solve,
+// five for the chain and one of the output.
 // BF16: linalg.contract {{.*}} ins(%{{.*}} : tensor<32x64xbf16>, tensor<32x64xbf16>)
 // BF16: linalg.contract {{.*}} ins(%{{.*}} : tensor<32x64xbf16>, tensor<32x64xbf16>)
-// BF16: gdn_tile.solve {{.*}} merge f16
-// BF16: arith.truncf {{.*}}"solve"} : tensor<32x32xf32> to tensor<32x32xbf16>
+// BF16: arith.truncf {{.*}}"scores"} : tensor<32x32xf32> to tensor<32x32xf16>
 // BF16: arith.truncf {{.*}}"scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
+// BF16: gdn_tile.inverse {{.*}} merge f16
+// BF16: arith.truncf {{.*}}"solve"} : tensor<32x32xf32> to tensor<32x32xbf16>
 // BF16: arith.truncf {{.*}}"state"} : tensor<16x64xf32> to tensor<16x64xbf16>
 // BF16: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
 // BF16: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
-// BF16-NOT: arith.truncf {{.*}}"state"}
-// BF16: arith.truncf {{.*}}"store"} : tensor<16x32xf32> to tensor<16x32xbf16>
+// BF16: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
 // BF16-NOT: arith.truncf
 
 // bf16 to f16 goes through f32, which holds both.
@@ -28,14 +28,14 @@
 // F16: %[[KF:.*]] = arith.extf %[[K]] {gdn_tile.step = "load"}
 // F16: %[[KH:.*]] = arith.truncf %[[KF]] {gdn_tile.step = "load"} : tensor<32x64xf32> to tensor<32x64xf16>
 // F16: linalg.contract {{.*}} ins(%[[KH]], %[[KH]] :
-// F16: gdn_tile.solve {{.*}} merge f16
+// F16: gdn_tile.inverse {{.*}} merge f16
 // F16: arith.truncf {{.*}} to tensor<16x64xf16>
-// F16: arith.truncf {{.*}}"store"} : tensor<16x32xf32> to tensor<16x32xbf16>
+// F16: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
 
 // f32: nothing but the output is rounded.
-// F32: gdn_tile.solve {{.*}} merge f32
+// F32: gdn_tile.inverse {{.*}} merge f32
 // F32-NOT: arith.truncf
-// F32: arith.truncf {{.*}}"store"} : tensor<16x32xf32> to tensor<16x32xbf16>
+// F32: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
 // F32-NOT: arith.truncf
 
 // CHECK-LABEL: func.func @layer

@@ -1,10 +1,10 @@
 // RUN: gdn-opt %s --gdn-plan-stages=plan=separate --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
 // Two kernels with Bm and the cumulated gate between them. Bm is stored with
-// its decay and without beta, in the operand type; prepare has no parts of V.
+// its decay and without beta, in f16; prepare has no parts of V.
 
 // CHECK-LABEL: gdn_tile.program @layer_prepare(
-// CHECK-SAME: outs(%bm: memref<1x?x4x32xbf16, {{.*}}>, %decay: memref<1x?x4xf32,
+// CHECK-SAME: outs(%bm: memref<1x?x4x32xf16, {{.*}}>, %decay: memref<1x?x4xf32,
 // CHECK: %[[G:.*]] = gdn_tile.scan
 // CHECK: %[[KK:.*]] = gdn_tile.causal strict
 // CHECK: %[[SOLVED:.*]] = gdn_tile.solve %[[KK]]

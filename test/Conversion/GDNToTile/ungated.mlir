@@ -19,24 +19,25 @@
 
 // CHECK: %[[K:.*]] = gdn_tile.load %k[%batch, %[[T]], %[[HQ]], %[[ZERO]]] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
 // CHECK-SAME: -> tensor<32x64xbf16>
+// CHECK: %[[Q:.*]] = gdn_tile.load %q{{.*}} {gdn_tile.step = "load"}
 // CHECK: %[[VIN:.*]] = gdn_tile.load %v[%batch, %[[T]], %h, %[[ZERO]]] axes [3, 1] until(%end, dim = 1) {gdn_tile.step = "load"}
 // CHECK-SAME: -> tensor<16x32xbf16>
 // CHECK: %[[V:.*]] = arith.extf %[[VIN]] {gdn_tile.step = "load"}
 // CHECK: %[[BETA:.*]] = gdn_tile.load %beta{{.*}} {gdn_tile.step = "gates"}
-// CHECK: %[[Q:.*]] = gdn_tile.load %q{{.*}} {gdn_tile.step = "load"}
 
-// CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"} ins(%[[Q]], %[[K]] : {{.*}}) outs(%{{.*}} : tensor<32x32xf32>)
-// CHECK: %[[PF:.*]] = gdn_tile.causal %[[QK]] {gdn_tile.step = "scores"}
-// CHECK: %[[KKF:.*]] = linalg.contract {{.*}}"scores"} ins(%[[K]], %[[K]] :
+// M = Kk Diag(beta) in the type that the solve takes, and the scores.
+// CHECK: %[[KKF:.*]] = linalg.contract {{.*}}"scores"} ins(%[[K]], %[[K]] : {{.*}}) outs(%{{.*}} : tensor<32x32xf32>)
 // CHECK: %[[KK:.*]] = gdn_tile.causal strict %[[KKF]] {gdn_tile.step = "scores"}
-// CHECK: %[[BM:.*]] = gdn_tile.solve %[[KK]], %[[BETA]] merge f16 {gdn_tile.step = "solve"}
+// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "scores"}
+// CHECK: %[[MF:.*]] = arith.mulf %[[KK]], %[[COLS]] {{.*}}"scores"}
+// CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"} ins(%[[Q]], %[[K]] :
+// CHECK: %[[PF:.*]] = gdn_tile.causal %[[QK]] {gdn_tile.step = "scores"}
+// CHECK: %[[M:.*]] = arith.truncf %[[MF]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xf16>
+// CHECK: %[[P:.*]] = arith.truncf %[[PF]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
 
 // -Bm Diag(beta), rounded once.
-// CHECK: %[[NEG:.*]] = arith.negf %[[BETA]] {gdn_tile.step = "solve"}
-// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[NEG]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
-// CHECK: %[[BMB:.*]] = arith.mulf %[[BM]], %[[COLS]] {{.*}}"solve"}
+// CHECK: %[[BMB:.*]] = gdn_tile.inverse %[[M]] merge f16 {gdn_tile.step = "solve"}
 // CHECK: %[[B:.*]] = arith.truncf %[[BMB]] {gdn_tile.step = "solve"} : tensor<32x32xf32> to tensor<32x32xbf16>
-// CHECK: %[[P:.*]] = arith.truncf %[[PF]] {gdn_tile.step = "scores"}
 
 // W = V - K S; e = W - Bm b W with W itself in f32; u = b e.
 // CHECK: %[[SB:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
@@ -44,15 +45,15 @@
 // CHECK: %[[W:.*]] = arith.subf %[[V]], %[[READ]] {{.*}}"state"}
 // CHECK: %[[WB:.*]] = arith.truncf %[[W]] {gdn_tile.step = "state"}
 // CHECK: %[[E:.*]] = linalg.contract {{.*}}"state"} ins(%[[WB]], %[[B]] : {{.*}}) outs(%[[W]] : tensor<16x32xf32>)
+// CHECK: %[[OQ:.*]] = linalg.contract {{.*}}"state"} ins(%[[SB]], %[[Q]] :
 // CHECK: %[[UF:.*]] = arith.mulf %[[E]], %{{.*}}"state"}
 // CHECK: %[[U:.*]] = arith.truncf %[[UF]] {gdn_tile.step = "state"}
 
 // O = scale (Q S + P U) in one accumulation; S += K^T U on the f32 state.
-// CHECK: %[[OQ:.*]] = linalg.contract {{.*}}"state"} ins(%[[SB]], %[[Q]] :
 // CHECK: %[[OF:.*]] = linalg.contract {{.*}}"state"} ins(%[[U]], %[[P]] : {{.*}}) outs(%[[OQ]] : tensor<16x32xf32>)
 // CHECK: %[[NEXT:.*]] = linalg.contract {{.*}}"state"} ins(%[[U]], %[[K]] : {{.*}}) outs(%[[S]] : tensor<16x64xf32>)
 // CHECK: %[[OS:.*]] = arith.mulf %[[OF]], %{{.*}}"state"}
-// CHECK: %[[O:.*]] = arith.truncf %[[OS]] {gdn_tile.step = "store"}
+// CHECK: %[[O:.*]] = arith.truncf %[[OS]] {gdn_tile.step = "state"}
 // CHECK: gdn_tile.store %[[O]], %o[%batch, %[[T]], %h, %[[ZERO]]] axes [3, 1] until(%end, dim = 1) {gdn_tile.step = "store"}
 // CHECK: scf.yield %[[NEXT]]
 // CHECK: gdn_tile.store %{{.*}}, %final_state[%n, %h, %[[ZERO]], %[[ZERO]]] axes [3, 2]

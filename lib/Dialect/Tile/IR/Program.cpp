@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Dialect/NamedArguments.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/IR/Builders.h"
@@ -38,10 +39,7 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
 
 void ProgramOp::getAsmBlockArgumentNames(Region &region,
                                          OpAsmSetValueNameFn setName) {
-  Block::BlockArgListType arrays = getArrays();
-  if (std::optional<ArrayAttr> names = getArgNames())
-    for (auto [array, name] : llvm::zip(arrays, *names))
-      setName(array, cast<StringAttr>(name).getValue());
+  setNames(getArrays(), getArgNames(), setName);
   for (auto [argument, name] : llvm::zip(getItemArguments(), kItemNames))
     setName(argument, name);
 }
@@ -82,12 +80,8 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
                                /*allowType=*/true))
     return failure();
   llvm::append_range(arguments, outputs);
-  // The names of the arrays are kept, so that a dumped program stays readable.
-  SmallVector<Attribute> names;
-  for (OpAsmParser::Argument &argument : arguments)
-    names.push_back(builder.getStringAttr(argument.ssaName.name.drop_front()));
   result.addAttribute(getArgNamesAttrName(result.name),
-                      builder.getArrayAttr(names));
+                      getNames(builder, arguments));
   Region *body = result.addRegion();
   if (parseItem(parser, "item", 3, arguments) ||
       parseItem(parser, "tokens", 3, arguments) ||
@@ -100,24 +94,19 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void ProgramOp::print(OpAsmPrinter &printer) {
-  auto printList = [&](Block::BlockArgListType list, bool types) {
-    printer << '(';
-    llvm::interleaveComma(list, printer, [&](BlockArgument argument) {
-      printer.printRegionArgument(argument, {}, /*omitType=*/!types);
-    });
-    printer << ')';
-  };
   printer << ' ';
   printer.printSymbolName(getSymName());
-  printList(getInputs(), true);
+  printArguments(printer, getInputs());
   if (!getOutputs().empty()) {
     printer << " outs";
-    printList(getOutputs(), true);
+    printArguments(printer, getOutputs());
   }
   printer << " item";
-  printList(getItemArguments().take_front(3), false);
+  printArguments(printer, getItemArguments().take_front(3),
+                 /*withTypes=*/false);
   printer << " tokens";
-  printList(getItemArguments().take_back(3), false);
+  printArguments(printer, getItemArguments().take_back(3),
+                 /*withTypes=*/false);
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(),
       {getSymNameAttrName(), getNumInputsAttrName(), getArgNamesAttrName()});
@@ -140,9 +129,5 @@ LogicalResult ProgramOp::verify() {
     if (!isa<MemRefType>(output.getType()))
       return emitOpError("expected outputs to be memrefs, got ")
              << output.getType();
-  if (std::optional<ArrayAttr> names = getArgNames())
-    if (names->size() != getArrays().size())
-      return emitOpError("expected ")
-             << getArrays().size() << " argument names, got " << names->size();
-  return success();
+  return verifyNames(*this, getArrays(), getArgNames());
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Dialect/NamedArguments.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
@@ -36,9 +37,7 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
 
 void KernelOp::getAsmBlockArgumentNames(Region &region,
                                         OpAsmSetValueNameFn setName) {
-  if (std::optional<ArrayAttr> names = getArgNames())
-    for (auto [argument, name] : llvm::zip(getBody().getArguments(), *names))
-      setName(argument, cast<StringAttr>(name).getValue());
+  setNames(getBody().getArguments(), getArgNames(), setName);
 }
 
 /// Parses `keyword(integer)` into an i64 attribute; absent it stays unset.
@@ -62,13 +61,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren,
                                /*allowType=*/true))
     return failure();
-  Builder &builder = parser.getBuilder();
-  // The names of the arguments are kept, so that a dump stays readable.
-  SmallVector<Attribute> names;
-  for (OpAsmParser::Argument &argument : arguments)
-    names.push_back(builder.getStringAttr(argument.ssaName.name.drop_front()));
   result.addAttribute(getArgNamesAttrName(result.name),
-                      builder.getArrayAttr(names));
+                      getNames(parser.getBuilder(), arguments));
   Region *body = result.addRegion();
   if (parseFact(parser, "threads", getThreadsAttrName(result.name), result) ||
       parseFact(parser, "shared", getSharedBytesAttrName(result.name),
@@ -86,11 +80,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 void KernelOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
-  printer << '(';
-  llvm::interleaveComma(
-      getBody().getArguments(), printer,
-      [&](BlockArgument argument) { printer.printRegionArgument(argument); });
-  printer << ") threads(" << getThreads() << ") shared(" << getSharedBytes()
+  printArguments(printer, getBody().getArguments());
+  printer << " threads(" << getThreads() << ") shared(" << getSharedBytes()
           << ')';
   if (getMinCtas() != 1)
     printer << " min_ctas(" << getMinCtas() << ')';
@@ -135,12 +126,7 @@ LogicalResult KernelOp::verify() {
              << type;
     }
   }
-  if (std::optional<ArrayAttr> names = getArgNames())
-    if (names->size() != getBody().getNumArguments())
-      return emitOpError("expected ")
-             << getBody().getNumArguments() << " argument names, got "
-             << names->size();
-  return success();
+  return verifyNames(*this, getBody().getArguments(), getArgNames());
 }
 
 LogicalResult RoleOp::verify() {

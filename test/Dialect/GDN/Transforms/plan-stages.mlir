@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @scalar_gate
 // FUSED: %[[R:.*]]:2 = gdn.stage.fused q(%{{.*}}) {{.*}} gate({{.*}} initial_state({{.*}} {chunk_size = 32 : i64, qk_l2norm, scale = 5.000000e-01 : f64
 // SEPARATE: %[[P:.*]]:2 = gdn.stage.prepare k({{.*}} beta({{.*}} gate({{.*}} {chunk_size = 64 : i64, qk_l2norm}
-// SEPARATE-SAME: -> tensor<1x?x4x64xbf16>, tensor<1x?x4xf32>
+// SEPARATE-SAME: -> tensor<1x?x4x64xf16>, tensor<1x?x4xf32>
 // SEPARATE: %[[R:.*]]:2 = gdn.stage.run q({{.*}} bm(%[[P]]#0 : {{.*}}) decay(%[[P]]#1 : {{.*}}) initial_state({{.*}} {chunk_size = 64 : i64, qk_l2norm, scale = 5.000000e-01 : f64
 // CHECK: return %[[R]]#0, %[[R]]#1
 func.func @scalar_gate(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x4x16xbf16>, %beta: tensor<1x?x4xf32>,
