@@ -8,6 +8,7 @@
 
 #include "gdn/Tools/Compile.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/InitAll.h"
 #include "gdn/Pipelines/Pipelines.h"
@@ -27,6 +28,15 @@ static llvm::Error fail(const char *format, Args &&...args) {
   return llvm::createStringError(
       llvm::formatv(format, std::forward<Args>(args)...).str(),
       std::make_error_code(std::errc::invalid_argument));
+}
+
+llvm::Expected<Device> tools::parseTarget(llvm::StringRef target) {
+  if (target == support::cpuTarget)
+    return Device::CPU;
+  if (target == support::gpuTarget)
+    return Device::GPU;
+  return fail("expected --target of one of: {0}, {1}, got '{2}'",
+              support::cpuTarget, support::gpuTarget, target);
 }
 
 llvm::Error tools::checkOptions(const CompileOptions &options) {
