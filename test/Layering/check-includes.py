@@ -24,13 +24,9 @@ MAY_INCLUDE = {
     "gdn-c": [],
     "InitAll": ["Dialect", "Conversion", "Pipelines", "Target", "Version.h"],
     "CAPI": ["gdn-c", "Pipelines", "Target", "InitAll.h", "Version.h"],
-<<<<<<< HEAD
-    "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h"],
+    "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h", "gdn-c/Runtime.h"],
     # The library of the Python package.
     "native": ["gdn-c/Runtime.h"],
-=======
-    "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h", "gdn-c/Runtime.h"],
->>>>>>> 0fba53c ([Test] Run the numerical matrix on a GPU; [Tools] Share the runs on a GPU)
     # The precompiled header and the one-file headers of InitAll.
     "Precompiled": [],
     "Version": [],
