@@ -116,8 +116,16 @@ static llvm::ArrayRef<Level> getWay(Level level) {
   return way.take_front(llvm::find(way, level) - way.begin() + 1);
 }
 
-/// Adds the passes from the level above to `level`. On a module that stands
-/// further down they find nothing to do.
+/// Whether a module stands below the tile level: it holds kernels, whose ops
+/// the checks of the levels above do not know.
+static bool hasKernels(ModuleOp module) {
+  return llvm::any_of(*module.getBody(), [](Operation &op) {
+    StringRef dialect = op.getName().getDialectNamespace();
+    return dialect == "gdn_warp" || dialect == "llvm";
+  });
+}
+
+/// Adds the passes from the level above to `level`.
 static void addStep(PassManager &manager, Level level, Device device,
                     const CPULoweringOptions &lowering) {
   switch (level) {
@@ -151,7 +159,9 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
   for (Level step : getWay(level)) {
     PassManager manager(module.getContext());
-    addStep(manager, step, options.device, lowering);
+    bool isAbove = step == Level::Stages || step == Level::Tile;
+    if (!isAbove || !hasKernels(module))
+      addStep(manager, step, options.device, lowering);
     if (failed(manager.run(module)))
       return failure();
     if (!reached)

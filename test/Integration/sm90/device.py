@@ -131,10 +131,10 @@ class Session:
                                 path.with_suffix(".o"))
         return path, None if code == 0 else (err.strip().splitlines() or ["no reason"])[-1]
 
-    def launch(self, path, layer, *options):
-        """What gdn-run says of a layer, as JSON, or an error."""
+    def launch(self, path, *options):
+        """What gdn-run says of a compiled layer, as JSON, or an error."""
         code, out, err = self.run("./gdn-run", path, "--target=sm_90a", f"--object={path.with_suffix('.o')}",
-                                  "--json", *layer.sizes(), *options)
+                                  "--json", *options)
         if out.strip().startswith("{"):
             return json.loads(out), None
         return None, (err.strip().splitlines() or [f"exit code {code}"])[-1]
@@ -149,17 +149,24 @@ def describe_check(result):
 def check(session, arguments):
     """Accuracy against float64 and equal bits."""
     rows = []
-    if (session.directory / "squares").exists():
+    if (session.directory / "squares").exists() and arguments.only in "squares":
         code, out, err = session.run("./squares")
         rows.append(("an object called from C", code == 0 and "squares: 0 wrong" in out,
                      " ".join((out + err).split())))
+    by_hand = session.directory / "forward.mlir"
+    for batch, tokens in ((1, 1), (2, 333), (3, 4096)):
+        if by_hand.exists() and arguments.only in "by hand":
+            result, error = session.launch(by_hand, f"--dim=B={batch}", f"--dim=T={tokens}", "--check",
+                                           "--repeat=100")
+            rows.append((f"by hand 2x4 {tokens}x{batch}", bool(result and result["pass"]),
+                         error or describe_check(result)))
     layers = [layer for layer in CHECKS if arguments.only in layer.name]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         compiled = list(pool.map(session.compile, layers))
     for layer, (path, error) in zip(layers, compiled):
         result = None
         if not error:
-            result, error = session.launch(path, layer, "--check", "--repeat=100")
+            result, error = session.launch(path, *layer.sizes(), "--check", "--repeat=100")
         rows.append((layer.name, bool(result and result["pass"]), error or describe_check(result)))
     for gate in GATES:
         if arguments.only not in gate:
@@ -201,7 +208,7 @@ def bench(session, arguments):
     for layer, (path, error) in zip(layers, compiled):
         result = None
         if not error:
-            result, error = session.launch(path, layer, "--repeat=600")
+            result, error = session.launch(path, *layer.sizes(), "--repeat=600")
         if error:
             rows.append((layer.name, False, error))
             continue

@@ -39,10 +39,14 @@ cp -L "$(ldconfig -p | awk '$1 == "libzstd.so.1" { print $NF; exit }')" "$stage/
 ptxas="$source/.venv-ptxas/nvidia/cuda_nvcc/bin/ptxas"
 if [ -x "$ptxas" ]; then
   cp "$ptxas" "$stage/ptxas"
-  squares="$source/test/Target/Host/Inputs/squares"
-  GDN_PTXAS="$ptxas" bin/gdn-compile "$squares.mlir" --target=sm_90a --emit=obj -o "$stage/squares.o"
-  "${CC:-clang-22}" -std=c99 -I"$source/include" -I"$stage" "$squares.c" "$stage/squares.o" -Llib \
+  inputs="$source/test/Target/Host/Inputs"
+  compile() { GDN_PTXAS="$ptxas" bin/gdn-compile "$1" --target=sm_90a --emit=obj -o "$2"; }
+  compile "$inputs/squares.mlir" "$stage/squares.o"
+  "${CC:-clang-22}" -std=c99 -I"$source/include" -I"$stage" "$inputs/squares.c" "$stage/squares.o" -Llib \
     -Wl,-rpath,'$ORIGIN/lib' -lgdn-runtime -o "$stage/squares"
+  sed -f "$inputs/forward.sed" "$source/test/Target/PTX/forward.mlir" >"$stage/forward.mlir"
+  compile "$stage/forward.mlir" "$stage/forward.o"
+  cp "$inputs/forward-layer.mlir" "$stage/forward.mlir"
 fi
 cp "$here/device.py" "$stage/"
 
