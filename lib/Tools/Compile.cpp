@@ -8,6 +8,7 @@
 
 #include "gdn/Tools/Compile.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/InitAll.h"
 #include "gdn/Pipelines/Pipelines.h"
@@ -27,6 +28,15 @@ static llvm::Error fail(const char *format, Args &&...args) {
   return llvm::createStringError(
       llvm::formatv(format, std::forward<Args>(args)...).str(),
       std::make_error_code(std::errc::invalid_argument));
+}
+
+llvm::Expected<Device> tools::parseTarget(llvm::StringRef target) {
+  if (target == support::cpuTarget)
+    return Device::CPU;
+  if (target == support::gpuTarget)
+    return Device::GPU;
+  return fail("expected --target of one of: {0}, {1}, got '{2}'",
+              support::cpuTarget, support::gpuTarget, target);
 }
 
 llvm::Error tools::checkOptions(const CompileOptions &options) {
@@ -106,8 +116,16 @@ static llvm::ArrayRef<Level> getWay(Level level) {
   return way.take_front(llvm::find(way, level) - way.begin() + 1);
 }
 
-/// Adds the passes from the level above to `level`. On a module that stands
-/// further down they find nothing to do.
+/// Whether a module stands below the tile level: it holds kernels, whose ops
+/// the checks of the levels above do not know.
+static bool hasKernels(ModuleOp module) {
+  return llvm::any_of(*module.getBody(), [](Operation &op) {
+    StringRef dialect = op.getName().getDialectNamespace();
+    return dialect == "gdn_warp" || dialect == "llvm";
+  });
+}
+
+/// Adds the passes from the level above to `level`.
 static void addStep(PassManager &manager, Level level, Device device,
                     const CPULoweringOptions &lowering) {
   switch (level) {
@@ -141,7 +159,9 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
   for (Level step : getWay(level)) {
     PassManager manager(module.getContext());
-    addStep(manager, step, options.device, lowering);
+    bool isAbove = step == Level::Stages || step == Level::Tile;
+    if (!isAbove || !hasKernels(module))
+      addStep(manager, step, options.device, lowering);
     if (failed(manager.run(module)))
       return failure();
     if (!reached)

@@ -52,6 +52,9 @@ LEVELS = [
     ["--emit=tile", "--plan=separate", "--operand-type=f32"],
     ["--emit=llvm"],
     ["--emit=llvm", "--plan=separate", "--chunk-size=16", "--v-parts=2"],
+    ["--target=sm_90a", "--emit=warp"],
+    ["--target=sm_90a", "--emit=ptx"],
+    ["--target=sm_90a", "--emit=obj"],
 ]
 # Printed by a tool that dies in an orderly way, with exit code 1.
 FATAL = re.compile(r"LLVM ERROR|PLEASE submit a bug report|Assertion .* failed|Sanitizer:|runtime error:")

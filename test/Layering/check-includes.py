@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "gdn-c": [],
     "InitAll": ["Dialect", "Conversion", "Pipelines", "Target", "Version.h"],
     "CAPI": ["gdn-c", "Pipelines", "Target", "InitAll.h", "Version.h"],
-    "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h"],
+    "Tools": ["Dialect/GDN", "Pipelines", "Target", "Reference", "InitAll.h", "Version.h", "gdn-c/Runtime.h"],
     # The library of the Python package.
     "native": ["gdn-c/Runtime.h"],
     # The precompiled header and the one-file headers of InitAll.

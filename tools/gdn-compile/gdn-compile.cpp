@@ -227,7 +227,8 @@ static llvm::Error writeHostObject(const Flags &flags, ModuleOp module,
     return image.takeError();
   if (llvm::Error error = host::emitObject(module, *image, stream))
     return error;
-  if (path == "-")
+  // There is no place beside these.
+  if (path == "-" || path == "/dev/null")
     return llvm::Error::success();
   llvm::SmallString<128> headerPath(path);
   llvm::sys::path::replace_extension(headerPath, "h");

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPU.h"
 #include "Report.h"
 
 #include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/Arguments.h"
 #include "gdn/Tools/CommandLine.h"
+#include "gdn/Tools/GPU.h"
 #include "gdn/Tools/Progress.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -300,15 +300,14 @@ static llvm::Error run(const Flags &flags, ModuleOp module, RunReport &report) {
 
 /// Where there is no GPU, it is said before any work is done for one.
 static llvm::Error checkTarget(const Flags &flags) {
-  using mlir::gdn::support::cpuTarget, mlir::gdn::support::gpuTarget;
-  if (flags.onGPU())
+  llvm::Expected<Device> device = parseTarget(flags.target);
+  if (!device)
+    return device.takeError();
+  if (*device == Device::GPU)
     return GPUExecutable::checkDevice();
-  if (flags.target != cpuTarget)
-    return fail("expected --target of one of: {0}, {1}, got '{2}'", cpuTarget,
-                gpuTarget, flags.target.getValue());
   if (!flags.object.empty())
     return fail("expected --object with --target={0}, got target '{1}'",
-                gpuTarget, flags.target.getValue());
+                mlir::gdn::support::gpuTarget, flags.target.getValue());
   return llvm::Error::success();
 }
 

@@ -24,6 +24,9 @@ namespace mlir::gdn::tools {
 /// What to compile for.
 enum class Device { CPU, GPU };
 
+/// The device that --target names, or an error that lists the names.
+llvm::Expected<Device> parseTarget(llvm::StringRef target);
+
 /// How to compile: what gdn-compile and gdn-run have in common.
 struct CompileOptions {
   Device device = Device::CPU;

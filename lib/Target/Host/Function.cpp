@@ -45,6 +45,7 @@ private:
   int32_t getExtent(int32_t argument, int64_t dim);
   LogicalResult addInputs();
   void addBoundaryRules();
+  void noteReturned();
 
   LogicalResult visit(Operation *op);
   LogicalResult visitConstant(arith::ConstantOp op);
@@ -183,9 +184,10 @@ void FunctionBuilder::addBoundaryRules() {
 
 LogicalResult FunctionBuilder::visitConstant(arith::ConstantOp op) {
   APInt value;
-  if (!matchPattern(op.getResult(), m_ConstantInt(&value)))
-    return op.emitOpError("expected integers only around the kernels of a "
-                          "GPU, got ")
+  if (!matchPattern(op.getResult(), m_ConstantInt(&value)) ||
+      !value.isSignedIntN(64))
+    return op.emitOpError("expected integers of 64 bits around the kernels of "
+                          "a GPU, got ")
            << op.getType();
   indices[op] = addStep({GDN_INDEX_CONSTANT, 0, 0, value.getSExtValue()});
   return success();
@@ -428,6 +430,19 @@ static std::string makeSource(func::FuncOp function) {
   return llvm::formatv("{0}", llvm::json::Value(std::move(object)));
 }
 
+/// Notes which values the caller has memory for.
+void FunctionBuilder::noteReturned() {
+  auto end = dyn_cast<func::ReturnOp>(function.front().getTerminator());
+  if (!end)
+    return;
+  for (auto [number, value] : llvm::enumerate(end.getOperands())) {
+    Value source = value;
+    while (auto cast = source.getDefiningOp<tensor::CastOp>())
+      source = cast.getSource();
+    returned.try_emplace(source, table.numInputs + number);
+  }
+}
+
 FailureOr<FunctionTable> FunctionBuilder::build() {
   if (!llvm::hasSingleElement(function.getBody()))
     return function.emitOpError("expected one block, got ")
@@ -436,13 +451,7 @@ FailureOr<FunctionTable> FunctionBuilder::build() {
   table.source = makeSource(function);
   if (failed(addInputs()))
     return failure();
-  auto end = cast<func::ReturnOp>(function.front().getTerminator());
-  for (auto [number, value] : llvm::enumerate(end.getOperands())) {
-    Value source = value;
-    while (auto cast = source.getDefiningOp<tensor::CastOp>())
-      source = cast.getSource();
-    returned.try_emplace(source, table.numInputs + number);
-  }
+  noteReturned();
   for (Operation &op : function.front())
     if (failed(visit(&op)))
       return failure();

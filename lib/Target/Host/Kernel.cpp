@@ -157,11 +157,20 @@ FailureOr<KernelTable> KernelBuilder::build() {
   table.threads = launch.getThreads();
   table.sharedBytes = launch.getSharedBytes();
   table.cluster = launch.getCluster();
-  for (Attribute type : launch.getArguments())
-    if (failed(addArgument(cast<TypeAttr>(type).getValue())))
+  for (Attribute argument : launch.getArguments()) {
+    auto type = dyn_cast<TypeAttr>(argument);
+    if (!type)
+      return kernel.emitOpError("expected types of arguments, got ")
+             << argument;
+    if (failed(addArgument(type.getValue())))
       return failure();
-  for (Attribute map : launch.getTensorMaps())
-    addTensorMap(cast<warp::TensorMapAttr>(map));
+  }
+  for (Attribute attribute : launch.getTensorMaps()) {
+    auto map = dyn_cast<warp::TensorMapAttr>(attribute);
+    if (!map)
+      return kernel.emitOpError("expected tensor maps, got ") << attribute;
+    addTensorMap(map);
+  }
   return std::move(table);
 }
 

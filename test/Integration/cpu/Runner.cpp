@@ -18,8 +18,10 @@ using namespace gdn::numerics;
 using namespace mlir::gdn::tools;
 
 llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
-                                                      const Setting &setting) {
+                                                      const Setting &setting,
+                                                      Device device) {
   Module source = writeModule(program, setting);
+  source.compile.device = device;
   CompiledProgram compiled;
   compiled.session = std::make_unique<Session>();
   compiled.module = compiled.session->parseText(source.text, "case.mlir");
@@ -30,6 +32,13 @@ llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
     return entry.takeError();
   compiled.entry = *entry;
   mlir::OwningOpRef<mlir::ModuleOp> lowered = compiled.module->clone();
+  if (device == Device::GPU) {
+    auto executable = GPUExecutable::compile(*lowered, "f", source.compile);
+    if (!executable)
+      return executable.takeError();
+    compiled.onGPU = std::make_unique<GPUExecutable>(std::move(*executable));
+    return compiled;
+  }
   auto loweredEntry = findEntry(*lowered, "f");
   if (!loweredEntry)
     return loweredEntry.takeError();
@@ -37,8 +46,21 @@ llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
       Executable::compile(*lowered, *loweredEntry, source.compile);
   if (!executable)
     return executable.takeError();
-  compiled.executable = std::make_unique<Executable>(std::move(*executable));
+  compiled.onCPU = std::make_unique<Executable>(std::move(*executable));
   return compiled;
+}
+
+llvm::Expected<std::vector<HostArray>>
+CompiledProgram::run(llvm::MutableArrayRef<HostArray> inputs) {
+  if (onCPU)
+    return onCPU->run(inputs);
+  auto result = onGPU->run(inputs, /*repeat=*/1);
+  if (!result)
+    return result.takeError();
+  if (!result->repeatable)
+    return llvm::createStringError(
+        "expected the same bits of two calls, got others");
+  return std::move(result->outputs);
 }
 
 llvm::Expected<std::vector<OutputCheck>>
@@ -138,7 +160,8 @@ static bool runSetting(CompiledProgram &compiled, const Program &program,
 void gdn::numerics::runCase(const Case &testCase, llvm::StringRef directory,
                             Totals &totals) {
   const Program &program = testCase.program;
-  auto compiled = CompiledProgram::make(program, testCase.settings.front());
+  auto compiled =
+      CompiledProgram::make(program, testCase.settings.front(), totals.device);
   if (!compiled) {
     totals.failed += testCase.settings.size();
     llvm::outs() << "FAIL " << describe(program) << "\n  "

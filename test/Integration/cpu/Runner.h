@@ -12,12 +12,14 @@
 #include "Matrix.h"
 
 #include "gdn/Tools/Evaluate.h"
+#include "gdn/Tools/GPU.h"
 #include <map>
 
 namespace gdn::numerics {
 
-/// Results so far.
+/// Results so far, and of what.
 struct Totals {
+  mlir::gdn::tools::Device device = mlir::gdn::tools::Device::CPU;
   unsigned passed = 0, failed = 0;
   /// The largest error of each output as a part of its tolerance, and where.
   std::map<std::string, std::pair<double, std::string>> worst;
@@ -29,14 +31,13 @@ public:
   /// Compiles a program, with static sizes for `setting` if it has any. An
   /// error says why not; diagnostics are on stderr.
   static llvm::Expected<CompiledProgram> make(const Program &program,
-                                              const Setting &setting);
+                                              const Setting &setting,
+                                              mlir::gdn::tools::Device device);
 
   /// The function before it was lowered.
   mlir::func::FuncOp getEntry() { return entry; }
   llvm::Expected<std::vector<mlir::gdn::tools::HostArray>>
-  run(llvm::MutableArrayRef<mlir::gdn::tools::HostArray> inputs) {
-    return executable->run(inputs);
-  }
+  run(llvm::MutableArrayRef<mlir::gdn::tools::HostArray> inputs);
   /// Runs on `inputs` and compares with float64.
   llvm::Expected<std::vector<mlir::gdn::tools::OutputCheck>>
   check(llvm::MutableArrayRef<mlir::gdn::tools::HostArray> inputs);
@@ -45,7 +46,9 @@ private:
   std::unique_ptr<mlir::gdn::tools::Session> session;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp entry;
-  std::unique_ptr<mlir::gdn::tools::Executable> executable;
+  /// One of them, as the device is.
+  std::unique_ptr<mlir::gdn::tools::Executable> onCPU;
+  std::unique_ptr<mlir::gdn::tools::GPUExecutable> onGPU;
 };
 
 /// Runs a program on its settings and adds to the totals. Each failure is

@@ -8,6 +8,7 @@
 
 #include "Runner.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/CommandLine.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -24,7 +25,8 @@ static constexpr llvm::StringLiteral overview =
     "Compares compiled layers with float64 over the test matrix\n\n"
     "  gdn-numerics --regressions\n"
     "  gdn-numerics --sample=20 --seed=1 --only op=backward\n"
-    "  gdn-numerics --all --range=0:500          # resumes where it is told\n";
+    "  gdn-numerics --all --range=0:500          # resumes where it is told\n"
+    "  gdn-numerics --target=sm_90a --sample=50 --only op=chunk\n";
 
 namespace {
 struct Flags {
@@ -46,6 +48,9 @@ struct Flags {
   cl::opt<bool> regressions{"regressions",
                             cl::desc("Run the cases outside the matrix"),
                             cl::cat(category)};
+  cl::opt<std::string> target{
+      "target", cl::desc("Where to run: cpu (the default) or sm_90a"),
+      cl::init(mlir::gdn::support::cpuTarget.str()), cl::cat(category)};
   cl::opt<bool> list{"list", cl::desc("Print the cases, run nothing"),
                      cl::cat(category)};
   cl::opt<std::string> directory{
@@ -171,6 +176,13 @@ int main(int argc, char **argv) {
   Flags flags;
   parseCommandLine(argc, argv, flags.category, overview);
   Totals totals;
+  auto device = parseTarget(flags.target);
+  if (!device)
+    return reportError(toolName, device.takeError());
+  totals.device = *device;
+  if (*device == Device::GPU && !flags.list)
+    if (llvm::Error error = GPUExecutable::checkDevice())
+      return reportError(toolName, std::move(error));
   if (llvm::Error error = run(flags, totals))
     return reportError(toolName, std::move(error));
   if (flags.list)

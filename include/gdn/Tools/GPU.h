@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_TOOLS_GDN_RUN_GPU_H
-#define GDN_TOOLS_GDN_RUN_GPU_H
-
-#include "Object.h"
+#ifndef GDN_TOOLS_GPU_H
+#define GDN_TOOLS_GPU_H
 
 #include "gdn/Tools/Compile.h"
 
+struct GdnFunctionDesc;
+
 namespace mlir::gdn::tools {
+class Object;
 
 /// What runs on a GPU have to tell.
 struct GPUResult {
@@ -45,17 +46,21 @@ public:
   llvm::Expected<GPUResult> run(llvm::ArrayRef<HostArray> inputs,
                                 int64_t repeat);
 
+  GPUExecutable(GPUExecutable &&) noexcept;
+  GPUExecutable &operator=(GPUExecutable &&) noexcept;
+  ~GPUExecutable();
+
 private:
-  GPUExecutable(Object object, const GdnFunctionDesc *function)
-      : object(std::move(object)), function(function) {}
+  GPUExecutable(std::unique_ptr<Object> object,
+                const GdnFunctionDesc *function);
 
   static llvm::Expected<GPUExecutable>
   create(std::unique_ptr<llvm::MemoryBuffer> file, llvm::StringRef entry);
 
-  Object object;
+  std::unique_ptr<Object> object;
   const GdnFunctionDesc *function;
 };
 
 } // namespace mlir::gdn::tools
 
-#endif // GDN_TOOLS_GDN_RUN_GPU_H
+#endif // GDN_TOOLS_GPU_H

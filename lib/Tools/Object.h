@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_TOOLS_GDN_RUN_OBJECT_H
-#define GDN_TOOLS_GDN_RUN_OBJECT_H
+#ifndef GDN_LIB_TOOLS_OBJECT_H
+#define GDN_LIB_TOOLS_OBJECT_H
 
 #include "gdn-c/Runtime.h"
 #include "llvm/ADT/StringRef.h"
@@ -46,4 +46,4 @@ private:
 
 } // namespace mlir::gdn::tools
 
-#endif // GDN_TOOLS_GDN_RUN_OBJECT_H
+#endif // GDN_LIB_TOOLS_OBJECT_H

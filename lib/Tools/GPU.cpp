@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPU.h"
+#include "gdn/Tools/GPU.h"
 
+#include "Object.h"
 #include "gdn/Target/Host.h"
 #include "gdn/Target/PTX.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -238,6 +239,13 @@ llvm::Expected<std::vector<HostArray>> Call::fetch() {
 // GPUExecutable
 //===----------------------------------------------------------------------===//
 
+GPUExecutable::GPUExecutable(std::unique_ptr<Object> object,
+                             const GdnFunctionDesc *function)
+    : object(std::move(object)), function(function) {}
+GPUExecutable::GPUExecutable(GPUExecutable &&) noexcept = default;
+GPUExecutable &GPUExecutable::operator=(GPUExecutable &&) noexcept = default;
+GPUExecutable::~GPUExecutable() = default;
+
 llvm::Error GPUExecutable::checkDevice() {
   int32_t count;
   if (llvm::Error error = toError(gdnDeviceGetCount(&count)))
@@ -256,7 +264,7 @@ GPUExecutable::create(std::unique_ptr<llvm::MemoryBuffer> file,
   llvm::Expected<const GdnFunctionDesc *> function = object->lookup(entry);
   if (!function)
     return function.takeError();
-  return GPUExecutable(std::move(*object), *function);
+  return GPUExecutable(std::make_unique<Object>(std::move(*object)), *function);
 }
 
 llvm::Expected<GPUExecutable>
