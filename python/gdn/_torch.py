@@ -42,7 +42,7 @@ def _allocate(
         raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
     o = torch.empty_like(v, memory_format=torch.contiguous_format)
     if not with_state:
-        return o, v.new_empty((0,), dtype=torch.float32)
+        return o, v.new_empty(0)
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     channels = (q.shape[3], v.shape[3])
     if _library.state_is_v_first(options):

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Both functions against the recurrence in float64, on NumPy arrays."""
 
+import ctypes
+import mmap
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -248,3 +251,43 @@ def test_arrays_of_other_libraries():
     x = make_inputs()
     o, _ = chunk(*(Foreign(array) for array in (x.q, x.k, x.v, x.g, x.beta)))
     np.testing.assert_array_equal(o, chunk(x.q, x.k, x.v, x.g, x.beta)[0])
+
+
+class Guarded:
+    """Arrays that end where memory does: one byte beyond, before or after, ends the process."""
+
+    def __init__(self):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.mappings = []
+
+    def place(self, array, at_end):
+        page = mmap.PAGESIZE
+        pages = -(-array.nbytes // page)
+        mapping = mmap.mmap(-1, (pages + 2) * page)
+        self.mappings.append(mapping)
+        start = np.frombuffer(mapping, np.uint8).ctypes.data
+        # Protection 0: neither read nor written.
+        for guard in (start, start + (pages + 1) * page):
+            assert self.libc.mprotect(ctypes.c_void_p(guard), page, 0) == 0
+        offset = (pages + 1) * page - array.nbytes if at_end else page
+        view = np.frombuffer(mapping, array.dtype, array.size, offset).reshape(array.shape)
+        view[...] = array
+        return view
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("channels", [64, 60, 128, 256])
+@pytest.mark.parametrize("T", [1, 33, 70])
+@pytest.mark.parametrize("at_end", [False, True])
+def test_nothing_beyond_the_arrays_is_touched(function, dtype, channels, T, at_end):
+    guarded = Guarded()
+    x = make_inputs(T=T, H=1, HV=2, K=channels, V=channels)
+
+    def place(array):
+        return guarded.place(array, at_end)
+
+    out = place(np.zeros(x.v.shape, TYPES[dtype]))
+    x.q, x.k, x.v = (place(a.astype(TYPES[dtype])) for a in (x.q, x.k, x.v))
+    x.g, x.beta, x.state = (place(a) for a in (x.g, x.beta, x.state))
+    check(function, x, dtype, initial_state=x.state, out=out, reference={"initial_state": x.state})

@@ -124,3 +124,14 @@ def test_version_is_the_projects():
     root = pathlib.Path(__file__).parents[2]
     assert f'version = "{gdn.__version__}"' in (root / "pyproject.toml").read_text()
     assert f"project(gdn VERSION {gdn.__version__} " in (root / "CMakeLists.txt").read_text()
+
+
+def test_the_readme():
+    """Its Python block runs as it stands."""
+    pytest.importorskip("torch")
+    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    block = text.partition("```python\n")[2].partition("```")[0]
+    assert "gdn.chunk_gated_delta_rule" in block
+    run = python("-c", block)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("chunk_gated_delta_rule on cpu\n")
