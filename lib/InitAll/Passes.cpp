@@ -38,6 +38,7 @@ void gdn::registerPasses() {
   registerConvertGDNTileToLinalgPass();
   tile::registerApproximateMathPass();
   registerConvertGDNWarpToNVVMPass();
+  registerChooseSchedulePass();
   registerPartitionPass();
   registerInferLayoutsPass();
   tile::registerExpandCopiesPass();

@@ -10,6 +10,9 @@
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -22,6 +25,36 @@ using namespace mlir::gdn;
 
 void gdn::buildTileToWarpPipeline(OpPassManager &manager,
                                   const CPULoweringOptions &options) {
+  // gdn_tile programs: products of a tensor core's rows
+  OpPassManager &programs = manager.nest<tile::ProgramOp>();
+  programs.addPass(tile::createStackProductsPass());
+  programs.addPass(createCSEPass());
+  // who does what
+  manager.addPass(createChooseSchedulePass());
+  // gdn_tile programs --> gdn_warp kernels: roles, channels of values
+  manager.addPass(createPartitionPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  {
+    // values of tiles --> fragments, vectors, views of slots
+    OpPassManager &kernels = manager.nest<warp::KernelOp>();
+    kernels.addPass(createInferLayoutsPass());
+    kernels.addPass(createCSEPass());
+    kernels.addPass(warp::createPrefetchLoadsPass());
+    kernels.addPass(warp::createSinkStoresPass());
+  }
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
+  {
+    // slots --> places in shared memory, barriers
+    OpPassManager &kernels = manager.nest<warp::KernelOp>();
+    kernels.addPass(warp::createGroupProductsPass());
+    kernels.addPass(warp::createInsertFencesPass());
+    kernels.addPass(warp::createAllocateSharedPass());
+    kernels.addPass(warp::createLowerChannelsPass());
+  }
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
   manager.addPass(warp::createVerifyExplicitFormPass());
 }
 

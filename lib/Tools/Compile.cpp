@@ -152,7 +152,9 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.plan = options.plan;
   lowering.chunkSize = options.chunkSize;
   lowering.operandType = options.operandType;
-  lowering.vParts = options.vParts;
+  // A GPU's parts are those of a product's rows unless somebody says otherwise.
+  bool chooses = options.device == Device::GPU && options.vParts == 1;
+  lowering.vParts = chooses ? 0 : options.vParts;
   lowering.parallel = options.parallel;
   lowering.twoProductChain = options.twoProductChain;
   lowering.vectorBits = cpu::getVectorBits(options.target);

@@ -46,6 +46,21 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
     "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];
 }
 
+def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
+  let summary = "Give every program a schedule";
+  let description = [{
+    Sets `gdn_warp.schedule` on programs that have none. `whole` folds the parts
+    of a head into one CTA, which prepares its chunks once; `split` gives each
+    part a CTA. `auto` splits where the items of the grid would keep less than
+    half of the multiprocessors busy, as far as their number is known.
+  }];
+  let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
+  let options = [
+    Option<"schedule", "schedule", "std::string", "\"auto\"", "auto, whole or split">,
+    Option<"sequences", "sequences", "int64_t", "0",
+      "Number of sequences where the module does not say; 0 is many">];
+}
+
 def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
   let summary = "Programs with a schedule become kernels of roles";
   let description = [{

@@ -173,15 +173,20 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
          << operandType.getValue() << "'";
 }
 
+/// V channels of a part where their number is not given: the rows of a tensor
+/// core's product.
+static constexpr int64_t kPartV = 64;
+
 LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
                                         SymbolTableCollection &symbols) {
   StageFacts &facts = stage.facts;
   if (stage.splitsV) {
-    if (facts.V % vParts != 0)
+    int64_t parts =
+        vParts != 0 ? vParts : std::max<int64_t>(1, facts.V / kPartV);
+    if (facts.V % parts != 0)
       return stage.op->emitOpError("expected V = ")
-             << facts.V << " to be a multiple of v-parts, got "
-             << vParts.getValue();
-    facts.partV = facts.V / vParts;
+             << facts.V << " to be a multiple of v-parts, got " << parts;
+    facts.partV = facts.V / parts;
   }
   auto module =
       dyn_cast<ModuleOp>(SymbolTable::getNearestSymbolTable(stage.op));
@@ -205,8 +210,8 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
 }
 
 void ConvertGDNToTile::runOnOperation() {
-  if (vParts < 1) {
-    getOperation().emitError("expected v-parts of at least 1, got ")
+  if (vParts < 0) {
+    getOperation().emitError("expected v-parts of at least 0, got ")
         << vParts.getValue();
     return signalPassFailure();
   }

@@ -65,8 +65,8 @@ static Value takeRows(OpBuilder &b, Value tile, int64_t first, int64_t rows,
   return slice;
 }
 
-/// Stacks `products`, which are alike.
-static void stack(ArrayRef<linalg::ContractOp> products) {
+/// Stacks `products`, which are alike, and fills up `maxRows` with the last.
+static void stack(ArrayRef<linalg::ContractOp> products, int64_t maxRows) {
   linalg::ContractOp first = products.front();
   int64_t rows = getTile(first.getResult(0)).getDimSize(0);
   SmallVector<Value> parts;
@@ -77,6 +77,8 @@ static void stack(ArrayRef<linalg::ContractOp> products) {
     if (!last || last->isBeforeInBlock(load))
       last = load;
   }
+  while (rows * static_cast<int64_t>(parts.size() + 1) <= maxRows)
+    parts.push_back(parts.back());
   OpBuilder b(first);
   Location loc = first.getLoc();
   DictionaryAttr loadLabels = last->getDiscardableAttrDictionary(),
@@ -121,8 +123,10 @@ static void stackIn(Block &block, int64_t maxRows) {
       bool joins = alike.empty() || (fits && isAlike(alike.front(), product));
       (joins ? alike : rest).push_back(product);
     }
-    if (alike.size() > 1)
-      stack(alike);
+    bool isLoaded =
+        alike[0].getDpsInputs()[0].getDefiningOp<LoadOp>() != nullptr;
+    if (isLoaded && 2 * rows <= maxRows)
+      stack(alike, maxRows);
     open = rest;
   }
 }
