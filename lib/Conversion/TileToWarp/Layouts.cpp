@@ -788,6 +788,9 @@ namespace {
 struct InferLayouts : gdn::impl::InferLayoutsPassBase<InferLayouts> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
+    // Without a schedule a kernel is in the explicit form already.
+    if (!getOperation()->hasAttr(ScheduleAttr::kName))
+      return;
     FieldLayouts fields(kernel);
     for (auto role : kernel.getBody().getOps<RoleOp>())
       if (failed(RoleLayouts(role, fields).run()))

@@ -75,6 +75,8 @@ struct AllocateShared
     KernelOp kernel = getOperation();
     OpBuilder b(&getContext());
     SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
+    if (channels.empty())
+      return;
     for (ChannelOp channel : channels)
       if (llvm::any_of(channel.getType().getFields(),
                        [](Type type) { return !isa<ViewType>(type); })) {

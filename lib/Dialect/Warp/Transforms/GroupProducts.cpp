@@ -168,6 +168,9 @@ void OpenGroups::run() {
 namespace {
 struct GroupProducts : gdn::warp::impl::GroupProductsPassBase<GroupProducts> {
   void runOnOperation() override {
+    // Without a schedule a kernel is in the explicit form already.
+    if (!getOperation()->hasAttr(ScheduleAttr::kName))
+      return;
     getOperation()->walk([](Block *block) {
       hoistProducts(*block);
       OpenGroups(*block).run();

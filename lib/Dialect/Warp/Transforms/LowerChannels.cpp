@@ -278,6 +278,8 @@ namespace {
 struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
+    // The schedule is carried out.
+    kernel->removeAttr(ScheduleAttr::kName);
     SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
     if (channels.empty())
       return;

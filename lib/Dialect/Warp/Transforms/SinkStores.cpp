@@ -191,6 +191,9 @@ static void sinkGets(Block &block) {
 namespace {
 struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
   void runOnOperation() override {
+    // Without a schedule a kernel is in the explicit form already.
+    if (!getOperation()->hasAttr(ScheduleAttr::kName))
+      return;
     SmallVector<FragmentStoreOp> stores;
     getOperation().walk(
         [&](FragmentStoreOp store) { stores.push_back(store); });
