@@ -598,6 +598,12 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
     return launch.emitOpError("expected ")
            << schedule.getParts()
            << " parts in the grid, as the schedule folds, got " << *parts;
+  if (schedule.getParts() != 1) {
+    // A CTA takes all parts of a head.
+    OpBuilder host(launch);
+    launch.getGridMutable()[2].set(
+        arith::ConstantIndexOp::create(host, launch.getLoc(), 1));
+  }
   KernelOp kernel = createKernel(b, launch);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.getBody().front());
