@@ -88,8 +88,11 @@ static void stack(ArrayRef<linalg::ContractOp> products, int64_t maxRows) {
   stacked->setDiscardableAttrs(loadLabels);
   for (auto [index, part] : llvm::enumerate(parts)) {
     Value slice = takeRows(b, stacked, rows * index, rows, loadLabels);
-    part.replaceUsesWithIf(
-        slice, [&](OpOperand &use) { return use.getOwner() != stacked; });
+    part.replaceUsesWithIf(slice, [&](OpOperand &use) {
+      Operation *user =
+          stacked->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      return user && stacked->isBeforeInBlock(user);
+    });
   }
   b.setInsertionPoint(first);
   auto type = getTile(first.getResult(0))
