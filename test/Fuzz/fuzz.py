@@ -39,6 +39,7 @@ PIPELINES = [
     ["--gdn-to-stages=plan=separate chunk-size=16"],
     ["--gdn-to-tile"],
     ["--gdn-to-tile=plan=separate operand-type=f32 v-parts=2"],
+    ["--gdn-to-tile=two-product-chain operand-type=bf16"],
     ["--gdn-to-llvm"],
     ["--gdn-to-llvm=plan=separate chunk-size=64"],
     ["--gdn-tile-to-llvm"],
