@@ -117,7 +117,7 @@ static llvm::ArrayRef<Level> getWay(Level level) {
 }
 
 /// Whether a module stands below the tile level: it holds kernels, whose ops
-/// the checks of the levels above do not know.
+/// the passes of the levels above do not know.
 static bool hasKernels(ModuleOp module) {
   return llvm::any_of(*module.getBody(), [](Operation &op) {
     StringRef dialect = op.getName().getDialectNamespace();
@@ -161,8 +161,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
   for (Level step : getWay(level)) {
     PassManager manager(module.getContext());
-    bool isAbove = step == Level::Stages || step == Level::Tile;
-    if (!isAbove || !hasKernels(module))
+    if (step == Level::NVVM || !hasKernels(module))
       addStep(manager, step, options.device, lowering);
     if (failed(manager.run(module)))
       return failure();

@@ -16,6 +16,7 @@
 
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
+#include <future>
 #include <limits>
 #include <numeric>
 
@@ -299,8 +300,9 @@ llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
         return fail("{0}: expected values that fit {1}, got {2}",
                     options.files.at(argument.index), name(element), value);
   HostArray array(element, shape, file->second.values);
-  // The doubles are four times the size of bf16 and no longer needed.
-  files.erase(file);
+  // The doubles are four times the size of bf16 and no longer needed. The map
+  // itself stays: other arguments are being made.
+  file->second.values = {};
   return array;
 }
 
@@ -336,15 +338,30 @@ llvm::Expected<std::vector<HostArray>> InputMaker::make() {
     if (auto error = checkOp(argument))
       return std::move(error);
   }
-  for (const Argument &argument : arguments) {
-    llvm::Expected<HostArray> array = makeArray(argument);
+  // Each argument has a stream of random numbers of its own, and drawing one
+  // of a large layer takes seconds.
+  std::vector<std::future<llvm::Expected<HostArray>>> drawn;
+  for (const Argument &argument : arguments)
+    drawn.push_back(std::async(files.count(argument.index)
+                                   ? std::launch::deferred
+                                   : std::launch::async,
+                               [&] { return makeArray(argument); }));
+  llvm::Error error = llvm::Error::success();
+  for (auto [argument, future] : llvm::zip(arguments, drawn)) {
+    llvm::Expected<HostArray> array = future.get();
+    if (error) {
+      llvm::consumeError(array.takeError());
+      continue;
+    }
     if (!array)
-      return array.takeError();
-    if (argument.role == Role::CuSeqlens)
-      if (auto error = checkBoundaries(argument, *array))
-        return std::move(error);
-    inputs.push_back(std::move(*array));
+      error = array.takeError();
+    else if (argument.role == Role::CuSeqlens)
+      error = checkBoundaries(argument, *array);
+    if (!error)
+      inputs.push_back(std::move(*array));
   }
+  if (error)
+    return std::move(error);
   return inputs;
 }
 
