@@ -33,7 +33,7 @@ rm -rf .venv-wheel
 python3 -m venv .venv-wheel
 .venv-wheel/bin/python "${pip[@]}" install "$wheel"
 library=$(.venv-wheel/bin/python -c 'from gdn import _library; print(_library.path())')
-needed=$(readelf --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -E '^(ld-linux-x86-64|lib(c|m|dl|pthread))\.so' || true)
+needed=$(llvm-readelf-22 --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -E '^(ld-linux-x86-64|lib(c|m|dl|pthread))\.so' || true)
 [ -z "$needed" ] || fail "expected a library that needs libc and libm alone, got $needed"
 # From a folder where no source of the package is in reach.
 (cd "$wheels" && ../../.venv-wheel/bin/python -m gdn) || fail "expected a self-test that passes"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
-from ._arguments import Call, check_chunk_size, make_call, old_arguments, refuse
+from ._arguments import Call, check_chunk_size, check_hints, make_call, old_arguments, refuse
 
 
 def _is_torch(value: Any) -> bool:
@@ -141,6 +141,7 @@ def chunk_gated_delta_rule(
     """
     state_v_first = old_arguments(kwargs, state_v_first)
     check_chunk_size(chunk_size)
+    check_hints(max_seqlen, cu_seqlens_cpu, chunk_indices)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:

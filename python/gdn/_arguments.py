@@ -147,6 +147,15 @@ def make_call(
     )
 
 
+def check_hints(max_seqlen: Any, cu_seqlens_cpu: Any, chunk_indices: Any) -> None:
+    """Arguments that change no result may still be mistaken for others."""
+    if max_seqlen is not None and (isinstance(max_seqlen, bool) or not isinstance(max_seqlen, numbers.Integral)):
+        raise TypeError(f"max_seqlen: expected an integer or None, got {type(max_seqlen).__name__}")
+    for name, value in (("cu_seqlens_cpu", cu_seqlens_cpu), ("chunk_indices", chunk_indices)):
+        if value is not None:
+            shape_of(name, value)
+
+
 def check_chunk_size(chunk_size: Any) -> None:
     """FLA's `chunk_size`; results do not depend on it here."""
     if chunk_size not in _CHUNK_SIZES:

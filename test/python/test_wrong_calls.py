@@ -148,6 +148,10 @@ case(ValueError, "A_log: expected the shape", gate_domain="raw", A_log=zeros(HV,
 case(TypeError, "A_log: expected a tensor of", gate_domain="raw", A_log=zeros(HV, dtype=np.int64))
 case(ValueError, "dt_bias: expected the shape", gate_domain="raw", A_log=zeros(HV), dt_bias=zeros(H))
 case(TypeError, "dt_bias: expected a", gate_domain="raw", A_log=zeros(HV), dt_bias=0.5)
+for value in (1.5, "20", True):
+    case(TypeError, "max_seqlen: expected an integer or None", max_seqlen=value)
+for name in ("cu_seqlens_cpu", "chunk_indices"):
+    case(TypeError, f"{name}: expected a tensor", **{name: [0, T]})
 case(ValueError, "allow_neg_eigval=True` requires", allow_neg_eigval=True)
 case(ValueError, "beta: expected a tensor of logits", use_beta_sigmoid_in_kernel=True, beta=None)
 
