@@ -1,8 +1,8 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile=v-parts=3 -split-input-file -verify-diagnostics
-// RUN: not gdn-opt %s --convert-gdn-to-tile=v-parts=0 2>&1 | FileCheck %s --check-prefix=PARTS
+// RUN: not gdn-opt %s --convert-gdn-to-tile=v-parts=-1 2>&1 | FileCheck %s --check-prefix=PARTS
 // RUN: not gdn-opt %s --convert-gdn-to-tile=operand-type=f64 2>&1 | FileCheck %s --check-prefix=TYPE
 
-// PARTS: error: expected v-parts of at least 1, got 0
+// PARTS: error: expected v-parts of at least 0, got -1
 // TYPE: error: expected operand-type auto, bf16, f16 or f32, got 'f64'
 
 // Parts are equal.

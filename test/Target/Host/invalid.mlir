@@ -2,7 +2,6 @@
 // RUN: split-file %s %t
 // RUN: not gdn-compile %t/other.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not gdn-compile %t/kernel.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=KERNEL
-// RUN: not gdn-compile %t/program.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=PROGRAM
 // RUN: not gdn-compile %t/count.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not gdn-compile %t/returned.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=RETURNED
 // RUN: not gdn-compile %t/name.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=NAME
@@ -18,15 +17,6 @@ func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> {
 // KERNEL: error: 'llvm.func' op expected arrays of bf16, f16, f32, i32, i64 or i8 that are dense, or whose strides are dynamic but for a last one of 1, got 'memref<4x4xf32, strided<[8, 1]>>'
 gdn_warp.kernel @k(%x : memref<4x4xf32, strided<[8, 1]>>) threads(128) shared(0) {}
 func.func @f() { return }
-//--- program.mlir
-// PROGRAM: error: 'gdn_tile.launch' op expected a kernel that went through gdn-warp-to-llvm, got @p
-gdn_tile.program @p() outs(%x: memref<4xf32>) item(%n, %h, %i) tokens(%b, %f, %l) {}
-func.func @program() -> tensor<4xf32> {
-  %c1 = arith.constant 1 : index
-  %e = tensor.empty() : tensor<4xf32>
-  %o = gdn_tile.launch @p grid(%c1, %c1, %c1) tokens(%c1) outs(%e : tensor<4xf32>) -> tensor<4xf32>
-  return %o : tensor<4xf32>
-}
 //--- count.mlir
 // COUNT: error: 'gdn_tile.launch' op expected kernel @k to take 2 arguments (inputs, outs, tokens, cu_seqlens), got 1
 gdn_warp.kernel @k(%x : memref<4xf32>) threads(128) shared(0) {}
