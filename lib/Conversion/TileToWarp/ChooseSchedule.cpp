@@ -25,9 +25,6 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// CTAs that keep an H100 or H200 busy: one a multiprocessor.
-static constexpr int64_t kMultiprocessors = 132;
-
 namespace {
 /// What a program brings through a CTA in one trip, in bytes.
 struct TripBytes {
@@ -172,7 +169,7 @@ struct ChooseSchedule : gdn::impl::ChooseSchedulePassBase<ChooseSchedule> {
     std::optional<int64_t> sequences = getConstantIntValue(launch.getGrid()[0]),
                            heads = getConstantIntValue(launch.getGrid()[1]);
     int64_t known = sequences && *sequences >= 0 ? *sequences : this->sequences;
-    return !heads || known == 0 || known * *heads * 2 > kMultiprocessors;
+    return !heads || known == 0 || known * *heads * 2 > kSm90a.multiprocessors;
   }
 
   void choose(tile::ProgramOp program, tile::LaunchOp launch) {

@@ -25,8 +25,6 @@ using namespace mlir::gdn::warp;
 
 /// What a plain view is aligned to: the widest access of a thread.
 static constexpr int64_t kPlainAlignment = 16;
-static constexpr int64_t kBarrierBytes = sizeof(uint64_t);
-
 static int64_t getAlignment(ViewType view) {
   return view.isSwizzled() ? kSm90a.swizzleAlignment : kPlainAlignment;
 }
@@ -87,10 +85,10 @@ struct AllocateShared
     int64_t end = 0;
     for (ChannelOp channel : channels)
       end = placeChannel(channel, end);
-    end = llvm::alignTo(end, kBarrierBytes);
+    end = llvm::alignTo(end, kSm90a.barrierBytes);
     for (ChannelOp channel : channels) {
       channel.setBarriersAttr(b.getI64IntegerAttr(end));
-      end += 2 * kBarrierBytes * channel.getDepth();
+      end += 2 * kSm90a.barrierBytes * channel.getDepth();
     }
     kernel.setSharedBytes(llvm::alignTo(end, kPlainAlignment));
     if (end > kSm90a.sharedBytes) {

@@ -8,6 +8,7 @@
 
 #include "Slots.h"
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,8 +23,6 @@ namespace mlir::gdn::warp {
 
 using namespace mlir;
 using namespace mlir::gdn::warp;
-
-static constexpr int64_t kBarrierBytes = sizeof(uint64_t);
 
 namespace {
 /// What one block does with a channel in one direction.
@@ -143,13 +142,13 @@ int64_t ChannelLowering::countArrivals(SlotDirection direction) {
 
 Value ChannelLowering::getBarrier(OpBuilder &b, Location loc, Value number,
                                   bool empty) {
-  int64_t start =
-      *channel.getBarriers() + (empty ? channel.getDepth() * kBarrierBytes : 0);
+  int64_t start = *channel.getBarriers() +
+                  (empty ? channel.getDepth() * kSm90a.barrierBytes : 0);
   Value offset = arith::AddIOp::create(
       b, loc,
       arith::MulIOp::create(
           b, loc, number,
-          arith::ConstantIndexOp::create(b, loc, kBarrierBytes)),
+          arith::ConstantIndexOp::create(b, loc, kSm90a.barrierBytes)),
       arith::ConstantIndexOp::create(b, loc, start));
   return BarrierOp::create(b, loc, offset);
 }

@@ -51,6 +51,10 @@ struct Arch {
   int64_t maxBox, maxTensorMapRank;
   /// Named barriers of a CTA (ptx, "bar").
   int64_t namedBarriers;
+  /// Bytes of an mbarrier (ptx, "mbarrier").
+  int64_t barrierBytes;
+  /// Multiprocessors of an H100 SXM and of an H200 (their data sheets).
+  int64_t multiprocessors;
 };
 
 /// NVIDIA H100, H200.
@@ -75,6 +79,8 @@ inline constexpr Arch kSm90a = {
     /*maxBox=*/256,
     /*maxTensorMapRank=*/5,
     /*namedBarriers=*/16,
+    /*barrierBytes=*/8,
+    /*multiprocessors=*/132,
 };
 
 } // namespace mlir::gdn::warp
