@@ -72,7 +72,7 @@ struct UnrollChunks : gdn::tile::impl::UnrollChunksPassBase<UnrollChunks> {
   void runOnOperation() override {
     if (factor < 1) {
       getOperation().emitOpError("expected at least one chunk a trip, got ")
-          << factor;
+          << factor.getValue();
       return signalPassFailure();
     }
     Block &body = getOperation().getBody().front();

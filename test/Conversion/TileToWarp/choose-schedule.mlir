@@ -1,0 +1,65 @@
+// RUN: gdn-opt %s --gdn-warp-choose-schedule | FileCheck %s --check-prefixes=CHECK,AUTO
+// RUN: gdn-opt %s --gdn-warp-choose-schedule=sequences=64 | FileCheck %s --check-prefixes=CHECK,MANY
+// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=whole | FileCheck %s --check-prefixes=CHECK,WHOLE
+// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=split | FileCheck %s --check-prefixes=CHECK,SPLIT
+// RUN: not gdn-opt %s --gdn-warp-choose-schedule=schedule=half 2>&1 | FileCheck %s --check-prefix=WRONG
+
+// WRONG: error: 'builtin.module' op expected schedule auto, whole or split, got half
+
+// Two items of two parts: too few for the chip, so a part has a CTA.
+// CHECK-LABEL: gdn_tile.program @few(
+// AUTO-SAME: trip = 1, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores"]>
+// AUTO-SAME: <name = "solve", warps = 3, registers = 120, steps = ["solve"], rotate = true>
+// AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
+// MANY-SAME: parts = 1,
+// WHOLE-SAME: parts = 2, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores"]>
+// WHOLE-SAME: <name = "state", warps = 8, registers = 168, steps = ["state"], split = true>
+// SPLIT-SAME: parts = 1,
+gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+}
+
+// As many as keep it busy: 67 items of two parts are more than 132 multiprocessors.
+// CHECK-LABEL: gdn_tile.program @many(
+// AUTO-SAME: parts = 2,
+gdn_tile.program @many(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+}
+
+// An unknown number of sequences is many, or what the option says.
+// CHECK-LABEL: gdn_tile.program @unknown(
+// AUTO-SAME: parts = 2,
+// MANY-SAME: parts = 1,
+gdn_tile.program @unknown(%x: memref<1x64x1x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+}
+
+// A schedule that a program has stays.
+// CHECK-LABEL: gdn_tile.program @given(
+// CHECK-SAME: gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+}
+
+// The loads have as many slots as fit beside the rest: a trip of large tiles has fewer.
+// CHECK-LABEL: gdn_tile.program @large(
+// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "state"]>
+gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x2x512xbf16> -> tensor<64x512xbf16>
+    %minus = arith.negf %tile {gdn_tile.step = "state"} : tensor<64x512xbf16>
+  }
+}
+
+func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x64x1x128xbf16>,
+    %z: memref<1x?x2x512xbf16>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c67 = arith.constant 67 : index
+  gdn_tile.launch @few grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @many grid(%c67, %c1, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @unknown grid(%n, %c1, %c2) tokens(%t) ins(%y : memref<1x64x1x128xbf16>)
+  gdn_tile.launch @given grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x512xbf16>)
+  return
+}

@@ -1,0 +1,87 @@
+// RUN: gdn-opt %s --split-input-file --gdn-warp-partition --verify-diagnostics
+
+// expected-error @below {{expected a schedule in attribute gdn_warp.schedule}}
+gdn_tile.program @no_schedule() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+}
+
+// -----
+
+// expected-error @below {{expected a launch of the program}}
+gdn_tile.program @no_launch() item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = []>
+gdn_tile.program @no_role(%x: memref<1x?x4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  // expected-error @below {{expected a role for step "load" in the schedule}}
+  %tile = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @no_role grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["move"]>]>
+gdn_tile.program @no_channel(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    // expected-error @below {{expected a channel of the schedule from step "load" to role state}}
+    %tile = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    gdn_tile.store %tile, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @no_channel grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// What crosses outside of the loop has no trip.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
+gdn_tile.program @outside(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  // expected-error @below {{expected values between roles to be made in the loop over chunks}}
+  %tile = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+  gdn_tile.store %tile, %y[%batch, %begin, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x?x4xf32>
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @outside grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+gdn_tile.program @grid() item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+}
+func.func @host(%n: index) {
+  // expected-error @below {{expected constant numbers of heads and parts in the grid}}
+  gdn_tile.launch @grid grid(%n, %n, %n) tokens(%n)
+  return
+}
+
+// -----
+
+gdn_tile.program @parts() item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [], channels = []>} {
+}
+func.func @host(%n: index) {
+  %c4 = arith.constant 4 : index
+  // expected-error @below {{expected 2 parts in the grid, as the schedule folds, got 4}}
+  gdn_tile.launch @parts grid(%n, %c4, %c4) tokens(%n)
+  return
+}

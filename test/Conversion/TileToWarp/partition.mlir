@@ -1,0 +1,179 @@
+// RUN: gdn-opt %s --split-input-file --gdn-warp-partition --canonicalize --cse | FileCheck %s
+
+// Each role has the ops of its steps. What one makes and another takes goes through a channel of the
+// schedule; constants, addresses and widening are copied. The mover stores two trips late.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>,
+    <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @double(
+// CHECK-SAME: %x: memref<1x?x4x64xbf16, strided<[?, 256, 64, 1]>>, %y: {{.*}}, %tokens: i64) threads(256)
+// The item of a CTA: heads next to each other.
+// CHECK-DAG: %[[HEADS:.*]] = arith.constant 4 : index
+// CHECK-DAG: %[[DELAY:.*]] = arith.constant 2 : index
+// CHECK: %[[CTA:.*]] = gdn_warp.id cta
+// CHECK: %[[HEAD:.*]] = arith.remui %[[CTA]], %[[HEADS]]
+// CHECK: %[[SEQUENCE:.*]] = arith.divui %[[CTA]], %[[HEADS]]
+// CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>>
+// CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(2) : <tensor<64x64xbf16>>
+
+// CHECK: gdn_warp.role "move" warps(0, 4) registers(96)
+// CHECK: %[[COUNT:.*]] = arith.ceildivui
+// CHECK: %[[ROUNDS:.*]] = arith.addi %[[COUNT]], %[[DELAY]]
+// CHECK: scf.for %[[TRIP:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK: %[[MORE:.*]] = arith.cmpi ult, %[[TRIP]], %[[COUNT]]
+// CHECK: scf.if %[[MORE]] {
+// CHECK: %[[X:.*]] = gdn_tile.load %x[%[[SEQUENCE]], %{{.*}}, %[[HEAD]],
+// CHECK: gdn_warp.put %[[X]], %[[IN]][0] at %[[TRIP]] :
+// CHECK: }
+// CHECK: %[[STARTED:.*]] = arith.cmpi uge, %[[TRIP]], %[[DELAY]]
+// CHECK: scf.if %[[STARTED]] {
+// CHECK: %[[LATE:.*]] = arith.subi %[[TRIP]], %[[DELAY]]
+// CHECK: %[[Y:.*]] = gdn_warp.get %[[OUT]][0] at %[[LATE]] :
+// CHECK: gdn_tile.store %[[Y]], %y
+
+// CHECK: gdn_warp.role "state" warps(4, 4) registers(160)
+// CHECK-NOT: gdn_tile.load
+// CHECK: scf.for %[[TRIP:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: %[[GOT:.*]] = gdn_warp.get %[[IN]][0] at %[[TRIP]] :
+// CHECK: %[[WIDE:.*]] = arith.extf %[[GOT]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[WIDE]], %[[WIDE]]
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[SUM]]
+// CHECK: gdn_warp.put %[[ROUNDED]], %[[OUT]][0] at %[[TRIP]] :
+// CHECK-NOT: gdn_tile.program
+// CHECK: gdn_tile.launch @double
+gdn_tile.program @double(%x: memref<1x?x4x64xbf16>) outs(%y: memref<1x?x4x64xbf16>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    %wide = arith.extf %tile {gdn_tile.step = "load"} : tensor<64x64xbf16> to tensor<64x64xf32>
+    %sum = arith.addf %wide, %wide {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %rounded = arith.truncf %sum {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    gdn_tile.store %rounded, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+}
+func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @double grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4x64xbf16>)
+      outs(%y : memref<1x?x4x64xbf16>)
+  return
+}
+
+// -----
+
+// Two parts folded into a CTA: the role that splits them takes its warpgroup's, the other makes both,
+// and the grid has one CTA a head. Packed: tokens come from the sequence's bounds.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "state", warps = 8, registers = 160, steps = ["state"], split = true>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @parts(
+// CHECK-SAME: %tokens: i64, %cu_seqlens: memref<?xi32>) threads(384)
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[WIDTH:.*]] = arith.constant 64 : index
+// CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK: %[[FROM:.*]] = memref.load %cu_seqlens[%[[SEQUENCE:.*]]]
+// CHECK: %[[BEGIN:.*]] = arith.index_cast %[[FROM]]
+// CHECK: %[[AFTER:.*]] = arith.addi %[[SEQUENCE]], %[[ONE]]
+// CHECK: %[[TO:.*]] = memref.load %cu_seqlens[%[[AFTER]]]
+// CHECK: %[[END:.*]] = arith.index_cast %[[TO]]
+// CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>, tensor<64x64xbf16>>
+// CHECK: gdn_warp.role "move"
+// CHECK: arith.subi %[[END]], %[[BEGIN]]
+// CHECK: %[[X0:.*]] = gdn_tile.load %x[%[[ZERO]], %{{.*}}, %{{.*}}, %[[ZERO]]] axes [1, 3] until(%[[END]], dim = 1)
+// CHECK: gdn_warp.put %[[X0]], %[[IN]][0 + %[[ZERO]]] at
+// CHECK: %[[X1:.*]] = gdn_tile.load %x[%[[ZERO]], %{{.*}}, %{{.*}}, %[[WIDTH]]]
+// CHECK: gdn_warp.put %[[X1]], %[[IN]][0 + %[[ONE]]] at
+// CHECK: gdn_warp.role "state" warps(4, 8)
+// CHECK: %[[WARP:.*]] = gdn_warp.id warp
+// CHECK: %[[NUMBER:.*]] = arith.subi %[[WARP]], %[[FOUR]]
+// CHECK: %[[PART:.*]] = arith.divui %[[NUMBER]], %[[FOUR]]
+// CHECK: gdn_warp.get %[[IN]][0 + %[[PART]]] at
+// CHECK-NOT: gdn_warp.get
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[PART]], %[[WIDTH]]
+// CHECK: gdn_tile.store %{{.*}}, %y[%{{.*}}, %{{.*}}, %{{.*}}, %[[COLUMN]]]
+// CHECK: func.func @host
+// CHECK: %[[CTAS:.*]] = arith.constant 1 : index
+// CHECK: gdn_tile.launch @parts grid(%{{.*}}, %{{.*}}, %[[CTAS]])
+gdn_tile.program @parts(%x: memref<1x?x4x128xbf16>) outs(%y: memref<1x?x4x128xbf16>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  %c64 = arith.constant 64 : index
+  %column = arith.muli %p, %c64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %column] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x128xbf16> -> tensor<64x64xbf16>
+    %minus = arith.negf %tile {gdn_tile.step = "state"} : tensor<64x64xbf16>
+    gdn_tile.store %minus, %y[%batch, %t, %h, %column] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "state"}
+        : tensor<64x64xbf16> -> memref<1x?x4x128xbf16>
+  }
+}
+func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?x4x128xbf16>, %cu: memref<?xi32>) {
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @parts grid(%n, %c4, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>)
+      ins(%x : memref<1x?x4x128xbf16>) outs(%y : memref<1x?x4x128xbf16>)
+  return
+}
+
+// -----
+
+// Warps take the chunks of a trip in turn, each alone: warp (2 trip + chunk) mod 3.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
+    <name = "gates", warps = 3, registers = 96, steps = ["gates"], rotate = true>,
+    <name = "load", warps = 1, registers = 96, steps = ["load"]>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["gates"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @turns(
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : index
+// CHECK: gdn_warp.role "gates" warps(0, 3) registers(96) attributes {gdn_warp.alone}
+// CHECK: %[[WARP:.*]] = gdn_warp.id warp
+// CHECK: scf.for %[[TRIP:.*]] =
+// CHECK: %[[FIRST:.*]] = arith.muli %[[TRIP]], %[[TWO]]
+// CHECK: %[[TURN0:.*]] = arith.remui %[[FIRST]], %[[THREE]]
+// CHECK: %[[MINE0:.*]] = arith.cmpi eq, %[[TURN0]], %[[WARP]]
+// CHECK: scf.if %[[MINE0]] {
+// CHECK: gdn_warp.get %{{.*}}[0] at %[[TRIP]]
+// CHECK: arith.negf %{{.*}} {gdn_tile.chunk = 0
+// CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[ONE]]
+// CHECK: %[[TURN1:.*]] = arith.remui %[[SECOND]], %[[THREE]]
+// CHECK: %[[MINE1:.*]] = arith.cmpi eq, %[[TURN1]], %[[WARP]]
+// CHECK: scf.if %[[MINE1]] {
+// CHECK: gdn_warp.get %{{.*}}[1] at %[[TRIP]]
+// CHECK: arith.negf %{{.*}} {gdn_tile.chunk = 1
+// CHECK: gdn_warp.role "load" warps(3, 1) registers(96) {
+gdn_tile.program @turns(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %x0 = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %y0 = arith.negf %x0 {gdn_tile.chunk = 0, gdn_tile.step = "gates"} : tensor<32xf32>
+    gdn_tile.store %y0, %y[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "gates"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+    %t1 = arith.addi %t, %c32 : index
+    %x1 = gdn_tile.load %x[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %y1 = arith.negf %x1 {gdn_tile.chunk = 1, gdn_tile.step = "gates"} : tensor<32xf32>
+    gdn_tile.store %y1, %y[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "gates"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @turns grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
+  return
+}

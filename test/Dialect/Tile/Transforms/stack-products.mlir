@@ -1,0 +1,81 @@
+// RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-stack-products),canonicalize)' | FileCheck %s
+// RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-stack-products{rows=32}),canonicalize)' \
+// RUN:   | FileCheck %s --check-prefix=SMALL
+
+// Tiles that already have the rows of a product are left alone.
+// SMALL-NOT: tensor.concat
+
+#rows = affine_map<(i, j, k) -> (i, k)>
+#columns = affine_map<(i, j, k) -> (j, k)>
+#result = affine_map<(i, j, k) -> (i, j)>
+
+// K K^T and Q K^T are one product of 64 rows; K, its right operand, is rows of the stack.
+// CHECK-LABEL: gdn_tile.program @pair(
+// CHECK: %[[K:.*]] = gdn_tile.load %k
+// CHECK: %[[Q:.*]] = gdn_tile.load %q
+// CHECK: %[[KQ:.*]] = tensor.concat dim(0) %[[K]], %[[Q]] {gdn_tile.step = "load"} : {{.*}} -> tensor<64x128xbf16>
+// CHECK: %[[ROWS:.*]] = tensor.extract_slice %[[KQ]][0, 0] [32, 128] [1, 1]
+// CHECK: %[[BOTH:.*]] = linalg.contract {{.*}}"scores"} ins(%[[KQ]], %[[ROWS]] : {{.*}} -> tensor<64x32xf32>
+// CHECK-DAG: %[[KK:.*]] = tensor.extract_slice %[[BOTH]][0, 0] [32, 32] [1, 1] {gdn_tile.step = "scores"}
+// CHECK-DAG: %[[QK:.*]] = tensor.extract_slice %[[BOTH]][32, 0] [32, 32] [1, 1] {gdn_tile.step = "scores"}
+// CHECK-NOT: linalg.contract
+// CHECK: gdn_tile.store %[[KK]], %x
+// CHECK: gdn_tile.store %[[QK]], %y
+gdn_tile.program @pair(%k: memref<32x128xbf16>, %q: memref<32x128xbf16>)
+    outs(%x: memref<32x32xf32>, %y: memref<32x32xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
+  %qt = gdn_tile.load %q[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
+  %kk = linalg.contract indexing_maps = [#rows, #columns, #result] {gdn_tile.step = "scores"}
+      ins(%kt, %kt : tensor<32x128xbf16>, tensor<32x128xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %qk = linalg.contract indexing_maps = [#rows, #columns, #result] {gdn_tile.step = "scores"}
+      ins(%qt, %kt : tensor<32x128xbf16>, tensor<32x128xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+  gdn_tile.store %kk, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
+  gdn_tile.store %qk, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
+}
+
+// -----
+
+#rows = affine_map<(i, j, k) -> (i, k)>
+#columns = affine_map<(i, j, k) -> (j, k)>
+#result = affine_map<(i, j, k) -> (i, j)>
+
+// One product alone fills the rows with its operand again.
+// CHECK-LABEL: gdn_tile.program @one(
+// CHECK: %[[Q:.*]] = gdn_tile.load %q
+// CHECK: %[[QQ:.*]] = tensor.concat dim(0) %[[Q]], %[[Q]]
+// CHECK: linalg.contract {{.*}} ins(%[[QQ]], %{{.*}} -> tensor<64x32xf32>
+gdn_tile.program @one(%k: memref<32x128xbf16>, %q: memref<32x128xbf16>)
+    outs(%x: memref<32x32xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
+  %qt = gdn_tile.load %q[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
+  %qk = linalg.contract indexing_maps = [#rows, #columns, #result] {gdn_tile.step = "scores"}
+      ins(%qt, %kt : tensor<32x128xbf16>, tensor<32x128xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+  gdn_tile.store %qk, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
+}
+
+// -----
+
+#rows = affine_map<(i, j, k) -> (i, k)>
+#columns = affine_map<(i, j, k) -> (j, k)>
+#result = affine_map<(i, j, k) -> (i, j)>
+
+// A product that is added to something, and one whose left operand was computed, stay.
+// CHECK-LABEL: gdn_tile.program @others(
+// CHECK-NOT: tensor.concat
+// CHECK-COUNT-2: linalg.contract {{.*}} -> tensor<32x32xf32>
+gdn_tile.program @others(%k: memref<32x128xbf16>)
+    outs(%x: memref<32x32xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
+  %made = arith.negf %kt {gdn_tile.step = "scores"} : tensor<32x128xbf16>
+  %first = linalg.contract indexing_maps = [#rows, #columns, #result] {gdn_tile.step = "scores"}
+      ins(%made, %kt : tensor<32x128xbf16>, tensor<32x128xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %sum = linalg.contract indexing_maps = [#rows, #columns, #result] {gdn_tile.step = "scores"}
+      ins(%kt, %kt : tensor<32x128xbf16>, tensor<32x128xbf16>) outs(%first : tensor<32x32xf32>) -> tensor<32x32xf32>
+  gdn_tile.store %sum, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
+}

@@ -1,0 +1,29 @@
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-allocate-shared))' | FileCheck %s
+
+// Slots behind each other, swizzled fields first and aligned to 1024 bytes; then the barriers, two a
+// slot. A field that begins inside a row shares the rows of the narrow one before it.
+// CHECK-LABEL: gdn_warp.kernel @places() threads(128) shared(20624)
+// CHECK: gdn_warp.channel "a" depth(2) {barriers = 20528 : i64, offset = 0 : i64, places = array<i64: 8192, 0>, slot_bytes = 9216 : i64}
+// CHECK: gdn_warp.channel "b" depth(1) {barriers = 20560 : i64, offset = 18432 : i64, places = array<i64: 0, 0>, slot_bytes = 2048 : i64}
+// CHECK: gdn_warp.channel "c" depth(3) {barriers = 20576 : i64, offset = 20480 : i64, places = array<i64: 0>, slot_bytes = 16 : i64}
+gdn_warp.kernel @places() threads(128) shared(0) {
+  %a = gdn_warp.channel "a" depth(2) : !gdn_warp.channel<!gdn_warp.view<32xf32>, !gdn_warp.view<64x64xbf16, swizzle = 128>>
+  %b = gdn_warp.channel "b" depth(1) : !gdn_warp.channel<!gdn_warp.view<16x32xbf16, swizzle = 128>,
+      !gdn_warp.view<16x32xbf16, swizzle = 128, column = 64>>
+  %c = gdn_warp.channel "c" depth(3) : !gdn_warp.channel<!gdn_warp.view<1xf32>>
+}
+
+// -----
+
+// expected-error @below {{expected at most 232448 bytes of shared memory, got 237800: 5352 too many; give a channel fewer slots}}
+gdn_warp.kernel @large() threads(128) shared(0) {
+  // expected-note @below {{channel "a": 29 slots of 8192 bytes}}
+  %a = gdn_warp.channel "a" depth(29) : !gdn_warp.channel<!gdn_warp.view<64x64xbf16, swizzle = 128>>
+}
+
+// -----
+
+gdn_warp.kernel @tensors() threads(128) shared(0) {
+  // expected-error @below {{expected fields with layouts, got '!gdn_warp.channel<f32>'}}
+  %a = gdn_warp.channel "a" depth(2) : !gdn_warp.channel<f32>
+}
