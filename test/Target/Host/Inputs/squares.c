@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The caller of squares.o: rows 0 to 69 and 70 to 99 of x are two sequences. The
-// last argument of the program, if there is one, is a number of tokens of o.
+// The caller of squares.o: rows 0 to 69 and 70 to 99 of x are two sequences.
+// The last argument of the program, if there is one, is a number of tokens of
+// o.
 //
 //===----------------------------------------------------------------------===//
 
