@@ -214,7 +214,7 @@ def main():
     parser.add_argument("--count", type=int, default=100, help="files to make")
     parser.add_argument("--only", type=int, help="make the file of this number alone")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--cpu-seconds", type=int, default=10, help="processor time a command may take")
+    parser.add_argument("--cpu-seconds", type=int, default=30, help="processor time a command may take")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("fuzz-failures"),
                         help="folder for the files that fail")
     arguments = parser.parse_args()
