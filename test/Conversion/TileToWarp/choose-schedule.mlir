@@ -4,7 +4,7 @@
 // RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=split | FileCheck %s --check-prefixes=CHECK,SPLIT
 // RUN: not gdn-opt %s --gdn-warp-choose-schedule=schedule=half 2>&1 | FileCheck %s --check-prefix=WRONG
 
-// WRONG: error: 'builtin.module' op expected schedule auto, whole or split, got half
+// WRONG: error: expected schedule auto, whole or split, got half
 
 // Two items of two parts: too few for the chip, so a part has a CTA.
 // CHECK-LABEL: gdn_tile.program @few(
@@ -33,9 +33,9 @@ gdn_tile.program @unknown(%x: memref<1x64x1x128xbf16>) item(%n, %h, %p) tokens(%
 
 // A schedule that a program has stays.
 // CHECK-LABEL: gdn_tile.program @given(
-// CHECK-SAME: gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+// CHECK-SAME: gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end)
-    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>} {
 }
 
 // The loads have as many slots as fit beside the rest: a trip of large tiles has fewer.

@@ -6,15 +6,18 @@ gdn_tile.program @no_schedule() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+    channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 // expected-error @below {{expected a launch of the program}}
 gdn_tile.program @no_launch() item(%n, %h, %p) tokens(%batch, %begin, %end)
-    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+    attributes {gdn_warp.schedule = #one} {
 }
 
 // -----
 
 #schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
-    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = []>
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 gdn_tile.program @no_role(%x: memref<1x?x4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #schedule} {
   // expected-error @below {{expected a role for step "load" in the schedule}}
@@ -65,8 +68,10 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+    channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 gdn_tile.program @grid() item(%n, %h, %p) tokens(%batch, %begin, %end)
-    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+    attributes {gdn_warp.schedule = #one} {
 }
 func.func @host(%n: index) {
   // expected-error @below {{expected constant numbers of heads and parts in the grid}}
@@ -76,8 +81,10 @@ func.func @host(%n: index) {
 
 // -----
 
+#two = #gdn_warp.schedule<trip = 1, parts = 2, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+    channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 gdn_tile.program @parts() item(%n, %h, %p) tokens(%batch, %begin, %end)
-    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [], channels = []>} {
+    attributes {gdn_warp.schedule = #two} {
 }
 func.func @host(%n: index) {
   %c4 = arith.constant 4 : index

@@ -1,5 +1,7 @@
 // RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-group-products))' | FileCheck %s
 
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+    channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 !sum = tensor<64x64xf32, #gdn_warp.fragment>
 
@@ -17,7 +19,7 @@
 // CHECK-NEXT: gdn_warp.await 0{{$}}
 // CHECK-NEXT: }
 gdn_warp.kernel @order() threads(128) shared(8192)
-    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+    attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
   gdn_warp.role "state" warps(0, 4) {
@@ -36,7 +38,7 @@ gdn_warp.kernel @order() threads(128) shared(8192)
 // CHECK-NEXT: %[[READY:.*]] = gdn_warp.await 0 of %[[B]]
 // CHECK-NEXT: arith.negf %[[READY]]
 gdn_warp.kernel @chain() threads(128) shared(8192)
-    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>} {
+    attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
   gdn_warp.role "state" warps(0, 4) {

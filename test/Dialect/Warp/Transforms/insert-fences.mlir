@@ -16,9 +16,10 @@
 // CHECK-NOT: gdn_warp.fence
 // CHECK: gdn_warp.role "move"
 // CHECK-NOT: gdn_warp.fence
-gdn_warp.kernel @fences(%y: memref<?x64xbf16>, %t: tensor<64x64xbf16, #gdn_warp.fragment>,
-    %v: tensor<64xf32, #gdn_warp.rows>) threads(256) shared(0) {
+gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(256) shared(0) {
   %c0 = arith.constant 0 : index
+  %t = arith.constant dense<1.0> : tensor<64x64xbf16, #gdn_warp.fragment>
+  %v = arith.constant dense<1.0> : tensor<64xf32, #gdn_warp.rows>
   %tiles = gdn_warp.channel "tiles" depth(2) : !gdn_warp.channel<!tile, !tile>
   %rows = gdn_warp.channel "rows" depth(2) : !gdn_warp.channel<!row>
   gdn_warp.role "make" warps(0, 4) {
