@@ -296,6 +296,17 @@ FailureOr<Value> RoleLayouts::fragment(Value old) {
   return emitError(old.getLoc(), "expected a tile whose layout is known");
 }
 
+/// True for [0, 1, 2, ...] of i32.
+static bool isNumbers(arith::ConstantOp constant) {
+  auto dense = cast<DenseElementsAttr>(constant.getValue());
+  if (!dense.getElementType().isSignlessInteger(32))
+    return false;
+  for (auto [index, value] : llvm::enumerate(dense.getValues<int32_t>()))
+    if (value != static_cast<int32_t>(index))
+      return false;
+  return true;
+}
+
 FailureOr<Value> RoleLayouts::vector(Value old, Attribute encoding) {
   if (Value known = map.lookupOrNull(old))
     return known;
@@ -306,9 +317,14 @@ FailureOr<Value> RoleLayouts::vector(Value old, Attribute encoding) {
     return Value(
         VectorLoadOp::create(b, old.getLoc(), type, place->second.view));
   Operation *op = old.getDefiningOp();
-  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
+  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op)) {
     if (cast<DenseElementsAttr>(constant.getValue()).isSplat())
       return constantLike(constant, type);
+    if (isNumbers(constant) && isa<LanesAttr>(encoding))
+      return Value(IotaOp::create(b, old.getLoc(), type, 0));
+    return constant.emitOpError(
+        "expected a vector of one value or of the numbers from 0");
+  }
   if (!op || op->getNumRegions() || op->getNumResults() != 1 ||
       !isMemoryEffectFree(op))
     return emitError(old.getLoc(), "expected a vector whose layout is known");

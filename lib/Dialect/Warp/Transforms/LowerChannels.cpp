@@ -282,6 +282,10 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
     SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
     if (channels.empty())
       return;
+    if (kernel.getBody().getOps<RoleOp>().empty()) {
+      kernel.emitOpError("expected roles that use the channels, got none");
+      return signalPassFailure();
+    }
     // One thread prepares the barriers before any role begins.
     Location loc = kernel.getLoc();
     OpBuilder b(*kernel.getBody().getOps<RoleOp>().begin());
