@@ -1,4 +1,4 @@
-//===- ChooseSchedule.cpp - Who does what, by the program and its grid ---===//
+//===- ChooseSchedule.cpp - Who does what, by the program and its grid ----===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -32,8 +32,9 @@ struct TripBytes {
   int64_t keys = 0, values = 0, output = 0;
 };
 
-/// Registers a thread of each warpgroup; 128 is what each has at launch, and
-/// what one gives up another may take.
+/// Registers a thread of each warpgroup. Together they are at most what the CTA
+/// has at launch (gdn-warp-verify-explicit-form): what one gives up another may
+/// take.
 struct Registers {
   int64_t scores, solve, state;
 };
@@ -66,7 +67,11 @@ private:
 /// chunk of 32: generous, what counts are the tiles.
 static constexpr int64_t kSolveBytes = 2560, kTriangleBytes = 4096,
                          kVectorBytes = 1024, kBarrierBytes = 1024;
+/// More loads in flight than this hide nothing more.
 static constexpr int64_t kMaxLoadSlots = 8;
+/// Trips that gates are loaded ahead: under load a gather of a row of gates
+/// takes longer than a trip.
+static constexpr int64_t kGatesAhead = 4;
 
 int64_t ScheduleBuilder::fitLoads() const {
   int64_t fixed =
@@ -80,8 +85,10 @@ int64_t ScheduleBuilder::fitLoads() const {
 
 ScheduleAttr ScheduleBuilder::build() {
   MLIRContext *context = b.getContext();
-  // Measured best on an H200 (docs/Performance.md): the state warpgroups hold
-  // the state, products and their operands.
+  // A state warpgroup's thread holds 64 of the state, 32 of its bf16 copy and
+  // two products of 16, which is 168 with vectors and addresses; "scores" and
+  // "solve" live with what is left. With one state warpgroup there is more for
+  // all, and the solve keeps more loads in flight.
   Registers registers =
       parts == 1 ? Registers{120, 120, 240} : Registers{80, 96, 168};
   int64_t loads = fitLoads();
@@ -99,7 +106,7 @@ ScheduleAttr ScheduleBuilder::build() {
       role("solve", group - 1, registers.solve, {"solve"}, {}, 0, 0,
            /*rotate=*/true),
       role("move", 1, registers.solve, {"load", "gates"}, {"store"},
-           /*delay=*/loads - 1, /*ahead=*/4),
+           /*delay=*/loads - 1, kGatesAhead),
       role("state", group * parts, registers.state, {"state"}, {}, 0, 0,
            /*rotate=*/false, /*split=*/parts != 1)};
   auto channel = [&](StringRef name, int64_t depth, ArrayRef<StringRef> from,

@@ -58,8 +58,7 @@ StringAttr Partition::getStep(Operation *op) {
   return step;
 }
 
-/// Values that `op` and its regions take from outside.
-static SetVector<Value> getTakenValues(Operation *op) {
+SetVector<Value> Partition::getTakenValues(Operation *op) {
   SetVector<Value> values(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), values);
   return values;
@@ -179,6 +178,7 @@ LogicalResult Partition::findCrossing() {
       for (Value value : getTakenValues(op))
         collectNeeds(value, role, seen);
     }
+    needs[role].inLoop |= !needs[role].carried.empty();
   }
   for (auto &[value, takers] : crossing)
     if (!loop || value.getDefiningOp()->getBlock() != loop.getBody())
@@ -226,422 +226,29 @@ LogicalResult Partition::assignFields() {
   return success();
 }
 
+/// The loop takes as many chunks a trip as the schedule says.
+LogicalResult Partition::checkTrip() {
+  int64_t chunks = 1;
+  program.walk([&](Operation *op) {
+    if (auto chunk = op->getAttrOfType<IntegerAttr>(
+            tile::TileDialect::getChunkAttrName()))
+      chunks = std::max(chunks, chunk.getInt() + 1);
+  });
+  if (!loop || chunks == schedule.getTrip())
+    return success();
+  return program.emitOpError("expected a loop of ")
+         << schedule.getTrip()
+         << " chunks a trip, as the schedule says (gdn-tile-unroll-chunks), "
+            "got "
+         << chunks;
+}
+
 LogicalResult Partition::analyse() {
   if (failed(assignRoles(program.getBody().front())))
     return failure();
   findPartial();
-  return failure(failed(findCrossing()) || failed(assignFields()));
-}
-
-//===----------------------------------------------------------------------===//
-// The copy of one role
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Writes the body of one role.
-class RoleWriter {
-public:
-  RoleWriter(Partition &partition, unsigned role, OpBuilder &b,
-             const IRMapping &item)
-      : partition(partition), role(role),
-        plan(partition.schedule.getRoles()[role]), b(b),
-        loc(partition.program.getLoc()),
-        maps(1 + partition.schedule.getParts(), IRMapping()) {
-    maps[0] = item;
-  }
-
-  /// `part` is the part of this warpgroup in a role that splits them.
-  LogicalResult write(Value part);
-
-private:
-  /// Whether this role handles the parts one after the other.
-  bool unrollsParts() const { return !plan.getSplit() && maps.size() > 2; }
-  IRMapping &mapFor(Value value, unsigned part) {
-    return maps[unrollsParts() && partition.partial.contains(value) ? 1 + part
-                                                                    : 0];
-  }
-  /// The operand of a put or get that says which part.
-  Value partOperand(Value value, unsigned part);
-  Value lookup(Value value, unsigned part);
-  Value copyFree(Value value, unsigned part);
-  Value take(Value value, unsigned part);
-  void copy(Operation *op, unsigned part);
-  void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
-  void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
-  void copyTrip(Value index, bool late);
-  LogicalResult writeLoop();
-  SmallVector<Value> writeTrip(Value index, Value count, ValueRange carried);
-
-  Partition &partition;
-  unsigned role;
-  RolePlanAttr plan;
-  OpBuilder &b;
-  Location loc;
-  /// What stands for a value of the program here: values that are the same for
-  /// all parts, then those of each part.
-  SmallVector<IRMapping> maps;
-  Value splitPart, trip, lower, step;
-  /// What stands already.
-  DenseSet<Operation *> copied;
-};
-} // namespace
-
-Value RoleWriter::partOperand(Value value, unsigned part) {
-  if (!partition.partial.contains(value))
-    return {};
-  return plan.getSplit() ? splitPart
-                         : arith::ConstantIndexOp::create(b, loc, part);
-}
-
-Value RoleWriter::lookup(Value value, unsigned part) {
-  if (Value known = mapFor(value, part).lookupOrNull(value))
-    return known;
-  if (Partition::isFree(value.getDefiningOp()))
-    return copyFree(value, part);
-  return take(value, part);
-}
-
-Value RoleWriter::copyFree(Value value, unsigned part) {
-  Operation *op = value.getDefiningOp();
-  IRMapping operands;
-  for (Value operand : op->getOperands())
-    operands.map(operand, lookup(operand, part));
-  Operation *copy = b.clone(*op, operands);
-  for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))
-    mapFor(from, part).map(from, to);
-  return mapFor(value, part).lookup(value);
-}
-
-Value RoleWriter::take(Value value, unsigned part) {
-  Partition::Field field = partition.fields.lookup(value);
-  Value taken =
-      GetOp::create(b, loc, value.getType(), partition.channels[field.channel],
-                    field.index, trip, partOperand(value, part));
-  mapFor(value, part).map(value, taken);
-  return taken;
-}
-
-void RoleWriter::copy(Operation *op, unsigned part) {
-  IRMapping taken;
-  for (Value value : getTakenValues(op))
-    taken.map(value, lookup(value, part));
-  Operation *copied = b.clone(*op, taken);
-  for (auto [from, to] : llvm::zip(op->getResults(), copied->getResults())) {
-    mapFor(from, part).map(from, to);
-    auto field = partition.fields.find(from);
-    if (field != partition.fields.end())
-      PutOp::create(b, loc, to, partition.channels[field->second.channel],
-                    field->second.index, trip, partOperand(from, part));
-  }
-}
-
-/// Copies `op`, after what it takes of this role.
-void RoleWriter::copyOnce(Operation *op,
-                          function_ref<bool(Operation *)> wanted) {
-  auto owner = partition.roles.find(op);
-  if (owner == partition.roles.end() || owner->second != role || !wanted(op) ||
-      !copied.insert(op).second)
-    return;
-  SmallVector<Value> taken(getTakenValues(op).takeVector());
-  while (!taken.empty()) {
-    Operation *maker = taken.pop_back_val().getDefiningOp();
-    if (!maker || maker->getBlock() != op->getBlock())
-      continue;
-    if (Partition::isFree(maker))
-      llvm::append_range(taken, getTakenValues(maker));
-    else
-      copyOnce(maker, wanted);
-  }
-  unsigned copies = unrollsParts() && partition.isPartial(op)
-                        ? partition.schedule.getParts()
-                        : 1;
-  for (unsigned part = 0; part < copies; ++part)
-    copy(op, part);
-}
-
-/// Copies the ops of the role, step after step in the order of the plan as far
-/// as one does not need the other.
-void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
-  copied.clear();
-  for (ArrayAttr steps : {plan.getSteps(), plan.getDelayed()})
-    for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
-      for (Operation &op : block.without_terminator())
-        if (!Partition::isFree(&op) && &op != partition.loop &&
-            Partition::getStep(&op) == step)
-          copyOnce(&op, wanted);
-}
-
-/// The ops of one trip, now or `delay` trips late. In a role that rotates, each
-/// chunk is one warp's.
-void RoleWriter::copyTrip(Value index, bool late) {
-  trip = index;
-  Value offset = arith::MulIOp::create(b, loc, index, step);
-  maps[0].map(partition.loop.getInductionVar(),
-              Value(arith::AddIOp::create(b, loc, lower, offset)));
-  Block &body = *partition.loop.getBody();
-  auto isNow = [&](Operation *op) {
-    return plan.runsLate(Partition::getStep(op)) == late;
-  };
-  if (!plan.getRotate())
-    return copyOps(body, isNow);
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
-  int64_t chunks = partition.schedule.getTrip();
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    Value number = arith::AddIOp::create(
-        b, loc, arith::MulIOp::create(b, loc, index, constant(chunks)),
-        constant(chunk));
-    Value turn =
-        arith::RemUIOp::create(b, loc, number, constant(plan.getWarps()));
-    Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn,
-                                       splitPart);
-    auto guard = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard insertion(b);
-    b.setInsertionPointToStart(guard.thenBlock());
-    SmallVector<IRMapping> outside = maps;
-    copyOps(body, [&](Operation *op) {
-      auto label =
-          op->getAttrOfType<IntegerAttr>(tile::TileDialect::getChunkAttrName());
-      return isNow(op) && (label ? label.getInt() : 0) == chunk;
-    });
-    maps = outside;
-  }
-}
-
-/// One round of the loop: the trip itself while there is one, then what is
-/// late. Returns the carried values.
-SmallVector<Value> RoleWriter::writeTrip(Value index, Value count,
-                                         ValueRange carried) {
-  const SetVector<unsigned> &kept = partition.needs[role].carried;
-  auto yielded = [&] {
-    SmallVector<Value> next;
-    for (unsigned number : kept)
-      next.push_back(lookup(partition.loop.getYieldedValues()[number], 0));
-    return next;
-  };
-  if (plan.getDelay() == 0) {
-    copyTrip(index, /*late=*/false);
-    return yielded();
-  }
-  SmallVector<IRMapping> outside = maps;
-  Value more =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, count);
-  auto now = scf::IfOp::create(b, loc, carried.getTypes(), more,
-                               /*withElseRegion=*/!carried.empty());
-  OpBuilder::InsertionGuard insertion(b);
-  b.setInsertionPointToStart(now.thenBlock());
-  copyTrip(index, /*late=*/false);
-  if (!carried.empty()) {
-    SmallVector<Value> next = yielded();
-    scf::YieldOp::create(b, loc, next);
-    b.setInsertionPointToStart(now.elseBlock());
-    scf::YieldOp::create(b, loc, carried);
-  }
-  maps = outside;
-  // What is late comes last: nobody waits for it as long as for this trip.
-  b.setInsertionPointAfter(now);
-  Value delay = arith::ConstantIndexOp::create(b, loc, plan.getDelay());
-  Value started =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, index, delay);
-  auto late = scf::IfOp::create(b, loc, started, /*withElseRegion=*/false);
-  b.setInsertionPointToStart(late.thenBlock());
-  copyTrip(arith::SubIOp::create(b, loc, index, delay), /*late=*/true);
-  maps = outside;
-  return llvm::to_vector_of<Value>(now.getResults());
-}
-
-LogicalResult RoleWriter::writeLoop() {
-  scf::ForOp loop = partition.loop;
-  const SetVector<unsigned> &kept = partition.needs[role].carried;
-  lower = lookup(loop.getLowerBound(), 0);
-  Value upper = lookup(loop.getUpperBound(), 0);
-  step = lookup(loop.getStep(), 0);
-  Value count = arith::CeilDivUIOp::create(
-      b, loc, arith::SubIOp::create(b, loc, upper, lower), step);
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0),
-        one = arith::ConstantIndexOp::create(b, loc, 1);
-  Value rounds = count;
-  if (plan.getDelay() != 0)
-    rounds = arith::AddIOp::create(
-        b, loc, count, arith::ConstantIndexOp::create(b, loc, plan.getDelay()));
-  SmallVector<Value> inits;
-  for (unsigned number : kept)
-    inits.push_back(lookup(loop.getInits()[number], 0));
-  auto trips = scf::ForOp::create(b, loc, zero, rounds, one, inits);
-  SmallVector<IRMapping> outside = maps;
-  {
-    OpBuilder::InsertionGuard insertion(b);
-    b.setInsertionPointToStart(trips.getBody());
-    for (auto [number, value] : llvm::zip(kept, trips.getRegionIterArgs()))
-      maps[0].map(loop.getRegionIterArgs()[number], value);
-    SmallVector<Value> next =
-        writeTrip(trips.getInductionVar(), count, trips.getRegionIterArgs());
-    if (!kept.empty())
-      scf::YieldOp::create(b, loc, next);
-  }
-  maps = outside;
-  for (auto [number, value] : llvm::zip(kept, trips.getResults()))
-    maps[0].map(loop.getResults()[number], value);
-  return success();
-}
-
-LogicalResult RoleWriter::write(Value part) {
-  splitPart = part;
-  if (plan.getSplit())
-    maps[0].map(partition.program.getPart(), part);
-  else if (unrollsParts())
-    for (auto [number, map] : llvm::enumerate(llvm::drop_begin(maps)))
-      map.map(partition.program.getPart(),
-              Value(arith::ConstantIndexOp::create(b, loc, number)));
-  Block &body = partition.program.getBody().front();
-  scf::ForOp loop = partition.loop;
-  auto isBefore = [&](Operation *op) {
-    return !loop || op->isBeforeInBlock(loop);
-  };
-  copyOps(body, isBefore);
-  if (partition.needs[role].inLoop && failed(writeLoop()))
-    return failure();
-  copyOps(body, [&](Operation *op) { return !isBefore(op); });
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// The kernel
-//===----------------------------------------------------------------------===//
-
-/// The item of this CTA: the program's last block arguments. Parts are next to
-/// each other in the grid, then heads, so that neighbours share keys.
-static IRMapping writeItem(Partition &partition, KernelOp kernel, OpBuilder &b,
-                           int64_t heads, int64_t parts) {
-  tile::ProgramOp program = partition.program;
-  Location loc = program.getLoc();
-  IRMapping item;
-  for (auto [from, to] :
-       llvm::zip(program.getArrays(), kernel.getBody().getArguments()))
-    item.map(from, to);
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
-  Value index = IdOp::create(b, loc, IdKind::CTA);
-  if (parts > 1 && partition.schedule.getParts() == 1) {
-    item.map(program.getPart(),
-             Value(arith::RemUIOp::create(b, loc, index, constant(parts))));
-    index = arith::DivUIOp::create(b, loc, index, constant(parts));
-  } else if (partition.schedule.getParts() == 1) {
-    item.map(program.getPart(), constant(0));
-  }
-  Value head = arith::RemUIOp::create(b, loc, index, constant(heads));
-  Value sequence = arith::DivUIOp::create(b, loc, index, constant(heads));
-  item.map(program.getHead(), head);
-  item.map(program.getSequence(), sequence);
-  unsigned next = program.getArrays().size();
-  auto toIndex = [&](Value value) -> Value {
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
-  };
-  Value tokens = kernel.getBody().getArgument(next);
-  if (kernel.getBody().getNumArguments() == next + 1) {
-    item.map(program.getBatch(), sequence);
-    item.map(program.getBegin(), constant(0));
-    item.map(program.getEnd(), toIndex(tokens));
-    return item;
-  }
-  Value bounds = kernel.getBody().getArgument(next + 1);
-  auto bound = [&](Value at) {
-    return toIndex(memref::LoadOp::create(b, loc, bounds, at));
-  };
-  item.map(program.getBatch(), constant(0));
-  item.map(program.getBegin(), bound(sequence));
-  item.map(program.getEnd(),
-           bound(arith::AddIOp::create(b, loc, sequence, constant(1))));
-  return item;
-}
-
-/// The array's type as a kernel takes it: a pointer to the first element.
-static Type withoutOffset(Value array) {
-  auto type = cast<MemRefType>(array.getType());
-  auto [strides, offset] = type.getStridesAndOffset();
-  return MemRefType::get(type.getShape(), type.getElementType(),
-                         StridedLayoutAttr::get(type.getContext(), 0, strides));
-}
-
-KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
-  SmallVector<Type> types = llvm::map_to_vector(
-      program.getArrays(), [](Value array) { return withoutOffset(array); });
-  types.push_back(b.getI64Type());
-  if (Value bounds = launch.getCuSeqlens()) {
-    auto shaped = cast<ShapedType>(bounds.getType());
-    types.push_back(
-        MemRefType::get(shaped.getShape(), shaped.getElementType()));
-  }
-  auto kernel =
-      KernelOp::create(b, program.getLoc(), program.getSymName(), types,
-                       schedule.getThreads(), /*shared_bytes=*/0);
-  kernel->setAttr(ScheduleAttr::kName, schedule);
-  if (ArrayAttr names = program.getArgNamesAttr()) {
-    SmallVector<Attribute> all(names.begin(), names.end());
-    all.push_back(b.getStringAttr("tokens"));
-    if (launch.getCuSeqlens())
-      all.push_back(b.getStringAttr("cu_seqlens"));
-    kernel.setArgNamesAttr(b.getArrayAttr(all));
-  }
-  return kernel;
-}
-
-LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
-  std::optional<int64_t> heads = getConstantIntValue(launch.getGrid()[1]),
-                         parts = getConstantIntValue(launch.getGrid()[2]);
-  if (!heads || !parts)
-    return launch.emitOpError(
-        "expected constant numbers of heads and parts in the grid");
-  if (schedule.getParts() != 1 && schedule.getParts() != *parts)
-    return launch.emitOpError("expected ")
-           << schedule.getParts()
-           << " parts in the grid, as the schedule folds, got " << *parts;
-  if (schedule.getParts() != 1) {
-    // A CTA takes all parts of a head.
-    OpBuilder host(launch);
-    launch.getGridMutable()[2].set(
-        arith::ConstantIndexOp::create(host, launch.getLoc(), 1));
-  }
-  KernelOp kernel = createKernel(b, launch);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&kernel.getBody().front());
-  Location loc = program.getLoc();
-  IRMapping item = writeItem(*this, kernel, b, *heads, *parts);
-  for (auto [plan, types] : llvm::zip(schedule.getChannels(), fieldTypes)) {
-    channels.emplace_back();
-    if (!types.empty())
-      channels.back() = ChannelOp::create(
-          b, loc, ChannelType::get(b.getContext(), types),
-          b.getStringAttr(plan.getName()), b.getI64IntegerAttr(plan.getDepth()),
-          /*offset=*/IntegerAttr(), /*barriers=*/IntegerAttr(),
-          /*places=*/DenseI64ArrayAttr(), /*slot_bytes=*/IntegerAttr());
-  }
-  int64_t first = 0;
-  for (auto [number, plan] : llvm::enumerate(schedule.getRoles())) {
-    auto role = RoleOp::create(b, loc, plan.getName(), first, plan.getWarps(),
-                               b.getI64IntegerAttr(plan.getRegisters()));
-    if (plan.getRotate())
-      role->setAttr(WarpDialect::getAloneAttrName(), b.getUnitAttr());
-    OpBuilder::InsertionGuard inside(b);
-    b.setInsertionPointToStart(&role.getBody().emplaceBlock());
-    Value part;
-    if (plan.getSplit() || plan.getRotate()) {
-      auto constant = [&](int64_t value) -> Value {
-        return arith::ConstantIndexOp::create(b, loc, value);
-      };
-      Value warp = IdOp::create(b, loc, IdKind::Warp);
-      part = arith::SubIOp::create(b, loc, warp, constant(first));
-      if (plan.getSplit())
-        part = arith::DivUIOp::create(b, loc, part,
-                                      constant(kSm90a.warpgroupWarps));
-    }
-    if (failed(RoleWriter(*this, number, b, item).write(part)))
-      return failure();
-    first += plan.getWarps();
-  }
-  return success();
+  return failure(failed(checkTrip()) || failed(findCrossing()) ||
+                 failed(assignFields()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -39,6 +39,8 @@ struct Partition {
 
   /// Ops that every role copies where it uses them.
   static bool isFree(Operation *op);
+  /// Values that `op` and its regions take from outside.
+  static SetVector<Value> getTakenValues(Operation *op);
   /// The step of an op, or of the ops inside it.
   static StringAttr getStep(Operation *op);
 
@@ -68,6 +70,7 @@ private:
   LogicalResult assignRoles(Block &block);
   void findPartial();
   void collectNeeds(Value value, unsigned role, DenseSet<Value> &seen);
+  LogicalResult checkTrip();
   LogicalResult findCrossing();
   FailureOr<unsigned> findChannel(Value value,
                                   const SetVector<unsigned> &takers);

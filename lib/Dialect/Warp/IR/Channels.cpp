@@ -21,25 +21,34 @@ LogicalResult ChannelOp::verify() {
   return success();
 }
 
-/// The field exists and is of the value's type.
+/// The op stands in a role, the field exists and is of the value's type, and
+/// behind it those of the other parts if the op says which part.
 static LogicalResult verifyField(Operation *op, ChannelType channel,
-                                 uint64_t field, Type value) {
-  if (field >= channel.getFields().size())
+                                 uint64_t field, Type value, Value part) {
+  if (!op->getParentOfType<RoleOp>())
+    return op->emitOpError("expected to stand in a role");
+  ArrayRef<Type> fields = channel.getFields();
+  if (field >= fields.size())
     return op->emitOpError("expected a field of ")
            << channel << ", got number " << field;
-  if (channel.getFields()[field] != value)
+  if (fields[field] != value)
     return op->emitOpError("expected the type of field ")
-           << field << ", " << channel.getFields()[field] << ", got " << value;
+           << field << ", " << fields[field] << ", got " << value;
+  if (part && (field + 1 >= fields.size() || fields[field + 1] != value))
+    return op->emitOpError("expected a field for each part, got none of ")
+           << value << " behind field " << field;
   return success();
 }
 
 LogicalResult PutOp::verify() {
   return verifyField(*this, getChannel().getType(), getField(),
-                     getValue().getType());
+                     getValue().getType(), getPart());
 }
 LogicalResult GetOp::verify() {
-  return verifyField(*this, getChannel().getType(), getField(), getType());
+  return verifyField(*this, getChannel().getType(), getField(), getType(),
+                     getPart());
 }
 LogicalResult SlotOp::verify() {
-  return verifyField(*this, getChannel().getType(), getField(), getType());
+  return verifyField(*this, getChannel().getType(), getField(), getType(),
+                     getPart());
 }

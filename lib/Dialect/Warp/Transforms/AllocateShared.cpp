@@ -1,5 +1,4 @@
-//===- AllocateShared.cpp - Places of slots and barriers in shared memory
-//---===//
+//===- AllocateShared.cpp - Places of slots and barriers ------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- GroupProducts.cpp - Groups of products, and where to wait --------===//
+//===- GroupProducts.cpp - Groups of products, and where to wait ----------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- InsertFences.cpp - Order stores before the readers that are copies
-//---===//
+//===- InsertFences.cpp - Order stores before async readers ---------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LowerChannels.cpp - Slots become views and barriers --------------===//
+//===- LowerChannels.cpp - Slots become views and barriers ----------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -58,12 +58,10 @@ private:
 };
 } // namespace
 
-/// Warps of the block's role that run it: all, or one of a role whose warps
-/// take turns.
-static int64_t getWarps(Block *block) {
-  auto role = block->getParentOp()->getParentOfType<RoleOp>();
-  if (!role)
-    role = cast<RoleOp>(block->getParentOp());
+/// Warps of the op's role that run it: all, or one of a role whose warps take
+/// turns.
+static int64_t getWarps(Operation *op) {
+  auto role = op->getParentOfType<RoleOp>();
   return role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
 }
 
@@ -136,7 +134,7 @@ int64_t ChannelLowering::countArrivals(SlotDirection direction) {
   int64_t count = 0;
   for (auto &[key, visit] : visits)
     if (key.second == direction && !isOtherSide(key.first))
-      count += getWarps(key.first);
+      count += getWarps(visit.first);
   return count;
 }
 

@@ -1,4 +1,4 @@
-//===- PrefetchLoads.cpp - Load vectors some trips ahead ----------------===//
+//===- PrefetchLoads.cpp - Load vectors some trips ahead ------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -103,8 +103,9 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
     for (auto loop : llvm::make_early_inc_range(
              role.getBody().front().getOps<scf::ForOp>())) {
       SmallVector<ArrayLoadOp> loads;
+      // Without an end a load of a trip that never comes may leave the array.
       loop.walk([&](ArrayLoadOp load) {
-        if (isEncoded<LanesAttr>(load.getType()))
+        if (isEncoded<LanesAttr>(load.getType()) && load.getEnd())
           loads.push_back(load);
       });
       scf::ForOp current = loop;

@@ -1,4 +1,4 @@
-//===- SinkStores.cpp - Stores to slots where their values are made -----===//
+//===- SinkStores.cpp - Stores to slots where their values are made -------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 
 #define DEBUG_TYPE "gdn-warp-sink-stores"
@@ -34,6 +35,11 @@ static void sinkIntoBranches(FragmentStoreOp store) {
       !store.getFragment().hasOneUse())
     return;
   // The slot must be free before the branch begins.
+  DominanceInfo dominance;
+  if (!llvm::all_of(slot->getOperands(), [&](Value operand) {
+        return dominance.properlyDominates(operand, branch);
+      }))
+    return;
   slot->moveBefore(branch);
   unsigned number = cast<OpResult>(store.getFragment()).getResultNumber();
   for (Block *block : {branch.thenBlock(), branch.elseBlock()}) {

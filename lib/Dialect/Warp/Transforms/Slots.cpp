@@ -1,4 +1,4 @@
-//===- Slots.cpp - Who uses the views of a slot -------------------------===//
+//===- Slots.cpp - Who uses the views of a slot ---------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Slots.h - Who uses the views of a slot ---------------------------===//
+//===- Slots.h - Who uses the views of a slot -------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,0 +1,187 @@
+//===- Accesses.cpp - Channels and arrays of a role -----------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLayouts.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// The solve that makes `value`, if one does.
+tile::InverseOp gdn::findInverse(Value value) {
+  if (auto round = value.getDefiningOp<arith::TruncFOp>())
+    return round.getIn().getDefiningOp<tile::InverseOp>();
+  return {};
+}
+
+LogicalResult RoleLayouts::convertGet(GetOp get) {
+  Location loc = get.getLoc();
+  const FieldLayout &layout = fields.lookup(get.getChannel(), get.getField());
+  Value view = SlotOp::create(
+      b, loc, layout.view, SlotDirection::Get, get.getChannel(), get.getField(),
+      map.lookupOrDefault(get.getTrip()), map.lookupOrDefault(get.getPart()));
+  if (isa<RankedTensorType>(get.getType())) {
+    shared[get] = {view, layout.transposed};
+    return success();
+  }
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  map.map(get.getResult(),
+          Value(LoadOp::create(b, loc, get.getType(), view, zero)));
+  return success();
+}
+
+Value RoleLayouts::sliceView(Value view, int64_t row, int64_t column,
+                             int64_t rows, int64_t columns) {
+  auto source = cast<ViewType>(view.getType());
+  SmallVector<int64_t> shape{rows, columns};
+  if (ArrayRef(shape) == source.getShape())
+    return view;
+  int64_t byte = source.getColumn() + column * source.getElementBytes();
+  auto type = ViewType::get(b.getContext(), shape, source.getElementType(),
+                            source.getSwizzle(), source.getStride(),
+                            source.isSwizzled() ? byte % kSm90a.panelBytes : 0);
+  return SliceOp::create(b, view.getLoc(), type, view, row, column);
+}
+
+/// Where a copy of a tensor map has to end. Items that end with the array, at
+/// the kernel's argument `tokens`, need nothing: the map ends there too.
+Value RoleLayouts::getCopyEnd(Value end) {
+  if (!end)
+    return {};
+  Value converted = map.lookupOrDefault(end);
+  auto cast = converted.getDefiningOp<arith::IndexCastOp>();
+  return cast && isa<BlockArgument>(cast.getIn()) ? Value() : converted;
+}
+
+/// Copies the tile of `load` to `view`, which lies as the array does. Panels
+/// that do not follow each other are copied one by one.
+void RoleLayouts::fetch(tile::LoadOp load, Value view) {
+  Location loc = load.getLoc();
+  auto type = cast<ViewType>(view.getType());
+  SmallVector<int64_t> axes(load.getAxes());
+  llvm::sort(axes);
+  SmallVector<Value> offsets;
+  for (Value offset : load.getOffsets())
+    offsets.push_back(map.lookupOrDefault(offset));
+  int64_t panel = kSm90a.panelBytes / type.getElementBytes();
+  bool dense = type.getPanels() == 1 ||
+               type.getStride() == type.getRows() * kSm90a.panelBytes;
+  int64_t width = dense ? type.getColumns() : panel;
+  Value end = getCopyEnd(load.getEnd());
+  for (int64_t first = 0; first < type.getColumns(); first += width) {
+    Value part = sliceView(view, 0, first, type.getRows(), width);
+    SmallVector<Value> at = offsets;
+    if (first != 0)
+      at[axes[1]] = arith::AddIOp::create(
+          b, loc, at[axes[1]], arith::ConstantIndexOp::create(b, loc, first));
+    FetchOp::create(b, loc, map.lookupOrDefault(load.getSource()), at, axes,
+                    end, end ? load.getDimAttr() : IntegerAttr(), part);
+  }
+}
+
+LogicalResult RoleLayouts::convertPut(PutOp put) {
+  Location loc = put.getLoc();
+  const FieldLayout &layout = fields.lookup(put.getChannel(), put.getField());
+  Value view = SlotOp::create(
+      b, loc, layout.view, SlotDirection::Put, put.getChannel(), put.getField(),
+      map.lookupOrDefault(put.getTrip()), map.lookupOrDefault(put.getPart()));
+  Value tile = put.getValue();
+  if (!isa<RankedTensorType>(tile.getType())) {
+    Value one = ElectOp::create(b, loc);
+    auto guard = scf::IfOp::create(b, loc, one, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard inside(b);
+    b.setInsertionPointToStart(guard.thenBlock());
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    StoreOp::create(b, loc, map.lookupOrDefault(tile), view, zero);
+    return success();
+  }
+  if (isTile(tile.getType(), 1)) {
+    FailureOr<Value> converted = lanes(tile);
+    if (failed(converted))
+      return failure();
+    VectorStoreOp::create(b, loc, *converted, view);
+    return success();
+  }
+  if (auto load = tile.getDefiningOp<tile::LoadOp>()) {
+    fetch(load, view);
+    return success();
+  }
+  if (auto concat = tile.getDefiningOp<tensor::ConcatOp>()) {
+    int64_t row = 0;
+    for (Value part : concat.getInputs()) {
+      auto load = part.getDefiningOp<tile::LoadOp>();
+      if (!load || layout.transposed)
+        return put.emitOpError("expected a stack of loaded tiles");
+      int64_t rows = cast<RankedTensorType>(part.getType()).getDimSize(0);
+      fetch(load, sliceView(view, row, 0, rows, layout.view.getColumns()));
+      row += rows;
+    }
+    return success();
+  }
+  if (tile::InverseOp inverse = findInverse(tile)) {
+    auto m = shared.find(inverse.getSource());
+    if (m == shared.end())
+      return inverse.emitOpError("expected a matrix from a channel");
+    SolveOp::create(b, loc, m->second.view, view);
+    return success();
+  }
+  FailureOr<Value> registers = fragment(tile);
+  if (failed(registers))
+    return failure();
+  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  DenseI64ArrayAttr taken;
+  if (rows != kSm90a.productRows) {
+    int64_t first = firstRow.lookup(tile);
+    taken = b.getDenseI64ArrayAttr({first, first + rows});
+  }
+  FragmentStoreOp::create(b, loc, *registers, view, layout.transposed, taken);
+  return success();
+}
+
+LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
+  Location loc = store.getLoc();
+  SmallVector<Value> offsets;
+  for (Value offset : store.getOffsets())
+    offsets.push_back(map.lookupOrDefault(offset));
+  Value array = map.lookupOrDefault(store.getTarget());
+  Value end = store.getEnd() ? map.lookupOrDefault(store.getEnd()) : Value();
+  auto place = shared.find(store.getTile());
+  if (place != shared.end()) {
+    SmallVector<int64_t> axes(store.getAxes());
+    llvm::sort(axes);
+    end = getCopyEnd(store.getEnd());
+    FlushOp::create(b, loc, place->second.view, array, offsets, axes, end,
+                    end ? store.getDimAttr() : IntegerAttr());
+    return success();
+  }
+  FailureOr<Value> tile = value(store.getTile());
+  if (failed(tile))
+    return failure();
+  ArrayStoreOp::create(b, loc, *tile, array, offsets, store.getAxesAttr(), end,
+                       store.getDimAttr());
+  return success();
+}
+
+LogicalResult RoleLayouts::convertLoad(tile::LoadOp load) {
+  // A tile that goes to a channel is copied there by its put.
+  auto goesToChannel = [](Operation *user) {
+    return isa<PutOp, tensor::ConcatOp>(user);
+  };
+  if (isTile(load.getType(), 2) &&
+      llvm::all_of(load->getUsers(), goesToChannel))
+    return success();
+  SmallVector<Value> offsets;
+  for (Value offset : load.getOffsets())
+    offsets.push_back(map.lookupOrDefault(offset));
+  Value end = load.getEnd() ? map.lookupOrDefault(load.getEnd()) : Value();
+  map.map(load.getResult(), Value(ArrayLoadOp::create(
+                                b, load.getLoc(), convertType(load.getType()),
+                                map.lookupOrDefault(load.getSource()), offsets,
+                                load.getAxesAttr(), end, load.getDimAttr())));
+  return success();
+}

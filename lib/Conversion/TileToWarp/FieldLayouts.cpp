@@ -1,0 +1,119 @@
+//===- FieldLayouts.cpp - How values lie in the slots of channels ---------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Layouts.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// A swizzled or plain view of `shape`, transposed or not.
+static FieldLayout makeLayout(RankedTensorType tile, bool transposed) {
+  SmallVector<int64_t> shape(tile.getShape());
+  if (transposed)
+    std::swap(shape[0], shape[1]);
+  return {ViewType::get(shape, tile.getElementType(), kSm90a.panelBytes),
+          transposed};
+}
+
+/// Rows of M^T an odd number of 16 bytes apart, so that a warp's reads of one
+/// row after the other meet different banks.
+static FieldLayout makeSolveLayout(RankedTensorType tile) {
+  constexpr int64_t kRun = 16;
+  int64_t bytes = tile.getDimSize(0) * tile.getElementTypeBitWidth() / 8 + kRun;
+  return {ViewType::get(tile.getContext(), tile.getShape(),
+                        tile.getElementType(), /*swizzle=*/0, bytes,
+                        /*column=*/0),
+          /*transposed=*/true};
+}
+
+/// True if a tile's rows run along the array's innermost dimension.
+static bool isTransposed(ArrayRef<int64_t> axes) { return axes[0] > axes[1]; }
+
+static tile::LoadOp findLoad(Value value) {
+  if (auto concat = value.getDefiningOp<tensor::ConcatOp>())
+    return findLoad(concat.getInputs().front());
+  return value.getDefiningOp<tile::LoadOp>();
+}
+
+static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
+  auto tile = dyn_cast<RankedTensorType>(channel.getType().getFields()[field]);
+  if (!tile)
+    return {ViewType::get(ArrayRef<int64_t>(1),
+                          channel.getType().getFields()[field])};
+  if (tile.getRank() == 1)
+    return {ViewType::get(tile.getShape(), tile.getElementType())};
+  for (Operation *user : channel->getUsers()) {
+    if (auto put = dyn_cast<PutOp>(user); put && put.getField() == field)
+      if (tile::LoadOp load = findLoad(put.getValue()))
+        return makeLayout(tile, isTransposed(load.getAxes()));
+    auto get = dyn_cast<GetOp>(user);
+    if (!get || get.getField() != field)
+      continue;
+    for (Operation *taker : get->getUsers()) {
+      if (auto store = dyn_cast<tile::StoreOp>(taker))
+        return makeLayout(tile, isTransposed(store.getAxes()));
+      if (isa<tile::InverseOp>(taker))
+        return makeSolveLayout(tile);
+    }
+  }
+  return makeLayout(tile, /*transposed=*/false);
+}
+
+/// Two tiles of half a panel's width lie side by side in its rows. Neither may
+/// be transposed or copied from or to an array, which takes whole rows.
+static void shareRows(MutableArrayRef<FieldLayout> fields) {
+  FieldLayout *open = nullptr;
+  for (FieldLayout &field : fields) {
+    ViewType view = field.view;
+    constexpr int64_t kHalf = kSm90a.panelBytes / 2;
+    if (!view.isSwizzled() || field.transposed ||
+        view.getColumns() * view.getElementBytes() > kHalf)
+      continue;
+    if (!open || open->view.getRows() != view.getRows()) {
+      open = &field;
+      continue;
+    }
+    field.view =
+        ViewType::get(view.getContext(), view.getShape(), view.getElementType(),
+                      view.getSwizzle(), view.getStride(), kHalf);
+    open = nullptr;
+  }
+}
+
+FieldLayouts::FieldLayouts(KernelOp kernel) {
+  for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+    SmallVector<FieldLayout> &fields = layouts[channel];
+    for (uint64_t field = 0; field < channel.getType().getFields().size();
+         ++field) {
+      // The fields of further parts follow that of the first.
+      bool used = llvm::any_of(channel->getUsers(), [&](Operation *user) {
+        auto put = dyn_cast<PutOp>(user);
+        auto get = dyn_cast<GetOp>(user);
+        return (put && put.getField() == field) ||
+               (get && get.getField() == field);
+      });
+      fields.push_back(used || fields.empty() ? findLayout(channel, field)
+                                              : fields.back());
+    }
+    shareRows(fields);
+  }
+}
+
+void FieldLayouts::apply() {
+  for (auto &[channel, fields] : layouts) {
+    SmallVector<Type> views = llvm::map_to_vector(
+        fields, [](const FieldLayout &field) -> Type { return field.view; });
+    cast<ChannelOp>(channel).getResult().setType(
+        ChannelType::get(channel->getContext(), views));
+  }
+}

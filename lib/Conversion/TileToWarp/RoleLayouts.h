@@ -1,0 +1,98 @@
+//===- RoleLayouts.h - The values of one role -------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_TILETOWARP_ROLELAYOUTS_H
+#define GDN_LIB_CONVERSION_TILETOWARP_ROLELAYOUTS_H
+
+#include "Layouts.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::gdn {
+
+/// True for a tile of that rank.
+inline bool isTile(Type type, int64_t rank) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == rank;
+}
+
+/// The solve that makes `value`, if one does.
+tile::InverseOp findInverse(Value value);
+
+/// A value in shared memory, and whether it lies there transposed.
+struct InShared {
+  Value view;
+  bool transposed = false;
+};
+
+/// Rewrites the body of one role with encodings and views.
+class RoleLayouts {
+public:
+  RoleLayouts(warp::RoleOp role, FieldLayouts &fields)
+      : role(role), fields(fields), b(role.getContext()),
+        isGroup(role.getCount() % warp::kSm90a.warpgroupWarps == 0 &&
+                !role->hasAttr(warp::WarpDialect::getAloneAttrName())) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult convertBlock(Block &block);
+  LogicalResult convert(Operation *op);
+  LogicalResult convertGet(warp::GetOp get);
+  LogicalResult convertPut(warp::PutOp put);
+  LogicalResult convertStore(tile::StoreOp store);
+  LogicalResult convertLoad(tile::LoadOp load);
+  LogicalResult convertSlice(tensor::ExtractSliceOp slice);
+  LogicalResult convertContract(linalg::ContractOp contract);
+  LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);
+  LogicalResult convertCausal(tile::CausalOp causal);
+  LogicalResult convertIf(scf::IfOp branch);
+  LogicalResult convertFor(scf::ForOp loop);
+  LogicalResult convertOther(Operation *op);
+  LogicalResult convertBranch(scf::IfOp from, scf::IfOp to, bool isThen,
+                              SmallVectorImpl<int64_t> &rows);
+
+  /// The new value for any operand: a fragment, vector over lanes or scalar.
+  FailureOr<Value> value(Value old);
+  FailureOr<Value> fragment(Value old);
+  FailureOr<Value> lanes(Value old) { return vector(old, lanesEncoding()); }
+  FailureOr<Value> vector(Value old, Attribute encoding);
+  FailureOr<SmallVector<Value>> values(ValueRange old);
+
+  /// The type of a tile in registers here.
+  Type convertType(Type type);
+  RankedTensorType withEncoding(RankedTensorType tile, Attribute encoding);
+  Attribute lanesEncoding() { return warp::LanesAttr::get(b.getContext()); }
+  /// Clones an elementwise op on new operands.
+  Value cloneOn(Operation *op, ValueRange operands, RankedTensorType type);
+  void fetch(tile::LoadOp load, Value view);
+  Value getCopyEnd(Value end);
+  Value sliceView(Value view, int64_t row, int64_t column, int64_t rows,
+                  int64_t columns);
+  Value constantLike(arith::ConstantOp constant, RankedTensorType type);
+
+  warp::RoleOp role;
+  FieldLayouts &fields;
+  OpBuilder b;
+  /// Whether the role computes as warpgroups or as single warps.
+  bool isGroup;
+  IRMapping map;
+  DenseMap<Value, InShared> shared;
+  /// First row, in its fragment, of a tile of fewer rows.
+  DenseMap<Value, int64_t> firstRow;
+};
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_TILETOWARP_ROLELAYOUTS_H
