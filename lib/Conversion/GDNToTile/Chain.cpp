@@ -134,12 +134,25 @@ Value gdn::cumulatedGate(Program &p, Value t) {
   return tile::ScanOp::create(p.b, loadSummedGate(p, t), 0, /*reverse=*/false);
 }
 
+static Value pairDifference(Program &p, Value G) {
+  SmallVector<int64_t> shape = {p.facts.C, p.facts.C};
+  return p.b.sub(p.b.broadcast(G, shape, 0), p.b.broadcast(G, shape, 1));
+}
+
 Value gdn::pairDecay(Program &p, Value G) {
   TileBuilder &b = p.b;
-  SmallVector<int64_t> shape = {p.facts.C, p.facts.C};
-  Value difference = b.sub(b.broadcast(G, shape, 0), b.broadcast(G, shape, 1));
+  Value difference = pairDifference(p, G);
   // The triangle is taken before the exponential: above it exp2 could be inf.
   return b.exp2(tile::CausalOp::create(b, difference, /*strict=*/false));
+}
+
+Value gdn::pairDecayBelow(Program &p, Value G) {
+  // Above the triangle exp2 must only be finite: the tile is zero there.
+  constexpr double kLargest = 126;
+  Value difference = pairDifference(p, G);
+  Value bound = p.b.fill(kLargest, shapeOf(difference),
+                         getElementTypeOrSelf(difference));
+  return p.b.exp2(arith::MinimumFOp::create(p.b, difference, bound));
 }
 
 Value gdn::lastRow(Program &p, Value G) {

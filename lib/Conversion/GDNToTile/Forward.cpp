@@ -276,7 +276,7 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
     return choose(
         p, inRange, [&]() -> SmallVector<Value> { return {round(tile)}; },
         [&]() -> SmallVector<Value> {
-          return {round(b.mul(tile, pairDecay(p, chunk.G)))};
+          return {round(b.mul(tile, pairDecayBelow(p, chunk.G)))};
         },
         /*likely=*/true)[0];
   };

@@ -24,7 +24,8 @@ LogicalResult RoleLayouts::convertGet(GetOp get) {
   const FieldLayout &layout = fields.lookup(get.getChannel(), get.getField());
   Value view = SlotOp::create(
       b, loc, layout.view, SlotDirection::Get, get.getChannel(), get.getField(),
-      map.lookupOrDefault(get.getTrip()), map.lookupOrDefault(get.getPart()));
+      map.lookupOrDefault(get.getTrip()), map.lookupOrDefault(get.getPart()),
+      map.lookupOrDefault(get.getChunk()));
   if (isa<RankedTensorType>(get.getType())) {
     shared[get] = {view, layout.transposed};
     return success();
@@ -89,7 +90,8 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
   const FieldLayout &layout = fields.lookup(put.getChannel(), put.getField());
   Value view = SlotOp::create(
       b, loc, layout.view, SlotDirection::Put, put.getChannel(), put.getField(),
-      map.lookupOrDefault(put.getTrip()), map.lookupOrDefault(put.getPart()));
+      map.lookupOrDefault(put.getTrip()), map.lookupOrDefault(put.getPart()),
+      map.lookupOrDefault(put.getChunk()));
   Value tile = put.getValue();
   if (!isa<RankedTensorType>(tile.getType())) {
     Value one = ElectOp::create(b, loc);

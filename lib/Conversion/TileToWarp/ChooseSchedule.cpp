@@ -95,10 +95,10 @@ ScheduleAttr ScheduleBuilder::build() {
   auto role = [&](StringRef name, int64_t warps, int64_t count,
                   ArrayRef<StringRef> steps, ArrayRef<StringRef> delayed = {},
                   int64_t delay = 0, int64_t ahead = 0, bool rotate = false,
-                  bool split = false) {
+                  bool split = false, bool roll = false) {
     return RolePlanAttr::get(context, name, warps, count, names(steps),
                              delayed.empty() ? ArrayAttr() : names(delayed),
-                             delay, ahead, rotate, split);
+                             delay, ahead, rotate, split, roll);
   };
   int64_t group = kSm90a.warpgroupWarps;
   SmallVector<RolePlanAttr> roles = {

@@ -93,8 +93,8 @@ static void shareRows(MutableArrayRef<FieldLayout> fields) {
 FieldLayouts::FieldLayouts(KernelOp kernel) {
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
     SmallVector<FieldLayout> &fields = layouts[channel];
-    for (uint64_t field = 0; field < channel.getType().getFields().size();
-         ++field) {
+    size_t ofChunk = channel.getType().getFields().size() / channel.getChunks();
+    for (uint64_t field = 0; field < ofChunk; ++field) {
       // The fields of further parts follow that of the first.
       bool used = llvm::any_of(channel->getUsers(), [&](Operation *user) {
         auto put = dyn_cast<PutOp>(user);
@@ -106,6 +106,12 @@ FieldLayouts::FieldLayouts(KernelOp kernel) {
                                               : fields.back());
     }
     shareRows(fields);
+    // Each chunk's fields are as those of the first.
+    for (uint64_t field = ofChunk; field < ofChunk * channel.getChunks();
+         ++field) {
+      FieldLayout layout = fields[field - ofChunk];
+      fields.push_back(layout);
+    }
   }
 }
 

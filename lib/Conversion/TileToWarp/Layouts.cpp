@@ -354,6 +354,7 @@ LogicalResult RoleLayouts::convertFor(scf::ForOp loop) {
                                  map.lookupOrDefault(loop.getLowerBound()),
                                  map.lookupOrDefault(loop.getUpperBound()),
                                  map.lookupOrDefault(loop.getStep()), *inits);
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   map.map(loop.getInductionVar(), copy.getInductionVar());
   for (auto [from, to] :
        llvm::zip(loop.getRegionIterArgs(), copy.getRegionIterArgs()))

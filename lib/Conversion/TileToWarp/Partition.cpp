@@ -58,6 +58,12 @@ StringAttr Partition::getStep(Operation *op) {
   return step;
 }
 
+int64_t Partition::getChunk(Operation *op) {
+  auto label =
+      op->getAttrOfType<IntegerAttr>(tile::TileDialect::getChunkAttrName());
+  return label ? label.getInt() : 0;
+}
+
 SetVector<Value> Partition::getTakenValues(Operation *op) {
   SetVector<Value> values(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), values);
@@ -212,28 +218,91 @@ FailureOr<unsigned> Partition::findChannel(Value value,
   return diagnostic;
 }
 
+/// Fields lie chunk by chunk, each in the order of the program.
 LogicalResult Partition::assignFields() {
-  fieldTypes.resize(schedule.getChannels().size());
-  for (auto &[value, takers] : crossing) {
-    FailureOr<unsigned> channel = findChannel(value, takers);
-    if (failed(channel))
-      return failure();
-    SmallVector<Type> &types = fieldTypes[*channel];
-    fields[value] = {*channel, static_cast<unsigned>(types.size())};
-    types.append(partial.contains(value) ? schedule.getParts() : 1,
-                 value.getType());
+  int64_t chunks = schedule.getTrip();
+  size_t count = schedule.getChannels().size();
+  fieldTypes.resize(count);
+  alike.assign(count, chunks);
+  // Of each channel the fields of each chunk.
+  SmallVector<SmallVector<SmallVector<Value>>> values(
+      count, SmallVector<SmallVector<Value>>(chunks));
+  if (loop)
+    for (Operation &op : *loop.getBody())
+      for (Value value : op.getResults()) {
+        auto takers = crossing.find(value);
+        if (takers == crossing.end())
+          continue;
+        FailureOr<unsigned> channel = findChannel(value, takers->second);
+        if (failed(channel))
+          return failure();
+        values[*channel][getChunk(&op)].push_back(value);
+      }
+  for (size_t channel = 0; channel < count; ++channel) {
+    SmallVector<Type> &types = fieldTypes[channel];
+    SmallVector<Type> first;
+    for (ArrayRef<Value> chunk : values[channel]) {
+      SmallVector<Type> own;
+      for (Value value : chunk) {
+        fields[value] = {static_cast<unsigned>(channel),
+                         static_cast<unsigned>(types.size() + own.size())};
+        own.append(partial.contains(value) ? schedule.getParts() : 1,
+                   value.getType());
+      }
+      llvm::append_range(types, own);
+      if (chunk.data() == values[channel].front().data())
+        first = own;
+      else if (own != first)
+        alike[channel] = 1;
+    }
   }
+  return success();
+}
+
+bool Partition::isRolled(unsigned role) const {
+  RolePlanAttr plan = schedule.getRoles()[role];
+  return schedule.getTrip() > 1 && (plan.getRoll() || plan.getRotate());
+}
+
+/// A role whose chunks are a loop does the same for each, with values of that
+/// chunk alone.
+LogicalResult Partition::checkRolled(unsigned role) {
+  StringRef name = schedule.getRoles()[role].getName();
+  if (!needs[role].carried.empty())
+    return program.emitOpError("expected no values from one chunk to the next "
+                               "in role ")
+           << name << ", whose chunks are a loop";
+  SmallVector<SmallVector<StringRef>> names(schedule.getTrip());
+  for (auto &[op, owner] : roles) {
+    if (owner != role || !loop || op->getBlock() != loop.getBody())
+      continue;
+    int64_t chunk = getChunk(op);
+    names[chunk].push_back(op->getName().getStringRef());
+    for (Value value : getTakenValues(op)) {
+      Operation *maker = value.getDefiningOp();
+      if (!maker || isFree(maker) || maker->getBlock() != loop.getBody())
+        continue;
+      auto field = fields.find(value);
+      if (getChunk(maker) != chunk ||
+          (field != fields.end() && roles.lookup(maker) != role &&
+           alike[field->second.channel] == 1))
+        return op->emitOpError("expected values of its own chunk, which is "
+                               "one of a loop in role ")
+               << name;
+    }
+  }
+  if (!llvm::all_equal(names))
+    return program.emitOpError("expected the same ops for each chunk of a trip "
+                               "in role ")
+           << name << ", whose chunks are a loop";
   return success();
 }
 
 /// The loop takes as many chunks a trip as the schedule says.
 LogicalResult Partition::checkTrip() {
   int64_t chunks = 1;
-  program.walk([&](Operation *op) {
-    if (auto chunk = op->getAttrOfType<IntegerAttr>(
-            tile::TileDialect::getChunkAttrName()))
-      chunks = std::max(chunks, chunk.getInt() + 1);
-  });
+  program.walk(
+      [&](Operation *op) { chunks = std::max(chunks, getChunk(op) + 1); });
   if (!loop || chunks == schedule.getTrip())
     return success();
   return program.emitOpError("expected a loop of ")
@@ -247,8 +316,12 @@ LogicalResult Partition::analyse() {
   if (failed(assignRoles(program.getBody().front())))
     return failure();
   findPartial();
-  return failure(failed(checkTrip()) || failed(findCrossing()) ||
-                 failed(assignFields()));
+  if (failed(checkTrip()) || failed(findCrossing()) || failed(assignFields()))
+    return failure();
+  for (unsigned role = 0; role < schedule.getRoles().size(); ++role)
+    if (isRolled(role) && failed(checkRolled(role)))
+      return failure();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

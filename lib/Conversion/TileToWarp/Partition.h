@@ -43,12 +43,16 @@ struct Partition {
   static SetVector<Value> getTakenValues(Operation *op);
   /// The step of an op, or of the ops inside it.
   static StringAttr getStep(Operation *op);
+  /// The chunk of its trip that an op belongs to.
+  static int64_t getChunk(Operation *op);
 
   LogicalResult analyse();
   /// Writes the kernel at `b`'s place. `launch` runs the program.
   LogicalResult write(OpBuilder &b, tile::LaunchOp launch);
 
   bool isPartial(Operation *op) const;
+  /// Whether the chunks of a trip are a loop in this role.
+  bool isRolled(unsigned role) const;
 
   tile::ProgramOp program;
   warp::ScheduleAttr schedule;
@@ -62,6 +66,8 @@ struct Partition {
   llvm::MapVector<Value, SetVector<unsigned>> crossing;
   DenseMap<Value, Field> fields;
   SmallVector<SmallVector<Type>> fieldTypes;
+  /// For each channel, for how many chunks it has fields of the same types.
+  SmallVector<int64_t> alike;
   /// The kernel's channels, null where nothing crosses.
   SmallVector<Value> channels;
 
@@ -75,6 +81,7 @@ private:
   FailureOr<unsigned> findChannel(Value value,
                                   const SetVector<unsigned> &takers);
   LogicalResult assignFields();
+  LogicalResult checkRolled(unsigned role);
   warp::KernelOp createKernel(OpBuilder &b, tile::LaunchOp launch);
 };
 

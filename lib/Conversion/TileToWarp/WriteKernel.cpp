@@ -54,6 +54,8 @@ private:
   void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyTrip(Value index, bool late);
+  void copyRolled(Value begin, function_ref<bool(Operation *)> wanted);
+  void copyInTurn(Value number, function_ref<bool(Operation *)> wanted);
   LogicalResult writeLoop();
   SmallVector<Value> writeTrip(Value index, Value count, ValueRange carried);
 
@@ -66,6 +68,8 @@ private:
   /// all parts, then those of each part.
   SmallVector<IRMapping> maps;
   Value splitPart, trip, lower, step;
+  /// The chunk of the trip, where the chunks are a loop.
+  Value chunk;
   /// What stands already.
   DenseSet<Operation *> copied;
 };
@@ -101,7 +105,7 @@ Value RoleWriter::take(Value value, unsigned part) {
   Partition::Field field = partition.fields.lookup(value);
   Value taken =
       GetOp::create(b, loc, value.getType(), partition.channels[field.channel],
-                    field.index, trip, partOperand(value, part));
+                    field.index, trip, partOperand(value, part), chunk);
   mapFor(value, part).map(value, taken);
   return taken;
 }
@@ -116,7 +120,7 @@ void RoleWriter::copy(Operation *op, unsigned part) {
     auto field = partition.fields.find(from);
     if (field != partition.fields.end())
       PutOp::create(b, loc, to, partition.channels[field->second.channel],
-                    field->second.index, trip, partOperand(from, part));
+                    field->second.index, trip, partOperand(from, part), chunk);
   }
 }
 
@@ -156,42 +160,68 @@ void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
           copyOnce(&op, wanted);
 }
 
-/// The ops of one trip, now or `delay` trips late. In a role that rotates, each
-/// chunk is one warp's.
+/// The ops of one trip, now or `delay` trips late.
 void RoleWriter::copyTrip(Value index, bool late) {
   trip = index;
   Value offset = arith::MulIOp::create(b, loc, index, step);
-  maps[0].map(partition.loop.getInductionVar(),
-              Value(arith::AddIOp::create(b, loc, lower, offset)));
-  Block &body = *partition.loop.getBody();
+  Value begin = arith::AddIOp::create(b, loc, lower, offset);
   auto isNow = [&](Operation *op) {
     return plan.runsLate(Partition::getStep(op)) == late;
   };
-  if (!plan.getRotate())
-    return copyOps(body, isNow);
+  if (partition.isRolled(role))
+    return copyRolled(begin, isNow);
+  maps[0].map(partition.loop.getInductionVar(), begin);
+  if (plan.getRotate())
+    return copyInTurn(index, isNow);
+  copyOps(*partition.loop.getBody(), isNow);
+}
+
+/// The chunks of a trip that begins at token `begin` as a loop: what it does
+/// for the first is done for each.
+void RoleWriter::copyRolled(Value begin,
+                            function_ref<bool(Operation *)> wanted) {
+  int64_t chunks = partition.schedule.getTrip();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  int64_t chunks = partition.schedule.getTrip();
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+  SmallVector<IRMapping> outside = maps;
+  auto loop =
+      scf::ForOp::create(b, loc, constant(0), constant(chunks), constant(1));
+  loop->setAttr(WarpDialect::getChunksAttrName(), b.getI64IntegerAttr(chunks));
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(loop.getBody());
+  chunk = loop.getInductionVar();
+  Value tokens = arith::MulIOp::create(
+      b, loc, chunk, arith::DivUIOp::create(b, loc, step, constant(chunks)));
+  maps[0].map(partition.loop.getInductionVar(),
+              Value(arith::AddIOp::create(b, loc, begin, tokens)));
+  auto isFirst = [&](Operation *op) {
+    return wanted(op) && Partition::getChunk(op) == 0;
+  };
+  if (plan.getRotate()) {
     Value number = arith::AddIOp::create(
-        b, loc, arith::MulIOp::create(b, loc, index, constant(chunks)),
-        constant(chunk));
-    Value turn =
-        arith::RemUIOp::create(b, loc, number, constant(plan.getWarps()));
-    Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn,
-                                       splitPart);
-    auto guard = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard insertion(b);
-    b.setInsertionPointToStart(guard.thenBlock());
-    SmallVector<IRMapping> outside = maps;
-    copyOps(body, [&](Operation *op) {
-      auto label =
-          op->getAttrOfType<IntegerAttr>(tile::TileDialect::getChunkAttrName());
-      return isNow(op) && (label ? label.getInt() : 0) == chunk;
-    });
-    maps = outside;
+        b, loc, arith::MulIOp::create(b, loc, trip, constant(chunks)), chunk);
+    copyInTurn(number, isFirst);
+  } else {
+    copyOps(*partition.loop.getBody(), isFirst);
   }
+  maps = outside;
+  chunk = Value();
+}
+
+/// The ops of chunk `number` of the sequence, in the warp whose turn it is.
+void RoleWriter::copyInTurn(Value number,
+                            function_ref<bool(Operation *)> wanted) {
+  Value turn = arith::RemUIOp::create(
+      b, loc, number, arith::ConstantIndexOp::create(b, loc, plan.getWarps()));
+  Value mine =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn, splitPart);
+  auto guard = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(guard.thenBlock());
+  SmallVector<IRMapping> outside = maps;
+  copyOps(*partition.loop.getBody(), wanted);
+  maps = outside;
 }
 
 /// One round of the loop: the trip itself while there is one, then what is
@@ -394,13 +424,15 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
   b.setInsertionPointToStart(&kernel.getBody().front());
   Location loc = program.getLoc();
   IRMapping item = writeItem(*this, kernel, b, *heads, *parts);
-  for (auto [plan, types] : llvm::zip(schedule.getChannels(), fieldTypes)) {
+  for (auto [plan, types, chunks] :
+       llvm::zip(schedule.getChannels(), fieldTypes, alike)) {
     channels.emplace_back();
     if (!types.empty())
       channels.back() = ChannelOp::create(
           b, loc, ChannelType::get(b.getContext(), types),
           b.getStringAttr(plan.getName()), b.getI64IntegerAttr(plan.getDepth()),
-          /*offset=*/IntegerAttr(), /*barriers=*/IntegerAttr(),
+          b.getI64IntegerAttr(chunks), /*offset=*/IntegerAttr(),
+          /*barriers=*/IntegerAttr(),
           /*places=*/DenseI64ArrayAttr(), /*slot_bytes=*/IntegerAttr());
   }
   int64_t first = 0;

@@ -266,9 +266,11 @@ struct LowerFragmentStore : OpConversionPattern<FragmentStoreOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     ViewType view = op.getView().getType();
     int64_t first = 0;
-    if (std::optional<ArrayRef<int64_t>> rows = op.getRows()) {
-      // Whole warps: each holds 16 rows.
+    std::optional<ArrayRef<int64_t>> rows = op.getRows();
+    if (rows)
       first = (*rows)[0];
+    if (rows && !op.getGuarded()) {
+      // Whole warps: each holds 16 rows.
       Value difference = arith::SubIOp::create(
           b, createGroupWarp(b), createI32(b, first / kMatrixColumns));
       Value inside = arith::CmpIOp::create(

@@ -18,6 +18,17 @@ LogicalResult ChannelOp::verify() {
   if (getPlaces() && getPlaces()->size() != fields)
     return emitOpError("expected the place of each of ")
            << fields << " fields, got " << getPlaces()->size();
+  ArrayRef<Type> types = getType().getFields();
+  int64_t chunks = getChunks();
+  if (chunks < 1 || fields % chunks != 0)
+    return emitOpError("expected as many fields for each of ")
+           << chunks << " chunks, got " << fields << " fields";
+  size_t stride = fields / chunks;
+  for (size_t field = stride; field < fields; ++field)
+    if (types[field] != types[field - stride])
+      return emitOpError("expected fields of the same types for each chunk, "
+                         "got ")
+             << types[field - stride] << " and " << types[field];
   return success();
 }
 

@@ -43,13 +43,13 @@ void WarpDialect::initialize() {
 
 LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
-  if (attribute.getName() != getUnrollAttrName())
+  StringRef name = attribute.getName();
+  if (name != getUnrollAttrName() && name != getChunksAttrName())
     return success();
   auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!isa<scf::ForOp>(op) || !factor || factor.getInt() < 2)
     return op->emitOpError("expected ")
-           << getUnrollAttrName()
-           << " on an scf.for, with an integer of at least 2, got "
+           << name << " on an scf.for, with an integer of at least 2, got "
            << attribute.getValue();
   return success();
 }

@@ -20,44 +20,74 @@ namespace mlir::gdn::warp {
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-/// Fields that products or copies read: through the async proxy.
-static DenseSet<std::pair<Value, uint64_t>> findAsyncFields(KernelOp kernel) {
-  DenseSet<std::pair<Value, uint64_t>> fields;
+using Field = std::pair<Value, uint64_t>;
+
+/// Fields that ops of kind `Reader` read.
+template <typename Reader> static DenseSet<Field> findFields(KernelOp kernel) {
+  DenseSet<Field> fields;
   kernel.walk([&](SlotOp slot) {
-    if (slot.getDirection() != SlotDirection::Get)
-      return;
-    for (Operation *user : getViewUsers(slot))
-      if (isa<ProductOp, FlushOp>(user))
-        fields.insert({slot.getChannel(), slot.getField()});
+    if (slot.getDirection() == SlotDirection::Get &&
+        llvm::any_of(getViewUsers(slot), llvm::IsaPred<Reader>))
+      fields.insert({slot.getChannel(), slot.getField()});
   });
   return fields;
+}
+
+/// Behind the last store of a block and channel to fields that products read.
+/// Many warps wait for a product: who stored pays, not they.
+static void insertBehindStores(KernelOp kernel,
+                               const DenseSet<Field> &products) {
+  llvm::MapVector<std::pair<Block *, Value>, Operation *> last;
+  kernel.walk([&](SlotOp slot) {
+    if (slot.getDirection() != SlotDirection::Put ||
+        !products.contains({slot.getChannel(), slot.getField()}))
+      return;
+    for (Operation *user : getViewUsers(slot)) {
+      if (isa<FetchOp>(user))
+        continue;
+      Operation *&store = last[{slot->getBlock(), slot.getChannel()}];
+      Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
+      if (!store || store->isBeforeInBlock(outer))
+        store = outer;
+    }
+  });
+  for (auto &[key, store] : last) {
+    OpBuilder b(store->getContext());
+    b.setInsertionPointAfter(store);
+    FenceOp::create(b, store->getLoc(), FenceKind::Async);
+  }
+}
+
+/// Before the first copy of a block and channel out of fields that copies alone
+/// read: the one warp that copies has time, those that stored have none.
+static void insertBeforeCopies(KernelOp kernel,
+                               const DenseSet<Field> &products) {
+  llvm::MapVector<std::pair<Block *, Value>, Operation *> first;
+  kernel.walk([&](SlotOp slot) {
+    if (slot.getDirection() != SlotDirection::Get ||
+        products.contains({slot.getChannel(), slot.getField()}))
+      return;
+    for (Operation *user : getViewUsers(slot)) {
+      if (!isa<FlushOp>(user))
+        continue;
+      Operation *&copy = first[{slot->getBlock(), slot.getChannel()}];
+      Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
+      if (!copy || outer->isBeforeInBlock(copy))
+        copy = outer;
+    }
+  });
+  for (auto &[key, copy] : first) {
+    OpBuilder b(copy);
+    FenceOp::create(b, copy->getLoc(), FenceKind::Async);
+  }
 }
 
 namespace {
 struct InsertFences : gdn::warp::impl::InsertFencesPassBase<InsertFences> {
   void runOnOperation() override {
-    DenseSet<std::pair<Value, uint64_t>> async =
-        findAsyncFields(getOperation());
-    // Of each block and channel the last store that needs a fence behind it.
-    llvm::MapVector<std::pair<Block *, Value>, Operation *> last;
-    getOperation().walk([&](SlotOp slot) {
-      if (slot.getDirection() != SlotDirection::Put ||
-          !async.contains({slot.getChannel(), slot.getField()}))
-        return;
-      for (Operation *user : getViewUsers(slot)) {
-        if (isa<FetchOp>(user))
-          continue;
-        Operation *&store = last[{slot->getBlock(), slot.getChannel()}];
-        Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
-        if (!store || store->isBeforeInBlock(outer))
-          store = outer;
-      }
-    });
-    for (auto &[key, store] : last) {
-      OpBuilder b(store->getContext());
-      b.setInsertionPointAfter(store);
-      FenceOp::create(b, store->getLoc(), FenceKind::Async);
-    }
+    DenseSet<Field> products = findFields<ProductOp>(getOperation());
+    insertBehindStores(getOperation(), products);
+    insertBeforeCopies(getOperation(), products);
   }
 };
 } // namespace

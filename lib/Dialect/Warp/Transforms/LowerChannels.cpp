@@ -33,6 +33,8 @@ struct Visit {
   int64_t fetched = 0;
   bool flushes = false;
   SmallVector<FetchOp> fetches;
+  /// Whether no visit of the same trip is before it, and none behind.
+  bool opens = true, closes = true;
 };
 
 /// Lowers one channel.
@@ -47,6 +49,8 @@ private:
 
   LogicalResult collect();
   void findLast(Visit &visit);
+  bool isAlwaysMade(const Key &key);
+  void orderVisits();
   /// Arrivals that complete a phase of the barriers of `direction`.
   int64_t countArrivals(SlotDirection direction);
   void lower(Block *block, SlotDirection direction, Visit &visit);
@@ -58,11 +62,18 @@ private:
 };
 } // namespace
 
-/// Warps of the op's role that run it: all, or one of a role whose warps take
-/// turns.
-static int64_t getWarps(Operation *op) {
+/// How often warps run the op in a trip: all of its role, or one of a role
+/// whose warps take turns, for each chunk if the chunks are a loop.
+static int64_t countRuns(Operation *op) {
   auto role = op->getParentOfType<RoleOp>();
-  return role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
+  int64_t runs =
+      role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
+  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>())
+    if (auto chunks =
+            loop->getAttrOfType<IntegerAttr>(WarpDialect::getChunksAttrName()))
+      runs *= chunks.getInt();
+  return runs;
 }
 
 /// The op of `op`'s block behind which nothing that `op` began reads any more:
@@ -100,6 +111,40 @@ void ChannelLowering::findLast(Visit &visit) {
     visit.last = visit.last->getNextNode();
 }
 
+/// The block of the loop or role around `block`.
+static Block *findTrip(Block *block) {
+  while (isa<scf::IfOp>(block->getParentOp()))
+    block = block->getParentOp()->getBlock();
+  return block;
+}
+
+/// Whether each trip makes the visit, or its twin on the other side of a branch.
+bool ChannelLowering::isAlwaysMade(const Key &key) {
+  Block *block = key.first;
+  auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
+  if (!branch)
+    return true;
+  return branch.elseBlock() && branch->getBlock() == findTrip(block) &&
+         visits.contains({branch.thenBlock(), key.second}) &&
+         visits.contains({branch.elseBlock(), key.second});
+}
+
+/// Of the visits of one trip, the first waits and the last arrives.
+void ChannelLowering::orderVisits() {
+  for (auto &[key, visit] : visits)
+    for (auto &[otherKey, other] : visits) {
+      Block *trip = findTrip(key.first);
+      if (key.second != otherKey.second || trip != findTrip(otherKey.first) ||
+          visit.fetched || other.fetched || !isAlwaysMade(key) ||
+          !isAlwaysMade(otherKey))
+        continue;
+      Operation *own = trip->findAncestorOpInBlock(*visit.first),
+                *others = trip->findAncestorOpInBlock(*other.first);
+      visit.opens &= own == others || own->isBeforeInBlock(others);
+      visit.closes &= own == others || others->isBeforeInBlock(own);
+    }
+}
+
 LogicalResult ChannelLowering::collect() {
   for (Operation *user : channel->getUsers()) {
     auto slot = dyn_cast<SlotOp>(user);
@@ -121,6 +166,7 @@ LogicalResult ChannelLowering::collect() {
   }
   for (auto &[key, visit] : visits)
     findLast(visit);
+  orderVisits();
   return success();
 }
 
@@ -133,8 +179,8 @@ int64_t ChannelLowering::countArrivals(SlotDirection direction) {
   };
   int64_t count = 0;
   for (auto &[key, visit] : visits)
-    if (key.second == direction && !isOtherSide(key.first))
-      count += getWarps(visit.first);
+    if (key.second == direction && visit.closes && !isOtherSide(key.first))
+      count += countRuns(visit.first);
   return count;
 }
 
@@ -166,6 +212,14 @@ void ChannelLowering::lowerSlot(OpBuilder &b, SlotOp slot, Value number) {
                     (*channel.getPlaces())[slot.getField()];
     offset = arith::AddIOp::create(
         b, loc, offset, arith::MulIOp::create(b, loc, part, constant(bytes)));
+  }
+  if (Value chunk = slot.getChunk()) {
+    int64_t ofChunk =
+        channel.getType().getFields().size() / channel.getChunks();
+    int64_t bytes = (*channel.getPlaces())[slot.getField() + ofChunk] -
+                    (*channel.getPlaces())[slot.getField()];
+    offset = arith::AddIOp::create(
+        b, loc, offset, arith::MulIOp::create(b, loc, chunk, constant(bytes)));
   }
   Value view = ViewOp::create(b, loc, slot.getType(), offset);
   slot.replaceAllUsesWith(view);
@@ -211,22 +265,25 @@ void ChannelLowering::lower(Block *block, SlotDirection direction,
   Value parity = arith::AndIOp::create(b, loc, round, constant(1));
   // A filler waits for the empty barrier, whose phase before the first counts
   // as over.
-  BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills), parity,
-                        /*cluster=*/false);
+  if (visit.opens)
+    BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills), parity,
+                          /*cluster=*/false);
   b.setInsertionPointAfter(visit.last);
   if (visit.flushes)
     inFirstLane(b, loc, [&] {
       CopyCommitOp::create(b, loc);
       CopyWaitOp::create(b, loc, 0, /*read=*/true);
     });
-  SyncOp::create(b, loc, SyncKind::Warp);
-  inFirstLane(b, loc, [&] {
-    Value barrier = getBarrier(b, loc, number, !fills);
-    if (visit.fetched)
-      BarrierExpectOp::create(b, loc, barrier, visit.fetched);
-    else
-      BarrierArriveOp::create(b, loc, barrier, /*rank=*/Value());
-  });
+  if (visit.closes) {
+    SyncOp::create(b, loc, SyncKind::Warp);
+    inFirstLane(b, loc, [&] {
+      Value barrier = getBarrier(b, loc, number, !fills);
+      if (visit.fetched)
+        BarrierExpectOp::create(b, loc, barrier, visit.fetched);
+      else
+        BarrierArriveOp::create(b, loc, barrier, /*rank=*/Value());
+    });
+  }
   // Last, since a fetch may be what the arrival stands behind.
   for (FetchOp fetch : visit.fetches) {
     b.setInsertionPoint(fetch);

@@ -101,6 +101,12 @@ static void splitBranch(FragmentStoreOp store) {
       b.clone(op, map);
     Value value = from.front().getTerminator()->getOperand(number);
     scf::YieldOp::create(b, branch.getLoc(), map.lookupOrDefault(value));
+    // What the other values need would keep its operands from sinking.
+    auto cloned = llvm::to_vector(
+        llvm::make_pointer_range(to.front().without_terminator()));
+    for (Operation *op : llvm::reverse(cloned))
+      if (isOpTriviallyDead(op))
+        op->erase();
   }
   store.getFragmentMutable().assign(one.getResult(0));
   if (branch->use_empty() && mayRunInSomeWarps(branch))
@@ -146,12 +152,13 @@ static void sinkIntoWarps(FragmentStoreOp store) {
       arith::SubIOp::create(b, loc, warp, constant(rows[0] / kRows)),
       constant((rows[1] - rows[0]) / kRows));
   auto guard = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+  store.setGuarded(true);
   makers.push_back(store);
   for (Operation *op : makers)
     op->moveBefore(guard.thenBlock()->getTerminator());
 }
 
-/// The branch in both of whose sides, and nowhere else, `slot` is read.
+/// The branch in both of whose sides, and nowhere else, `slot` is used.
 static scf::IfOp findOnlyBranch(SlotOp slot) {
   scf::IfOp branch;
   bool sides[2] = {false, false};
@@ -166,13 +173,13 @@ static scf::IfOp findOnlyBranch(SlotOp slot) {
   return sides[0] && sides[1] ? branch : scf::IfOp();
 }
 
-/// Takes slots where they are first read, in both sides of a branch: the work
-/// before it need not wait for them. A channel is taken in one place.
-static void sinkGets(Block &block) {
+/// Takes slots where they are first used, in both sides of a branch: the work
+/// before it need not wait for them, nor who waits for them for the work behind
+/// it. A role takes a channel's slots in one place.
+static void sinkSlots(Block &block) {
   llvm::MapVector<Value, SmallVector<SlotOp>> channels;
   for (auto slot : block.getOps<SlotOp>())
-    if (slot.getDirection() == SlotDirection::Get)
-      channels[slot.getChannel()].push_back(slot);
+    channels[slot.getChannel()].push_back(slot);
   for (auto &[channel, slots] : channels) {
     if (!llvm::all_of(slots, [](SlotOp slot) { return findOnlyBranch(slot); }))
       continue;
@@ -217,7 +224,7 @@ struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
     SmallVector<Block *> blocks;
     getOperation().walk([&](Block *block) { blocks.push_back(block); });
     for (Block *block : blocks)
-      sinkGets(*block);
+      sinkSlots(*block);
   }
 };
 } // namespace

@@ -29,7 +29,8 @@ def Warp_ChannelOp : Warp_Op<"channel", [HasParent<"KernelOp">]> {
     `depth` slots. `gdn-warp-allocate-shared` gives them their place: `offset`
     bytes into shared memory, the slots one behind the other, each with its
     fields at `places` in `slot_bytes`; at `barriers` the full barriers of the
-    slots, behind them the empty ones.
+    slots, behind them the empty ones. With `chunks` the fields are those of so
+    many chunks, of the same types for each, one chunk behind the other.
 
     Example:
 
@@ -37,11 +38,13 @@ def Warp_ChannelOp : Warp_Op<"channel", [HasParent<"KernelOp">]> {
     %qkv = gdn_warp.channel "qkv" depth(3) : !gdn_warp.channel<tensor<64x128xbf16>, f32>
     ```
   }];
-  let arguments = (ins StrAttr:$name, I64Attr:$depth, OptionalAttr<I64Attr>:$offset,
-    OptionalAttr<I64Attr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$places,
+  let arguments = (ins StrAttr:$name, I64Attr:$depth, DefaultValuedAttr<I64Attr, "1">:$chunks,
+    OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$places,
     OptionalAttr<I64Attr>:$slot_bytes);
   let results = (outs Warp_ChannelType:$result);
-  let assemblyFormat = "$name `depth` `(` $depth `)` attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $name `depth` `(` $depth `)` (`chunks` `(` $chunks^ `)`)? attr-dict `:` type($result)
+  }];
   let hasVerifier = 1;
 }
 
@@ -49,10 +52,11 @@ class Warp_FieldOp<string mnemonic, list<Trait> traits = []> : Warp_Op<mnemonic,
   let hasVerifier = 1;
 }
 
-def Warp_PutOp : Warp_FieldOp<"put"> {
+def Warp_PutOp : Warp_FieldOp<"put", [AttrSizedOperandSegments]> {
   let summary = "Hand a value to other roles";
   let description = [{
-    To field `field` (+ `part`) of the slot of trip `trip`.
+    To field `field` (+ `part`) of the slot of trip `trip`, or to the field of
+    `chunk` that is as `field` of the first.
 
     Example:
 
@@ -61,17 +65,18 @@ def Warp_PutOp : Warp_FieldOp<"put"> {
     ```
   }];
   let arguments = (ins AnyType:$value, Warp_ChannelType:$channel, I64Attr:$field, Index:$trip,
-    Optional<Index>:$part);
+    Optional<Index>:$part, Optional<Index>:$chunk);
   let assemblyFormat = [{
-    $value `,` $channel `[` $field (`+` $part^)? `]` `at` $trip attr-dict
+    $value `,` $channel `[` $field (`+` $part^)? `]` (`chunk` $chunk^)? `at` $trip attr-dict
     `:` type($value) `,` type($channel)
   }];
 }
 
-def Warp_GetOp : Warp_FieldOp<"get"> {
+def Warp_GetOp : Warp_FieldOp<"get", [AttrSizedOperandSegments]> {
   let summary = "Take a value of another role";
   let description = [{
-    From field `field` (+ `part`) of the slot of trip `trip`.
+    From field `field` (+ `part`) of the slot of trip `trip`, or from the field
+    of `chunk` that is as `field` of the first.
 
     Example:
 
@@ -80,22 +85,23 @@ def Warp_GetOp : Warp_FieldOp<"get"> {
     ```
   }];
   let arguments = (ins Warp_ChannelType:$channel, I64Attr:$field, Index:$trip,
-    Optional<Index>:$part);
+    Optional<Index>:$part, Optional<Index>:$chunk);
   let results = (outs AnyType:$result);
   let assemblyFormat = [{
-    $channel `[` $field (`+` $part^)? `]` `at` $trip attr-dict `:` type($channel) `->` type($result)
+    $channel `[` $field (`+` $part^)? `]` (`chunk` $chunk^)? `at` $trip attr-dict `:` type($channel) `->` type($result)
   }];
 }
 
 def Warp_SlotDirection : Warp_Enum<"SlotDirection", "whether a role fills or reads a slot", [
     I32EnumAttrCase<"Put", 0, "put">, I32EnumAttrCase<"Get", 1, "get">]>;
 
-def Warp_SlotOp : Warp_FieldOp<"slot", [Pure]> {
+def Warp_SlotOp : Warp_FieldOp<"slot", [Pure, AttrSizedOperandSegments]> {
   let summary = "The place of a field in the slot of a trip";
   let description = [{
     `put`: to be filled by this role, `get`: filled by another. A block's first
     `put` of a channel waits until the slot is empty, its last one's uses tell
-    the takers that it is full; `get` likewise (`gdn-warp-lower-channels`).
+    the takers that it is full; `get` likewise (`gdn-warp-lower-channels`). A loop
+    with `gdn_warp.chunks` does so for each of its chunks.
 
     Example:
 
@@ -106,10 +112,10 @@ def Warp_SlotOp : Warp_FieldOp<"slot", [Pure]> {
     ```
   }];
   let arguments = (ins Warp_SlotDirection:$direction, Warp_ChannelType:$channel, I64Attr:$field,
-    Index:$trip, Optional<Index>:$part);
+    Index:$trip, Optional<Index>:$part, Optional<Index>:$chunk);
   let results = (outs Warp_ViewType:$result);
   let assemblyFormat = [{
-    $direction $channel `[` $field (`+` $part^)? `]` `at` $trip attr-dict
+    $direction $channel `[` $field (`+` $part^)? `]` (`chunk` $chunk^)? `at` $trip attr-dict
     `:` type($channel) `->` type($result)
   }];
 }

@@ -26,7 +26,8 @@ def Warp_Dialect : Dialect {
     The lowering makes n bodies of the body of a loop (`scf.for`) with the
     attribute `gdn_warp.unroll` = n. A loop that loads ahead of the use carries
     the values through as many iterations as it has bodies: then they need no
-    moves, of which each would wait for its load.
+    moves, of which each would wait for its load. A loop with `gdn_warp.chunks` =
+    n takes the n chunks of a trip one after the other.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
@@ -37,6 +38,9 @@ def Warp_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// Attribute of a loop (`scf.for`), an integer: see the description.
     static constexpr ::llvm::StringLiteral getUnrollAttrName() { return "gdn_warp.unroll"; }
+
+    /// Attribute of a loop (`scf.for`), an integer: see the description.
+    static constexpr ::llvm::StringLiteral getChunksAttrName() { return "gdn_warp.chunks"; }
 
     /// Attribute of a lowered kernel (`llvm.func`): a #gdn_warp.launch.
     static constexpr ::llvm::StringLiteral getLaunchAttrName() { return "gdn_warp.launch"; }

@@ -17,8 +17,11 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
     `warps` warps with `registers` registers a thread run the ops labelled with
     one of `steps`. Ops of the steps in `delayed` run `delay` trips later, so
     that a role may take what comes of its own work in an earlier trip. Vectors
-    are loaded from arrays `ahead` trips before they are used. With `rotate` the warps take the chunks in turn, each alone; with `split` each
-    warpgroup takes one part of the V channels.
+    are loaded from arrays `ahead` trips before they are used. With `rotate` the
+    warps take the chunks in turn, each alone; with `split` each warpgroup takes
+    one part of the V channels. With `roll` the chunks of a trip are a loop rather
+    than copies: a role that others wait for less gives its place in the
+    instruction cache to them.
 
     Example:
     `#gdn_warp.role_plan<name = "state", warps = 8, registers = 168, steps = ["state"], split = true>`
@@ -28,7 +31,8 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
     DefaultValuedParameter<"int64_t", "0">:$delay,
     DefaultValuedParameter<"int64_t", "0">:$ahead,
     DefaultValuedParameter<"bool", "false">:$rotate,
-    DefaultValuedParameter<"bool", "false">:$split);
+    DefaultValuedParameter<"bool", "false">:$split,
+    DefaultValuedParameter<"bool", "false">:$roll);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     /// Whether ops of `step` run in this role, and whether `delay` trips later.

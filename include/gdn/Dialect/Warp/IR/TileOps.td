@@ -251,7 +251,8 @@ def Warp_FragmentStoreOp : Warp_Op<"fragment_store"> {
   let summary = "Write a fragment to shared memory";
   let description = [{
     To a view [64, N], or [N, 64] with `transpose`. With `rows` [a, b], multiples
-    of 16, the warps that hold rows a .. b write them, to a view of as many.
+    of 16, the warps that hold rows a .. b write them, to a view of as many; with
+    `guarded` no other warp runs the op.
 
     Example:
 
@@ -261,9 +262,9 @@ def Warp_FragmentStoreOp : Warp_Op<"fragment_store"> {
     ```
   }];
   let arguments = (ins Warp_Fragment:$fragment, Warp_ViewType:$view, UnitAttr:$transpose,
-    OptionalAttr<DenseI64ArrayAttr>:$rows);
+    OptionalAttr<DenseI64ArrayAttr>:$rows, UnitAttr:$guarded);
   let assemblyFormat = [{
-    $fragment `,` $view (`transpose` $transpose^)? (`rows` $rows^)? attr-dict
+    $fragment `,` $view (`transpose` $transpose^)? (`rows` $rows^ (`guarded` $guarded^)?)? attr-dict
     `:` type($fragment) `->` type($view)
   }];
   let hasVerifier = 1;

@@ -56,9 +56,10 @@ def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::Kern
 def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Order stores to slots before products and copies that read them";
   let description = [{
-    Products and tensor-map copies read shared memory through the async proxy:
-    behind the last store of a block to fields that they read stands
-    `gdn_warp.fence async`.
+    Products and tensor-map copies read shared memory through the async proxy.
+    Behind the last store of a block to fields that products read stands
+    `gdn_warp.fence async`; where copies alone read, it stands before the first
+    copy, in the warp that has waited for the stores.
   }];
 }
 
