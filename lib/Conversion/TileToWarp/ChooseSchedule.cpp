@@ -50,16 +50,26 @@ public:
 
 private:
   ArrayAttr names(ArrayRef<StringRef> list) { return b.getStrArrayAttr(list); }
-  /// Slots of the loads that fit beside the rest.
+  /// Slots for so many chunks, in trips.
+  int64_t forChunks(int64_t chunks) const {
+    return llvm::divideCeil(chunks, trip);
+  }
+  /// Chunks whose loads fit beside the rest.
   int64_t fitLoads() const;
+  SmallVector<RolePlanAttr> planRoles(int64_t loads);
+  SmallVector<ChannelPlanAttr> planChannels(int64_t loads);
 
   OpBuilder b;
   int64_t parts, trip;
   TripBytes bytes;
-  /// Slots of M, of the chunks' triangles and of the output. The solve of a
-  /// chunk takes as long as several chunks of the state: it must be ahead.
-  static constexpr int64_t kSolveSlots = 4, kTriangleSlots = 8,
-                           kOutputSlots = 4;
+  /// Chunks of M, of the triangles and of the output that are on their way. The
+  /// solve of a chunk takes as long as a chunk of the state or longer: it must
+  /// be ahead.
+  static constexpr int64_t kSolveChunks = 4, kTriangleChunks = 6,
+                           kOutputChunks = 4;
+  /// Warps that solve; "move" and "gates" have the others of their warpgroup.
+  /// Two keep up with the state, a third gains nothing.
+  static constexpr int64_t kSolveWarps = 2;
 };
 } // namespace
 
@@ -68,58 +78,74 @@ private:
 static constexpr int64_t kSolveBytes = 2560, kTriangleBytes = 4096,
                          kVectorBytes = 1024, kBarrierBytes = 1024;
 /// More loads in flight than this hide nothing more.
-static constexpr int64_t kMaxLoadSlots = 8;
-/// Trips that gates are loaded ahead: under load a gather of a row of gates
-/// takes longer than a trip.
-static constexpr int64_t kGatesAhead = 4;
+static constexpr int64_t kMaxLoadChunks = 8;
 
 int64_t ScheduleBuilder::fitLoads() const {
-  int64_t fixed =
-      kBarrierBytes +
-      trip * (kSolveSlots * kSolveBytes + kTriangleSlots * kTriangleBytes) +
-      kOutputSlots * parts * bytes.output;
-  int64_t load = bytes.keys + parts * bytes.values + trip * kVectorBytes;
-  return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2,
-                             kMaxLoadSlots);
+  int64_t fixed = kBarrierBytes + kSolveChunks * kSolveBytes +
+                  kTriangleChunks * kTriangleBytes +
+                  forChunks(kOutputChunks) * parts * bytes.output;
+  int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes;
+  return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2 * trip,
+                             kMaxLoadChunks);
 }
 
-ScheduleAttr ScheduleBuilder::build() {
-  MLIRContext *context = b.getContext();
+SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
   // A state warpgroup's thread holds 64 of the state, 32 of its bf16 copy and
   // two products of 16, which is 168 with vectors and addresses; "scores" and
   // "solve" live with what is left. With one state warpgroup there is more for
   // all, and the solve keeps more loads in flight.
   Registers registers =
       parts == 1 ? Registers{120, 120, 240} : Registers{80, 96, 168};
-  int64_t loads = fitLoads();
+  int64_t group = kSm90a.warpgroupWarps;
   auto role = [&](StringRef name, int64_t warps, int64_t count,
-                  ArrayRef<StringRef> steps, ArrayRef<StringRef> delayed = {},
-                  int64_t delay = 0, int64_t ahead = 0, bool rotate = false,
-                  bool split = false, bool roll = false) {
-    return RolePlanAttr::get(context, name, warps, count, names(steps),
+                  ArrayRef<StringRef> steps, ArrayRef<StringRef> delayed,
+                  int64_t delay, int64_t ahead, bool rotate, bool split,
+                  bool roll) {
+    return RolePlanAttr::get(b.getContext(), name, warps, count, names(steps),
                              delayed.empty() ? ArrayAttr() : names(delayed),
                              delay, ahead, rotate, split, roll);
   };
-  int64_t group = kSm90a.warpgroupWarps;
-  SmallVector<RolePlanAttr> roles = {
-      role("scores", group, registers.scores, {"scores"}),
-      role("solve", group - 1, registers.solve, {"solve"}, {}, 0, 0,
-           /*rotate=*/true),
-      role("move", 1, registers.solve, {"load", "gates"}, {"store"},
-           /*delay=*/loads - 1, kGatesAhead),
-      role("state", group * parts, registers.state, {"state"}, {}, 0, 0,
-           /*rotate=*/false, /*split=*/parts != 1)};
+  // All but the state take the chunks of a trip one after the other: two copies
+  // of everything do not fit the instruction cache, and the state is what the
+  // others wait for.
+  return {role("scores", group, registers.scores, {"scores"}, {}, /*delay=*/0,
+               /*ahead=*/0, /*rotate=*/false, /*split=*/false, /*roll=*/true),
+          role("solve", kSolveWarps, registers.solve, {"solve"}, {},
+               /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
+               /*roll=*/true),
+          // Stores behind the loads that the state waits for.
+          role("move", 1, registers.solve, {"load"}, {"store"},
+               /*delay=*/forChunks(loads) - 1, /*ahead=*/0, /*rotate=*/false,
+               /*split=*/false, /*roll=*/true),
+          // A gather of gates takes longer than the chunk that it is for.
+          role("gates", group - kSolveWarps - 1, registers.solve, {"gates"}, {},
+               /*delay=*/0, /*ahead=*/forChunks(2), /*rotate=*/false,
+               /*split=*/false, /*roll=*/false),
+          role("state", group * parts, registers.state, {"state"}, {},
+               /*delay=*/0, /*ahead=*/0, /*rotate=*/false,
+               /*split=*/parts != 1, /*roll=*/false)};
+}
+
+SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   auto channel = [&](StringRef name, int64_t depth, ArrayRef<StringRef> from,
-                     ArrayRef<StringRef> to) {
-    return ChannelPlanAttr::get(context, name, depth, names(from), names(to));
+                     ArrayRef<StringRef> to, bool byChunk = false) {
+    return ChannelPlanAttr::get(b.getContext(), name, depth, names(from),
+                                names(to), byChunk);
   };
-  SmallVector<ChannelPlanAttr> channels = {
-      channel("tokens", loads, {"load"}, {"scores", "state"}),
-      channel("vectors", loads, {"gates"}, {"scores", "solve", "state"}),
-      channel("m", kSolveSlots, {"scores"}, {"solve"}),
-      channel("triangles", kTriangleSlots, {"scores", "solve"}, {"state"}),
-      channel("output", kOutputSlots, {"state"}, {"move"})};
-  return ScheduleAttr::get(context, trip, parts, roles, channels);
+  return {
+      channel("tokens", loads, {"load"}, {"scores", "state"}, /*byChunk=*/true),
+      channel("vectors", forChunks(loads), {"gates"},
+              {"scores", "solve", "state"}),
+      channel("m", forChunks(kSolveChunks), {"scores"}, {"solve"}),
+      channel("triangles", forChunks(kTriangleChunks), {"scores", "solve"},
+              {"state"}),
+      channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
+}
+
+ScheduleAttr ScheduleBuilder::build() {
+  int64_t loads = fitLoads();
+  return ScheduleAttr::get(b.getContext(), trip, parts, planRoles(loads),
+                           planChannels(loads));
 }
 
 /// Bytes of a tile.
@@ -128,7 +154,18 @@ static int64_t getBytes(Type type) {
   return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
 }
 
-/// The tiles that one chunk loads and stores.
+/// Chunks of one trip of the loop (gdn-tile-unroll-chunks).
+static int64_t countChunks(tile::ProgramOp program) {
+  int64_t chunks = 1;
+  program.walk([&](Operation *op) {
+    if (auto chunk = op->getAttrOfType<IntegerAttr>(
+            tile::TileDialect::getChunkAttrName()))
+      chunks = std::max(chunks, chunk.getInt() + 1);
+  });
+  return chunks;
+}
+
+/// The tiles that one trip loads and stores.
 static TripBytes measureTrip(tile::ProgramOp program) {
   TripBytes bytes;
   program.walk([&](Operation *op) {
@@ -182,7 +219,7 @@ struct ChooseSchedule : gdn::impl::ChooseSchedulePassBase<ChooseSchedule> {
   void choose(tile::ProgramOp program, tile::LaunchOp launch) {
     std::optional<int64_t> parts = getConstantIntValue(launch.getGrid()[2]);
     int64_t folded = parts && isWhole(launch) ? *parts : 1;
-    ScheduleBuilder builder(&getContext(), folded, /*trip=*/1,
+    ScheduleBuilder builder(&getContext(), folded, countChunks(program),
                             measureTrip(program));
     program->setAttr(ScheduleAttr::kName, builder.build());
   }

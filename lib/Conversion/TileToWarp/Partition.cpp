@@ -241,22 +241,35 @@ LogicalResult Partition::assignFields() {
   for (size_t channel = 0; channel < count; ++channel) {
     SmallVector<Type> &types = fieldTypes[channel];
     SmallVector<Type> first;
-    for (ArrayRef<Value> chunk : values[channel]) {
+    ChannelPlanAttr plan = schedule.getChannels()[channel];
+    for (auto [chunk, list] : llvm::enumerate(values[channel])) {
       SmallVector<Type> own;
-      for (Value value : chunk) {
+      for (Value value : list) {
         fields[value] = {static_cast<unsigned>(channel),
                          static_cast<unsigned>(types.size() + own.size())};
         own.append(partial.contains(value) ? schedule.getParts() : 1,
                    value.getType());
       }
-      llvm::append_range(types, own);
-      if (chunk.data() == values[channel].front().data())
+      if (chunk == 0)
         first = own;
       else if (own != first)
         alike[channel] = 1;
+      if (!plan.getByChunk())
+        llvm::append_range(types, own);
     }
+    if (!plan.getByChunk())
+      continue;
+    if (alike[channel] != chunks)
+      return program.emitOpError("expected the same values of each chunk in "
+                                 "channel ")
+             << plan.getName() << ", whose slots are for one";
+    types = first;
   }
   return success();
+}
+
+int64_t Partition::getChunksOfSlot(unsigned channel) const {
+  return schedule.getChannels()[channel].getByChunk() ? 1 : alike[channel];
 }
 
 bool Partition::isRolled(unsigned role) const {

@@ -51,6 +51,8 @@ struct Partition {
   LogicalResult write(OpBuilder &b, tile::LaunchOp launch);
 
   bool isPartial(Operation *op) const;
+  /// For how many chunks a slot has fields of the same types.
+  int64_t getChunksOfSlot(unsigned channel) const;
   /// Whether the chunks of a trip are a loop in this role.
   bool isRolled(unsigned role) const;
 
@@ -66,7 +68,7 @@ struct Partition {
   llvm::MapVector<Value, SetVector<unsigned>> crossing;
   DenseMap<Value, Field> fields;
   SmallVector<SmallVector<Type>> fieldTypes;
-  /// For each channel, for how many chunks it has fields of the same types.
+  /// For each channel, for how many chunks the same types cross.
   SmallVector<int64_t> alike;
   /// The kernel's channels, null where nothing crosses.
   SmallVector<Value> channels;

@@ -45,8 +45,10 @@ private:
     return maps[unrollsParts() && partition.partial.contains(value) ? 1 + part
                                                                     : 0];
   }
-  /// The operand of a put or get that says which part.
+  /// The operands of a put or get: which slot, which part, which chunk.
+  Value slotOperand(Value value);
   Value partOperand(Value value, unsigned part);
+  Value chunkOperand(Value value);
   Value lookup(Value value, unsigned part);
   Value copyFree(Value value, unsigned part);
   Value take(Value value, unsigned part);
@@ -82,6 +84,26 @@ Value RoleWriter::partOperand(Value value, unsigned part) {
                          : arith::ConstantIndexOp::create(b, loc, part);
 }
 
+Value RoleWriter::slotOperand(Value value) {
+  unsigned channel = partition.fields.lookup(value).channel;
+  if (!partition.schedule.getChannels()[channel].getByChunk())
+    return trip;
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, number);
+  };
+  Value number =
+      chunk ? chunk : constant(Partition::getChunk(value.getDefiningOp()));
+  Value first = arith::MulIOp::create(b, loc, trip,
+                                      constant(partition.schedule.getTrip()));
+  return arith::AddIOp::create(b, loc, first, number);
+}
+
+Value RoleWriter::chunkOperand(Value value) {
+  unsigned channel = partition.fields.lookup(value).channel;
+  return partition.schedule.getChannels()[channel].getByChunk() ? Value()
+                                                                : chunk;
+}
+
 Value RoleWriter::lookup(Value value, unsigned part) {
   if (Value known = mapFor(value, part).lookupOrNull(value))
     return known;
@@ -103,9 +125,9 @@ Value RoleWriter::copyFree(Value value, unsigned part) {
 
 Value RoleWriter::take(Value value, unsigned part) {
   Partition::Field field = partition.fields.lookup(value);
-  Value taken =
-      GetOp::create(b, loc, value.getType(), partition.channels[field.channel],
-                    field.index, trip, partOperand(value, part), chunk);
+  Value taken = GetOp::create(
+      b, loc, value.getType(), partition.channels[field.channel], field.index,
+      slotOperand(value), partOperand(value, part), chunkOperand(value));
   mapFor(value, part).map(value, taken);
   return taken;
 }
@@ -120,7 +142,8 @@ void RoleWriter::copy(Operation *op, unsigned part) {
     auto field = partition.fields.find(from);
     if (field != partition.fields.end())
       PutOp::create(b, loc, to, partition.channels[field->second.channel],
-                    field->second.index, trip, partOperand(from, part), chunk);
+                    field->second.index, slotOperand(from),
+                    partOperand(from, part), chunkOperand(from));
   }
 }
 
@@ -424,14 +447,15 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
   b.setInsertionPointToStart(&kernel.getBody().front());
   Location loc = program.getLoc();
   IRMapping item = writeItem(*this, kernel, b, *heads, *parts);
-  for (auto [plan, types, chunks] :
-       llvm::zip(schedule.getChannels(), fieldTypes, alike)) {
+  for (auto [number, types] : llvm::enumerate(fieldTypes)) {
+    ChannelPlanAttr plan = schedule.getChannels()[number];
     channels.emplace_back();
     if (!types.empty())
       channels.back() = ChannelOp::create(
           b, loc, ChannelType::get(b.getContext(), types),
           b.getStringAttr(plan.getName()), b.getI64IntegerAttr(plan.getDepth()),
-          b.getI64IntegerAttr(chunks), /*offset=*/IntegerAttr(),
+          b.getI64IntegerAttr(getChunksOfSlot(number)),
+          /*offset=*/IntegerAttr(),
           /*barriers=*/IntegerAttr(),
           /*places=*/DenseI64ArrayAttr(), /*slot_bytes=*/IntegerAttr());
   }

@@ -40,7 +40,7 @@
 // CHECK: %[[ROWS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [1]
 // CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [0]
 // CHECK: %[[DIFF:.*]] = arith.subf %[[ROWS]], %[[COLS]]
-// CHECK: %[[SAFE:.*]] = gdn_tile.causal %[[DIFF]] {gdn_tile.step = "scores"}
+// CHECK: %[[SAFE:.*]] = arith.minimumf %[[DIFF]], %{{.*}} {gdn_tile.step = "scores"}
 // CHECK: %[[D:.*]] = math.exp2 %[[SAFE]] {gdn_tile.step = "scores"}
 // CHECK: arith.mulf %[[M]], %[[D]] {{.*}}"scores"}
 // CHECK: arith.mulf %[[QK]], %[[D]] {{.*}}"scores"}

@@ -127,32 +127,44 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?
 
 // -----
 
-// Warps take the chunks of a trip in turn, each alone: warp (2 trip + chunk) mod 3.
+// The chunks of a trip are a loop. Of "turns" each is one warp's: (2 trip + chunk) mod 3. A slot of "in" is for both
+// chunks, one of "out" for one.
 #schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
-    <name = "gates", warps = 3, registers = 96, steps = ["gates"], rotate = true>,
-    <name = "load", warps = 1, registers = 96, steps = ["load"]>], channels = [
-    <name = "in", depth = 3, from = ["load"], to = ["gates"]>]>
+    <name = "turns", warps = 3, registers = 96, steps = ["gates"], rotate = true>,
+    <name = "load", warps = 1, registers = 96, steps = ["load"], roll = true>,
+    <name = "store", warps = 4, registers = 96, steps = ["store"]>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["turns"]>,
+    <name = "out", depth = 6, from = ["gates"], to = ["store"], by_chunk = true>]>
 
 // CHECK-LABEL: gdn_warp.kernel @turns(
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
 // CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : index
-// CHECK: gdn_warp.role "gates" warps(0, 3) registers(96) attributes {gdn_warp.alone}
+// CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) chunks(2) : <tensor<32xf32>, tensor<32xf32>>
+// CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(6) : <tensor<32xf32>>
+// CHECK: gdn_warp.role "turns" warps(0, 3) registers(96) attributes {gdn_warp.alone}
 // CHECK: %[[WARP:.*]] = gdn_warp.id warp
 // CHECK: scf.for %[[TRIP:.*]] =
+// CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to %[[TWO]]
 // CHECK: %[[FIRST:.*]] = arith.muli %[[TRIP]], %[[TWO]]
-// CHECK: %[[TURN0:.*]] = arith.remui %[[FIRST]], %[[THREE]]
-// CHECK: %[[MINE0:.*]] = arith.cmpi eq, %[[TURN0]], %[[WARP]]
-// CHECK: scf.if %[[MINE0]] {
-// CHECK: gdn_warp.get %{{.*}}[0] at %[[TRIP]]
-// CHECK: arith.negf %{{.*}} {gdn_tile.chunk = 0
-// CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[ONE]]
-// CHECK: %[[TURN1:.*]] = arith.remui %[[SECOND]], %[[THREE]]
-// CHECK: %[[MINE1:.*]] = arith.cmpi eq, %[[TURN1]], %[[WARP]]
-// CHECK: scf.if %[[MINE1]] {
-// CHECK: gdn_warp.get %{{.*}}[1] at %[[TRIP]]
-// CHECK: arith.negf %{{.*}} {gdn_tile.chunk = 1
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[FIRST]], %[[CHUNK]]
+// CHECK: %[[TURN:.*]] = arith.remui %[[NUMBER]], %[[THREE]]
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[TURN]], %[[WARP]]
+// CHECK: scf.if %[[MINE]] {
+// CHECK: %[[X:.*]] = gdn_warp.get %[[IN]][0] chunk %[[CHUNK]] at %[[TRIP]] :
+// CHECK: %[[Y:.*]] = arith.negf %[[X]] {gdn_tile.chunk = 0
+// CHECK: gdn_warp.put %[[Y]], %[[OUT]][0] at %[[NUMBER]]
+// CHECK-NOT: arith.negf
+// CHECK: } {gdn_warp.chunks = 2 : i64}
 // CHECK: gdn_warp.role "load" warps(3, 1) registers(96) {
+// CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to %[[TWO]]
+// CHECK: gdn_warp.put %{{.*}}, %[[IN]][0] chunk %[[CHUNK]] at
+// CHECK: gdn_warp.role "store" warps(4, 4) registers(96) {
+// CHECK: scf.for %[[TRIP:.*]] =
+// CHECK: %[[FIRST:.*]] = arith.muli %[[TRIP]], %[[TWO]]
+// CHECK: gdn_warp.get %[[OUT]][0] at %[[FIRST]]
+// CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[ONE]]
+// CHECK: gdn_warp.get %[[OUT]][0] at %[[SECOND]]
 gdn_tile.program @turns(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
     item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
@@ -161,13 +173,13 @@ gdn_tile.program @turns(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
     %x0 = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
         : memref<1x?x4xf32> -> tensor<32xf32>
     %y0 = arith.negf %x0 {gdn_tile.chunk = 0, gdn_tile.step = "gates"} : tensor<32xf32>
-    gdn_tile.store %y0, %y[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "gates"}
+    gdn_tile.store %y0, %y[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "store"}
         : tensor<32xf32> -> memref<1x?x4xf32>
     %t1 = arith.addi %t, %c32 : index
     %x1 = gdn_tile.load %x[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
         : memref<1x?x4xf32> -> tensor<32xf32>
     %y1 = arith.negf %x1 {gdn_tile.chunk = 1, gdn_tile.step = "gates"} : tensor<32xf32>
-    gdn_tile.store %y1, %y[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "gates"}
+    gdn_tile.store %y1, %y[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "store"}
         : tensor<32xf32> -> memref<1x?x4xf32>
   }
 }

@@ -45,7 +45,8 @@ public:
   LogicalResult run(OpBuilder &init);
 
 private:
-  using Key = std::pair<Block *, SlotDirection>;
+  /// Block, direction and slot.
+  using Key = std::tuple<Block *, SlotDirection, Value>;
 
   LogicalResult collect();
   void findLast(Visit &visit);
@@ -53,7 +54,7 @@ private:
   void orderVisits();
   /// Arrivals that complete a phase of the barriers of `direction`.
   int64_t countArrivals(SlotDirection direction);
-  void lower(Block *block, SlotDirection direction, Visit &visit);
+  void lower(SlotDirection direction, Visit &visit);
   void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
   Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
 
@@ -62,16 +63,17 @@ private:
 };
 } // namespace
 
-/// How often warps run the op in a trip: all of its role, or one of a role
-/// whose warps take turns, for each chunk if the chunks are a loop.
-static int64_t countRuns(Operation *op) {
-  auto role = op->getParentOfType<RoleOp>();
+/// How often warps visit the slot: all of the role, or one of a role whose
+/// warps take turns; for each chunk if the chunks of the slot are a loop.
+static int64_t countRuns(SlotOp slot) {
+  auto role = slot->getParentOfType<RoleOp>();
   int64_t runs =
       role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
-  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
+  for (auto loop = slot->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>())
     if (auto chunks =
-            loop->getAttrOfType<IntegerAttr>(WarpDialect::getChunksAttrName()))
+            loop->getAttrOfType<IntegerAttr>(WarpDialect::getChunksAttrName());
+        chunks && loop.isDefinedOutsideOfLoop(slot.getTrip()))
       runs *= chunks.getInt();
   return runs;
 }
@@ -118,25 +120,28 @@ static Block *findTrip(Block *block) {
   return block;
 }
 
-/// Whether each trip makes the visit, or its twin on the other side of a branch.
+/// Whether each trip makes the visit, or its twin on the other side of a
+/// branch.
 bool ChannelLowering::isAlwaysMade(const Key &key) {
-  Block *block = key.first;
+  auto [block, direction, slot] = key;
   auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
   if (!branch)
     return true;
   return branch.elseBlock() && branch->getBlock() == findTrip(block) &&
-         visits.contains({branch.thenBlock(), key.second}) &&
-         visits.contains({branch.elseBlock(), key.second});
+         visits.contains({branch.thenBlock(), direction, slot}) &&
+         visits.contains({branch.elseBlock(), direction, slot});
 }
 
 /// Of the visits of one trip, the first waits and the last arrives.
 void ChannelLowering::orderVisits() {
   for (auto &[key, visit] : visits)
     for (auto &[otherKey, other] : visits) {
-      Block *trip = findTrip(key.first);
-      if (key.second != otherKey.second || trip != findTrip(otherKey.first) ||
-          visit.fetched || other.fetched || !isAlwaysMade(key) ||
-          !isAlwaysMade(otherKey))
+      auto [block, direction, slot] = key;
+      auto [otherBlock, otherDirection, otherSlot] = otherKey;
+      Block *trip = findTrip(block);
+      if (direction != otherDirection || slot != otherSlot ||
+          trip != findTrip(otherBlock) || visit.fetched || other.fetched ||
+          !isAlwaysMade(key) || !isAlwaysMade(otherKey))
         continue;
       Operation *own = trip->findAncestorOpInBlock(*visit.first),
                 *others = trip->findAncestorOpInBlock(*other.first);
@@ -150,7 +155,8 @@ LogicalResult ChannelLowering::collect() {
     auto slot = dyn_cast<SlotOp>(user);
     if (!slot)
       return user->emitOpError("expected values with layouts");
-    Visit &visit = visits[{slot->getBlock(), slot.getDirection()}];
+    Visit &visit =
+        visits[{slot->getBlock(), slot.getDirection(), slot.getTrip()}];
     visit.slots.push_back(slot);
     if (!visit.first || slot->isBeforeInBlock(visit.first))
       visit.first = slot;
@@ -172,15 +178,26 @@ LogicalResult ChannelLowering::collect() {
 
 int64_t ChannelLowering::countArrivals(SlotDirection direction) {
   // Of the two sides of a branch one is run.
-  auto isOtherSide = [&](Block *block) {
+  auto isOtherSide = [&](Block *block, Value slot) {
     auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
     return branch && block == branch.elseBlock() &&
-           visits.contains({branch.thenBlock(), direction});
+           visits.contains({branch.thenBlock(), direction, slot});
   };
+  // A role that names several slots in a trip visits each of them as the first.
+  llvm::MapVector<Operation *, std::pair<Value, int64_t>> roles;
+  for (auto &[key, visit] : visits) {
+    auto [block, visited, slot] = key;
+    if (visited != direction || !visit.closes || isOtherSide(block, slot))
+      continue;
+    auto &[first, count] = roles[visit.first->getParentOfType<RoleOp>()];
+    if (!first)
+      first = slot;
+    if (first == slot)
+      count += countRuns(visit.slots.front());
+  }
   int64_t count = 0;
-  for (auto &[key, visit] : visits)
-    if (key.second == direction && visit.closes && !isOtherSide(key.first))
-      count += countRuns(visit.first);
+  for (auto &[role, arrivals] : roles)
+    count += arrivals.second;
   return count;
 }
 
@@ -243,8 +260,7 @@ static void inFirstLane(OpBuilder &b, Location loc,
   write();
 }
 
-void ChannelLowering::lower(Block *block, SlotDirection direction,
-                            Visit &visit) {
+void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   bool fills = direction == SlotDirection::Put;
   Location loc = visit.first->getLoc();
   // Slot and phase of the trip: the number of times that it was used before.
@@ -323,7 +339,7 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
                           getBarrier(init, loc, number, /*empty=*/true), takes);
   }
   for (auto &[key, visit] : visits)
-    lower(key.first, key.second, visit);
+    lower(std::get<SlotDirection>(key), visit);
   channel.erase();
   return success();
 }

@@ -3,8 +3,8 @@
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 !row = !gdn_warp.view<64xf32>
 
-// One fence behind the last store to what a product or a copy reads; none behind one that threads read
-// themselves.
+// A fence stands behind the last store to what a product reads, and before the first copy out of what copies alone
+// read; none is there for what threads read themselves.
 // CHECK-LABEL: gdn_warp.kernel @fences(
 // CHECK: gdn_warp.role "make"
 // CHECK: gdn_warp.vector_store
@@ -13,14 +13,22 @@
 // CHECK-NOT: gdn_warp.fence
 // CHECK: gdn_warp.fragment_store
 // CHECK-NEXT: gdn_warp.fence async
+// CHECK: gdn_warp.fragment_store
+// CHECK-NOT: gdn_warp.fence
+// CHECK: gdn_warp.role "use"
 // CHECK-NOT: gdn_warp.fence
 // CHECK: gdn_warp.role "move"
+// CHECK: gdn_warp.slot get
+// CHECK: gdn_warp.fence async
+// CHECK-NEXT: gdn_warp.flush
 // CHECK-NOT: gdn_warp.fence
-gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(256) shared(0) {
+// CHECK: gdn_warp.flush
+gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(384) shared(0) {
   %c0 = arith.constant 0 : index
   %t = arith.constant dense<1.0> : tensor<64x64xbf16, #gdn_warp.fragment>
   %v = arith.constant dense<1.0> : tensor<64xf32, #gdn_warp.rows>
   %tiles = gdn_warp.channel "tiles" depth(2) : !gdn_warp.channel<!tile, !tile>
+  %out = gdn_warp.channel "out" depth(2) : !gdn_warp.channel<!tile>
   %rows = gdn_warp.channel "rows" depth(2) : !gdn_warp.channel<!row>
   gdn_warp.role "make" warps(0, 4) {
     %r = gdn_warp.slot put %rows[0] at %c0 : !gdn_warp.channel<!row> -> !row
@@ -29,13 +37,19 @@ gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(256) shared(0) {
     gdn_warp.fragment_store %t, %a : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
     %b = gdn_warp.slot put %tiles[1] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
     gdn_warp.fragment_store %t, %b : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
+    %o = gdn_warp.slot put %out[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.fragment_store %t, %o : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
   }
-  gdn_warp.role "move" warps(4, 4) {
+  gdn_warp.role "use" warps(4, 4) {
     %r = gdn_warp.slot get %rows[0] at %c0 : !gdn_warp.channel<!row> -> !row
     %read = gdn_warp.vector_load %r : !row -> tensor<64xf32, #gdn_warp.rows>
     %a = gdn_warp.slot get %tiles[0] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
-    gdn_warp.flush %a, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
     %b = gdn_warp.slot get %tiles[1] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
-    gdn_warp.flush %b, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    %p = gdn_warp.product %a, %b transpose_b : !tile, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+  }
+  gdn_warp.role "move" warps(8, 4) {
+    %o = gdn_warp.slot get %out[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.flush %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    gdn_warp.flush %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
   }
 }

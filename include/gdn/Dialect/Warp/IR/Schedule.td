@@ -46,12 +46,14 @@ def Warp_ChannelPlanAttr : Warp_Attr<"ChannelPlan", "channel_plan"> {
   let description = [{
     Values made by a step in `from` and used by roles in `to` share slots of
     shared memory, `depth` of them: the producers may run that many trips ahead.
+    With `by_chunk` a slot is for one chunk of a trip, not for all of them: it is
+    free again as soon as that chunk is done.
 
     Example:
     `#gdn_warp.channel_plan<name = "qkv", depth = 3, from = ["load", "gates"], to = ["scores", "state"]>`
   }];
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$depth, "::mlir::ArrayAttr":$from,
-    "::mlir::ArrayAttr":$to);
+    "::mlir::ArrayAttr":$to, DefaultValuedParameter<"bool", "false">:$by_chunk);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
