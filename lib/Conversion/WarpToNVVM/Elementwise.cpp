@@ -80,6 +80,36 @@ struct LowerTruncF : OpConversionPattern<arith::TruncFOp> {
   }
 };
 
+/// Widens pairs of bf16 word by word, an instruction an element: of a vector of
+/// halves LLVM extracts the upper one first and shifts it then.
+struct LowerExtF : OpConversionPattern<arith::ExtFOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast_or_null<VectorType>(
+        getTypeConverter()->convertType(op.getType()));
+    if (!type || getTypeConverter()->isLegal(op.getOperation()) ||
+        type.getNumElements() % 2 != 0 || !type.getElementType().isF32() ||
+        !getElementTypeOrSelf(op.getIn().getType()).isBF16())
+      return rewriter.notifyMatchFailure(op, "not pairs of bf16 to f32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type i32 = b.getI32Type(), f32 = b.getF32Type();
+    Value words = vector::BitCastOp::create(
+        b, VectorType::get(type.getNumElements() / 2, i32), adaptor.getIn());
+    SmallVector<Value> elements;
+    for (Value word : unpack(b, words)) {
+      Value lower = arith::ShLIOp::create(b, word, createI32(b, 16));
+      Value upper = arith::AndIOp::create(b, word, createI32(b, -(1 << 16)));
+      elements.push_back(arith::BitcastOp::create(b, f32, lower));
+      elements.push_back(arith::BitcastOp::create(b, f32, upper));
+    }
+    rewriter.replaceOp(op, pack(b, type, elements));
+    return success();
+  }
+};
+
 struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -182,7 +212,8 @@ struct LowerIota : OpConversionPattern<IotaOp> {
 
 void warp::populateElementwisePatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns) {
-  patterns.add<LowerTruncF>(converter, patterns.getContext(), /*benefit=*/2);
+  patterns.add<LowerTruncF, LowerExtF>(converter, patterns.getContext(),
+                                       /*benefit=*/2);
   patterns.add<LowerElementwise, LowerConstant, LowerSplat, LowerEmpty,
                LowerBroadcast, LowerIota>(converter, patterns.getContext());
 }
