@@ -56,6 +56,10 @@ int64_t getVectorBits(const TargetOptions &options);
 /// lowering wants to know (`bf16-dot`).
 bool hasBF16Dot(const TargetOptions &options);
 
+/// Optimises LLVM IR for `machine` at one of LLVM's levels, 0 to 3.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              unsigned optLevel);
+
 /// Translates a module in the LLVM dialect (with `omp` where its loops run in
 /// parallel) to LLVM IR and optimises it.
 llvm::Expected<std::unique_ptr<llvm::Module>>

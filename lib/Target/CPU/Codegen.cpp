@@ -9,7 +9,6 @@
 #include "gdn/Target/CPU.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
@@ -19,6 +18,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -108,6 +108,41 @@ bool cpu::hasBF16Dot(const TargetOptions &options) {
   return checkFeatures(options, "+avx512bf16");
 }
 
+/// LLVM's level of this number.
+static llvm::OptimizationLevel getOptimizationLevel(unsigned optLevel) {
+  switch (optLevel) {
+  case 0:
+    return llvm::OptimizationLevel::O0;
+  case 1:
+    return llvm::OptimizationLevel::O1;
+  case 2:
+    return llvm::OptimizationLevel::O2;
+  default:
+    return llvm::OptimizationLevel::O3;
+  }
+}
+
+void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                   unsigned optLevel) {
+  // gdn-tile-vectorize has written as much straight-line code as the registers
+  // hold. Unrolled further, the programs take twice as long to compile and run
+  // slower.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder.buildPerModuleDefaultPipeline(getOptimizationLevel(optLevel))
+      .run(module, modules);
+}
+
 /// Translates and optimises for a given machine.
 static llvm::Expected<std::unique_ptr<llvm::Module>>
 translate(ModuleOp module, llvm::LLVMContext &context,
@@ -122,10 +157,7 @@ translate(ModuleOp module, llvm::LLVMContext &context,
         "expected a module of the llvm and omp dialects, got one that does not "
         "translate to LLVM IR");
   ExecutionEngine::setupTargetTripleAndDataLayout(result.get(), &machine);
-  auto optimize =
-      makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, &machine);
-  if (llvm::Error error = optimize(result.get()))
-    return std::move(error);
+  cpu::optimize(*result, machine, optLevel);
   return std::move(result);
 }
 
