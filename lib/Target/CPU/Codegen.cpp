@@ -47,6 +47,17 @@ static llvm::CodeGenOptLevel getCodegenLevel(unsigned optLevel) {
       .value_or(llvm::CodeGenOptLevel::Aggressive);
 }
 
+/// Whether the code is for this machine.
+static bool isForHost(const cpu::TargetOptions &options) {
+  return options.cpu.empty() || options.cpu == "native";
+}
+
+/// LLVM's name of the CPU that is asked for.
+static StringRef getCPUName(const cpu::TargetOptions &options) {
+  return isForHost(options) ? llvm::sys::getHostCPUName()
+                            : StringRef(options.cpu);
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 cpu::createTargetMachine(const TargetOptions &options) {
   // LLVM's registry is process-wide and not made for several threads at once.
@@ -63,16 +74,14 @@ cpu::createTargetMachine(const TargetOptions &options) {
   if (!target)
     return llvm::createStringError(error);
 
-  bool isHost = options.cpu.empty() || options.cpu == "native";
-  std::string cpu =
-      isHost ? std::string(llvm::sys::getHostCPUName()) : options.cpu;
+  std::string cpu(getCPUName(options));
   // LLVM only warns about an unknown name and falls back to the baseline.
   std::unique_ptr<llvm::MCSubtargetInfo> baseline(
       target->createMCSubtargetInfo(triple, "", ""));
   if (!baseline || !baseline->isCPUStringValid(cpu))
     return llvm::createStringError("expected a cpu that LLVM knows for " +
                                    triple.str() + ", got '" + cpu + "'");
-  std::string features = isHost ? getHostFeatures() : "";
+  std::string features = isForHost(options) ? getHostFeatures() : "";
   if (!options.features.empty())
     features += (features.empty() ? "" : ",") + options.features;
 
@@ -105,6 +114,15 @@ int64_t cpu::getVectorBits(const TargetOptions &options) {
 }
 
 bool cpu::hasBF16Dot(const TargetOptions &options) {
+  if (!hasBF16Rounding(options))
+    return false;
+  // Intel's CPUs issue vdpbf16ps at half the rate of fused multiply-adds, so
+  // that packing the pairs is a loss there (docs/Performance.md).
+  return getCPUName(options).starts_with("znver") ||
+         StringRef(options.features).contains("+avx512bf16");
+}
+
+bool cpu::hasBF16Rounding(const TargetOptions &options) {
   return checkFeatures(options, "+avx512bf16");
 }
 
