@@ -74,6 +74,12 @@ typedef struct GdnCompileOptions {
   const char *features;
   /** Optimisation level of LLVM, 0 to 3. */
   uint32_t opt_level;
+  /** Not 0: fold the solve into keys and scores, closer to exact where keys
+   *  are alike. */
+  uint32_t two_product_chain;
+  /** Not 0 (default): run the items of a grid on all cores by OpenMP. With 0
+   *  the code needs no libomp. */
+  uint32_t parallel;
 } GdnCompileOptions;
 
 /** Version of gdn, as "major.minor.patch". */

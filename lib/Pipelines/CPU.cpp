@@ -42,6 +42,9 @@ static void addBufferization(OpPassManager &manager) {
   manager.addPass(tile::createPrepareBufferizationPass());
   // A launch whose result goes to a buffer of the caller writes it there.
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
+  // tensor.empty --> bufferization.alloc_tensor, whose buffer has no strides
+  // and offset to find out: what a branch yields vectorises.
+  manager.addPass(bufferization::createEmptyTensorToAllocTensorPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =
@@ -71,7 +74,7 @@ static void addToLLVM(OpPassManager &manager,
   // bf16 conversions, min and max --> arith that LLVM has everywhere
   arith::ArithExpandOpsPassOptions expand;
   // AVX512_BF16 rounds to bf16 in one instruction.
-  expand.includeBf16 = !options.bf16Dot;
+  expand.includeBf16 = !options.bf16Rounding;
   manager.addPass(arith::createArithExpandOpsPass(expand));
   // scf.parallel --> omp.parallel, omp.wsloop
   if (options.parallel) {

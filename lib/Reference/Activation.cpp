@@ -116,7 +116,7 @@ void ActivatedChunk::load(int64_t newHead, int64_t newFirst,
     std::fill(gradient->begin(), gradient->end(), 0.0);
 }
 
-double ActivatedChunk::storeGradients(Gradients &out) const {
+TokenSum ActivatedChunk::storeGradients(Gradients &out) const {
   addQKGradients(q, qFactor, dq, out.dq);
   addQKGradients(k, kFactor, dk, out.dk);
   storeBetaGradients(out.dBeta);
@@ -178,14 +178,15 @@ void ActivatedChunk::loadGates() {
   }
 }
 
-double ActivatedChunk::storeGateGradients(std::vector<double> &dGate) const {
+TokenSum ActivatedChunk::storeGateGradients(std::vector<double> &dGate) const {
   const Problem &p = problem;
-  double expALog = p.aLog.empty() ? 1.0 : std::exp(p.aLog[head]), dALog = 0;
+  double expALog = p.aLog.empty() ? 1.0 : std::exp(p.aLog[head]);
+  TokenSum dALog;
   auto store = [&](int64_t index, int64_t biasIndex, double a, double da) {
     GateGradient gradient =
         gateGradient(p, {p.gate[index], expALog, dtBias(p, biasIndex)}, a, da);
     dGate[index] = gradient.dRaw;
-    dALog += gradient.dALog;
+    dALog.add(gradient.dALog);
   };
   for (int64_t t = 0; t < tokens; ++t) {
     const double *row = &alpha[t * p.K], *dRow = &dAlpha[t * p.K];

@@ -14,6 +14,21 @@
 
 namespace gdn::reference {
 
+/// A sum over tokens, and the sum of the squares of its terms.
+struct TokenSum {
+  double value = 0, squares = 0;
+
+  void add(double term) {
+    value += term;
+    squares += term * term;
+  }
+  TokenSum &operator+=(const TokenSum &other) {
+    value += other.value;
+    squares += other.squares;
+    return *this;
+  }
+};
+
 /// One v-head of one chunk after the input transforms (spec 1). Holds room for
 /// the gradients as well, so that a worker allocates once.
 class ActivatedChunk {
@@ -32,7 +47,7 @@ public:
   /// Takes gradients() through the chain rule of spec 5.5. Adds to dq and dk,
   /// which the v-heads of a group share, writes dGate and dBeta, and returns
   /// this chunk's part of dALog[head].
-  double storeGradients(Gradients &out) const;
+  TokenSum storeGradients(Gradients &out) const;
 
 private:
   void loadQK(const std::vector<double> &source, std::vector<double> &rows,
@@ -43,7 +58,7 @@ private:
                       std::vector<double> &out) const;
   void loadGates();
   void loadBeta();
-  double storeGateGradients(std::vector<double> &dGate) const;
+  TokenSum storeGateGradients(std::vector<double> &dGate) const;
   void storeBetaGradients(std::vector<double> &dBeta) const;
 
   const Problem &problem;

@@ -17,6 +17,8 @@
 #include "StateBlocks.h"
 #include "Validate.h"
 
+#include <cmath>
+
 using namespace gdn::reference;
 
 namespace {
@@ -33,12 +35,12 @@ public:
 
   /// Writes the gradients of sequence n and `head`; returns the sequence's part
   /// of dALog[head].
-  double run(int64_t n, int64_t head);
+  TokenSum run(int64_t n, int64_t head);
 
 private:
   void keepCheckpoints(int64_t n, int64_t head);
-  double reverseChunk(int64_t head, int64_t first, int64_t tokens,
-                      const double *checkpoint);
+  TokenSum reverseChunk(int64_t head, int64_t first, int64_t tokens,
+                        const double *checkpoint);
 
   const Problem &p;
   const std::vector<double> &dO, &dFinalState;
@@ -71,8 +73,8 @@ void HeadBackward::keepCheckpoints(int64_t n, int64_t head) {
   }
 }
 
-double HeadBackward::reverseChunk(int64_t head, int64_t first, int64_t tokens,
-                                  const double *checkpoint) {
+TokenSum HeadBackward::reverseChunk(int64_t head, int64_t first, int64_t tokens,
+                                    const double *checkpoint) {
   chunk.load(head, first, tokens);
   for (int64_t block = 0; block < numBlocks(p); ++block) {
     int64_t offset = block * blockSize(p);
@@ -88,12 +90,12 @@ double HeadBackward::reverseChunk(int64_t head, int64_t first, int64_t tokens,
   return chunk.storeGradients(result);
 }
 
-double HeadBackward::run(int64_t n, int64_t head) {
+TokenSum HeadBackward::run(int64_t n, int64_t head) {
   keepCheckpoints(n, head);
   loadState(p, dFinalState, n, head, dState);
   int64_t start = p.sequenceStart(n), end = p.sequenceStart(n + 1);
   int64_t chunks = (end - start + chunkTokens - 1) / chunkTokens;
-  double dALog = 0;
+  TokenSum dALog;
   for (int64_t i = chunks - 1; i >= 0; --i) {
     int64_t first = start + i * chunkTokens;
     dALog += reverseChunk(head, first, std::min(chunkTokens, end - first),
@@ -103,12 +105,22 @@ double HeadBackward::run(int64_t n, int64_t head) {
   return dALog;
 }
 
+static void storeSums(const std::vector<TokenSum> &sums,
+                      std::vector<double> &values,
+                      std::vector<double> &spread) {
+  for (size_t i = 0; i < sums.size(); ++i) {
+    values[i] = sums[i].value;
+    spread[i] = std::sqrt(sums[i].squares);
+  }
+}
+
 /// The gradient of a [H] or [H, K] parameter that is added to every token's
 /// gate: the sum over the tokens (spec 5.5).
-static void sumOverTokens(const std::vector<double> &dGate,
-                          std::vector<double> &dDtBias) {
+static void sumOverTokens(const std::vector<double> &dGate, Gradients &result) {
+  std::vector<TokenSum> sums(result.dDtBias.size());
   for (size_t i = 0; i < dGate.size(); ++i)
-    dDtBias[i % dDtBias.size()] += dGate[i];
+    sums[i % sums.size()].add(dGate[i]);
+  storeSums(sums, result.dDtBias, result.dDtBiasSpread);
 }
 
 static Gradients zeroGradients(const Problem &p) {
@@ -120,7 +132,9 @@ static Gradients zeroGradients(const Problem &p) {
   result.dBeta.resize(p.beta.size());
   result.dInitialState.resize(p.numSequences() * p.H * p.K * p.V);
   result.dALog.resize(p.aLog.size());
+  result.dALogSpread.resize(p.aLog.size());
   result.dDtBias.resize(p.dtBias.size());
+  result.dDtBiasSpread.resize(p.dtBias.size());
   return result;
 }
 
@@ -134,7 +148,7 @@ gdn::reference::backward(const Problem &p, const std::vector<double> &dO,
 
   Gradients result = zeroGradients(p);
   int64_t N = p.numSequences(), group = p.H / p.Hq;
-  std::vector<double> dALogParts(N * p.H);
+  std::vector<TokenSum> dALogParts(N * p.H);
   // Both passes over the tokens count, hence the 2.
   Progress progress(options, 2 * p.B * p.T * p.H);
   // The v-heads of a group add to the same rows of dq and dk: one task has them
@@ -145,11 +159,14 @@ gdn::reference::backward(const Problem &p, const std::vector<double> &dO,
     for (int64_t head = firstHead; head < firstHead + group; ++head)
       dALogParts[n * p.H + head] = worker.run(n, head);
   });
-  if (!p.aLog.empty())
+  if (!p.aLog.empty()) {
+    std::vector<TokenSum> sums(p.H);
     for (size_t i = 0; i < dALogParts.size(); ++i)
-      result.dALog[i % p.H] += dALogParts[i];
+      sums[i % p.H] += dALogParts[i];
+    storeSums(sums, result.dALog, result.dALogSpread);
+  }
   if (!p.dtBias.empty())
-    sumOverTokens(result.dGate, result.dDtBias);
+    sumOverTokens(result.dGate, result);
   progress.finish();
   return {std::move(result), {}};
 }

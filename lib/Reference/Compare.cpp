@@ -15,9 +15,11 @@
 using namespace gdn::reference;
 
 Error gdn::reference::compare(const std::vector<double> &actual,
-                              const std::vector<double> &expected) {
+                              const std::vector<double> &expected,
+                              const std::vector<double> &spread) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (actual.size() != expected.size())
+  if (actual.size() != expected.size() ||
+      (!spread.empty() && spread.size() != expected.size()))
     return {infinity, infinity, 0};
 
   double differenceSquares = 0, referenceSquares = 0, maxAbs = 0, maxRef = 0;
@@ -27,9 +29,12 @@ Error gdn::reference::compare(const std::vector<double> &actual,
     if (!std::isfinite(difference))
       return {infinity, infinity, maxRef};
     differenceSquares += difference * difference;
-    referenceSquares += expected[i] * expected[i];
+    double size = std::abs(expected[i]);
+    if (!spread.empty())
+      size = std::max(size, spread[i]);
+    referenceSquares += size * size;
     maxAbs = std::max(maxAbs, std::abs(difference));
-    maxRef = std::max(maxRef, std::abs(expected[i]));
+    maxRef = std::max(maxRef, size);
   }
   if (maxAbs == 0)
     return {0, 0, maxRef};

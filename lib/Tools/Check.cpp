@@ -40,7 +40,7 @@ OutputCheck tools::checkOutput(const HostArray &actual,
   bool sameShape = actual.getShape() == llvm::ArrayRef(expected.shape);
   if (sameShape)
     values = actual.toDoubles();
-  check.error = reference::compare(values, *expected.values);
+  check.error = reference::compare(values, *expected.values, expected.spread);
   check.pass = sameShape && reference::accepts(check.tolerance, check.error);
   return check;
 }

@@ -87,6 +87,16 @@ static std::vector<double> &select(reference::Gradients &gradients,
   }
 }
 
+/// How large the terms are of an output that is a sum over all tokens.
+static std::vector<double> spreadOf(const reference::Gradients &gradients,
+                                    Output output) {
+  if (output == Output::DALog)
+    return gradients.dALogSpread;
+  if (output == Output::DDtBias)
+    return gradients.dDtBiasSpread;
+  return {};
+}
+
 static reference::GateDomain convert(GateDomain domain) {
   switch (domain) {
   case GateDomain::Log:
@@ -158,7 +168,10 @@ llvm::Error Evaluator::evaluateConstant(arith::ConstantOp op) {
     for (APInt value : elements.getValues<APInt>())
       result->push_back(value.getSExtValue());
   values[op.getResult()] = {llvm::to_vector(elements.getType().getShape()),
-                            result, std::nullopt, Element::F32};
+                            result,
+                            std::nullopt,
+                            Element::F32,
+                            {}};
   return llvm::Error::success();
 }
 
@@ -241,31 +254,35 @@ llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
   if (progress)
     options.progress = [&](double part) { progress((done + part) / total); };
   llvm::SmallVector<Output> outputs = outputsOf(op);
-  llvm::SmallVector<std::vector<double>> results;
+  llvm::SmallVector<std::vector<double>> results, spreads;
   if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
     auto gradients =
         reference::backward(problem, copy(backward.getDO()),
                             copy(backward.getDFinalState()), options);
     if (!gradients)
       return failAt(op, "{0}", gradients.error);
-    for (Output output : outputs)
+    for (Output output : outputs) {
       results.push_back(std::move(select(*gradients, output)));
+      spreads.push_back(spreadOf(*gradients, output));
+    }
   } else {
     auto forward = reference::forward(problem, options);
     if (!forward)
       return failAt(op, "{0}", forward.error);
     results.push_back(std::move(forward->o));
     results.push_back(std::move(forward->finalState));
+    spreads.resize(results.size());
   }
   bool hasK = op.getDtBias() && values[op.getDtBias()].shape.size() == 2;
-  for (auto [result, output, numbers] :
-       llvm::zip(op->getResults(), outputs, results)) {
+  for (auto [result, output, numbers, spread] :
+       llvm::zip(op->getResults(), outputs, results, spreads)) {
     Evaluated &evaluated = values[result];
     evaluated.shape = shapeOf(problem, output, hasK);
     evaluated.values =
         std::make_shared<std::vector<double>>(std::move(numbers));
     evaluated.output = output;
     evaluated.dataType = *dataType;
+    evaluated.spread = std::move(spread);
   }
   ++done;
   return llvm::Error::success();

@@ -45,11 +45,13 @@ static void countBytes(const char *bytes, size_t length, void *userData) {
   *(size_t *)userData += length;
 }
 
-static int compileLevel(const char *path, GdnLevel level) {
+/* Hands the text of a level to printBytes; null options are the defaults. */
+static int compileText(const char *path, GdnLevel level,
+                       const GdnCompileOptions *options) {
   size_t length;
   char *text = readFile(path, &length);
   GdnCompileStatus status = gdnCompileToText(
-      text, length, "layer.mlir", level, NULL, printBytes, printError, NULL);
+      text, length, "layer.mlir", level, options, printBytes, printError, NULL);
   free(text);
   return status;
 }
@@ -72,17 +74,25 @@ static int compileObject(const char *path, const char *cpu) {
 }
 
 static int compileWithChunk(const char *path, int64_t chunkSize) {
-  size_t length;
-  char *text = readFile(path, &length);
   GdnCompileOptions options;
-  GdnCompileStatus status;
   gdnCompileOptionsInit(&options, sizeof(options));
   options.chunk_size = chunkSize;
   options.plan = "separate";
-  status = gdnCompileToText(text, length, "layer.mlir", GDN_LEVEL_STAGES,
-                            &options, printBytes, printError, NULL);
-  free(text);
-  return status;
+  return compileText(path, GDN_LEVEL_STAGES, &options);
+}
+
+static int compileTwoProductChain(const char *path) {
+  GdnCompileOptions options;
+  gdnCompileOptionsInit(&options, sizeof(options));
+  options.two_product_chain = 1;
+  return compileText(path, GDN_LEVEL_TILE, &options);
+}
+
+static int compileSequential(const char *path) {
+  GdnCompileOptions options;
+  gdnCompileOptionsInit(&options, sizeof(options));
+  options.parallel = 0;
+  return compileText(path, GDN_LEVEL_LLVM, &options);
 }
 
 struct Job {
@@ -127,17 +137,21 @@ int main(int argc, char **argv) {
   if (argc < 3)
     return 2;
   if (!strcmp(command, "stages"))
-    return compileLevel(path, GDN_LEVEL_STAGES);
+    return compileText(path, GDN_LEVEL_STAGES, NULL);
   if (!strcmp(command, "tile"))
-    return compileLevel(path, GDN_LEVEL_TILE);
+    return compileText(path, GDN_LEVEL_TILE, NULL);
   if (!strcmp(command, "llvm"))
-    return compileLevel(path, GDN_LEVEL_LLVM);
+    return compileText(path, GDN_LEVEL_LLVM, NULL);
   if (!strcmp(command, "no-such-level"))
-    return compileLevel(path, (GdnLevel)99);
+    return compileText(path, (GdnLevel)99, NULL);
   if (!strcmp(command, "object"))
     return compileObject(path, argc > 3 ? argv[3] : NULL);
   if (!strcmp(command, "chunk"))
     return compileWithChunk(path, argc > 3 ? atoi(argv[3]) : 32);
+  if (!strcmp(command, "two-product-chain"))
+    return compileTwoProductChain(path);
+  if (!strcmp(command, "sequential"))
+    return compileSequential(path);
   if (!strcmp(command, "threads"))
     return compileInThreads(path);
   return 2;

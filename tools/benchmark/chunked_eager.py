@@ -4,6 +4,8 @@
     chunked_eager.py                 median of 5 runs on q, k [1, 4096, 16, 128], v [1, 4096, 32, 128], 2 threads
     chunked_eager.py --json          the same as one line of JSON
     chunked_eager.py --check         against a float64 token recurrence, small sizes; exit status 1 on a miss
+    chunked_eager.py --beside X.so   in turn with the layer of docs/examples/layer.mlir, compiled by gdn-compile and
+                                     linked with -shared -lomp: processor times, which compare on a busy machine too
 
 The algorithm is that of transformers' torch_chunk_gated_delta_rule (chunks of 64 tokens, UT transform, no loop over
 tokens), arranged to be as fast as eager PyTorch was got to run it. --chunk 32 is the fastest on some CPUs.
@@ -14,8 +16,10 @@ tokens), arranged to be as fast as eager PyTorch was got to run it. --chunk 32 i
 Formulas are cited by section of the specification, as "spec 3.1".
 """
 import argparse
+import ctypes
 import json
 import math
+import os
 import statistics
 import sys
 import time
@@ -123,6 +127,52 @@ def flop(T, H, K, V):
     return T * H * (4 * 64 * (K + V) + 3 * 2 * K * V)
 
 
+def descriptor(x):
+    """The memref descriptor of a tensor, as compiled functions take and return it."""
+    fields = [x.data_ptr(), x.data_ptr(), 0, *x.shape, *x.stride()]
+    return (ctypes.c_int64 * len(fields))(*fields)
+
+
+def load_layer(path, inputs):
+    """The function that `path` has for docs/examples/layer.mlir, on `inputs`; it returns o in float32."""
+    # LLVM's threads go to sleep at once, or their waiting would count as work.
+    os.environ["KMP_BLOCKTIME"] = "0"
+    function = ctypes.CDLL(path)._mlir_ciface_layer
+    free = ctypes.CDLL(None).free
+    free.argtypes = [ctypes.c_void_p]
+    q, k, v, g, beta = inputs
+    arguments = [x.bfloat16() for x in (q, k, v)] + [beta, g]
+    descriptors = [descriptor(x) for x in arguments]
+    results = (ctypes.c_int64 * 22)()  # two descriptors of rank 4: allocation, start, offset, 4 sizes, 4 strides
+
+    def run(read=False):
+        function(results, *descriptors)
+        o = None
+        if read:
+            data = (ctypes.c_int16 * v.numel()).from_address(results[1])
+            o = torch.frombuffer(data, dtype=torch.bfloat16).float().view(v.shape)
+        free(results[0])
+        free(results[11])
+        return o
+
+    run.keeps = arguments
+    return run
+
+
+def run_beside(path, inputs, chunk, runs):
+    """Least processor times in ms of the eager layer and of the compiled one, run in turn; and how far apart."""
+    compiled = load_layer(path, inputs)
+    expected, o = chunked_forward(*inputs, chunk=chunk)[0], compiled(read=True)
+    difference = ((o - expected).square().mean() / expected.square().mean()).sqrt().item()
+    best = [math.inf, math.inf]
+    for _ in range(runs):
+        for i, call in enumerate((lambda: chunked_forward(*inputs, chunk=chunk), compiled)):
+            start = time.process_time()
+            call()
+            best[i] = min(best[i], 1e3 * (time.process_time() - start))
+    return best, difference
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=4096, help="a multiple of the chunk")
@@ -131,6 +181,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--beside", metavar="X.so", help="the compiled layer to run in turn with")
     args = parser.parse_args()
     if args.tokens < args.chunk or args.tokens % args.chunk:
         parser.error(f"expected a multiple of {args.chunk} tokens, got {args.tokens}")
@@ -140,6 +191,11 @@ def main():
             sys.exit(0 if check(args.chunk) else 1)
         sizes = dict(T=args.tokens, Hq=16, H=32, K=128, V=128)
         inputs = make_inputs(**sizes)
+        if args.beside:
+            (eager, compiled), difference = run_beside(args.beside, inputs, args.chunk, args.runs)
+            print(f"processor time, least of {args.runs}: eager {eager:.1f} ms, compiled {compiled:.1f} ms, "
+                  f"ratio {eager / compiled:.2f}; relative rms difference of o {difference:.1e}")
+            sys.exit(0)
         for _ in range(2):
             chunked_forward(*inputs, chunk=args.chunk)
         times = []

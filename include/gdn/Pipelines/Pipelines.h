@@ -65,6 +65,10 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       *this, "bf16-dot",
       llvm::cl::desc("Products of bf16 by the target's AVX512_BF16"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> bf16Rounding{
+      *this, "bf16-rounding",
+      llvm::cl::desc("Round to bf16 by the target's AVX512_BF16"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> parallel{
       *this, "parallel",
       llvm::cl::desc("Run the items of a grid on all cores (OpenMP)"),

@@ -110,6 +110,10 @@ struct Forward {
 /// but dInitialState is always there, since an absent initial state is zero.
 struct Gradients {
   std::vector<double> dq, dk, dv, dGate, dBeta, dInitialState, dALog, dDtBias;
+  /// Of dALog and dDtBias, sums over all tokens: the root of the sum of the
+  /// squares of the terms, which is how large the sum would be if their signs
+  /// were random.
+  std::vector<double> dALogSpread, dDtBiasSpread;
 };
 
 /// A value, or the reason why there is none.
@@ -154,16 +158,19 @@ Result<Gradients> backward(const Problem &problem,
 
 /// Distance of a computed array from the reference.
 struct Error {
-  double relRms; ///< rms(actual - expected) / rms(expected)
+  double relRms; ///< rms(actual - expected) / rms(size)
   double maxAbs; ///< max |actual - expected|
-  double maxRef; ///< max |expected|
+  double maxRef; ///< max size
 };
 
 /// Measures actual against expected. relRms and maxAbs are infinite when the
 /// sizes differ or a value on either side is NaN or infinite, and relRms is
-/// infinite when only expected is all zero, so no tolerance accepts these.
+/// infinite when only expected is all zero, so no tolerance accepts these. The
+/// size of a value is |expected|, or its `spread` where that is given and
+/// larger: a sum whose terms happen to cancel has the error of its terms.
 Error compare(const std::vector<double> &actual,
-              const std::vector<double> &expected);
+              const std::vector<double> &expected,
+              const std::vector<double> &spread = {});
 
 /// The outputs that have a tolerance (spec 9).
 enum class Output {

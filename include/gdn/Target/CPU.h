@@ -52,9 +52,18 @@ createTargetMachine(const TargetOptions &options);
 /// target.
 int64_t getVectorBits(const TargetOptions &options);
 
-/// Whether the target multiplies pairs of bf16 (AVX512_BF16), which the
-/// lowering wants to know (`bf16-dot`).
+/// Whether products of bf16 are best made of pairs (AVX512_BF16), which the
+/// lowering wants to know (`bf16-dot`): on AMD's CPUs, and where the features
+/// that are added name the instruction.
 bool hasBF16Dot(const TargetOptions &options);
+
+/// Whether an instruction of the target rounds to bf16 (AVX512_BF16), which the
+/// lowering wants to know (`bf16-rounding`).
+bool hasBF16Rounding(const TargetOptions &options);
+
+/// Optimises LLVM IR for `machine` at one of LLVM's levels, 0 to 3.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              unsigned optLevel);
 
 /// Translates a module in the LLVM dialect (with `omp` where its loops run in
 /// parallel) to LLVM IR and optimises it.

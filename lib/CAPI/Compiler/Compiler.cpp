@@ -108,8 +108,11 @@ public:
       lowering.operandType = options.operand_type;
     lowering.chunkSize = options.chunk_size;
     lowering.vParts = options.v_parts;
+    lowering.twoProductChain = options.two_product_chain != 0;
+    lowering.parallel = options.parallel != 0;
     lowering.vectorBits = cpu::getVectorBits(getTarget());
     lowering.bf16Dot = cpu::hasBF16Dot(getTarget());
+    lowering.bf16Rounding = cpu::hasBF16Rounding(getTarget());
     PassManager manager(&context);
     buildPipeline(manager, lowering);
     if (failed(manager.run(*module)))
@@ -163,6 +166,8 @@ void gdnCompileOptionsInit(GdnCompileOptions *options, size_t structSize) {
   defaults.chunk_size = lowering.chunkSize;
   defaults.v_parts = lowering.vParts;
   defaults.opt_level = cpu::TargetOptions().optLevel;
+  defaults.two_product_chain = lowering.twoProductChain;
+  defaults.parallel = lowering.parallel;
   // A caller with a newer header has fields that are not known here.
   std::memset(options, 0, structSize);
   std::memcpy(options, &defaults, defaults.struct_size);

@@ -51,10 +51,12 @@ private:
 /// The tiles of one chunk that several gradients need, all f32.
 struct ChunkTiles {
   Value q, k, beta;
-  /// d loss / d o; write u = beta e; v - K+ S0 and its gradient's parts.
-  Value dO, u, dW, z, readError;
-  /// scale tril(Q K^T, -1) with decay, and tril(dO U^T, -1).
-  Value scores, dOU;
+  /// d loss / d o; write u = beta e; gradient of v.
+  Value dO, u, dW;
+  /// scale tril(Q K^T, -1) and tril(K K^T, -1), both with decay.
+  Value scores, keyScores;
+  /// tril(dO U^T, -1).
+  Value dOU;
   /// State on entry [V, K] and d loss / d state on exit.
   Value state, dState;
   /// (rho K) dS1 [C, V].
@@ -149,52 +151,80 @@ static Value rowDots(TileBuilder &b, Value x, Value y) {
   return b.sum(b.mul(x, y), 1);
 }
 
-/// 1 in the chunk's last row, [C]; and 1 in the others.
-static std::pair<Value, Value> lastRowMasks(Program &p) {
+/// 0 in the chunk's last row and 1 in the others, [C].
+static Value notLastRow(Program &p) {
   TileBuilder &b = p.b;
   int64_t C = p.facts.C;
   Value last = b.splat(arith::ConstantIntOp::create(b, C - 1, 32), C);
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.iota(C), last);
-  Value mask = b.select(isLast, b.fill(1.0, C), 0.0);
-  return {mask, b.sub(b.fill(1.0, C), mask)};
+  Value isOther =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, b.iota(C), last);
+  return b.select(isOther, b.fill(1.0, C), 0.0);
 }
 
-/// Spec 5.4 for the scalar gate, robust form: dG [C].
-static Value scalarGateGradient(Program &p, ChunkDecay &decay,
-                                const ChunkTiles &c, Value dqState,
-                                Value dkState) {
+namespace {
+/// The gradient of a log gate in two parts, each f32 [C] or [C, K]: g_t decays
+/// what tokens from t on read, and what those before t write to the state on
+/// exit.
+struct GateGradient {
+  /// To be summed over the tokens from t on.
+  Value reads;
+  /// To be summed over the tokens before t, but for the last one.
+  Value writes;
+  /// The same for all tokens: of the state that is carried through [K], or its
+  /// sum.
+  Value carried;
+  /// Of the pairs of tokens around t; null where `reads` has them.
+  Value pairs;
+};
+} // namespace
+
+/// Spec 5.4 for the scalar gate, from the scores that it decays: row and column
+/// sums of their gradients, as the spec has it, would nearly cancel.
+static GateGradient scalarGateGradient(Program &p, ChunkDecay &decay,
+                                       const ChunkTiles &c, Value dKeyKey,
+                                       Value dqState, Value dkState) {
   TileBuilder &b = p.b;
-  Value f = b.mul(c.dOU, c.scores);
-  Value dG = b.add(rowDots(b, c.q, dqState), rowDots(b, c.k, dkState));
-  dG = b.add(dG, b.sub(b.sum(f, 1), b.sum(f, 0)));
-  dG = b.add(dG, b.sub(rowDots(b, c.u, c.z), rowDots(b, c.dW, c.readError)));
-  auto [last, others] = lastRowMasks(p);
-  Value written = b.mul(rowDots(b, c.u, c.writeGrad), others);
-  dG = b.sub(dG, written);
-  Value carried = b.sum(decay.whole(c.carried), 0);
-  Value total = b.add(b.extract(b.sum(written, 0), {}), b.extract(carried, {}));
-  return b.add(dG, b.mul(last, b.splat(total, p.facts.C)));
+  // g_t decays the scores of the pairs with j < t <= i.
+  Value pairs = b.add(b.mul(c.dOU, c.scores), b.mul(dKeyKey, c.keyScores));
+  Value below = tile::ScanOp::create(b, pairs, 0, /*reverse=*/true);
+  return {b.add(rowDots(b, c.q, dqState), rowDots(b, c.k, dkState)),
+          rowDots(b, c.u, c.writeGrad), b.sum(decay.whole(c.carried), 0),
+          b.sum(tile::CausalOp::create(b, below, /*strict=*/true), 1)};
 }
 
-/// Spec 5.4 for the channel gate, robust form: dG [C, K].
-static Value channelGateGradient(Program &p, ChunkDecay &decay,
-                                 const ChunkTiles &c, Value dq, Value dkReader,
-                                 Value dkWriter, Value dkWrite) {
+/// Spec 5.4 for the channel gate, robust form.
+static GateGradient channelGateGradient(Program &p, ChunkDecay &decay,
+                                        const ChunkTiles &c, Value dq,
+                                        Value dkReader, Value dkWriter,
+                                        Value dkWrite) {
   TileBuilder &b = p.b;
   Value dG = b.add(b.mul(c.q, dq), b.mul(c.k, b.sub(dkReader, dkWriter)));
-  auto [last, others] = lastRowMasks(p);
-  Value written = b.mulAxis(b.mul(c.k, dkWrite), others, 0);
-  dG = b.sub(dG, written);
-  Value total = b.broadcast(b.add(b.sum(written, 0), decay.whole(c.carried)),
-                            shapeOf(dG), 1);
-  return b.add(dG, b.mulAxis(total, last, 0));
+  return {dG, b.mul(c.k, dkWrite), decay.whole(c.carried), Value()};
+}
+
+/// The gradient of the log gate. Spec 5.4 adds the writes to dG of the last
+/// token and takes them off again on the way back; where decay is strong they
+/// are much larger than what remains, so here they are summed from the front.
+static Value sumGateGradient(Program &p, const GateGradient &gradient) {
+  TileBuilder &b = p.b;
+  ArrayRef<int64_t> shape = shapeOf(gradient.reads);
+  Value others = notLastRow(p);
+  Value writes = shape.size() == 1 ? b.mul(gradient.writes, others)
+                                   : b.mulAxis(gradient.writes, others, 0);
+  Value before =
+      b.sub(tile::ScanOp::create(b, writes, 0, /*reverse=*/false), writes);
+  Value carried = shape.size() == 1
+                      ? b.splat(b.extract(gradient.carried, {}), shape)
+                      : b.broadcast(gradient.carried, shape, 1);
+  Value dg = b.add(tile::ScanOp::create(b, gradient.reads, 0, /*reverse=*/true),
+                   b.add(before, carried));
+  return gradient.pairs ? b.add(dg, gradient.pairs) : dg;
 }
 
 /// Stores the gradient of the gate; of a linear one it is that of the decay, of
-/// others the reverse cumulated sum of dG, in units of the log gate.
+/// others that of the log gate.
 static void storeGateGradient(Program &p, Value t,
-                              function_ref<Value()> gradientOfG,
+                              function_ref<GateGradient()> gradientOfLog,
                               const DecayedTerms &terms) {
   TileBuilder &b = p.b;
   if (p.facts.decay == DecayKind::None)
@@ -202,7 +232,7 @@ static void storeGateGradient(Program &p, Value t,
   b.step("gates");
   Value dg = p.facts.gateDomain == GateDomain::Linear
                  ? decayGradient(p, terms)
-                 : tile::ScanOp::create(b, gradientOfG(), 0, /*reverse=*/true);
+                 : sumGateGradient(p, gradientOfLog());
   if (p.facts.decay == DecayKind::Channel)
     return storeRows(p, "dgate", t, dg);
   b.step("store");
@@ -236,13 +266,13 @@ static Value writeScoreGradients(Program &p, Value t, ChunkDecay &decay,
   Value dk = b.add(b.add(dkReader, dkWriter), dkWrite);
   storeRows(p, "dq", t, b.add(dq, b.mulAxis(c.k, diagonal, 0)));
   storeRows(p, "dk", t, b.add(dk, b.mulAxis(c.q, diagonal, 0)));
-  auto gradientOfG = [&]() {
+  auto gradientOfLog = [&]() {
     return p.facts.decay == DecayKind::Scalar
-               ? scalarGateGradient(p, decay, c, dqState, dkState)
+               ? scalarGateGradient(p, decay, c, dKeyKey, dqState, dkState)
                : channelGateGradient(p, decay, c, dq, dkReader, dkWriter,
                                      dkWrite);
   };
-  storeGateGradient(p, t, gradientOfG, terms);
+  storeGateGradient(p, t, gradientOfLog, terms);
   b.step("state");
   Value dState = b.product("cv,ck->vk", b.scaled(c.dO, scale), decay.read(c.q),
                            decay.whole(c.dState));
@@ -265,20 +295,21 @@ static Value writeBackwardChunk(Program &p, Value t, Value state,
   Value v = loadRows(p, "v", t);
   ChunkDecay decay(p, t);
   b.step("scores");
-  Value bm = solveBm(p, decay.scores(c.k, c.k), c.beta);
+  c.keyScores = decay.scores(c.k, c.k);
+  Value bm = solveBm(p, c.keyScores, c.beta);
   b.step("scores");
   c.scores = b.scaled(decay.scores(c.q, c.k), p.facts.scale);
   Value diagonal = b.scaled(rowDots(b, c.q, c.k), p.facts.scale);
   b.step("state");
   Value w = b.sub(v, b.product("ck,vk->cv", decay.read(c.k), state));
-  c.readError = b.product("ij,jv->iv", bm, b.mulAxis(w, c.beta, 0));
-  Value e = b.sub(w, c.readError);
+  Value readError = b.product("ij,jv->iv", bm, b.mulAxis(w, c.beta, 0));
+  Value e = b.sub(w, readError);
   c.u = b.mulAxis(e, c.beta, 0);
   c.writeGrad = b.product("ck,vk->cv", decay.write(c.k), dState);
   Value dU = b.add(b.mulAxis(c.dO, diagonal, 0), c.writeGrad);
   dU = b.product("ij,iv->jv", c.scores, c.dO, dU);
-  c.z = b.product("ij,iv->jv", bm, b.mulAxis(dU, c.beta, 0));
-  Value dWh = b.sub(dU, c.z);
+  Value z = b.product("ij,iv->jv", bm, b.mulAxis(dU, c.beta, 0));
+  Value dWh = b.sub(dU, z);
   c.dW = b.mulAxis(dWh, c.beta, 0);
   c.dOU = tile::CausalOp::create(b, b.product("iv,jv->ij", c.dO, c.u),
                                  /*strict=*/true);

@@ -9,7 +9,6 @@
 #include "gdn/Target/CPU.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
@@ -19,6 +18,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -47,6 +47,17 @@ static llvm::CodeGenOptLevel getCodegenLevel(unsigned optLevel) {
       .value_or(llvm::CodeGenOptLevel::Aggressive);
 }
 
+/// Whether the code is for this machine.
+static bool isForHost(const cpu::TargetOptions &options) {
+  return options.cpu.empty() || options.cpu == "native";
+}
+
+/// LLVM's name of the CPU that is asked for.
+static StringRef getCPUName(const cpu::TargetOptions &options) {
+  return isForHost(options) ? llvm::sys::getHostCPUName()
+                            : StringRef(options.cpu);
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 cpu::createTargetMachine(const TargetOptions &options) {
   // LLVM's registry is process-wide and not made for several threads at once.
@@ -63,16 +74,14 @@ cpu::createTargetMachine(const TargetOptions &options) {
   if (!target)
     return llvm::createStringError(error);
 
-  bool isHost = options.cpu.empty() || options.cpu == "native";
-  std::string cpu =
-      isHost ? std::string(llvm::sys::getHostCPUName()) : options.cpu;
+  std::string cpu(getCPUName(options));
   // LLVM only warns about an unknown name and falls back to the baseline.
   std::unique_ptr<llvm::MCSubtargetInfo> baseline(
       target->createMCSubtargetInfo(triple, "", ""));
   if (!baseline || !baseline->isCPUStringValid(cpu))
     return llvm::createStringError("expected a cpu that LLVM knows for " +
                                    triple.str() + ", got '" + cpu + "'");
-  std::string features = isHost ? getHostFeatures() : "";
+  std::string features = isForHost(options) ? getHostFeatures() : "";
   if (!options.features.empty())
     features += (features.empty() ? "" : ",") + options.features;
 
@@ -105,7 +114,51 @@ int64_t cpu::getVectorBits(const TargetOptions &options) {
 }
 
 bool cpu::hasBF16Dot(const TargetOptions &options) {
+  if (!hasBF16Rounding(options))
+    return false;
+  // Intel's CPUs issue vdpbf16ps at half the rate of fused multiply-adds, so
+  // that packing the pairs is a loss there (docs/Performance.md).
+  return getCPUName(options).starts_with("znver") ||
+         StringRef(options.features).contains("+avx512bf16");
+}
+
+bool cpu::hasBF16Rounding(const TargetOptions &options) {
   return checkFeatures(options, "+avx512bf16");
+}
+
+/// LLVM's level of this number.
+static llvm::OptimizationLevel getOptimizationLevel(unsigned optLevel) {
+  switch (optLevel) {
+  case 0:
+    return llvm::OptimizationLevel::O0;
+  case 1:
+    return llvm::OptimizationLevel::O1;
+  case 2:
+    return llvm::OptimizationLevel::O2;
+  default:
+    return llvm::OptimizationLevel::O3;
+  }
+}
+
+void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                   unsigned optLevel) {
+  // gdn-tile-vectorize has written as much straight-line code as the registers
+  // hold. Unrolled further, the programs take twice as long to compile and run
+  // slower.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder.buildPerModuleDefaultPipeline(getOptimizationLevel(optLevel))
+      .run(module, modules);
 }
 
 /// Translates and optimises for a given machine.
@@ -122,10 +175,7 @@ translate(ModuleOp module, llvm::LLVMContext &context,
         "expected a module of the llvm and omp dialects, got one that does not "
         "translate to LLVM IR");
   ExecutionEngine::setupTargetTripleAndDataLayout(result.get(), &machine);
-  auto optimize =
-      makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, &machine);
-  if (llvm::Error error = optimize(result.get()))
-    return std::move(error);
+  cpu::optimize(*result, machine, optLevel);
   return std::move(result);
 }
 

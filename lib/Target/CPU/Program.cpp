@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Target/TargetMachine.h"
@@ -60,10 +59,13 @@ llvm::Expected<Program> Program::compile(ModuleOp module,
   auto machine = createTargetMachine(options);
   if (!machine)
     return machine.takeError();
-  auto optimize = makeOptimizingTransformer(options.optLevel, /*sizeLevel=*/0,
-                                            machine->get());
+  auto transform = [machine = machine->get(),
+                    level = options.optLevel](llvm::Module *module) {
+    optimize(*module, *machine, level);
+    return llvm::Error::success();
+  };
   ExecutionEngineOptions engineOptions;
-  engineOptions.transformer = optimize;
+  engineOptions.transformer = transform;
   engineOptions.jitCodeGenOptLevel = (*machine)->getOptLevel();
   // Listeners of debuggers and profilers register process-wide state.
   engineOptions.enableGDBNotificationListener = false;

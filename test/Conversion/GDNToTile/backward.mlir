@@ -26,7 +26,15 @@
 // CHECK: gdn_tile.store {{.*}}, %dbeta
 // CHECK: gdn_tile.store {{.*}}, %dq
 // CHECK: gdn_tile.store {{.*}}, %dk
-// CHECK: %[[DG:.*]] = gdn_tile.scan %{{.*}} axis 0 reverse {gdn_tile.step = "gates"}
+// The gradient of gate t is made of sums that do not cancel: over the pairs of
+// tokens around t, of the writes before t, of the reads from t on.
+// CHECK: %[[BELOW:.*]] = gdn_tile.scan %{{.*}} axis 0 reverse {gdn_tile.step = "gates"} : tensor<32x32xf32>
+// CHECK: %[[AROUND:.*]] = gdn_tile.causal strict %[[BELOW]]
+// CHECK: %[[PAIRS:.*]] = linalg.reduce ins(%[[AROUND]] :
+// CHECK: %[[UNTIL:.*]] = gdn_tile.scan %[[WRITES:.*]] axis 0 {gdn_tile.step = "gates"} : tensor<32xf32>
+// CHECK: arith.subf %[[UNTIL]], %[[WRITES]]
+// CHECK: gdn_tile.scan %{{.*}} axis 0 reverse {gdn_tile.step = "gates"} : tensor<32xf32>
+// CHECK: %[[DG:.*]] = arith.addf %{{.*}}, %[[PAIRS]]
 // CHECK: gdn_tile.store %[[DG]], %dgate
 // CHECK: memref.dealloc %[[STATES]]
 // CHECK: gdn_tile.store {{.*}}, %d_initial_state

@@ -40,7 +40,7 @@ func.func @delta_rule_c12(%q: tensor<2x64x2x32xf32>, %k: tensor<2x64x2x32xf32>,
 // N sequences have N + 1 boundaries, and N is not zero.
 func.func @delta_rule_c13(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
     %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %cu_seqlens: tensor<1xi32>) {
-  // expected-error @below {{expected cu_seqlens to have N + 1 >= 2 entries, got 1}}
+  // expected-error @below {{expected cu_seqlens to have N+1 >= 2 entries, got 1}}
   %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
       k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
       beta(%beta : tensor<1x64x4xf32>) cu_seqlens(%cu_seqlens : tensor<1xi32>) ->

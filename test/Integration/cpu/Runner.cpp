@@ -102,25 +102,30 @@ bool gdn::numerics::record(const std::vector<OutputCheck> &checks,
   return pass;
 }
 
-void gdn::numerics::allow(std::vector<OutputCheck> &checks, double slack) {
-  for (OutputCheck &check : checks) {
-    check.tolerance.relRms *= slack;
-    check.tolerance.maxNorm *= slack;
-    check.pass = reference::accepts(check.tolerance, check.error);
-  }
+/// Judges again with tolerances that are `slack` times as wide.
+static void allow(OutputCheck &check, double slack) {
+  check.tolerance.relRms *= slack;
+  check.tolerance.maxNorm *= slack;
+  check.pass = gdn::reference::accepts(check.tolerance, check.error);
 }
 
-/// How much wider than spec 9 the tolerance of a setting is. Where all keys of
-/// a head point one way and q does not, outputs are small differences of large
-/// states: the very roundings of spec 8, emulated in numpy without decay, give
-/// relative rms errors of up to 1e-2 for the outputs and the state of short
-/// sequences (K = 64, C = 64), of 7e-3 at K = V = 128.
-static double slackOf(const Program &program, const Setting &setting) {
+/// How much wider than spec 9 the tolerance of an output is.
+/// - Where all keys of a head point one way and q does not, outputs are small
+///   differences of large states: the very roundings of spec 8, emulated in
+///   numpy without decay, give relative rms errors of up to 1e-2 for the
+///   outputs and the state of short sequences (K = 64, C = 64), of 7e-3 at K =
+///   V = 128.
+/// - The gradient of a channel's gate is a sum over the later tokens of its
+///   chunk. What is rounded there counts up to C times in the sum over all
+///   tokens that da_log is: relative rms errors of up to 1.5e-5 in f32.
+static double slackOf(const Program &program, const Setting &setting,
+                      llvm::StringRef output) {
+  bool isF32 = valueOf(program, kData) == "f32";
+  bool isChannelGate = valueOf(program, kGate).starts_with("kda");
+  if (isF32 && isChannelGate && output == "da_log")
+    return 3;
   llvm::StringRef keys = settingAxes()[kKeys].values[setting[kKeys]];
-  return keys != "random" && valueOf(program, kData) != "f32" &&
-                 valueOf(program, kChain) == "3"
-             ? 2
-             : 1;
+  return keys != "random" && !isF32 && valueOf(program, kChain) == "3" ? 2 : 1;
 }
 
 /// Writes the program to a file and prints how to repeat a failure with it.
@@ -148,7 +153,8 @@ static bool runSetting(CompiledProgram &compiled, const Program &program,
   auto inputs = makeInputs(compiled.getEntry(), inputsOf(program, setting));
   auto checks = inputs ? compiled.check(*inputs) : inputs.takeError();
   if (checks) {
-    allow(*checks, slackOf(program, setting));
+    for (OutputCheck &check : *checks)
+      allow(check, slackOf(program, setting, check.name));
     return record(*checks, title, totals);
   }
   ++totals.failed;

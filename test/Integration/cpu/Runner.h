@@ -60,9 +60,6 @@ void runCase(const Case &testCase, llvm::StringRef directory, Totals &totals);
 bool record(const std::vector<mlir::gdn::tools::OutputCheck> &checks,
             const std::string &title, Totals &totals);
 
-/// Judges again with tolerances that are `slack` times as wide.
-void allow(std::vector<mlir::gdn::tools::OutputCheck> &checks, double slack);
-
 /// The inputs that need no matrix: huge, infinite and zero gates, beta of 0 and
 /// 1, NaN in a neighbour, runs that must repeat bit by bit.
 void runRegressions(Totals &totals);

@@ -24,6 +24,15 @@ TEST(CompareTest, Measures) {
   EXPECT_EQ(error.maxRef, 4);
 }
 
+// A sum whose terms cancel is measured against the size that they have.
+TEST(CompareTest, MeasuresSumsAgainstTheirTerms) {
+  Error error = compare({0.5, 10}, {0, 10}, {3, 4});
+  EXPECT_DOUBLE_EQ(error.relRms, 0.5 / std::sqrt(109.0));
+  EXPECT_DOUBLE_EQ(error.maxAbs, 0.5);
+  EXPECT_DOUBLE_EQ(error.maxRef, 10);
+  EXPECT_FALSE(accepts({1, 1}, compare({1, 1}, {1, 1}, {1})));
+}
+
 TEST(CompareTest, EqualArrays) {
   EXPECT_EQ(compare({1, -2}, {1, -2}).relRms, 0);
   EXPECT_EQ(compare({0, 0}, {0, 0}).relRms, 0);

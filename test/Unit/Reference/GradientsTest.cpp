@@ -97,6 +97,17 @@ static void checkGradients(const Problem &problem) {
     EXPECT_NEAR(actual, expected, 1e-8 * std::max(1.0, std::abs(expected)))
         << pair.name;
   }
+  // What is said of a sum's terms is that of the terms.
+  std::vector<double> squares(gradients->dDtBias.size());
+  for (size_t i = 0; i < gradients->dGate.size() && !squares.empty(); ++i)
+    squares[i % squares.size()] += gradients->dGate[i] * gradients->dGate[i];
+  for (size_t i = 0; i < squares.size(); ++i)
+    EXPECT_NEAR(gradients->dDtBiasSpread[i], std::sqrt(squares[i]), 1e-12);
+  // With one term the spread is its size, with more it is at least their mean.
+  double terms = static_cast<double>(gradients->dGate.size());
+  for (size_t i = 0; i < gradients->dALog.size(); ++i)
+    EXPECT_LE(std::abs(gradients->dALog[i]),
+              gradients->dALogSpread[i] * std::sqrt(terms) * (1 + 1e-12));
 }
 
 // 130 tokens: two checkpoints inside the sequence.

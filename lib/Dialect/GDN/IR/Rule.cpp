@@ -45,6 +45,30 @@ template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
   return dims.N;
 }
 
+StringRef gdn::getDimName(Dim dim) {
+  switch (dim) {
+  case Dim::B:
+    return "B";
+  case Dim::T:
+    return "T";
+  case Dim::Hq:
+    return "Hq";
+  case Dim::H:
+    return "H";
+  case Dim::K:
+    return "K";
+  case Dim::V:
+    return "V";
+  case Dim::N:
+    return "N";
+  case Dim::C:
+    return "C";
+  case Dim::Boundaries:
+    return "N+1";
+  }
+  llvm_unreachable("covered switch");
+}
+
 int64_t RuleDims::get(Dim dim) const {
   int64_t size = sizeOf(*this, dim);
   bool plusOne = dim == Dim::Boundaries && !ShapedType::isDynamic(size);
@@ -201,31 +225,6 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   return shapes;
-}
-
-/// The name of a dimension.
-static StringRef getDimName(Dim dim) {
-  switch (dim) {
-  case Dim::B:
-    return "B";
-  case Dim::T:
-    return "T";
-  case Dim::Hq:
-    return "Hq";
-  case Dim::H:
-    return "H";
-  case Dim::K:
-    return "K";
-  case Dim::V:
-    return "V";
-  case Dim::N:
-    return "N";
-  case Dim::C:
-    return "C";
-  case Dim::Boundaries:
-    return "N+1";
-  }
-  llvm_unreachable("covered switch");
 }
 
 static NamedArray makeNamedArray(StringRef name, Value operand,

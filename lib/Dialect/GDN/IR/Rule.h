@@ -53,6 +53,9 @@ template <typename OpOrAdaptor> Rule makeCommonRule(OpOrAdaptor op) {
 /// The rule of an op of the gdn dialect.
 Rule getRule(Operation *op);
 
+/// The name of a dimension, as diagnostics and `gdn.dims` have it.
+StringRef getDimName(Dim dim);
+
 /// An operand with the names of its dimensions. `type` is the operand's, or
 /// the one that a rewrite would like it to have.
 struct NamedShape {

@@ -23,36 +23,12 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
-static StringRef getName(Dim dim) {
-  switch (dim) {
-  case Dim::B:
-    return "B";
-  case Dim::T:
-    return "T";
-  case Dim::Hq:
-    return "Hq";
-  case Dim::H:
-    return "H";
-  case Dim::K:
-    return "K";
-  case Dim::V:
-    return "V";
-  case Dim::N:
-    return "N";
-  case Dim::C:
-    return "C";
-  case Dim::Boundaries:
-    break;
-  }
-  return "N + 1";
-}
-
 /// `[B, T, H] = [1, ?, 4]`, for diagnostics.
 static std::string describe(ArrayRef<Dim> dims, const RuleDims &sizes) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << '[';
-  llvm::interleaveComma(dims, os, [&](Dim dim) { os << getName(dim); });
+  llvm::interleaveComma(dims, os, [&](Dim dim) { os << getDimName(dim); });
   os << "] = [";
   llvm::interleaveComma(dims, os, [&](Dim dim) {
     if (ShapedType::isDynamic(sizes.get(dim)))
@@ -94,7 +70,7 @@ static LogicalResult verifySizes(Operation *op, const Rule &rule,
                           dim == Dim::V || dim == Dim::C;
       if (mustBeStatic && size <= 0)
         return op->emitOpError("expected a static, positive ")
-               << getName(dim) << " in " << shape.name << ", got "
+               << getDimName(dim) << " in " << shape.name << ", got "
                << shape.type;
     }
   RuleDims dims = getRuleDims(rule);
@@ -108,12 +84,12 @@ static LogicalResult verifySizes(Operation *op, const Rule &rule,
     // delta_rule_c11
     if (size > support::maxHeadDim)
       return op->emitOpError("expected ")
-             << getName(dim) << " to be at most " << support::maxHeadDim
+             << getDimName(dim) << " to be at most " << support::maxHeadDim
              << ", got " << size;
     // chunk_c1
     if (rule.chunked && size % support::headDimMultiple != 0)
       return op->emitOpError("expected ")
-             << getName(dim) << " to be a multiple of "
+             << getDimName(dim) << " to be a multiple of "
              << support::headDimMultiple << ", got " << size;
   }
   // chunk_c2
@@ -138,8 +114,7 @@ static LogicalResult verifyBoundaries(Operation *op, const Rule &rule) {
   auto type = cast<ShapedType>(rule.cuSeqlens.getType());
   // delta_rule_c13
   if (!type.isDynamicDim(0) && type.getDimSize(0) < 2)
-    return op->emitOpError("expected cu_seqlens to have N + 1 >= 2 entries, "
-                           "got ")
+    return op->emitOpError("expected cu_seqlens to have N+1 >= 2 entries, got ")
            << type.getDimSize(0);
   return success();
 }

@@ -38,9 +38,11 @@ public:
             ArrayRef<std::pair<Value, StringRef>> inputs, Body body) {
     return generic(out, all, inputs, getF32Type(), body);
   }
-
-  Value number(double value) {
-    return arith::ConstantOp::create(*this, getF32FloatAttr(value));
+  /// The same with the sum in f64: one over all tokens has more terms than f32
+  /// has digits for, and they cancel.
+  Value longSum(StringRef out, StringRef all,
+                ArrayRef<std::pair<Value, StringRef>> inputs, Body body) {
+    return generic(out, all, inputs, getF64Type(), body);
   }
 
 private:
@@ -79,8 +81,10 @@ Value WholeTensors::generic(StringRef out, StringRef all,
       }
   Value init = tensor::EmptyOp::create(*this, sizes, element);
   bool reduces = out.size() != all.size();
-  if (reduces)
-    init = linalg::FillOp::create(*this, number(0.0), init)->getResult(0);
+  if (reduces) {
+    Value zero = arith::ConstantOp::create(*this, getFloatAttr(element, 0.0));
+    init = linalg::FillOp::create(*this, zero, init)->getResult(0);
+  }
   SmallVector<Value> values;
   SmallVector<AffineMap> maps;
   for (auto [value, letters] : inputs) {
@@ -101,7 +105,8 @@ Value WholeTensors::generic(StringRef out, StringRef all,
           floats.push_back(convert(b, loc, arg, getF32Type()));
         Value result = body(b, floats);
         if (reduces)
-          result = arith::AddFOp::create(b, args.back(), result);
+          result = arith::AddFOp::create(b, args.back(),
+                                         convert(b, loc, result, element));
         linalg::YieldOp::create(b, convert(b, loc, result, element));
       });
   return op.getResult(0);
@@ -281,7 +286,7 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   };
   auto appendSum = [&](Value parameter, StringRef letters,
                        WholeTensors::Body body) {
-    Value sum = w.sum(letters, all, raw.inputs, body);
+    Value sum = w.longSum(letters, all, raw.inputs, body);
     parameters.push_back(
         w.map(letters, {{sum, letters}}, elementOf(parameter), same));
   };

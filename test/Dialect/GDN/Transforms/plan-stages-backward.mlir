@@ -47,11 +47,14 @@ func.func @norm(%q: tensor<1x64x2x64xf32>, %v: tensor<1x64x2x16xf32>, %beta: ten
   return %r#0 : tensor<1x64x2x64xf32>
 }
 
-// Raw gates: da an element, dA_log [H] and ddt_bias [H, K] as sums.
+// Raw gates: da an element, dA_log [H] and ddt_bias [H, K] as sums over all
+// tokens, in f64.
 // CHECK-LABEL: func.func @bounded(
 // CHECK: %[[B:.*]]:5 = gdn.stage.backward
 // CHECK: %[[DA:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[B]]#4, %{{.*}}, %{{.*}} : {{.*}}) outs(%{{.*}} : tensor<1x64x2x64xf32>)
-// CHECK: %[[DRATE:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2xf32>)
+// CHECK: %[[RATE:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2xf64>)
+// CHECK: %[[DRATE:.*]] = linalg.generic {{.*}} ins(%[[RATE]] : tensor<2xf64>) outs(%{{.*}} : tensor<2xf32>)
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<2x64xf64>)
 // CHECK: %[[DBIAS:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x64xf32>)
 // CHECK: return %[[DA]], %
 func.func @bounded(%q: tensor<1x64x2x64xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
