@@ -420,9 +420,11 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
       program.getArrays(), [](Value array) { return withoutOffset(array); });
   types.push_back(b.getI64Type());
   if (Value bounds = launch.getCuSeqlens()) {
+    // Any stride: boundaries of 64 bits are ones of 32 bits with a stride of 2.
     auto shaped = cast<ShapedType>(bounds.getType());
-    types.push_back(
-        MemRefType::get(shaped.getShape(), shaped.getElementType()));
+    types.push_back(MemRefType::get(
+        shaped.getShape(), shaped.getElementType(),
+        StridedLayoutAttr::get(b.getContext(), 0, ShapedType::kDynamic)));
   }
   auto kernel =
       KernelOp::create(b, program.getLoc(), program.getSymName(), types,

@@ -76,7 +76,7 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
     <name = "in", depth = 3, from = ["load"], to = ["state"]>]>
 
 // CHECK-LABEL: gdn_warp.kernel @parts(
-// CHECK-SAME: %tokens: i64, %cu_seqlens: memref<?xi32>) threads(384)
+// CHECK-SAME: %tokens: i64, %cu_seqlens: memref<?xi32, strided<[?]>>) threads(384)
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[WIDTH:.*]] = arith.constant 64 : index
