@@ -28,7 +28,7 @@ def _rows() -> list[tuple[str, str]]:
         ("library", str(_library.path())),
         ("cpu", library["isa"]),
         ("gpu", "; ".join(gpus) or f"none: {reason}"),
-        ("kernels", f"{len(library['kernels'])} for CPUs, 0 for GPUs"),
+        ("kernels", f"{len(library['kernels'])} for CPUs, {len(library['gpu_kernels'])} for GPUs"),
     ]
 
 

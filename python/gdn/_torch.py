@@ -8,18 +8,21 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from . import _library
-from ._arguments import TENSORS, Call
+from ._arguments import TENSORS, Call, standard_scale
 
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
     "Tensor? initial_state, Tensor? cu_seqlens, "
 )
-_REST = "float scale, int options"
+_REST = "float scale, int options, int max_seqlen"
 
 _ops = torch.library.Library("gdn", "DEF")
 _ops.define(f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)")
@@ -50,20 +53,51 @@ def _allocate(
     return o, v.new_empty((sequences, v.shape[2], *channels), dtype=torch.float32)
 
 
+def _compute(
+    inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
+) -> None:
+    """Runs the library, on the CPU or on the tensors' GPU."""
+    if o.is_cuda:
+        _compute_on_gpu(inputs, o, state, scale, options, max_seqlen)
+    else:
+        threads = torch.get_num_threads()
+        _library.load().forward(*inputs, o, state, scale, options, threads, max_seqlen)
+
+
+def _compute_on_gpu(
+    inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
+) -> None:
+    """Launches on the current stream of the tensors' device."""
+    q, initial_state = inputs[0], inputs[7]
+    if state is None and initial_state is not None:
+        # The kernels that take a state give one.
+        state = torch.empty_like(initial_state, memory_format=torch.contiguous_format)
+    standard = standard_scale(q, scale) if math.isfinite(scale) else scale
+    launch = functools.partial(_library.load().forward, *inputs, o, state, standard, options, 1, max_seqlen)
+    if o.device.index == torch.cuda.current_device():
+        launch()
+    else:
+        # The default stream is that of the current device.
+        with torch.cuda.device(o.device):
+            launch()
+    if scale != standard:
+        o.mul_(scale / standard)
+
+
 def _run_into(*arguments: Any) -> None:
-    *tensors, scale, options = arguments
-    _library.load().forward(*tensors, scale, options, torch.get_num_threads())
+    *inputs, o, state, scale, options, max_seqlen = arguments
+    _compute(inputs, o, state, scale, options, max_seqlen)
 
 
 def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    *inputs, scale, options, with_state = arguments
+    *inputs, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(inputs[0], inputs[2], inputs[8], options, with_state)
-    _library.load().forward(*inputs, o, state if with_state else None, scale, options, torch.get_num_threads())
+    _compute(inputs, o, state if with_state else None, scale, options, max_seqlen)
     return o, state
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    q, _, v, *_, cu_seqlens, _, options, with_state = arguments
+    q, _, v, *_, cu_seqlens, _, options, _, with_state = arguments
     return _allocate(q, v, cu_seqlens, options, with_state)
 
 
@@ -130,14 +164,14 @@ def forward(call: Call) -> tuple[Any, Any]:
     """Runs a call on torch tensors and returns (o, final state or None)."""
     _check_kinds(call)
     if call.out is None and call.final_state is None:
-        o, state = _functional(*call[:9], call.scale, call.options, call.output_final_state)
+        o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, call.output_final_state)
         return o, state if call.output_final_state else None
     o, state = call.out, call.final_state
     if o is None or (state is None and call.output_final_state):
         new_o, new_state = _allocate(call.q, call.v, call.cu_seqlens, call.options, call.output_final_state)
         o = new_o if o is None else o
         state = new_state if state is None else state
-    _into(*call[:9], o, state, call.scale, call.options)
+    _into(*call[:9], o, state, call.scale, call.options, call.max_seqlen)
     return o, state
 
 
