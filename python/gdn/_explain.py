@@ -173,16 +173,16 @@ def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _add_final_state(call: Call, described: dict[str, Any]) -> None:
-    """Describes the final state that the call would allocate; a kernel is compiled for its presence and type."""
-    if described["final_state"] is not None:
-        return
-    if call.output_final_state:
-        shapes = [described[name] and described[name][1] for name in ("q", "v", "cu_seqlens")]
-        _, shape = output_shapes(call, *shapes)
-        strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-        described["final_state"] = ("float32", shape, strides, described["q"][3])
-    else:
-        described["final_state"] = described["initial_state"]
+    """Describes the states as the call gives them to a kernel: one that takes a state gives one, of the same type."""
+    q, v, cu, initial, final = (described[name] for name in ("q", "v", "cu_seqlens", "initial_state", "final_state"))
+    known = len(q[1]) == 4 and len(v[1]) == 4 and (cu is None or len(cu[1]) == 1)
+    if final is None and call.output_final_state and known:
+        _, shape = output_shapes(call, q[1], v[1], cu and cu[1])
+        final = ("float32", shape, [math.prod(shape[dim + 1 :]) for dim in range(len(shape))], q[3])
+    final = final or initial
+    if initial and final[0] != initial[0]:
+        described["initial_state"], final = ("float32", *initial[1:]), ("float32", *final[1:])
+    described["final_state"] = final
 
 
 def explain(
@@ -223,7 +223,7 @@ def explain(
     if not re.fullmatch("(cpu|cuda)(:[0-9]+)?", where):
         raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
     scale = call.scale
-    if where.startswith("cuda"):
+    if where.startswith("cuda") and described["q"] and described["v"]:
         scale = standard_scale(call.q, scale) if math.isfinite(scale) else scale
         _add_final_state(call, described)
     blob = b"".join(_pack(described[name], where) for name in TENSORS)

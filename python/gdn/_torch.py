@@ -69,9 +69,14 @@ def _compute_on_gpu(
 ) -> None:
     """Launches on the current stream of the tensors' device."""
     q, initial_state = inputs[0], inputs[7]
-    if state is None and initial_state is not None:
-        # The kernels that take a state give one.
-        state = torch.empty_like(initial_state, memory_format=torch.contiguous_format)
+    final_state = state
+    if initial_state is not None:
+        # The kernels that take a state give one, of the same type.
+        if state is None:
+            state = torch.empty_like(initial_state, memory_format=torch.contiguous_format)
+        elif state.dtype != initial_state.dtype:
+            inputs = (*inputs[:7], initial_state.float(), *inputs[8:])
+            state = state if state.dtype == torch.float32 else torch.empty_like(state, dtype=torch.float32)
     standard = standard_scale(q, scale) if math.isfinite(scale) else scale
     launch = functools.partial(_library.load().forward, *inputs, o, state, standard, options, 1, max_seqlen)
     if o.device.index == torch.cuda.current_device():
@@ -82,6 +87,8 @@ def _compute_on_gpu(
             launch()
     if scale != standard:
         o.mul_(scale / standard)
+    if final_state is not None and state is not None and final_state is not state:
+        final_state.copy_(state)
 
 
 def _run_into(*arguments: Any) -> None:

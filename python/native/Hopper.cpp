@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 using namespace gdn::hopper;
 using gdn::cpu::Array;
@@ -171,7 +172,17 @@ static Error checkSizes(const Problem &p) {
     return {"NotImplementedError",
             "scale: expected K^(-1/2) on a GPU in this version, got " +
                 std::to_string(p.scale)};
-  if (p.initialState.isPresent() && p.finalState.isPresent() &&
+  for (auto [name, gate] : {std::pair("g", &p.gate), {"beta", &p.beta}})
+    if (gate->isPresent() && gate->sizes[2] > 1 && gate->strides[2] != 1)
+      return {
+          "ValueError",
+          std::string(name) +
+              ": expected a contiguous last dimension on a GPU, got stride " +
+              std::to_string(gate->strides[2])};
+  if (p.initialState.isPresent() && !p.finalState.isPresent())
+    return {"ValueError", "final_state: expected a tensor with initial_state "
+                          "on a GPU, got None"};
+  if (p.initialState.isPresent() &&
       p.initialState.element != p.finalState.element)
     return {"NotImplementedError",
             std::string("final_state: expected ") +
