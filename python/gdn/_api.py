@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec
@@ -18,13 +19,10 @@ def _is_torch(value: Any) -> bool:
 
 
 def _run(call: Call) -> tuple[Any, Any]:
-    if _is_torch(call.q):
-        from . import _torch
-
-        return _torch.forward(call)
-    from . import _arrays
-
-    return _arrays.forward(call)
+    name = "gdn._torch" if _is_torch(call.q) else "gdn._arrays"
+    # A call is so short that the import statement would be a tenth of it.
+    module = sys.modules.get(name) or importlib.import_module(name)
+    return module.forward(call)  # type: ignore[no-any-return]
 
 
 P = ParamSpec("P")
@@ -140,9 +138,12 @@ def chunk_gated_delta_rule(
         >>> o.shape, state.shape
         ((1, 100, 4, 64), (1, 4, 64, 64))
     """
-    state_v_first = old_arguments(kwargs, state_v_first)
+    if kwargs:
+        state_v_first = old_arguments(kwargs, state_v_first)
     check_chunk_size(chunk_size)
-    longest = longest_sequence(max_seqlen, cu_seqlens_cpu, chunk_indices)
+    longest = 0
+    if max_seqlen is not None or cu_seqlens_cpu is not None or chunk_indices is not None:
+        longest = longest_sequence(max_seqlen, cu_seqlens_cpu, chunk_indices)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:

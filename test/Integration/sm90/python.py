@@ -324,6 +324,18 @@ def host_seconds(torch, call, calls=300):
     return statistics.median(times)
 
 
+def library_seconds(torch, tensors, kwargs):
+    """The host's time of the library's part of a call."""
+    from gdn import _library
+
+    q, k, v, g, beta = tensors
+    o = torch.empty_like(v)
+    state = kwargs.get("initial_state")
+    arguments = (q, k, v, g, beta, None, None, state, kwargs.get("cu_seqlens"), o,
+                 None if state is None else torch.empty_like(state), 128**-0.5, 0, 1, 0)
+    return host_seconds(torch, lambda: _library.load().forward(*arguments))
+
+
 def measure(options):
     """First call, host's cost, and the schedules' times."""
     del options
@@ -347,7 +359,8 @@ def measure(options):
         tensors, kwargs = make(torch, dataclasses.replace(case, **change))
         with torch.inference_mode():
             seconds = host_seconds(torch, lambda: gdn.chunk_gated_delta_rule(*tensors, **kwargs))
-        print(f"host {name:<22} {seconds * 1e6:6.1f} us a call", flush=True)
+        print(f"host {name:<22} {seconds * 1e6:6.1f} us a call, {library_seconds(torch, tensors, kwargs) * 1e6:.1f} of "
+              "them in the library", flush=True)
     for batch, tokens, heads in ((1, 8192, (16, 64)), (2, 4096, (16, 64)), (4, 8192, (16, 64)), (8, 1024, (16, 64)),
                                  (1, 2048, (16, 64)), (4, 8192, (32, 32)), (1, 8192, (2, 8)), (1, 8192, (4, 32))):
         for hint in (0, 1 << 24):
