@@ -32,7 +32,9 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   programs.addPass(tile::createUnrollChunksPass({/*factor=*/2}));
   programs.addPass(createCSEPass());
   // who does what
-  manager.addPass(createChooseSchedulePass());
+  ChooseSchedulePassOptions choice;
+  choice.schedule = options.schedule;
+  manager.addPass(createChooseSchedulePass(choice));
   // gdn_tile programs --> gdn_warp kernels: roles, channels of values
   manager.addPass(createPartitionPass());
   manager.addPass(createCanonicalizerPass());

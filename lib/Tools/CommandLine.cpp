@@ -32,6 +32,11 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
       vParts("v-parts",
              cl::desc("Parts that the V channels of a head are split into (1)"),
              cl::init(CompileOptions().vParts), cl::cat(category)),
+      schedule(
+          "schedule",
+          cl::desc("Parts of a head on a GPU: whole (in one CTA), split (a "
+                   "CTA each) or auto (by the grid; the default)"),
+          cl::init(CompileOptions().schedule), cl::cat(category)),
       parallel("parallel",
                cl::desc("Run the items of a grid on all cores by OpenMP (the "
                         "default); without, the code needs no libomp"),
@@ -53,6 +58,7 @@ CompileOptions CompileFlags::get() const {
   options.chunkSize = chunkSize;
   options.operandType = operandType;
   options.vParts = vParts;
+  options.schedule = schedule;
   options.parallel = parallel;
   options.twoProductChain = twoProductChain;
   options.target.cpu = cpu;

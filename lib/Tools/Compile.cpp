@@ -52,6 +52,10 @@ llvm::Error tools::checkOptions(const CompileOptions &options) {
                 options.operandType);
   if (options.vParts < 1)
     return fail("expected --v-parts of at least 1, got {0}", options.vParts);
+  constexpr llvm::StringRef schedules[] = {"auto", "whole", "split"};
+  if (!llvm::is_contained(schedules, options.schedule))
+    return fail("expected --schedule of auto, whole or split, got '{0}'",
+                options.schedule);
   return llvm::Error::success();
 }
 
@@ -155,6 +159,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   // A GPU's parts are those of a product's rows unless somebody says otherwise.
   bool chooses = options.device == Device::GPU && options.vParts == 1;
   lowering.vParts = chooses ? 0 : options.vParts;
+  lowering.schedule = options.schedule;
   lowering.parallel = options.parallel;
   lowering.twoProductChain = options.twoProductChain;
   lowering.vectorBits = cpu::getVectorBits(options.target);

@@ -120,9 +120,9 @@ llvm::Error InputMaker::checkOptions() {
                   arguments.size(), index);
   for (auto &[name, size] : options.dims) {
     // The other sizes of a layer are static.
-    constexpr llvm::StringRef names[] = {"B", "T", "N"};
+    constexpr llvm::StringRef names[] = {"B", "T", "N", "Hq", "H"};
     if (!llvm::is_contained(names, name))
-      return fail("expected --dim of B, T or N, got '{0}'", name);
+      return fail("expected --dim of B, T, N, Hq or H, got '{0}'", name);
     if (size < 0)
       return fail("expected --dim {0} of at least 0, got {1}", name, size);
   }

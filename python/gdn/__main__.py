@@ -16,7 +16,7 @@ import gdn
 from . import _cuda, _library
 
 #: Largest relative error of the self-test, by type: docs/Testing.md.
-_TOLERANCES = {"float32": 1e-5, "float16": 6e-3}
+_TOLERANCES = {"float32": 1e-5, "float16": 6e-3, "bfloat16": 6e-3}
 
 
 def _rows() -> list[tuple[str, str]]:
@@ -28,7 +28,7 @@ def _rows() -> list[tuple[str, str]]:
         ("library", str(_library.path())),
         ("cpu", library["isa"]),
         ("gpu", "; ".join(gpus) or f"none: {reason}"),
-        ("kernels", f"{len(library['kernels'])} for CPUs, 0 for GPUs"),
+        ("kernels", f"{len(library['kernels'])} for CPUs, {len(library['gpu_kernels'])} for GPUs"),
     ]
 
 
@@ -47,30 +47,59 @@ def _reference(q: Any, k: Any, v: Any, g: Any, beta: Any) -> Any:
     return o
 
 
-def _self_test() -> bool:
-    """Runs a small layer in every type and size, prints the errors, and says whether all are small."""
+def _test(function: str, device: str, dtype: str, channels: int) -> tuple[float, float]:
+    """The relative error of a small layer, and the seconds that it took."""
     import numpy
 
-    print(f"\n{'function':<34} {'type':<9} {'K = V':>5} {'error':>9} {'ms':>7}  result")
+    from . import _bench
+
     random = numpy.random.default_rng(0)
+    q, k, v = (random.standard_normal((1, 96, 2, channels), "float32") for _ in range(3))
+    q, k = (x / numpy.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
+    g, beta = -random.random((1, 96, 2), "float32"), random.random((1, 96, 2), "float32")
+    if device == "cuda":
+        arguments = _bench.to_gpu([q, k, v, g, beta], dtype)
+        inputs = [x.float().cpu().numpy() for x in arguments]
+    else:
+        arguments = inputs = [x.astype(dtype) for x in (q, k, v)] + [g, beta]
+    start = time.perf_counter()
+    o, _ = getattr(gdn, function)(*arguments[:4], beta=arguments[4])
+    if device == "cuda":
+        o = o.float().cpu().numpy()
+    seconds = time.perf_counter() - start
+    expected = _reference(*inputs)
+    return float(numpy.sqrt(numpy.mean((o - expected) ** 2) / numpy.mean(expected**2))), seconds
+
+
+def _has_torch_gpu() -> bool:
+    """Whether torch is there and its current GPU is one that the kernels run on."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+
+
+def _self_test() -> bool:
+    """Runs a small layer on every device, in every type and size, prints the errors, and says whether all are small."""
+    cases = [
+        (function, "cpu", dtype, channels)
+        for function in ("chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule")
+        for dtype in ("float32", "float16")
+        for channels in (64, 128, 256)
+    ]
+    if json.loads(_library.load().kernels())["gpu_kernels"] and _has_torch_gpu():
+        cases += [("chunk_gated_delta_rule", "cuda", dtype, 128) for dtype in ("bfloat16", "float16")]
+    print(f"\n{'function':<34} {'device':<6} {'type':<9} {'K = V':>5} {'error':>9} {'ms':>7}  result")
     good = True
-    for function in ("chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule"):
-        for dtype, tolerance in _TOLERANCES.items():
-            for channels in (64, 128, 256):
-                q, k, v = (random.standard_normal((1, 96, 2, channels)).astype(dtype) for _ in range(3))
-                q, k = (x / numpy.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
-                g, beta = -random.random((1, 96, 2), "float32"), random.random((1, 96, 2), "float32")
-                start = time.perf_counter()
-                o, _ = getattr(gdn, function)(q, k, v, g, beta=beta)
-                seconds = time.perf_counter() - start
-                expected = _reference(q, k, v, g, beta)
-                error = float(numpy.sqrt(numpy.mean((o - expected) ** 2) / numpy.mean(expected**2)))
-                passed = error < tolerance
-                good &= passed
-                print(
-                    f"{function:<34} {dtype:<9} {channels:>5} {error:>9.1e} {seconds * 1e3:>7.2f}  "
-                    f"{'pass' if passed else 'FAIL'}"
-                )
+    for function, device, dtype, channels in cases:
+        error, seconds = _test(function, device, dtype, channels)
+        passed = error < _TOLERANCES[dtype]
+        good &= passed
+        print(
+            f"{function:<34} {device:<6} {dtype:<9} {channels:>5} {error:>9.1e} {seconds * 1e3:>7.2f}  "
+            f"{'pass' if passed else 'FAIL'}"
+        )
     return good
 
 
@@ -105,7 +134,10 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--batch", type=int, default=1, help="sequences")
     bench.add_argument("--heads", type=int, nargs=2, default=[16, 32], metavar=("H", "HV"), help="key, value heads")
     bench.add_argument("--channels", type=int, default=128, help="K = V")
-    bench.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], default="float32")
+    bench.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where (cuda: torch's current GPU)")
+    bench.add_argument(
+        "--dtype", choices=["float32", "float16", "bfloat16"], help="default: float32 on a CPU, bfloat16 on a GPU"
+    )
     bench.add_argument("--runs", type=int, default=7, help="timed calls of each length")
     bench.add_argument("--fla", action="store_true", help="time FLA's naive torch function beside")
     bench.add_argument("--plot", metavar="FILE", default=None, help="where to draw (default: gdn-bench.png)")

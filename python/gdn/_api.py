@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
-from ._arguments import Call, check_chunk_size, check_hints, make_call, old_arguments, refuse
+from ._arguments import Call, check_chunk_size, longest_sequence, make_call, old_arguments, refuse
 
 
 def _is_torch(value: Any) -> bool:
@@ -18,13 +19,10 @@ def _is_torch(value: Any) -> bool:
 
 
 def _run(call: Call) -> tuple[Any, Any]:
-    if _is_torch(call.q):
-        from . import _torch
-
-        return _torch.forward(call)
-    from . import _arrays
-
-    return _arrays.forward(call)
+    name = "gdn._torch" if _is_torch(call.q) else "gdn._arrays"
+    # A call is so short that the import statement would be a tenth of it.
+    module = sys.modules.get(name) or importlib.import_module(name)
+    return module.forward(call)  # type: ignore[no-any-return]
 
 
 P = ParamSpec("P")
@@ -105,7 +103,7 @@ def chunk_gated_delta_rule(
         state_v_first: states are [N, HV, V, K].
         cu_seqlens: boundaries [N + 1] of packed sequences (int32 or int64), ascending from 0; then B = 1. Outputs
             after the last boundary are zero.
-        cu_seqlens_cpu: the same on the host, where the caller has it: a hint that saves nothing on a CPU.
+        cu_seqlens_cpu: the same on the host, where the caller has it: a hint for GPUs, as `max_seqlen` is.
         chunk_indices: taken for FLA's sake, not needed.
         cp_context: None (refused until there is context parallelism).
         use_gate_in_kernel: `gate_domain="raw"`, as FLA says it.
@@ -116,7 +114,8 @@ def chunk_gated_delta_rule(
         state_layout: "kv" or "vk", another word for `state_v_first`.
         out: where to write o.
         final_state: where to write the final state: float32, float16 or bfloat16. It may be `initial_state`.
-        max_seqlen: the longest sequence's tokens: a hint that saves nothing on a CPU.
+        max_seqlen: the longest sequence's tokens: a hint for GPUs, by which a schedule is chosen; it changes no
+            shape and is not trusted.
         state_indices: None (refused until there are pools of states).
 
     Returns:
@@ -139,9 +138,12 @@ def chunk_gated_delta_rule(
         >>> o.shape, state.shape
         ((1, 100, 4, 64), (1, 4, 64, 64))
     """
-    state_v_first = old_arguments(kwargs, state_v_first)
+    if kwargs:
+        state_v_first = old_arguments(kwargs, state_v_first)
     check_chunk_size(chunk_size)
-    check_hints(max_seqlen, cu_seqlens_cpu, chunk_indices)
+    longest = 0
+    if max_seqlen is not None or cu_seqlens_cpu is not None or chunk_indices is not None:
+        longest = longest_sequence(max_seqlen, cu_seqlens_cpu, chunk_indices)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:
@@ -168,6 +170,7 @@ def chunk_gated_delta_rule(
         out=out,
         final_state=final_state,
         recurrent=False,
+        max_seqlen=longest,
     )
 
 

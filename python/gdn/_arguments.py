@@ -30,6 +30,7 @@ class Call(NamedTuple):
     scale: float
     options: int
     output_final_state: bool
+    max_seqlen: int
 
 
 #: The tensors of a call, in the library's order.
@@ -121,6 +122,7 @@ def make_call(
     out: Any,
     final_state: Any,
     recurrent: bool,
+    max_seqlen: int = 0,
 ) -> Call:
     """Checks what the library cannot see and puts the rest into its terms."""
     shape = shape_of("q", q)
@@ -143,17 +145,57 @@ def make_call(
     )
     wants_state = bool(output_final_state) or final_state is not None
     return Call(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, options, wants_state
+        q,
+        k,
+        v,
+        g,
+        beta,
+        A_log,
+        dt_bias,
+        initial_state,
+        cu_seqlens,
+        out,
+        final_state,
+        scale,
+        options,
+        wants_state,
+        max_seqlen,
     )
 
 
-def check_hints(max_seqlen: Any, cu_seqlens_cpu: Any, chunk_indices: Any) -> None:
-    """Arguments that change no result may still be mistaken for others."""
+def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shapes of o and of the states."""
+    sequences = q_shape[0] if cu_shape is None else cu_shape[0] - 1
+    channels = (q_shape[3], v_shape[3])
+    if _library.state_is_v_first(call.options):
+        channels = channels[::-1]
+    return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
+
+
+def standard_scale(q: Any, otherwise: float) -> float:
+    """K ** -0.5, the one scale that the GPU kernels have; `otherwise` for a q without channels."""
+    channels = q.shape[-1] if len(q.shape) else 0
+    return float(channels**-0.5) if channels else otherwise
+
+
+def longest_sequence(max_seqlen: Any, cu_seqlens_cpu: Any, chunk_indices: Any) -> int:
+    """The longest sequence's tokens as the hints tell them, 0 if they do not. They change no result, but may still
+    be mistaken for others."""
     if max_seqlen is not None and (isinstance(max_seqlen, bool) or not isinstance(max_seqlen, numbers.Integral)):
         raise TypeError(f"max_seqlen: expected an integer or None, got {type(max_seqlen).__name__}")
     for name, value in (("cu_seqlens_cpu", cu_seqlens_cpu), ("chunk_indices", chunk_indices)):
         if value is not None:
             shape_of(name, value)
+    if max_seqlen is not None:
+        return max(int(max_seqlen), 0)
+    if cu_seqlens_cpu is None:
+        return 0
+    if str(getattr(cu_seqlens_cpu, "device", "cpu")) != "cpu":
+        raise ValueError(f"cu_seqlens_cpu: expected a tensor on the CPU, got one on {cu_seqlens_cpu.device}")
+    ends = cu_seqlens_cpu.tolist()
+    if not isinstance(ends, list):
+        raise ValueError("cu_seqlens_cpu: expected the shape [N + 1], got a number")
+    return max((int(end - begin) for begin, end in zip(ends, ends[1:])), default=0)
 
 
 def check_chunk_size(chunk_size: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from . import _library
-from ._arguments import TENSORS, Call
+from ._arguments import TENSORS, Call, output_shapes
 
 
 def num_threads() -> int:
@@ -87,15 +87,6 @@ def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
     return q.__array_namespace__().from_dlpack(result) if hasattr(q, "__array_namespace__") else result
 
 
-def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shapes of o and of the states."""
-    sequences = q_shape[0] if cu_shape is None else cu_shape[0] - 1
-    channels = (q_shape[3], v_shape[3])
-    if _library.state_is_v_first(call.options):
-        channels = channels[::-1]
-    return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
-
-
 def forward(call: Call) -> tuple[Any, Any]:
     """Runs a call on arrays and returns (o, final state or None)."""
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
@@ -118,7 +109,7 @@ def forward(call: Call) -> tuple[Any, Any]:
     written = ("out", "final_state")
     tensors = [_to_library(name, array, name in written) for name, array in arrays.items()]
     options = call.options | _library.BF16_AS_BITS
-    _library.load().forward(*tensors, call.scale, options, num_threads())
+    _library.load().forward(*tensors, call.scale, options, num_threads(), call.max_seqlen)
     o = call.out if call.out is not None else _like_caller(call.q, arrays["out"])
     if not call.output_final_state:
         return o, None

@@ -39,6 +39,18 @@ def _inputs(options: argparse.Namespace, tokens: int) -> list[Any]:
     return [q, k, normal(value_heads), -random.random(gates, "float32"), random.random(gates, "float32")]
 
 
+def to_gpu(arrays: list[Any], dtype: str) -> list[Any]:
+    """q, k and v in `dtype`, g and beta as they are, on torch's current GPU."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"--device cuda: expected torch, got: {error}") from error
+    if not torch.cuda.is_available():
+        raise RuntimeError("--device cuda: expected a GPU that torch can use, got none")
+    tensors = [torch.from_numpy(array).cuda() for array in arrays]
+    return [tensor.to(getattr(torch, dtype)) for tensor in tensors[:3]] + tensors[3:]
+
+
 def _cast(arrays: list[Any], dtype: str) -> list[Any]:
     if dtype == "bfloat16":
         import ml_dtypes
@@ -64,16 +76,24 @@ class _Progress:
         print(f"\r[{'#' * filled:<30}] {self.done}/{self.total} {text:<24}", end=end, file=sys.stderr, flush=True)
 
 
-def _time(call: Callable[[], Any], runs: int, advance: Callable[[], None]) -> float:
-    """The median of `runs` calls in seconds, after one that is not counted."""
+def _time(call: Callable[[], Any], runs: int, advance: Callable[[], None], finish: Callable[[], None]) -> float:
+    """The median of `runs` calls in seconds, after one that is not counted; `finish` waits for what a call began."""
     call()
     seconds = []
     for _ in range(runs):
+        finish()
         start = time.perf_counter()
         call()
+        finish()
         seconds.append(time.perf_counter() - start)
         advance()
     return statistics.median(seconds)
+
+
+def _synchronize() -> None:
+    import torch
+
+    torch.cuda.synchronize()
 
 
 def _ours(arrays: list[Any]) -> Callable[[], Any]:
@@ -129,20 +149,23 @@ def run(options: argparse.Namespace) -> int:
     ):
         if min(values) < 1:
             raise ValueError(f"{name}: expected positive numbers, got {min(values)}")
+    on_gpu = options.device == "cuda"
+    dtype = options.dtype or ("bfloat16" if on_gpu else "float32")
     progress = _Progress(len(options.tokens) * options.runs * (2 if options.fla else 1))
     results = []
     for tokens in options.tokens:
         arrays = _inputs(options, tokens)
-        own = _cast(arrays, options.dtype)
+        own = to_gpu(arrays, dtype) if on_gpu else _cast(arrays, dtype)
         plan = gdn.explain(*own, output_final_state=True)
         calls = {"gdn": _ours(own)}
         if options.fla:
-            calls["FLA naive (torch)"] = _naive(arrays, options.dtype)
+            calls["FLA naive (torch)"] = _naive(arrays, dtype)
         for name, call in calls.items():
-            seconds = _time(call, options.runs, functools.partial(progress.advance, f"{name}, {tokens} tokens"))
+            advance = functools.partial(progress.advance, f"{name}, {tokens} tokens")
+            seconds = _time(call, options.runs, advance, _synchronize if on_gpu else lambda: None)
             results.append(Result(name, tokens, seconds * 1e3, plan.flop / seconds / 1e9))
     print(f"B = {options.batch}, H = {options.heads[0]}, HV = {options.heads[1]}, K = V = {options.channels}, "
-          f"{options.dtype}, median of {options.runs}")
+          f"{dtype}, {options.device}, median of {options.runs}")
     print(f"{'what':<18} {'tokens':>8} {'ms':>10} {'GFLOP/s':>9}")
     for result in results:
         print(f"{result.name:<18} {result.tokens:>8} {result.milliseconds:>10.3f} {result.gflops:>9.1f}")

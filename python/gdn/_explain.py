@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import struct
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 from . import _library
 from ._api import BUILDERS
-from ._arguments import TENSORS, Call
+from ._arguments import TENSORS, Call, output_shapes, standard_scale
 
 #: DLPack's code and bits of the types that arrays have.
 _TYPES = {
@@ -47,7 +48,10 @@ class Plan:
         isa: the CPU level that the kernel was compiled for.
         chunk_size: tokens of a chunk, 1 token by token.
         items: sequences times value heads, the work that threads share out.
-        threads: threads that work on them.
+        threads: threads that work on them; 0 on a GPU.
+        schedule: "items" on a CPU; on a GPU "whole" (a block, CTA, a head) or "split" (a CTA for each half of its
+            value channels).
+        ctas: CTAs of the launch; 0 on a CPU.
         padded: whether heads are copied to `kernel_channels` channels.
         kernel_channels: channels of a head in the kernel.
         flop: floating-point operations, products of 64-token chunks as all libraries count them.
@@ -65,6 +69,8 @@ class Plan:
     chunk_size: int
     items: int
     threads: int
+    schedule: str
+    ctas: int
     padded: bool
     kernel_channels: int
     flop: float
@@ -73,10 +79,16 @@ class Plan:
     seconds: float
     alternatives: tuple[tuple[str, str], ...]
 
+    def _schedule(self) -> str:
+        items = f"{self.items} items (sequence x value head)"
+        if self.threads:
+            return f"{items} on {self.threads} threads"
+        return f"{items} in {self.ctas} CTAs, {self.schedule} heads"
+
     def __str__(self) -> str:
         rows = [
             ("kernel", f"{self.kernel} ({self.algorithm}, {self.isa})"),
-            ("schedule", f"{self.items} items (sequence x value head) on {self.threads} threads"),
+            ("schedule", self._schedule()),
             ("chunk", f"{self.chunk_size} tokens"),
             ("copies", f"to {self.kernel_channels} channels a head" if self.padded else "none"),
             ("FLOP", f"{self.flop:.4g}"),
@@ -147,12 +159,30 @@ def _requires_grad(call: Call) -> str | None:
 
 
 def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    if "split_seconds" in facts:
+        times = {name: f"{facts[f'{name}_seconds'] * 1e3:.3g} ms" for name in ("whole", "split")}
+        chosen = facts["schedule"]
+        other = "split" if chosen == "whole" else "whole"
+        return ((other, f"{other} heads: {times[other]} predicted, {chosen} heads {times[chosen]}"),)
     chunk, recurrent = facts["chunk_seconds"] * 1e3, facts["recurrent_seconds"] * 1e3
     if facts["algorithm"] == "chunk":
         return (("recurrent", f"token by token: {recurrent:.3g} ms predicted, chunks {chunk:.3g} ms (one thread)"),)
     if facts["forced_recurrent"]:
         return (("chunk", f"the function computes token by token (chunks: {chunk:.3g} ms, one thread)"),)
     return (("chunk", f"chunks: {chunk:.3g} ms predicted, token by token {recurrent:.3g} ms (one thread)"),)
+
+
+def _add_final_state(call: Call, described: dict[str, Any]) -> None:
+    """Describes the states as the call gives them to a kernel: one that takes a state gives one, of the same type."""
+    q, v, cu, initial, final = (described[name] for name in ("q", "v", "cu_seqlens", "initial_state", "final_state"))
+    known = len(q[1]) == 4 and len(v[1]) == 4 and (cu is None or len(cu[1]) == 1)
+    if final is None and call.output_final_state and known:
+        _, shape = output_shapes(call, q[1], v[1], cu and cu[1])
+        final = ("float32", shape, [math.prod(shape[dim + 1 :]) for dim in range(len(shape))], q[3])
+    final = final or initial
+    if initial and final[0] != initial[0]:
+        described["initial_state"], final = ("float32", *initial[1:]), ("float32", *final[1:])
+    described["final_state"] = final
 
 
 def explain(
@@ -192,8 +222,12 @@ def explain(
     where = (device or "cpu") if place == "meta" else place
     if not re.fullmatch("(cpu|cuda)(:[0-9]+)?", where):
         raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
+    scale = call.scale
+    if where.startswith("cuda") and described["q"] and described["v"]:
+        scale = standard_scale(call.q, scale) if math.isfinite(scale) else scale
+        _add_final_state(call, described)
     blob = b"".join(_pack(described[name], where) for name in TENSORS)
-    facts = json.loads(_library.load().explain(blob, call.scale, call.options, _threads(call.q)))
+    facts = json.loads(_library.load().explain(blob, scale, call.options, _threads(call.q), call.max_seqlen))
     names = {field.name for field in dataclasses.fields(Plan)} & facts.keys()
     return Plan(
         function=function, alternatives=_alternatives(facts), **{name: facts[name] for name in names}

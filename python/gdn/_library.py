@@ -57,6 +57,7 @@ def load() -> Any:
             f"gdn: expected the library at {file}, which is not there; install the wheel "
             "(pip install .), or set GDN_LIBRARY to a build's python/gdn/libgdn.so"
         )
+    tvm_ffi.register_error("NotImplementedError", NotImplementedError)
     module = tvm_ffi.load_module(str(file))
     return Functions(module.forward, module.explain, module.kernels)
 

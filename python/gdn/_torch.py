@@ -8,18 +8,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from . import _library
-from ._arguments import TENSORS, Call
+from ._arguments import TENSORS, Call, standard_scale
+
+#: Devices with kernels.
+_DEVICES = ("cpu", "cuda")
 
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
     "Tensor? initial_state, Tensor? cu_seqlens, "
 )
-_REST = "float scale, int options"
+_REST = "float scale, int options, int max_seqlen"
 
 _ops = torch.library.Library("gdn", "DEF")
 _ops.define(f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)")
@@ -34,36 +39,75 @@ def _allocate(
     q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int, with_state: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """o and the final state; an absent state has no elements."""
-    if q.dim() != 4 or v.dim() != 4:
-        for name, tensor in (("q", q), ("v", v)):
-            if tensor.dim() != 4:
-                raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(tensor.shape)}")
+    q_shape, v_shape = q.shape, v.shape
+    for name, shape in (("q", q_shape), ("v", v_shape)):
+        if len(shape) != 4:
+            raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(shape)}")
     if cu_seqlens is not None and cu_seqlens.dim() != 1:
         raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
     o = torch.empty_like(v, memory_format=torch.contiguous_format)
     if not with_state:
         return o, v.new_empty(0)
-    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    channels = (q.shape[3], v.shape[3])
+    sequences = q_shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    rows, columns = q_shape[3], v_shape[3]
     if _library.state_is_v_first(options):
-        channels = channels[::-1]
-    return o, v.new_empty((sequences, v.shape[2], *channels), dtype=torch.float32)
+        rows, columns = columns, rows
+    return o, v.new_empty((sequences, v_shape[2], rows, columns), dtype=torch.float32)
+
+
+def _compute(
+    inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
+) -> None:
+    """Runs the library, on the CPU or on the tensors' GPU."""
+    if o.is_cuda:
+        _compute_on_gpu(inputs, o, state, scale, options, max_seqlen)
+    else:
+        threads = torch.get_num_threads()
+        _library.load().forward(*inputs, o, state, scale, options, threads, max_seqlen)
+
+
+def _compute_on_gpu(
+    inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
+) -> None:
+    """Launches on the current stream of the tensors' device."""
+    q, initial_state = inputs[0], inputs[7]
+    final_state = state
+    if initial_state is not None:
+        # The kernels that take a state give one, of the same type.
+        if state is None:
+            state = torch.empty_like(initial_state, memory_format=torch.contiguous_format)
+        elif state.dtype != initial_state.dtype:
+            inputs = (*inputs[:7], initial_state.float(), *inputs[8:])
+            state = state if state.dtype == torch.float32 else torch.empty_like(state, dtype=torch.float32)
+    standard = standard_scale(q, scale) if math.isfinite(scale) else scale
+    # The default stream is that of the current device.
+    device = o.get_device()
+    before = torch._C._cuda_exchangeDevice(device)
+    try:
+        _library.load().forward(*inputs, o, state, standard, options, 1, max_seqlen)
+    finally:
+        if before != device:
+            torch._C._cuda_exchangeDevice(before)
+    if scale != standard:
+        o.mul_(scale / standard)
+    if final_state is not None and state is not None and final_state is not state:
+        final_state.copy_(state)
 
 
 def _run_into(*arguments: Any) -> None:
-    *tensors, scale, options = arguments
-    _library.load().forward(*tensors, scale, options, torch.get_num_threads())
+    *inputs, o, state, scale, options, max_seqlen = arguments
+    _compute(inputs, o, state, scale, options, max_seqlen)
 
 
 def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    *inputs, scale, options, with_state = arguments
+    *inputs, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(inputs[0], inputs[2], inputs[8], options, with_state)
-    _library.load().forward(*inputs, o, state if with_state else None, scale, options, torch.get_num_threads())
+    _compute(inputs, o, state if with_state else None, scale, options, max_seqlen)
     return o, state
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    q, _, v, *_, cu_seqlens, _, options, with_state = arguments
+    q, _, v, *_, cu_seqlens, _, options, _, with_state = arguments
     return _allocate(q, v, cu_seqlens, options, with_state)
 
 
@@ -107,9 +151,9 @@ def _autocast(op: Any, device: str) -> Any:
 
 for _name, _op, _kernel in (("gated_delta_rule", _functional, _run), ("gated_delta_rule_out", _into, _run_into)):
     _ops.impl(_name, _below_autograd(_op), "Autograd")
-    for _device in ("CPU", "CUDA"):
-        _ops.impl(_name, _kernel, _device)
-        _ops.impl(_name, _autocast(_op, _device.lower()), f"Autocast{_device}")
+    for _device in _DEVICES:
+        _ops.impl(_name, _kernel, _device.upper())
+        _ops.impl(_name, _autocast(_op, _device), f"Autocast{_device.upper()}")
 torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
 torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
 
@@ -126,18 +170,45 @@ def _check_kinds(call: Call) -> None:
             raise ValueError(f"{name}: expected a tensor on {device} as q is, got one on {value.device}")
 
 
+#: Types whose operations nobody but torch itself sees.
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def _is_plain(call: Call) -> bool:
+    """Whether nobody but the kernel has a say in the call: no autograd, autocast, compiler, mode or subclass. The
+    operator asks them all, which takes longer on the host than the rest of a call."""
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+        return False
+    on_gpu = call.q.is_cuda
+    if torch.is_autocast_enabled("cuda" if on_gpu else "cpu") or torch._C._functorch.peek_interpreter_stack():
+        return False
+    with_gradients = torch.is_grad_enabled()
+    for value in call[:9]:
+        if value is None:
+            continue
+        if type(value) not in _PLAIN or not (value.is_cuda if on_gpu else value.is_cpu):
+            return False
+        if with_gradients and value.requires_grad:
+            return False
+    return call.k is not None and call.v is not None
+
+
 def forward(call: Call) -> tuple[Any, Any]:
     """Runs a call on torch tensors and returns (o, final state or None)."""
-    _check_kinds(call)
-    if call.out is None and call.final_state is None:
-        o, state = _functional(*call[:9], call.scale, call.options, call.output_final_state)
-        return o, state if call.output_final_state else None
     o, state = call.out, call.final_state
-    if o is None or (state is None and call.output_final_state):
-        new_o, new_state = _allocate(call.q, call.v, call.cu_seqlens, call.options, call.output_final_state)
+    wants_state = call.output_final_state
+    if o is None and state is None and _is_plain(call):
+        o, state = _run(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
+        return o, state if wants_state else None
+    _check_kinds(call)
+    if o is None and state is None:
+        o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
+        return o, state if wants_state else None
+    if o is None or (state is None and wants_state):
+        new_o, new_state = _allocate(call.q, call.v, call.cu_seqlens, call.options, wants_state)
         o = new_o if o is None else o
         state = new_state if state is None else state
-    _into(*call[:9], o, state, call.scale, call.options)
+    _into(*call[:9], o, state, call.scale, call.options, call.max_seqlen)
     return o, state
 
 

@@ -110,6 +110,7 @@ def chunk_gated_delta_rule(
         state_layout="vk",
         out=_row(output),
         final_state=output_state,
+        max_seqlen=max_seqlen,
     )
     o = o[0] if output is None else output
     return (o, state) if output_final_state else o

@@ -12,8 +12,8 @@
 // something to say are weak, and Python has loaded the library by then.
 //
 //   forward(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out,
-//           final_state, scale, options, num_threads)
-//   explain(descriptions, scale, options, num_threads) -> JSON
+//           final_state, scale, options, num_threads, max_seqlen)
+//   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   kernels() -> JSON
 //
 // A tensor may be None. `options` has a bit field each for the gate domain, the
@@ -24,6 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Hopper.h"
 #include "Plan.h"
 
 #include <algorithm>
@@ -32,6 +33,7 @@
 #include <new>
 #include <tvm/ffi/c_api.h>
 
+using namespace gdn;
 using namespace gdn::cpu;
 
 extern "C" {
@@ -39,6 +41,7 @@ extern "C" {
                                                 const char *message);
 [[gnu::weak]] int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
                                             TVMFFIAny *out);
+[[gnu::weak]] void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
 }
 
 /// What a function returns to say that an error is set.
@@ -176,12 +179,16 @@ static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
   return {};
 }
 
+/// What stands behind the arrays: scale, options, num_threads, max_seqlen.
+static constexpr int kNumOptions = 4;
+
 static Error readOptions(const TVMFFIAny *args, Problem &p) {
   if (args[0].type_index != kTVMFFIFloat)
     return {"TypeError", "scale: expected a float, got another type"};
-  for (int i = 1; i < 3; ++i)
+  for (int i = 1; i < kNumOptions; ++i)
     if (args[i].type_index != kTVMFFIInt)
-      return {"TypeError", "options, num_threads: expected integers"};
+      return {"TypeError",
+              "options, num_threads, max_seqlen: expected integers"};
   p.scale = args[0].v_float64;
   int64_t bits = args[1].v_int64;
   p.gateDomain = static_cast<GateDomain>(bits & 3);
@@ -191,6 +198,7 @@ static Error readOptions(const TVMFFIAny *args, Problem &p) {
   p.recurrent = bits >> 6 & 1;
   p.bf16AsBits = bits >> 7 & 1;
   p.threads = static_cast<int>(std::clamp<int64_t>(args[2].v_int64, 0, 1024));
+  p.maxSeqlen = args[3].v_int64;
   return {};
 }
 
@@ -221,12 +229,31 @@ static int wrongCount(const char *function, int expected, int got) {
   extern "C" [[gnu::visibility("default")]] int __tvm_ffi_##name(              \
       void *, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
 
+static Error runOnCPU(const Problem &problem) {
+  Plan plan;
+  if (Error error = makePlan(problem, plan))
+    return error;
+  run(problem, plan);
+  return {};
+}
+
+/// The stream is the one that TVM-FFI found current where it read the tensors:
+/// torch's.
+static Error runOnGPU(const Problem &problem) {
+  hopper::Plan plan;
+  if (Error error = hopper::makePlan(problem, plan))
+    return error;
+  void *stream = TVMFFIEnvGetStream
+                     ? TVMFFIEnvGetStream(kDLCUDA, problem.device.index)
+                     : nullptr;
+  return hopper::run(problem, plan, stream);
+}
+
 GDN_FUNCTION(forward) {
-  if (count != kNumArrays + 3)
-    return wrongCount("forward", kNumArrays + 3, count);
+  if (count != kNumArrays + kNumOptions)
+    return wrongCount("forward", kNumArrays + kNumOptions, count);
   return guarded([&] {
     Problem problem;
-    Plan plan;
     std::array<Array *, kNumArrays> arrays = arraysOf(problem);
     if (Error error = readOptions(args + kNumArrays, problem))
       return raise(error);
@@ -239,9 +266,9 @@ GDN_FUNCTION(forward) {
       return raise(error);
     if (Error error = checkDevice(problem.device))
       return raise(error);
-    if (Error error = makePlan(problem, plan))
+    bool isCPU = problem.device.type == Device::CPU;
+    if (Error error = isCPU ? runOnCPU(problem) : runOnGPU(problem))
       return raise(error);
-    run(problem, plan);
     result->type_index = kTVMFFINone;
     result->v_int64 = 0;
     return 0;
@@ -260,12 +287,27 @@ static bool readBytes(const TVMFFIAny &value, TVMFFIByteArray &bytes) {
   return true;
 }
 
+static Error describeOnCPU(const Problem &problem, std::string &facts) {
+  Plan plan;
+  if (Error error = makePlan(problem, plan))
+    return error;
+  facts = toJson(problem, plan);
+  return {};
+}
+
+static Error describeOnGPU(const Problem &problem, std::string &facts) {
+  hopper::Plan plan;
+  if (Error error = hopper::makePlan(problem, plan))
+    return error;
+  facts = hopper::toJson(problem, plan);
+  return {};
+}
+
 GDN_FUNCTION(explain) {
-  if (count != 4)
-    return wrongCount("explain", 4, count);
+  if (count != 1 + kNumOptions)
+    return wrongCount("explain", 1 + kNumOptions, count);
   return guarded([&] {
     Problem problem;
-    Plan plan;
     TVMFFIByteArray bytes;
     if (!readBytes(args[0], bytes))
       return raise({"TypeError", "descriptions: expected bytes"});
@@ -277,9 +319,12 @@ GDN_FUNCTION(explain) {
       return raise(error);
     if (Error error = checkDevice(problem.device))
       return raise(error);
-    if (Error error = makePlan(problem, plan))
+    std::string facts;
+    bool isCPU = problem.device.type == Device::CPU;
+    if (Error error = isCPU ? describeOnCPU(problem, facts)
+                            : describeOnGPU(problem, facts))
       return raise(error);
-    return returnString(toJson(problem, plan), result);
+    return returnString(facts, result);
   });
 }
 
@@ -291,6 +336,12 @@ GDN_FUNCTION(kernels) {
     const char *separator = "";
     for (const KernelSet &set : allKernels()) {
       text += std::string(separator) + "\"" + set.name + "\"";
+      separator = ", ";
+    }
+    text += "], \"gpu_kernels\": [";
+    separator = "";
+    for (const hopper::Kernel &kernel : hopper::allKernels()) {
+      text += std::string(separator) + "\"" + kernel.name + "\"";
       separator = ", ";
     }
     return returnString(text + "]}", result);

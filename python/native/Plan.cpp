@@ -84,7 +84,14 @@ static double recurrentSeconds(const Problem &p, const KernelSet &kernel) {
          (items + tokens * D * D / (rateOf(kernel).recurrentUpdates * 1e9));
 }
 
-static double countBytes(const Problem &p) {
+double gdn::cpu::countFlop(const Problem &p) {
+  auto K = static_cast<double>(p.keyChannels());
+  auto V = static_cast<double>(p.valueChannels());
+  return static_cast<double>(p.batches()) * p.tokens() * p.valueHeads() *
+         (6 * K * V + 4 * 64 * (K + V));
+}
+
+double gdn::cpu::countBytes(const Problem &p) {
   double keys = 2.0 * p.batches() * p.tokens() * p.keyHeads() *
                 p.keyChannels() * sizeOf(p.q.element);
   double heads = static_cast<double>(p.batches()) * p.tokens() * p.valueHeads();
@@ -140,10 +147,7 @@ Error gdn::cpu::makePlan(const Problem &p, Plan &plan) {
       std::min({static_cast<double>(p.threads), useful,
                 static_cast<double>(std::max<int64_t>(plan.items, 1))}));
   plan.seconds = seconds / plan.threads;
-  double K = static_cast<double>(p.keyChannels());
-  double V = static_cast<double>(p.valueChannels());
-  plan.flop = static_cast<double>(p.batches()) * p.tokens() * p.valueHeads() *
-              (6 * K * V + 4 * 64 * (K + V));
+  plan.flop = countFlop(p);
   plan.bytes = countBytes(p);
   plan.workspaceBytes = countWorkspace(p, plan);
   return {};
@@ -156,6 +160,7 @@ std::string gdn::cpu::toJson(const Problem &p, const Plan &plan) {
       "{\"device\": \"cpu\", \"kernel\": \"%s\", \"algorithm\": \"%s\", "
       "\"isa\": \"%s\", \"kernel_channels\": %lld, \"padded\": %s, "
       "\"chunk_size\": %lld, \"items\": %lld, \"threads\": %d, "
+      "\"schedule\": \"items\", \"ctas\": 0, "
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
       "\"workspace_bytes\": %lld, \"seconds\": %.9g, "
       "\"chunk_seconds\": %.9g, \"recurrent_seconds\": %.9g, "

@@ -73,6 +73,8 @@ struct Problem {
   bool bf16AsBits = false;
   /// Most threads to use, at least 1.
   int threads = 1;
+  /// Tokens of the longest sequence if the caller knows them on the host, or 0.
+  int64_t maxSeqlen = 0;
 
   int64_t batches() const { return q.sizes[0]; }
   int64_t tokens() const { return q.sizes[1]; }
@@ -100,6 +102,11 @@ Error check(const Problem &problem);
 
 /// Whether this build has kernels for a device, and if not, why.
 Error checkDevice(Device device);
+
+/// FLOP of the recurrence in chunks of 64, the measure that kernels of all
+/// kinds are compared by; bytes of all arrays, read or written once.
+double countFlop(const Problem &problem);
+double countBytes(const Problem &problem);
 
 /// "cpu", "cuda:0".
 std::string nameOf(Device device);

@@ -112,7 +112,7 @@ def test_no_driver():
     ({"FAKE_CUDA_INIT": "999"}, "got none: ", "got none: "),
     ({"FAKE_CUDA_MISSING": "cuLibraryLoadData"}, "got none: ", "got none: "),
     ({"FAKE_CUDA_DEVICES": "80,89,90,100"}, "Fake GPU of compute capability 8.0", "of compute capability 10.0"),
-    ({"FAKE_CUDA_DEVICES": "90,90"}, "expected a build with kernels for Hopper", "got 2 devices in this machine"),
+    ({"FAKE_CUDA_DEVICES": "90,90"}, "q, v: expected K = V = 128 on a GPU", "got 2 devices in this machine"),
 ])
 def test_drivers_and_devices(settings, first, second):
     """A driver that fails, one that is too old, other chips, and fewer devices than asked for."""

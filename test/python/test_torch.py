@@ -67,14 +67,14 @@ def test_given_outputs():
 def test_opcheck(packed, with_state, dtype):
     cu_seqlens = torch.tensor([0, 30, 70]) if packed else None
     state = torch.randn(2 if packed else 1, 4, 64, 64) if with_state else None
-    arguments = (*tensors(dtype), None, None, state, cu_seqlens, 0.125, 0, with_state)
+    arguments = (*tensors(dtype), None, None, state, cu_seqlens, 0.125, 0, 0, with_state)
     torch.library.opcheck(torch.ops.gdn.gated_delta_rule.default, arguments)
 
 
 @pytest.mark.parametrize("with_state", [False, True])
 def test_opcheck_into(with_state):
     out, state = torch.empty(1, 70, 4, 64), torch.empty(1, 4, 64, 64) if with_state else None
-    arguments = (*tensors(), *NO_STATE, out, state, 0.125, 0)
+    arguments = (*tensors(), *NO_STATE, out, state, 0.125, 0, 0)
     torch.library.opcheck(torch.ops.gdn.gated_delta_rule_out.default, arguments)
 
 
@@ -171,7 +171,7 @@ def test_no_gradient_is_ever_wrong(index):
     with pytest.raises(NotImplementedError, match="no backward yet"):
         gdn.chunk_gated_delta_rule(*arguments, out=torch.empty(1, 70, 4, 64))
     with pytest.raises(NotImplementedError, match="no backward yet"):
-        torch.ops.gdn.gated_delta_rule(*arguments, *NO_STATE, 1.0, 0, False)
+        torch.ops.gdn.gated_delta_rule(*arguments, *NO_STATE, 1.0, 0, 0, False)
     assert not gdn.supported(*arguments)
     for mode in (torch.no_grad, torch.inference_mode):
         with mode():

@@ -56,7 +56,7 @@ struct Flags {
                                cl::desc("Shape of a dynamic argument"),
                                cl::value_desc("i=2x64x4"), cl::cat(category)};
   cl::list<std::string> dims{
-      "dim", cl::desc("Size of a dynamic dimension: B, T or N"),
+      "dim", cl::desc("Size of a dynamic dimension: B, T, N, Hq or H"),
       cl::value_desc("T=4096"), cl::CommaSeparated, cl::cat(category)};
   cl::list<std::string> lengths{
       "lengths", cl::desc("Lengths of the packed sequences (cu_seqlens)"),

@@ -56,6 +56,11 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::desc("Fold the solve into keys and scores: closer to exact "
                      "where keys are alike"),
       llvm::cl::init(false)};
+  PassOptions::Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("Parts of a head on a GPU: 'whole' (in one CTA), 'split' "
+                     "(a CTA each) or 'auto'"),
+      llvm::cl::init("auto")};
   PassOptions::Option<int64_t> vectorBits{
       *this, "vector-bits",
       llvm::cl::desc("Width of the target's vector registers in bits; 0 is "

@@ -38,6 +38,8 @@ struct CompileOptions {
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.
   int64_t vParts = 1;
+  /// Parts of a head on a GPU: whole, split or auto.
+  std::string schedule = "auto";
   /// Whether the items of a grid run on all cores (OpenMP).
   bool parallel = true;
   /// Whether the solve is folded into keys and scores.

@@ -111,8 +111,14 @@ static OpFoldResult numSequences(OpBuilder &b, const Stage &stage) {
       .getResult();
 }
 
-/// The empty tensor of one result: states are per sequence, the rest per batch
-/// and token; the other dimensions are static.
+/// H, of the first input that has value heads.
+static OpFoldResult numHeads(OpBuilder &b, const Stage &stage) {
+  Value perHead = stage["v"] ? stage["v"] : stage["beta"];
+  return sizeOf(b, stage.op->getLoc(), perHead, 2);
+}
+
+/// The empty tensor of one result: states are per sequence and head, the rest
+/// per batch, token and head; the other dimensions are static.
 static Value createOutput(OpBuilder &b, const Stage &stage,
                           const NamedOutput &output) {
   Location loc = stage.op->getLoc();
@@ -121,8 +127,9 @@ static Value createOutput(OpBuilder &b, const Stage &stage,
   for (auto [dim, size] : llvm::enumerate(output.type.getShape())) {
     if (!ShapedType::isDynamic(size))
       continue;
-    OpFoldResult value =
-        isState ? numSequences(b, stage) : sizeOf(b, loc, stage.keys(), dim);
+    OpFoldResult value = dim == (isState ? 1 : 2) ? numHeads(b, stage)
+                         : isState ? numSequences(b, stage)
+                                   : sizeOf(b, loc, stage.keys(), dim);
     dynamic.push_back(getValueOrCreateConstantIndexOp(b, loc, value));
   }
   return tensor::EmptyOp::create(b, loc, output.type, dynamic);
@@ -138,7 +145,7 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   const StageFacts &facts = stage.facts;
   int64_t parts = facts.partV ? facts.V / facts.partV : 1;
   SmallVector<Value> grid = {index(numSequences(b, stage)),
-                             index(b.getIndexAttr(facts.H)),
+                             index(numHeads(b, stage)),
                              index(b.getIndexAttr(parts))};
   Value tokens = index(sizeOf(b, loc, stage.keys(), 1));
   SmallVector<Value> inputs, outputs;

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -28,12 +29,31 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
   for (auto [array, name] : llvm::zip(op.getArrays(), *op.getArgNames()))
     arrays[cast<StringAttr>(name).getValue()] = array;
   zero = b.index(0);
-  keyHead = facts.H == facts.Hq
-                ? head
-                : arith::DivUIOp::create(b, head, b.index(facts.H / facts.Hq));
+  keyHead = findKeyHead();
   firstV = facts.partV == facts.V
                ? zero
                : arith::MulIOp::create(b, op.getPart(), b.index(facts.partV));
+}
+
+/// The q/k head of the item. Heads that are known when running alone make one
+/// division of 32 bits: a GPU has none of 64.
+Value Program::findKeyHead() {
+  bool isKnown =
+      !ShapedType::isDynamic(facts.H) && !ShapedType::isDynamic(facts.Hq);
+  if (isKnown && facts.H == facts.Hq)
+    return head;
+  if (isKnown)
+    return arith::DivUIOp::create(b, head, b.index(facts.H / facts.Hq));
+  auto narrow = [&](Value value) -> Value {
+    return arith::IndexCastUIOp::create(b, b.getI32Type(), value);
+  };
+  // head / (H / Hq) = head Hq / H, for H is a multiple of Hq.
+  Value perHead = (*this)["v"] ? (*this)["v"] : (*this)["beta"];
+  Value heads = memref::DimOp::create(b, perHead, 2),
+        keyHeads = memref::DimOp::create(b, (*this)["k"], 2);
+  Value product = arith::MulIOp::create(b, narrow(head), narrow(keyHeads));
+  Value quotient = arith::DivUIOp::create(b, product, narrow(heads));
+  return arith::IndexCastUIOp::create(b, b.getIndexType(), quotient);
 }
 
 SmallVector<Value> gdn::tokenOffsets(Program &p, Value t, Value head,

@@ -53,6 +53,9 @@ struct Program {
   /// Tokens [begin, end) of batch index `batch`.
   Value batch, begin, end;
   Value zero;
+
+private:
+  Value findKeyHead();
 };
 
 //===--- Inputs of the chunk that starts at token t (step "load", "gates") ===//

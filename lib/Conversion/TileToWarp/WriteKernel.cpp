@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -348,10 +349,45 @@ LogicalResult RoleWriter::write(Value part) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// The heads of the grid as the kernel knows them: a constant, or an extent of
+/// one of its arrays. Null if they are neither.
+static Value writeHeads(tile::LaunchOp launch, KernelOp kernel, OpBuilder &b) {
+  Value heads = launch.getGrid()[1];
+  if (std::optional<int64_t> known = getConstantIntValue(heads))
+    return arith::ConstantIndexOp::create(b, launch.getLoc(), *known);
+  auto dim = heads.getDefiningOp<tensor::DimOp>();
+  auto input = dim ? llvm::find(launch.getInputs(), dim.getSource())
+                   : launch.getInputs().end();
+  if (input == launch.getInputs().end() || !dim.getConstantIndex())
+    return {};
+  Value array = kernel.getBody().getArgument(
+      std::distance(launch.getInputs().begin(), input));
+  return memref::DimOp::create(b, launch.getLoc(), array,
+                               *dim.getConstantIndex());
+}
+
+/// A quotient and a rest of numbers below 2^32: a GPU divides those alone, and
+/// by a constant anything.
+static std::pair<Value, Value> writeDivision(OpBuilder &b, Location loc,
+                                             Value number, Value divisor) {
+  if (getConstantIntValue(divisor)) {
+    Value rest = arith::RemUIOp::create(b, loc, number, divisor);
+    return {arith::DivUIOp::create(b, loc, number, divisor), rest};
+  }
+  auto cast = [&](Value value, Type type) -> Value {
+    return arith::IndexCastUIOp::create(b, loc, type, value);
+  };
+  number = cast(number, b.getI32Type());
+  divisor = cast(divisor, b.getI32Type());
+  Value quotient = arith::DivUIOp::create(b, loc, number, divisor);
+  Value rest = arith::RemUIOp::create(b, loc, number, divisor);
+  return {cast(quotient, b.getIndexType()), cast(rest, b.getIndexType())};
+}
+
 /// The item of this CTA: the program's last block arguments. Parts are next to
 /// each other in the grid, then heads, so that neighbours share keys.
 static IRMapping writeItem(Partition &partition, KernelOp kernel, OpBuilder &b,
-                           int64_t heads, int64_t parts) {
+                           Value heads, int64_t parts) {
   tile::ProgramOp program = partition.program;
   Location loc = program.getLoc();
   IRMapping item;
@@ -369,8 +405,7 @@ static IRMapping writeItem(Partition &partition, KernelOp kernel, OpBuilder &b,
   } else if (partition.schedule.getParts() == 1) {
     item.map(program.getPart(), constant(0));
   }
-  Value head = arith::RemUIOp::create(b, loc, index, constant(heads));
-  Value sequence = arith::DivUIOp::create(b, loc, index, constant(heads));
+  auto [sequence, head] = writeDivision(b, loc, index, heads);
   item.map(program.getHead(), head);
   item.map(program.getSequence(), sequence);
   unsigned next = program.getArrays().size();
@@ -408,9 +443,11 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
       program.getArrays(), [](Value array) { return withoutOffset(array); });
   types.push_back(b.getI64Type());
   if (Value bounds = launch.getCuSeqlens()) {
+    // Any stride: boundaries of 64 bits are ones of 32 bits with a stride of 2.
     auto shaped = cast<ShapedType>(bounds.getType());
-    types.push_back(
-        MemRefType::get(shaped.getShape(), shaped.getElementType()));
+    types.push_back(MemRefType::get(
+        shaped.getShape(), shaped.getElementType(),
+        StridedLayoutAttr::get(b.getContext(), 0, ShapedType::kDynamic)));
   }
   auto kernel =
       KernelOp::create(b, program.getLoc(), program.getSymName(), types,
@@ -427,11 +464,10 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
 }
 
 LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
-  std::optional<int64_t> heads = getConstantIntValue(launch.getGrid()[1]),
-                         parts = getConstantIntValue(launch.getGrid()[2]);
-  if (!heads || !parts)
-    return launch.emitOpError(
-        "expected constant numbers of heads and parts in the grid");
+  std::optional<int64_t> parts = getConstantIntValue(launch.getGrid()[2]);
+  if (!parts)
+    return launch.emitOpError("expected a constant number of parts in the "
+                              "grid");
   if (schedule.getParts() != 1 && schedule.getParts() != *parts)
     return launch.emitOpError("expected ")
            << schedule.getParts()
@@ -446,7 +482,11 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.getBody().front());
   Location loc = program.getLoc();
-  IRMapping item = writeItem(*this, kernel, b, *heads, *parts);
+  Value heads = writeHeads(launch, kernel, b);
+  if (!heads)
+    return launch.emitOpError("expected a number of heads in the grid that is "
+                              "a constant or the extent of an input");
+  IRMapping item = writeItem(*this, kernel, b, heads, *parts);
   for (auto [number, types] : llvm::enumerate(fieldTypes)) {
     ChannelPlanAttr plan = schedule.getChannels()[number];
     channels.emplace_back();

@@ -45,6 +45,7 @@ private:
   int32_t getExtent(int32_t argument, int64_t dim);
   LogicalResult addInputs();
   void addBoundaryRules();
+  void addHeadRule();
   void noteReturned();
 
   LogicalResult visit(Operation *op);
@@ -176,6 +177,18 @@ void FunctionBuilder::addBoundaryRules() {
         table.steps[symbolSteps[symbols.lookup(sequences)]];
     table.rules.push_back({extent.left, extent.right, count});
   }
+}
+
+/// Every q/k head belongs to the same number of value heads: H = H / Hq * Hq.
+void FunctionBuilder::addHeadRule() {
+  if (!symbols.contains("H") || !symbols.contains("Hq"))
+    return;
+  int32_t heads = symbolSteps[symbols.lookup("H")],
+          keyHeads = symbolSteps[symbols.lookup("Hq")];
+  int32_t group = addStep({GDN_INDEX_DIVIDE, heads, keyHeads, 0});
+  int32_t whole = addStep({GDN_INDEX_MULTIPLY, group, keyHeads, 0});
+  const GdnIndexStep &extent = table.steps[heads];
+  table.rules.push_back({extent.left, extent.right, whole});
 }
 
 //===----------------------------------------------------------------------===//
@@ -456,6 +469,7 @@ FailureOr<FunctionTable> FunctionBuilder::build() {
     if (failed(visit(&op)))
       return failure();
   addBoundaryRules();
+  addHeadRule();
   return std::move(table);
 }
 

@@ -74,8 +74,22 @@ gdn_tile.program @grid() item(%n, %h, %p) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
 }
 func.func @host(%n: index) {
-  // expected-error @below {{expected constant numbers of heads and parts in the grid}}
+  // expected-error @below {{expected a constant number of parts in the grid}}
   gdn_tile.launch @grid grid(%n, %n, %n) tokens(%n)
+  return
+}
+
+// -----
+
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+    channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
+gdn_tile.program @heads() item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+}
+func.func @host(%n: index) {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected a number of heads in the grid that is a constant or the extent of an input}}
+  gdn_tile.launch @heads grid(%n, %n, %c1) tokens(%n)
   return
 }
 

@@ -76,7 +76,7 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
     <name = "in", depth = 3, from = ["load"], to = ["state"]>]>
 
 // CHECK-LABEL: gdn_warp.kernel @parts(
-// CHECK-SAME: %tokens: i64, %cu_seqlens: memref<?xi32>) threads(384)
+// CHECK-SAME: %tokens: i64, %cu_seqlens: memref<?xi32, strided<[?]>>) threads(384)
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[WIDTH:.*]] = arith.constant 64 : index
@@ -188,4 +188,38 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
   %c4 = arith.constant 4 : index
   gdn_tile.launch @turns grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
   return
+}
+
+// -----
+
+// Heads that are known when running alone are an extent of an input.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 1, from = ["load"], to = ["state"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @heads(
+// CHECK-DAG: %[[CTA:.*]] = gdn_warp.id cta
+// CHECK-DAG: %[[H:.*]] = memref.dim %x, %c2
+// CHECK-DAG: %[[CTA32:.*]] = arith.index_castui %[[CTA]] : index to i32
+// CHECK-DAG: %[[H32:.*]] = arith.index_castui %[[H]] : index to i32
+// CHECK-DAG: %[[QUOTIENT:.*]] = arith.divui %[[CTA32]], %[[H32]] : i32
+// CHECK-DAG: %[[REST:.*]] = arith.remui %[[CTA32]], %[[H32]] : i32
+// CHECK-DAG: %[[SEQUENCE:.*]] = arith.index_castui %[[QUOTIENT]] : i32 to index
+// CHECK-DAG: %[[HEAD:.*]] = arith.index_castui %[[REST]] : i32 to index
+// CHECK: gdn_tile.load %x[%[[SEQUENCE]], %{{.*}}, %[[HEAD]]]
+gdn_tile.program @heads(%x: memref<?x32x?xf32>) outs(%y: memref<?x32x?xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %tile = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "state"} : memref<?x32x?xf32> -> tensor<32xf32>
+  gdn_tile.store %tile, %y[%batch, %begin, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<?x32x?xf32>
+}
+func.func @host(%x: tensor<?x32x?xf32>, %y: tensor<?x32x?xf32>) -> tensor<?x32x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %n = tensor.dim %x, %c0 : tensor<?x32x?xf32>
+  %h = tensor.dim %x, %c2 : tensor<?x32x?xf32>
+  %r = gdn_tile.launch @heads grid(%n, %h, %c1) tokens(%c32) ins(%x : tensor<?x32x?xf32>)
+      outs(%y : tensor<?x32x?xf32>) -> tensor<?x32x?xf32>
+  return %r : tensor<?x32x?xf32>
 }

@@ -21,3 +21,27 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Heads that are known when running alone make no tile of static size.
+func.func @dynamic_heads(%q: tensor<1x64x?x32xf32>, %b: tensor<1x64x?xf32>)
+    -> tensor<1x64x?x32xf32> {
+  // expected-error @below {{expected static Hq and H when tiling, got a dynamic one}}
+  // expected-error @below {{faild to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %o = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x?x32xf32>)
+      k(%q : tensor<1x64x?x32xf32>) v(%q : tensor<1x64x?x32xf32>)
+      beta(%b : tensor<1x64x?xf32>) -> tensor<1x64x?x32xf32>
+  return %o : tensor<1x64x?x32xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["gdn.chunk_gated_delta_rule"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [0, 1]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

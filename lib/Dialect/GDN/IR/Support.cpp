@@ -68,7 +68,8 @@ std::string support::supportTable() {
      << "; token by token any number up to " << maxHeadDim
      << " |\n| heads | H a multiple of Hq |\n| chunk length | ";
   llvm::interleaveComma(chunkSizes, os);
-  os << " |\n| static | Hq, H, K, V |\n| static or dynamic | B, T, N |\n| "
+  os << " |\n| static | K, V; Hq and H in backward ops |\n| static or dynamic "
+        "| B, T, N, Hq, H |\n| "
         "targets | "
      << cpuTarget << " (tested on x86-64) |\n";
   return table;

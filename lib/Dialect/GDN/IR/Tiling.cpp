@@ -22,6 +22,14 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
+/// H / Hq, empty where one of them is dynamic.
+static std::optional<int64_t> getGroup(const Rule &rule) {
+  RuleDims dims = getRuleDims(rule);
+  if (ShapedType::isDynamic(dims.Hq) || ShapedType::isDynamic(dims.H))
+    return std::nullopt;
+  return dims.H / dims.Hq;
+}
+
 namespace {
 /// A tile of the iteration domain, seen from operands and results.
 class RuleTile {
@@ -30,8 +38,7 @@ public:
            ArrayRef<OpFoldResult> sizes)
       : builder(builder), loc(op->getLoc()), rule(getRule(op)),
         offsets(offsets), sizes(sizes) {
-    RuleDims dims = getRuleDims(rule);
-    group = dims.H / dims.Hq;
+    group = getGroup(rule).value_or(1);
   }
 
   /// Where the tile begins along a dimension.
@@ -109,7 +116,10 @@ static FailureOr<TilingResult> tileLayer(OpBuilder &builder, Operation *op,
   if (op->getNumResults() == 0)
     return op->emitOpError("expected the tensor form when tiling, got the "
                            "buffer form");
-  // Heads are static (delta_rule_c2), also those of a tile.
+  if (!getGroup(getRule(op)))
+    return op->emitOpError("expected static Hq and H when tiling, got a "
+                           "dynamic one");
+  // Heads of a tile are static as well.
   if (!getConstantIntValue(sizes[1]))
     return op->emitOpError("expected a tile size that divides Hq = ")
            << getRuleDims(getRule(op)).Hq << ", got one that leaves a rest";

@@ -63,19 +63,31 @@ static LogicalResult verifyForm(Operation *op) {
 /// Sizes that must be known when compiling, and what a chunk can be.
 static LogicalResult verifySizes(Operation *op, const Rule &rule,
                                  ArrayRef<NamedShape> shapes) {
-  // delta_rule_c2
   for (const NamedShape &shape : shapes)
     for (auto [dim, size] : llvm::zip(shape.dims, shape.type.getShape())) {
-      bool mustBeStatic = dim == Dim::Hq || dim == Dim::H || dim == Dim::K ||
-                          dim == Dim::V || dim == Dim::C;
+      bool isHeads = dim == Dim::Hq || dim == Dim::H;
+      bool mustBeStatic = dim == Dim::K || dim == Dim::V || dim == Dim::C;
+      // delta_rule_c2
       if (mustBeStatic && size <= 0)
         return op->emitOpError("expected a static, positive ")
                << getDimName(dim) << " in " << shape.name << ", got "
                << shape.type;
+      // delta_rule_c21
+      if (isHeads && size == 0)
+        return op->emitOpError("expected a positive ")
+               << getDimName(dim) << " in " << shape.name << ", got "
+               << shape.type;
+      // backward_c4
+      if (isHeads && rule.dO && ShapedType::isDynamic(size))
+        return op->emitOpError("expected a static ")
+               << getDimName(dim) << " in " << shape.name << ", got "
+               << shape.type;
     }
   RuleDims dims = getRuleDims(rule);
+  bool areHeadsKnown =
+      !ShapedType::isDynamic(dims.Hq) && !ShapedType::isDynamic(dims.H);
   // delta_rule_c10
-  if (rule.q && rule.beta && dims.H % dims.Hq != 0)
+  if (rule.q && rule.beta && areHeadsKnown && dims.H % dims.Hq != 0)
     return op->emitOpError("expected H to be a multiple of Hq, got H = ")
            << dims.H << " and Hq = " << dims.Hq;
   for (auto [dim, size] : {std::pair(Dim::K, dims.K), {Dim::V, dims.V}}) {

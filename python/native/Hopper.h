@@ -1,0 +1,86 @@
+//===- Hopper.h - Calls on a Hopper GPU -------------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_HOPPER_H
+#define GDN_PYTHON_NATIVE_HOPPER_H
+
+#include "Problem.h"
+
+#include "gdn-c/Runtime.h"
+
+#include <span>
+
+namespace gdn::hopper {
+
+using cpu::BetaDomain;
+using cpu::Element;
+using cpu::Error;
+using cpu::GateDomain;
+using cpu::Problem;
+
+enum class Layout : uint8_t { Fixed, Packed };
+/// States that a kernel takes and gives.
+enum class Ends : uint8_t { None, Final, Both };
+enum class StateLayout : uint8_t { KV, VK };
+enum class Norm : uint8_t { Plain, L2 };
+/// Parts of the V channels of a head: in one CTA, or a CTA each.
+enum class Schedule : uint8_t { Whole, Split };
+
+/// What a kernel is compiled for, and what a call asks for.
+struct Traits {
+  Element element;
+  Layout layout;
+  Ends ends;
+  StateLayout stateLayout;
+  Element state;
+  GateDomain gateDomain;
+  Element gate;
+  BetaDomain betaDomain;
+  Element beta;
+  Norm norm;
+
+  bool operator==(const Traits &) const = default;
+};
+
+/// A compiled kernel (kernels/hopper.cmake has the list).
+struct Kernel {
+  const char *name;
+  Traits traits;
+  Schedule schedule;
+  const GdnFunctionDesc *function;
+};
+
+std::span<const Kernel> allKernels();
+
+/// K and V of all kernels, and tokens of their chunks.
+inline constexpr int64_t kChannels = 128;
+inline constexpr int64_t kChunkTokens = 32;
+
+/// What a call runs.
+struct Plan {
+  const Kernel *kernel = nullptr;
+  int64_t items = 0, ctas = 0, multiprocessors = 0;
+  double flop = 0, bytes = 0;
+  /// Predicted seconds of both schedules.
+  double wholeSeconds = 0, splitSeconds = 0;
+};
+
+/// Chooses the kernel of a call that `check` and `checkDevice` took, on the
+/// host alone. What no kernel serves is refused with the rule that it breaks.
+Error makePlan(const Problem &problem, Plan &plan);
+
+/// Launches the kernel on `stream`. The first call of a kernel on a device
+/// loads it there; later ones allocate nothing and do not synchronise.
+Error run(const Problem &problem, const Plan &plan, void *stream);
+
+/// The plan as JSON: the facts of `gdn.explain`.
+std::string toJson(const Problem &problem, const Plan &plan);
+
+} // namespace gdn::hopper
+
+#endif // GDN_PYTHON_NATIVE_HOPPER_H

@@ -1,0 +1,35 @@
+//===- HopperKernels.cpp - The table of the Hopper kernels ----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Hopper.h"
+
+using namespace gdn::hopper;
+
+// The build writes one line a kernel, with the words of kernels/hopper.cmake.
+#define GDN_HOPPER_KERNEL(name, ...)                                           \
+  extern "C" const GdnFunctionDesc name##_function;
+#include "HopperKernels.inc"
+#undef GDN_HOPPER_KERNEL
+
+// The last entry keeps the table from being empty.
+static const Kernel table[] = {
+#define GDN_HOPPER_KERNEL(name, element, layout, ends, stateLayout, state,     \
+                          gateDomain, gate, betaDomain, beta, norm, schedule)  \
+  {#name,                                                                      \
+   {Element::element, Layout::layout, Ends::ends, StateLayout::stateLayout,    \
+    Element::state, GateDomain::gateDomain, Element::gate,                     \
+    BetaDomain::betaDomain, Element::beta, Norm::norm},                        \
+   Schedule::schedule,                                                         \
+   &name##_function},
+#include "HopperKernels.inc"
+#undef GDN_HOPPER_KERNEL
+    {}};
+
+std::span<const Kernel> gdn::hopper::allKernels() {
+  return std::span(table).first(std::size(table) - 1);
+}

@@ -1,0 +1,31 @@
+// RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
+
+// Heads that are known when running alone: the q/k head of an item is
+// h Hq / H, in 32 bits, and the grid and the results have the heads of v.
+
+// CHECK-LABEL: gdn_tile.program @heads_fused(
+// CHECK-SAME: %k: memref<?x?x?x64xbf16, {{.*}}>, %v: memref<?x?x?x16xbf16,
+// CHECK-SAME: item(%{{.*}}, %[[HEAD:.*]], %{{.*}}) tokens
+// CHECK-DAG: %[[H:.*]] = memref.dim %v, %c2
+// CHECK-DAG: %[[HQ:.*]] = memref.dim %k, %c2
+// CHECK-DAG: %[[HEAD32:.*]] = arith.index_castui %[[HEAD]] : index to i32
+// CHECK-DAG: %[[H32:.*]] = arith.index_castui %[[H]] : index to i32
+// CHECK-DAG: %[[HQ32:.*]] = arith.index_castui %[[HQ]] : index to i32
+// CHECK-DAG: %[[PRODUCT:.*]] = arith.muli %[[HEAD32]], %[[HQ32]] : i32
+// CHECK-DAG: %[[QUOTIENT:.*]] = arith.divui %[[PRODUCT]], %[[H32]] : i32
+// CHECK: %[[KEYHEAD:.*]] = arith.index_castui %[[QUOTIENT]] : i32 to index
+// CHECK: gdn_tile.load %k[%{{.*}}, %{{.*}}, %[[KEYHEAD]], %{{.*}}]
+
+// CHECK-LABEL: func.func @heads(
+// CHECK-SAME: %[[V:[a-z0-9]*]]: tensor<?x?x?x16xbf16>
+// CHECK-DAG: %[[HEADS:.*]] = tensor.dim %[[V]], %c2
+// CHECK-DAG: tensor.empty(%{{.*}}, %{{.*}}, %[[HEADS]]) : tensor<?x?x?x16xbf16>
+// CHECK-DAG: tensor.empty(%{{.*}}, %[[HEADS]]) : tensor<?x?x64x16xf32>
+// CHECK: gdn_tile.launch @heads_fused grid(%{{.*}}, %[[HEADS]], %{{.*}})
+func.func @heads(%q: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x16xbf16>, %beta: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?x16xbf16>, tensor<?x?x64x16xf32>) {
+  %o, %state = gdn.stage.fused q(%q : tensor<?x?x?x64xbf16>) k(%q : tensor<?x?x?x64xbf16>)
+      v(%v : tensor<?x?x?x16xbf16>) beta(%beta : tensor<?x?x?xf32>) {chunk_size = 32}
+      -> tensor<?x?x?x16xbf16>, tensor<?x?x64x16xf32>
+  return %o, %state : tensor<?x?x?x16xbf16>, tensor<?x?x64x16xf32>
+}

@@ -1,0 +1,214 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls on a GPU that is not there: which kernel is chosen, what is launched, what is refused.
+
+test_hopper.py runs this file in a process that opens the fake driver.
+"""
+
+import ctypes
+import json
+import statistics
+import time
+
+import pytest
+from fake_cuda import Driver, Tensor
+
+from gdn import _library
+
+SCALE = 128**-0.5
+ARGUMENTS = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "out", "final_state")
+driver = Driver()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def device():
+    """cuda:0 is current, as it is after torch has been used."""
+    if "gpu_kernels" not in (kernels := json.loads(_library.load().kernels())) or not kernels["gpu_kernels"]:
+        pytest.skip("built without GPU kernels")
+    assert ctypes.CDLL(str(_library.path())).gdnDeviceMakeCurrent(0) == 0
+
+
+def tensors(B=1, T=256, H=2, HV=4, N=None, dtype="bfloat16", boundaries="int32", initial=True, final=True, **changes):
+    """The tensors of a call by name; `N` packs them, `changes` replaces some."""
+    cu = None if N is None else Tensor(boundaries, N + 1)
+    states = (B if N is None else N, HV, 128, 128)
+    found = {
+        "q": Tensor(dtype, B, T, H, 128),
+        "k": Tensor(dtype, B, T, H, 128),
+        "v": Tensor(dtype, B, T, HV, 128),
+        "g": Tensor("float32", B, T, HV),
+        "beta": Tensor("float32", B, T, HV),
+        "initial_state": Tensor("float32", *states) if initial else None,
+        "cu_seqlens": cu,
+        "out": Tensor(dtype, B, T, HV, 128),
+        "final_state": Tensor("float32", *states) if final else None,
+    }
+    return {**found, **changes}
+
+
+def run(arguments, scale=SCALE, options=0, max_seqlen=0):
+    """Calls the library's forward."""
+    import tvm_ffi
+
+    values = [arguments.get(name) for name in ARGUMENTS]
+    held = [None if value is None else tvm_ffi.from_dlpack(value) for value in values]
+    _library.load().forward(*held, scale, options, 1, max_seqlen)
+
+
+@pytest.mark.parametrize("B,HV,parts", [(1, 4, 2), (8, 64, 1), (1, 64, 2), (1, 128, 1)])
+def test_grid(B, HV, parts):
+    """A CTA an item, or two where that is predicted to be faster."""
+    run(tensors(B=B, HV=HV, T=4096))
+    assert list(driver.last_launch.grid) == [B * HV * parts, 1, 1]
+
+
+def test_longest_sequence_splits():
+    """256 items are whole heads, unless one of the sequences is known to be most of them."""
+    run(tensors(N=4, HV=64, T=4096))
+    assert driver.last_launch.grid[0] == 256
+    run(tensors(N=4, HV=64, T=4096), max_seqlen=4000)
+    assert driver.last_launch.grid[0] == 512
+
+
+@pytest.mark.parametrize("boundaries", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("initial,final", [(False, False), (False, True), (True, True)])
+def test_packed(boundaries, dtype, initial, final):
+    launches = driver.count("cuLaunchKernelEx")
+    run(tensors(N=3, dtype=dtype, boundaries=boundaries, initial=initial, final=final))
+    assert driver.count("cuLaunchKernelEx") == launches + 1
+
+
+def test_a_call_does_only_its_launch():
+    """The second call of a kernel loads, allocates and waits for nothing."""
+    arguments = tensors(N=5)
+    run(arguments)
+    functions = ("cuLibraryLoadData", "cuMemAlloc", "cuCtxSynchronize", "cuKernelGetFunction", "cuKernelSetAttribute")
+    before = [driver.count(name) for name in functions]
+    launches = driver.count("cuLaunchKernelEx")
+    run(arguments)
+    assert [driver.count(name) for name in functions] == before
+    assert driver.count("cuLaunchKernelEx") == launches + 1
+
+
+def test_strided_views():
+    """q, k and v out of one projection; the last map of a launch is that of o."""
+    row = (2 * 2 + 4) * 128
+    T, strides = 300, [300 * row, row, 128, 1]
+    views = {
+        "q": Tensor("bfloat16", 1, T, 2, 128, strides=strides),
+        "k": Tensor("bfloat16", 1, T, 2, 128, strides=strides, offset=2 * 256),
+        "v": Tensor("bfloat16", 1, T, 4, 128, strides=strides, offset=2 * 512),
+        "out": Tensor("bfloat16", 1, T, 4, 128, strides=strides),
+    }
+    run(tensors(T=T, **views))
+    assert row * 2 in list(driver.last_map.strides)
+
+
+def test_empty():
+    """No sequence is no launch; a sequence without tokens still has a final state."""
+    launches = driver.count("cuLaunchKernelEx")
+    run(tensors(B=0))
+    assert driver.count("cuLaunchKernelEx") == launches
+    run(tensors(T=0))
+    assert driver.count("cuLaunchKernelEx") == launches + 1
+
+
+def test_failed_launch():
+    run(tensors())
+    driver.fail("cuLaunchKernelEx", 719)
+    try:
+        with pytest.raises(RuntimeError, match="gdn: launching kernel .* failed: CUDA_ERROR_LAUNCH_FAILED"):
+            run(tensors())
+    finally:
+        driver.fail("cuLaunchKernelEx", 0)
+
+
+def options(**kwargs):
+    values = {"gate_domain": 0, "beta_domain": 0, "l2norm": False, "state_v_first": False, "recurrent": False}
+    return _library.pack_options(**{**values, **kwargs})
+
+
+REFUSED = {
+    "float32": ("q: expected bfloat16 or float16 on a GPU", tensors(dtype="float32"), {}),
+    "gate type": ("g: expected float32 on a GPU", tensors(g=Tensor("bfloat16", 1, 256, 4)), {}),
+    "no gate": ("g: expected float32 on a GPU in this version, got None", tensors(g=None), {}),
+    "no beta": ("beta: expected float32 or bfloat16 on a GPU", tensors(beta=None), {}),
+    "scale": (r"scale: expected K\^\(-1/2\) on a GPU", tensors(), {"scale": 1.0}),
+    "state types": (
+        "final_state: expected bfloat16 as initial_state is",
+        tensors(initial_state=Tensor("bfloat16", 1, 4, 128, 128)),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    message, arguments, settings = REFUSED[case]
+    launches = driver.count("cuLaunchKernelEx")
+    with pytest.raises(NotImplementedError, match=message):
+        run(arguments, **settings)
+    assert driver.count("cuLaunchKernelEx") == launches
+
+
+def test_channels():
+    arguments = tensors()
+    for name in ("q", "k", "v", "out"):
+        arguments[name] = Tensor("bfloat16", 1, 256, 4, 64)
+    for name in ("initial_state", "final_state"):
+        arguments[name] = Tensor("float32", 1, 4, 64, 64)
+    with pytest.raises(NotImplementedError, match="q, v: expected K = V = 128 on a GPU in this version, got K = 64"):
+        run(arguments)
+
+
+@pytest.mark.parametrize("name,message", [
+    ("q", "expected q to be aligned to 16 bytes"),
+    ("v", "expected v to be aligned to 16 bytes"),
+])
+def test_misaligned(name, message):
+    value = tensors()[name]
+    with pytest.raises(ValueError, match=message):
+        run(tensors(**{name: Tensor(value.dtype, *value.shape, offset=2)}))
+
+
+def test_odd_strides():
+    strided = Tensor("bfloat16", 1, 256, 2, 128, strides=[256 * 260, 260, 130, 1])
+    with pytest.raises(ValueError, match="expected strides of q in multiples of 16 bytes"):
+        run(tensors(q=strided))
+
+
+def test_gates_by_head_first():
+    strided = Tensor("float32", 1, 256, 4, strides=[1024, 1, 256])
+    with pytest.raises(ValueError, match="g: expected a contiguous last dimension on a GPU"):
+        run(tensors(g=strided))
+
+
+def test_initial_state_alone():
+    """The caller brings memory for what the kernel gives."""
+    with pytest.raises(ValueError, match="final_state: expected a tensor with initial_state on a GPU, got None"):
+        run(tensors(final=False))
+
+
+def test_devices_must_agree():
+    with pytest.raises(ValueError, match="k: expected a tensor on cuda:0 as q is, got one on cuda:1"):
+        run(tensors(k=Tensor("bfloat16", 1, 256, 2, 128, device=1)))
+
+
+def test_host_time():
+    """Of the library's part of a call: a launch of eight tensor maps, over a driver that costs nothing."""
+    import tvm_ffi
+
+    arguments = tensors(N=4, T=4096, HV=32)
+    held = [None if v is None else tvm_ffi.from_dlpack(v) for v in map(arguments.get, ARGUMENTS)]
+    forward = _library.load().forward
+    forward(*held, SCALE, 0, 1, 0)
+    times = []
+    for _ in range(30):
+        start = time.perf_counter()
+        for _ in range(100):
+            forward(*held, SCALE, 0, 1, 0)
+        times.append((time.perf_counter() - start) / 100)
+    print(f"host time of a launch: {statistics.median(times) * 1e6:.1f} us")
+    # Far above what it is, for a machine that does other things as well.
+    assert min(times) < 50e-6
