@@ -35,6 +35,8 @@ struct Visit {
   SmallVector<FetchOp> fetches;
   /// Whether no visit of the same trip is before it, and none behind.
   bool opens = true, closes = true;
+  /// Whether each lane arrives, for what it wrote: one warp fills vectors.
+  bool byLane = false;
 };
 
 /// Lowers one channel.
@@ -161,6 +163,10 @@ LogicalResult ChannelLowering::collect() {
     if (!visit.first || slot->isBeforeInBlock(visit.first))
       visit.first = slot;
     for (Operation *taker : getViewUsers(slot)) {
+      // Many warps' lanes would be too many arrivals; one warp's cost nothing,
+      // and tools that look for races follow them.
+      visit.byLane |= isa<VectorStoreOp>(taker) &&
+                      slot->getParentOfType<RoleOp>().getCount() == 1;
       visit.flushes |= isa<FlushOp>(taker);
       if (auto fetch = dyn_cast<FetchOp>(taker)) {
         ViewType view = fetch.getView().getType();
@@ -170,8 +176,11 @@ LogicalResult ChannelLowering::collect() {
       }
     }
   }
-  for (auto &[key, visit] : visits)
+  for (auto &[key, visit] : visits) {
+    // One lane arrives with the bytes of copies.
+    visit.byLane &= visit.fetched == 0;
     findLast(visit);
+  }
   orderVisits();
   return success();
 }
@@ -193,7 +202,8 @@ int64_t ChannelLowering::countArrivals(SlotDirection direction) {
     if (!first)
       first = slot;
     if (first == slot)
-      count += countRuns(visit.slots.front());
+      count += countRuns(visit.slots.front()) *
+               (visit.byLane ? kSm90a.warpThreads : 1);
   }
   int64_t count = 0;
   for (auto &[role, arrivals] : roles)
@@ -290,9 +300,14 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
       CopyCommitOp::create(b, loc);
       CopyWaitOp::create(b, loc, 0, /*read=*/true);
     });
-  if (visit.closes) {
+  auto byOneOrAll = [&](function_ref<void()> arrive) {
+    if (visit.byLane)
+      return arrive();
     SyncOp::create(b, loc, SyncKind::Warp);
-    inFirstLane(b, loc, [&] {
+    inFirstLane(b, loc, arrive);
+  };
+  if (visit.closes) {
+    byOneOrAll([&] {
       Value barrier = getBarrier(b, loc, number, !fills);
       if (visit.fetched)
         BarrierExpectOp::create(b, loc, barrier, visit.fetched);
