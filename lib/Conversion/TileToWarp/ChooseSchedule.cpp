@@ -136,9 +136,9 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
       channel("tokens", loads, {"load"}, {"scores", "state"}, /*byChunk=*/true),
       channel("vectors", forChunks(loads), {"gates"},
               {"scores", "solve", "state"}),
-      channel("m", forChunks(kSolveChunks), {"scores"}, {"solve"}),
-      channel("triangles", forChunks(kTriangleChunks), {"scores", "solve"},
-              {"state"}),
+      channel("m", kSolveChunks, {"scores"}, {"solve"}, /*byChunk=*/true),
+      channel("triangles", kTriangleChunks, {"scores", "solve"}, {"state"},
+              /*byChunk=*/true),
       channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
 }
 

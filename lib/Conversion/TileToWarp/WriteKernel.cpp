@@ -406,14 +406,19 @@ static IRMapping writeItem(Partition &partition, KernelOp kernel, OpBuilder &b,
     item.map(program.getPart(), constant(0));
   }
   auto [sequence, head] = writeDivision(b, loc, index, heads);
+  unsigned next = program.getArrays().size();
+  bool isPacked = kernel.getBody().getNumArguments() > next + 1;
+  // A long sequence that began last would keep the others waiting.
+  if (isPacked)
+    sequence = LongestOp::create(b, loc, kernel.getBody().getArgument(next + 1),
+                                 sequence);
   item.map(program.getHead(), head);
   item.map(program.getSequence(), sequence);
-  unsigned next = program.getArrays().size();
   auto toIndex = [&](Value value) -> Value {
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
   };
   Value tokens = kernel.getBody().getArgument(next);
-  if (kernel.getBody().getNumArguments() == next + 1) {
+  if (!isPacked) {
     item.map(program.getBatch(), sequence);
     item.map(program.getBegin(), constant(0));
     item.map(program.getEnd(), toIndex(tokens));

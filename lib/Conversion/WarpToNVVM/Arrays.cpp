@@ -38,6 +38,12 @@ static Value createOffset(ImplicitLocOpBuilder &b, const Array &array,
   return sum;
 }
 
+Value warp::createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
+                                 Type element, ValueRange indices) {
+  return ::createElementAddress(b, array.pointer, element,
+                                createOffset(b, array, indices));
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
@@ -266,8 +272,7 @@ struct LowerMemRefLoad : ArrayPattern<memref::LoadOp> {
     if (!array)
       return rewriter.notifyMatchFailure(op, "not an array of the kernel");
     Value address =
-        createElementAddress(b, array->pointer, op.getType(),
-                             createOffset(b, *array, adaptor.getIndices()));
+        createElementAddress(b, *array, op.getType(), adaptor.getIndices());
     rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address);
     return success();
   }
@@ -284,8 +289,7 @@ struct LowerMemRefStore : ArrayPattern<memref::StoreOp> {
     if (!array)
       return rewriter.notifyMatchFailure(op, "not an array of the kernel");
     Value address = createElementAddress(
-        b, array->pointer, op.getMemRefType().getElementType(),
-        createOffset(b, *array, adaptor.getIndices()));
+        b, *array, op.getMemRefType().getElementType(), adaptor.getIndices());
     rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, adaptor.getValue(), address);
     return success();
   }

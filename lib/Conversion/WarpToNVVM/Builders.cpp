@@ -75,6 +75,11 @@ Value warp::createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind,
                               UnitAttr());
 }
 
+Value warp::createSum(ImplicitLocOpBuilder &b, Value value) {
+  return NVVM::ReduxOp::create(b, value.getType(), value, NVVM::ReduxKind::ADD,
+                               createFullMask(b));
+}
+
 Value warp::createFragmentRow(ImplicitLocOpBuilder &b) {
   // 16 w + l / 4
   Value first = arith::MulIOp::create(b, createGroupWarp(b), createI32(b, 16));

@@ -75,6 +75,11 @@ Value createLanePlace(ImplicitLocOpBuilder &b, int64_t size);
 /// A value of another lane; `lane` (i32) is a distance, a mask or an index.
 Value createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind, Value value,
                     Value lane);
+/// The address of an element of an array at `indices`.
+Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
+                           Type element, ValueRange indices);
+/// Sum of an i32 over the lanes of a warp, in all of them.
+Value createSum(ImplicitLocOpBuilder &b, Value value);
 
 /// First row and first column of a fragment that this thread holds, as i32.
 Value createFragmentRow(ImplicitLocOpBuilder &b);
@@ -120,6 +125,9 @@ private:
 // Patterns, a family a file
 //===----------------------------------------------------------------------===//
 
+void populateLongestPattern(const TypeConverter &converter,
+                            const LoweredKernels &kernels,
+                            RewritePatternSet &patterns);
 void populateArrayPatterns(const TypeConverter &converter,
                            const LoweredKernels &kernels,
                            RewritePatternSet &patterns);

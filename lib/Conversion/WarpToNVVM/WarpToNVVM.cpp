@@ -156,6 +156,7 @@ struct ConvertGDNWarpToNVVM
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     populateArrayPatterns(converter, kernels, patterns);
+    populateLongestPattern(converter, kernels, patterns);
     populateCopyPatterns(converter, kernels, patterns);
     populateElementwisePatterns(converter, patterns);
     populateFragmentPatterns(converter, patterns);

@@ -102,6 +102,26 @@ def Warp_IdOp : Warp_Op<"id", [Pure]> {
   let assemblyFormat = "$kind attr-dict";
 }
 
+def Warp_LongestOp : Warp_Op<"longest"> {
+  let summary = "Sequence of a rank by length, the longest first";
+  let description = [{
+    Of the sequences `bounds[n]` to `bounds[n + 1]` the one that `rank` others
+    come before: longer ones, and of the same length those before it. CTAs that
+    take sequences in this order end together. Among more than 32 sequences (a
+    lane has one) the order does not matter: then it is `rank`. All lanes of a
+    warp run it.
+
+    Example:
+
+    ```mlir
+    %n = gdn_warp.longest %cu_seqlens, %rank : memref<?xi32>
+    ```
+  }];
+  let arguments = (ins Arg<MemRefRankOf<[I32, I64], [1]>, "boundaries", [MemRead]>:$bounds, Index:$rank);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$bounds `,` $rank attr-dict `:` type($bounds)";
+}
+
 def Warp_ElectOp : Warp_Op<"elect"> {
   let summary = "True in one thread of the warp";
   let description = [{
