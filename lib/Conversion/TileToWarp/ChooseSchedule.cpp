@@ -65,8 +65,9 @@ private:
   /// Chunks of M, of the triangles and of the output that are on their way. The
   /// solve of a chunk takes as long as a chunk of the state or longer: it must
   /// be ahead.
-  static constexpr int64_t kSolveChunks = 4, kTriangleChunks = 6,
-                           kOutputChunks = 4;
+  static constexpr int64_t kSolveChunks = 4, kOutputChunks = 4;
+  /// A part on its own has room for more.
+  int64_t triangleChunks() const { return parts == 1 ? 8 : 6; }
   /// Warps that solve; "move" and "gates" have the others of their warpgroup.
   /// Two keep up with the state, a third gains nothing.
   static constexpr int64_t kSolveWarps = 2;
@@ -82,7 +83,7 @@ static constexpr int64_t kMaxLoadChunks = 8;
 
 int64_t ScheduleBuilder::fitLoads() const {
   int64_t fixed = kBarrierBytes + kSolveChunks * kSolveBytes +
-                  kTriangleChunks * kTriangleBytes +
+                  triangleChunks() * kTriangleBytes +
                   forChunks(kOutputChunks) * parts * bytes.output;
   int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes;
   return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2 * trip,
@@ -136,9 +137,9 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
       channel("tokens", loads, {"load"}, {"scores", "state"}, /*byChunk=*/true),
       channel("vectors", forChunks(loads), {"gates"},
               {"scores", "solve", "state"}),
-      channel("m", kSolveChunks, {"scores"}, {"solve"}, /*byChunk=*/true),
-      channel("triangles", kTriangleChunks, {"scores", "solve"}, {"state"},
-              /*byChunk=*/true),
+      channel("m", forChunks(kSolveChunks), {"scores"}, {"solve"}),
+      channel("triangles", forChunks(triangleChunks()), {"scores", "solve"},
+              {"state"}),
       channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
 }
 
