@@ -239,6 +239,11 @@ llvm::Expected<std::vector<HostArray>> Call::fetch() {
 // GPUExecutable
 //===----------------------------------------------------------------------===//
 
+void GPUExecutable::Unload::operator()(const GdnFunctionDesc *function) const {
+  // What was never loaded, or on a device that failed, needs no unloading.
+  (void)gdnFunctionUnload(function);
+}
+
 GPUExecutable::GPUExecutable(std::unique_ptr<Object> object,
                              const GdnFunctionDesc *function)
     : object(std::move(object)), function(function) {}

@@ -58,7 +58,12 @@ private:
   create(std::unique_ptr<llvm::MemoryBuffer> file, llvm::StringRef entry);
 
   std::unique_ptr<Object> object;
-  const GdnFunctionDesc *function;
+  /// Its kernels are known to the runtime by the address of the object, which
+  /// the next one may have.
+  struct Unload {
+    void operator()(const GdnFunctionDesc *function) const;
+  };
+  std::unique_ptr<const GdnFunctionDesc, Unload> function;
 };
 
 } // namespace mlir::gdn::tools

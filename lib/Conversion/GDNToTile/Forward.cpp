@@ -29,6 +29,8 @@ namespace {
 struct Chunk {
   Value t, valuesT, beta;
   KeyRows q, k;
+  /// beta times the keys' norm, f32 [C].
+  Value writeBeta;
   /// Lower triangle of the scores and M = Kk Diag(beta), strictly lower; f32
   /// [C, C] without any decay. Null without an output, or with `bm`.
   Value queryKey, m;
@@ -75,15 +77,21 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   chunk.beta = loadBeta(p, t);
   chunk.bm = bm;
   b.step("scores");
-  auto triangle = [&](Value rows, bool strict) -> Value {
-    return tile::CausalOp::create(b, innerProducts(p, rows, chunk.k.tile),
-                                  strict);
-  };
+  Value keyKey, queryKey;
   if (!bm)
-    chunk.m = mulNorms(p, triangle(chunk.k.tile, /*strict=*/true), chunk.k.norm,
-                       mulVectors(p, chunk.beta, chunk.k.norm));
+    keyKey = innerProducts(p, chunk.k.tile, chunk.k.tile);
   if (chunk.q.tile)
-    chunk.queryKey = triangle(chunk.q.tile, /*strict=*/false);
+    queryKey = innerProducts(p, chunk.q.tile, chunk.k.tile);
+  // Behind the products, which a GPU works on meanwhile.
+  measureRows(p, chunk.k);
+  measureRows(p, chunk.q);
+  chunk.writeBeta = mulVectors(p, chunk.beta, chunk.k.norm);
+  b.step("scores");
+  if (keyKey)
+    chunk.m = tile::CausalOp::create(
+        b, mulNorms(p, keyKey, chunk.k.norm, chunk.writeBeta), /*strict=*/true);
+  if (queryKey)
+    chunk.queryKey = tile::CausalOp::create(b, queryKey, /*strict=*/false);
   return chunk;
 }
 
@@ -117,7 +125,7 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   in.keyNorm = chunk.k.norm;
   in.readQueries = chunk.q.tile;
   in.values = chunk.valuesT;
-  in.beta = mulVectors(p, chunk.beta, chunk.k.norm);
+  in.beta = chunk.writeBeta;
   in.scores = triangles.scores;
   in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
                       : chainInverse(p, triangles.m);
@@ -128,11 +136,16 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   return in;
 }
 
-/// The op's scale times two vectors, f32 [C], each null for 1; null if both
-/// are.
-static Value outputFactor(Program &p, Value x, Value y = {}) {
-  Value factor = mulVectors(p, x, y);
-  return factor ? p.b.scaled(factor, p.facts.scale) : Value();
+/// The op's scale times a decay and the queries' norm, f32 [C], each null for
+/// 1; null if both are. With a norm the step is "norms" afterwards.
+static Value outputFactor(Program &p, Value decay, Value norm) {
+  TileBuilder &b = p.b;
+  if (decay)
+    decay = b.scaled(decay, p.facts.scale);
+  if (!norm)
+    return decay;
+  b.step("norms");
+  return decay ? b.mul(decay, norm) : b.scaled(norm, p.facts.scale);
 }
 
 /// o^T times `factor` [C], or times the op's scale if that is null, in the type
@@ -160,9 +173,9 @@ static void storeOutput(Program &p, Value t, Value output) {
 static Value writeUngated(Program &p, const Chunk &chunk, Value state) {
   ChainOperands in =
       chainOperands(p, chunk, state, roundTriangles(p, chunk, /*decay=*/{}));
+  Value factor = outputFactor(p, /*decay=*/{}, chunk.q.norm);
   ChainResult out = writeChain(p, in);
-  storeOutput(p, chunk.t,
-              scaleOutput(p, out.output, outputFactor(p, chunk.q.norm)));
+  storeOutput(p, chunk.t, scaleOutput(p, out.output, factor));
   return out.state;
 }
 
@@ -234,8 +247,8 @@ static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
     triangles = roundTriangles(p, chunk, pairDecay(p, chunk.G));
   }
   ScalarDecay decay;
+  decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
   b.step("gates");
-  decay.decayedOutput = outputFactor(p, chunk.q.norm);
   decay.read = b.exp2(chunk.G);
   decay.write = decayToEnd(p, chunk.G);
   decay.chunkG = lastRow(p, chunk.G);
@@ -256,8 +269,6 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   b.step("gates");
   // In range, G is small enough for f32.
   Value G = b.add(b.f32(chunk.G), b.splat(decay.reference, p.facts.C));
-  decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
-  decay.decayedOutput = outputFactor(p, chunk.q.norm);
   decay.inverse = b.exp2(b.neg(G));
   decay.lastG = lastRow(p, G);
   decay.chunkG = lastRow(p, chunk.G);
@@ -267,6 +278,8 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   Value inRange =
       compare(arith::CmpFPredicate::OGE, lowestDecayFree(b.getOperandType()));
   Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
+  decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
+  decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
 
   b.step("scores");
   // A choice each: M and the scores may be made by different warps.
@@ -326,8 +339,10 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
   KeyRows q = p["o"] ? loadKeyRows(p, "q", t) : KeyRows();
   ChainOperands in;
   in.values = loadValuesT(p, t);
-  in.keyNorm = k.norm;
   Value beta = loadBeta(p, t);
+  measureRows(p, k);
+  measureRows(p, q);
+  in.keyNorm = k.norm;
   in.beta = mulVectors(p, beta, k.norm);
   if (!G)
     G = cumulatedGate(p, t);
@@ -353,8 +368,9 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
   b.step("state");
   in.state = state;
   in.decayedState = b.mulAxis(state, end, 1);
+  Value factor = outputFactor(p, /*decay=*/{}, q.norm);
   ChainResult out = writeChain(p, in);
-  storeOutput(p, t, scaleOutput(p, out.output, outputFactor(p, q.norm)));
+  storeOutput(p, t, scaleOutput(p, out.output, factor));
   return out.state;
 }
 
@@ -401,6 +417,7 @@ void gdn::writePrepare(Program &p) {
   forEachChunk(p, {}, [&](Value t, ValueRange) -> SmallVector<Value> {
     KeyRows k = loadKeyRows(p, "k", t);
     Value beta = loadBeta(p, t);
+    measureRows(p, k);
     Value bm, G;
     if (p.facts.decay != DecayKind::None)
       G = cumulatedGate(p, t);

@@ -61,33 +61,41 @@ SmallVector<Value> gdn::tokenOffsets(Program &p, Value t, Value head,
   return {p.batch, t, head, channel};
 }
 
-/// q or k as it lies in memory, and its rows' norms if the op asks for them.
-static KeyRows loadArrayRows(Program &p, StringRef name, Value t) {
+/// q or k as it lies in memory.
+static Value loadArrayRows(Program &p, StringRef name, Value t) {
+  p.b.step("load");
+  return p.b.load(p[name], tokenOffsets(p, t, p.keyHead, p.zero), {1, 3},
+                  {p.facts.C, p.facts.K}, p.end);
+}
+
+/// 1 / |row| of each row.
+static Value invertNorms(Program &p, Value rows) {
   TileBuilder &b = p.b;
-  b.step("load");
-  Value tile = b.load(p[name], tokenOffsets(p, t, p.keyHead, p.zero), {1, 3},
-                      {p.facts.C, p.facts.K}, p.end);
-  if (!p.facts.l2norm)
-    return {tile, Value()};
-  Value x = b.f32(tile);
+  b.step("norms");
+  Value x = b.f32(rows);
   Value squares = b.sum(b.mul(x, x), 1);
-  return {tile, math::RsqrtOp::create(
-                    b, b.add(squares, b.fill(kNormEps, p.facts.C)))};
+  return math::RsqrtOp::create(b, b.add(squares, b.fill(kNormEps, p.facts.C)));
 }
 
 Value gdn::loadKeys(Program &p, StringRef name, Value t) {
   TileBuilder &b = p.b;
-  KeyRows rows = loadArrayRows(p, name, t);
-  return b.round(rows.norm ? b.mulAxis(b.f32(rows.tile), rows.norm, 0)
-                           : rows.tile);
+  Value rows = loadArrayRows(p, name, t);
+  if (p.facts.l2norm)
+    rows = b.mulAxis(b.f32(rows), invertNorms(p, rows), 0);
+  return b.round(rows);
 }
 
 KeyRows gdn::loadKeyRows(Program &p, StringRef name, Value t) {
   // f16 has no room for products of rows of any length, f32 needs none of it.
   if (!p.b.getOperandType().isBF16())
-    return {loadKeys(p, name, t), Value()};
-  KeyRows rows = loadArrayRows(p, name, t);
-  return {p.b.round(rows.tile), rows.norm};
+    return {loadKeys(p, name, t), Value(), Value()};
+  Value rows = loadArrayRows(p, name, t);
+  return {p.b.round(rows), Value(), rows};
+}
+
+void gdn::measureRows(Program &p, KeyRows &rows) {
+  if (p.facts.l2norm && rows.loaded)
+    rows.norm = invertNorms(p, rows.loaded);
 }
 
 Value gdn::loadValuesT(Program &p, Value t) {

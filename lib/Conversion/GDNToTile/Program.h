@@ -66,11 +66,15 @@ Value loadKeys(Program &p, StringRef name, Value t);
 /// q or k in the operand type, and what its rows are times, f32 [C] or null.
 struct KeyRows {
   Value tile, norm;
+  /// The rows as they lie in memory, null if their norm is in `tile`.
+  Value loaded;
 };
 /// The same with the norm left to where the rows are used. In bf16 they would
 /// be rounded again once normalised, and where keys are alike, or q and k
 /// nearly orthogonal, results are small differences of what they enter.
 KeyRows loadKeyRows(Program &p, StringRef name, Value t);
+/// Sets the norm of `rows`, if the op asks for it (step "norms").
+void measureRows(Program &p, KeyRows &rows);
 /// v^T [partV, C] in f32.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.

@@ -163,7 +163,8 @@ static Value reduce(TileBuilder &b, Value tile, int64_t axis, double identity) {
   return linalg::ReduceOp::create(
              b, ValueRange{tile}, ValueRange{init}, {axis},
              [](OpBuilder &builder, Location loc, ValueRange args) {
-               Value next = Combiner::create(builder, loc, args[0], args[1]);
+               Value next =
+                   Combiner::create(builder, loc, args[0], args[1], kContract);
                linalg::YieldOp::create(builder, loc, next);
              })
       ->getResult(0);

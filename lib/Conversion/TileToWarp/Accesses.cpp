@@ -103,10 +103,13 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
     return success();
   }
   if (isTile(tile.getType(), 1)) {
-    FailureOr<Value> converted = lanes(tile);
+    FailureOr<Value> converted = vector(tile, encodingOf(tile));
     if (failed(converted))
       return failure();
-    VectorStoreOp::create(b, loc, *converted, view);
+    VectorStoreOp::create(b, loc, *converted, view,
+                          isEncoded<RowsAttr>(converted->getType())
+                              ? getRows(tile)
+                              : DenseI64ArrayAttr());
     return success();
   }
   if (auto load = tile.getDefiningOp<tile::LoadOp>()) {
@@ -135,14 +138,17 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
   FailureOr<Value> registers = fragment(tile);
   if (failed(registers))
     return failure();
-  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
-  DenseI64ArrayAttr taken;
-  if (rows != kSm90a.productRows) {
-    int64_t first = firstRow.lookup(tile);
-    taken = b.getDenseI64ArrayAttr({first, first + rows});
-  }
-  FragmentStoreOp::create(b, loc, *registers, view, layout.transposed, taken);
+  FragmentStoreOp::create(b, loc, *registers, view, layout.transposed,
+                          getRows(tile));
   return success();
+}
+
+DenseI64ArrayAttr RoleLayouts::getRows(Value tile) {
+  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  if (rows == kSm90a.productRows)
+    return {};
+  int64_t first = firstRow.lookup(tile);
+  return b.getDenseI64ArrayAttr({first, first + rows});
 }
 
 LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {

@@ -119,8 +119,9 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
                /*delay=*/forChunks(loads) - 1, /*ahead=*/0, /*rotate=*/false,
                /*split=*/false, /*roll=*/true),
           // A gather of gates takes longer than the chunk that it is for.
-          role("gates", group - kSolveWarps - 1, registers.solve, {"gates"}, {},
-               /*delay=*/0, /*ahead=*/forChunks(2), /*rotate=*/false,
+          role("gates", group - kSolveWarps - 1, registers.solve,
+               {"gates", "norms"}, {}, /*delay=*/0, /*ahead=*/forChunks(2),
+               /*rotate=*/false,
                /*split=*/false, /*roll=*/false),
           role("state", group * parts, registers.state, {"state"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false,
@@ -133,14 +134,14 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
     return ChannelPlanAttr::get(b.getContext(), name, depth, names(from),
                                 names(to), byChunk);
   };
-  return {
-      channel("tokens", loads, {"load"}, {"scores", "state"}, /*byChunk=*/true),
-      channel("vectors", forChunks(loads), {"gates"},
-              {"scores", "solve", "state"}),
-      channel("m", forChunks(kSolveChunks), {"scores"}, {"solve"}),
-      channel("triangles", forChunks(triangleChunks()), {"scores", "solve"},
-              {"state"}),
-      channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
+  return {channel("tokens", loads, {"load"}, {"scores", "gates", "state"},
+                  /*byChunk=*/true),
+          channel("vectors", forChunks(loads), {"gates", "norms"},
+                  {"scores", "solve", "state"}),
+          channel("m", forChunks(kSolveChunks), {"scores"}, {"solve"}),
+          channel("triangles", forChunks(triangleChunks()), {"scores", "solve"},
+                  {"state"}),
+          channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
 }
 
 ScheduleAttr ScheduleBuilder::build() {

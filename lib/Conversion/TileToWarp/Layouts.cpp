@@ -83,27 +83,67 @@ Value RoleLayouts::cloneOn(Operation *op, ValueRange operands,
   return b.create(state)->getResult(0);
 }
 
+FailureOr<Value> RoleLayouts::loadFragment(Value old, const InShared &place) {
+  auto tile = cast<RankedTensorType>(old.getType());
+  Value view = place.view;
+  if (tile.getDimSize(0) != kSm90a.productRows) {
+    if (!place.whole)
+      return emitError(old.getLoc(), "expected a tile of ")
+             << kSm90a.productRows << " rows to read from shared memory, got "
+             << tile;
+    view = place.whole;
+    firstRow[old] = place.first;
+  }
+  // Tiles that lie in one fragment are read together.
+  Value &known = loaded[view];
+  if (!known || known.getParentBlock() != b.getInsertionBlock())
+    known = FragmentLoadOp::create(b, old.getLoc(), convertType(tile), view,
+                                   place.transposed);
+  return known;
+}
+
+LogicalResult RoleLayouts::placeLike(Value result, ValueRange from) {
+  for (Value value : from) {
+    auto row = firstRow.find(value);
+    if (row == firstRow.end())
+      continue;
+    auto [known, isNew] = firstRow.try_emplace(result, row->second);
+    if (!isNew && known->second != row->second)
+      return emitError(result.getLoc(),
+                       "expected tiles in the same rows of a fragment, got one "
+                       "from row ")
+             << known->second << " and one from row " << row->second;
+  }
+  return success();
+}
+
+Attribute RoleLayouts::encodingOf(Value old) {
+  if (!isGroup)
+    return lanesEncoding();
+  if (Value known = map.lookupOrNull(old))
+    return cast<RankedTensorType>(known.getType()).getEncoding();
+  Operation *op = old.getDefiningOp();
+  Attribute rows = RowsAttr::get(b.getContext());
+  if (op && !shared.contains(old))
+    for (Value operand : op->getOperands())
+      if (isTile(operand.getType(), 1) && encodingOf(operand) == rows)
+        return rows;
+  return lanesEncoding();
+}
+
 FailureOr<Value> RoleLayouts::fragment(Value old) {
   if (Value known = map.lookupOrNull(old))
     return known;
   auto type = cast<RankedTensorType>(convertType(old.getType()));
-  auto place = shared.find(old);
-  if (place != shared.end()) {
-    auto tile = cast<RankedTensorType>(old.getType());
-    if (tile.getDimSize(0) != kSm90a.productRows)
-      return emitError(old.getLoc(), "expected a tile of ")
-             << kSm90a.productRows << " rows to read from shared memory, got "
-             << tile;
-    return Value(FragmentLoadOp::create(
-        b, old.getLoc(), type, place->second.view, place->second.transposed));
-  }
+  if (auto place = shared.find(old); place != shared.end())
+    return loadFragment(old, place->second);
   Operation *op = old.getDefiningOp();
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
     if (cast<DenseElementsAttr>(constant.getValue()).isSplat())
       return constantLike(constant, type);
   if (auto widen = dyn_cast_or_null<arith::ExtFOp>(op)) {
     FailureOr<Value> narrow = fragment(widen.getIn());
-    if (failed(narrow))
+    if (failed(narrow) || failed(placeLike(old, widen.getIn())))
       return failure();
     return cloneOn(op, *narrow, type);
   }
@@ -122,10 +162,15 @@ static bool isNumbers(arith::ConstantOp constant) {
 }
 
 FailureOr<Value> RoleLayouts::vector(Value old, Attribute encoding) {
-  if (Value known = map.lookupOrNull(old))
-    return known;
   RankedTensorType type =
       withEncoding(cast<RankedTensorType>(old.getType()), encoding);
+  if (Value known = map.lookupOrNull(old)) {
+    if (known.getType() != type)
+      return emitError(old.getLoc(), "expected a vector ")
+             << type << ", got " << known.getType()
+             << ": what other threads hold goes through a channel";
+    return known;
+  }
   auto place = shared.find(old);
   if (place != shared.end())
     return Value(
@@ -151,6 +196,8 @@ FailureOr<Value> RoleLayouts::vector(Value old, Attribute encoding) {
       return failure();
     operands.push_back(*converted);
   }
+  if (failed(placeLike(old, op->getOperands())))
+    return failure();
   return cloneOn(op, operands, type);
 }
 
@@ -164,10 +211,19 @@ LogicalResult RoleLayouts::convertSlice(tensor::ExtractSliceOp slice) {
   Value source = slice.getSource();
   auto place = shared.find(source);
   if (place != shared.end()) {
-    bool turn = place->second.transposed;
-    shared[slice] = {sliceView(place->second.view, offsets[turn],
-                               offsets[!turn], sizes[turn], sizes[!turn]),
+    InShared from = place->second;
+    bool turn = from.transposed;
+    InShared part = {sliceView(from.view, offsets[turn], offsets[!turn],
+                               sizes[turn], sizes[!turn]),
                      turn};
+    RankedTensorType tile = slice.getSourceType();
+    if (!from.whole && tile.getDimSize(0) == kSm90a.productRows)
+      from.whole = from.view;
+    if (sizes[1] == tile.getDimSize(1)) {
+      part.whole = from.whole;
+      part.first = from.first + offsets[0];
+    }
+    shared[slice] = part;
     return success();
   }
   FailureOr<Value> tile = fragment(source);
@@ -236,7 +292,66 @@ LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
           linalg::BroadcastOp::create(b, loc, *source, empty,
                                       broadcast.getDimensionsAttr())
               ->getResult(0));
-  return success();
+  return isa<RowsAttr>(encoding)
+             ? placeLike(broadcast->getResult(0), broadcast.getInput())
+             : success();
+}
+
+/// The two tiles in shared memory of which `reduce` takes inner products of
+/// rows, if it does.
+std::optional<std::pair<Value, Value>>
+RoleLayouts::findRowDots(linalg::ReduceOp reduce) {
+  Block &combiner = reduce.getCombiner().front();
+  auto product = reduce.getInputs().front().getDefiningOp<arith::MulFOp>();
+  if (!product || !llvm::hasSingleElement(combiner.without_terminator()) ||
+      !isa<arith::AddFOp>(combiner.front()) ||
+      !matchPattern(reduce.getInits().front(), m_AnyZeroFloat()))
+    return std::nullopt;
+  SmallVector<Value> views;
+  for (Value factor : product->getOperands()) {
+    auto widen = factor.getDefiningOp<arith::ExtFOp>();
+    auto place = widen ? shared.find(widen.getIn()) : shared.end();
+    if (place == shared.end() || place->second.transposed)
+      return std::nullopt;
+    views.push_back(place->second.view);
+  }
+  return std::pair(views[0], views[1]);
+}
+
+/// A warpgroup reduces the rows of a fragment to a vector of rows. A warp alone
+/// has inner products of rows, over its lanes.
+LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
+  Value tile = reduce.getInputs().front();
+  if (reduce.getInputs().size() != 1 || !isTile(tile.getType(), 2) ||
+      reduce.getDimensions() != ArrayRef<int64_t>(1))
+    return reduce.emitOpError("expected a reduction of the rows of one tile, "
+                              "along dimension 1, got [")
+           << reduce.getDimensions() << "] of " << tile.getType();
+  if (!isGroup) {
+    auto views = findRowDots(reduce);
+    if (!views)
+      return reduce.emitOpError("expected a sum of products of tiles from "
+                                "channels, or a role of warpgroups to reduce");
+    map.map(reduce->getResult(0),
+            Value(RowDotsOp::create(b, reduce.getLoc(),
+                                    convertType(reduce->getResult(0).getType()),
+                                    views->first, views->second)));
+    return success();
+  }
+  FailureOr<Value> source = fragment(tile);
+  FailureOr<Value> init =
+      vector(reduce.getInits().front(), RowsAttr::get(b.getContext()));
+  if (failed(source) || failed(init))
+    return failure();
+  IRMapping operands;
+  operands.map(tile, *source);
+  operands.map(reduce.getInits().front(), *init);
+  Operation *copy = b.clone(*reduce, operands);
+  copy->getResult(0).setType(init->getType());
+  copy->removeAttr(tile::TileDialect::getStepAttrName());
+  copy->removeAttr(tile::TileDialect::getChunkAttrName());
+  map.map(reduce->getResult(0), copy->getResult(0));
+  return placeLike(reduce->getResult(0), tile);
 }
 
 LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
@@ -248,7 +363,6 @@ LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
   auto integers = type.clone(b.getI32Type());
   Value row = IotaOp::create(b, loc, integers, 0),
         column = IotaOp::create(b, loc, integers, 1);
-  firstRow[causal] = firstRow.lookup(causal.getSource());
   // Wherever the tile lies in the fragment: its rows repeat.
   int64_t rows = causal.getType().getDimSize(0);
   if (rows != kSm90a.productRows) {
@@ -265,14 +379,16 @@ LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   map.map(causal.getResult(),
           Value(arith::SelectOp::create(b, loc, keep, *source, zero)));
-  return success();
+  return placeLike(causal.getResult(), causal.getSource());
 }
 
 LogicalResult RoleLayouts::convertOther(Operation *op) {
-  bool makesVector =
-      op->getNumResults() == 1 && isTile(op->getResult(0).getType(), 1);
-  // In a warpgroup a vector's layout is that of its use.
-  if (makesVector && isGroup)
+  auto makes = [&](int64_t rank) {
+    return op->getNumResults() == 1 && isTile(op->getResult(0).getType(), rank);
+  };
+  // In a warpgroup a vector's layout is that of its use; a warp alone holds no
+  // tile, and takes what it is made of where it uses it.
+  if (isGroup ? makes(1) : makes(2))
     return success();
   FailureOr<SmallVector<Value>> operands = values(op->getOperands());
   if (failed(operands))
@@ -285,14 +401,11 @@ LogicalResult RoleLayouts::convertOther(Operation *op) {
   Operation *copy = b.clone(*op, all);
   copy->removeAttr(tile::TileDialect::getStepAttrName());
   copy->removeAttr(tile::TileDialect::getChunkAttrName());
-  int64_t first = 0;
-  for (Value operand : op->getOperands())
-    first = std::max(first, firstRow.lookup(operand));
   for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults())) {
     to.setType(convertType(from.getType()));
     map.map(from, to);
-    if (isTile(from.getType(), 2))
-      firstRow[from] = first;
+    if (isTile(from.getType(), 2) && failed(placeLike(from, op->getOperands())))
+      return failure();
   }
   return success();
 }
@@ -302,8 +415,7 @@ LogicalResult RoleLayouts::convertOther(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RoleLayouts::convertBranch(scf::IfOp from, scf::IfOp to,
-                                         bool isThen,
-                                         SmallVectorImpl<int64_t> &rows) {
+                                         bool isThen) {
   Block *source = isThen ? from.thenBlock() : from.elseBlock();
   Block *target = isThen ? to.thenBlock() : to.elseBlock();
   OpBuilder::InsertionGuard guard(b);
@@ -316,9 +428,11 @@ LogicalResult RoleLayouts::convertBranch(scf::IfOp from, scf::IfOp to,
   FailureOr<SmallVector<Value>> yielded = values(yield->getOperands());
   if (failed(yielded))
     return failure();
-  for (Value operand : yield->getOperands())
-    rows.push_back(firstRow.lookup(operand));
   scf::YieldOp::create(b, yield->getLoc(), *yielded);
+  for (auto [result, operand] :
+       llvm::zip(from.getResults(), yield->getOperands()))
+    if (failed(placeLike(result, operand)))
+      return failure();
   return success();
 }
 
@@ -332,17 +446,10 @@ LogicalResult RoleLayouts::convertIf(scf::IfOp branch) {
   StringRef likely = tile::TileDialect::getLikelyAttrName();
   if (Attribute usual = branch->getAttr(likely))
     copy->setAttr(likely, usual);
-  SmallVector<int64_t> rows, other;
-  if (failed(convertBranch(branch, copy, /*isThen=*/true, rows)) ||
-      (hasElse && failed(convertBranch(branch, copy, /*isThen=*/false, other))))
+  if (failed(convertBranch(branch, copy, /*isThen=*/true)) ||
+      (hasElse && failed(convertBranch(branch, copy, /*isThen=*/false))))
     return failure();
-  if (hasElse && rows != other)
-    return branch.emitOpError("expected tiles in the same rows of both "
-                              "branches");
-  for (auto [index, result] : llvm::enumerate(branch.getResults())) {
-    map.map(result, copy.getResult(index));
-    firstRow[result] = rows[index];
-  }
+  map.map(branch.getResults(), copy.getResults());
   return success();
 }
 
@@ -390,6 +497,8 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return convertContract(contract);
   if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op))
     return convertBroadcast(broadcast);
+  if (auto reduce = dyn_cast<linalg::ReduceOp>(op))
+    return convertReduce(reduce);
   if (auto causal = dyn_cast<tile::CausalOp>(op))
     return convertCausal(causal);
   if (auto branch = dyn_cast<scf::IfOp>(op))

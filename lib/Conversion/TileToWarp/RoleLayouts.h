@@ -34,6 +34,10 @@ tile::InverseOp findInverse(Value value);
 struct InShared {
   Value view;
   bool transposed = false;
+  /// The view of as many rows as a fragment has that holds it from row `first`
+  /// on; null if there is none.
+  Value whole = {};
+  int64_t first = 0;
 };
 
 /// Rewrites the body of one role with encodings and views.
@@ -56,16 +60,18 @@ private:
   LogicalResult convertSlice(tensor::ExtractSliceOp slice);
   LogicalResult convertContract(linalg::ContractOp contract);
   LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);
+  LogicalResult convertReduce(linalg::ReduceOp reduce);
   LogicalResult convertCausal(tile::CausalOp causal);
   LogicalResult convertIf(scf::IfOp branch);
   LogicalResult convertFor(scf::ForOp loop);
   LogicalResult convertOther(Operation *op);
-  LogicalResult convertBranch(scf::IfOp from, scf::IfOp to, bool isThen,
-                              SmallVectorImpl<int64_t> &rows);
+  LogicalResult convertBranch(scf::IfOp from, scf::IfOp to, bool isThen);
 
   /// The new value for any operand: a fragment, vector over lanes or scalar.
   FailureOr<Value> value(Value old);
   FailureOr<Value> fragment(Value old);
+  FailureOr<Value> loadFragment(Value old, const InShared &place);
+  std::optional<std::pair<Value, Value>> findRowDots(linalg::ReduceOp reduce);
   FailureOr<Value> lanes(Value old) { return vector(old, lanesEncoding()); }
   FailureOr<Value> vector(Value old, Attribute encoding);
   FailureOr<SmallVector<Value>> values(ValueRange old);
@@ -74,6 +80,12 @@ private:
   Type convertType(Type type);
   RankedTensorType withEncoding(RankedTensorType tile, Attribute encoding);
   Attribute lanesEncoding() { return warp::LanesAttr::get(b.getContext()); }
+  /// How a warpgroup or warp holds the vector `old` that it stores.
+  Attribute encodingOf(Value old);
+  /// Notes that `result` lies in the rows of a fragment where `from` do.
+  LogicalResult placeLike(Value result, ValueRange from);
+  /// Rows [first, last) of a fragment that a tile of fewer rows lies in.
+  DenseI64ArrayAttr getRows(Value tile);
   /// Clones an elementwise op on new operands.
   Value cloneOn(Operation *op, ValueRange operands, RankedTensorType type);
   void fetch(tile::LoadOp load, Value view);
@@ -89,8 +101,11 @@ private:
   bool isGroup;
   IRMapping map;
   DenseMap<Value, InShared> shared;
-  /// First row, in its fragment, of a tile of fewer rows.
+  /// First row, in its fragment, of a tile of fewer rows. One that is the same
+  /// in all of them, as a vector that repeats, has none.
   DenseMap<Value, int64_t> firstRow;
+  /// Fragments of views that were loaded.
+  DenseMap<Value, Value> loaded;
 };
 
 } // namespace mlir::gdn

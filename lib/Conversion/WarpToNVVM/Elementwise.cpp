@@ -183,6 +183,49 @@ struct LowerBroadcast : OpConversionPattern<linalg::BroadcastOp> {
   }
 };
 
+/// A thread reduces what it holds of its two rows, then the lanes of a quad,
+/// which hold the rest of them.
+struct LowerReduce : OpConversionPattern<linalg::ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(linalg::ReduceOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type source = op.getInputs().front().getType(),
+         result = op.getInits().front().getType();
+    if (op.getInputs().size() != 1 || !isEncoded<FragmentAttr>(source) ||
+        !isEncoded<RowsAttr>(result) ||
+        op.getDimensions() != ArrayRef<int64_t>(1) ||
+        !getElementTypeOrSelf(result).isF32())
+      return op.emitOpError("expected a reduction of a fragment of f32 along "
+                            "dimension 1 to a vector of rows");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Block &combiner = op.getCombiner().front();
+    auto combine = [&](Value lhs, Value rhs) {
+      IRMapping map;
+      map.map(combiner.getArguments(), ValueRange{lhs, rhs});
+      for (Operation &inner : combiner.without_terminator())
+        b.clone(inner, map);
+      return map.lookupOrDefault(combiner.getTerminator()->getOperand(0));
+    };
+    SmallVector<Value> elements = unpack(b, adaptor.getInputs().front()),
+                       rows = unpack(b, adaptor.getInits().front());
+    for (auto [index, row] : llvm::enumerate(rows)) {
+      Value sum;
+      for (auto [number, element] : llvm::enumerate(elements))
+        if (number / 2 % 2 == index)
+          sum = sum ? combine(sum, element) : element;
+      for (int64_t distance : {1, 2})
+        sum = combine(sum, createShuffle(b, ShuffleKind::Xor, sum,
+                                         createI32(b, distance)));
+      row = combine(row, sum);
+    }
+    auto type = cast<VectorType>(getTypeConverter()->convertType(result));
+    rewriter.replaceOp(op, pack(b, type, rows));
+    return success();
+  }
+};
+
 struct LowerIota : OpConversionPattern<IotaOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -215,5 +258,6 @@ void warp::populateElementwisePatterns(const TypeConverter &converter,
   patterns.add<LowerTruncF, LowerExtF>(converter, patterns.getContext(),
                                        /*benefit=*/2);
   patterns.add<LowerElementwise, LowerConstant, LowerSplat, LowerEmpty,
-               LowerBroadcast, LowerIota>(converter, patterns.getContext());
+               LowerBroadcast, LowerReduce, LowerIota>(converter,
+                                                       patterns.getContext());
 }

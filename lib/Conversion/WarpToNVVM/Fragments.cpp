@@ -156,7 +156,9 @@ namespace {
 /// Where a thread's elements of a vector lie in a view that may be shorter and
 /// repeat.
 struct VectorPlace {
-  VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector, ViewType view);
+  /// With `firstRow` the view holds a vector of rows from that one on.
+  VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector, ViewType view,
+              std::optional<int64_t> firstRow = {});
 
   /// The address of access `i`.
   Value getAddress(ImplicitLocOpBuilder &b, Value base, int64_t i) const {
@@ -172,7 +174,7 @@ struct VectorPlace {
 } // namespace
 
 VectorPlace::VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector,
-                         ViewType view)
+                         ViewType view, std::optional<int64_t> firstRow)
     : bytes(view.getElementBytes()), size(view.getColumns()) {
   if (isEncoded<LanesAttr>(vector)) {
     step = kSm90a.warpThreads;
@@ -182,7 +184,9 @@ VectorPlace::VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector,
     first = createFragmentColumn(b);
   } else {
     first = createFragmentRow(b);
-    if (size < vector.getDimSize(0))
+    if (firstRow)
+      first = arith::SubIOp::create(b, first, createI32(b, *firstRow));
+    else if (size < vector.getDimSize(0))
       first = arith::RemUIOp::create(b, first, createI32(b, size));
   }
   first = arith::MulIOp::create(b, first, createI32(b, bytes));
@@ -220,18 +224,31 @@ static Value createIsWriter(ImplicitLocOpBuilder &b, RankedTensorType tensor) {
 
 static void createVectorStore(ImplicitLocOpBuilder &b, Value vector,
                               RankedTensorType tensor, ViewType view,
-                              Value base) {
+                              Value base, std::optional<int64_t> firstRow) {
   auto type = cast<VectorType>(vector.getType());
   OpBuilder::InsertionGuard guard(b);
   if (Value isWriter = createIsWriter(b, tensor))
     b.setInsertionPointToStart(scf::IfOp::create(b, isWriter).thenBlock());
-  VectorPlace place(b, tensor, view);
+  VectorPlace place(b, tensor, view, firstRow);
   auto part = VectorType::get(place.run, type.getElementType());
   SmallVector<Value> elements = unpack(b, vector);
   for (int64_t i = 0; i < type.getNumElements() / place.run; ++i)
     LLVM::StoreOp::create(
         b, pack(b, part, ArrayRef(elements).slice(i * place.run, place.run)),
         place.getAddress(b, base, i), place.run * place.bytes);
+}
+
+/// Goes on in a branch for the warps that hold rows [rows[0], rows[1]) of a
+/// fragment: whole warps, for each holds 16 rows.
+static void enterWarpsOf(ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows) {
+  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  Value difference = arith::SubIOp::create(b, createGroupWarp(b),
+                                           createI32(b, rows[0] / kWarpRows));
+  Value inside =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, difference,
+                            createI32(b, (rows[1] - rows[0]) / kWarpRows));
+  auto branch = scf::IfOp::create(b, inside);
+  b.setInsertionPointToStart(branch.thenBlock());
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,16 +286,8 @@ struct LowerFragmentStore : OpConversionPattern<FragmentStoreOp> {
     std::optional<ArrayRef<int64_t>> rows = op.getRows();
     if (rows)
       first = (*rows)[0];
-    if (rows && !op.getGuarded()) {
-      // Whole warps: each holds 16 rows.
-      Value difference = arith::SubIOp::create(
-          b, createGroupWarp(b), createI32(b, first / kMatrixColumns));
-      Value inside = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::ult, difference,
-          createI32(b, ((*rows)[1] - first) / kMatrixColumns));
-      auto branch = scf::IfOp::create(b, inside);
-      b.setInsertionPointToStart(branch.thenBlock());
-    }
+    if (rows && !op.getGuarded())
+      enterWarpsOf(b, *rows);
     if (view.getElementBytes() == 2)
       createMatrixStore(b, adaptor.getFragment(), view, adaptor.getView(),
                         op.getTranspose(), first);
@@ -312,9 +321,14 @@ struct LowerVectorStore : OpConversionPattern<VectorStoreOp> {
   matchAndRewrite(VectorStoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    std::optional<int64_t> firstRow;
+    if (std::optional<ArrayRef<int64_t>> rows = op.getRows()) {
+      firstRow = (*rows)[0];
+      enterWarpsOf(b, *rows);
+    }
     createVectorStore(b, adaptor.getVector(),
                       cast<RankedTensorType>(op.getVector().getType()),
-                      op.getView().getType(), adaptor.getView());
+                      op.getView().getType(), adaptor.getView(), firstRow);
     rewriter.eraseOp(op);
     return success();
   }

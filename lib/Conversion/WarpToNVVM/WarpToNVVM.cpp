@@ -64,7 +64,8 @@ static void setLegality(ConversionTarget &target,
   target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect,
                                     tensor::TensorDialect>(
       [&](Operation *op) { return converter.isLegal(op); });
-  target.addDynamicallyLegalOp<linalg::BroadcastOp, tile::ScanOp>(
+  target.addDynamicallyLegalOp<linalg::BroadcastOp, linalg::ReduceOp,
+                               tile::ScanOp>(
       [&](Operation *op) { return converter.isLegal(op); });
   target.addDynamicallyLegalOp<math::ExpOp, math::Exp2Op, math::LogOp,
                                math::Log2Op, math::Log1pOp, math::RsqrtOp>(

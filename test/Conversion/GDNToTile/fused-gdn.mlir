@@ -12,8 +12,7 @@
 // CHECK: %[[K:.*]] = gdn_tile.load %k
 // CHECK: %[[VIN:.*]] = gdn_tile.load %v
 // CHECK: %[[V:.*]] = arith.extf %[[VIN]]
-// CHECK: gdn_tile.causal strict %{{.*}}"scores"}
-// CHECK: %[[M:.*]] = arith.mulf {{.*}}"scores"} : tensor<32x32xf32>
+// CHECK: %[[M:.*]] = gdn_tile.causal strict %{{.*}}"scores"}
 // CHECK: %[[QK:.*]] = gdn_tile.causal %{{.*}}"scores"}
 
 // G: log2 units, since the chunk's start and since the reference point.
@@ -23,13 +22,13 @@
 // CHECK: %[[GC:.*]] = gdn_tile.scan %[[CLAMPED]] axis 0 {gdn_tile.step = "gates"}
 // CHECK: %[[SINCE:.*]] = tensor.splat %[[REF]] {gdn_tile.step = "gates"}
 // CHECK: %[[G:.*]] = arith.addf %[[GC]], %[[SINCE]]
-// CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
-// CHECK: %[[OUT:.*]] = arith.mulf %[[GAM]], %{{.*}}"gates"}
 // CHECK: %[[MINUS:.*]] = arith.negf %[[G]] {gdn_tile.step = "gates"}
 // CHECK: %[[INV:.*]] = math.exp2 %[[MINUS]] {gdn_tile.step = "gates"}
 // CHECK: %[[LAST:.*]] = tensor.extract %[[G]][
 // CHECK: %[[IN_RANGE:.*]] = arith.cmpf oge, %[[LAST]], %[[LOWEST]] : f32
 // CHECK: %[[LOW:.*]] = arith.cmpf olt, %[[LAST]], %[[RESTART]] : f32
+// CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
+// CHECK: %[[OUT:.*]] = arith.mulf %[[GAM]], %{{.*}}"gates"}
 
 // The triangles: as they are, or times D, from differences that are taken on the
 // triangle before the exponential.

@@ -27,10 +27,10 @@
 
 // M = Kk Diag(beta) in the type that the solve takes, and the scores.
 // CHECK: %[[KKF:.*]] = linalg.contract {{.*}}"scores"} ins(%[[K]], %[[K]] : {{.*}}) outs(%{{.*}} : tensor<32x32xf32>)
-// CHECK: %[[KK:.*]] = gdn_tile.causal strict %[[KKF]] {gdn_tile.step = "scores"}
-// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "scores"}
-// CHECK: %[[MF:.*]] = arith.mulf %[[KK]], %[[COLS]] {{.*}}"scores"}
 // CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"} ins(%[[Q]], %[[K]] :
+// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "scores"}
+// CHECK: %[[KK:.*]] = arith.mulf %[[KKF]], %[[COLS]] {{.*}}"scores"}
+// CHECK: %[[MF:.*]] = gdn_tile.causal strict %[[KK]] {gdn_tile.step = "scores"}
 // CHECK: %[[PF:.*]] = gdn_tile.causal %[[QK]] {gdn_tile.step = "scores"}
 // CHECK: %[[M:.*]] = arith.truncf %[[MF]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xf16>
 // CHECK: %[[P:.*]] = arith.truncf %[[PF]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>

@@ -109,6 +109,9 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   %rc = gdn_warp.vector_load %vv : !gdn_warp.view<64xf32> -> tensor<128xf32, #gdn_warp.columns>
   // CHECK: gdn_warp.vector_store
   gdn_warp.vector_store %r, %vv : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+  // CHECK: gdn_warp.vector_store %{{.*}}, %{{.*}} rows [32, 64] : tensor<64xf32, #gdn_warp.rows> -> <32xf32>
+  %vh = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
+  gdn_warp.vector_store %r, %vh rows [32, 64] : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<32xf32>
   // CHECK: gdn_warp.array_load %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
   %x = gdn_warp.array_load %a[%c0, %c0] axes [0, 1] until(%end, dim = 0)
       : memref<?x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
@@ -137,6 +140,10 @@ gdn_warp.kernel @lanes(%a : memref<?x4xbf16>, %n : i32) threads(128) shared(1024
   %i = gdn_warp.iota 0 : tensor<64xi32, #gdn_warp.lanes>
   // CHECK: gdn_warp.vector_store %{{.*}} : tensor<64xf32, #gdn_warp.lanes> -> <64xf32>
   gdn_warp.vector_store %s, %v : tensor<64xf32, #gdn_warp.lanes> -> !gdn_warp.view<64xf32>
+  // CHECK: gdn_warp.row_dots %{{.*}}, %{{.*}} : <32x64xbf16, swizzle = 128>, <32x64xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
+  %w = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16, swizzle = 128>
+  %k = gdn_warp.row_dots %w, %w : !gdn_warp.view<32x64xbf16, swizzle = 128>, !gdn_warp.view<32x64xbf16, swizzle = 128>
+      -> tensor<32xf32, #gdn_warp.lanes>
   // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [0] :
   gdn_warp.array_store %x, %a[%c0, %c0] axes [0]
       : tensor<64xbf16, #gdn_warp.lanes> -> memref<?x4xbf16>

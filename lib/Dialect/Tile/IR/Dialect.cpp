@@ -28,7 +28,7 @@ void TileDialect::initialize() {
 }
 
 ArrayRef<StringLiteral> TileDialect::getSteps() {
-  static constexpr StringLiteral steps[] = {"load",  "gates", "scores",
+  static constexpr StringLiteral steps[] = {"load",  "gates", "norms", "scores",
                                             "solve", "state", "store"};
   return steps;
 }

@@ -26,6 +26,27 @@ using namespace mlir::gdn::warp;
 #include "gdn/Dialect/Warp/IR/Dialect.cpp.inc"
 #include "gdn/Dialect/Warp/IR/Enums.cpp.inc"
 
+/// A list of plans in brackets, which may be empty.
+template <typename Plan>
+static ParseResult parsePlanList(AsmParser &parser,
+                                 SmallVectorImpl<Plan> &plans) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    FailureOr<Plan> plan = FieldParser<Plan>::parse(parser);
+    if (succeeded(plan))
+      plans.push_back(*plan);
+    return ParseResult(plan);
+  });
+}
+
+template <typename Plan>
+static void printPlanList(AsmPrinter &printer, ArrayRef<Plan> plans) {
+  printer << '[';
+  llvm::interleaveComma(plans, printer, [&](Plan plan) {
+    printer.printStrippedAttrOrType(plan);
+  });
+  printer << ']';
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "gdn/Dialect/Warp/IR/Attributes.cpp.inc"
 

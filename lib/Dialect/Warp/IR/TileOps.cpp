@@ -107,6 +107,28 @@ LogicalResult SolveOp::verify() {
   return success();
 }
 
+LogicalResult RowDotsOp::verify() {
+  ViewType a = getA().getType(), b = getB().getType();
+  // Squares of 16 rows, whose rows of 16 bytes one instruction reads.
+  constexpr int64_t kSquare = 16;
+  if (a.getRank() != 2 || a.getRows() % kSquare != 0 ||
+      a.getColumns() % kSquare != 0 || a.getStride() % kSquare != 0 ||
+      !isa<Float16Type, BFloat16Type>(a.getElementType()))
+    return emitOpError("expected f16 or bf16 in multiples of ")
+           << kSquare << " rows and columns, rows a multiple of " << kSquare
+           << " bytes apart, got " << a;
+  if (b.getShape() != a.getShape() ||
+      b.getElementType() != a.getElementType() || b.getStride() % kSquare != 0)
+    return emitOpError("expected tiles of one shape and type, got ")
+           << a << " and " << b;
+  auto type = cast<RankedTensorType>(getType());
+  if (!type.getElementType().isF32() || !isEncoded<LanesAttr>(type) ||
+      type.getDimSize(0) != a.getRows())
+    return emitOpError("expected a vector of ")
+           << a.getRows() << " elements of f32 over lanes, got " << type;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Copies and accesses to arrays
 //===----------------------------------------------------------------------===//
@@ -283,18 +305,29 @@ LogicalResult FragmentLoadOp::verify() {
                         getType().getDimSize(0));
 }
 
+/// The number of rows that a store of `count` rows writes: those of `rows`,
+/// whole warps', if it has them.
+static FailureOr<int64_t> countRows(Operation *op, int64_t count,
+                                    std::optional<ArrayRef<int64_t>> rows) {
+  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  if (!rows)
+    return count;
+  if (rows->size() != 2 || (*rows)[0] % kWarpRows != 0 ||
+      (*rows)[1] % kWarpRows != 0 || (*rows)[0] < 0 ||
+      (*rows)[1] <= (*rows)[0] || (*rows)[1] > count)
+    return op->emitOpError("expected rows [a, b] in multiples of ")
+           << kWarpRows << " up to " << count << ", got [" << *rows << "]";
+  return (*rows)[1] - (*rows)[0];
+}
+
 LogicalResult FragmentStoreOp::verify() {
   RankedTensorType fragment = getFragment().getType();
-  int64_t count = fragment.getDimSize(0);
-  if (std::optional<ArrayRef<int64_t>> rows = getRows()) {
-    if (rows->size() != 2 || (*rows)[0] % 16 != 0 || (*rows)[1] % 16 != 0 ||
-        (*rows)[0] < 0 || (*rows)[1] <= (*rows)[0] || (*rows)[1] > count)
-      return emitOpError("expected rows [a, b] in multiples of 16 up to ")
-             << count << ", got [" << *rows << "]";
-    count = (*rows)[1] - (*rows)[0];
-  }
+  FailureOr<int64_t> count =
+      countRows(*this, fragment.getDimSize(0), getRows());
+  if (failed(count))
+    return failure();
   return verifyFragment(*this, fragment, getView().getType(), getTranspose(),
-                        count);
+                        *count);
 }
 
 /// Checks a vector against the view that it is read from or written to.
@@ -333,6 +366,15 @@ LogicalResult VectorLoadOp::verify() {
 }
 
 LogicalResult VectorStoreOp::verify() {
-  return verifyVector(*this, cast<RankedTensorType>(getVector().getType()),
+  auto type = cast<RankedTensorType>(getVector().getType());
+  if (getRows() && !isEncoded<RowsAttr>(type))
+    return emitOpError("expected a vector of rows, of which `rows` are "
+                       "written, got ")
+           << type;
+  FailureOr<int64_t> count = countRows(*this, type.getDimSize(0), getRows());
+  if (failed(count))
+    return failure();
+  return verifyVector(*this,
+                      RankedTensorType::get(*count, type.getElementType()),
                       getView().getType());
 }

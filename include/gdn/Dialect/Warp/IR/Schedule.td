@@ -66,8 +66,8 @@ def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
   let parameters = (ins "int64_t":$trip, "int64_t":$parts,
     ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
   let assemblyFormat = [{
-    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` `roles` `=` `[` $roles `]` `,`
-    `channels` `=` `[` $channels `]` `>`
+    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` `roles` `=` custom<PlanList>($roles) `,`
+    `channels` `=` custom<PlanList>($channels) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

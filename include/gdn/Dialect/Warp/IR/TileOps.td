@@ -139,6 +139,28 @@ def Warp_SolveOp : Warp_Op<"solve"> {
   let hasVerifier = 1;
 }
 
+def Warp_RowDotsOp : Warp_Op<"row_dots"> {
+  let summary = "Inner products of the rows of two tiles, by one warp";
+  let description = [{
+    result[i] = sum over k of a[i, k] b[i, k] in f32, for 16-bit views [R, K]: the
+    diagonal of a b^T, of which the tensor cores make squares of 16 rows (mma
+    m16n8k16, PTX ISA, "Matrix Fragments for mma.m16n8k16"). All but the diagonal
+    is for nothing, and still a sum element by element takes five times the
+    instructions. Both views may be the same.
+
+    Example:
+
+    ```mlir
+    %squares = gdn_warp.row_dots %k, %k : !gdn_warp.view<32x128xbf16, swizzle = 128>,
+        !gdn_warp.view<32x128xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
+    ```
+  }];
+  let arguments = (ins Warp_ViewType:$a, Warp_ViewType:$b);
+  let results = (outs Warp_Lanes:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Copies between global and shared memory
 //===----------------------------------------------------------------------===//
@@ -293,16 +315,23 @@ def Warp_VectorStoreOp : Warp_Op<"vector_store"> {
   let summary = "Write a vector of rows, columns or lanes to shared memory";
   let description = [{
     Each element is written once, by one of the threads that hold it (of one
-    over lanes: by each warp that runs the op).
+    over lanes: by each warp that runs the op). With `rows` [a, b], multiples of
+    16, the warps that hold elements a .. b of a vector of rows write them, to a
+    view of as many.
 
     Example:
 
     ```mlir
     gdn_warp.vector_store %b, %view : tensor<32xf32, #gdn_warp.columns> -> !gdn_warp.view<32xf32>
+    gdn_warp.vector_store %n, %view rows [32, 64]
+        : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<32xf32>
     ```
   }];
-  let arguments = (ins Warp_Vector:$vector, Warp_ViewType:$view);
-  let assemblyFormat = "$vector `,` $view attr-dict `:` type($vector) `->` type($view)";
+  let arguments = (ins Warp_Vector:$vector, Warp_ViewType:$view,
+    OptionalAttr<DenseI64ArrayAttr>:$rows);
+  let assemblyFormat = [{
+    $vector `,` $view (`rows` $rows^)? attr-dict `:` type($vector) `->` type($view)
+  }];
   let hasVerifier = 1;
 }
 

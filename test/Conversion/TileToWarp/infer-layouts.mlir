@@ -1,0 +1,116 @@
+// RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts,cse))' | FileCheck %s
+
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+
+// A tile that is copied to a channel lies there as in its array, row by row in panels; a product reads it
+// there, takes a left operand from registers, and leaves a fragment. What goes on is stored as the taker asks.
+// CHECK-LABEL: gdn_warp.kernel @products(
+// CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(2) : <!gdn_warp.view<64x64xbf16, swizzle = 128>>
+// CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(2) : <!gdn_warp.view<64x64xbf16, swizzle = 128>>
+// CHECK: gdn_warp.role "move"
+// CHECK-NEXT: %[[SLOT:.*]] = gdn_warp.slot put %[[IN]][0] at
+// CHECK-NEXT: gdn_warp.fetch %x[{{.*}}] axes [0, 1], %[[SLOT]]
+// CHECK: %[[BACK:.*]] = gdn_warp.slot get %[[OUT]][0] at
+// CHECK-NEXT: gdn_warp.flush %[[BACK]], %y[{{.*}}] axes [0, 1]
+// CHECK: gdn_warp.role "state"
+// CHECK-NEXT: %[[TILE:.*]] = gdn_warp.slot get %[[IN]][0] at
+// CHECK-NEXT: %[[S:.*]] = gdn_warp.product %[[TILE]], %[[TILE]] transpose_b : {{.*}} -> tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK-NEXT: %[[ROUNDED:.*]] = arith.truncf %[[S]] : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK-NEXT: %[[MORE:.*]] = gdn_warp.product %[[ROUNDED]], %[[TILE]] into(%[[S]] :
+// CHECK: %[[NARROW:.*]] = arith.truncf %[[MORE]]
+// CHECK: %[[PLACE:.*]] = gdn_warp.slot put %[[OUT]][0] at
+// CHECK-NEXT: gdn_warp.fragment_store %[[NARROW]], %[[PLACE]] :
+gdn_warp.kernel @products(%x: memref<?x64xbf16>, %y: memref<?x64xbf16>) threads(256) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
+  %out = gdn_warp.channel "out" depth(2) : <tensor<64x64xbf16>>
+  gdn_warp.role "move" warps(0, 1) {
+    %load = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<?x64xbf16> -> tensor<64x64xbf16>
+    gdn_warp.put %load, %in[0] at %c0 : tensor<64x64xbf16>, <tensor<64x64xbf16>>
+    %back = gdn_warp.get %out[0] at %c0 : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    gdn_tile.store %back, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<64x64xbf16> -> memref<?x64xbf16>
+  }
+  gdn_warp.role "state" warps(4, 4) {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    %s = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
+        affine_map<(m, n, k) -> (m, n)>] {gdn_tile.step = "state"} ins(%tile, %tile : tensor<64x64xbf16>, tensor<64x64xbf16>)
+        outs(%zero : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %rounded = arith.truncf %s {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    %more = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+        affine_map<(m, n, k) -> (m, n)>] {gdn_tile.step = "state"} ins(%rounded, %tile : tensor<64x64xbf16>, tensor<64x64xbf16>)
+        outs(%s : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %narrow = arith.truncf %more {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    gdn_warp.put %narrow, %out[0] at %c0 : tensor<64x64xbf16>, <tensor<64x64xbf16>>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+
+// A warp that works alone has vectors over its lanes, and of tiles the inner products of rows.
+// CHECK-LABEL: gdn_warp.kernel @alone(
+// CHECK: gdn_warp.role "norms"
+// CHECK: %[[TILE:.*]] = gdn_warp.slot get
+// CHECK-NEXT: %[[SLICE:.*]] = gdn_warp.slice %[[TILE]][32, 0] :
+// CHECK-NEXT: %[[SUMS:.*]] = gdn_warp.row_dots %[[SLICE]], %[[SLICE]] : {{.*}} -> tensor<32xf32, #gdn_warp.lanes>
+// CHECK-NEXT: %[[NORMS:.*]] = math.rsqrt %[[SUMS]] : tensor<32xf32, #gdn_warp.lanes>
+// CHECK: gdn_warp.vector_store %[[NORMS]], %{{.*}} : tensor<32xf32, #gdn_warp.lanes> -> <32xf32>
+gdn_warp.kernel @alone(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
+  %out = gdn_warp.channel "norms" depth(2) : <tensor<32xf32>>
+  gdn_warp.role "norms" warps(0, 3) attributes {gdn_warp.alone} {
+    %zero = arith.constant dense<0.0> : tensor<32xf32>
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    %slice = tensor.extract_slice %tile[32, 0] [32, 64] [1, 1] {gdn_tile.step = "norms"} : tensor<64x64xbf16> to tensor<32x64xbf16>
+    %wide = arith.extf %slice {gdn_tile.step = "norms"} : tensor<32x64xbf16> to tensor<32x64xf32>
+    %squares = arith.mulf %wide, %wide {gdn_tile.step = "norms"} : tensor<32x64xf32>
+    %sums = linalg.reduce { arith.addf } ins(%squares : tensor<32x64xf32>) outs(%zero : tensor<32xf32>)
+        dimensions = [1] {gdn_tile.step = "norms"}
+    %norms = math.rsqrt %sums {gdn_tile.step = "norms"} : tensor<32xf32>
+    gdn_warp.put %norms, %out[0] at %c0 : tensor<32xf32>, <tensor<32xf32>>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+
+// A warpgroup's rows lie in fragments: a tile of fewer rows in those of the stack that it is part of, and so
+// does what is left of its rows. A factor of columns comes through a channel, repeated where it is one of rows.
+// CHECK-LABEL: gdn_warp.kernel @rows(
+// CHECK: gdn_warp.role "scores"
+// CHECK: %[[TILE:.*]] = gdn_warp.slot get
+// CHECK: %[[STACK:.*]] = gdn_warp.fragment_load %[[TILE]] : <64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+// CHECK-NOT: gdn_warp.fragment_load
+// CHECK: %[[SUMS:.*]] = linalg.reduce { arith.addf } ins(%{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>) outs(%{{.*}} : tensor<64xf32, #gdn_warp.rows>)
+// CHECK: %[[BETA:.*]] = gdn_warp.slot get
+// CHECK: %[[REPEATED:.*]] = gdn_warp.vector_load %[[BETA]] : <32xf32> -> tensor<64xf32, #gdn_warp.rows>
+// CHECK: %[[UPPER:.*]] = arith.mulf %[[SUMS]], %[[REPEATED]] : tensor<64xf32, #gdn_warp.rows>
+// CHECK: gdn_warp.vector_store %[[UPPER]], %{{.*}} rows [0, 32] :
+// CHECK: gdn_warp.vector_store %[[SUMS]], %{{.*}} rows [32, 64] :
+gdn_warp.kernel @rows(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
+  %vectors = gdn_warp.channel "vectors" depth(2) : <tensor<32xf32>>
+  %out = gdn_warp.channel "sums" depth(2) : <tensor<32xf32>, tensor<32xf32>>
+  gdn_warp.role "scores" warps(0, 4) {
+    %zero = arith.constant dense<0.0> : tensor<32xf32>
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    %k = tensor.extract_slice %tile[0, 0] [32, 64] [1, 1] {gdn_tile.step = "norms"} : tensor<64x64xbf16> to tensor<32x64xbf16>
+    %q = tensor.extract_slice %tile[32, 0] [32, 64] [1, 1] {gdn_tile.step = "norms"} : tensor<64x64xbf16> to tensor<32x64xbf16>
+    %kf = arith.extf %k {gdn_tile.step = "norms"} : tensor<32x64xbf16> to tensor<32x64xf32>
+    %qf = arith.extf %q {gdn_tile.step = "norms"} : tensor<32x64xbf16> to tensor<32x64xf32>
+    %ks = linalg.reduce { arith.addf } ins(%kf : tensor<32x64xf32>) outs(%zero : tensor<32xf32>)
+        dimensions = [1] {gdn_tile.step = "norms"}
+    %qs = linalg.reduce { arith.addf } ins(%qf : tensor<32x64xf32>) outs(%zero : tensor<32xf32>)
+        dimensions = [1] {gdn_tile.step = "norms"}
+    %beta = gdn_warp.get %vectors[0] at %c0 : <tensor<32xf32>> -> tensor<32xf32>
+    %kb = arith.mulf %ks, %beta {gdn_tile.step = "norms"} : tensor<32xf32>
+    gdn_warp.put %kb, %out[0] at %c0 : tensor<32xf32>, <tensor<32xf32>, tensor<32xf32>>
+    gdn_warp.put %qs, %out[1] at %c0 : tensor<32xf32>, <tensor<32xf32>, tensor<32xf32>>
+  }
+}

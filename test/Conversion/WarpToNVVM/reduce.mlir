@@ -1,0 +1,74 @@
+// Rows of a fragment are reduced by the threads that hold them.
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
+
+// A thread of a fragment of 8 columns holds two elements of each of its two rows; the quad shares the row.
+// CHECK-LABEL: llvm.func @rows(
+gdn_warp.kernel @rows(%x : memref<64x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %at = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
+  %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
+  %zero = arith.constant dense<0.0> : tensor<64xf32, #gdn_warp.rows>
+  // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32
+  // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+  // CHECK-DAG: %[[BELOW:.*]] = arith.constant 32 : i32
+  // CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %{{.*}} fastmath<contract> : f32
+  // CHECK: %[[NEXT:.*]] = nvvm.shfl.sync bfly %{{.*}}, %[[SUM]], %[[ONE]]
+  // CHECK: %[[PAIR:.*]] = arith.addf %[[SUM]], %[[NEXT]]
+  // CHECK: %[[OTHERS:.*]] = nvvm.shfl.sync bfly %{{.*}}, %[[PAIR]], %[[TWO]]
+  // CHECK: arith.addf %[[PAIR]], %[[OTHERS]]
+  // CHECK-COUNT-2: nvvm.shfl.sync bfly
+  // CHECK-NOT: nvvm.shfl.sync
+  %sums = linalg.reduce ins(%tile : tensor<64x8xf32, #gdn_warp.fragment>)
+      outs(%zero : tensor<64xf32, #gdn_warp.rows>) dimensions = [1]
+      (%element: f32, %sum: f32) {
+        %more = arith.addf %element, %sum fastmath<contract> : f32
+        linalg.yield %more : f32
+      }
+  // Rows 32 to 63 are those of the last two warps, and one lane of a quad writes both of its rows.
+  // CHECK: %[[FIRST:.*]] = arith.cmpi ult
+  // CHECK: scf.if %[[FIRST]] {
+  // CHECK: scf.if
+  // CHECK: arith.subi %{{.*}}, %[[BELOW]] : i32
+  // CHECK: llvm.store
+  // CHECK: llvm.store
+  gdn_warp.vector_store %sums, %at rows [32, 64] : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<32xf32>
+}
+
+// -----
+
+// The diagonal of 16 rows times 16 rows comes from two products; it moves to the lane of its row.
+// CHECK-LABEL: llvm.func @lanes(
+gdn_warp.kernel @lanes() threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %at = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
+  %view = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128>
+  // CHECK: %[[SOURCE:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[A:.*]] = nvvm.ldmatrix {{.*}} num = 4
+  // CHECK: nvvm.mma.sync A[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] {{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
+  // CHECK: nvvm.mma.sync
+  // CHECK: nvvm.ldmatrix
+  // CHECK: %[[UPPER:.*]] = nvvm.mma.sync
+  // CHECK: %[[LOWER:.*]] = nvvm.mma.sync
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
+  // CHECK-COUNT-2: nvvm.shfl.sync idx
+  // CHECK-NOT: nvvm.shfl.sync
+  %dots = gdn_warp.row_dots %view, %view : !gdn_warp.view<32x32xbf16, swizzle = 128>,
+      !gdn_warp.view<32x32xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
+  gdn_warp.vector_store %dots, %at : tensor<32xf32, #gdn_warp.lanes> -> !gdn_warp.view<32xf32>
+}
+
+// -----
+
+// Columns run over all warps: there is no sum of them without shared memory.
+gdn_warp.kernel @columns(%x : memref<64x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
+  %zero = arith.constant dense<0.0> : tensor<8xf32, #gdn_warp.columns>
+  // expected-error @below {{expected a reduction of a fragment of f32 along dimension 1 to a vector of rows}}
+  // expected-error @below {{failed to legalize operation 'linalg.reduce'}}
+  %sums = linalg.reduce { arith.addf } ins(%tile : tensor<64x8xf32, #gdn_warp.fragment>)
+      outs(%zero : tensor<8xf32, #gdn_warp.columns>) dimensions = [0]
+  %at = gdn_warp.view %c0 : !gdn_warp.view<8xf32>
+  gdn_warp.vector_store %sums, %at : tensor<8xf32, #gdn_warp.columns> -> !gdn_warp.view<8xf32>
+}

@@ -1,0 +1,89 @@
+// RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-prefetch-loads))' | FileCheck %s
+
+#ahead = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 1, registers = 96, steps = ["gates"], ahead = 2>,
+    <name = "other", warps = 1, registers = 96, steps = ["load"]>], channels = []>
+
+// The values of the next two trips are carried; a trip takes the first and loads that of two trips on. Two
+// bodies, so that nothing moves.
+// CHECK-LABEL: gdn_warp.kernel @carried(
+// CHECK: gdn_warp.role "move"
+// CHECK: %[[FIRST:.*]] = gdn_warp.array_load %x
+// CHECK: %[[SECOND:.*]] = gdn_warp.array_load %x
+// CHECK: scf.for %[[TRIP:.*]] = {{.*}} iter_args(%[[NOW:.*]] = %[[FIRST]], %[[NEXT:.*]] = %[[SECOND]])
+// CHECK: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[TRIP]], %[[TWO]]
+// CHECK: %[[PLACE:.*]] = arith.muli %[[NUMBER]], %c32
+// CHECK: %[[LATER:.*]] = gdn_warp.array_load %x[%[[PLACE]], %{{.*}}] axes [0] until(%{{.*}}, dim = 0)
+// CHECK: gdn_warp.array_store %[[NOW]], %y
+// CHECK: scf.yield %[[NEXT]], %[[LATER]]
+// CHECK: } {gdn_warp.unroll = 2 : i64}
+// In a role that loads no trips ahead, nor without an end, where a trip that never comes may be outside of
+// the array, nothing changes.
+// CHECK: gdn_warp.role "other"
+// CHECK-NOT: gdn_warp.array_load
+// CHECK: scf.for
+// CHECK-NOT: iter_args
+// CHECK: gdn_warp.array_load
+gdn_warp.kernel @carried(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #ahead} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %end = arith.index_cast %n : i64 to index
+  gdn_warp.role "move" warps(0, 1) {
+    scf.for %trip = %c0 to %end step %c1 {
+      %at = arith.muli %trip, %c32 : index
+      %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
+      gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+    }
+  }
+  gdn_warp.role "other" warps(1, 1) {
+    scf.for %trip = %c0 to %end step %c1 {
+      %at = arith.muli %trip, %c32 : index
+      %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
+      gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+    }
+  }
+}
+
+// CHECK-LABEL: gdn_warp.kernel @endless(
+// CHECK: scf.for
+// CHECK-NOT: iter_args
+// CHECK: gdn_warp.array_load
+// CHECK-NOT: gdn_warp.unroll
+gdn_warp.kernel @endless(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #ahead} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %end = arith.index_cast %n : i64 to index
+  gdn_warp.role "move" warps(0, 1) {
+    scf.for %trip = %c0 to %end step %c1 {
+      %v = gdn_warp.array_load %x[%trip, %c0] axes [0] : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
+      gdn_warp.array_store %v, %y[%trip, %c0] axes [0] : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+    }
+  }
+}
+
+// The place of this load depends on memory: nobody knows it trips before.
+// CHECK-LABEL: gdn_warp.kernel @indirect(
+// CHECK: scf.for
+// CHECK-NOT: iter_args
+// CHECK: gdn_warp.load
+// CHECK: gdn_warp.array_load
+// CHECK-NOT: gdn_warp.unroll
+gdn_warp.kernel @indirect(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) threads(128) shared(64)
+    attributes {gdn_warp.schedule = #ahead} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %end = arith.index_cast %n : i64 to index
+  %view = gdn_warp.view %c0 : !gdn_warp.view<1xi32>
+  gdn_warp.role "move" warps(0, 1) {
+    scf.for %trip = %c0 to %end step %c1 {
+      %number = gdn_warp.load %view[%c0] : !gdn_warp.view<1xi32> -> i32
+      %at = arith.index_cast %number : i32 to index
+      %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
+      gdn_warp.array_store %v, %y[%trip, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics
+
+gdn_warp.kernel @k() threads(128) shared(0) {
+  // expected-error @below {{expected at least one slot, got 0}}
+  %in = gdn_warp.channel "in" depth(0) : <f32>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(64) {
+  // expected-error @below {{expected the place of each of 2 fields, got 1}}
+  %in = gdn_warp.channel "in" depth(1) {offset = 0, places = array<i64: 0>, slot_bytes = 32, barriers = 32} : <f32, f32>
+}
+
+// -----
+
+// Who fills or takes is a role.
+gdn_warp.kernel @k(%f: f32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(1) : <f32>
+  // expected-error @below {{expected to stand in a role}}
+  gdn_warp.put %f, %in[0] at %c0 : f32, <f32>
+}
+
+// -----
+
+gdn_warp.kernel @k(%f: f32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(1) : <f32>
+  gdn_warp.role "a" warps(0, 1) {
+    // expected-error @below {{expected a field of '!gdn_warp.channel<f32>', got number 1}}
+    gdn_warp.put %f, %in[1] at %c0 : f32, <f32>
+  }
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(1) : <f32>
+  gdn_warp.role "a" warps(0, 1) {
+    // expected-error @below {{expected the type of field 0, 'f32', got 'i32'}}
+    %i = gdn_warp.get %in[0] at %c0 : <f32> -> i32
+  }
+}
+
+// -----
+
+// The parts of a field follow each other.
+gdn_warp.kernel @k() threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(1) : <f32, i32>
+  gdn_warp.role "a" warps(0, 1) {
+    // expected-error @below {{expected a field for each part, got none of 'f32' behind field 0}}
+    %i = gdn_warp.get %in[0 + %c0] at %c0 : <f32, i32> -> f32
+  }
+}
+
+// -----
+
+// expected-error @below {{expected at least one chunk a trip and one part, got 0 and 1}}
+#schedule = #gdn_warp.schedule<trip = 0, parts = 1, roles = [], channels = []>
+
+// -----
+
+// expected-error @below {{expected roles of different names, got two of a}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = []>,
+    <name = "a", warps = 1, registers = 96, steps = []>], channels = []>
+
+// -----
+
+// expected-error @below {{expected 8 warps in role a, a warpgroup a part, got 4}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [<name = "a", warps = 4, registers = 96, steps = [], split = true>], channels = []>
+
+// -----
+
+// expected-error @below {{expected a step in one role, got "load" in two}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = ["load"]>,
+    <name = "b", warps = 1, registers = 96, steps = [], delayed = ["load"], delay = 1>], channels = []>
+
+// -----
+
+// expected-error @below {{expected at least one slot in channel in, got 0}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = [<name = "in", depth = 0, from = ["load"], to = ["a"]>]>
