@@ -172,6 +172,15 @@ def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tupl
     return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
 
 
+def widened_on_gpu(options: int, types: dict[str, str | None]) -> list[str]:
+    """Which gate tensors a call widens to float32 for the GPU kernels, by the types of g, beta, A_log and dt_bias:
+    beta may be bfloat16, and where it is, a raw g as well."""
+    raw = options & 3 == _library.GATE_DOMAINS["raw"]
+    keeps = {"beta": ("bfloat16",), "g": ("bfloat16",) if raw and types["beta"] == "bfloat16" else ()}
+    narrow = [name for name, dtype in types.items() if dtype in ("float16", "bfloat16")]
+    return [name for name in narrow if types[name] not in keeps.get(name, ())]
+
+
 def standard_scale(q: Any, otherwise: float) -> float:
     """K ** -0.5, the one scale that the GPU kernels have; `otherwise` for a q without channels."""
     channels = q.shape[-1] if len(q.shape) else 0

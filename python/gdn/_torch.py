@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from . import _library
-from ._arguments import TENSORS, Call, standard_scale
+from ._arguments import TENSORS, Call, standard_scale, widened_on_gpu
 
 #: Devices with kernels.
 _DEVICES = ("cpu", "cuda")
@@ -66,11 +66,35 @@ def _compute(
         _library.load().forward(*inputs, o, state, scale, options, threads, max_seqlen)
 
 
+#: The places of the gate tensors among the inputs, and the types of beta that need no copy.
+_GATES = {"g": 3, "beta": 4, "A_log": 5, "dt_bias": 6}
+_BETAS = (torch.float32, torch.bfloat16)
+
+
+def _adapt_gates(inputs: Sequence[Any], options: int) -> list[Any]:
+    """Gate tensors as the kernels take them: all that the domain has are there, in the types that are shipped."""
+    adapted = list(inputs)
+    v = inputs[2]
+    if adapted[3] is None:
+        # A logarithm of 0 is no decay; where the domain needs a gate, the library says so.
+        adapted[3] = v.new_zeros(v.shape[:3], dtype=torch.float32) if options & 3 == 0 else None
+    if adapted[4] is None:
+        adapted[4] = v.new_ones(v.shape[:3], dtype=torch.float32) if options >> 2 & 3 == 0 else None
+    if adapted[5] is not None and adapted[6] is None:
+        adapted[6] = torch.zeros_like(adapted[5], dtype=torch.float32)
+    types = {name: None if adapted[at] is None else str(adapted[at].dtype)[6:] for name, at in _GATES.items()}
+    for name in widened_on_gpu(options, types):
+        adapted[_GATES[name]] = adapted[_GATES[name]].float()
+    return adapted
+
+
 def _compute_on_gpu(
     inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
 ) -> None:
     """Launches on the current stream of the tensors' device."""
-    q, initial_state = inputs[0], inputs[7]
+    q, g, beta, initial_state = inputs[0], inputs[3], inputs[4], inputs[7]
+    if g is None or beta is None or g.dtype != torch.float32 or beta.dtype not in _BETAS or inputs[5] is not None:
+        inputs = _adapt_gates(inputs, options)
     final_state = state
     if initial_state is not None:
         # The kernels that take a state give one, of the same type.
