@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _library
 from ._api import BUILDERS
-from ._arguments import TENSORS, Call, output_shapes, standard_scale, widened_on_gpu
+from ._arguments import TENSORS, Call, factor_on_gpu, output_shapes, widened_on_gpu
 
 #: DLPack's code and bits of the types that arrays have.
 _TYPES = {
@@ -240,7 +240,7 @@ def explain(
         raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
     scale = call.scale
     if where.startswith("cuda") and described["q"] and described["v"]:
-        scale = standard_scale(call.q, scale) if math.isfinite(scale) else scale
+        scale /= factor_on_gpu(described["q"][1], scale)
         _adapt_gates(call, described)
         _add_final_state(call, described)
     blob = b"".join(_pack(described[name], where) for name in TENSORS)

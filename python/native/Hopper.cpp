@@ -140,9 +140,10 @@ static const Kernel *findKernel(const Traits &traits, Schedule schedule) {
 
 /// Seconds of a chunk of a head in a CTA that takes all of its V channels, and
 /// in one that takes half of them; and of a CTA besides its chunks. Measured on
-/// an H200 (docs/Performance.md); a plan only asks which schedule is faster.
-static constexpr double kWholeChunkSeconds = 1.3e-6,
-                        kSplitChunkSeconds = 1.0e-6, kCtaSeconds = 8e-6;
+/// an H200 (test/Integration/sm90/python.py time); a plan only asks which
+/// schedule is faster.
+static constexpr double kWholeChunkSeconds = 1.1e-6,
+                        kSplitChunkSeconds = 0.77e-6, kCtaSeconds = 8e-6;
 
 /// What CTAs of one size take: as long as all of them on all multiprocessors,
 /// and as the longest one.

@@ -13,6 +13,7 @@ does. A case that hangs ends the process with its traceback.
 import argparse
 import dataclasses
 import faulthandler
+import functools
 import statistics
 import sys
 import time
@@ -381,7 +382,7 @@ def measure(options):
                          ("packed, both states", {"lengths": (30, 34)})):
         tensors, kwargs = make(torch, dataclasses.replace(case, **change))
         with torch.inference_mode():
-            seconds = host_seconds(torch, lambda: gdn.chunk_gated_delta_rule(*tensors, **kwargs))
+            seconds = host_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
         print(f"host {name:<22} {seconds * 1e6:6.1f} us a call, {library_seconds(torch, tensors, kwargs) * 1e6:.1f} of "
               "them in the library", flush=True)
     for batch, tokens, heads in ((1, 8192, (16, 64)), (2, 4096, (16, 64)), (4, 8192, (16, 64)), (8, 1024, (16, 64)),
@@ -390,7 +391,7 @@ def measure(options):
             case = Case("time", heads=heads, batch=batch, tokens=tokens, initial="float32", max_seqlen=hint)
             tensors, kwargs = make(torch, case)
             plan = gdn.explain(*tensors, **kwargs)
-            seconds = device_seconds(torch, lambda: gdn.chunk_gated_delta_rule(*tensors, **kwargs))
+            seconds = device_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
             chunk = seconds / (tokens // 32)
             print(f"{batch} x {tokens:<6} {heads[0]}/{heads[1]:<4} {plan.schedule:<6} {plan.ctas:>4} CTAs "
                   f"{seconds * 1e3:8.4f} ms  {chunk * 1e6:6.3f} us a chunk of 32 (predicted {plan.seconds * 1e3:.4f})",
