@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from typing import Any, NamedTuple
@@ -172,10 +173,24 @@ def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tupl
     return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
 
 
-def standard_scale(q: Any, otherwise: float) -> float:
-    """K ** -0.5, the one scale that the GPU kernels have; `otherwise` for a q without channels."""
-    channels = q.shape[-1] if len(q.shape) else 0
-    return float(channels**-0.5) if channels else otherwise
+def widened_on_gpu(options: int, types: dict[str, str | None]) -> list[str]:
+    """Which gate tensors a call widens to float32 for the GPU kernels, by the types of g, beta, A_log and dt_bias:
+    beta may be bfloat16, and where it is, a raw g as well."""
+    raw = options & 3 == _library.GATE_DOMAINS["raw"]
+    keeps = {"beta": ("bfloat16",), "g": ("bfloat16",) if raw and types["beta"] == "bfloat16" else ()}
+    narrow = [name for name, dtype in types.items() if dtype in ("float16", "bfloat16")]
+    return [name for name in narrow if types[name] not in keeps.get(name, ())]
+
+
+#: K ** -0.5, the one scale that the GPU kernels have.
+GPU_SCALE = 128**-0.5
+
+
+def factor_on_gpu(q_shape: Any, scale: float) -> float:
+    """What the outputs of a GPU kernel, made with K ** -0.5, are to be multiplied by. Scales that are no numbers, and
+    q of other shapes, are the library's to refuse."""
+    fits = len(q_shape) == 4 and q_shape[3] == 128 and math.isfinite(scale) and scale != 0
+    return scale / GPU_SCALE if fits else 1.0
 
 
 def longest_sequence(max_seqlen: Any, cu_seqlens_cpu: Any, chunk_indices: Any) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _library
 from ._api import BUILDERS
-from ._arguments import TENSORS, Call, output_shapes, standard_scale
+from ._arguments import TENSORS, Call, factor_on_gpu, output_shapes, widened_on_gpu
 
 #: DLPack's code and bits of the types that arrays have.
 _TYPES = {
@@ -172,6 +172,22 @@ def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return (("chunk", f"chunks: {chunk:.3g} ms predicted, token by token {recurrent:.3g} ms (one thread)"),)
 
 
+def _adapt_gates(call: Call, described: dict[str, Any]) -> None:
+    """Describes the gate tensors as the call gives them to a kernel on a GPU (gdn/_torch.py)."""
+    gates = ("g", "beta", "A_log", "dt_bias")
+    types = {name: described[name] and described[name][0] for name in gates}
+    for name in widened_on_gpu(call.options, types):
+        described[name] = ("float32", *described[name][1:])
+    shape = described["v"][1][:3]
+    made = ("float32", shape, [math.prod(shape[dim + 1 :]) for dim in range(len(shape))], described["q"][3])
+    if described["g"] is None and call.options & 3 == 0:
+        described["g"] = made
+    if described["beta"] is None and call.options >> 2 & 3 == 0:
+        described["beta"] = made
+    if described["A_log"] is not None and described["dt_bias"] is None:
+        described["dt_bias"] = described["A_log"]
+
+
 def _add_final_state(call: Call, described: dict[str, Any]) -> None:
     """Describes the states as the call gives them to a kernel: one that takes a state gives one, of the same type."""
     q, v, cu, initial, final = (described[name] for name in ("q", "v", "cu_seqlens", "initial_state", "final_state"))
@@ -224,7 +240,8 @@ def explain(
         raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
     scale = call.scale
     if where.startswith("cuda") and described["q"] and described["v"]:
-        scale = standard_scale(call.q, scale) if math.isfinite(scale) else scale
+        scale /= factor_on_gpu(described["q"][1], scale)
+        _adapt_gates(call, described)
         _add_final_state(call, described)
     blob = b"".join(_pack(described[name], where) for name in TENSORS)
     facts = json.loads(_library.load().explain(blob, scale, call.options, _threads(call.q), call.max_seqlen))

@@ -8,14 +8,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from . import _library
-from ._arguments import TENSORS, Call, standard_scale
+from ._arguments import GPU_SCALE, TENSORS, Call, factor_on_gpu, widened_on_gpu
 
 #: Devices with kernels.
 _DEVICES = ("cpu", "cuda")
@@ -35,24 +34,32 @@ _functional = torch.ops.gdn.gated_delta_rule.default
 _into = torch.ops.gdn.gated_delta_rule_out.default
 
 
-def _allocate(
-    q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int, with_state: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """o and the final state; an absent state has no elements."""
-    q_shape, v_shape = q.shape, v.shape
-    for name, shape in (("q", q_shape), ("v", v_shape)):
-        if len(shape) != 4:
-            raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(shape)}")
+def _new_output(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """o, after a look at the shapes that it follows from."""
+    for name, tensor in (("q", q), ("v", v)):
+        if tensor.dim() != 4:
+            raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(tensor.shape)}")
+    return torch.empty_like(v, memory_format=torch.contiguous_format)
+
+
+def _new_state(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int) -> torch.Tensor:
+    """The final state, in float32."""
     if cu_seqlens is not None and cu_seqlens.dim() != 1:
         raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
-    o = torch.empty_like(v, memory_format=torch.contiguous_format)
-    if not with_state:
-        return o, v.new_empty(0)
+    q_shape, v_shape = q.shape, v.shape
     sequences = q_shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     rows, columns = q_shape[3], v_shape[3]
     if _library.state_is_v_first(options):
         rows, columns = columns, rows
-    return o, v.new_empty((sequences, v_shape[2], rows, columns), dtype=torch.float32)
+    return v.new_empty((sequences, v_shape[2], rows, columns), dtype=torch.float32)
+
+
+def _allocate(
+    q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int, with_state: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the operator returns; an absent state has no elements."""
+    o = _new_output(q, v)
+    return o, _new_state(q, v, cu_seqlens, options) if with_state else v.new_empty(0)
 
 
 def _compute(
@@ -66,11 +73,35 @@ def _compute(
         _library.load().forward(*inputs, o, state, scale, options, threads, max_seqlen)
 
 
+#: The places of the gate tensors among the inputs, and the types of beta that need no copy.
+_GATES = {"g": 3, "beta": 4, "A_log": 5, "dt_bias": 6}
+_BETAS = (torch.float32, torch.bfloat16)
+
+
+def _adapt_gates(inputs: Sequence[Any], options: int) -> list[Any]:
+    """Gate tensors as the kernels take them: all that the domain has are there, in the types that are shipped."""
+    adapted = list(inputs)
+    v = inputs[2]
+    if adapted[3] is None:
+        # A logarithm of 0 is no decay; where the domain needs a gate, the library says so.
+        adapted[3] = v.new_zeros(v.shape[:3], dtype=torch.float32) if options & 3 == 0 else None
+    if adapted[4] is None:
+        adapted[4] = v.new_ones(v.shape[:3], dtype=torch.float32) if options >> 2 & 3 == 0 else None
+    if adapted[5] is not None and adapted[6] is None:
+        adapted[6] = torch.zeros_like(adapted[5], dtype=torch.float32)
+    types = {name: None if adapted[at] is None else str(adapted[at].dtype)[6:] for name, at in _GATES.items()}
+    for name in widened_on_gpu(options, types):
+        adapted[_GATES[name]] = adapted[_GATES[name]].float()
+    return adapted
+
+
 def _compute_on_gpu(
     inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
 ) -> None:
     """Launches on the current stream of the tensors' device."""
-    q, initial_state = inputs[0], inputs[7]
+    g, beta, initial_state = inputs[3], inputs[4], inputs[7]
+    if g is None or beta is None or g.dtype != torch.float32 or beta.dtype not in _BETAS or inputs[5] is not None:
+        inputs = _adapt_gates(inputs, options)
     final_state = state
     if initial_state is not None:
         # The kernels that take a state give one, of the same type.
@@ -79,17 +110,17 @@ def _compute_on_gpu(
         elif state.dtype != initial_state.dtype:
             inputs = (*inputs[:7], initial_state.float(), *inputs[8:])
             state = state if state.dtype == torch.float32 else torch.empty_like(state, dtype=torch.float32)
-    standard = standard_scale(q, scale) if math.isfinite(scale) else scale
+    factor = 1.0 if scale == GPU_SCALE else factor_on_gpu(inputs[0].shape, scale)
     # The default stream is that of the current device.
     device = o.get_device()
     before = torch._C._cuda_exchangeDevice(device)
     try:
-        _library.load().forward(*inputs, o, state, standard, options, 1, max_seqlen)
+        _library.load().forward(*inputs, o, state, scale / factor, options, 1, max_seqlen)
     finally:
         if before != device:
             torch._C._cuda_exchangeDevice(before)
-    if scale != standard:
-        o.mul_(scale / standard)
+    if factor != 1.0:
+        o.mul_(factor)
     if final_state is not None and state is not None and final_state is not state:
         final_state.copy_(state)
 
@@ -183,7 +214,7 @@ def _is_plain(call: Call) -> bool:
     if torch.is_autocast_enabled("cuda" if on_gpu else "cpu") or torch._C._functorch.peek_interpreter_stack():
         return False
     with_gradients = torch.is_grad_enabled()
-    for value in call[:9]:
+    for value in call[:11]:
         if value is None:
             continue
         if type(value) not in _PLAIN or not (value.is_cuda if on_gpu else value.is_cpu):
@@ -195,11 +226,10 @@ def _is_plain(call: Call) -> bool:
 
 def forward(call: Call) -> tuple[Any, Any]:
     """Runs a call on torch tensors and returns (o, final state or None)."""
+    if _is_plain(call):
+        return _forward_plainly(call)
     o, state = call.out, call.final_state
     wants_state = call.output_final_state
-    if o is None and state is None and _is_plain(call):
-        o, state = _run(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
-        return o, state if wants_state else None
     _check_kinds(call)
     if o is None and state is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
@@ -209,6 +239,21 @@ def forward(call: Call) -> tuple[Any, Any]:
         o = new_o if o is None else o
         state = new_state if state is None else state
     _into(*call[:9], o, state, call.scale, call.options, call.max_seqlen)
+    return o, state
+
+
+def _forward_plainly(call: Call) -> tuple[Any, Any]:
+    """Runs a call that only the kernel has a say in."""
+    o, state = call.out, call.final_state
+    for given in (o, state):
+        # As an operator that writes into its arguments does.
+        if given is not None and not given.is_inference():
+            torch.autograd.graph.increment_version(given)
+    if o is None:
+        o = _new_output(call.q, call.v)
+    if state is None and call.output_final_state:
+        state = _new_state(call.q, call.v, call.cu_seqlens, call.options)
+    _compute(call[:9], o, state, call.scale, call.options, call.max_seqlen)
     return o, state
 
 

@@ -125,9 +125,19 @@ macro(gdn_add_hopper_kernels)
   endforeach()
 endmacro()
 
-# Activated inputs: the log gate in float32; beta in float32 or as a model's layers leave it.
-set(hopper_states None Final_KV Final_VK Both_KV_F32 Both_VK_F32 Both_KV_BF16 Both_VK_BF16)
-gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
+# Every domain has kernels for gates and beta in float32 and with beta in bfloat16, raw gates also ones
+# for both in bfloat16, as a model's projections leave them; other types are widened before the call
+# (gdn/_torch.py).
+set(hopper_states None Final_KV Final_VK Both_KV_F32 Both_VK_F32)
+gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states} Both_KV_BF16 Both_VK_BF16
   GATE Log_F32 BETA Value_F32 Value_BF16 NORM Plain)
-gdn_add_hopper_kernels(ELEMENT F16 LAYOUT Fixed Packed STATE None Final_KV Final_VK Both_KV_F32 Both_VK_F32
+gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
+  GATE Log_F32 BETA Logit_F32 Logit_BF16 NORM Plain)
+gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
+  GATE Linear_F32 BETA Value_F32 Value_BF16 NORM Plain)
+gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
+  GATE Raw_F32 BETA Value_F32 Logit_F32 NORM Plain)
+gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
+  GATE Raw_F32 Raw_BF16 BETA Value_BF16 Logit_BF16 NORM Plain)
+gdn_add_hopper_kernels(ELEMENT F16 LAYOUT Fixed Packed STATE ${hopper_states}
   GATE Log_F32 BETA Value_F32 NORM Plain)

@@ -28,6 +28,10 @@ static Element elementOf(const Array &array) {
   return array.isPresent() ? array.element : Element::Other;
 }
 
+static std::string typeName(Element element) {
+  return element == Element::Other ? "None" : nameOf(element);
+}
+
 static Traits traitsOf(const Problem &p) {
   Traits traits = {};
   traits.element = p.q.element;
@@ -57,10 +61,6 @@ struct Trait {
   std::string (*describe)(const Traits &);
 };
 } // namespace
-
-static std::string typeName(Element element) {
-  return element == Element::Other ? "None" : nameOf(element);
-}
 
 /// In the order in which they are looked at: each message lists what there is
 /// for a call that agrees in all that stands before.
@@ -140,9 +140,10 @@ static const Kernel *findKernel(const Traits &traits, Schedule schedule) {
 
 /// Seconds of a chunk of a head in a CTA that takes all of its V channels, and
 /// in one that takes half of them; and of a CTA besides its chunks. Measured on
-/// an H200 (docs/Performance.md); a plan only asks which schedule is faster.
-static constexpr double kWholeChunkSeconds = 1.3e-6,
-                        kSplitChunkSeconds = 1.0e-6, kCtaSeconds = 8e-6;
+/// an H200 (test/Integration/sm90/python.py time); a plan only asks which
+/// schedule is faster.
+static constexpr double kWholeChunkSeconds = 1.1e-6,
+                        kSplitChunkSeconds = 0.77e-6, kCtaSeconds = 8e-6;
 
 /// What CTAs of one size take: as long as all of them on all multiprocessors,
 /// and as the longest one.
@@ -179,6 +180,14 @@ static Error checkSizes(const Problem &p) {
           std::string(name) +
               ": expected a contiguous last dimension on a GPU, got stride " +
               std::to_string(gate->strides[2])};
+  for (auto [name, parameter] :
+       {std::pair("A_log", &p.aLog), {"dt_bias", &p.dtBias}})
+    if (p.gateDomain == GateDomain::Raw &&
+        elementOf(*parameter) != Element::F32)
+      return {"NotImplementedError",
+              std::string(name) +
+                  ": expected float32 with a raw gate on a GPU, got " +
+                  typeName(elementOf(*parameter))};
   if (p.initialState.isPresent() && !p.finalState.isPresent())
     return {"ValueError", "final_state: expected a tensor with initial_state "
                           "on a GPU, got None"};

@@ -70,15 +70,27 @@ class Tensor:
 class Driver:
     """What the fake driver has been asked."""
 
-    class Launch(ctypes.Structure):
-        """The beginning of FakeLaunch (test/Unit/Runtime/FakeDriver.h)."""
+    class Config(ctypes.Structure):
+        """LaunchConfig (lib/Runtime/Driver.h)."""
 
         _fields_ = [
             ("grid", ctypes.c_uint32 * 3),
             ("block", ctypes.c_uint32 * 3),
             ("shared_bytes", ctypes.c_uint32),
             ("stream", ctypes.c_void_p),
+            ("attributes", ctypes.c_void_p),
+            ("num_attributes", ctypes.c_uint32),
         ]
+
+    class Launch(ctypes.Structure):
+        """The beginning of FakeLaunch (test/Unit/Runtime/FakeDriver.h)."""
+
+    Launch._fields_ = [
+        ("config", Config),
+        ("cluster", ctypes.c_uint32 * 3),
+        ("function", ctypes.c_void_p),
+        ("device", ctypes.c_int),
+    ]
 
     class Map(ctypes.Structure):
         """The beginning of FakeMap."""

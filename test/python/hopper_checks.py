@@ -13,6 +13,7 @@ import time
 import pytest
 from fake_cuda import Driver, Tensor
 
+import gdn
 from gdn import _library
 
 SCALE = 128**-0.5
@@ -59,15 +60,15 @@ def run(arguments, scale=SCALE, options=0, max_seqlen=0):
 def test_grid(B, HV, parts):
     """A CTA an item, or two where that is predicted to be faster."""
     run(tensors(B=B, HV=HV, T=4096))
-    assert list(driver.last_launch.grid) == [B * HV * parts, 1, 1]
+    assert list(driver.last_launch.config.grid) == [B * HV * parts, 1, 1]
 
 
 def test_longest_sequence_splits():
     """256 items are whole heads, unless one of the sequences is known to be most of them."""
     run(tensors(N=4, HV=64, T=4096))
-    assert driver.last_launch.grid[0] == 256
+    assert driver.last_launch.config.grid[0] == 256
     run(tensors(N=4, HV=64, T=4096), max_seqlen=4000)
-    assert driver.last_launch.grid[0] == 512
+    assert driver.last_launch.config.grid[0] == 512
 
 
 @pytest.mark.parametrize("boundaries", ["int32", "int64"])
@@ -193,6 +194,84 @@ def test_initial_state_alone():
 def test_devices_must_agree():
     with pytest.raises(ValueError, match="k: expected a tensor on cuda:0 as q is, got one on cuda:1"):
         run(tensors(k=Tensor("bfloat16", 1, 256, 2, 128, device=1)))
+
+
+def test_current_device():
+    """Tensors of another device than the first one, which is current."""
+    library = ctypes.CDLL(str(_library.path()))
+    assert library.gdnDeviceMakeCurrent(1) == 0
+    try:
+        on_second = {
+            name: Tensor(value.dtype, *value.shape, device=1) for name, value in tensors().items() if value is not None
+        }
+        run(on_second)
+        assert driver.last_launch.device == 1
+    finally:
+        library.gdnDeviceMakeCurrent(0)
+    run(tensors())
+    assert driver.last_launch.device == 0
+
+
+def raw(**changes):
+    """The tensors of a call with a raw gate."""
+    return tensors(A_log=Tensor("float32", 4), dt_bias=Tensor("float32", 4), **changes)
+
+
+@pytest.mark.parametrize("gate,beta", [("float32", "float32"), ("float32", "bfloat16"), ("bfloat16", "bfloat16")])
+@pytest.mark.parametrize("logits", [0, 1])
+def test_raw_gates(gate, beta, logits):
+    launches = driver.count("cuLaunchKernelEx")
+    tensors_of_gates = {"g": Tensor(gate, 1, 256, 4), "beta": Tensor(beta, 1, 256, 4)}
+    run(raw(**tensors_of_gates), options=options(gate_domain=2, beta_domain=logits))
+    assert driver.count("cuLaunchKernelEx") == launches + 1
+
+
+def test_gate_parameters():
+    for name, value, got in (("A_log", Tensor("bfloat16", 4), "bfloat16"), ("dt_bias", None, "None")):
+        with pytest.raises(NotImplementedError, match=f"{name}: expected float32 with a raw gate on a GPU, got {got}"):
+            run({**raw(), name: value}, options=options(gate_domain=2))
+
+
+def meta(*shape, dtype="bfloat16"):
+    torch = pytest.importorskip("torch")
+    return torch.empty(*shape, dtype=getattr(torch, dtype), device="meta")
+
+
+def explain(T=4096, HV=64, B=1, beta="float32", **kwargs):
+    q, v, g = meta(B, T, 16, 128), meta(B, T, HV, 128), meta(B, T, HV, dtype="float32")
+    return gdn.explain(q, q, v, g, meta(B, T, HV, dtype=beta), device="cuda", **kwargs)
+
+
+def test_explain():
+    plan = explain(B=8, output_final_state=True)
+    assert plan.kernel == "gdn_hopper_bf16_fixed_final_kv_log_f32_value_f32_plain_whole"
+    assert (plan.device, plan.isa, plan.schedule, plan.ctas, plan.items) == ("cuda:0", "sm_90a", "whole", 512, 512)
+    assert plan.alternatives[0][0] == "split" and plan.seconds > 0
+    assert "512 items (sequence x value head) in 512 CTAs, whole heads" in str(plan)
+    assert explain().schedule == "split"
+
+
+@pytest.mark.parametrize("name,kwargs", [
+    ("none_log_f32_value_bf16", {"beta": "bfloat16"}),
+    ("none_log_f32_value_f32", {"beta": "float16"}),
+    ("none_log_f32_value_f32", {"scale": 1.0}),
+    ("both_kv_f32_log_f32_value_f32", {"initial_state": ("float32",)}),
+    ("both_vk_bf16_log_f32_value_f32", {"initial_state": ("bfloat16",), "state_v_first": True}),
+    ("both_kv_f32_log_f32_value_f32", {"initial_state": ("bfloat16",), "output_final_state": True}),
+    ("none_linear_f32_value_f32", {"gate_domain": "linear"}),
+    ("none_log_f32_logit_bf16", {"beta": "bfloat16", "use_beta_sigmoid_in_kernel": True}),
+])
+def test_explain_what_is_adapted(name, kwargs):
+    """The kernel behind the copies that a call of torch makes."""
+    if "initial_state" in kwargs:
+        kwargs = {**kwargs, "initial_state": meta(1, 64, 128, 128, dtype=kwargs["initial_state"][0])}
+    assert explain(**kwargs).kernel == f"gdn_hopper_bf16_fixed_{name}_plain_split"
+
+
+def test_supported():
+    q, g = meta(1, 64, 2, 128), meta(1, 64, 2, dtype="float32")
+    answer = gdn.supported(q, q, q, g, g, device="cuda", use_beta_sigmoid_in_kernel=True, allow_neg_eigval=True)
+    assert not answer and "beta: expected values or logits (of the sigmoid) on a GPU" in answer.reasons[0]
 
 
 def test_host_time():

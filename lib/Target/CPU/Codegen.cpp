@@ -14,6 +14,8 @@
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -140,6 +142,38 @@ static llvm::OptimizationLevel getOptimizationLevel(unsigned optLevel) {
   }
 }
 
+/// A phi of bf16 as one of its bits.
+static void carryBits(llvm::PHINode *phi) {
+  llvm::IRBuilder<> b(phi);
+  llvm::Type *bits = phi->getType()->getWithNewType(b.getInt16Ty());
+  llvm::PHINode *carried = b.CreatePHI(bits, phi->getNumIncomingValues());
+  // Edges from one block, as of a switch, bring one value.
+  llvm::DenseMap<llvm::BasicBlock *, llvm::Value *> casts;
+  for (auto [value, block] : llvm::zip(phi->incoming_values(), phi->blocks())) {
+    llvm::Value *&cast = casts[block];
+    if (!cast)
+      cast =
+          llvm::IRBuilder<>(block->getTerminator()).CreateBitCast(value, bits);
+    carried->addIncoming(cast, block);
+  }
+  b.SetInsertPoint(phi->getParent()->getFirstInsertionPt());
+  phi->replaceAllUsesWith(b.CreateBitCast(carried, phi->getType()));
+  phi->eraseFromParent();
+}
+
+/// LLVM merges stores behind a branch into one of a phi, and takes a phi of
+/// bf16 through f32, number by number, by functions that not every libgcc has.
+static void carryBF16AsBits(llvm::Module &module) {
+  SmallVector<llvm::PHINode *> phis;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *phi = dyn_cast<llvm::PHINode>(&instruction))
+        if (phi->getType()->getScalarType()->isBFloatTy())
+          phis.push_back(phi);
+  for (llvm::PHINode *phi : phis)
+    carryBits(phi);
+}
+
 void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
                    unsigned optLevel) {
   // gdn-tile-vectorize has written as much straight-line code as the registers
@@ -159,6 +193,7 @@ void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
   builder.buildPerModuleDefaultPipeline(getOptimizationLevel(optLevel))
       .run(module, modules);
+  carryBF16AsBits(module);
 }
 
 /// Translates and optimises for a given machine.

@@ -13,6 +13,7 @@ does. A case that hangs ends the process with its traceback.
 import argparse
 import dataclasses
 import faulthandler
+import functools
 import statistics
 import sys
 import time
@@ -45,7 +46,9 @@ class Case:
     max_seqlen: int = 0
     alike: bool = False
     in_place: bool = False
-    #: What model layers leave to the kernel.
+    #: Type of raw gates.
+    raw_type: str = "float32"
+    #: Further arguments; what model layers leave to the kernel.
     options: dict = dataclasses.field(default_factory=dict)
 
     @property
@@ -105,6 +108,20 @@ CASES = [
     Case("keys alike", batch=2, tokens=300, gate=0.0, alike=True),
     Case("scale of 1", batch=2, tokens=100, options={"scale": 1.0}),
     Case("normalised", batch=2, tokens=200, options={"use_qk_l2norm_in_kernel": True}),
+    Case("no gates", batch=2, tokens=100, options={"g": None}),
+    Case("no beta", batch=2, tokens=100, options={"beta": None}),
+    Case("beta f16", batch=2, tokens=100, beta="float16"),
+    Case("raw gates", batch=2, tokens=200, options={"gate_domain": "raw"}),
+    Case("raw gates, logits, packed", lengths=(70, 0, 130), initial="float32", beta="bfloat16",
+         options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}),
+    Case("bf16 raw gates and logits", heads=(16, 48), batch=2, tokens=200, beta="bfloat16", raw_type="bfloat16",
+         options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}),
+    Case("all that a model asks for", heads=(16, 48), lengths=(70, 0, 130), initial="float32", beta="bfloat16",
+         raw_type="bfloat16", options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True,
+                                       "use_qk_l2norm_in_kernel": True}),
+    Case("linear gates, kv", batch=2, tokens=200, options={"gate_domain": "linear"}),
+    Case("linear gates with zeros", lengths=(100, 50), v_first=True, gate=float("-inf"),
+         options={"gate_domain": "linear"}),
     Case("linear gates", lengths=(100, 50), initial="float32", v_first=True, options={"gate_domain": "linear"}),
     Case("logits of beta", batch=2, tokens=200, options={"use_beta_sigmoid_in_kernel": True}),
 ]
@@ -132,6 +149,10 @@ def make(torch, case, seed=0):
     beta = torch.rand(B, T, HV, device="cuda", generator=generator)
     if case.options.get("use_beta_sigmoid_in_kernel"):
         beta = 4 * beta - 2
+    kwargs = dict(case.options, output_final_state=case.final, state_v_first=case.v_first)
+    if kwargs.get("gate_domain") == "raw":
+        g = normal(B, T, HV).to(getattr(torch, case.raw_type))
+        kwargs |= {"A_log": 0.5 * normal(HV), "dt_bias": normal(HV)}
     q, k, v, beta = q.to(dtype), k.to(dtype), v.to(dtype), beta.to(getattr(torch, case.beta))
     used = sum(case.lengths) if case.packed else T
     for x in (q, k, v, g, beta):
@@ -139,7 +160,6 @@ def make(torch, case, seed=0):
     if case.views:
         row = torch.cat([x.flatten(2) for x in (q, k, v)], -1)
         q, k, v = (x.unflatten(2, (-1, 128)) for x in row.split((H * 128, H * 128, HV * 128), -1))
-    kwargs = dict(case.options, output_final_state=case.final, state_v_first=case.v_first)
     if case.packed:
         ends = torch.tensor((0, *case.lengths)).cumsum(0)
         kwargs["cu_seqlens"] = ends.to("cuda", getattr(torch, case.boundaries))
@@ -147,12 +167,13 @@ def make(torch, case, seed=0):
         kwargs["initial_state"] = normal(case.sequences, HV, 128, 128).to(getattr(torch, case.initial))
     if case.max_seqlen:
         kwargs["max_seqlen"] = case.max_seqlen
-    return [q, k, v, g, beta], kwargs
+    return [q, k, v, kwargs.pop("g", g), kwargs.pop("beta", beta)], kwargs
 
 
 def reference(torch, case, tensors, kwargs):
     """o of the tokens in sequences and the final states, in float64, all sequences and heads at once."""
-    q, k, v, g, beta = (x.double() for x in tensors)
+    q, k, v = (x.double() for x in tensors[:3])
+    g, beta = (v.new_full(v.shape[:3], full) if x is None else x.double() for x, full in zip(tensors[3:], (0, 1)))
     group = v.shape[2] // q.shape[2]
     if case.packed:
         ends = kwargs["cu_seqlens"].tolist()
@@ -163,6 +184,9 @@ def reference(torch, case, tensors, kwargs):
         q, k = (x * (x.square().sum(-1, keepdim=True) + 1e-6).rsqrt() for x in (q, k))
     q, k = (x[0].repeat_interleave(group, 1) for x in (q, k))
     v, g, beta = v[0], g[0], beta[0]
+    if case.options.get("gate_domain") == "raw":
+        bias, rate = (kwargs[name].double() for name in ("dt_bias", "A_log"))
+        g = -rate.exp() * torch.nn.functional.softplus(g + bias)
     decay = g if case.options.get("gate_domain") == "linear" else g.exp()
     if case.options.get("use_beta_sigmoid_in_kernel"):
         beta = beta.sigmoid()
@@ -358,7 +382,7 @@ def measure(options):
                          ("packed, both states", {"lengths": (30, 34)})):
         tensors, kwargs = make(torch, dataclasses.replace(case, **change))
         with torch.inference_mode():
-            seconds = host_seconds(torch, lambda: gdn.chunk_gated_delta_rule(*tensors, **kwargs))
+            seconds = host_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
         print(f"host {name:<22} {seconds * 1e6:6.1f} us a call, {library_seconds(torch, tensors, kwargs) * 1e6:.1f} of "
               "them in the library", flush=True)
     for batch, tokens, heads in ((1, 8192, (16, 64)), (2, 4096, (16, 64)), (4, 8192, (16, 64)), (8, 1024, (16, 64)),
@@ -367,7 +391,7 @@ def measure(options):
             case = Case("time", heads=heads, batch=batch, tokens=tokens, initial="float32", max_seqlen=hint)
             tensors, kwargs = make(torch, case)
             plan = gdn.explain(*tensors, **kwargs)
-            seconds = device_seconds(torch, lambda: gdn.chunk_gated_delta_rule(*tensors, **kwargs))
+            seconds = device_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
             chunk = seconds / (tokens // 32)
             print(f"{batch} x {tokens:<6} {heads[0]}/{heads[1]:<4} {plan.schedule:<6} {plan.ctas:>4} CTAs "
                   f"{seconds * 1e3:8.4f} ms  {chunk * 1e6:6.3f} us a chunk of 32 (predicted {plan.seconds * 1e3:.4f})",
