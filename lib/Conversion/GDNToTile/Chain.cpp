@@ -150,8 +150,8 @@ Value gdn::pairDecayBelow(Program &p, Value G) {
   // Above the triangle exp2 must only be finite: the tile is zero there.
   constexpr double kLargest = 126;
   Value difference = pairDifference(p, G);
-  Value bound = p.b.fill(kLargest, shapeOf(difference),
-                         getElementTypeOrSelf(difference));
+  Value bound =
+      p.b.fill(kLargest, shapeOf(difference), getElementTypeOrSelf(difference));
   return p.b.exp2(arith::MinimumFOp::create(p.b, difference, bound));
 }
 
