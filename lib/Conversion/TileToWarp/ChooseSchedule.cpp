@@ -134,13 +134,19 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
     return ChannelPlanAttr::get(b.getContext(), name, depth, names(from),
                                 names(to), byChunk);
   };
+  // A slot for one chunk lets the state begin earlier, one for a trip costs it
+  // a wait less: that counts where it is alone and always what is waited for.
+  bool byChunk = parts != 1;
+  auto forSlots = [&](int64_t chunks) {
+    return byChunk ? chunks : forChunks(chunks);
+  };
   return {channel("tokens", loads, {"load"}, {"scores", "gates", "state"},
                   /*byChunk=*/true),
           channel("vectors", forChunks(loads), {"gates", "norms"},
                   {"scores", "solve", "state"}),
-          channel("m", forChunks(kSolveChunks), {"scores"}, {"solve"}),
-          channel("triangles", forChunks(triangleChunks()), {"scores", "solve"},
-                  {"state"}),
+          channel("m", forSlots(kSolveChunks), {"scores"}, {"solve"}, byChunk),
+          channel("triangles", forSlots(triangleChunks()), {"scores", "solve"},
+                  {"state"}, byChunk),
           channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
 }
 

@@ -1,6 +1,13 @@
 // Every op, as its page shows it.
 // RUN: gdn-opt %s | gdn-opt --verify-roundtrip | FileCheck %s
 
+// CHECK-LABEL: gdn_warp.kernel @order(
+gdn_warp.kernel @order(%cu : memref<?xi32>, %ranks : i32) threads(128) shared(0) {
+  %rank = gdn_warp.id cta
+  // CHECK: gdn_warp.longest %cu, %{{.*}} : memref<?xi32>
+  %n = gdn_warp.longest %cu, %rank : memref<?xi32>
+}
+
 // CHECK-LABEL: gdn_warp.kernel @synchronisation(%x: f32) threads(256) shared(1024) min_ctas(2) cluster(2)
 gdn_warp.kernel @synchronisation(%x : f32) threads(256) shared(1024) min_ctas(2) cluster(2) {
   %c0 = arith.constant 0 : index
