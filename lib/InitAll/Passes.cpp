@@ -39,6 +39,7 @@ void gdn::registerPasses() {
   tile::registerApproximateMathPass();
   registerConvertGDNWarpToNVVMPass();
   registerChooseSchedulePass();
+  registerVerifyProgramPass();
   registerPartitionPass();
   registerInferLayoutsPass();
   tile::registerExpandCopiesPass();

@@ -28,6 +28,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   // gdn_tile programs: products of a tensor core's rows
   OpPassManager &programs = manager.nest<tile::ProgramOp>();
   programs.addPass(tile::createStackProductsPass());
+  programs.addPass(createVerifyProgramPass());
   // one wait for what two chunks need
   programs.addPass(tile::createUnrollChunksPass({/*factor=*/2}));
   programs.addPass(createCSEPass());

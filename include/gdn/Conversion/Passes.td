@@ -46,6 +46,17 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
     "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];
 }
 
+def VerifyProgramPass : Pass<"gdn-warp-verify-program", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "Check that warpgroups can run a program";
+  let description = [{
+    Fails where a program asks for what no kernel has: products of other than
+    16-bit operands or of other than a tensor core's rows, more of a state than
+    the registers of a warpgroup hold, reductions across rows, scratch memory.
+    The message says which layers there are kernels for. Run behind
+    `gdn-tile-stack-products`. Changes nothing.
+  }];
+}
+
 def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Give every program a schedule";
   let description = [{

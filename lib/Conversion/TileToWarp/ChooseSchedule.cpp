@@ -78,6 +78,8 @@ private:
 /// chunk of 32: generous, what counts are the tiles.
 static constexpr int64_t kSolveBytes = 2560, kTriangleBytes = 4096,
                          kVectorBytes = 1024, kBarrierBytes = 1024;
+/// Parts whose states the registers of a CTA hold.
+static constexpr int64_t kMaxFolded = 2;
 /// More loads in flight than this hide nothing more.
 static constexpr int64_t kMaxLoadChunks = 8;
 
@@ -226,7 +228,9 @@ struct ChooseSchedule : gdn::impl::ChooseSchedulePassBase<ChooseSchedule> {
 
   void choose(tile::ProgramOp program, tile::LaunchOp launch) {
     std::optional<int64_t> parts = getConstantIntValue(launch.getGrid()[2]);
-    int64_t folded = parts && isWhole(launch) ? *parts : 1;
+    // More parts than two have no room for their states in one CTA.
+    bool fits = parts && (*parts <= kMaxFolded || schedule == "whole");
+    int64_t folded = fits && isWhole(launch) ? *parts : 1;
     ScheduleBuilder builder(&getContext(), folded, countChunks(program),
                             measureTrip(program));
     program->setAttr(ScheduleAttr::kName, builder.build());

@@ -95,7 +95,7 @@ struct AllocateShared
           kernel.emitOpError("expected at most ")
           << kSm90a.sharedBytes << " bytes of shared memory, got " << end
           << ": " << end - kSm90a.sharedBytes
-          << " too many; give a channel fewer slots";
+          << " too many; give a channel fewer slots, or use chunks of fewer tokens";
       for (ChannelOp channel : channels)
         diagnostic.attachNote(channel.getLoc())
             << "channel " << channel.getNameAttr() << ": " << channel.getDepth()

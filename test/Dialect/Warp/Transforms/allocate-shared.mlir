@@ -15,7 +15,7 @@ gdn_warp.kernel @places() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected at most 232448 bytes of shared memory, got 238032: 5584 too many; give a channel fewer slots}}
+// expected-error @below {{expected at most 232448 bytes of shared memory, got 238032: 5584 too many; give a channel fewer slots, or use chunks of fewer tokens}}
 gdn_warp.kernel @large() threads(128) shared(0) {
   // expected-note @below {{channel "a": 29 slots of 8192 bytes}}
   %a = gdn_warp.channel "a" depth(29) : !gdn_warp.channel<!gdn_warp.view<64x64xbf16, swizzle = 128>>

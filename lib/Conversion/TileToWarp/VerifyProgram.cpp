@@ -1,0 +1,136 @@
+//===- VerifyProgram.cpp - What a warpgroup can compute -------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the passes after this one would refuse in terms of their own is said
+// here in terms of the layer that the program comes from.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::gdn {
+#define GEN_PASS_DEF_VERIFYPROGRAMPASS
+#include "gdn/Conversion/Passes.h.inc"
+} // namespace mlir::gdn
+
+using namespace mlir;
+using namespace mlir::gdn;
+using warp::kSm90a;
+
+static RankedTensorType getTile(Value value) {
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
+/// Whether element by element work makes `value` of the sums of a reduction.
+static bool hasSums(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<linalg::ReduceOp>(op))
+    return true;
+  bool passes = op && (op->hasTrait<OpTrait::Elementwise>() ||
+                       isa<linalg::BroadcastOp>(op));
+  return passes && llvm::any_of(op->getOperands(), hasSums);
+}
+
+static LogicalResult verifyProduct(linalg::ContractOp product) {
+  RankedTensorType result = getTile(product.getResult(0));
+  Value right = product.getDpsInputs()[1];
+  if (getTile(right).getElementTypeBitWidth() != 16)
+    return product.emitOpError("expected operands of bf16 or f16, got ")
+           << getTile(right).getElementType()
+           << "; use the forward over chunks with q, k and v of 16 bits, or "
+              "--operand-type=bf16";
+  // It is read from shared memory, where arrays are copied to as they are.
+  if (hasSums(right))
+    return product.emitOpError("expected norms as factors of a product, got a "
+                               "right operand that they are in; use bf16 with "
+                               "qk_l2norm");
+  if (result.getDimSize(0) != kSm90a.productRows)
+    return product.emitOpError("expected products of ")
+           << kSm90a.productRows << " rows, got one of " << result.getDimSize(0)
+           << "; use V in multiples of " << kSm90a.productRows
+           << ", and no --two-product-chain";
+  return success();
+}
+
+/// A panel or whole panels of shared memory.
+static LogicalResult verifyLoad(tile::LoadOp load) {
+  RankedTensorType tile = load.getType();
+  if (tile.getRank() != 2)
+    return success();
+  bool isTransposed = load.getAxes()[0] > load.getAxes()[1];
+  int64_t bytes =
+      tile.getDimSize(isTransposed ? 0 : 1) * tile.getElementTypeBitWidth() / 8;
+  if (bytes > kSm90a.panelBytes && bytes % kSm90a.panelBytes != 0)
+    return load.emitOpError("expected rows of at most ")
+           << kSm90a.panelBytes << " bytes or a multiple of it, got " << bytes
+           << "; use K and V of 64 or 128";
+  return success();
+}
+
+/// A warpgroup holds a square of its rows and twice as many columns for the
+/// whole of a sequence beside what a chunk needs.
+static LogicalResult verifyCarried(scf::ForOp loop) {
+  constexpr int64_t kColumns = 2 * kSm90a.productRows;
+  for (Value carried : loop.getRegionIterArgs())
+    if (RankedTensorType tile = getTile(carried);
+        tile && tile.getRank() == 2 && tile.getDimSize(1) > kColumns)
+      return loop.emitOpError("expected a state of at most ")
+             << kColumns << " columns in the registers of a warpgroup, got "
+             << tile.getDimSize(1) << "; use K of at most " << kColumns;
+  return success();
+}
+
+static LogicalResult verifyReduction(linalg::ReduceOp reduce) {
+  RankedTensorType tile = getTile(reduce.getInputs().front());
+  if (tile.getRank() == 2 && reduce.getDimensions() == ArrayRef<int64_t>(1))
+    return success();
+  return reduce.emitOpError(
+             "expected reductions of the rows of a tile, got one "
+             "along [")
+         << reduce.getDimensions() << "] of " << tile
+         << "; use a gate a head, and the forward over chunks";
+}
+
+/// Success where the passes after this one know what to do with `op`.
+static LogicalResult verify(Operation *op) {
+  if (auto product = dyn_cast<linalg::ContractOp>(op))
+    return verifyProduct(product);
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return verifyLoad(load);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return verifyCarried(loop);
+  if (auto reduce = dyn_cast<linalg::ReduceOp>(op))
+    return verifyReduction(reduce);
+  if (isa<tile::SolveOp>(op))
+    return op->emitOpError("expected gdn_tile.inverse, the solve that a warp "
+                           "has; use --plan=fused");
+  if (isa<memref::AllocOp>(op))
+    return op->emitOpError("expected no scratch memory; use the forward");
+  return success();
+}
+
+namespace {
+struct VerifyProgram : gdn::impl::VerifyProgramPassBase<VerifyProgram> {
+  void runOnOperation() override {
+    WalkResult walked =
+        getOperation()->walk<WalkOrder::PreOrder>([](Operation *op) {
+          return failed(verify(op)) ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+        });
+    if (walked.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace
