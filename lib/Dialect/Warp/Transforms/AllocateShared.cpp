@@ -91,11 +91,12 @@ struct AllocateShared
     }
     kernel.setSharedBytes(llvm::alignTo(end, kPlainAlignment));
     if (end > kSm90a.sharedBytes) {
-      InFlightDiagnostic diagnostic =
-          kernel.emitOpError("expected at most ")
-          << kSm90a.sharedBytes << " bytes of shared memory, got " << end
-          << ": " << end - kSm90a.sharedBytes
-          << " too many; give a channel fewer slots, or use chunks of fewer tokens";
+      InFlightDiagnostic diagnostic = kernel.emitOpError("expected at most ")
+                                      << kSm90a.sharedBytes
+                                      << " bytes of shared memory, got " << end
+                                      << ": " << end - kSm90a.sharedBytes
+                                      << " too many; give a channel fewer "
+                                         "slots, or use chunks of fewer tokens";
       for (ChannelOp channel : channels)
         diagnostic.attachNote(channel.getLoc())
             << "channel " << channel.getNameAttr() << ": " << channel.getDepth()
