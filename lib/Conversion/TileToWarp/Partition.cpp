@@ -218,35 +218,43 @@ FailureOr<unsigned> Partition::findChannel(Value value,
   return diagnostic;
 }
 
-/// Fields lie chunk by chunk, each in the order of the program.
+/// Of each channel and chunk the values that cross, in the order of the
+/// program.
+LogicalResult Partition::sortCrossing(ChannelValues &values) {
+  values.assign(schedule.getChannels().size(),
+                SmallVector<SmallVector<Value>>(schedule.getTrip()));
+  if (!loop)
+    return success();
+  for (Operation &op : *loop.getBody())
+    for (Value value : op.getResults()) {
+      auto takers = crossing.find(value);
+      if (takers == crossing.end())
+        continue;
+      FailureOr<unsigned> channel = findChannel(value, takers->second);
+      if (failed(channel))
+        return failure();
+      values[*channel][getChunk(&op)].push_back(value);
+    }
+  return success();
+}
+
+/// Fields lie chunk by chunk; in a channel whose slots are for one chunk, each
+/// chunk's are the same.
 LogicalResult Partition::assignFields() {
-  int64_t chunks = schedule.getTrip();
-  size_t count = schedule.getChannels().size();
-  fieldTypes.resize(count);
-  alike.assign(count, chunks);
-  // Of each channel the fields of each chunk.
-  SmallVector<SmallVector<SmallVector<Value>>> values(
-      count, SmallVector<SmallVector<Value>>(chunks));
-  if (loop)
-    for (Operation &op : *loop.getBody())
-      for (Value value : op.getResults()) {
-        auto takers = crossing.find(value);
-        if (takers == crossing.end())
-          continue;
-        FailureOr<unsigned> channel = findChannel(value, takers->second);
-        if (failed(channel))
-          return failure();
-        values[*channel][getChunk(&op)].push_back(value);
-      }
-  for (size_t channel = 0; channel < count; ++channel) {
-    SmallVector<Type> &types = fieldTypes[channel];
-    SmallVector<Type> first;
+  ChannelValues values;
+  if (failed(sortCrossing(values)))
+    return failure();
+  fieldTypes.resize(values.size());
+  alike.assign(values.size(), schedule.getTrip());
+  for (size_t channel = 0; channel < values.size(); ++channel) {
     ChannelPlanAttr plan = schedule.getChannels()[channel];
+    SmallVector<Type> &types = fieldTypes[channel], first;
     for (auto [chunk, list] : llvm::enumerate(values[channel])) {
       SmallVector<Type> own;
+      size_t begin = plan.getByChunk() ? 0 : types.size();
       for (Value value : list) {
         fields[value] = {static_cast<unsigned>(channel),
-                         static_cast<unsigned>(types.size() + own.size())};
+                         static_cast<unsigned>(begin + own.size())};
         own.append(partial.contains(value) ? schedule.getParts() : 1,
                    value.getType());
       }
@@ -254,16 +262,13 @@ LogicalResult Partition::assignFields() {
         first = own;
       else if (own != first)
         alike[channel] = 1;
-      if (!plan.getByChunk())
+      if (chunk == 0 || !plan.getByChunk())
         llvm::append_range(types, own);
     }
-    if (!plan.getByChunk())
-      continue;
-    if (alike[channel] != chunks)
+    if (plan.getByChunk() && alike[channel] != schedule.getTrip())
       return program.emitOpError("expected the same values of each chunk in "
                                  "channel ")
              << plan.getName() << ", whose slots are for one";
-    types = first;
   }
   return success();
 }

@@ -82,6 +82,9 @@ private:
   LogicalResult findCrossing();
   FailureOr<unsigned> findChannel(Value value,
                                   const SetVector<unsigned> &takers);
+  /// Values of each channel and chunk.
+  using ChannelValues = SmallVector<SmallVector<SmallVector<Value>>>;
+  LogicalResult sortCrossing(ChannelValues &values);
   LogicalResult assignFields();
   LogicalResult checkRolled(unsigned role);
   warp::KernelOp createKernel(OpBuilder &b, tile::LaunchOp launch);

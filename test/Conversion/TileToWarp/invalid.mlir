@@ -106,3 +106,80 @@ func.func @host(%n: index) {
   gdn_tile.launch @parts grid(%n, %c4, %c4) tokens(%n)
   return
 }
+
+// -----
+
+// Of a trip of two chunks the first alone hands something on: a slot for one chunk has no place for that.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"], by_chunk = true>]>
+// expected-error @below {{expected the same values of each chunk in channel in, whose slots are for one}}
+gdn_tile.program @one_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @one_chunk grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// The second chunk takes what the first one made: no loop over the two.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"], roll = true>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
+gdn_tile.program @other_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+    // expected-error @below {{expected values of its own chunk, which is one of a loop in role state}}
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @other_chunk grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// The chunks differ: no loop either.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
+    <name = "state", warps = 4, registers = 160, steps = ["state"], roll = true>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
+// expected-error @below {{expected the same ops for each chunk of a trip in role state, whose chunks are a loop}}
+gdn_tile.program @different(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "state"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+    %b = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "state"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %c = arith.negf %b {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    gdn_tile.store %c, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @different grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
