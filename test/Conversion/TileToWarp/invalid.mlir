@@ -145,9 +145,9 @@ gdn_tile.program @other_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
   scf.for %t = %begin to %end step %c64 {
     %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "load"}
         : memref<1x?x4xf32> -> tensor<32xf32>
+    // expected-error @below {{expected values of its own chunk, which is one of a loop in role state}}
     gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "state"}
         : tensor<32xf32> -> memref<1x?x4xf32>
-    // expected-error @below {{expected values of its own chunk, which is one of a loop in role state}}
     gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "state"}
         : tensor<32xf32> -> memref<1x?x4xf32>
   }
