@@ -95,3 +95,35 @@ gdn_tile.program @solve_merge() item(%n, %h, %p) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected merge type f16, bf16 or f32, got 'f64'}}
   %s = gdn_tile.solve %m, %b merge f64 : tensor<16x16xf32>, tensor<16xf32>
 }
+
+// -----
+
+func.func @inverse_square(%m: tensor<32x16xf32>) {
+  // expected-error @below {{expected a square tile, got 'tensor<32x16xf32>'}}
+  %x = gdn_tile.inverse %m merge f16 : tensor<32x16xf32> -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+func.func @inverse_shape(%m: tensor<32x32xf32>) {
+  // expected-error @below {{expected a result of the operand's shape, got 'tensor<32x32xf32>' and 'tensor<16x16xf32>'}}
+  %x = gdn_tile.inverse %m merge f16 : tensor<32x32xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @inverse_operand(%m: tensor<32x32xbf16>) {
+  // expected-error @below {{expected an operand of f32 or of the merge type, got 'bf16' and 'f16'}}
+  %x = gdn_tile.inverse %m merge f16 : tensor<32x32xbf16> -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+func.func @inverse_merge(%m: tensor<32x32xf32>) {
+  // expected-error @below {{expected merge type f16, bf16 or f32, got 'i8'}}
+  %x = gdn_tile.inverse %m merge i8 : tensor<32x32xf32> -> tensor<32x32xf32>
+  return
+}

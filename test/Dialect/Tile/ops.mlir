@@ -66,3 +66,13 @@ func.func @launch(%n: index, %t: index, %x: tensor<1x64x4x128xf32>, %y: tensor<1
       ins(%xm : memref<1x?x4x128xf32>) outs(%ym : memref<1x?x4x128xf32>)
   return %1 : tensor<1x64x4x128xf32>
 }
+
+// The inverse of a solve, of M in f32 or in the type of its merges.
+// CHECK-LABEL: func.func @inverse(
+func.func @inverse(%m: tensor<32x32xf32>, %h: tensor<16x16xf16>) {
+  // CHECK: gdn_tile.inverse %{{.*}} merge bf16 : tensor<32x32xf32> -> tensor<32x32xf32>
+  %x = gdn_tile.inverse %m merge bf16 : tensor<32x32xf32> -> tensor<32x32xf32>
+  // CHECK: gdn_tile.inverse %{{.*}} merge f16 : tensor<16x16xf16> -> tensor<16x16xf32>
+  %y = gdn_tile.inverse %h merge f16 : tensor<16x16xf16> -> tensor<16x16xf32>
+  return
+}
