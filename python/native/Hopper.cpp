@@ -153,8 +153,6 @@ static double predict(const Problem &p, double ctas, double chunkSeconds,
   double tokens = static_cast<double>(p.batches() * p.tokens());
   double mean = std::ceil(tokens / sequences / kChunkTokens);
   double longest = std::ceil(static_cast<double>(p.maxSeqlen) / kChunkTokens);
-  if (p.cuSeqlens.isPresent() && p.maxSeqlen == 0 && sequences > 1)
-    longest = kLongestOverMean * mean;
   double waves = std::ceil(ctas / static_cast<double>(multiprocessors));
   return std::max(longest, waves * mean) * chunkSeconds + waves * kCtaSeconds;
 }
