@@ -19,13 +19,20 @@ tile::InverseOp gdn::findInverse(Value value) {
   return {};
 }
 
+/// The slot of a put or get, of the field's view.
+template <typename Op>
+Value RoleLayouts::createSlot(Op op, const FieldLayout &layout,
+                              SlotDirection direction) {
+  return SlotOp::create(b, op.getLoc(), layout.view, direction, op.getChannel(),
+                        op.getField(), map.lookupOrDefault(op.getTrip()),
+                        map.lookupOrDefault(op.getPart()),
+                        map.lookupOrDefault(op.getChunk()));
+}
+
 LogicalResult RoleLayouts::convertGet(GetOp get) {
   Location loc = get.getLoc();
   const FieldLayout &layout = fields.lookup(get.getChannel(), get.getField());
-  Value view = SlotOp::create(
-      b, loc, layout.view, SlotDirection::Get, get.getChannel(), get.getField(),
-      map.lookupOrDefault(get.getTrip()), map.lookupOrDefault(get.getPart()),
-      map.lookupOrDefault(get.getChunk()));
+  Value view = createSlot(get, layout, SlotDirection::Get);
   if (isa<RankedTensorType>(get.getType())) {
     shared[get] = {view, layout.transposed};
     return success();
@@ -88,10 +95,7 @@ void RoleLayouts::fetch(tile::LoadOp load, Value view) {
 LogicalResult RoleLayouts::convertPut(PutOp put) {
   Location loc = put.getLoc();
   const FieldLayout &layout = fields.lookup(put.getChannel(), put.getField());
-  Value view = SlotOp::create(
-      b, loc, layout.view, SlotDirection::Put, put.getChannel(), put.getField(),
-      map.lookupOrDefault(put.getTrip()), map.lookupOrDefault(put.getPart()),
-      map.lookupOrDefault(put.getChunk()));
+  Value view = createSlot(put, layout, SlotDirection::Put);
   Value tile = put.getValue();
   if (!isa<RankedTensorType>(tile.getType())) {
     Value one = ElectOp::create(b, loc);

@@ -53,6 +53,9 @@ public:
 private:
   LogicalResult convertBlock(Block &block);
   LogicalResult convert(Operation *op);
+  template <typename Op>
+  Value createSlot(Op op, const FieldLayout &layout,
+                   warp::SlotDirection direction);
   LogicalResult convertGet(warp::GetOp get);
   LogicalResult convertPut(warp::PutOp put);
   LogicalResult convertStore(tile::StoreOp store);

@@ -33,10 +33,10 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
 }
 
 def SinkStoresPass : Pass<"gdn-warp-sink-stores", "::mlir::gdn::warp::KernelOp"> {
-  let summary = "Store to slots where values are made, take slots where they are read";
+  let summary = "Store to slots where values are made, take slots where they are used";
   let description = [{
-    A channel that only the two sides of a branch read is taken there, at the
-    first use. The result of a branch is stored in the branch, right behind what makes it.
+    A channel that only the two sides of a branch read or fill is taken there, at
+    the first use. The result of a branch is stored in the branch, right behind what makes it.
     What only some rows of a fragment are stored of is made by the warps that
     hold them.
   }];
