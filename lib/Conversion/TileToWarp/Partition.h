@@ -87,6 +87,10 @@ private:
   LogicalResult sortCrossing(ChannelValues &values);
   LogicalResult assignFields();
   LogicalResult checkRolled(unsigned role);
+  /// Writes the body of a role at `b`'s place. `item` maps the program's item,
+  /// `part` is the part or warp of what runs, where the role divides by it.
+  LogicalResult writeRole(unsigned role, OpBuilder &b, const IRMapping &item,
+                          Value part);
   warp::KernelOp createKernel(OpBuilder &b, tile::LaunchOp launch);
 };
 
