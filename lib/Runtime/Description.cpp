@@ -83,6 +83,10 @@ static GdnRuntimeStatus checkImage(const GdnKernelDesc &desc) {
   if (desc.cluster_size > 8)
     return failKernel(desc, "expected a cluster of at most 8 blocks, got %u",
                       desc.cluster_size);
+  // No multiprocessor runs more.
+  if (desc.resident_blocks > 32)
+    return failKernel(desc, "expected at most 32 resident blocks, got %u",
+                      desc.resident_blocks);
   return GDN_SUCCESS;
 }
 

@@ -161,6 +161,7 @@ static GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
 
 /// The grid of a launch.
 static GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
+                                   const GdnDeviceInfo &device,
                                    const GdnPlan &plan, const GdnGrid *asked,
                                    GdnGrid &grid) {
   if (!asked && !desc.plan)
@@ -169,6 +170,10 @@ static GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
                 desc.symbol);
   grid = asked ? *asked : plan.grid;
   uint32_t cluster = std::max(desc.cluster_size, 1u);
+  uint32_t resident =
+      desc.resident_blocks * static_cast<uint32_t>(device.multiprocessors);
+  if (resident)
+    grid.x = std::min(grid.x, resident / cluster * cluster);
   if (grid.x % cluster)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a grid in clusters of %u blocks along x, got %u",
@@ -293,7 +298,8 @@ GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
   if (GdnRuntimeStatus status =
           checkWorkspace(desc, plan, workspace, workspace_bytes))
     return status;
-  if (GdnRuntimeStatus status = chooseGrid(desc, plan, grid, chosen))
+  if (GdnRuntimeStatus status =
+          chooseGrid(desc, driver->devices[device].info, plan, grid, chosen))
     return status;
   if (driver->checkMore)
     if (GdnRuntimeStatus status =

@@ -42,9 +42,10 @@ struct Registers {
 /// Builds the schedule of a program whose V parts are folded or not.
 class ScheduleBuilder {
 public:
-  ScheduleBuilder(MLIRContext *context, int64_t parts, int64_t trip,
-                  TripBytes bytes)
-      : b(context), parts(parts), trip(trip), bytes(bytes) {}
+  ScheduleBuilder(MLIRContext *context, int64_t parts, bool persistent,
+                  int64_t trip, TripBytes bytes)
+      : b(context), parts(parts), persistent(persistent), trip(trip),
+        bytes(bytes) {}
 
   ScheduleAttr build();
 
@@ -60,7 +61,9 @@ private:
   SmallVector<ChannelPlanAttr> planChannels(int64_t loads);
 
   OpBuilder b;
-  int64_t parts, trip;
+  int64_t parts;
+  bool persistent;
+  int64_t trip;
   TripBytes bytes;
   /// Chunks of M, of the triangles and of the output that are on their way. The
   /// solve of a chunk takes as long as a chunk of the state or longer: it must
@@ -154,8 +157,8 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
 
 ScheduleAttr ScheduleBuilder::build() {
   int64_t loads = fitLoads();
-  return ScheduleAttr::get(b.getContext(), trip, parts, planRoles(loads),
-                           planChannels(loads));
+  return ScheduleAttr::get(b.getContext(), trip, parts, persistent,
+                           planRoles(loads), planChannels(loads));
 }
 
 /// Bytes of a tile.
@@ -231,8 +234,9 @@ struct ChooseSchedule : gdn::impl::ChooseSchedulePassBase<ChooseSchedule> {
     // More parts than two have no room for their states in one CTA.
     bool fits = parts && (*parts <= kMaxFolded || schedule == "whole");
     int64_t folded = fits && isWhole(launch) ? *parts : 1;
-    ScheduleBuilder builder(&getContext(), folded, countChunks(program),
-                            measureTrip(program));
+    ScheduleBuilder builder(&getContext(), folded, /*persistent=*/folded != 1 &&
+                                                       !launch.getCuSeqlens(),
+                            countChunks(program), measureTrip(program));
     program->setAttr(ScheduleAttr::kName, builder.build());
   }
 };

@@ -19,6 +19,45 @@
 
 namespace mlir::gdn {
 
+/// Writes which sequence, head and part an item's number stands for: the last
+/// arguments of a program.
+class ItemWriter {
+public:
+  ItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
+             warp::KernelOp kernel);
+
+  /// Writes what all items share; fails where the launch does not say it.
+  LogicalResult prepare(OpBuilder &b, warp::ScheduleAttr schedule);
+  /// Maps those arguments of the program that all items share.
+  const IRMapping &getShared() const { return shared; }
+  /// The arguments that differ from item to item.
+  ArrayRef<Value> getNames() const { return names; }
+  /// Maps the program's arguments for an item, an i32.
+  IRMapping write(OpBuilder &b, Value number);
+  /// The number of items, an i32, if the schedule is persistent.
+  Value getCount() const { return count; }
+
+private:
+  /// A size of the grid as the kernel knows it; null if it does not.
+  Value writeExtent(OpBuilder &b, Value extent);
+  /// The kernel's argument for an input of the launch; null if there is none.
+  Value findArray(Value input);
+  void mapShared(OpBuilder &b);
+
+  tile::ProgramOp program;
+  tile::LaunchOp launch;
+  warp::KernelOp kernel;
+  Location loc;
+  /// Arguments of the kernel; `bounds` only of packed sequences.
+  Value tokens, bounds;
+  Value heads, count;
+  IRMapping shared;
+  SmallVector<Value> names;
+  /// Parts that are items of their own.
+  int64_t parts = 1;
+  bool isFolded = false;
+};
+
 /// A program and its schedule: who runs which op and what crosses.
 struct Partition {
   Partition(tile::ProgramOp program, warp::ScheduleAttr schedule)
@@ -88,9 +127,10 @@ private:
   LogicalResult assignFields();
   LogicalResult checkRolled(unsigned role);
   /// Writes the body of a role at `b`'s place. `item` maps the program's item,
-  /// `part` is the part or warp of what runs, where the role divides by it.
-  LogicalResult writeRole(unsigned role, OpBuilder &b, const IRMapping &item,
-                          Value part);
+  /// or the arrays alone where the role takes items in turn; `part` is the part
+  /// or warp of what runs, where the role divides by it.
+  void writeRole(unsigned role, OpBuilder &b, ItemWriter &items,
+                 const IRMapping &item, Value part);
   warp::KernelOp createKernel(OpBuilder &b, tile::LaunchOp launch);
 };
 

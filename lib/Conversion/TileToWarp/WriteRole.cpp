@@ -20,16 +20,15 @@ namespace {
 class RoleWriter {
 public:
   RoleWriter(Partition &partition, unsigned role, OpBuilder &b,
-             const IRMapping &item)
+             ItemWriter &items)
       : partition(partition), role(role),
         plan(partition.schedule.getRoles()[role]), b(b),
-        loc(partition.program.getLoc()),
-        maps(1 + partition.schedule.getParts(), IRMapping()) {
-    maps[0] = item;
-  }
+        loc(partition.program.getLoc()), items(items), names(items.getNames()),
+        maps(1 + partition.schedule.getParts(), IRMapping()) {}
 
+  /// `item` is what the kernel works on, unless the role takes items in turn;
   /// `part` is the part of this warpgroup in a role that splits them.
-  LogicalResult write(Value part);
+  void write(const IRMapping &item, Value part);
 
 private:
   /// Whether this role handles the parts one after the other.
@@ -48,21 +47,58 @@ private:
   void copy(Operation *op, unsigned part);
   void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
-  void copyTrip(Value index, bool late);
+  void copyTrip(Value index, Value begin, bool late);
   void copyRolled(Value begin, function_ref<bool(Operation *)> wanted);
   void copyInTurn(Value number, function_ref<bool(Operation *)> wanted);
-  LogicalResult writeLoop();
-  SmallVector<Value> writeTrip(Value index, Value count, ValueRange carried);
+  /// What goes from trip to trip and from item to item: the number of trips
+  /// so far and, where steps are delayed into the next item, the items and
+  /// beginnings of the last trips, the oldest first.
+  using Progress = SmallVector<Value>;
+  Progress begin();
+  Progress writeItems();
+  void writeItem(Progress &progress);
+  void writeLoop(Progress &progress);
+  SmallVector<Value> writeNow(Value index, Value begin);
+  SmallVector<Value> writeIfLeft(Value index, Value begin, Value last,
+                                 ValueRange carried);
+  SmallVector<Value> writeRound(Value index, Value begin, Value last,
+                                ValueRange carried, ValueRange pending);
+  /// Values of a trip that is to be remembered.
+  unsigned getPlaceSize() const { return names.size() + 1; }
+  SmallVector<Value> remember(ValueRange pending, ValueRange place);
+  Value writeBegin(Value index);
+  void writeLate(Value index, ValueRange pending);
+  void writeRest(const Progress &progress);
+  /// Whether the CTA takes items in turn, or has one.
+  bool takesTurns() const { return items.getCount() != nullptr; }
+  Value createIndex(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  /// Numbers of items and trips are i32, so that they take one register.
+  Value createI32(int64_t value) {
+    return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
+  }
+  Value toI32(Value index) {
+    return arith::IndexCastUIOp::create(b, loc, b.getI32Type(), index);
+  }
+  Value toIndex(Value number) {
+    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
+  }
 
   Partition &partition;
   unsigned role;
   RolePlanAttr plan;
   OpBuilder &b;
   Location loc;
+  ItemWriter &items;
+  /// The program's arguments that differ from item to item.
+  ArrayRef<Value> names;
+  /// The item of a CTA that takes no turns.
+  const IRMapping *only = nullptr;
   /// What stands for a value of the program here: values that are the same for
-  /// all parts, then those of each part.
-  SmallVector<IRMapping> maps;
-  Value splitPart, trip, lower, step;
+  /// all parts, then those of each part. `ofNoItem` has what all items share.
+  SmallVector<IRMapping> maps, ofNoItem;
+  Value splitPart, trip, step;
   /// The chunk of the trip, where the chunks are a loop.
   Value chunk;
   /// What stands already.
@@ -73,21 +109,17 @@ private:
 Value RoleWriter::partOperand(Value value, unsigned part) {
   if (!partition.partial.contains(value))
     return {};
-  return plan.getSplit() ? splitPart
-                         : arith::ConstantIndexOp::create(b, loc, part);
+  return plan.getSplit() ? splitPart : createIndex(part);
 }
 
 Value RoleWriter::slotOperand(Value value) {
   unsigned channel = partition.fields.lookup(value).channel;
   if (!partition.schedule.getChannels()[channel].getByChunk())
     return trip;
-  auto constant = [&](int64_t number) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, number);
-  };
   Value number =
-      chunk ? chunk : constant(Partition::getChunk(value.getDefiningOp()));
-  Value first = arith::MulIOp::create(b, loc, trip,
-                                      constant(partition.schedule.getTrip()));
+      chunk ? chunk : createIndex(Partition::getChunk(value.getDefiningOp()));
+  Value first = arith::MulIOp::create(
+      b, loc, trip, createIndex(partition.schedule.getTrip()));
   return arith::AddIOp::create(b, loc, first, number);
 }
 
@@ -176,11 +208,10 @@ void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
           copyOnce(&op, wanted);
 }
 
-/// The ops of one trip, now or `delay` trips late.
-void RoleWriter::copyTrip(Value index, bool late) {
-  trip = index;
-  Value offset = arith::MulIOp::create(b, loc, index, step);
-  Value begin = arith::AddIOp::create(b, loc, lower, offset);
+/// The ops of trip `index`, which begins at token `begin`.
+void RoleWriter::copyTrip(Value index, Value begin, bool late) {
+  trip = toIndex(index);
+  step = lookup(partition.loop.getStep(), 0);
   auto isNow = [&](Operation *op) {
     return plan.runsLate(Partition::getStep(op)) == late;
   };
@@ -197,18 +228,15 @@ void RoleWriter::copyTrip(Value index, bool late) {
 void RoleWriter::copyRolled(Value begin,
                             function_ref<bool(Operation *)> wanted) {
   int64_t chunks = partition.schedule.getTrip();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
   SmallVector<IRMapping> outside = maps;
-  auto loop =
-      scf::ForOp::create(b, loc, constant(0), constant(chunks), constant(1));
+  auto loop = scf::ForOp::create(b, loc, createIndex(0), createIndex(chunks),
+                                 createIndex(1));
   loop->setAttr(WarpDialect::getChunksAttrName(), b.getI64IntegerAttr(chunks));
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(loop.getBody());
   chunk = loop.getInductionVar();
   Value tokens = arith::MulIOp::create(
-      b, loc, chunk, arith::DivUIOp::create(b, loc, step, constant(chunks)));
+      b, loc, chunk, arith::DivUIOp::create(b, loc, step, createIndex(chunks)));
   maps[0].map(partition.loop.getInductionVar(),
               Value(arith::AddIOp::create(b, loc, begin, tokens)));
   auto isFirst = [&](Operation *op) {
@@ -216,7 +244,8 @@ void RoleWriter::copyRolled(Value begin,
   };
   if (plan.getRotate()) {
     Value number = arith::AddIOp::create(
-        b, loc, arith::MulIOp::create(b, loc, trip, constant(chunks)), chunk);
+        b, loc, arith::MulIOp::create(b, loc, trip, createIndex(chunks)),
+        chunk);
     copyInTurn(number, isFirst);
   } else {
     copyOps(*partition.loop.getBody(), isFirst);
@@ -228,8 +257,8 @@ void RoleWriter::copyRolled(Value begin,
 /// The ops of chunk `number` of the sequence, in the warp whose turn it is.
 void RoleWriter::copyInTurn(Value number,
                             function_ref<bool(Operation *)> wanted) {
-  Value turn = arith::RemUIOp::create(
-      b, loc, number, arith::ConstantIndexOp::create(b, loc, plan.getWarps()));
+  Value turn =
+      arith::RemUIOp::create(b, loc, number, createIndex(plan.getWarps()));
   Value mine =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn, splitPart);
   auto guard = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
@@ -240,104 +269,208 @@ void RoleWriter::copyInTurn(Value number,
   maps = outside;
 }
 
-/// One round of the loop: the trip itself while there is one, then what is
-/// late. Returns the carried values.
-SmallVector<Value> RoleWriter::writeTrip(Value index, Value count,
-                                         ValueRange carried) {
-  const SetVector<unsigned> &kept = partition.needs[role].carried;
-  auto yielded = [&] {
-    SmallVector<Value> next;
-    for (unsigned number : kept)
-      next.push_back(lookup(partition.loop.getYieldedValues()[number], 0));
-    return next;
-  };
-  if (plan.getDelay() == 0) {
-    copyTrip(index, /*late=*/false);
-    return yielded();
-  }
-  SmallVector<IRMapping> outside = maps;
-  Value more =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, count);
-  auto now = scf::IfOp::create(b, loc, carried.getTypes(), more,
-                               /*withElseRegion=*/!carried.empty());
-  OpBuilder::InsertionGuard insertion(b);
-  b.setInsertionPointToStart(now.thenBlock());
-  copyTrip(index, /*late=*/false);
-  if (!carried.empty()) {
-    SmallVector<Value> next = yielded();
-    scf::YieldOp::create(b, loc, next);
-    b.setInsertionPointToStart(now.elseBlock());
-    scf::YieldOp::create(b, loc, carried);
-  }
-  maps = outside;
-  // What is late comes last: nobody waits for it as long as for this trip.
-  b.setInsertionPointAfter(now);
-  Value delay = arith::ConstantIndexOp::create(b, loc, plan.getDelay());
+/// The trips that are pending behind one more, at `place`.
+SmallVector<Value> RoleWriter::remember(ValueRange pending, ValueRange place) {
+  SmallVector<Value> next(pending.drop_front(getPlaceSize()));
+  llvm::append_range(next, place);
+  return next;
+}
+
+/// Where trip `index` of the only item begins.
+Value RoleWriter::writeBegin(Value index) {
+  scf::ForOp loop = partition.loop;
+  Value lower = lookup(loop.getLowerBound(), 0),
+        width = lookup(loop.getStep(), 0);
+  return arith::AddIOp::create(
+      b, loc, lower, arith::MulIOp::create(b, loc, toIndex(index), width));
+}
+
+/// What is late in round `index`: the steps of the trip `delay` rounds ago, if
+/// there was one. It is the oldest of the pending ones; of the only item it
+/// follows from its number.
+void RoleWriter::writeLate(Value index, ValueRange pending) {
+  Value delay = createI32(plan.getDelay());
   Value started =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, index, delay);
   auto late = scf::IfOp::create(b, loc, started, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(late.thenBlock());
-  copyTrip(arith::SubIOp::create(b, loc, index, delay), /*late=*/true);
+  SmallVector<IRMapping> outside = maps;
+  maps = ofNoItem;
+  for (auto [number, name] : llvm::enumerate(names))
+    maps[0].map(name, takesTurns() ? pending[number] : only->lookup(name));
+  Value past = arith::SubIOp::create(b, loc, index, delay);
+  copyTrip(past, takesTurns() ? pending[names.size()] : writeBegin(past),
+           /*late=*/true);
   maps = outside;
-  return llvm::to_vector_of<Value>(now.getResults());
 }
 
-LogicalResult RoleWriter::writeLoop() {
+/// The trip itself; returns the next carried values.
+SmallVector<Value> RoleWriter::writeNow(Value index, Value begin) {
+  copyTrip(index, begin, /*late=*/false);
+  SmallVector<Value> next;
+  for (unsigned number : partition.needs[role].carried)
+    next.push_back(lookup(partition.loop.getYieldedValues()[number], 0));
+  return next;
+}
+
+/// The trip while there is one: the rounds behind the last trip of the only
+/// item are for what is late.
+SmallVector<Value> RoleWriter::writeIfLeft(Value index, Value begin, Value last,
+                                           ValueRange carried) {
+  Value more =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, last);
+  auto left = scf::IfOp::create(b, loc, carried.getTypes(), more,
+                                /*withElseRegion=*/!carried.empty());
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(left.thenBlock());
+  SmallVector<IRMapping> outside = maps;
+  SmallVector<Value> next = writeNow(index, begin);
+  maps = outside;
+  if (!carried.empty()) {
+    scf::YieldOp::create(b, loc, next);
+    b.setInsertionPointToStart(left.elseBlock());
+    scf::YieldOp::create(b, loc, carried);
+  }
+  return llvm::to_vector_of<Value>(left.getResults());
+}
+
+/// One round: the trip and what is late by then, last, since nobody waits for
+/// that as long as for this trip. Returns what is carried and pending next.
+SmallVector<Value> RoleWriter::writeRound(Value index, Value begin, Value last,
+                                          ValueRange carried,
+                                          ValueRange pending) {
+  if (plan.getDelay() == 0)
+    return writeNow(index, begin);
+  SmallVector<Value> place = llvm::map_to_vector(
+      names, [&](Value name) { return maps[0].lookup(name); });
+  place.push_back(begin);
+  SmallVector<Value> next = takesTurns()
+                                ? writeNow(index, begin)
+                                : writeIfLeft(index, begin, last, carried);
+  writeLate(index, pending);
+  if (takesTurns())
+    llvm::append_range(next, remember(pending, place));
+  return next;
+}
+
+/// The trips of an item, numbered on from those before.
+void RoleWriter::writeLoop(Progress &progress) {
   scf::ForOp loop = partition.loop;
   const SetVector<unsigned> &kept = partition.needs[role].carried;
-  lower = lookup(loop.getLowerBound(), 0);
-  Value upper = lookup(loop.getUpperBound(), 0);
-  step = lookup(loop.getStep(), 0);
+  Value lower = lookup(loop.getLowerBound(), 0),
+        upper = lookup(loop.getUpperBound(), 0),
+        width = lookup(loop.getStep(), 0);
   Value count = arith::CeilDivUIOp::create(
-      b, loc, arith::SubIOp::create(b, loc, upper, lower), step);
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0),
-        one = arith::ConstantIndexOp::create(b, loc, 1);
-  Value rounds = count;
-  if (plan.getDelay() != 0)
-    rounds = arith::AddIOp::create(
-        b, loc, count, arith::ConstantIndexOp::create(b, loc, plan.getDelay()));
+      b, loc, arith::SubIOp::create(b, loc, upper, lower), width);
+  Value first = progress.front(),
+        last = arith::AddIOp::create(b, loc, first, toI32(count));
+  Value end = last;
+  if (plan.getDelay() != 0 && !takesTurns())
+    end = arith::AddIOp::create(b, loc, last, createI32(plan.getDelay()));
   SmallVector<Value> inits;
   for (unsigned number : kept)
     inits.push_back(lookup(loop.getInits()[number], 0));
-  auto trips = scf::ForOp::create(b, loc, zero, rounds, one, inits);
+  llvm::append_range(inits, llvm::drop_begin(progress));
+  auto rounds = scf::ForOp::create(b, loc, first, end, createI32(1), inits);
   SmallVector<IRMapping> outside = maps;
   {
     OpBuilder::InsertionGuard insertion(b);
-    b.setInsertionPointToStart(trips.getBody());
-    for (auto [number, value] : llvm::zip(kept, trips.getRegionIterArgs()))
+    b.setInsertionPointToStart(rounds.getBody());
+    ValueRange carried = rounds.getRegionIterArgs().take_front(kept.size()),
+               pending = rounds.getRegionIterArgs().drop_front(kept.size());
+    for (auto [number, value] : llvm::zip(kept, carried))
       maps[0].map(loop.getRegionIterArgs()[number], value);
+    Value index = rounds.getInductionVar();
+    Value offset = arith::MulIOp::create(
+        b, loc, toIndex(arith::SubIOp::create(b, loc, index, first)), width);
     SmallVector<Value> next =
-        writeTrip(trips.getInductionVar(), count, trips.getRegionIterArgs());
-    if (!kept.empty())
+        writeRound(index, arith::AddIOp::create(b, loc, lower, offset), last,
+                   carried, pending);
+    if (!next.empty())
       scf::YieldOp::create(b, loc, next);
   }
   maps = outside;
-  for (auto [number, value] : llvm::zip(kept, trips.getResults()))
+  for (auto [number, value] : llvm::zip(kept, rounds.getResults()))
     maps[0].map(loop.getResults()[number], value);
-  return success();
+  progress = {last};
+  llvm::append_range(progress, rounds.getResults().drop_front(kept.size()));
 }
 
-LogicalResult RoleWriter::write(Value part) {
-  splitPart = part;
-  if (plan.getSplit())
-    maps[0].map(partition.program.getPart(), part);
-  else if (unrollsParts())
-    for (auto [number, map] : llvm::enumerate(llvm::drop_begin(maps)))
-      map.map(partition.program.getPart(),
-              Value(arith::ConstantIndexOp::create(b, loc, number)));
+/// All that the role does for the item that is mapped.
+void RoleWriter::writeItem(Progress &progress) {
   Block &body = partition.program.getBody().front();
   scf::ForOp loop = partition.loop;
   auto isBefore = [&](Operation *op) {
     return !loop || op->isBeforeInBlock(loop);
   };
   copyOps(body, isBefore);
-  if (partition.needs[role].inLoop && failed(writeLoop()))
-    return failure();
+  if (partition.needs[role].inLoop)
+    writeLoop(progress);
   copyOps(body, [&](Operation *op) { return !isBefore(op); });
-  return success();
 }
 
-LogicalResult Partition::writeRole(unsigned role, OpBuilder &b,
-                                   const IRMapping &item, Value part) {
-  return RoleWriter(*this, role, b, item).write(part);
+/// No trip so far; what is pending then has no meaning.
+RoleWriter::Progress RoleWriter::begin() {
+  Progress progress = {createI32(0)};
+  if (takesTurns())
+    progress.append(plan.getDelay() * getPlaceSize(), createIndex(0));
+  return progress;
+}
+
+/// The items that this CTA takes in turn.
+RoleWriter::Progress RoleWriter::writeItems() {
+  Value cta = toI32(IdOp::create(b, loc, IdKind::CTA)),
+        ctas = toI32(IdOp::create(b, loc, IdKind::CTACount));
+  auto turns = scf::ForOp::create(b, loc, cta, items.getCount(), ctas, begin());
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(turns.getBody());
+  IRMapping item = items.write(b, turns.getInductionVar());
+  for (Value name : names)
+    maps[0].map(name, item.lookup(name));
+  Progress progress(turns.getRegionIterArgs());
+  writeItem(progress);
+  scf::YieldOp::create(b, loc, progress);
+  return Progress(turns.getResults());
+}
+
+/// What is late when the last item is over.
+void RoleWriter::writeRest(const Progress &progress) {
+  Value last = arith::AddIOp::create(b, loc, progress.front(),
+                                     createI32(plan.getDelay()));
+  auto rest = scf::ForOp::create(b, loc, progress.front(), last, createI32(1),
+                                 ValueRange(progress).drop_front());
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(rest.getBody());
+  ValueRange pending = rest.getRegionIterArgs();
+  writeLate(rest.getInductionVar(), pending);
+  scf::YieldOp::create(b, loc,
+                       remember(pending, pending.take_back(getPlaceSize())));
+}
+
+void RoleWriter::write(const IRMapping &item, Value part) {
+  splitPart = part;
+  maps[0] = items.getShared();
+  if (plan.getSplit())
+    maps[0].map(partition.program.getPart(), part);
+  else if (unrollsParts())
+    for (auto [number, map] : llvm::enumerate(llvm::drop_begin(maps)))
+      map.map(partition.program.getPart(), createIndex(number));
+  ofNoItem = maps;
+  only = &item;
+  if (!takesTurns()) {
+    for (Value name : names)
+      maps[0].map(name, item.lookup(name));
+    Progress progress = begin();
+    return writeItem(progress);
+  }
+  Progress progress = writeItems();
+  maps = ofNoItem;
+  if (plan.getDelay() != 0)
+    writeRest(progress);
+}
+
+void Partition::writeRole(unsigned role, OpBuilder &b, ItemWriter &items,
+                          const IRMapping &item, Value part) {
+  RoleWriter(*this, role, b, items).write(item, part);
 }

@@ -108,10 +108,13 @@ static bool hasAlignedPairs(MemRefType type, ValueRange offsets, int64_t axis) {
 static SmallVector<Value> createPlace(ImplicitLocOpBuilder &b,
                                       RankedTensorType tile) {
   SmallVector<Value> place;
-  if (isEncoded<LanesAttr>(tile))
+  if (isEncoded<LanesAttr>(tile)) {
     place = {createLanePlace(b, tile.getDimSize(0))};
-  else
-    place = {createFragmentRow(b), createFragmentColumn(b)};
+  } else {
+    // Fragments of arrays are states, at the beginning and end of an item.
+    Value thread = createThreadHere(b);
+    place = {createFragmentRow(b, thread), createFragmentColumn(b, thread)};
+  }
   for (Value &value : place)
     value = arith::IndexCastUIOp::create(b, b.getIndexType(), value);
   return place;

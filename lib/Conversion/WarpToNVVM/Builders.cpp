@@ -30,13 +30,23 @@ Value warp::createThread(ImplicitLocOpBuilder &b) {
   return NVVM::ThreadIdXOp::create(b, b.getI32Type());
 }
 
-Value warp::createLane(ImplicitLocOpBuilder &b) {
-  return arith::AndIOp::create(b, createThread(b),
+Value warp::createThreadHere(ImplicitLocOpBuilder &b) {
+  auto read = LLVM::InlineAsmOp::create(
+      b, TypeRange(b.getI32Type()), ValueRange(), "mov.u32 $0, %tid.x;", "=r",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+  return read.getResult(0);
+}
+
+Value warp::createLane(ImplicitLocOpBuilder &b, Value thread) {
+  return arith::AndIOp::create(b, thread ? thread : createThread(b),
                                createI32(b, kSm90a.warpThreads - 1));
 }
 
-Value warp::createGroupWarp(ImplicitLocOpBuilder &b) {
-  Value warp = arith::DivUIOp::create(b, createThread(b),
+Value warp::createGroupWarp(ImplicitLocOpBuilder &b, Value thread) {
+  Value warp = arith::DivUIOp::create(b, thread ? thread : createThread(b),
                                       createI32(b, kSm90a.warpThreads));
   return arith::AndIOp::create(b, warp,
                                createI32(b, kSm90a.warpgroupWarps - 1));
@@ -80,16 +90,19 @@ Value warp::createSum(ImplicitLocOpBuilder &b, Value value) {
                                createFullMask(b));
 }
 
-Value warp::createFragmentRow(ImplicitLocOpBuilder &b) {
+Value warp::createFragmentRow(ImplicitLocOpBuilder &b, Value thread) {
   // 16 w + l / 4
-  Value first = arith::MulIOp::create(b, createGroupWarp(b), createI32(b, 16));
-  Value quad = arith::DivUIOp::create(b, createLane(b), createI32(b, 4));
+  Value first =
+      arith::MulIOp::create(b, createGroupWarp(b, thread), createI32(b, 16));
+  Value quad =
+      arith::DivUIOp::create(b, createLane(b, thread), createI32(b, 4));
   return arith::AddIOp::create(b, first, quad);
 }
 
-Value warp::createFragmentColumn(ImplicitLocOpBuilder &b) {
+Value warp::createFragmentColumn(ImplicitLocOpBuilder &b, Value thread) {
   // 2 (l mod 4)
-  Value inQuad = arith::AndIOp::create(b, createLane(b), createI32(b, 3));
+  Value inQuad =
+      arith::AndIOp::create(b, createLane(b, thread), createI32(b, 3));
   return arith::MulIOp::create(b, inQuad, createI32(b, 2));
 }
 

@@ -108,6 +108,7 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
       WarpDialect::getLaunchAttrName(),
       LaunchAttr::get(b.getContext(), kernel.getThreads(),
                       kernel.getSharedBytes(), kernel.getCluster(),
+                      kernel.getPersistent() ? kernel.getMinCtas() : 0,
                       b.getArrayAttr(arguments), b.getArrayAttr(mapAttrs)));
   return function;
 }

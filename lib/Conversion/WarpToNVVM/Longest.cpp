@@ -18,8 +18,14 @@ using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
 namespace {
+/// A sequence and where it begins and ends, as i32.
+struct Found {
+  Value number, begin, end;
+};
+
 /// Each lane has a sequence and counts those that come before it; the lane that
-/// counts `rank` is the answer.
+/// counts `rank` has the answer. What it loaded is all that is needed of it: a
+/// second load would wait for memory again.
 struct LowerLongest : OpConversionPattern<LongestOp> {
   LowerLongest(const TypeConverter &converter, MLIRContext *context,
                const LoweredKernels &kernels)
@@ -40,24 +46,34 @@ struct LowerLongest : OpConversionPattern<LongestOp> {
         b, arith::IndexCastOp::create(b, i32, extent), createI32(b, 1));
     Value isFew = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, count,
                                         createI32(b, kSm90a.warpThreads));
-    auto few = scf::IfOp::create(b, i32, isFew, /*withElseRegion=*/true);
-    auto at = [&](Block *block) {
-      return ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), block);
+    auto few = scf::IfOp::create(b, TypeRange({i32, i32, i32}), isFew,
+                                 /*withElseRegion=*/true);
+    auto yield = [&](Block *block,
+                     function_ref<Found(ImplicitLocOpBuilder &)> find) {
+      ImplicitLocOpBuilder inner =
+          ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), block);
+      Found found = find(inner);
+      scf::YieldOp::create(inner,
+                           ValueRange{found.number, found.begin, found.end});
     };
-    ImplicitLocOpBuilder inner = at(few.thenBlock());
-    scf::YieldOp::create(inner,
-                         findLongest(inner, *bounds, element, count, rank));
-    ImplicitLocOpBuilder other = at(few.elseBlock());
-    scf::YieldOp::create(other, rank);
-    rewriter.replaceOpWithNewOp<arith::IndexCastOp>(op, b.getIndexType(),
-                                                    few.getResult(0));
+    yield(few.thenBlock(), [&](ImplicitLocOpBuilder &in) {
+      return findLongest(in, *bounds, element, count, rank);
+    });
+    yield(few.elseBlock(), [&](ImplicitLocOpBuilder &in) -> Found {
+      return loadSequence(in, *bounds, element, rank);
+    });
+    SmallVector<Value> results;
+    for (Value result : few.getResults())
+      results.push_back(
+          arith::IndexCastOp::create(b, b.getIndexType(), result));
+    rewriter.replaceOp(op, results);
     return success();
   }
 
 private:
-  /// The length of sequence `number`.
-  static Value loadLength(ImplicitLocOpBuilder &b, const Array &bounds,
-                          Type element, Value number) {
+  /// Sequence `number`.
+  static Found loadSequence(ImplicitLocOpBuilder &b, const Array &bounds,
+                            Type element, Value number) {
     auto load = [&](int64_t next) -> Value {
       Value index = arith::IndexCastOp::create(
           b, b.getIndexType(),
@@ -68,26 +84,33 @@ private:
         bound = arith::TruncIOp::create(b, b.getI32Type(), bound);
       return bound;
     };
-    return arith::SubIOp::create(b, load(1), load(0));
+    return {number, load(0), load(1)};
   }
 
-  static Value findLongest(ImplicitLocOpBuilder &b, const Array &bounds,
-                           Type element, Value count, Value rank) {
+  /// The lane's sequence, and its length; of a lane without one -1.
+  static std::pair<Found, Value> loadOwn(ImplicitLocOpBuilder &b,
+                                         const Array &bounds, Type element,
+                                         Value count, Value lane) {
     Type i32 = b.getI32Type();
-    Value lane = createLane(b);
     Value has =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lane, count);
-    auto own = scf::IfOp::create(
-        b, has,
-        [&](OpBuilder &inner, Location loc) {
-          ImplicitLocOpBuilder in(loc, inner);
-          scf::YieldOp::create(in, loadLength(in, bounds, element, lane));
-        },
-        [&](OpBuilder &inner, Location loc) {
-          ImplicitLocOpBuilder in(loc, inner);
-          scf::YieldOp::create(in, createI32(in, -1));
-        });
-    Value length = own.getResult(0), zero = createI32(b, 0);
+    auto own = scf::IfOp::create(b, TypeRange({i32, i32, i32}), has,
+                                 /*withElseRegion=*/true);
+    auto then = ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), own.thenBlock());
+    Found found = loadSequence(then, bounds, element, lane);
+    Value length = arith::SubIOp::create(then, found.end, found.begin);
+    scf::YieldOp::create(then, ValueRange{found.begin, found.end, length});
+    auto other =
+        ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), own.elseBlock());
+    Value none = createI32(other, 0);
+    scf::YieldOp::create(other, ValueRange{none, none, createI32(other, -1)});
+    return {{lane, own.getResult(0), own.getResult(1)}, own.getResult(2)};
+  }
+
+  /// How many sequences come before the lane's own.
+  static Value countBefore(ImplicitLocOpBuilder &b, Value lane, Value length,
+                           Value count) {
+    Value zero = createI32(b, 0);
     auto loop = scf::ForOp::create(
         b, zero, count, createI32(b, 1), zero,
         [&](OpBuilder &inner, Location loc, Value number, ValueRange before) {
@@ -103,15 +126,25 @@ private:
           Value comes = arith::OrIOp::create(
               in, compare(arith::CmpIPredicate::sgt, other, length), same);
           Value more = arith::AddIOp::create(
-              in, before.front(), arith::ExtUIOp::create(in, i32, comes));
+              in, before.front(),
+              arith::ExtUIOp::create(in, b.getI32Type(), comes));
           scf::YieldOp::create(in, more);
         });
+    return loop.getResult(0);
+  }
+
+  static Found findLongest(ImplicitLocOpBuilder &b, const Array &bounds,
+                           Type element, Value count, Value rank) {
+    Value lane = createLane(b, createThreadHere(b));
+    auto [own, length] = loadOwn(b, bounds, element, count, lane);
+    Value before = countBefore(b, lane, length, count);
+    // Lanes without a sequence count all of them, and no rank is as high.
     Value isRank =
-        arith::AndIOp::create(b, has,
-                              arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                                    loop.getResult(0), rank));
-    Value number = arith::SelectOp::create(b, isRank, lane, zero);
-    return createSum(b, number);
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, rank);
+    Value number =
+        createSum(b, arith::SelectOp::create(b, isRank, lane, createI32(b, 0)));
+    return {number, createShuffle(b, ShuffleKind::Index, own.begin, number),
+            createShuffle(b, ShuffleKind::Index, own.end, number)};
   }
 
   const LoweredKernels &kernels;

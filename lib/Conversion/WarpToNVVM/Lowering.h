@@ -65,8 +65,12 @@ Value createIndex(ImplicitLocOpBuilder &b, int64_t value);
 /// Number of the thread in the CTA, of its lane in the warp, and of its warp in
 /// the warpgroup, as i32.
 Value createThread(ImplicitLocOpBuilder &b);
-Value createLane(ImplicitLocOpBuilder &b);
-Value createGroupWarp(ImplicitLocOpBuilder &b);
+Value createLane(ImplicitLocOpBuilder &b, Value thread = {});
+Value createGroupWarp(ImplicitLocOpBuilder &b, Value thread = {});
+
+/// The number of the thread, read here: what is made from it for one use an
+/// item stays there, and holds no registers in the loop over the item's chunks.
+Value createThreadHere(ImplicitLocOpBuilder &b);
 
 /// Number of the place that this lane holds first in a vector of `size`
 /// elements over lanes, as i32.
@@ -82,8 +86,8 @@ Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
 Value createSum(ImplicitLocOpBuilder &b, Value value);
 
 /// First row and first column of a fragment that this thread holds, as i32.
-Value createFragmentRow(ImplicitLocOpBuilder &b);
-Value createFragmentColumn(ImplicitLocOpBuilder &b);
+Value createFragmentRow(ImplicitLocOpBuilder &b, Value thread = {});
+Value createFragmentColumn(ImplicitLocOpBuilder &b, Value thread = {});
 
 /// The lanes of a warp wait for each other, and see what they wrote.
 void createWarpSync(ImplicitLocOpBuilder &b);

@@ -157,6 +157,7 @@ FailureOr<KernelTable> KernelBuilder::build() {
   table.threads = launch.getThreads();
   table.sharedBytes = launch.getSharedBytes();
   table.cluster = launch.getCluster();
+  table.residentBlocks = launch.getResidentCtas();
   for (Attribute argument : launch.getArguments()) {
     auto type = dyn_cast<TypeAttr>(argument);
     if (!type)

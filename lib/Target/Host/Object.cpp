@@ -156,9 +156,10 @@ llvm::Constant *TableWriter::kernel(const KernelTable &kernel) {
       {i32(sizeof(GdnKernelDesc)), i32(GDN_RUNTIME_VERSION), text(kernel.name),
        image, i64(imageBytes), i32(options.computeCapability),
        i32(kernel.threads), i32(kernel.sharedBytes), i32(kernel.cluster),
-       i32(kernel.arguments.size()), i32(kernel.parameters.size()),
-       i32(kernel.tensorMaps.size()), i32(kernel.symbols.size()),
-       arguments(kernel.arguments), parameters, maps, symbols,
+       i32(kernel.residentBlocks), i32(kernel.arguments.size()),
+       i32(kernel.parameters.size()), i32(kernel.tensorMaps.size()),
+       i32(kernel.symbols.size()), arguments(kernel.arguments), parameters,
+       maps, symbols,
        /*plan=*/null()});
 }
 

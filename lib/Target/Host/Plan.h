@@ -45,7 +45,7 @@ struct TensorMapTable {
 /// GdnKernelDesc.
 struct KernelTable {
   std::string name;
-  int64_t threads, sharedBytes, cluster;
+  int64_t threads, sharedBytes, cluster, residentBlocks;
   SmallVector<ArgumentTable> arguments;
   SmallVector<GdnParamDesc> parameters;
   SmallVector<TensorMapTable> tensorMaps;

@@ -71,6 +71,7 @@ llvm::Expected<std::string> ptx::describeKernels(ModuleOp module) {
                            {"threads", launch.getThreads()},
                            {"shared_bytes", launch.getSharedBytes()},
                            {"cluster", launch.getCluster()},
+                           {"resident_ctas", launch.getResidentCtas()},
                            {"arguments", std::move(arguments)},
                            {"tensor_maps", std::move(maps)}});
   }

@@ -14,7 +14,7 @@
 // AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates", "norms"], ahead = 2>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // MANY-SAME: parts = 1,
-// WHOLE-SAME: parts = 2, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores"], roll = true>
+// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores"], roll = true>
 // WHOLE-SAME: <name = "state", warps = 8, registers = 168, steps = ["state"], split = true>
 // SPLIT-SAME: parts = 1,
 gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {

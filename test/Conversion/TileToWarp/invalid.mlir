@@ -88,7 +88,7 @@ gdn_tile.program @heads() item(%n, %h, %p) tokens(%batch, %begin, %end)
 }
 func.func @host(%n: index) {
   %c1 = arith.constant 1 : index
-  // expected-error @below {{expected a number of heads in the grid that is a constant or the extent of an input}}
+  // expected-error @below {{expected a number of heads in the grid that is a constant or made from extents of inputs}}
   gdn_tile.launch @heads grid(%n, %n, %c1) tokens(%n)
   return
 }

@@ -11,32 +11,39 @@
 // CHECK-LABEL: gdn_warp.kernel @double(
 // CHECK-SAME: %x: memref<1x?x4x64xbf16, strided<[?, 256, 64, 1]>>, %y: {{.*}}, %tokens: i64) threads(256)
 // The item of a CTA: heads next to each other.
-// CHECK-DAG: %[[HEADS:.*]] = arith.constant 4 : index
-// CHECK-DAG: %[[DELAY:.*]] = arith.constant 2 : index
-// CHECK: %[[CTA:.*]] = gdn_warp.id cta
-// CHECK: %[[HEAD:.*]] = arith.remui %[[CTA]], %[[HEADS]]
-// CHECK: %[[SEQUENCE:.*]] = arith.divui %[[CTA]], %[[HEADS]]
+// CHECK-DAG: %[[HEADS:.*]] = arith.constant 4 : i32
+// CHECK-DAG: %[[DELAY:.*]] = arith.constant 2 : i32
+// CHECK: %[[ID:.*]] = gdn_warp.id cta
+// CHECK: %[[CTA:.*]] = arith.index_castui %[[ID]] : index to i32
+// CHECK: %[[REST:.*]] = arith.remui %[[CTA]], %[[HEADS]]
+// CHECK: %[[QUOTIENT:.*]] = arith.divui %[[CTA]], %[[HEADS]]
+// CHECK: %[[HEAD:.*]] = arith.index_castui %[[REST]]
+// CHECK: %[[SEQUENCE:.*]] = arith.index_castui %[[QUOTIENT]]
 // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>>
 // CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(2) : <tensor<64x64xbf16>>
 
 // CHECK: gdn_warp.role "move" warps(0, 4) registers(96)
-// CHECK: %[[COUNT:.*]] = arith.ceildivui
+// CHECK: %[[CHUNKS:.*]] = arith.ceildivui
+// CHECK: %[[COUNT:.*]] = arith.index_castui %[[CHUNKS]]
 // CHECK: %[[ROUNDS:.*]] = arith.addi %[[COUNT]], %[[DELAY]]
-// CHECK: scf.for %[[TRIP:.*]] = %{{.*}} to %[[ROUNDS]]
-// CHECK: %[[MORE:.*]] = arith.cmpi ult, %[[TRIP]], %[[COUNT]]
+// CHECK: scf.for %[[ROUND:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
+// CHECK: %[[MORE:.*]] = arith.cmpi ult, %[[ROUND]], %[[COUNT]]
 // CHECK: scf.if %[[MORE]] {
 // CHECK: %[[X:.*]] = gdn_tile.load %x[%[[SEQUENCE]], %{{.*}}, %[[HEAD]],
 // CHECK: gdn_warp.put %[[X]], %[[IN]][0] at %[[TRIP]] :
 // CHECK: }
-// CHECK: %[[STARTED:.*]] = arith.cmpi uge, %[[TRIP]], %[[DELAY]]
+// CHECK: %[[STARTED:.*]] = arith.cmpi uge, %[[ROUND]], %[[DELAY]]
 // CHECK: scf.if %[[STARTED]] {
-// CHECK: %[[LATE:.*]] = arith.subi %[[TRIP]], %[[DELAY]]
+// CHECK: %[[PAST:.*]] = arith.subi %[[ROUND]], %[[DELAY]]
+// CHECK: %[[LATE:.*]] = arith.index_castui %[[PAST]]
 // CHECK: %[[Y:.*]] = gdn_warp.get %[[OUT]][0] at %[[LATE]] :
 // CHECK: gdn_tile.store %[[Y]], %y
 
 // CHECK: gdn_warp.role "state" warps(4, 4) registers(160)
 // CHECK-NOT: gdn_tile.load
-// CHECK: scf.for %[[TRIP:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: scf.for %[[ROUND:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
 // CHECK: %[[GOT:.*]] = gdn_warp.get %[[IN]][0] at %[[TRIP]] :
 // CHECK: %[[WIDE:.*]] = arith.extf %[[GOT]]
 // CHECK: %[[SUM:.*]] = arith.addf %[[WIDE]], %[[WIDE]]
@@ -81,11 +88,7 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[WIDTH:.*]] = arith.constant 64 : index
 // CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
-// CHECK: %[[FROM:.*]] = memref.load %cu_seqlens[%[[SEQUENCE:[a-z0-9_]+]]]
-// CHECK: %[[BEGIN:.*]] = arith.index_cast %[[FROM]]
-// CHECK: %[[AFTER:.*]] = arith.addi %[[SEQUENCE]], %[[ONE]]
-// CHECK: %[[TO:.*]] = memref.load %cu_seqlens[%[[AFTER]]]
-// CHECK: %[[END:.*]] = arith.index_cast %[[TO]]
+// CHECK: %{{.*}}, %[[BEGIN:.*]], %[[END:.*]] = gdn_warp.longest %cu_seqlens, %{{.*}} :
 // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>, tensor<64x64xbf16>>
 // CHECK: gdn_warp.role "move"
 // CHECK: arith.subi %[[END]], %[[BEGIN]]
@@ -144,7 +147,8 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?
 // CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(6) : <tensor<32xf32>>
 // CHECK: gdn_warp.role "turns" warps(0, 3) registers(96) attributes {gdn_warp.alone}
 // CHECK: %[[WARP:.*]] = gdn_warp.id warp
-// CHECK: scf.for %[[TRIP:.*]] =
+// CHECK: scf.for %[[ROUND:.*]] =
+// CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
 // CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to %[[TWO]]
 // CHECK: %[[FIRST:.*]] = arith.muli %[[TRIP]], %[[TWO]]
 // CHECK: %[[NUMBER:.*]] = arith.addi %[[FIRST]], %[[CHUNK]]
@@ -160,7 +164,8 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?
 // CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to %[[TWO]]
 // CHECK: gdn_warp.put %{{.*}}, %[[IN]][0] chunk %[[CHUNK]] at
 // CHECK: gdn_warp.role "store" warps(4, 4) registers(96) {
-// CHECK: scf.for %[[TRIP:.*]] =
+// CHECK: scf.for %[[ROUND:.*]] =
+// CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
 // CHECK: %[[FIRST:.*]] = arith.muli %[[TRIP]], %[[TWO]]
 // CHECK: gdn_warp.get %[[OUT]][0] at %[[FIRST]]
 // CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[ONE]]
@@ -222,4 +227,66 @@ func.func @host(%x: tensor<?x32x?xf32>, %y: tensor<?x32x?xf32>) -> tensor<?x32x?
   %r = gdn_tile.launch @heads grid(%n, %h, %c1) tokens(%c32) ins(%x : tensor<?x32x?xf32>)
       outs(%y : tensor<?x32x?xf32>) -> tensor<?x32x?xf32>
   return %r : tensor<?x32x?xf32>
+}
+
+// -----
+
+// A persistent CTA takes items in turn, and trips are numbered on from one to the next. What is late may be of
+// an item before: its sequence, head and first token are remembered for two trips.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>,
+    <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @turns(
+// CHECK-SAME: persistent
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-DAG: %[[DELAY:.*]] = arith.constant 2 : i32
+// CHECK: %[[BATCHES:.*]] = memref.dim %x, %{{.*}}
+// CHECK: %[[PRODUCT:.*]] = arith.muli %[[BATCHES]], %{{.*}} : index
+// CHECK: %[[ITEMS:.*]] = arith.index_castui %[[PRODUCT]]
+// CHECK: gdn_warp.role "move"
+// CHECK: %[[ID:.*]] = gdn_warp.id cta
+// CHECK: %[[CTA:.*]] = arith.index_castui %[[ID]]
+// CHECK: %[[COUNT:.*]] = gdn_warp.id cta_count
+// CHECK: %[[CTAS:.*]] = arith.index_castui %[[COUNT]]
+// CHECK: %[[LEFT:.*]]:11 = scf.for %[[ITEM:.*]] = %[[CTA]] to %[[ITEMS]] step %[[CTAS]] iter_args(%[[TRIPS:[a-z0-9]+]] = %[[ZERO]],
+// CHECK: arith.remui %[[ITEM]]
+// CHECK: %[[END:.*]] = arith.addi %[[TRIPS]],
+// Sequence, head, part, batch and first token of a trip.
+// CHECK: %[[LATER:.*]]:10 = scf.for %[[TRIP:.*]] = %[[TRIPS]] to %[[END]] step %{{.*}} iter_args(%{{[a-z0-9]+}} = %{{[a-z0-9]+}}, %[[HEAD:[a-z0-9]+]] = %{{[a-z0-9]+}}, %{{[a-z0-9]+}} = %{{[a-z0-9]+}}, %[[BATCH:[a-z0-9]+]] = %{{[a-z0-9]+}}, %[[TOKEN:[a-z0-9]+]] =
+// CHECK: gdn_tile.load %x
+// CHECK: %[[STARTED:.*]] = arith.cmpi uge, %[[TRIP]], %[[DELAY]]
+// CHECK: scf.if %[[STARTED]] {
+// CHECK: gdn_tile.store %{{.*}}, %y[%[[BATCH]], %[[TOKEN]], %[[HEAD]],
+// CHECK: scf.yield %[[END]], %[[LATER]]#0,
+// The stores of the last two trips.
+// CHECK: %[[LAST:.*]] = arith.addi %[[LEFT]]#0, %[[DELAY]]
+// CHECK: scf.for %{{.*}} = %[[LEFT]]#0 to %[[LAST]]
+// CHECK-NOT: gdn_tile.load
+// CHECK: gdn_tile.store
+// CHECK: gdn_warp.role "state"
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[ITEMS]] step %{{.*}} iter_args(%[[TRIPS:.*]] = %[[ZERO]]) -> (i32)
+// CHECK: scf.for %{{.*}} = %[[TRIPS]] to
+gdn_tile.program @turns(%x: memref<?x?x4x64xbf16>) outs(%y: memref<?x?x4x64xbf16>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<?x?x4x64xbf16> -> tensor<64x64xbf16>
+    %negated = arith.negf %tile {gdn_tile.step = "state"} : tensor<64x64xbf16>
+    gdn_tile.store %negated, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<?x?x4x64xbf16>
+  }
+}
+func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>) -> tensor<?x?x4x64xbf16> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?x4x64xbf16>
+  %r = gdn_tile.launch @turns grid(%n, %c4, %c1) tokens(%t) ins(%x : tensor<?x?x4x64xbf16>)
+      outs(%y : tensor<?x?x4x64xbf16>) -> tensor<?x?x4x64xbf16>
+  return %r : tensor<?x?x4x64xbf16>
 }

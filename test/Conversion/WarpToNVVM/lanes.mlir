@@ -81,30 +81,35 @@ gdn_warp.kernel @solve() threads(128) shared(1024) {
 }
 
 // A lane has a sequence and counts those that come before it; the sum over lanes is the number of the one whose count is
-// the rank. Of more than 32 sequences the rank is the sequence.
+// the rank, and its boundaries are what that lane loaded. Of more than 32 sequences the rank is the sequence.
 // CHECK-LABEL: llvm.func @longest(
-gdn_warp.kernel @longest(%cu : memref<?xi64>, %o : memref<?xf32>) threads(128) shared(0) {
+gdn_warp.kernel @longest(%cu : memref<?xi64>, %o : memref<?x?x?xf32>) threads(128) shared(0) {
   %c1 = arith.constant 1.0 : f32
   // CHECK: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x
   // CHECK: %[[INDEX:.*]] = arith.index_castui %[[CTA]]
   // CHECK: %[[RANK:.*]] = arith.index_cast %[[INDEX]] : index to i32
   %rank = gdn_warp.id cta
   // CHECK: %[[FEW:.*]] = arith.cmpi ule, %[[COUNT:.*]], %c32_i32
-  // CHECK: scf.if %[[FEW]] -> (i32) {
+  // CHECK: scf.if %[[FEW]] -> (i32, i32, i32) {
+  // Read here, so that nothing of it leaves a loop over items.
+  // CHECK: llvm.inline_asm has_side_effects {{.*}} "mov.u32 $0, %tid.x;"
   // CHECK: %[[HAS:.*]] = arith.cmpi ult, %[[LANE:.*]], %[[COUNT]]
-  // CHECK: %[[LENGTH:.*]] = scf.if %[[HAS]] -> (i32) {
+  // CHECK: %[[OWN:.*]]:3 = scf.if %[[HAS]] -> (i32, i32, i32) {
   // CHECK-COUNT-2: llvm.load {{.*}} -> i64
   // CHECK: } else {
-  // CHECK-NEXT: scf.yield %c-1_i32
+  // CHECK-NEXT: scf.yield %c0_i32, %c0_i32, %c-1_i32
   // CHECK: %[[BEFORE:.*]] = scf.for %[[N:.*]] = %c0_i32 to %[[COUNT]]
-  // CHECK: %[[OTHER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[LENGTH]], %[[N]]
-  // CHECK-DAG: arith.cmpi eq, %[[OTHER]], %[[LENGTH]]
+  // CHECK: %[[OTHER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#2, %[[N]]
+  // CHECK-DAG: arith.cmpi eq, %[[OTHER]], %[[OWN]]#2
   // CHECK-DAG: arith.cmpi ult, %[[N]], %[[LANE]]
-  // CHECK-DAG: arith.cmpi sgt, %[[OTHER]], %[[LENGTH]]
+  // CHECK-DAG: arith.cmpi sgt, %[[OTHER]], %[[OWN]]#2
   // CHECK: arith.cmpi eq, %[[BEFORE]], %[[RANK]]
-  // CHECK: nvvm.redux.sync add
+  // CHECK: %[[NUMBER:.*]] = nvvm.redux.sync add
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#0, %[[NUMBER]]
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#1, %[[NUMBER]]
   // CHECK: } else {
-  // CHECK-NEXT: scf.yield %[[RANK]]
-  %n = gdn_warp.longest %cu, %rank : memref<?xi64>
-  memref.store %c1, %o[%n] : memref<?xf32>
+  // CHECK-COUNT-2: llvm.load {{.*}} -> i64
+  // CHECK: scf.yield %[[RANK]],
+  %n, %begin, %end = gdn_warp.longest %cu, %rank : memref<?xi64>
+  memref.store %c1, %o[%n, %begin, %end] : memref<?x?x?xf32>
 }

@@ -5,7 +5,11 @@
 gdn_warp.kernel @order(%cu : memref<?xi32>, %ranks : i32) threads(128) shared(0) {
   %rank = gdn_warp.id cta
   // CHECK: gdn_warp.longest %cu, %{{.*}} : memref<?xi32>
-  %n = gdn_warp.longest %cu, %rank : memref<?xi32>
+  %n, %begin, %end = gdn_warp.longest %cu, %rank : memref<?xi32>
+}
+
+// CHECK-LABEL: gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {
+gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {
 }
 
 // CHECK-LABEL: gdn_warp.kernel @synchronisation(%x: f32) threads(256) shared(1024) min_ctas(2) cluster(2)

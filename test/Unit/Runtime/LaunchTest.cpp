@@ -187,6 +187,17 @@ TEST_F(Launch, Grid) {
   EXPECT_EQ(args.launch(kernel, fakeStream(0), &grid), GDN_SUCCESS);
   EXPECT_EQ(fakeLastLaunch()->config.grid[1], 2u);
 
+  TestDesc persistent;
+  persistent.desc.resident_blocks = 1;
+  GdnKernel *turns = prepare(persistent);
+  grid = {4096, 1, 1};
+  EXPECT_EQ(args.launch(turns, fakeStream(0), &grid), GDN_SUCCESS);
+  EXPECT_EQ(fakeLastLaunch()->config.grid[0], 132u)
+      << "one block a multiprocessor does it all";
+  grid = {6, 1, 1};
+  EXPECT_EQ(args.launch(turns, fakeStream(0), &grid), GDN_SUCCESS);
+  EXPECT_EQ(fakeLastLaunch()->config.grid[0], 6u);
+
   TestDesc noPlan;
   noPlan.desc.plan = nullptr;
   EXPECT_EQ(args.launch(prepare(noPlan), fakeStream(0)),

@@ -184,6 +184,8 @@ TEST_F(Load, RefusesBrokenDescriptions) {
       {"got neither", [](TestDesc &t) { t.desc.image_bytes -= 1; }},
       {"1 to 1024 threads, got 0", [](TestDesc &t) { t.desc.threads = 0; }},
       {"8 blocks, got 16", [](TestDesc &t) { t.desc.cluster_size = 16; }},
+      {"32 resident blocks, got 33",
+       [](TestDesc &t) { t.desc.resident_blocks = 33; }},
       {"64 arguments, got 65", [](TestDesc &t) { t.desc.num_args = 65; }},
       {"128 parameters, got -1", [](TestDesc &t) { t.desc.num_params = -1; }},
       {"tensor maps, got 1", [](TestDesc &t) { t.desc.tensor_maps = nullptr; }},

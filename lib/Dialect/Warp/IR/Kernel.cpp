@@ -68,8 +68,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
       parseFact(parser, "shared", getSharedBytesAttrName(result.name),
                 result) ||
       parseFact(parser, "min_ctas", getMinCtasAttrName(result.name), result) ||
-      parseFact(parser, "cluster", getClusterAttrName(result.name), result) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parseFact(parser, "cluster", getClusterAttrName(result.name), result))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("persistent")))
+    result.addAttribute(getPersistentAttrName(result.name),
+                        parser.getBuilder().getUnitAttr());
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.parseRegion(*body, arguments))
     return failure();
   if (body->empty())
@@ -87,10 +91,13 @@ void KernelOp::print(OpAsmPrinter &printer) {
     printer << " min_ctas(" << getMinCtas() << ')';
   if (getCluster() != 1)
     printer << " cluster(" << getCluster() << ')';
+  if (getPersistent())
+    printer << " persistent";
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(),
       {getSymNameAttrName(), getThreadsAttrName(), getSharedBytesAttrName(),
-       getMinCtasAttrName(), getClusterAttrName(), getArgNamesAttrName()});
+       getMinCtasAttrName(), getClusterAttrName(), getPersistentAttrName(),
+       getArgNamesAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

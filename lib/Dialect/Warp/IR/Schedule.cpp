@@ -30,7 +30,7 @@ int64_t ScheduleAttr::getThreads() const {
 }
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t trip, int64_t parts,
+                                   int64_t trip, int64_t parts, bool persistent,
                                    ArrayRef<RolePlanAttr> roles,
                                    ArrayRef<ChannelPlanAttr> channels) {
   if (trip < 1 || parts < 1)

@@ -56,13 +56,14 @@ static Value copyLoad(OpBuilder &b, scf::ForOp loop, ArrayLoadOp load,
 static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   IRRewriter b(loop);
   Location loc = load.getLoc();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
+  auto constant = [&](OpBuilder &at, int64_t value) -> Value {
+    Type type = loop.getInductionVar().getType();
+    return arith::ConstantOp::create(at, loc, at.getIntegerAttr(type, value));
   };
   SmallVector<Value> first;
   for (int64_t trip = 0; trip < ahead; ++trip) {
     Value number =
-        arith::AddIOp::create(b, loc, loop.getLowerBound(), constant(trip));
+        arith::AddIOp::create(b, loc, loop.getLowerBound(), constant(b, trip));
     first.push_back(copyLoad(b, loop, load, number));
     if (!first.back())
       return loop;
@@ -74,9 +75,8 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
     OpBuilder::InsertionGuard guard(inner);
     // The body moves to the longer loop afterwards.
     inner.setInsertionPointToStart(loop.getBody());
-    Value number = arith::AddIOp::create(
-        inner, loc, loop.getInductionVar(),
-        arith::ConstantIndexOp::create(inner, loc, ahead));
+    Value number = arith::AddIOp::create(inner, loc, loop.getInductionVar(),
+                                         constant(inner, ahead));
     next.push_back(copyLoad(inner, loop, load, number));
     return next;
   };
@@ -100,14 +100,14 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
   }
 
   void prefetchIn(RoleOp role, int64_t ahead) {
-    for (auto loop : llvm::make_early_inc_range(
-             role.getBody().front().getOps<scf::ForOp>())) {
-      SmallVector<ArrayLoadOp> loads;
-      // Without an end a load of a trip that never comes may leave the array.
-      loop.walk([&](ArrayLoadOp load) {
-        if (isEncoded<LanesAttr>(load.getType()) && load.getEnd())
-          loads.push_back(load);
-      });
+    llvm::MapVector<scf::ForOp, SmallVector<ArrayLoadOp>> loadsOf;
+    // Without an end a load of a trip that never comes may leave the array.
+    role.walk([&](ArrayLoadOp load) {
+      auto loop = load->getParentOfType<scf::ForOp>();
+      if (loop && isEncoded<LanesAttr>(load.getType()) && load.getEnd())
+        loadsOf[loop].push_back(load);
+    });
+    for (auto &[loop, loads] : loadsOf) {
       scf::ForOp current = loop;
       bool carries = false;
       for (ArrayLoadOp load : loads) {

@@ -106,8 +106,11 @@ def Warp_LaunchAttr : Warp_Attr<"Launch", "launch"> {
     `arguments` are the types of the kernel's arguments as written. An array
     becomes a pointer, then each dynamic size and each dynamic stride (elements)
     as i64; a scalar stays. The tensor maps follow, 128 bytes each, by value.
+    `resident_ctas`, if not 0, of a kernel whose CTAs take work in turn, are the
+    CTAs that a multiprocessor runs at a time: more need not be launched.
   }];
   let parameters = (ins "int64_t":$threads, "int64_t":$shared_bytes, "int64_t":$cluster,
+    "int64_t":$resident_ctas,
     "::mlir::ArrayAttr":$arguments, "::mlir::ArrayAttr":$tensor_maps);
   let assemblyFormat = "`<` struct(params) `>`";
 }

@@ -28,7 +28,8 @@ def Warp_KernelOp : Warp_Op<"kernel",
   let description = [{
     Runs on CTAs of `threads` threads with `shared` bytes of dynamic shared
     memory; `min_ctas` of them fit on a multiprocessor, `cluster` of them form a
-    cluster. Arguments are arrays in global memory (memrefs, any strides) and
+    cluster. A `persistent` kernel does all its work with any number of CTAs, so
+    that no more are launched than run at a time. Arguments are arrays in global memory (memrefs, any strides) and
     scalars. Ops outside roles run in all threads.
 
     Example:
@@ -49,7 +50,7 @@ def Warp_KernelOp : Warp_Op<"kernel",
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$threads, I64Attr:$shared_bytes,
     DefaultValuedAttr<I64Attr, "1">:$min_ctas, DefaultValuedAttr<I64Attr, "1">:$cluster,
-    OptionalAttr<StrArrayAttr>:$arg_names);
+    UnitAttr:$persistent, OptionalAttr<StrArrayAttr>:$arg_names);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -105,20 +106,21 @@ def Warp_IdOp : Warp_Op<"id", [Pure]> {
 def Warp_LongestOp : Warp_Op<"longest"> {
   let summary = "Sequence of a rank by length, the longest first";
   let description = [{
-    Of the sequences `bounds[n]` to `bounds[n + 1]` the one that `rank` others
-    come before: longer ones, and of the same length those before it. CTAs that
-    take sequences in this order end together. Among more than 32 sequences (a
-    lane has one) the order does not matter: then it is `rank`. All lanes of a
-    warp run it.
+    Of the sequences `bounds[n]` to `bounds[n + 1]` the number n of the one that
+    `rank` others come before, and its boundaries: longer ones come before, and
+    of the same length those before it. CTAs that take sequences in this order
+    end together. Among more than 32 sequences (a lane has one) the order does
+    not matter: then n is `rank`. Boundaries are below 2^31, as coordinates of
+    copies are. All lanes of a warp run it.
 
     Example:
 
     ```mlir
-    %n = gdn_warp.longest %cu_seqlens, %rank : memref<?xi32>
+    %n, %begin, %end = gdn_warp.longest %cu_seqlens, %rank : memref<?xi32>
     ```
   }];
   let arguments = (ins Arg<MemRefRankOf<[I32, I64], [1]>, "boundaries", [MemRead]>:$bounds, Index:$rank);
-  let results = (outs Index:$result);
+  let results = (outs Index:$sequence, Index:$begin, Index:$end);
   let assemblyFormat = "$bounds `,` $rank attr-dict `:` type($bounds)";
 }
 

@@ -61,12 +61,15 @@ def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
   let summary = "How the warps of a CTA divide a program's work";
   let description = [{
     One trip of a role's loop takes `trip` chunks. `parts` parts of the V
-    channels are folded into one CTA. A step stands in one role.
+    channels are folded into one CTA. A step stands in one role. With
+    `persistent` a CTA takes items in turn, and its roles run ahead of each
+    other from one item into the next: so what begins and ends an item costs
+    less than a CTA that begins and ends.
   }];
   let parameters = (ins "int64_t":$trip, "int64_t":$parts,
-    ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
+    DefaultValuedParameter<"bool", "false">:$persistent, ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
   let assemblyFormat = [{
-    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` `roles` `=` custom<PlanList>($roles) `,`
+    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` (`persistent` `=` $persistent^ `,`)? `roles` `=` custom<PlanList>($roles) `,`
     `channels` `=` custom<PlanList>($channels) `>`
   }];
   let genVerifyDecl = 1;
