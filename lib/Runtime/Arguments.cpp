@@ -41,6 +41,10 @@ int64_t gdn::runtime::getStride(const GdnTensor &tensor, int dim) {
   return stride;
 }
 
+uint32_t gdn::runtime::getAlignment(const GdnArgDesc &arg) {
+  return arg.alignment ? arg.alignment : getElementBytes(arg.dtype);
+}
+
 bool gdn::runtime::isEmpty(const GdnTensor *tensor) {
   if (!tensor)
     return true;
@@ -154,8 +158,7 @@ static GdnRuntimeStatus checkTensor(const GdnKernelDesc &desc,
   if (!got.data)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected %s to have data, got a null pointer", want.name);
-  uint32_t alignment =
-      want.alignment ? want.alignment : getElementBytes(want.dtype);
+  uint32_t alignment = getAlignment(want);
   if (reinterpret_cast<uintptr_t>(got.data) % alignment)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected %s to be aligned to %u bytes, got address %p",
@@ -215,10 +218,10 @@ GdnRuntimeStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
                                               MapGeometry &geometry) {
   const char *name = desc.args[map.arg].name;
   uint32_t bytes = getElementBytes(tensor.dtype);
-  if (reinterpret_cast<uintptr_t>(tensor.data) % 16)
+  if (reinterpret_cast<uintptr_t>(tensor.data) % mapAlignment)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected %s to be aligned to 16 bytes, got address %p", name,
-                tensor.data);
+                "expected %s to be aligned to %u bytes, got address %p", name,
+                mapAlignment, tensor.data);
   for (int i = 0; i < map.rank; ++i) {
     const GdnTensorMapDim &dim = map.dims[i];
     int64_t available = tensor.shape[dim.dim];
