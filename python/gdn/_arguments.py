@@ -51,7 +51,7 @@ def old_arguments(kwargs: dict[str, Any], state_v_first: bool) -> bool:
         warnings.warn(
             "`transpose_state_layout` is deprecated and renamed to `state_v_first`.",
             DeprecationWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         state_v_first = bool(kwargs.pop("transpose_state_layout"))
     if "head_first" in kwargs:
@@ -100,67 +100,34 @@ def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
     return shape  # type: ignore[no-any-return]
 
 
-def make_call(
-    *,
-    q: Any,
-    k: Any,
-    v: Any,
-    g: Any,
-    beta: Any,
-    scale: Any,
-    initial_state: Any,
-    output_final_state: bool,
-    l2norm: bool,
-    raw_gate: bool,
-    A_log: Any,
-    dt_bias: Any,
-    beta_sigmoid: bool,
-    allow_neg_eigval: bool,
-    state_v_first: bool,
-    cu_seqlens: Any,
-    gate_domain: str | None,
-    state_layout: str | None,
-    out: Any,
-    final_state: Any,
-    recurrent: bool,
-    max_seqlen: int = 0,
-) -> Call:
-    """Checks what the library cannot see and puts the rest into its terms."""
+def scale_of(q: Any, scale: Any) -> float:
+    """The factor of the read-out, after a look at q, without which there is none."""
     shape = shape_of("q", q)
-    if scale is None:
-        # A wrong shape is the library's to refuse.
-        scale = shape[-1] ** -0.5 if len(shape) and shape[-1] else 1.0
-    else:
-        scale = _number("scale", scale)
+    if scale is not None:
+        return _number("scale", scale)
+    # A wrong shape is the library's to refuse.
+    return shape[-1] ** -0.5 if len(shape) and shape[-1] else 1.0  # type: ignore[no-any-return]
+
+
+def options_of(
+    raw_gate: Any,
+    gate_domain: str | None,
+    beta_sigmoid: Any,
+    allow_neg_eigval: Any,
+    l2norm: Any,
+    state_v_first: Any,
+    state_layout: str | None,
+    recurrent: bool,
+) -> int:
+    """The options of a call as the library takes them."""
     if allow_neg_eigval and not beta_sigmoid:
         raise ValueError("`allow_neg_eigval=True` requires `use_beta_sigmoid_in_kernel=True`.")
-    domain = _gate_domain(gate_domain, raw_gate)
-    if domain != _library.GATE_DOMAINS["raw"]:
-        # FLA takes the parameters and leaves them unused.
-        A_log = dt_bias = None
     beta_domain = _library.BETA_VALUE
     if beta_sigmoid:
         beta_domain = _library.BETA_DOUBLED_LOGIT if allow_neg_eigval else _library.BETA_LOGIT
-    options = _library.pack_options(
+    domain = _gate_domain(gate_domain, raw_gate)
+    return _library.pack_options(
         domain, beta_domain, bool(l2norm), _v_first(state_v_first, state_layout), recurrent
-    )
-    wants_state = bool(output_final_state) or final_state is not None
-    return Call(
-        q,
-        k,
-        v,
-        g,
-        beta,
-        A_log,
-        dt_bias,
-        initial_state,
-        cu_seqlens,
-        out,
-        final_state,
-        scale,
-        options,
-        wants_state,
-        max_seqlen,
     )
 
 
