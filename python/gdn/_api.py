@@ -14,10 +14,11 @@ from ._arguments import (
     Call,
     check_chunk_size,
     longest_sequence,
+    number,
     old_arguments,
     options_of,
     refuse,
-    scale_of,
+    shape_of,
 )
 
 _RAW = _library.GATE_DOMAINS["raw"]
@@ -29,21 +30,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FORWARDS: dict[type, Callable[..., tuple[Any, Any]]] = {}
 
 
-def _find_forward(kind: type) -> Callable[..., tuple[Any, Any]]:
+def _find_forward(q: Any) -> Callable[..., tuple[Any, Any]]:
+    """What runs a call on tensors like q."""
+    shape_of("q", q)
     torch = sys.modules.get("torch")
     # Statements, which torch.compile can follow.
-    if torch is not None and issubclass(kind, torch.Tensor):
-        from ._torch import forward
+    if torch is not None and isinstance(q, torch.Tensor):
+        from . import _torch
+
+        forward: Callable[..., tuple[Any, Any]] = _torch.forward
     else:
-        from ._arrays import forward
-    _FORWARDS[kind] = forward
+        from . import _arrays
+
+        forward = _arrays.forward
+    _FORWARDS[type(q)] = forward
     return forward
-
-
-def _run(q: Any, *rest: Any) -> tuple[Any, Any]:
-    """Runs the call of these fields."""
-    forward = _FORWARDS.get(type(q)) or _find_forward(type(q))
-    return forward(q, *rest)
 
 
 #: The public functions that give the `Call` that they would run, by name: for `explain`.
@@ -55,7 +56,7 @@ _THEN = "_gdn_then"
 
 def _explained(function: F) -> F:
     """Makes the function one that `explain` knows."""
-    BUILDERS[function.__name__] = functools.partial(function, **{_THEN: Call})
+    BUILDERS[function.__name__] = functools.partial(function, **{_THEN: Call.of})
     return function
 
 
@@ -154,9 +155,9 @@ def chunk_gated_delta_rule(
         >>> o.shape, state.shape
         ((1, 100, 4, 64), (1, 4, 64, 64))
     """
-    then: Callable[..., Any] = _run
+    then = None
     if kwargs:
-        then = kwargs.pop(_THEN, _run)
+        then = kwargs.pop(_THEN, None)
         state_v_first = old_arguments(kwargs, state_v_first)
     check_chunk_size(chunk_size)
     longest = 0
@@ -166,7 +167,9 @@ def chunk_gated_delta_rule(
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
-    scale = scale_of(q, scale)
+    forward = _FORWARDS.get(type(q)) or _find_forward(q)
+    if scale is not None:
+        scale = number("scale", scale)
     options = options_of(
         use_gate_in_kernel,
         gate_domain,
@@ -180,7 +183,7 @@ def chunk_gated_delta_rule(
     if options & 3 != _RAW:
         # FLA takes the parameters and leaves them unused.
         A_log = dt_bias = None
-    return then(  # type: ignore[no-any-return]
+    return (then or forward)(
         q,
         k,
         v,
@@ -249,16 +252,18 @@ def fused_recurrent_gated_delta_rule(
         >>> o.shape
         (8, 1, 4, 64)
     """
-    then: Callable[..., Any] = _run
+    then = None
     if kwargs:
-        then = kwargs.pop(_THEN, _run)
+        then = kwargs.pop(_THEN, None)
         state_v_first = old_arguments(kwargs, state_v_first)
     for name, value in (("gk", gk), ("gv", gv)):
         if value is not None:
             refuse(name, "gates per channel are not there yet; expected None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
-    scale = scale_of(q, scale)
+    forward = _FORWARDS.get(type(q)) or _find_forward(q)
+    if scale is not None:
+        scale = number("scale", scale)
     options = options_of(
         use_gate_in_kernel,
         gate_domain,
@@ -272,7 +277,7 @@ def fused_recurrent_gated_delta_rule(
     if options & 3 != _RAW:
         # FLA takes the parameters and leaves them unused.
         A_log = dt_bias = None
-    return then(  # type: ignore[no-any-return]
+    return (then or forward)(
         q,
         k,
         v,

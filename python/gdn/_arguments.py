@@ -33,6 +33,12 @@ class Call(NamedTuple):
     output_final_state: bool
     max_seqlen: int
 
+    @classmethod
+    def of(cls, *values: Any) -> Call:
+        """The call of these fields; a scale of None is the default one."""
+        call = cls(*values)
+        return call if call.scale is not None else call._replace(scale=default_scale(call.q.shape))
+
 
 #: The tensors of a call, in the library's order.
 TENSORS = Call._fields[:11]
@@ -62,7 +68,8 @@ def old_arguments(kwargs: dict[str, Any], state_v_first: bool) -> bool:
     return state_v_first
 
 
-def _number(name: str, value: Any) -> float:
+def number(name: str, value: Any) -> float:
+    """An argument that is to be a number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}: expected a number or None, got {type(value).__name__}")
     return float(value)
@@ -90,6 +97,11 @@ def _v_first(state_v_first: bool, layout: str | None) -> bool:
     return layout == "vk"
 
 
+def default_scale(q_shape: Any) -> float:
+    """The factor of the read-out, as the library takes it for None. A wrong shape is the library's to refuse."""
+    return q_shape[-1] ** -0.5 if len(q_shape) and q_shape[-1] else 1.0
+
+
 def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
     """The shape of a required tensor of any kind."""
     shape = getattr(tensor, "shape", None)
@@ -98,15 +110,6 @@ def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
             f"{name}: expected a tensor (torch, NumPy, or with __dlpack__), got {type(tensor).__name__}"
         )
     return shape  # type: ignore[no-any-return]
-
-
-def scale_of(q: Any, scale: Any) -> float:
-    """The factor of the read-out, after a look at q, without which there is none."""
-    shape = shape_of("q", q)
-    if scale is not None:
-        return _number("scale", scale)
-    # A wrong shape is the library's to refuse.
-    return shape[-1] ** -0.5 if len(shape) and shape[-1] else 1.0  # type: ignore[no-any-return]
 
 
 def options_of(

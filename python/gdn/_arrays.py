@@ -89,7 +89,7 @@ def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
 
 def forward(*values: Any) -> tuple[Any, Any]:
     """Runs the call of these fields on arrays and returns (o, final state or None)."""
-    call = Call(*values)
+    call = Call.of(*values)
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
     for name in ("q", "k", "v"):
         if arrays[name] is None:

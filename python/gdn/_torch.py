@@ -16,6 +16,7 @@ import torch
 from . import _library
 from ._arguments import GPU_SCALE, TENSORS, Call, factor_on_gpu, widened_on_gpu
 
+_F32 = torch.float32
 #: Devices with kernels.
 _DEVICES = ("cpu", "cuda")
 
@@ -50,14 +51,22 @@ def _new_output(v: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(v, memory_format=torch.contiguous_format)
 
 
-def _new_state(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int) -> torch.Tensor:
+def _new_state(
+    q: torch.Tensor,
+    v: torch.Tensor,
+    initial_state: torch.Tensor | None,
+    cu_seqlens: torch.Tensor | None,
+    options: int,
+) -> torch.Tensor:
     """The final state, in float32."""
+    if initial_state is not None and initial_state.dtype == _F32 and initial_state.is_contiguous():
+        return torch.empty_like(initial_state)
     q_shape, v_shape = q.shape, v.shape
     sequences = q_shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     rows, columns = q_shape[3], v_shape[3]
     if _library.state_is_v_first(options):
         rows, columns = columns, rows
-    return v.new_empty((sequences, v_shape[2], rows, columns), dtype=torch.float32)
+    return v.new_empty((sequences, v_shape[2], rows, columns), dtype=_F32)
 
 
 def _allocate(
@@ -66,7 +75,7 @@ def _allocate(
     """What the operator returns; an absent state has no elements."""
     _check_shapes(q, v, cu_seqlens if with_state else None)
     o = torch.empty_like(v, memory_format=torch.contiguous_format)
-    return o, _new_state(q, v, cu_seqlens, options) if with_state else v.new_empty(0)
+    return o, _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
 
 
 def _compute(
@@ -81,7 +90,7 @@ def _compute(
     cu_seqlens: torch.Tensor | None,
     o: torch.Tensor,
     state: torch.Tensor | None,
-    scale: float,
+    scale: float | None,
     options: int,
     max_seqlen: int,
 ) -> None:
@@ -93,7 +102,7 @@ def _compute(
             g, beta, A_log, dt_bias = _adapt_gates(v, g, beta, A_log, dt_bias, options)
         if initial_state is not None and (state is None or state.dtype != initial_state.dtype):
             initial_state, state = _adapt_states(initial_state, state)
-        if scale != GPU_SCALE:
+        if scale is not None and scale != GPU_SCALE:
             factor = factor_on_gpu(q.shape, scale)
             scale /= factor
     else:
@@ -107,7 +116,6 @@ def _compute(
         final_state.copy_(state)
 
 
-_F32 = torch.float32
 #: The types of beta that need no copy.
 _BETAS = (torch.float32, torch.bfloat16)
 
@@ -145,9 +153,9 @@ def _adapt_states(
 
 
 def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    *inputs, scale, options, max_seqlen, with_state = arguments
-    o, state = _allocate(inputs[0], inputs[2], inputs[8], options, with_state)
-    _compute(*inputs, o, state if with_state else None, scale, options, max_seqlen)
+    q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
+    o, state = _allocate(q, v, cu_seqlens, options, with_state)
+    _compute(*arguments[:9], o, state if with_state else None, scale, options, max_seqlen)
     return o, state
 
 
@@ -203,9 +211,9 @@ torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
 torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
 
 
-def _check_kinds(call: Call) -> None:
-    device = call.q.device
-    for name, value in zip(TENSORS, call):
+def _check_kinds(tensors: Sequence[Any]) -> None:
+    device = tensors[0].device
+    for name, value in zip(TENSORS, tensors):
         if value is None:
             if name in ("k", "v"):
                 raise TypeError(f"{name}: expected a torch.Tensor, got None")
@@ -234,26 +242,52 @@ def _is_plain(tensors: Sequence[Any]) -> bool:
     return k is not None and v is not None and (q.is_cuda or q.is_cpu)
 
 
-def forward(*values: Any) -> tuple[Any, Any]:
+def forward(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    beta: Any,
+    A_log: Any,
+    dt_bias: Any,
+    initial_state: Any,
+    cu_seqlens: Any,
+    out: Any,
+    final_state: Any,
+    scale: float | None,
+    options: int,
+    wants_state: bool,
+    max_seqlen: int,
+) -> tuple[Any, Any]:
     """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
-    if not _is_plain(values[:11]):
-        return _forward_by_operator(Call(*values))
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state)
+    if not _is_plain(tensors):
+        return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
+    o, state = out, final_state
     try:
-        return _forward_plainly(*values)
+        if o is None:
+            o = _new_output(v)
+        else:
+            _count_write(o)
+        if state is not None:
+            _count_write(state)
+        elif wants_state:
+            state = _new_state(q, v, initial_state, cu_seqlens, options)
+        _compute(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, max_seqlen)
     except Exception:
         # What the operator would have said first.
-        call = Call(*values)
-        _check_kinds(call)
-        if call.out is None or (call.final_state is None and call.output_final_state):
-            _check_shapes(call.q, call.v, call.cu_seqlens)
+        _check_kinds(tensors)
+        if out is None or (final_state is None and wants_state):
+            _check_shapes(q, v, cu_seqlens)
         raise
+    return o, state
 
 
 def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     """Runs a call that others than the kernel have a say in."""
     o, state = call.out, call.final_state
     wants_state = call.output_final_state
-    _check_kinds(call)
+    _check_kinds(call[:11])
     if o is None and state is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
@@ -263,41 +297,6 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
         state = new_state if state is None else state
     _into(*call[:9], o, state, call.scale, call.options, call.max_seqlen)
     return o, state
-
-
-def _forward_plainly(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    g: torch.Tensor | None,
-    beta: torch.Tensor | None,
-    A_log: torch.Tensor | None,
-    dt_bias: torch.Tensor | None,
-    initial_state: torch.Tensor | None,
-    cu_seqlens: torch.Tensor | None,
-    out: torch.Tensor | None,
-    final_state: torch.Tensor | None,
-    scale: float,
-    options: int,
-    wants_state: bool,
-    max_seqlen: int,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Runs a call that only the kernel has a say in. What is wrong may show anywhere."""
-    if out is None:
-        out = _new_output(v)
-    else:
-        _count_write(out)
-    if final_state is not None:
-        _count_write(final_state)
-    elif wants_state:
-        if initial_state is not None and initial_state.dtype == _F32 and initial_state.is_contiguous():
-            final_state = torch.empty_like(initial_state)
-        else:
-            final_state = _new_state(q, v, cu_seqlens, options)
-    _compute(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, options, max_seqlen
-    )
-    return out, final_state
 
 
 def _count_write(given: torch.Tensor) -> None:
