@@ -155,7 +155,8 @@ def _adapt_states(
 def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(q, v, cu_seqlens, options, with_state)
-    _compute(*arguments[:9], o, state if with_state else None, scale, options, max_seqlen)
+    values = (*arguments[:9], o, state if with_state else None, scale, options, max_seqlen)
+    _compute(*values)
     return o, state
 
 
