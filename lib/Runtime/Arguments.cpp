@@ -78,27 +78,31 @@ static GdnRuntimeStatus failShape(const GdnKernelDesc &desc,
   return fail(GDN_ERROR_INVALID_ARGUMENT, message.add("]"));
 }
 
-/// Compares the extents and fixes the symbols that they name first.
+/// Compares the extents and fixes the symbols that they name first. Where they
+/// differ it fixes none, so that a message shows a symbol's value only where
+/// another array fixed it.
 static bool matchShape(const GdnArgDesc &want, const GdnTensor &got,
                        Symbols &symbols) {
   if (got.rank != want.rank)
     return false;
-  // First all that is known, so that a message shows a symbol's value only
-  // where another array fixed it.
-  Symbols known = symbols;
-  for (int i = 0; i < want.rank; ++i) {
+  int64_t *fixed[maxRank];
+  int numFixed = 0;
+  bool matches = true;
+  for (int i = 0; i < want.rank && matches; ++i) {
     int64_t extent = want.shape[i];
     if (extent < 0) {
-      int64_t &value = known.values[-1 - extent];
-      if (value < 0)
+      int64_t &value = symbols.values[-1 - extent];
+      if (value < 0) {
         value = got.shape[i];
+        fixed[numFixed++] = &value;
+      }
       extent = value;
     }
-    if (got.shape[i] < 0 || got.shape[i] != extent)
-      return false;
+    matches = got.shape[i] >= 0 && got.shape[i] == extent;
   }
-  symbols = known;
-  return true;
+  while (!matches && numFixed)
+    *fixed[--numFixed] = -1;
+  return matches;
 }
 
 /// Checks that the bytes of an array can be counted, and its strides used.

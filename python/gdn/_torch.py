@@ -228,19 +228,25 @@ def _check_kinds(tensors: Sequence[Any]) -> None:
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
 
 
+#: What may have a say in an operation beside the tensors: looked up once, for a call asks all of them.
+_is_compiling = torch.compiler.is_compiling
+_count_modes = torch._C._len_torch_dispatch_stack
+_has_autocast = torch._C._is_any_autocast_enabled
+_peek_transform = torch._C._functorch.peek_interpreter_stack
+_has_gradients = torch.is_grad_enabled
+
+
 def _is_plain(tensors: Sequence[Any]) -> bool:
     """Whether nobody but the kernel has a say in the call: no autograd, autocast, compiler, mode or subclass. The
     operator asks them all, which takes longer on the host than the rest of a call."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
-        return False
-    if torch._C._is_any_autocast_enabled() or torch._C._functorch.peek_interpreter_stack():
+    if _is_compiling() or _count_modes() or _has_autocast() or _peek_transform() is not None:
         return False
     if not _PLAIN.issuperset(map(type, tensors)):
         return False
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
+    if _has_gradients() and any(x is not None and x.requires_grad for x in tensors):
         return False
-    q, k, v = tensors[:3]
-    return k is not None and v is not None and (q.is_cuda or q.is_cpu)
+    q = tensors[0]
+    return tensors[1] is not None and tensors[2] is not None and (q.is_cuda or q.is_cpu)
 
 
 def forward(

@@ -313,6 +313,22 @@ def same_graph_check(torch, gdn):
     return "  ".join(f"{e:.1e}" for e in errors), all(e <= TOLERANCE for e in errors)
 
 
+def moved_check(torch, gdn):
+    """The same values at other addresses give the same bits, and other lengths between them change nothing."""
+    case = Case("moved", heads=(4, 8), batch=2, tokens=100, initial="float32")
+    tensors, kwargs = make(torch, case)
+    want = gdn.chunk_gated_delta_rule(*tensors, **kwargs)
+    kept, equal = [want], True
+    for tokens in (100, 70, 50, 30, 20, 100):
+        kept.append([x.clone() for x in tensors])
+        state = kwargs["initial_state"].clone()
+        got = gdn.chunk_gated_delta_rule(*kept[-1], **{**kwargs, "initial_state": state})
+        equal = equal and all(map(torch.equal, got, want))
+        gdn.chunk_gated_delta_rule(*(x[:, :tokens] for x in tensors), **kwargs)
+        kept.append((state, got))
+    return f"{len(kept) // 2} moves", equal
+
+
 def second_check(torch, gdn, stream, thread):
     """A call on cuda:1 while cuda:0 is current: on a stream on which values arrive late, in a thread of its own."""
     case = Case("second", heads=(4, 8), batch=2, tokens=300, initial="float32")
@@ -392,6 +408,7 @@ def check(options):
         ("CUDA graph", lambda: graph_check(torch, gdn)),
         ("CUDA graph, other calls", lambda: same_graph_check(torch, gdn)),
         ("another stream", lambda: stream_check(torch, gdn)),
+        ("other addresses", lambda: moved_check(torch, gdn)),
     ]
     return run_all(runs, options)
 
