@@ -523,6 +523,14 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnFunctionLaunch(
     const GdnFunctionDesc *function, const GdnArg *args, int32_t num_args,
     void *workspace, size_t workspace_bytes, void *stream);
 
+/// The same on a device that the caller names: a default stream is that of the
+/// current context if it is on the device, else of the device's primary
+/// context, so that no context need be current. Another stream must be the
+/// device's.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnFunctionLaunchOn(
+    const GdnFunctionDesc *function, int32_t device, const GdnArg *args,
+    int32_t num_args, void *workspace, size_t workspace_bytes, void *stream);
+
 #ifdef __cplusplus
 } // extern "C"
 #endif

@@ -41,6 +41,10 @@ int64_t gdn::runtime::getStride(const GdnTensor &tensor, int dim) {
   return stride;
 }
 
+uint32_t gdn::runtime::getAlignment(const GdnArgDesc &arg) {
+  return arg.alignment ? arg.alignment : getElementBytes(arg.dtype);
+}
+
 bool gdn::runtime::isEmpty(const GdnTensor *tensor) {
   if (!tensor)
     return true;
@@ -74,27 +78,31 @@ static GdnRuntimeStatus failShape(const GdnKernelDesc &desc,
   return fail(GDN_ERROR_INVALID_ARGUMENT, message.add("]"));
 }
 
-/// Compares the extents and fixes the symbols that they name first.
+/// Compares the extents and fixes the symbols that they name first. Where they
+/// differ it fixes none, so that a message shows a symbol's value only where
+/// another array fixed it.
 static bool matchShape(const GdnArgDesc &want, const GdnTensor &got,
                        Symbols &symbols) {
   if (got.rank != want.rank)
     return false;
-  // First all that is known, so that a message shows a symbol's value only
-  // where another array fixed it.
-  Symbols known = symbols;
-  for (int i = 0; i < want.rank; ++i) {
+  int64_t *fixed[maxRank];
+  int numFixed = 0;
+  bool matches = true;
+  for (int i = 0; i < want.rank && matches; ++i) {
     int64_t extent = want.shape[i];
     if (extent < 0) {
-      int64_t &value = known.values[-1 - extent];
-      if (value < 0)
+      int64_t &value = symbols.values[-1 - extent];
+      if (value < 0) {
         value = got.shape[i];
+        fixed[numFixed++] = &value;
+      }
       extent = value;
     }
-    if (got.shape[i] < 0 || got.shape[i] != extent)
-      return false;
+    matches = got.shape[i] >= 0 && got.shape[i] == extent;
   }
-  symbols = known;
-  return true;
+  while (!matches && numFixed)
+    *fixed[--numFixed] = -1;
+  return matches;
 }
 
 /// Checks that the bytes of an array can be counted, and its strides used.
@@ -154,8 +162,7 @@ static GdnRuntimeStatus checkTensor(const GdnKernelDesc &desc,
   if (!got.data)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected %s to have data, got a null pointer", want.name);
-  uint32_t alignment =
-      want.alignment ? want.alignment : getElementBytes(want.dtype);
+  uint32_t alignment = getAlignment(want);
   if (reinterpret_cast<uintptr_t>(got.data) % alignment)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected %s to be aligned to %u bytes, got address %p",
@@ -215,10 +222,10 @@ GdnRuntimeStatus gdn::runtime::getMapGeometry(const GdnKernelDesc &desc,
                                               MapGeometry &geometry) {
   const char *name = desc.args[map.arg].name;
   uint32_t bytes = getElementBytes(tensor.dtype);
-  if (reinterpret_cast<uintptr_t>(tensor.data) % 16)
+  if (reinterpret_cast<uintptr_t>(tensor.data) % mapAlignment)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected %s to be aligned to 16 bytes, got address %p", name,
-                tensor.data);
+                "expected %s to be aligned to %u bytes, got address %p", name,
+                mapAlignment, tensor.data);
   for (int i = 0; i < map.rank; ++i) {
     const GdnTensorMapDim &dim = map.dims[i];
     int64_t available = tensor.shape[dim.dim];

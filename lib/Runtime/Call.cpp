@@ -336,10 +336,11 @@ static GdnRuntimeStatus checkLaunches(const Call &call, void *workspace) {
   return GDN_SUCCESS;
 }
 
-GdnRuntimeStatus gdnFunctionLaunch(const GdnFunctionDesc *function,
-                                   const GdnArg *args, int32_t num_args,
-                                   void *workspace, size_t workspace_bytes,
-                                   void *stream) {
+/// gdnFunctionLaunch, on a device unless it is negative.
+static GdnRuntimeStatus launch(const GdnFunctionDesc *function, int32_t device,
+                               const GdnArg *args, int32_t num_args,
+                               void *workspace, size_t workspace_bytes,
+                               void *stream) {
   if (!function)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a function description, got null");
@@ -362,9 +363,28 @@ GdnRuntimeStatus gdnFunctionLaunch(const GdnFunctionDesc *function,
     auto *handle = static_cast<const GdnKernel *>(
         __atomic_load_n(&function->kernels[i], __ATOMIC_ACQUIRE));
     if (GdnRuntimeStatus status =
-            gdnKernelLaunch(handle, kernel.args, launch.num_operands, nullptr,
-                            0, &kernel.grid, stream))
+            launchKernel(handle, kernel.args, launch.num_operands, nullptr, 0,
+                         &kernel.grid, stream, device))
       return status;
   }
   return GDN_SUCCESS;
+}
+
+GdnRuntimeStatus gdnFunctionLaunch(const GdnFunctionDesc *function,
+                                   const GdnArg *args, int32_t num_args,
+                                   void *workspace, size_t workspace_bytes,
+                                   void *stream) {
+  return launch(function, /*device=*/-1, args, num_args, workspace,
+                workspace_bytes, stream);
+}
+
+GdnRuntimeStatus gdnFunctionLaunchOn(const GdnFunctionDesc *function,
+                                     int32_t device, const GdnArg *args,
+                                     int32_t num_args, void *workspace,
+                                     size_t workspace_bytes, void *stream) {
+  const Driver *driver;
+  if (GdnRuntimeStatus status = openDevice(device, driver))
+    return status;
+  return launch(function, device, args, num_args, workspace, workspace_bytes,
+                stream);
 }

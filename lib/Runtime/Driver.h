@@ -129,6 +129,7 @@ static_assert(sizeof(LaunchConfig) == 56);
 /// The same for functions that older drivers lack; null there.
 #define GDN_DRIVER_OPTIONAL_FUNCTIONS(X)                                       \
   X(cuFuncLoad, 12040, (CUfunction))                                           \
+  X(cuTensorMapReplaceAddress, 12000, (TensorMap *, void *))                   \
   X(cuKernelGetParamInfo, 12040, (CUkernel, size_t, size_t *, size_t *))
 
 /// One device as the driver names it.

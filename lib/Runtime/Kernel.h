@@ -10,25 +10,11 @@
 #define GDN_LIB_RUNTIME_KERNEL_H
 
 #include "Driver.h"
+#include "Parameters.h"
 
 #include <atomic>
 
 namespace gdn::runtime {
-
-/// Bounds that let a launch work in fixed buffers. A kernel's parameters take
-/// at most 4 KiB before PTX 8.1, which is 31 tensor maps and some pointers.
-enum : int {
-  maxArgs = 64,
-  maxParams = 128,
-  maxTensorMaps = 31,
-  maxSymbols = 32,
-  maxRank = 8,
-  maxMapRank = 5,
-  maxParamBytes = 4096,
-  maxSteps = 256,
-  maxTemporaries = 64,
-  maxLaunches = 64
-};
 
 /// A loaded image, shared by the kernels in it. The library belongs to no
 /// context: the driver brings it to each device.
@@ -63,6 +49,10 @@ GdnKernelDesc asKernel(const GdnFunctionDesc &function);
 /// Says where a launch gathers the parameters of a checked description.
 GdnRuntimeStatus layoutParams(const GdnKernelDesc &desc, uint16_t *offsets);
 
+/// What the copy engine asks of an address.
+inline constexpr uint32_t mapAlignment = 16;
+/// What an array's address must be a multiple of, tensor maps aside.
+uint32_t getAlignment(const GdnArgDesc &arg);
 /// Stride of a dimension in elements.
 int64_t getStride(const GdnTensor &tensor, int dim);
 /// True for an absent array and for one with an extent of 0.
@@ -76,10 +66,17 @@ GdnRuntimeStatus getMapGeometry(const GdnKernelDesc &desc,
                                 const GdnTensorMapDesc &map,
                                 const GdnTensor &tensor, MapGeometry &geometry);
 
+/// gdnKernelLaunch. Where `device` is not negative, the launch is on it: a
+/// default stream is then that of a context of the device.
+GdnRuntimeStatus launchKernel(const GdnKernel *kernel, const GdnArg *args,
+                              int32_t numArgs, void *workspace,
+                              size_t workspaceBytes, const GdnGrid *grid,
+                              void *stream, int32_t device);
+
 } // namespace gdn::runtime
 
-/// Everything but the counter and the link is constant after gdnKernelLoad, so
-/// that a launch takes no lock.
+/// Everything but the counter, the link and what launches remember is constant
+/// after gdnKernelLoad, so that a launch takes no lock.
 struct GdnKernel {
   GdnKernelDesc desc;
   /// The caller's description, which identifies the kernel.
@@ -94,6 +91,7 @@ struct GdnKernel {
   std::atomic<bool> prepared[gdn::runtime::Driver::maxDevices];
   int uses;
   GdnKernel *next;
+  mutable gdn::runtime::KnownList known;
 };
 
 #endif // GDN_LIB_RUNTIME_KERNEL_H

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Nothing here allocates, takes a lock, synchronises or loads: parameters and
-// tensor maps are written into a buffer on the stack, which the driver copies.
+// Nothing here allocates, waits for a lock, synchronises or loads: parameters
+// and tensor maps are written into a buffer of the kernel, or on the stack if
+// another thread has that. The driver copies them before a launch returns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,88 +19,6 @@
 #include <cstring>
 
 using namespace gdn::runtime;
-
-/// CUtensorMapDataType of a GDN_DTYPE_*.
-static int getMapType(int32_t dtype) {
-  switch (dtype) {
-  case GDN_DTYPE_BF16:
-    return mapBfloat16;
-  case GDN_DTYPE_F16:
-    return mapFloat16;
-  case GDN_DTYPE_F32:
-    return mapFloat32;
-  case GDN_DTYPE_I32:
-    return mapInt32;
-  case GDN_DTYPE_I64:
-    return mapInt64;
-  default:
-    return mapUint8;
-  }
-}
-
-/// Encodes a tensor map into the parameter buffer.
-static GdnRuntimeStatus encodeMap(const Driver &driver,
-                                  const GdnKernelDesc &desc,
-                                  const GdnTensorMapDesc &map,
-                                  const GdnArg *args, unsigned char *to) {
-  const GdnTensor *tensor = args[map.arg].value.tensor;
-  TensorMap encoded = {};
-  if (!isEmpty(tensor)) {
-    MapGeometry geometry;
-    if (GdnRuntimeStatus status = getMapGeometry(desc, map, *tensor, geometry))
-      return status;
-    uint32_t box[maxMapRank], elementStrides[maxMapRank];
-    for (int i = 0; i < map.rank; ++i) {
-      box[i] = map.dims[i].box;
-      elementStrides[i] = 1;
-    }
-    CUresult result = driver.cuTensorMapEncodeTiled(
-        &encoded, getMapType(tensor->dtype), static_cast<uint32_t>(map.rank),
-        tensor->data, geometry.extents, geometry.strides, box, elementStrides,
-        /*interleave=*/0, map.swizzle, map.l2_promotion, /*oobFill=*/0);
-    if (result != cudaSuccess)
-      return failDriver(driver, result, "encoding the tensor map of %s",
-                        desc.args[map.arg].name);
-  }
-  memcpy(to, &encoded, sizeof(encoded));
-  return GDN_SUCCESS;
-}
-
-/// Writes an integer of 4 or 8 bytes. The host is little-endian, as the device.
-static void writeInteger(unsigned char *to, int64_t value, uint32_t bytes) {
-  memcpy(to, &value, bytes);
-}
-
-/// Writes one parameter; the arguments have been checked.
-static GdnRuntimeStatus writeParam(const Driver &driver,
-                                   const GdnKernelDesc &desc,
-                                   const GdnParamDesc &param,
-                                   const GdnArg *args, void *workspace,
-                                   unsigned char *to) {
-  if (param.kind == GDN_PARAM_TENSOR_MAP)
-    return encodeMap(driver, desc, desc.tensor_maps[param.index], args, to);
-  if (param.kind == GDN_PARAM_WORKSPACE) {
-    memcpy(to, &workspace, sizeof(workspace));
-    return GDN_SUCCESS;
-  }
-  const GdnArg &arg = args[param.index];
-  if (param.kind == GDN_PARAM_SCALAR) {
-    memcpy(to, &arg.value, arg.kind == GDN_ARG_I64 ? 8 : 4);
-    return GDN_SUCCESS;
-  }
-  const GdnTensor *tensor = arg.value.tensor;
-  if (param.kind == GDN_PARAM_POINTER) {
-    void *data = tensor ? tensor->data : nullptr;
-    memcpy(to, &data, sizeof(data));
-    return GDN_SUCCESS;
-  }
-  int64_t value = 0;
-  if (tensor)
-    value = param.kind == GDN_PARAM_EXTENT ? tensor->shape[param.dim]
-                                           : getStride(*tensor, param.dim);
-  writeInteger(to, value, getElementBytes(param.dtype));
-  return GDN_SUCCESS;
-}
 
 /// Asks the kernel's plan; without one the grid is empty and so is the
 /// workspace.
@@ -181,49 +100,65 @@ static GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
   return GDN_SUCCESS;
 }
 
-/// Enters the stream's context and finds its device.
-static GdnRuntimeStatus enterStream(const Driver &driver, CUstream stream,
-                                    ScopedContext &scope, int &device) {
-  CUcontext context = nullptr;
-  // Handles 0 to 2 are the default streams, which every context has.
-  bool isDefault = reinterpret_cast<uintptr_t>(stream) <= 2;
-  CUresult result = isDefault ? driver.cuCtxGetCurrent(&context)
-                              : driver.cuStreamGetCtx(stream, &context);
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "asking for the stream's context");
-  if (!context)
+/// Enters the context that a default stream belongs to: the current one, unless
+/// it is not on the device that the caller wants.
+static GdnRuntimeStatus enterDefault(const Driver &driver, int32_t wanted,
+                                     ScopedContext &scope, int &device) {
+  CUdevice handle = 0;
+  bool hasContext = driver.cuCtxGetDevice(&handle) == cudaSuccess;
+  device = hasContext ? driver.findDevice(handle) : -1;
+  if (wanted >= 0 && device != wanted) {
+    CUcontext context;
+    device = wanted;
+    if (GdnRuntimeStatus status = getPrimaryContext(driver, wanted, context))
+      return status;
+    return scope.enter(context);
+  }
+  if (!hasContext)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a current CUDA context or a stream that names one, "
                 "got neither");
-  if (GdnRuntimeStatus status = scope.enter(context))
-    return status;
-  CUdevice handle = 0;
-  result = driver.cuCtxGetDevice(&handle);
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "asking for the stream's device");
-  device = driver.findDevice(handle);
+  return GDN_SUCCESS;
+}
+
+/// Enters the stream's context and finds its device, which is `wanted` unless
+/// that is negative.
+static GdnRuntimeStatus enterStream(const Driver &driver, CUstream stream,
+                                    int32_t wanted, ScopedContext &scope,
+                                    int &device) {
+  // Handles 0 to 2 are the default streams, which every context has.
+  if (reinterpret_cast<uintptr_t>(stream) <= 2) {
+    if (GdnRuntimeStatus status = enterDefault(driver, wanted, scope, device))
+      return status;
+  } else {
+    CUcontext context = nullptr;
+    CUresult result = driver.cuStreamGetCtx(stream, &context);
+    if (result != cudaSuccess)
+      return failDriver(driver, result, "asking for the stream's context");
+    if (GdnRuntimeStatus status = scope.enter(context))
+      return status;
+    CUdevice handle = 0;
+    result = driver.cuCtxGetDevice(&handle);
+    if (result != cudaSuccess)
+      return failDriver(driver, result, "asking for the stream's device");
+    device = driver.findDevice(handle);
+  }
   if (device < 0)
     return fail(GDN_ERROR_UNSUPPORTED_DEVICE,
                 "expected one of the first %d devices, got another",
                 driver.numDevices);
+  if (wanted >= 0 && device != wanted)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a stream of device %d, got one of device %d", wanted,
+                device);
   return GDN_SUCCESS;
 }
 
-/// Writes the parameters and launches.
+/// Launches with parameters that have been written.
 static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
-                               const GdnArg *args, void *workspace,
-                               const GdnGrid &grid, CUstream stream) {
+                               Parameters &parameters, const GdnGrid &grid,
+                               CUstream stream) {
   const GdnKernelDesc &desc = kernel.desc;
-  alignas(128) unsigned char buffer[maxParamBytes];
-  void *parameters[maxParams];
-  for (int i = 0; i < desc.num_params; ++i) {
-    unsigned char *place = buffer + kernel.offsets[i];
-    parameters[i] = place;
-    if (GdnRuntimeStatus status =
-            writeParam(driver, desc, desc.params[i], args, workspace, place))
-      return status;
-  }
-
   LaunchAttribute cluster = {};
   cluster.id = LaunchAttribute::clusterDimension;
   cluster.cluster[0] = desc.cluster_size;
@@ -236,13 +171,37 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
                          desc.cluster_size > 1};
   // A kernel handle stands for the function in the current context.
   CUresult result = driver.cuLaunchKernelEx(
-      &config, reinterpret_cast<CUfunction>(kernel.handle), parameters,
+      &config, reinterpret_cast<CUfunction>(kernel.handle), parameters.places,
       nullptr);
   if (result != cudaSuccess)
     return failDriver(driver, result,
                       "launching kernel '%s' (grid %u x %u x %u)", desc.symbol,
                       grid.x, grid.y, grid.z);
   return GDN_SUCCESS;
+}
+
+/// Writes the parameters of checked arguments, which may be known, and
+/// launches.
+static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
+                               KnownLaunches &launches, Known *known,
+                               const GdnArg *args, void *workspace,
+                               const GdnGrid &grid, CUstream stream) {
+  if (known) {
+    if (GdnRuntimeStatus status =
+            rewriteParameters(driver, kernel, args, workspace, *known))
+      return status;
+    return submit(driver, kernel, known->parameters, grid, stream);
+  }
+  Parameters here;
+  known = launches.add(kernel.desc, args);
+  Parameters &parameters = known ? known->parameters : here;
+  if (GdnRuntimeStatus status =
+          writeParameters(driver, kernel, args, workspace, parameters)) {
+    if (known)
+      known->keyLength = 0;
+    return status;
+  }
+  return submit(driver, kernel, parameters, grid, stream);
 }
 
 GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel, int32_t device,
@@ -267,22 +226,28 @@ GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel, int32_t device,
   return GDN_SUCCESS;
 }
 
-GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
-                                 int32_t num_args, void *workspace,
-                                 size_t workspace_bytes, const GdnGrid *grid,
-                                 void *stream) {
+GdnRuntimeStatus gdn::runtime::launchKernel(const GdnKernel *kernel,
+                                            const GdnArg *args, int32_t numArgs,
+                                            void *workspace,
+                                            size_t workspaceBytes,
+                                            const GdnGrid *grid, void *stream,
+                                            int32_t wanted) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
   const GdnKernelDesc &desc = kernel->desc;
-  if (GdnRuntimeStatus status = checkArguments(desc, args, num_args))
-    return status;
+  KnownLaunches launches(kernel->known);
+  Known *known = launches.find(desc, args, numArgs);
+  if (!known)
+    if (GdnRuntimeStatus status = checkArguments(desc, args, numArgs))
+      return status;
   const Driver *driver;
   if (GdnRuntimeStatus status = openDriver(driver))
     return status;
   ScopedContext scope(*driver);
   auto *handle = static_cast<CUstream>(stream);
   int device = 0;
-  if (GdnRuntimeStatus status = enterStream(*driver, handle, scope, device))
+  if (GdnRuntimeStatus status =
+          enterStream(*driver, handle, wanted, scope, device))
     return status;
   if (!kernel->prepared[device].load(std::memory_order_acquire))
     return fail(GDN_ERROR_NOT_PREPARED,
@@ -293,10 +258,10 @@ GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
   GdnPlan plan;
   GdnGrid chosen;
   if (GdnRuntimeStatus status =
-          askPlan(desc, args, num_args, driver->devices[device].info, plan))
+          askPlan(desc, args, numArgs, driver->devices[device].info, plan))
     return status;
   if (GdnRuntimeStatus status =
-          checkWorkspace(desc, plan, workspace, workspace_bytes))
+          checkWorkspace(desc, plan, workspace, workspaceBytes))
     return status;
   if (GdnRuntimeStatus status =
           chooseGrid(desc, driver->devices[device].info, plan, grid, chosen))
@@ -307,5 +272,14 @@ GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
       return status;
   if (!chosen.x || !chosen.y || !chosen.z)
     return GDN_SUCCESS;
-  return submit(*driver, *kernel, args, workspace, chosen, handle);
+  return submit(*driver, *kernel, launches, known, args, workspace, chosen,
+                handle);
+}
+
+GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
+                                 int32_t num_args, void *workspace,
+                                 size_t workspace_bytes, const GdnGrid *grid,
+                                 void *stream) {
+  return launchKernel(kernel, args, num_args, workspace, workspace_bytes, grid,
+                      stream, /*device=*/-1);
 }

@@ -5,45 +5,62 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, TypeVar
 
-from ._arguments import Call, check_chunk_size, longest_sequence, make_call, old_arguments, refuse
+from . import _library
+from ._arguments import (
+    Call,
+    check_chunk_size,
+    longest_sequence,
+    number,
+    old_arguments,
+    options_of,
+    refuse,
+    shape_of,
+)
+
+_RAW = _library.GATE_DOMAINS["raw"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _is_torch(value: Any) -> bool:
+#: What runs a call on tensors of a type, as far as there have been calls.
+_FORWARDS: dict[type, Callable[..., tuple[Any, Any]]] = {}
+
+
+def _find_forward(q: Any) -> Callable[..., tuple[Any, Any]]:
+    """What runs a call on tensors like q."""
+    shape_of("q", q)
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+    # Statements, which torch.compile can follow.
+    if torch is not None and isinstance(q, torch.Tensor):
+        from . import _torch
+
+        forward: Callable[..., tuple[Any, Any]] = _torch.forward
+    else:
+        from . import _arrays
+
+        forward = _arrays.forward
+    _FORWARDS[type(q)] = forward
+    return forward
 
 
-def _run(call: Call) -> tuple[Any, Any]:
-    name = "gdn._torch" if _is_torch(call.q) else "gdn._arrays"
-    # A call is so short that the import statement would be a tenth of it.
-    module = sys.modules.get(name) or importlib.import_module(name)
-    return module.forward(call)  # type: ignore[no-any-return]
-
-
-P = ParamSpec("P")
-
-#: What the public functions make of their arguments, by name; `explain` asks the same.
+#: The public functions that give the `Call` that they would run, by name: for `explain`.
 BUILDERS: dict[str, Callable[..., Call]] = {}
+#: How these are asked, by a keyword that is nobody else's. A function around the functions would cost a call as much
+#: as all that they look at.
+_THEN = "_gdn_then"
 
 
-def _runs(build: Callable[P, Call]) -> Callable[P, tuple[Any, Any]]:
-    """The public function that runs the call which `build` makes of its arguments."""
-    BUILDERS[build.__name__] = build
-
-    @functools.wraps(build)
-    def function(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
-        return _run(build(*args, **kwargs))
-
-    function.__annotations__ = {**build.__annotations__, "return": "tuple[Any, Any]"}
+def _explained(function: F) -> F:
+    """Makes the function one that `explain` knows."""
+    BUILDERS[function.__name__] = functools.partial(function, **{_THEN: Call.of})
     return function
 
 
-@_runs
+@_explained
 def chunk_gated_delta_rule(
     q: Any,
     k: Any,
@@ -73,7 +90,7 @@ def chunk_gated_delta_rule(
     max_seqlen: int | None = None,
     state_indices: Any = None,
     **kwargs: Any,
-) -> Call:
+) -> tuple[Any, Any]:
     r"""The gated delta rule over whole sequences, computed in chunks: prefill, and training's forward.
 
     Per value head, with the state S of shape [K, V] that starts at `initial_state` (or zero) at the first token of
@@ -138,7 +155,9 @@ def chunk_gated_delta_rule(
         >>> o.shape, state.shape
         ((1, 100, 4, 64), (1, 4, 64, 64))
     """
+    then = None
     if kwargs:
+        then = kwargs.pop(_THEN, None)
         state_v_first = old_arguments(kwargs, state_v_first)
     check_chunk_size(chunk_size)
     longest = 0
@@ -148,33 +167,42 @@ def chunk_gated_delta_rule(
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
-    return make_call(
-        q=q,
-        k=k,
-        v=v,
-        g=g,
-        beta=beta,
-        scale=scale,
-        initial_state=initial_state,
-        output_final_state=output_final_state,
-        l2norm=use_qk_l2norm_in_kernel,
-        raw_gate=use_gate_in_kernel,
-        A_log=A_log,
-        dt_bias=dt_bias,
-        beta_sigmoid=use_beta_sigmoid_in_kernel,
-        allow_neg_eigval=allow_neg_eigval,
-        state_v_first=state_v_first,
-        cu_seqlens=cu_seqlens,
-        gate_domain=gate_domain,
-        state_layout=state_layout,
-        out=out,
-        final_state=final_state,
-        recurrent=False,
-        max_seqlen=longest,
+    forward = _FORWARDS.get(type(q)) or _find_forward(q)
+    if scale is not None:
+        scale = number("scale", scale)
+    options = options_of(
+        use_gate_in_kernel,
+        gate_domain,
+        use_beta_sigmoid_in_kernel,
+        allow_neg_eigval,
+        use_qk_l2norm_in_kernel,
+        state_v_first,
+        state_layout,
+        False,
+    )
+    if options & 3 != _RAW:
+        # FLA takes the parameters and leaves them unused.
+        A_log = dt_bias = None
+    return (then or forward)(
+        q,
+        k,
+        v,
+        g,
+        beta,
+        A_log,
+        dt_bias,
+        initial_state,
+        cu_seqlens,
+        out,
+        final_state,
+        scale,
+        options,
+        bool(output_final_state) or final_state is not None,
+        longest,
     )
 
 
-@_runs
+@_explained
 def fused_recurrent_gated_delta_rule(
     q: Any,
     k: Any,
@@ -201,7 +229,7 @@ def fused_recurrent_gated_delta_rule(
     final_state: Any = None,
     state_indices: Any = None,
     **kwargs: Any,
-) -> Call:
+) -> tuple[Any, Any]:
     r"""The gated delta rule token by token, in float32: the function of decoding.
 
     Computes what `chunk_gated_delta_rule` does, whose page explains the arguments, with FLA 0.6's signature of this
@@ -224,34 +252,47 @@ def fused_recurrent_gated_delta_rule(
         >>> o.shape
         (8, 1, 4, 64)
     """
-    state_v_first = old_arguments(kwargs, state_v_first)
+    then = None
+    if kwargs:
+        then = kwargs.pop(_THEN, None)
+        state_v_first = old_arguments(kwargs, state_v_first)
     for name, value in (("gk", gk), ("gv", gv)):
         if value is not None:
             refuse(name, "gates per channel are not there yet; expected None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
-    return make_call(
-        q=q,
-        k=k,
-        v=v,
-        g=g,
-        beta=beta,
-        scale=scale,
-        initial_state=initial_state,
-        output_final_state=output_final_state,
-        l2norm=use_qk_l2norm_in_kernel,
-        raw_gate=use_gate_in_kernel,
-        A_log=A_log,
-        dt_bias=dt_bias,
-        beta_sigmoid=use_beta_sigmoid_in_kernel,
-        allow_neg_eigval=allow_neg_eigval,
-        state_v_first=state_v_first,
-        cu_seqlens=cu_seqlens,
-        gate_domain=gate_domain,
-        state_layout=state_layout,
-        out=out,
-        final_state=final_state,
-        recurrent=True,
+    forward = _FORWARDS.get(type(q)) or _find_forward(q)
+    if scale is not None:
+        scale = number("scale", scale)
+    options = options_of(
+        use_gate_in_kernel,
+        gate_domain,
+        use_beta_sigmoid_in_kernel,
+        allow_neg_eigval,
+        use_qk_l2norm_in_kernel,
+        state_v_first,
+        state_layout,
+        True,
+    )
+    if options & 3 != _RAW:
+        # FLA takes the parameters and leaves them unused.
+        A_log = dt_bias = None
+    return (then or forward)(
+        q,
+        k,
+        v,
+        g,
+        beta,
+        A_log,
+        dt_bias,
+        initial_state,
+        cu_seqlens,
+        out,
+        final_state,
+        scale,
+        options,
+        bool(output_final_state) or final_state is not None,
+        0,
     )
 
 

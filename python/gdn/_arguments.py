@@ -33,6 +33,12 @@ class Call(NamedTuple):
     output_final_state: bool
     max_seqlen: int
 
+    @classmethod
+    def of(cls, *values: Any) -> Call:
+        """The call of these fields; a scale of None is the default one."""
+        call = cls(*values)
+        return call if call.scale is not None else call._replace(scale=default_scale(call.q.shape))
+
 
 #: The tensors of a call, in the library's order.
 TENSORS = Call._fields[:11]
@@ -51,7 +57,7 @@ def old_arguments(kwargs: dict[str, Any], state_v_first: bool) -> bool:
         warnings.warn(
             "`transpose_state_layout` is deprecated and renamed to `state_v_first`.",
             DeprecationWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         state_v_first = bool(kwargs.pop("transpose_state_layout"))
     if "head_first" in kwargs:
@@ -62,7 +68,8 @@ def old_arguments(kwargs: dict[str, Any], state_v_first: bool) -> bool:
     return state_v_first
 
 
-def _number(name: str, value: Any) -> float:
+def number(name: str, value: Any) -> float:
+    """An argument that is to be a number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}: expected a number or None, got {type(value).__name__}")
     return float(value)
@@ -90,6 +97,11 @@ def _v_first(state_v_first: bool, layout: str | None) -> bool:
     return layout == "vk"
 
 
+def default_scale(q_shape: Any) -> float:
+    """The factor of the read-out, as the library takes it for None. A wrong shape is the library's to refuse."""
+    return q_shape[-1] ** -0.5 if len(q_shape) and q_shape[-1] else 1.0
+
+
 def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
     """The shape of a required tensor of any kind."""
     shape = getattr(tensor, "shape", None)
@@ -100,67 +112,25 @@ def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
     return shape  # type: ignore[no-any-return]
 
 
-def make_call(
-    *,
-    q: Any,
-    k: Any,
-    v: Any,
-    g: Any,
-    beta: Any,
-    scale: Any,
-    initial_state: Any,
-    output_final_state: bool,
-    l2norm: bool,
-    raw_gate: bool,
-    A_log: Any,
-    dt_bias: Any,
-    beta_sigmoid: bool,
-    allow_neg_eigval: bool,
-    state_v_first: bool,
-    cu_seqlens: Any,
+def options_of(
+    raw_gate: Any,
     gate_domain: str | None,
+    beta_sigmoid: Any,
+    allow_neg_eigval: Any,
+    l2norm: Any,
+    state_v_first: Any,
     state_layout: str | None,
-    out: Any,
-    final_state: Any,
     recurrent: bool,
-    max_seqlen: int = 0,
-) -> Call:
-    """Checks what the library cannot see and puts the rest into its terms."""
-    shape = shape_of("q", q)
-    if scale is None:
-        # A wrong shape is the library's to refuse.
-        scale = shape[-1] ** -0.5 if len(shape) and shape[-1] else 1.0
-    else:
-        scale = _number("scale", scale)
+) -> int:
+    """The options of a call as the library takes them."""
     if allow_neg_eigval and not beta_sigmoid:
         raise ValueError("`allow_neg_eigval=True` requires `use_beta_sigmoid_in_kernel=True`.")
-    domain = _gate_domain(gate_domain, raw_gate)
-    if domain != _library.GATE_DOMAINS["raw"]:
-        # FLA takes the parameters and leaves them unused.
-        A_log = dt_bias = None
     beta_domain = _library.BETA_VALUE
     if beta_sigmoid:
         beta_domain = _library.BETA_DOUBLED_LOGIT if allow_neg_eigval else _library.BETA_LOGIT
-    options = _library.pack_options(
+    domain = _gate_domain(gate_domain, raw_gate)
+    return _library.pack_options(
         domain, beta_domain, bool(l2norm), _v_first(state_v_first, state_layout), recurrent
-    )
-    wants_state = bool(output_final_state) or final_state is not None
-    return Call(
-        q,
-        k,
-        v,
-        g,
-        beta,
-        A_log,
-        dt_bias,
-        initial_state,
-        cu_seqlens,
-        out,
-        final_state,
-        scale,
-        options,
-        wants_state,
-        max_seqlen,
     )
 
 

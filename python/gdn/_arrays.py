@@ -87,8 +87,9 @@ def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
     return q.__array_namespace__().from_dlpack(result) if hasattr(q, "__array_namespace__") else result
 
 
-def forward(call: Call) -> tuple[Any, Any]:
-    """Runs a call on arrays and returns (o, final state or None)."""
+def forward(*values: Any) -> tuple[Any, Any]:
+    """Runs the call of these fields on arrays and returns (o, final state or None)."""
+    call = Call.of(*values)
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
     for name in ("q", "k", "v"):
         if arrays[name] is None:

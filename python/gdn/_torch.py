@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ import torch
 from . import _library
 from ._arguments import GPU_SCALE, TENSORS, Call, factor_on_gpu, widened_on_gpu
 
+_F32 = torch.float32
 #: Devices with kernels.
 _DEVICES = ("cpu", "cuda")
 
@@ -34,106 +35,128 @@ _functional = torch.ops.gdn.gated_delta_rule.default
 _into = torch.ops.gdn.gated_delta_rule_out.default
 
 
-def _new_output(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """o, after a look at the shapes that it follows from."""
+def _check_shapes(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None) -> None:
+    """A look at the shapes that those of the outputs follow from."""
     for name, tensor in (("q", q), ("v", v)):
         if tensor.dim() != 4:
             raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(tensor.shape)}")
+    if cu_seqlens is not None and cu_seqlens.dim() != 1:
+        raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
+
+
+def _new_output(v: torch.Tensor) -> torch.Tensor:
+    # Shorter to say, and to do.
+    if v.is_contiguous():
+        return torch.empty_like(v)
     return torch.empty_like(v, memory_format=torch.contiguous_format)
 
 
-def _new_state(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int) -> torch.Tensor:
+def _new_state(
+    q: torch.Tensor,
+    v: torch.Tensor,
+    initial_state: torch.Tensor | None,
+    cu_seqlens: torch.Tensor | None,
+    options: int,
+) -> torch.Tensor:
     """The final state, in float32."""
-    if cu_seqlens is not None and cu_seqlens.dim() != 1:
-        raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
+    if initial_state is not None and initial_state.dtype == _F32 and initial_state.is_contiguous():
+        return torch.empty_like(initial_state)
     q_shape, v_shape = q.shape, v.shape
     sequences = q_shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     rows, columns = q_shape[3], v_shape[3]
     if _library.state_is_v_first(options):
         rows, columns = columns, rows
-    return v.new_empty((sequences, v_shape[2], rows, columns), dtype=torch.float32)
+    return v.new_empty((sequences, v_shape[2], rows, columns), dtype=_F32)
 
 
 def _allocate(
     q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int, with_state: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What the operator returns; an absent state has no elements."""
-    o = _new_output(q, v)
-    return o, _new_state(q, v, cu_seqlens, options) if with_state else v.new_empty(0)
+    _check_shapes(q, v, cu_seqlens if with_state else None)
+    o = torch.empty_like(v, memory_format=torch.contiguous_format)
+    return o, _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
 
 
 def _compute(
-    inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    g: torch.Tensor | None,
+    beta: torch.Tensor | None,
+    A_log: torch.Tensor | None,
+    dt_bias: torch.Tensor | None,
+    initial_state: torch.Tensor | None,
+    cu_seqlens: torch.Tensor | None,
+    o: torch.Tensor,
+    state: torch.Tensor | None,
+    scale: float | None,
+    options: int,
+    max_seqlen: int,
 ) -> None:
-    """Runs the library, on the CPU or on the tensors' GPU."""
+    """Runs the library, on the CPU or on the current stream of the tensors' GPU."""
+    threads = 1
+    final_state, factor = state, 1.0
     if o.is_cuda:
-        _compute_on_gpu(inputs, o, state, scale, options, max_seqlen)
+        if g is None or beta is None or g.dtype != _F32 or beta.dtype not in _BETAS or A_log is not None:
+            g, beta, A_log, dt_bias = _adapt_gates(v, g, beta, A_log, dt_bias, options)
+        if initial_state is not None and (state is None or state.dtype != initial_state.dtype):
+            initial_state, state = _adapt_states(initial_state, state)
+        if scale is not None and scale != GPU_SCALE:
+            factor = factor_on_gpu(q.shape, scale)
+            scale /= factor
     else:
         threads = torch.get_num_threads()
-        _library.load().forward(*inputs, o, state, scale, options, threads, max_seqlen)
-
-
-#: The places of the gate tensors among the inputs, and the types of beta that need no copy.
-_GATES = {"g": 3, "beta": 4, "A_log": 5, "dt_bias": 6}
-_BETAS = (torch.float32, torch.bfloat16)
-
-
-def _adapt_gates(inputs: Sequence[Any], options: int) -> list[Any]:
-    """Gate tensors as the kernels take them: all that the domain has are there, in the types that are shipped."""
-    adapted = list(inputs)
-    v = inputs[2]
-    if adapted[3] is None:
-        # A logarithm of 0 is no decay; where the domain needs a gate, the library says so.
-        adapted[3] = v.new_zeros(v.shape[:3], dtype=torch.float32) if options & 3 == 0 else None
-    if adapted[4] is None:
-        adapted[4] = v.new_ones(v.shape[:3], dtype=torch.float32) if options >> 2 & 3 == 0 else None
-    if adapted[5] is not None and adapted[6] is None:
-        adapted[6] = torch.zeros_like(adapted[5], dtype=torch.float32)
-    types = {name: None if adapted[at] is None else str(adapted[at].dtype)[6:] for name, at in _GATES.items()}
-    for name in widened_on_gpu(options, types):
-        adapted[_GATES[name]] = adapted[_GATES[name]].float()
-    return adapted
-
-
-def _compute_on_gpu(
-    inputs: Sequence[Any], o: torch.Tensor, state: torch.Tensor | None, scale: float, options: int, max_seqlen: int
-) -> None:
-    """Launches on the current stream of the tensors' device."""
-    g, beta, initial_state = inputs[3], inputs[4], inputs[7]
-    if g is None or beta is None or g.dtype != torch.float32 or beta.dtype not in _BETAS or inputs[5] is not None:
-        inputs = _adapt_gates(inputs, options)
-    final_state = state
-    if initial_state is not None:
-        # The kernels that take a state give one, of the same type.
-        if state is None:
-            state = torch.empty_like(initial_state, memory_format=torch.contiguous_format)
-        elif state.dtype != initial_state.dtype:
-            inputs = (*inputs[:7], initial_state.float(), *inputs[8:])
-            state = state if state.dtype == torch.float32 else torch.empty_like(state, dtype=torch.float32)
-    factor = 1.0 if scale == GPU_SCALE else factor_on_gpu(inputs[0].shape, scale)
-    # The default stream is that of the current device.
-    device = o.get_device()
-    before = torch._C._cuda_exchangeDevice(device)
-    try:
-        _library.load().forward(*inputs, o, state, scale / factor, options, 1, max_seqlen)
-    finally:
-        if before != device:
-            torch._C._cuda_exchangeDevice(before)
+    _library.load().forward(
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, threads, max_seqlen
+    )
     if factor != 1.0:
         o.mul_(factor)
-    if final_state is not None and state is not None and final_state is not state:
+    if final_state is not state and final_state is not None and state is not None:
         final_state.copy_(state)
 
 
-def _run_into(*arguments: Any) -> None:
-    *inputs, o, state, scale, options, max_seqlen = arguments
-    _compute(inputs, o, state, scale, options, max_seqlen)
+#: The types of beta that need no copy.
+_BETAS = (torch.float32, torch.bfloat16)
+
+
+def _adapt_gates(
+    v: torch.Tensor,
+    g: torch.Tensor | None,
+    beta: torch.Tensor | None,
+    A_log: torch.Tensor | None,
+    dt_bias: torch.Tensor | None,
+    options: int,
+) -> Iterable[torch.Tensor | None]:
+    """Gate tensors as the kernels take them: all that the domain has are there, in the types that are shipped."""
+    if g is None and options & 3 == 0:
+        # A logarithm of 0 is no decay; where the domain needs a gate, the library says so.
+        g = v.new_zeros(v.shape[:3], dtype=torch.float32)
+    if beta is None and options >> 2 & 3 == 0:
+        beta = v.new_ones(v.shape[:3], dtype=torch.float32)
+    if A_log is not None and dt_bias is None:
+        dt_bias = torch.zeros_like(A_log, dtype=torch.float32)
+    gates = {"g": g, "beta": beta, "A_log": A_log, "dt_bias": dt_bias}
+    types = {name: None if gate is None else str(gate.dtype)[6:] for name, gate in gates.items()}
+    for name in widened_on_gpu(options, types):
+        gates[name] = gates[name].float()  # type: ignore[union-attr]
+    return gates.values()
+
+
+def _adapt_states(
+    initial_state: torch.Tensor, state: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """States as the kernels take them: one that takes a state gives one, of the same type."""
+    if state is None:
+        return initial_state, torch.empty_like(initial_state, memory_format=torch.contiguous_format)
+    return initial_state.float(), state if state.dtype == _F32 else torch.empty_like(state, dtype=_F32)
 
 
 def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    *inputs, scale, options, max_seqlen, with_state = arguments
-    o, state = _allocate(inputs[0], inputs[2], inputs[8], options, with_state)
-    _compute(inputs, o, state if with_state else None, scale, options, max_seqlen)
+    q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
+    o, state = _allocate(q, v, cu_seqlens, options, with_state)
+    values = (*arguments[:9], o, state if with_state else None, scale, options, max_seqlen)
+    _compute(*values)
     return o, state
 
 
@@ -180,7 +203,7 @@ def _autocast(op: Any, device: str) -> Any:
     return run
 
 
-for _name, _op, _kernel in (("gated_delta_rule", _functional, _run), ("gated_delta_rule_out", _into, _run_into)):
+for _name, _op, _kernel in (("gated_delta_rule", _functional, _run), ("gated_delta_rule_out", _into, _compute)):
     _ops.impl(_name, _below_autograd(_op), "Autograd")
     for _device in _DEVICES:
         _ops.impl(_name, _kernel, _device.upper())
@@ -189,9 +212,9 @@ torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
 torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
 
 
-def _check_kinds(call: Call) -> None:
-    device = call.q.device
-    for name, value in zip(TENSORS, call):
+def _check_kinds(tensors: Sequence[Any]) -> None:
+    device = tensors[0].device
+    for name, value in zip(TENSORS, tensors):
         if value is None:
             if name in ("k", "v"):
                 raise TypeError(f"{name}: expected a torch.Tensor, got None")
@@ -201,36 +224,77 @@ def _check_kinds(call: Call) -> None:
             raise ValueError(f"{name}: expected a tensor on {device} as q is, got one on {value.device}")
 
 
-#: Types whose operations nobody but torch itself sees.
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+#: Types whose operations nobody but torch itself sees; None is an absent tensor.
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
 
 
-def _is_plain(call: Call) -> bool:
+#: What may have a say in an operation beside the tensors: looked up once, for a call asks all of them.
+_is_compiling = torch.compiler.is_compiling
+_count_modes = torch._C._len_torch_dispatch_stack
+_has_autocast = torch._C._is_any_autocast_enabled
+_peek_transform = torch._C._functorch.peek_interpreter_stack
+_has_gradients = torch.is_grad_enabled
+
+
+def _is_plain(tensors: Sequence[Any]) -> bool:
     """Whether nobody but the kernel has a say in the call: no autograd, autocast, compiler, mode or subclass. The
     operator asks them all, which takes longer on the host than the rest of a call."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+    if _is_compiling() or _count_modes() or _has_autocast() or _peek_transform() is not None:
         return False
-    on_gpu = call.q.is_cuda
-    if torch.is_autocast_enabled("cuda" if on_gpu else "cpu") or torch._C._functorch.peek_interpreter_stack():
+    if not _PLAIN.issuperset(map(type, tensors)):
         return False
-    with_gradients = torch.is_grad_enabled()
-    for value in call[:11]:
-        if value is None:
-            continue
-        if type(value) not in _PLAIN or not (value.is_cuda if on_gpu else value.is_cpu):
-            return False
-        if with_gradients and value.requires_grad:
-            return False
-    return call.k is not None and call.v is not None
+    if _has_gradients() and any(x is not None and x.requires_grad for x in tensors):
+        return False
+    q = tensors[0]
+    return tensors[1] is not None and tensors[2] is not None and (q.is_cuda or q.is_cpu)
 
 
-def forward(call: Call) -> tuple[Any, Any]:
-    """Runs a call on torch tensors and returns (o, final state or None)."""
-    if _is_plain(call):
-        return _forward_plainly(call)
+def forward(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    beta: Any,
+    A_log: Any,
+    dt_bias: Any,
+    initial_state: Any,
+    cu_seqlens: Any,
+    out: Any,
+    final_state: Any,
+    scale: float | None,
+    options: int,
+    wants_state: bool,
+    max_seqlen: int,
+) -> tuple[Any, Any]:
+    """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state)
+    if not _is_plain(tensors):
+        return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
+    o, state = out, final_state
+    try:
+        if o is None:
+            o = _new_output(v)
+        else:
+            _count_write(o)
+        if state is not None:
+            _count_write(state)
+        elif wants_state:
+            state = _new_state(q, v, initial_state, cu_seqlens, options)
+        _compute(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, max_seqlen)
+    except Exception:
+        # What the operator would have said first.
+        _check_kinds(tensors)
+        if out is None or (final_state is None and wants_state):
+            _check_shapes(q, v, cu_seqlens)
+        raise
+    return o, state
+
+
+def _forward_by_operator(call: Call) -> tuple[Any, Any]:
+    """Runs a call that others than the kernel have a say in."""
     o, state = call.out, call.final_state
     wants_state = call.output_final_state
-    _check_kinds(call)
+    _check_kinds(call[:11])
     if o is None and state is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
@@ -242,19 +306,10 @@ def forward(call: Call) -> tuple[Any, Any]:
     return o, state
 
 
-def _forward_plainly(call: Call) -> tuple[Any, Any]:
-    """Runs a call that only the kernel has a say in."""
-    o, state = call.out, call.final_state
-    for given in (o, state):
-        # As an operator that writes into its arguments does.
-        if given is not None and not given.is_inference():
-            torch.autograd.graph.increment_version(given)
-    if o is None:
-        o = _new_output(call.q, call.v)
-    if state is None and call.output_final_state:
-        state = _new_state(call.q, call.v, call.cu_seqlens, call.options)
-    _compute(call[:9], o, state, call.scale, call.options, call.max_seqlen)
-    return o, state
+def _count_write(given: torch.Tensor) -> None:
+    """Tells autograd, as an operator that writes into its arguments does."""
+    if not given.is_inference():
+        torch.autograd.graph.increment_version(given)
 
 
 def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str]:

@@ -16,11 +16,11 @@
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   kernels() -> JSON
 //
-// A tensor may be None. `options` has a bit field each for the gate domain, the
-// domain of beta and the switches, as gdn/_library.py writes it. `descriptions`
-// are the eleven tensors without their data, as 64-bit integers: the rank (or
-// -1), DLPack's type code and bits, the device's type and index, extents and
-// strides.
+// A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
+// bit field each for the gate domain, the domain of beta and the switches, as
+// gdn/_library.py writes it. `descriptions` are the eleven tensors without
+// their data, as 64-bit integers: the rank (or -1), DLPack's type code and
+// bits, the device's type and index, extents and strides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,7 @@
 #include "Plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -183,13 +184,14 @@ static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
 static constexpr int kNumOptions = 4;
 
 static Error readOptions(const TVMFFIAny *args, Problem &p) {
-  if (args[0].type_index != kTVMFFIFloat)
-    return {"TypeError", "scale: expected a float, got another type"};
+  if (args[0].type_index != kTVMFFIFloat && args[0].type_index != kTVMFFINone)
+    return {"TypeError", "scale: expected a float or None, got another type"};
   for (int i = 1; i < kNumOptions; ++i)
     if (args[i].type_index != kTVMFFIInt)
       return {"TypeError",
               "options, num_threads, max_seqlen: expected integers"};
-  p.scale = args[0].v_float64;
+  if (args[0].type_index == kTVMFFIFloat)
+    p.scale = args[0].v_float64;
   int64_t bits = args[1].v_int64;
   p.gateDomain = static_cast<GateDomain>(bits & 3);
   p.betaDomain = static_cast<BetaDomain>(bits >> 2 & 3);
@@ -200,6 +202,12 @@ static Error readOptions(const TVMFFIAny *args, Problem &p) {
   p.threads = static_cast<int>(std::clamp<int64_t>(args[2].v_int64, 0, 1024));
   p.maxSeqlen = args[3].v_int64;
   return {};
+}
+
+/// K^(-1/2), of a q that has been read; `check` refuses other shapes.
+static void setDefaultScale(Problem &p) {
+  if (p.q.rank == kMaxRank && p.keyChannels() > 0)
+    p.scale = std::pow(static_cast<double>(p.keyChannels()), -0.5);
 }
 
 /// Runs `body`, which returns an Error or a code, and turns what is thrown into
@@ -260,6 +268,8 @@ GDN_FUNCTION(forward) {
     for (int i = 0; i < kNumArrays; ++i)
       if (Error error = readArray(args[i], i, *arrays[i], problem))
         return raise(error);
+    if (args[kNumArrays].type_index == kTVMFFINone)
+      setDefaultScale(problem);
     if (!problem.o.isPresent())
       return raise({"TypeError", "out: expected a tensor, got None"});
     if (Error error = check(problem))
@@ -315,6 +325,8 @@ GDN_FUNCTION(explain) {
       return raise(error);
     if (Error error = readOptions(args + 1, problem))
       return raise(error);
+    if (args[1].type_index == kTVMFFINone)
+      setDefaultScale(problem);
     if (Error error = check(problem))
       return raise(error);
     if (Error error = checkDevice(problem.device))

@@ -132,8 +132,21 @@ static Error checkLastStride(Named argument) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// First and one past the last byte that the array reaches.
-static std::pair<uintptr_t, uintptr_t> extentOf(const Array &array) {
+namespace {
+/// First and one past the last byte that an array reaches; the same where there
+/// are none.
+struct Extent {
+  uintptr_t begin = 0, end = 0;
+
+  bool overlaps(const Extent &other) const {
+    return begin < other.end && other.begin < end;
+  }
+};
+} // namespace
+
+static Extent extentOf(const Array &array) {
+  if (!array.data || !countElements(array))
+    return {};
   int64_t low = 0, high = 1;
   for (int i = 0; i < array.rank; ++i) {
     int64_t reach = (array.sizes[i] - 1) * array.strides[i];
@@ -142,14 +155,6 @@ static std::pair<uintptr_t, uintptr_t> extentOf(const Array &array) {
   auto base = reinterpret_cast<uintptr_t>(array.data);
   int64_t bytes = sizeOf(array.element);
   return {base + low * bytes, base + high * bytes};
-}
-
-static bool overlap(const Array &a, const Array &b) {
-  if (!a.data || !b.data || !countElements(a) || !countElements(b))
-    return false;
-  auto [aBegin, aEnd] = extentOf(a);
-  auto [bBegin, bEnd] = extentOf(b);
-  return aBegin < bEnd && bBegin < aEnd;
 }
 
 static bool isSameView(const Array &a, const Array &b) {
@@ -169,8 +174,9 @@ static Error checkOutput(Named output, std::initializer_list<Named> others) {
       return fail("ValueError", output.name,
                   "a tensor whose elements have memory of their own",
                   "stride 0 in dimension " + std::to_string(i));
+  Extent extent = extentOf(array);
   for (Named other : others)
-    if (overlap(array, *other.array))
+    if (extent.overlaps(extentOf(*other.array)))
       return fail("ValueError", output.name,
                   std::string("memory apart from ") + other.name,
                   "tensors that overlap");

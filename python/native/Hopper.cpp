@@ -348,7 +348,7 @@ Error gdn::hopper::run(const Problem &p, const Plan &plan, void *stream) {
   if (Error error = prepare(*plan.kernel, p.device.index))
     return error;
   Arguments arguments(p);
-  return errorOf(gdnFunctionLaunch(plan.kernel->function, arguments.data(),
-                                   arguments.size(), /*workspace=*/nullptr,
-                                   /*workspace_bytes=*/0, stream));
+  return errorOf(gdnFunctionLaunchOn(
+      plan.kernel->function, p.device.index, arguments.data(), arguments.size(),
+      /*workspace=*/nullptr, /*workspace_bytes=*/0, stream));
 }

@@ -116,6 +116,10 @@ class Driver:
         self.library.fakeFail(function.encode(), result)
 
     @property
+    def current_device(self):
+        return self.library.fakeCurrentDevice()
+
+    @property
     def last_launch(self):
         return self.library.fakeLastLaunch().contents
 

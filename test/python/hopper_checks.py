@@ -5,6 +5,7 @@
 test_hopper.py runs this file in a process that opens the fake driver.
 """
 
+import concurrent.futures
 import ctypes
 import json
 import statistics
@@ -197,19 +198,21 @@ def test_devices_must_agree():
 
 
 def test_current_device():
-    """Tensors of another device than the first one, which is current."""
-    library = ctypes.CDLL(str(_library.path()))
-    assert library.gdnDeviceMakeCurrent(1) == 0
-    try:
-        on_second = {
-            name: Tensor(value.dtype, *value.shape, device=1) for name, value in tensors().items() if value is not None
-        }
+    """Tensors of another device than the current one, which stays current; and of one where none is."""
+    on_second = {
+        name: Tensor(value.dtype, *value.shape, device=1) for name, value in tensors().items() if value is not None
+    }
+    for _ in range(2):
         run(on_second)
         assert driver.last_launch.device == 1
-    finally:
-        library.gdnDeviceMakeCurrent(0)
+        assert driver.current_device == 0
     run(tensors())
     assert driver.last_launch.device == 0
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: driver.current_device).result() == -1
+        for device, arguments in enumerate((tensors(), on_second)):
+            pool.submit(run, arguments).result()
+            assert driver.last_launch.device == device
 
 
 def raw(**changes):

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The torch front end: values, custom operators, compilation, autocast, gradients."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from reference import gated_delta_rule, make_inputs, rms_error
@@ -94,6 +97,19 @@ def test_compile_full_graph(backend):
         torch.testing.assert_close(got, expected)
 
 
+def test_compile_first():
+    """A process whose first call is a compiled one."""
+    program = """
+import torch, gdn
+q, g = torch.randn(1, 20, 2, 64), -torch.rand(1, 20, 2)
+compiled = torch.compile(gdn.chunk_gated_delta_rule, fullgraph=True, backend="eager")
+o, _ = compiled(q, q, q, g, g)
+assert torch.equal(o, gdn.chunk_gated_delta_rule(q, q, q, g, g)[0])
+"""
+    run = subprocess.run([sys.executable, "-P", "-c", program], check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 def test_compile_is_not_repeated_for_lengths():
     """One graph for all T, and one for all N."""
     from torch._dynamo.testing import CompileCounterWithBackend
@@ -140,6 +156,22 @@ def test_fake_and_meta_tensors():
     o, state = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True, state_v_first=True)
     assert o.is_meta and o.shape == (1, 70, 4, 64) and o.dtype == torch.bfloat16
     assert state.shape == (1, 4, 64, 64) and state.dtype == torch.float32
+
+
+@pytest.mark.parametrize("index", range(1, 5))
+def test_devices_must_agree(index):
+    arguments = list(tensors())
+    arguments[index] = arguments[index].to("meta")
+    name = ("q", "k", "v", "g", "beta")[index]
+    with pytest.raises(ValueError, match=f"^{name}: expected a tensor on cpu as q is, got one on meta$"):
+        gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)
+
+
+def test_written_tensors_are_counted():
+    """Autograd sees that memory changed which it may have saved."""
+    out, state = torch.empty(1, 70, 4, 64), torch.empty(1, 4, 64, 64)
+    gdn.chunk_gated_delta_rule(*tensors(), out=out, final_state=state)
+    assert out._version == 1 and state._version == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

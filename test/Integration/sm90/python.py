@@ -3,17 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks and times the Python package on a Hopper GPU, with torch and the package installed.
 
-Usage: python.py check|time [--only TEXT] [--repeats N]
+Usage: python.py check|two|time|host [--only TEXT] [--repeats N]
 
 check: errors against the recurrence in float64, equal bits, memory that may not be touched, CUDA graphs, streams,
-refusals. time: the first call, the host's cost of a call, the schedules. Each prints a line a case and fails if one
-does. A case that hangs ends the process with its traceback.
+refusals. two: calls on the second GPU while the first one is current. time: the first call, the host's cost of a call,
+the schedules. host: the host's cost by its parts, and FlashInfer's beside it where that is installed. Each prints a
+line a case and fails if one does. A case that hangs ends the process with its traceback.
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import faulthandler
 import functools
+import itertools
 import statistics
 import sys
 import time
@@ -292,15 +295,91 @@ def stream_check(torch, gdn):
     return f"{error:.1e}", error <= TOLERANCE
 
 
-def check(options):
-    """Runs all cases."""
-    import torch
+def same_graph_check(torch, gdn):
+    """What a graph has captured stays, whatever the calls after it bring: other addresses, other lengths."""
+    case = Case("graph", heads=(4, 8), batch=2, tokens=100, initial="float32")
+    tensors, kwargs = make(torch, case)
+    want_o, want_state = reference(torch, case, tensors, kwargs)
+    gdn.chunk_gated_delta_rule(*tensors, **kwargs)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        o, state = gdn.chunk_gated_delta_rule(*tensors, **kwargs)
+    for tokens in (100, 100, 70, 130):
+        others, more = make(torch, dataclasses.replace(case, tokens=tokens), seed=1)
+        gdn.chunk_gated_delta_rule(*others, **more)
+    graph.replay()
+    torch.cuda.synchronize()
+    errors = [error_of(o.flatten(0, 1), want_o), error_of(state, want_state)]
+    return "  ".join(f"{e:.1e}" for e in errors), all(e <= TOLERANCE for e in errors)
 
-    import gdn
 
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
-    runs = [(case.name, lambda case=case: check_case(torch, gdn, case, options.repeats)) for case in CASES]
-    runs += [("CUDA graph", lambda: graph_check(torch, gdn)), ("another stream", lambda: stream_check(torch, gdn))]
+def moved_check(torch, gdn):
+    """The same values at other addresses give the same bits, and other lengths between them change nothing."""
+    case = Case("moved", heads=(4, 8), batch=2, tokens=100, initial="float32")
+    tensors, kwargs = make(torch, case)
+    want = gdn.chunk_gated_delta_rule(*tensors, **kwargs)
+    kept, equal = [want], True
+    for tokens in (100, 70, 50, 30, 20, 100):
+        kept.append([x.clone() for x in tensors])
+        state = kwargs["initial_state"].clone()
+        got = gdn.chunk_gated_delta_rule(*kept[-1], **{**kwargs, "initial_state": state})
+        equal = equal and all(map(torch.equal, got, want))
+        gdn.chunk_gated_delta_rule(*(x[:, :tokens] for x in tensors), **kwargs)
+        kept.append((state, got))
+    return f"{len(kept) // 2} moves", equal
+
+
+def second_check(torch, gdn, stream, thread):
+    """A call on cuda:1 while cuda:0 is current: on a stream on which values arrive late, in a thread of its own."""
+    case = Case("second", heads=(4, 8), batch=2, tokens=300, initial="float32")
+    first, first_kwargs = make(torch, case)
+    first_want, _ = reference(torch, case, first, first_kwargs)
+    with torch.cuda.device(1):
+        tensors, kwargs = make(torch, case, seed=1)
+        want = reference(torch, case, tensors, kwargs)
+        late = [torch.full_like(x, float("nan")) for x in tensors]
+        streams = torch.cuda.Stream(), torch.cuda.default_stream()
+        torch.cuda.synchronize()
+
+    def call():
+        with torch.cuda.stream(streams[0] if stream else streams[1]):
+            torch.cuda._sleep(50_000_000)
+            for x, y in zip(late, tensors):
+                x.copy_(y)
+            # The stream stays the current one of its device.
+            torch.cuda.set_device(0)
+            results = gdn.chunk_gated_delta_rule(*late, **kwargs)
+            again, _ = gdn.chunk_gated_delta_rule(*first, **first_kwargs)
+            return (*results, again, torch.cuda.current_device())
+
+    if thread:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            o, state, again, current = pool.submit(call).result()
+    else:
+        o, state, again, current = call()
+    torch.cuda.synchronize(1)
+    torch.cuda.synchronize(0)
+    errors = [error_of(again.flatten(0, 1), first_want)]
+    with torch.cuda.device(1):
+        errors += [error_of(o.flatten(0, 1), want[0]), error_of(state, want[1])]
+    text = "  ".join(f"{e:.1e}" for e in errors)
+    good = all(e <= TOLERANCE for e in errors) and current == 0 and o.device.index == state.device.index == 1
+    return f"{text}  on {o.device}, {current} current", good
+
+
+def mixed_check(torch, gdn):
+    """Tensors of both GPUs are refused."""
+    tensors, kwargs = make(torch, Case("mixed", tokens=64))
+    tensors[1] = tensors[1].to("cuda:1")
+    try:
+        gdn.chunk_gated_delta_rule(*tensors, **kwargs)
+    except ValueError as error:
+        return str(error), str(error) == "k: expected a tensor on cuda:0 as q is, got one on cuda:1"
+    return "not refused", False
+
+
+def run_all(runs, options):
+    """Prints a line for each check and returns whether one failed."""
     failed = 0
     for name, run in runs:
         if options.only not in name:
@@ -315,6 +394,40 @@ def check(options):
     faulthandler.cancel_dump_traceback_later()
     print(f"{failed} failed")
     return failed != 0
+
+
+def check(options):
+    """Runs all cases."""
+    import torch
+
+    import gdn
+
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
+    runs = [(case.name, lambda case=case: check_case(torch, gdn, case, options.repeats)) for case in CASES]
+    runs += [
+        ("CUDA graph", lambda: graph_check(torch, gdn)),
+        ("CUDA graph, other calls", lambda: same_graph_check(torch, gdn)),
+        ("another stream", lambda: stream_check(torch, gdn)),
+        ("other addresses", lambda: moved_check(torch, gdn)),
+    ]
+    return run_all(runs, options)
+
+
+def two(options):
+    """Runs what needs two GPUs."""
+    import torch
+
+    import gdn
+
+    if (count := torch.cuda.device_count()) < 2:
+        print(f"unsupported: expected two GPUs, got {count}")
+        return 0
+    runs = [
+        (f"{name}{', another thread' if thread else ''}",
+         functools.partial(second_check, torch, gdn, name == "another stream", thread))
+        for name in ("default stream", "another stream") for thread in (False, True)
+    ]
+    return run_all([*runs, ("both GPUs", lambda: mixed_check(torch, gdn))], options)
 
 
 def device_seconds(torch, call, launches=20):
@@ -348,16 +461,45 @@ def host_seconds(torch, call, calls=300):
     return statistics.median(times)
 
 
-def library_seconds(torch, tensors, kwargs):
-    """The host's time of the library's part of a call."""
-    from gdn import _library
+def host_parts(torch, gdn, tensors, kwargs):
+    """The parts of a call by name, each as something to time; the first one is the whole."""
+    from gdn import _api, _library, _torch
 
-    q, k, v, g, beta = tensors
+    v = tensors[2]
+    values = tuple(_api.BUILDERS["chunk_gated_delta_rule"](*tensors, **kwargs))
+    (q, *_, initial_state, cu_seqlens), scale, options, wants_state = values[:9], *values[11:14]
+    public = functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs)
     o = torch.empty_like(v)
-    state = kwargs.get("initial_state")
-    arguments = (q, k, v, g, beta, None, None, state, kwargs.get("cu_seqlens"), o,
-                 None if state is None else torch.empty_like(state), 128**-0.5, 0, 1, 0)
-    return host_seconds(torch, lambda: _library.load().forward(*arguments))
+    state = _torch._new_state(q, v, initial_state, cu_seqlens, options) if wants_state else None
+    arrays = (*values[:9], o, state)
+    forward = _library.load().forward
+    rest = (scale, options, 1, 0)
+
+    def in_turn(several):
+        turn = itertools.cycle(several)
+        return lambda: forward(*next(turn), *rest)
+
+    def copies(arrays):
+        return [x if x is None else x.clone() for x in arrays]
+
+    parts = {
+        "call": public,
+        "call into given outputs": functools.partial(public, out=o, final_state=state),
+        "reading arguments": functools.partial(public, **{_api._THEN: lambda *fields: None}),
+        "asking torch who has a say": functools.partial(_torch._is_plain, arrays),
+        "allocating o": functools.partial(_torch._new_output, v),
+        "library": functools.partial(forward, *arrays, *rest),
+        "library, other addresses": in_turn([arrays, copies(arrays)]),
+    }
+    if state is not None:
+        parts["allocating the state"] = functools.partial(_torch._new_state, q, v, initial_state, cu_seqlens, options)
+    if cu_seqlens is None:
+        # More than a kernel remembers; and no sequences, which is everything but the launch.
+        lengths = [[x if x is None or x.dim() == 4 and x.shape[1] == v.shape[2] else x[:, :t] for x in arrays]
+                   for t in range(v.shape[1] - 7, v.shape[1] + 1)]
+        parts["library, other lengths"] = in_turn(lengths)
+        parts["library without a launch"] = in_turn([[x if x is None else x[:0] for x in arrays]])
+    return parts
 
 
 def measure(options):
@@ -382,9 +524,9 @@ def measure(options):
                          ("packed, both states", {"lengths": (30, 34)})):
         tensors, kwargs = make(torch, dataclasses.replace(case, **change))
         with torch.inference_mode():
-            seconds = host_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
-        print(f"host {name:<22} {seconds * 1e6:6.1f} us a call, {library_seconds(torch, tensors, kwargs) * 1e6:.1f} of "
-              "them in the library", flush=True)
+            parts = host_parts(torch, gdn, tensors, kwargs)
+            whole, library = (host_seconds(torch, parts[part]) * 1e6 for part in ("call", "library"))
+        print(f"host {name:<22} {whole:6.1f} us a call, {library:.1f} of them in the library", flush=True)
     for batch, tokens, heads in ((1, 8192, (16, 64)), (2, 4096, (16, 64)), (4, 8192, (16, 64)), (8, 1024, (16, 64)),
                                  (1, 2048, (16, 64)), (4, 8192, (32, 32)), (1, 8192, (2, 8)), (1, 8192, (4, 32))):
         for hint in (0, 1 << 24):
@@ -402,14 +544,65 @@ def measure(options):
     return 0
 
 
+def flashinfer_calls(torch, gdn):
+    """FlashInfer's call and ours of its kind, on the same tensors."""
+    import gdn.flashinfer as ours
+    from flashinfer.gdn_prefill import chunk_gated_delta_rule as theirs
+
+    case = Case("FlashInfer", heads=(16, 32), lengths=(64,), initial="float32", v_first=True, boundaries="int64",
+                options={"gate_domain": "linear"})
+    tensors, kwargs = make(torch, case)
+    q, k, v, g, beta = (x[0] for x in tensors)
+    arguments = {"q": q, "k": k, "v": v, "g": g, "beta": beta, "scale": 128**-0.5, "cu_seqlens": kwargs["cu_seqlens"],
+                 "initial_state": kwargs["initial_state"], "output_final_state": True, "output": torch.empty_like(v),
+                 "output_state": torch.empty_like(kwargs["initial_state"])}
+    kwargs |= {"out": arguments["output"][None], "final_state": arguments["output_state"]}
+    return {
+        "flashinfer": functools.partial(theirs, **arguments),
+        "gdn.flashinfer": functools.partial(ours.chunk_gated_delta_rule, **arguments),
+        "gdn, same tensors": functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs),
+    }
+
+
+def host(options):
+    """The host's cost of a call, part by part."""
+    del options
+    import torch
+
+    import gdn
+
+    faulthandler.dump_traceback_later(4 * LIMIT, exit=True)
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}; us a call, median")
+    case = Case("host", heads=(16, 32), tokens=64, initial="float32")
+    for name, change in (("fixed, both states", {}), ("fixed, no states", {"initial": "", "final": False}),
+                         ("packed, both states", {"lengths": (30, 34)})):
+        tensors, kwargs = make(torch, dataclasses.replace(case, **change))
+        with torch.inference_mode():
+            print(name)
+            for part, call in host_parts(torch, gdn, tensors, kwargs).items():
+                print(f"  {part:<34} {host_seconds(torch, call) * 1e6:6.2f}", flush=True)
+    try:
+        calls = flashinfer_calls(torch, gdn)
+        next(iter(calls.values()))()
+    except Exception as error:
+        print(f"flashinfer: not measured: {type(error).__name__}: {str(error)[:200]}")
+        return 0
+    print("FlashInfer's prefill, one packed sequence of 64 tokens")
+    with torch.inference_mode():
+        for name, call in calls.items():
+            print(f"  {name:<34} {host_seconds(torch, call) * 1e6:6.2f}", flush=True)
+    faulthandler.cancel_dump_traceback_later()
+    return 0
+
+
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["check", "time"])
+    parser.add_argument("command", choices=["check", "two", "time", "host"])
     parser.add_argument("--only", default="", help="cases whose name has this text")
     parser.add_argument("--repeats", type=int, default=20, help="calls that must give the same bits")
     options = parser.parse_args()
-    return {"check": check, "time": measure}[options.command](options)
+    return {"check": check, "two": two, "time": measure, "host": host}[options.command](options)
 
 
 if __name__ == "__main__":

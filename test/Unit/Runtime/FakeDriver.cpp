@@ -229,6 +229,13 @@ cuTensorMapEncodeTiled(TensorMap *map, int type, uint32_t rank, void *address,
   memset(map, 0xab, sizeof(*map));
   return 0;
 }
+static CUresult cuTensorMapReplaceAddress(TensorMap *map, void *address) {
+  FAKE(cuTensorMapReplaceAddress);
+  std::lock_guard<std::mutex> lock(recordMutex);
+  lastMap.address = address;
+  memset(map, 0xcd, sizeof(*map));
+  return 0;
+}
 static CUresult cuLaunchKernelEx(const LaunchConfig *config,
                                  CUfunction function, void **parameters,
                                  void **extra) {

@@ -212,6 +212,41 @@ TEST_F(Function, TemporariesLieInTheWorkspace) {
   EXPECT_EQ(at<int32_t>(last, 24), 130);
 }
 
+/// With a device, a default stream needs no current context.
+TEST_F(Function, LaunchOnADevice) {
+  TestFunction function;
+  function.desc.launches = function.launches + 1;
+  function.desc.num_launches = 1;
+  fakeSetParams(poolParams, 4);
+  ASSERT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_SUCCESS) << message();
+  ASSERT_EQ(gdnFunctionPrepare(&function.desc, 1), GDN_SUCCESS) << message();
+  TestCall call;
+  auto launch = [&](int device, void *stream) {
+    call.x.data = fakeAddress(device, 0x1000);
+    call.cu.data = fakeAddress(device, 0x8000);
+    call.y.data = fakeAddress(device, 0x9000);
+    call.workspace = fakeAddress(device, 0x10000);
+    return gdnFunctionLaunchOn(&function.desc, device, call.args, 3,
+                               call.workspace, 4096, stream);
+  };
+  ASSERT_EQ(launch(1, nullptr), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeLastLaunch()->device, 1);
+  EXPECT_EQ(fakeCurrentDevice(), -1) << "the launch left its context";
+  ASSERT_EQ(gdnDeviceMakeCurrent(0), GDN_SUCCESS);
+  ASSERT_EQ(launch(1, nullptr), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeLastLaunch()->device, 1);
+  EXPECT_EQ(fakeCurrentDevice(), 0) << "the launch changed the current device";
+  int pushes = fakeCount("cuCtxPushCurrent");
+  ASSERT_EQ(launch(0, nullptr), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeCount("cuCtxPushCurrent"), pushes);
+  ASSERT_EQ(launch(1, fakeStream(1)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeLastLaunch()->device, 1);
+  EXPECT_EQ(launch(0, fakeStream(1)), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected a stream of device 0, got one of device 1");
+  EXPECT_EQ(launch(2, nullptr), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected a device from 0 to 1, got 2");
+}
+
 TEST_F(Function, WrongCallsReachNoDriver) {
   TestFunction function;
   TestCall call;

@@ -210,18 +210,115 @@ TEST_F(Launch, DriverFailures) {
   TestDesc test;
   GdnKernel *kernel = prepare(test);
   TestArgs args;
+  fakeFail("cuTensorMapEncodeTiled", 1);
+  EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_ERROR_DRIVER);
+  EXPECT_EQ(message().substr(0, 38), "encoding the tensor map of q failed: C");
+  fakeFail("cuTensorMapEncodeTiled", 0);
   fakeFail("cuLaunchKernelEx", 719);
   EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_ERROR_DRIVER);
   EXPECT_EQ(message(),
             "launching kernel 'attend' (grid 6 x 1 x 1) failed: "
             "CUDA_ERROR_LAUNCH_FAILED (719), unspecified launch failure");
   EXPECT_EQ(fakeCurrentDevice(), -1) << "a failed launch left its context";
-  fakeFail("cuTensorMapEncodeTiled", 1);
-  EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_ERROR_DRIVER);
-  EXPECT_EQ(message().substr(0, 38), "encoding the tensor map of q failed: C");
   EXPECT_EQ(
       gdnKernelLaunch(nullptr, args.list, 5, nullptr, 0, nullptr, nullptr),
       GDN_ERROR_INVALID_ARGUMENT);
+}
+
+/// Arguments like earlier ones are compared, and what differs is written.
+TEST_F(Launch, KnownArguments) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  args.list[3].value.i32 = 8;
+  args.out.data = fakeAddress(0, 0x9000);
+  args.workspace = fakeAddress(0, 0x20000);
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeCount("cuTensorMapEncodeTiled"), 1);
+  const FakeLaunch &launch = *fakeLastLaunch();
+  EXPECT_EQ(launch.parameters[48], 0xab) << "the first launch's tensor map";
+  EXPECT_EQ(at<void *>(launch, 176), args.out.data);
+  EXPECT_EQ(at<int32_t>(launch, 184), 100);
+  EXPECT_EQ(at<int32_t>(launch, 204), 8);
+  EXPECT_EQ(at<void *>(launch, 216), args.workspace);
+
+  args.q.data = fakeAddress(0, 0x2000);
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeCount("cuTensorMapEncodeTiled"), 1);
+  EXPECT_EQ(fakeLastMap()->address, args.q.data);
+  EXPECT_EQ(launch.parameters[48], 0xcd) << "a tensor map that was moved";
+  // A driver that cannot move one encodes another.
+  fakeFail("cuTensorMapReplaceAddress", 1);
+  args.q.data = fakeAddress(0, 0x3000);
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeCount("cuTensorMapEncodeTiled"), 2);
+  EXPECT_EQ(fakeLastMap()->address, args.q.data);
+  EXPECT_EQ(launch.parameters[48], 0xab);
+  // A failure leaves nothing behind that a launch would take for known.
+  fakeFail("cuTensorMapEncodeTiled", 1);
+  args.q.data = fakeAddress(0, 0x4000);
+  EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_ERROR_DRIVER);
+  fakeFail("cuTensorMapEncodeTiled", 0);
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeLastMap()->address, args.q.data);
+}
+
+/// Each thing that the parameters follow from makes arguments unknown.
+TEST_F(Launch, UnknownArguments) {
+  TestDesc test;
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  auto encodes = [&] {
+    int before = fakeCount("cuTensorMapEncodeTiled");
+    EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+    return fakeCount("cuTensorMapEncodeTiled") - before;
+  };
+  auto refuses = [&](const char *text) {
+    EXPECT_EQ(args.launch(kernel, fakeStream(0)), GDN_ERROR_INVALID_ARGUMENT);
+    EXPECT_NE(message().find(text), std::string::npos) << message();
+  };
+  EXPECT_EQ(encodes(), 1);
+  args.stridesQ[0] = 2048;
+  EXPECT_EQ(encodes(), 1);
+  EXPECT_EQ(fakeLastMap()->strides[0], 4096u);
+  args.shapeQ[0] = args.shapeOut[0] = 64;
+  EXPECT_EQ(encodes(), 1);
+  EXPECT_EQ(fakeLastMap()->extents[1], 64u);
+  EXPECT_EQ(at<int32_t>(*fakeLastLaunch(), 184), 64);
+  args.list[1].value.tensor = nullptr;
+  EXPECT_EQ(encodes(), 1);
+  EXPECT_EQ(at<void *>(*fakeLastLaunch(), 176), nullptr);
+  EXPECT_EQ(encodes(), 0);
+  // A few are kept, in the order in which they came.
+  args.list[1].value.tensor = &args.out;
+  EXPECT_EQ(encodes(), 0);
+  EXPECT_EQ(at<void *>(*fakeLastLaunch(), 176), args.out.data);
+
+  args.q.data = fakeAddress(0, 0x1008);
+  refuses("expected q to be aligned to 16 bytes");
+  args.q.data = nullptr;
+  refuses("expected q to have data");
+  args.q.data = fakeAddress(0, 0x1000);
+  args.out.data = fakeAddress(0, 0x8004);
+  refuses("expected out to be aligned to 8 bytes");
+  args.out.data = fakeAddress(0, 0x8000);
+  args.shapeOut[0] = 65;
+  refuses("expected out of shape [T=64, H=3], got [65, 3]");
+  args.shapeOut[0] = 64;
+  args.q.dtype = GDN_DTYPE_F16;
+  refuses("expected q of type bf16, got f16");
+  args.q.dtype = GDN_DTYPE_BF16;
+  args.q.rank = 2;
+  refuses("expected q of shape [T, H, 128], got [64, 3]");
+  args.q.rank = 3;
+  args.list[3].kind = GDN_ARG_I64;
+  refuses("expected argument 3 (n) to be an i32, got an i64");
+  args.list[3].kind = GDN_ARG_I32;
+  args.list[3].value.i32 = -1;
+  refuses("expected n >= 0, got less");
+  args.list[3].value.i32 = 7;
+  EXPECT_EQ(encodes(), 0);
 }
 
 /// Messages belong to their thread.
