@@ -30,6 +30,8 @@ class ExecutionEngine;
 
 namespace mlir::gdn::cpu {
 
+class SectionMemory;
+
 /// What to generate code for.
 struct TargetOptions {
   /// LLVM's name of the CPU; empty is the host with its features.
@@ -102,8 +104,10 @@ public:
   llvm::Error invoke(StringRef function, MutableArrayRef<void *> arguments);
 
 private:
-  explicit Program(std::unique_ptr<ExecutionEngine> engine);
+  Program(std::unique_ptr<SectionMemory> memory,
+          std::unique_ptr<ExecutionEngine> engine);
 
+  std::unique_ptr<SectionMemory> memory;
   std::unique_ptr<ExecutionEngine> engine;
 };
 
