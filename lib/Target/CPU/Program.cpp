@@ -79,6 +79,13 @@ llvm::Expected<Program> Program::compile(ModuleOp module,
       ExecutionEngine::create(module, engineOptions, std::move(*machine));
   if (!engine)
     return engine.takeError();
+  (*engine)->registerSymbols([](llvm::orc::MangleAndInterner interner) {
+    llvm::orc::SymbolMap symbols;
+    symbols[interner("malloc")] = {
+        llvm::orc::ExecutorAddr::fromPtr(&allocateArray),
+        llvm::JITSymbolFlags::Exported};
+    return symbols;
+  });
   (*engine)->initialize();
   return Program(std::move(memory), std::move(*engine));
 }

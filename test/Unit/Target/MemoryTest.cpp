@@ -8,9 +8,13 @@
 
 #include "SectionMemory.h"
 
+#include "gdn/Target/CPU.h"
+
 #include "llvm/Support/Memory.h"
 #include "gtest/gtest.h"
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 using namespace mlir::gdn::cpu;
 using llvm::sys::Memory;
@@ -44,4 +48,15 @@ TEST(SectionMemory, SaysWhenThereIsNoMore) {
   std::error_code error;
   EXPECT_FALSE(allocate(memory, size_t(1) << 40, error).base());
   EXPECT_EQ(error, std::errc::not_enough_memory);
+}
+
+TEST(Array, BeginsWithALargePageIfItIsLarge) {
+  for (size_t bytes : {size_t(1), size_t(2) << 20, (size_t(5) << 20) + 3}) {
+    std::unique_ptr<char, decltype(&std::free)> array(
+        static_cast<char *>(allocateArray(bytes)), &std::free);
+    ASSERT_TRUE(array);
+    array.get()[bytes - 1] = 1;
+    if (bytes >= size_t(2) << 20)
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(array.get()) % (2 << 20), 0u);
+  }
 }
