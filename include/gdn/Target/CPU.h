@@ -55,9 +55,16 @@ createTargetMachine(const TargetOptions &options);
 int64_t getVectorBits(const TargetOptions &options);
 
 /// Whether products of bf16 are best made of pairs (AVX512_BF16), which the
-/// lowering wants to know (`bf16-dot`): on AMD's CPUs, and where the features
-/// that are added name the instruction.
+/// lowering wants to know (`bf16-dot`): on AMD's CPUs, where the features that
+/// are added name the instruction, and where there is AMX.
 bool hasBF16Dot(const TargetOptions &options);
+
+/// Whether to multiply by the target's tile registers (AMX_BF16), which the
+/// lowering wants to know (`amx`): on the host, if the system lets this process
+/// use them; for another CPU, if the features that are added name them. The
+/// code asks the system for them when it is loaded, and dies in its first call
+/// where they are refused.
+bool hasAMX(const TargetOptions &options);
 
 /// Whether an instruction of the target rounds to bf16 (AVX512_BF16), which the
 /// lowering wants to know (`bf16-rounding`).

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AMX.h"
+
 #include "gdn/Target/CPU.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
@@ -119,9 +121,16 @@ bool cpu::hasBF16Dot(const TargetOptions &options) {
   if (!hasBF16Rounding(options))
     return false;
   // Intel's CPUs issue vdpbf16ps at half the rate of fused multiply-adds, so
-  // that packing the pairs is a loss there (docs/Performance.md).
+  // that packing the pairs is a loss there (docs/Performance.md), but for AMX.
   return getCPUName(options).starts_with("znver") ||
-         StringRef(options.features).contains("+avx512bf16");
+         StringRef(options.features).contains("+avx512bf16") || hasAMX(options);
+}
+
+bool cpu::hasAMX(const TargetOptions &options) {
+  if (!checkFeatures(options, "+amx-tile,+amx-bf16,+avx512bf16"))
+    return false;
+  return isForHost(options) ? requestAMX()
+                            : StringRef(options.features).contains("+amx-bf16");
 }
 
 bool cpu::hasBF16Rounding(const TargetOptions &options) {
@@ -194,6 +203,7 @@ void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.buildPerModuleDefaultPipeline(getOptimizationLevel(optLevel))
       .run(module, modules);
   carryBF16AsBits(module);
+  addAMXRequest(module);
 }
 
 /// Translates and optimises for a given machine.
