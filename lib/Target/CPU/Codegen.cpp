@@ -62,6 +62,26 @@ static StringRef getCPUName(const cpu::TargetOptions &options) {
                             : StringRef(options.cpu);
 }
 
+/// LLVM only warns about an unknown feature too.
+static llvm::Error checkFeatureNames(const llvm::MCSubtargetInfo &subtarget,
+                                     StringRef features) {
+  for (StringRef feature : llvm::split(features, ',')) {
+    StringRef name = feature;
+    bool hasSign = name.consume_front("+") || name.consume_front("-");
+    auto isIt = [&](const llvm::SubtargetFeatureKV &known) {
+      return name == known.Key;
+    };
+    if (feature.empty() ||
+        (hasSign && llvm::any_of(subtarget.getAllProcessorFeatures(), isIt)))
+      continue;
+    return llvm::createStringError("expected features that LLVM knows for " +
+                                   subtarget.getTargetTriple().str() +
+                                   ", each with + or - before it, got '" +
+                                   feature + "'");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 cpu::createTargetMachine(const TargetOptions &options) {
   // LLVM's registry is process-wide and not made for several threads at once.
@@ -85,6 +105,8 @@ cpu::createTargetMachine(const TargetOptions &options) {
   if (!baseline || !baseline->isCPUStringValid(cpu))
     return llvm::createStringError("expected a cpu that LLVM knows for " +
                                    triple.str() + ", got '" + cpu + "'");
+  if (llvm::Error error = checkFeatureNames(*baseline, options.features))
+    return std::move(error);
   std::string features = isForHost(options) ? getHostFeatures() : "";
   if (!options.features.empty())
     features += (features.empty() ? "" : ",") + options.features;
