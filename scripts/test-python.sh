@@ -3,6 +3,7 @@
 # - The wheel is checked: its tag, its size, what its library links.
 # - In a fresh environment with nothing else (.venv-wheel), `python -m gdn` runs its self-test.
 # - In one with torch (.venv-python), pytest runs test/python. PyTorch's CPU build will do.
+# The closing line is that of scripts/test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheels=build/wheels
@@ -42,4 +43,8 @@ echo "== tests"
 .venv-python/bin/python "${pip[@]}" install "$wheel[test]"
 # The wheel may have been installed before, under the same version.
 .venv-python/bin/python "${pip[@]}" install --no-deps --force-reinstall "$wheel"
-exec .venv-python/bin/python -P -m pytest test/python -q "$@"
+results=build/python-results.xml
+rm -f "$results"
+status=0
+.venv-python/bin/python -P -m pytest test/python -q --junitxml="$results" "$@" || status=$?
+exec python3 scripts/count-results.py --exit-code $status "$results"

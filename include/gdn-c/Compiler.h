@@ -68,7 +68,8 @@ typedef struct GdnCompileOptions {
   const char *operand_type;
   /** Parts that the value channels of a head are split into. */
   int64_t v_parts;
-  /** LLVM's name of the CPU; default is the host with its features. */
+  /** LLVM's name of the CPU; default is the host with its features, AMX_BF16
+   *  among them where the system allows it to this process. */
   const char *cpu;
   /** LLVM's feature string, added to the features of `cpu`. */
   const char *features;

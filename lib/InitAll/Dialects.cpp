@@ -14,6 +14,7 @@
 #include "gdn/Dialect/Tile/Transforms/BufferizableOpInterfaceImpl.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -44,7 +45,7 @@ void gdn::registerDialects(DialectRegistry &registry) {
 void gdn::registerAllDialects(DialectRegistry &registry) {
   registerDialects(registry);
   registry
-      .insert<affine::AffineDialect, arith::ArithDialect,
+      .insert<affine::AffineDialect, amx::AMXDialect, arith::ArithDialect,
               bufferization::BufferizationDialect, cf::ControlFlowDialect,
               func::FuncDialect, index::IndexDialect, linalg::LinalgDialect,
               LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,

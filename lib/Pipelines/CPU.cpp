@@ -87,6 +87,7 @@ static void addToLLVM(OpPassManager &manager,
   // A reduction's order is fixed by the compiled code, not by the source.
   vectors.reassociateFPReductions = true;
   vectors.x86Vector = options.bf16Dot;
+  vectors.amx = options.amx;
   // vector --> llvm
   manager.addPass(createConvertVectorToLLVMPass(vectors));
   // arith, cf, func, index, math, memref, ub, omp's regions --> llvm
@@ -109,6 +110,7 @@ void gdn::buildTileToLLVMPipeline(OpPassManager &manager,
   // linalg in programs --> scf, vector
   tile::VectorizePassOptions vectorize;
   vectorize.vectorBits = options.vectorBits;
+  vectorize.amx = options.amx;
   manager.addNestedPass<func::FuncOp>(tile::createVectorizePass(vectorize));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

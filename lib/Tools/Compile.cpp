@@ -164,6 +164,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.twoProductChain = options.twoProductChain;
   lowering.vectorBits = cpu::getVectorBits(options.target);
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
+  lowering.amx = cpu::hasAMX(options.target);
   lowering.bf16Rounding = cpu::hasBF16Rounding(options.target);
   for (Level step : getWay(level)) {
     PassManager manager(module.getContext());

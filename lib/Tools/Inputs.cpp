@@ -89,6 +89,8 @@ private:
                         const std::string &source);
   llvm::Error bindTypes();
   llvm::Error bindOptions();
+  llvm::Error bindLengths(llvm::ArrayRef<int64_t> lengths);
+  llvm::Error bindDim(llvm::StringRef name, int64_t size);
   llvm::Error bindDefaults();
   llvm::Error settleShape(const Argument &argument);
   llvm::Error checkOp(const Argument &argument);
@@ -181,28 +183,60 @@ llvm::Error InputMaker::bindOptions() {
   for (auto &[index, shape] : options.shapes)
     if (auto error = bindShape(arguments[index], shape, "--arg-shape"))
       return error;
-  for (const Argument &argument : arguments) {
-    if (argument.role == Role::CuSeqlens && options.lengths) {
-      const std::vector<int64_t> &lengths = *options.lengths;
-      int64_t sum = std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
-      if (auto error = sizes.set(argument.op, "N", lengths.size(), "--lengths"))
-        return error;
-      if (auto error = sizes.set(argument.op, "T", sum, "--lengths"))
-        return error;
-    }
-  }
-  // A dimension that is already settled may differ between ops, so --dim only
-  // fills in; a typing error in it would otherwise be the file's error.
-  for (const Argument &argument : arguments)
-    for (llvm::StringRef name : argument.dimNames) {
-      auto given = options.dims.find(name == "N+1" ? "N" : name.str());
-      if (given == options.dims.end() || sizes.get(argument.op, name))
-        continue;
-      if (auto error =
-              sizes.set(argument.op, given->first, given->second, "--dim"))
-        return error;
-    }
+  if (options.lengths)
+    if (auto error = bindLengths(*options.lengths))
+      return error;
+  for (auto &[name, size] : options.dims)
+    if (auto error = bindDim(name, size))
+      return error;
   return llvm::Error::success();
+}
+
+/// Takes the lengths of the packed sequences.
+llvm::Error InputMaker::bindLengths(llvm::ArrayRef<int64_t> lengths) {
+  int64_t sum = std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
+  bool isPacked = false;
+  for (const Argument &argument : arguments) {
+    if (argument.role != Role::CuSeqlens)
+      continue;
+    isPacked = true;
+    if (auto error = sizes.set(argument.op, "N", lengths.size(), "--lengths"))
+      return error;
+    if (auto error = sizes.set(argument.op, "T", sum, "--lengths"))
+      return error;
+  }
+  if (!isPacked)
+    return fail("expected --lengths for an argument that is cu_seqlens, got a "
+                "function without one");
+  return llvm::Error::success();
+}
+
+/// Takes the size of a dimension. One that is settled may differ between ops,
+/// so that the size only fills in; but somewhere it must be true.
+llvm::Error InputMaker::bindDim(llvm::StringRef name, int64_t size) {
+  std::optional<int64_t> other;
+  bool isTrue = false;
+  for (const Argument &argument : arguments) {
+    auto isIt = [&](llvm::StringRef dim) {
+      return dim == name || (name == "N" && dim == "N+1");
+    };
+    if (llvm::none_of(argument.dimNames, isIt))
+      continue;
+    std::optional<int64_t> settled = sizes.get(argument.op, name);
+    if (!settled)
+      if (auto error = sizes.set(argument.op, name, size, "--dim"))
+        return error;
+    if (settled.value_or(size) == size)
+      isTrue = true;
+    else
+      other = settled;
+  }
+  if (isTrue)
+    return llvm::Error::success();
+  if (other)
+    return fail("expected --dim {0}={1}, which the arguments have, got {0}={2}",
+                name, *other, size);
+  return fail("expected --dim of a dimension of the arguments, got {0}", name);
 }
 
 /// B and N follow from each other where the user said nothing.
@@ -284,6 +318,8 @@ std::vector<int64_t> InputMaker::lengthsOf(Operation *op) const {
 
 llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
   llvm::ArrayRef<int64_t> shape = shapes[argument.index];
+  // getArguments has refused all other types.
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access)
   Element element = *elementOf(argument.type.getElementType());
   auto file = files.find(argument.index);
   if (file == files.end()) {
@@ -317,7 +353,7 @@ llvm::Error InputMaker::checkBoundaries(const Argument &argument,
       return fail("expected sorted cu_seqlens, got {0} after {1} in argument "
                   "{2}",
                   int64_t(cu[i]), int64_t(cu[i - 1]), argument.index);
-  if (cu[cu.size() - 1] != tokens)
+  if (cu[cu.size() - 1] != static_cast<double>(tokens))
     return fail("expected cu_seqlens to end at T = {0}, got {1} in argument "
                 "{2}",
                 tokens, int64_t(cu[cu.size() - 1]), argument.index);

@@ -212,7 +212,7 @@ def main():
     else:
         print(f"eager PyTorch {torch.__version__}, {args.threads} threads, float32, chunk {args.chunk}, "
               f"T=%(T)d Hq=%(Hq)d H=%(H)d K=%(K)d V=%(V)d: " % sizes
-              + f"median {ms:.1f} ms of {args.runs} runs, {gflops:.1f} GFLOP/s")
+              + f"median {ms:.1f} ms of {args.runs} runs (least {min(times):.1f}), {gflops:.1f} GFLOP/s")
 
 
 if __name__ == "__main__":

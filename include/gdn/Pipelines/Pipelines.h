@@ -70,6 +70,11 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       *this, "bf16-dot",
       llvm::cl::desc("Products of bf16 by the target's AVX512_BF16"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> amx{
+      *this, "amx",
+      llvm::cl::desc("With bf16-dot: products that fill the tile registers of "
+                     "the target's AMX_BF16 by them"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> bf16Rounding{
       *this, "bf16-rounding",
       llvm::cl::desc("Round to bf16 by the target's AVX512_BF16"),

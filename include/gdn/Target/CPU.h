@@ -30,6 +30,8 @@ class ExecutionEngine;
 
 namespace mlir::gdn::cpu {
 
+class SectionMemory;
+
 /// What to generate code for.
 struct TargetOptions {
   /// LLVM's name of the CPU; empty is the host with its features.
@@ -53,9 +55,16 @@ createTargetMachine(const TargetOptions &options);
 int64_t getVectorBits(const TargetOptions &options);
 
 /// Whether products of bf16 are best made of pairs (AVX512_BF16), which the
-/// lowering wants to know (`bf16-dot`): on AMD's CPUs, and where the features
-/// that are added name the instruction.
+/// lowering wants to know (`bf16-dot`): on AMD's CPUs, where the features that
+/// are added name the instruction, and where there is AMX.
 bool hasBF16Dot(const TargetOptions &options);
+
+/// Whether to multiply by the target's tile registers (AMX_BF16), which the
+/// lowering wants to know (`amx`): on the host, if the system lets this process
+/// use them; for another CPU, if the features that are added name them. The
+/// code asks the system for them when it is loaded, and dies in its first call
+/// where they are refused.
+bool hasAMX(const TargetOptions &options);
 
 /// Whether an instruction of the target rounds to bf16 (AVX512_BF16), which the
 /// lowering wants to know (`bf16-rounding`).
@@ -80,7 +89,14 @@ llvm::Error emitLLVM(ModuleOp module, llvm::raw_ostream &stream,
 llvm::Error emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream,
                        const TargetOptions &options = {});
 
-/// A module compiled for this process.
+/// Memory for an array that a program reads or returns; freed by `free`. Null
+/// where there is none. A token's row of a head lies thousands of bytes from
+/// the next token's, on a page of its own, so that large arrays ask for large
+/// pages: with 4 KiB the processor spends its time looking up addresses.
+void *allocateArray(size_t bytes);
+
+/// A module compiled for this process. Arrays that its functions return come
+/// from `allocateArray`.
 class Program {
 public:
   /// Compiles a module in the LLVM dialect. LLVM's OpenMP runtime is loaded if
@@ -102,8 +118,10 @@ public:
   llvm::Error invoke(StringRef function, MutableArrayRef<void *> arguments);
 
 private:
-  explicit Program(std::unique_ptr<ExecutionEngine> engine);
+  Program(std::unique_ptr<SectionMemory> memory,
+          std::unique_ptr<ExecutionEngine> engine);
 
+  std::unique_ptr<SectionMemory> memory;
   std::unique_ptr<ExecutionEngine> engine;
 };
 

@@ -27,7 +27,7 @@ struct Evaluated {
   /// Element type of v of the delta rule, which is what `auto` rounds to.
   Element dataType = Element::F32;
   /// Of a sum over all tokens: how large its terms are (Reference.h).
-  std::vector<double> spread;
+  std::vector<double> spread = {};
 };
 
 /// Evaluates a function of layer ops by walking it: every layer op is computed

@@ -9,10 +9,13 @@
 #ifndef GDN_TOOLS_HOSTARRAY_H
 #define GDN_TOOLS_HOSTARRAY_H
 
+#include "gdn/Target/CPU.h"
+
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +37,23 @@ double roundTo(Element element, double value);
 
 /// "2x?x128": a shape for messages.
 std::string describe(llvm::ArrayRef<int64_t> shape);
+
+/// `cpu::allocateArray` for containers.
+template <typename T> struct ArrayAllocator {
+  using value_type = T;
+
+  ArrayAllocator() = default;
+  template <typename U> ArrayAllocator(const ArrayAllocator<U> &) {}
+
+  T *allocate(size_t count) {
+    void *memory = cpu::allocateArray(count * sizeof(T));
+    if (!memory)
+      llvm::report_bad_alloc_error("expected memory for an array, got none");
+    return static_cast<T *>(memory);
+  }
+  void deallocate(T *memory, size_t) { std::free(memory); }
+  bool operator==(const ArrayAllocator &) const { return true; }
+};
 
 /// A row-major array in the very bytes that a compiled function reads.
 class HostArray {
@@ -61,7 +81,7 @@ private:
   Element element = Element::F32;
   llvm::SmallVector<int64_t> shape;
   int64_t count = 0;
-  std::vector<char> bytes;
+  std::vector<char, ArrayAllocator<char>> bytes;
 };
 
 /// Number of elements of a shape, or nothing if it is negative somewhere or if

@@ -112,6 +112,7 @@ public:
     lowering.parallel = options.parallel != 0;
     lowering.vectorBits = cpu::getVectorBits(getTarget());
     lowering.bf16Dot = cpu::hasBF16Dot(getTarget());
+    lowering.amx = cpu::hasAMX(getTarget());
     lowering.bf16Rounding = cpu::hasBF16Rounding(getTarget());
     PassManager manager(&context);
     buildPipeline(manager, lowering);

@@ -176,18 +176,17 @@ static void lowerRoles(Block &entry, KernelOp kernel) {
   ImplicitLocOpBuilder b(kernel.getLoc(), &entry, Block::iterator(roles[0]));
   Value warp = IdOp::create(b, IdKind::Warp);
   Value warpgroup = arith::DivUIOp::create(b, warp, createIndex(b, group));
-  llvm::SmallDenseSet<Operation *> done;
-  for (RoleOp role : roles) {
-    if (done.contains(role))
-      continue;
+  // A role that has moved is gone, so the list holds those that have not.
+  while (!roles.empty()) {
+    RoleOp role = roles.front();
     int64_t first = role.getFirst() / group;
     int64_t count = std::max<int64_t>(role.getCount() / group, 1);
-    SmallVector<RoleOp> sharing =
-        llvm::filter_to_vector(roles, [&](RoleOp other) {
-          return static_cast<int64_t>(other.getFirst()) / group >= first &&
-                 static_cast<int64_t>(other.getFirst()) / group < first + count;
-        });
-    done.insert(sharing.begin(), sharing.end());
+    auto shares = [&](RoleOp other) {
+      int64_t its = static_cast<int64_t>(other.getFirst()) / group;
+      return its >= first && its < first + count;
+    };
+    SmallVector<RoleOp> sharing = llvm::filter_to_vector(roles, shares);
+    llvm::erase_if(roles, shares);
     Block *block = createBranch(b, createInRange(b, warpgroup, first, count));
     ImplicitLocOpBuilder inner =
         ImplicitLocOpBuilder::atBlockBegin(role.getLoc(), block);

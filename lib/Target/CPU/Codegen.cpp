@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AMX.h"
+
 #include "gdn/Target/CPU.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
@@ -60,6 +62,26 @@ static StringRef getCPUName(const cpu::TargetOptions &options) {
                             : StringRef(options.cpu);
 }
 
+/// LLVM only warns about an unknown feature too.
+static llvm::Error checkFeatureNames(const llvm::MCSubtargetInfo &subtarget,
+                                     StringRef features) {
+  for (StringRef feature : llvm::split(features, ',')) {
+    StringRef name = feature;
+    bool hasSign = name.consume_front("+") || name.consume_front("-");
+    auto isIt = [&](const llvm::SubtargetFeatureKV &known) {
+      return name == known.Key;
+    };
+    if (feature.empty() ||
+        (hasSign && llvm::any_of(subtarget.getAllProcessorFeatures(), isIt)))
+      continue;
+    return llvm::createStringError("expected features that LLVM knows for " +
+                                   subtarget.getTargetTriple().str() +
+                                   ", each with + or - before it, got '" +
+                                   feature + "'");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 cpu::createTargetMachine(const TargetOptions &options) {
   // LLVM's registry is process-wide and not made for several threads at once.
@@ -83,6 +105,8 @@ cpu::createTargetMachine(const TargetOptions &options) {
   if (!baseline || !baseline->isCPUStringValid(cpu))
     return llvm::createStringError("expected a cpu that LLVM knows for " +
                                    triple.str() + ", got '" + cpu + "'");
+  if (llvm::Error error = checkFeatureNames(*baseline, options.features))
+    return std::move(error);
   std::string features = isForHost(options) ? getHostFeatures() : "";
   if (!options.features.empty())
     features += (features.empty() ? "" : ",") + options.features;
@@ -119,9 +143,16 @@ bool cpu::hasBF16Dot(const TargetOptions &options) {
   if (!hasBF16Rounding(options))
     return false;
   // Intel's CPUs issue vdpbf16ps at half the rate of fused multiply-adds, so
-  // that packing the pairs is a loss there (docs/Performance.md).
+  // that packing the pairs is a loss there (docs/Performance.md), but for AMX.
   return getCPUName(options).starts_with("znver") ||
-         StringRef(options.features).contains("+avx512bf16");
+         StringRef(options.features).contains("+avx512bf16") || hasAMX(options);
+}
+
+bool cpu::hasAMX(const TargetOptions &options) {
+  if (!checkFeatures(options, "+amx-tile,+amx-bf16,+avx512bf16"))
+    return false;
+  return isForHost(options) ? requestAMX()
+                            : StringRef(options.features).contains("+amx-bf16");
 }
 
 bool cpu::hasBF16Rounding(const TargetOptions &options) {
@@ -194,6 +225,7 @@ void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.buildPerModuleDefaultPipeline(getOptimizationLevel(optLevel))
       .run(module, modules);
   carryBF16AsBits(module);
+  addAMXRequest(module);
 }
 
 /// Translates and optimises for a given machine.

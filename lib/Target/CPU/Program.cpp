@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SectionMemory.h"
+
 #include "gdn/Target/CPU.h"
 
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
@@ -64,7 +66,9 @@ llvm::Expected<Program> Program::compile(ModuleOp module,
     optimize(*module, *machine, level);
     return llvm::Error::success();
   };
+  auto memory = std::make_unique<SectionMemory>();
   ExecutionEngineOptions engineOptions;
+  engineOptions.sectionMemoryMapper = memory.get();
   engineOptions.transformer = transform;
   engineOptions.jitCodeGenOptLevel = (*machine)->getOptLevel();
   // Listeners of debuggers and profilers register process-wide state.
@@ -75,14 +79,27 @@ llvm::Expected<Program> Program::compile(ModuleOp module,
       ExecutionEngine::create(module, engineOptions, std::move(*machine));
   if (!engine)
     return engine.takeError();
+  (*engine)->registerSymbols([](llvm::orc::MangleAndInterner interner) {
+    llvm::orc::SymbolMap symbols;
+    symbols[interner("malloc")] = {
+        llvm::orc::ExecutorAddr::fromPtr(&allocateArray),
+        llvm::JITSymbolFlags::Exported};
+    return symbols;
+  });
   (*engine)->initialize();
-  return Program(std::move(*engine));
+  return Program(std::move(memory), std::move(*engine));
 }
 
-Program::Program(std::unique_ptr<ExecutionEngine> engine)
-    : engine(std::move(engine)) {}
+Program::Program(std::unique_ptr<SectionMemory> memory,
+                 std::unique_ptr<ExecutionEngine> engine)
+    : memory(std::move(memory)), engine(std::move(engine)) {}
 Program::Program(Program &&) noexcept = default;
-Program &Program::operator=(Program &&) noexcept = default;
+Program &Program::operator=(Program &&other) noexcept {
+  // The engine goes first: its sections are in the memory.
+  engine = std::move(other.engine);
+  memory = std::move(other.memory);
+  return *this;
+}
 Program::~Program() = default;
 
 /// The name of a function's C interface.

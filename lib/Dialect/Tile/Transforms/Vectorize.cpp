@@ -11,6 +11,7 @@
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/Passes.h"
 
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -59,7 +60,7 @@ struct Vectorize : gdn::tile::impl::VectorizePassBase<Vectorize> {
     SmallVector<linalg::ContractOp> products;
     getOperation().walk([&](linalg::ContractOp op) { products.push_back(op); });
     for (linalg::ContractOp product : products)
-      if (failed(vectorizePairProduct(rewriter, product, arch)))
+      if (failed(vectorizePairProduct(rewriter, product, arch, amx)))
         (void)vectorizeProduct(rewriter, product, arch);
     SmallVector<linalg::LinalgOp> others;
     getOperation().walk([&](linalg::LinalgOp op) { others.push_back(op); });

@@ -1,4 +1,4 @@
-//===- VectorizePairs.cpp - Products of pairs of bf16 by AVX512_BF16 ------===//
+//===- VectorizePairs.cpp - Products of pairs of bf16 by AMX, AVX512_BF16 -===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +8,7 @@
 
 #include "Vectorizers.h"
 
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,6 +23,14 @@ using namespace mlir::gdn::tile;
 /// Elements of the instruction's operands: 16 sums of pairs (Intel SDM 2,
 /// VDPBF16PS).
 static constexpr int64_t kSums = 16;
+
+/// Rows of a tile register, and bf16 elements of a row (Intel SDM 1, 18.1).
+static constexpr int64_t kTileRows = 16;
+static constexpr int64_t kTileElements = 32;
+
+/// Tiles of sums along each side of a block: with two of either operand they
+/// fill the eight registers.
+static constexpr int64_t kTilesASide = 2;
 
 static Value constant(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
@@ -123,9 +132,82 @@ static void writeBlock(ImplicitLocOpBuilder &b, const PairProduct &product,
                               product.result, place(i, j));
 }
 
+/// The product by vector registers.
+static void writeVectorProduct(ImplicitLocOpBuilder &b,
+                               const PairProduct &product,
+                               const CPUArch &arch) {
+  int64_t rows = getPowerDivisor(product.m, arch.rows);
+  int64_t columns =
+      getPowerDivisor(product.n / kSums, arch.accumulators / rows);
+  forEachBlock(b, product.m, product.n, rows, columns * kSums,
+               [&](ImplicitLocOpBuilder &inner, Value row, Value column) {
+                 writeBlock(inner, product, row, column, rows, columns);
+               });
+}
+
+/// Elements of the sum that one product of tiles takes; 0 where the sizes fill
+/// no tiles.
+static int64_t getTileDepth(const PairProduct &product) {
+  int64_t depth = getPowerDivisor(2 * product.pairs, kTileElements);
+  bool fills = product.m % kTileRows == 0 && depth >= kTileElements / 2;
+  return fills ? depth : 0;
+}
+
+/// One block of tiles: rows x columns registers of sums. The whole sum is
+/// straight code, so that no loop carries a tile register.
+static void writeTiles(ImplicitLocOpBuilder &b, const PairProduct &product,
+                       Value row, Value column, int64_t rows, int64_t columns) {
+  int64_t depth = getTileDepth(product);
+  auto sumType = amx::TileType::get({kTileRows, kSums}, b.getF32Type());
+  auto leftType = amx::TileType::get({kTileRows, depth}, b.getBF16Type());
+  auto rightType = amx::TileType::get({depth / 2, 2 * kSums}, b.getBF16Type());
+  auto place = [&](int64_t i, int64_t j) {
+    return SmallVector<Value>{add(b, row, i * kTileRows),
+                              add(b, column, j * kSums)};
+  };
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      sums.push_back(
+          amx::TileLoadOp::create(b, sumType, product.result, place(i, j)));
+  Value first = arith::MulIOp::create(b, column, constant(b, 2));
+  for (int64_t k = 0; k < 2 * product.pairs; k += depth) {
+    SmallVector<Value> right;
+    for (int64_t j = 0; j < columns; ++j)
+      right.push_back(amx::TileLoadOp::create(
+          b, rightType, product.right,
+          ValueRange{constant(b, k / 2), add(b, first, 2 * j * kSums)}));
+    for (int64_t i = 0; i < rows; ++i) {
+      Value left = amx::TileLoadOp::create(
+          b, leftType, product.left,
+          ValueRange{add(b, row, i * kTileRows), constant(b, k)});
+      for (int64_t j = 0; j < columns; ++j) {
+        Value &sum = sums[i * columns + j];
+        sum = amx::TileMulFOp::create(b, sumType, left, right[j], sum);
+      }
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      amx::TileStoreOp::create(b, product.result, place(i, j),
+                               sums[i * columns + j]);
+}
+
+/// The product by tile registers.
+static void writeTileProduct(ImplicitLocOpBuilder &b,
+                             const PairProduct &product) {
+  int64_t rows = getPowerDivisor(product.m / kTileRows, kTilesASide);
+  int64_t columns = getPowerDivisor(product.n / kSums, kTilesASide);
+  forEachBlock(b, product.m, product.n, rows * kTileRows, columns * kSums,
+               [&](ImplicitLocOpBuilder &inner, Value row, Value column) {
+                 writeTiles(inner, product, row, column, rows, columns);
+               });
+}
+
 LogicalResult mlir::gdn::tile::vectorizePairProduct(RewriterBase &rewriter,
                                                     linalg::ContractOp op,
-                                                    const CPUArch &arch) {
+                                                    const CPUArch &arch,
+                                                    bool amx) {
   // The form that gdn-tile-pack-products gives: loops m, n, k / 2 and the pair.
   if (!op.hasPureBufferSemantics() || op.getNumLoops() != 4 ||
       !llvm::all_of(op->getOperands(), isDense) || arch.lanes < kSums)
@@ -141,13 +223,10 @@ LogicalResult mlir::gdn::tile::vectorizePairProduct(RewriterBase &rewriter,
                          sizes[0],
                          sizes[1],
                          sizes[2]};
-  int64_t rows = getPowerDivisor(product.m, arch.rows);
-  int64_t columns =
-      getPowerDivisor(product.n / kSums, arch.accumulators / rows);
-  forEachBlock(b, product.m, product.n, rows, columns * kSums,
-               [&](ImplicitLocOpBuilder &inner, Value row, Value column) {
-                 writeBlock(inner, product, row, column, rows, columns);
-               });
+  if (amx && getTileDepth(product) != 0)
+    writeTileProduct(b, product);
+  else
+    writeVectorProduct(b, product, arch);
   rewriter.eraseOp(op);
   return success();
 }

@@ -33,11 +33,12 @@ LogicalResult vectorizeTranspose(RewriterBase &rewriter, linalg::TransposeOp op,
                                  const CPUArch &arch);
 
 /// Replaces a product of bf16 pairs in memory, as gdn-tile-pack-products makes
-/// them with `bf16-dot`, by loops of AVX512_BF16's dot product. Declines,
+/// them with `bf16-dot`, by loops of AVX512_BF16's dot product; or of products
+/// of tile registers, where there is `amx` and the sizes fill them. Declines,
 /// changing nothing, any other form.
 LogicalResult vectorizePairProduct(RewriterBase &rewriter,
                                    linalg::ContractOp product,
-                                   const CPUArch &arch);
+                                   const CPUArch &arch, bool amx);
 
 /// Replaces a transpose that brings bf16 tiles into pairs by loops of vectors.
 /// Declines, changing nothing, any other transpose.

@@ -126,13 +126,33 @@ def VectorizePass : Pass<"gdn-tile-vectorize", "::mlir::func::FuncOp"> {
     multiply-adds whose accumulators stay in registers over the whole k loop,
     with register tiles from CPUArch.h; transposes go by squares of one register;
     all else by rows. What fits none of these becomes loops over elements.
+
+    Products of bf16 pairs (`bf16-dot` of `gdn-tile-pack-products`) are made by
+    x86's vdpbf16ps; with `amx` those of m a multiple of 16, n of 16 and k of 16
+    by tile registers, 2 x 2 tiles of sums at a time, 32 of k a product:
+    ```mlir
+    linalg.contract ... ins(%a, %b : memref<128x64x2xbf16>, memref<64x32x2xbf16>) outs(%c : memref<128x32xf32>)
+    ```
+    becomes a loop over 32 rows of
+    ```mlir
+    %s = amx.tile_load %c[%i, %j] : memref<128x32xf32> into !amx.tile<16x16xf32>
+    %l = amx.tile_load %a2[%i, %c0] : memref<128x128xbf16> into !amx.tile<16x32xbf16>
+    %r = amx.tile_load %b2[%c0, %j2] : memref<64x64xbf16> into !amx.tile<16x32xbf16>
+    %p = amx.tile_mulf %l, %r, %s : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
+    ...
+    amx.tile_store %c[%i, %j], %p : memref<128x32xf32>, !amx.tile<16x16xf32>
+    ```
+
     Numerics: sums inside a product or reduction are taken in an order of the
     pass's choice, the same on every run.
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "int64_t", "0",
-      "Width of the target's vector registers in bits; 0 is that of the host">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+      "Width of the target's vector registers in bits; 0 is that of the host">,
+    Option<"amx", "amx", "bool", "false",
+      "Multiply pairs of bf16 by the target's tile registers">];
+  let dependentDialects = ["::mlir::amx::AMXDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
     "::mlir::x86vector::X86VectorDialect"];
 }
