@@ -10,6 +10,7 @@
 
 #include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/Arguments.h"
+#include "gdn/Tools/Evaluate.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -232,7 +233,10 @@ static void planForCPU(LayerPlan &plan, DeltaRuleOpInterface op,
     seconds = static_cast<double>(count) * secondsOf(*problem.tokens / count);
   }
   plan.coreSeconds = seconds * static_cast<double>(problem.heads);
-  plan.choice.flop = cost::countFlop(problem);
+  plan.choice.flop = flopPerToken(op, static_cast<double>(problem.keyChannels),
+                                  static_cast<double>(problem.valueChannels)) *
+                     static_cast<double>(*problem.tokens) *
+                     static_cast<double>(problem.heads);
   plan.choice.bytes = cost::countBytes(problem);
 }
 
@@ -315,12 +319,15 @@ static void addGPURows(const LayerPlan &plan, const CompileOptions &options,
                                  "it)"));
   rows.emplace_back(
       "schedule",
-      llvm::formatv("{0}: {1} CTAs, up to {2} of them on one of {3} "
-                    "multiprocessors{4}",
-                    cost::costsOf(choice.schedule).name, chosen.ctas,
-                    chosen.waves, cost::getHopper().multiprocessors,
-                    options.schedule == "auto" ? ""
-                                               : "; --schedule asks for it"));
+      llvm::formatv(
+          "{0}: {1} CTAs on {2} multiprocessors{3}{4}",
+          cost::costsOf(choice.schedule).name, chosen.ctas,
+          cost::getHopper().multiprocessors,
+          chosen.waves > 1
+              ? llvm::formatv(", up to {0} one after the other", chosen.waves)
+                    .str()
+              : "",
+          options.schedule == "auto" ? "" : "; --schedule asks for it"));
   addCommonRows(plan, rows);
   rows.emplace_back("floor", milliseconds(choice.floorSeconds) +
                                  llvm::formatv(", {0:F0} % of the prediction",

@@ -19,6 +19,7 @@ using namespace gdn::hopper;
 using gdn::cpu::Array;
 using gdn::cpu::nameOf;
 using gdn::cpu::sizeOf;
+namespace cost = gdn::cost;
 
 //===----------------------------------------------------------------------===//
 // What a call asks for, and which kernels serve it

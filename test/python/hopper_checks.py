@@ -72,6 +72,13 @@ def test_longest_sequence_splits():
     assert driver.last_launch.config.grid[0] == 512
 
 
+@pytest.mark.parametrize("N,HV,longest,ctas", [(2, 64, 0, 256), (2, 64, 2048, 128), (4, 32, 0, 128), (8, 16, 0, 128)])
+def test_lengths_that_nobody_tells(N, HV, longest, ctas):
+    """Two sequences are taken for unequal ones, more for equal ones."""
+    run(tensors(N=N, HV=HV, T=4096), max_seqlen=longest)
+    assert driver.last_launch.config.grid[0] == ctas
+
+
 @pytest.mark.parametrize("boundaries", ["int32", "int64"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("initial,final", [(False, False), (False, True), (True, True)])
@@ -251,7 +258,21 @@ def test_explain():
     assert (plan.device, plan.isa, plan.schedule, plan.ctas, plan.items) == ("cuda:0", "sm_90a", "whole", 512, 512)
     assert plan.alternatives[0][0] == "split" and plan.seconds > 0
     assert "512 items (sequence x value head) in 512 CTAs, whole heads" in str(plan)
+    assert 0 < plan.floor_seconds < plan.seconds and (plan.longest, plan.knows_longest) == (4096, True)
+    assert "floor " in str(plan) and "guessed" not in str(plan)
     assert explain().schedule == "split"
+
+
+def test_explain_a_guess():
+    torch = pytest.importorskip("torch")
+    boundaries = torch.empty(3, dtype=torch.int32, device="meta")
+    plan = explain(cu_seqlens=boundaries)
+    assert (plan.schedule, plan.longest, plan.knows_longest) == ("split", 3072, False)
+    assert "a longest sequence of 3072 tokens" in str(plan)
+    plan = explain(cu_seqlens=boundaries, cu_seqlens_cpu=torch.tensor([0, 2048, 4096]))
+    assert (plan.schedule, plan.longest, plan.knows_longest) == ("whole", 2048, True)
+    name, reason = plan.alternatives[0]
+    assert name == "split" and reason.startswith("split heads: ") and "256 CTAs" in reason
 
 
 @pytest.mark.parametrize("name,kwargs", [
