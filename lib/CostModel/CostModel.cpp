@@ -68,7 +68,7 @@ Chip gdn::cost::getHopper(int64_t multiprocessors) {
 namespace {
 /// The lengths that are reckoned with: one of `longest`, and the others.
 struct Lengths {
-  int64_t sequences, tokens, longest, other;
+  int64_t sequences, longest, other;
   bool known;
 };
 } // namespace
@@ -79,24 +79,30 @@ static int64_t guessLongest(int64_t sequences, int64_t tokens) {
                     sequences == 2 ? 4 : sequences);
 }
 
+/// Sizes beyond these are nobody's, and products of them fit 64 bits.
+static constexpr int64_t kMaxSequences = int64_t(1) << 31,
+                         kMaxTokens = int64_t(1) << 31,
+                         kMaxHeads = int64_t(1) << 20,
+                         kMaxParts = int64_t(1) << 8;
+
 static Lengths resolve(const Problem &p, const Chip &chip) {
   Lengths lengths = {};
-  lengths.sequences =
-      std::max<int64_t>(p.sequences.value_or(chip.multiprocessors), 0);
+  lengths.sequences = std::clamp<int64_t>(
+      p.sequences.value_or(chip.multiprocessors), 0, kMaxSequences);
   int64_t count = std::max<int64_t>(lengths.sequences, 1);
-  lengths.tokens =
-      std::max<int64_t>(p.tokens.value_or(count * kAssumedTokens), 0);
-  int64_t mean = divideCeil(lengths.tokens, count);
-  bool equal = !p.packed || count == 1;
-  lengths.known = equal || p.longest;
+  int64_t assumed = p.packed ? count * kAssumedTokens : kAssumedTokens;
+  int64_t T = std::clamp<int64_t>(p.tokens.value_or(assumed), 0,
+                                  p.packed ? kMaxSequences * kMaxTokens / 4
+                                           : kMaxTokens);
+  int64_t mean = p.packed ? divideCeil(T, count) : T;
+  lengths.known = !p.packed || count == 1 || p.longest;
+  if (!p.packed || count == 1) {
+    lengths.longest = lengths.other = mean;
+    return lengths;
+  }
   lengths.longest =
-      equal
-          ? mean
-          : std::clamp(p.longest.value_or(guessLongest(count, lengths.tokens)),
-                       mean, std::max(mean, lengths.tokens));
-  lengths.other =
-      divideCeil(lengths.tokens - std::min(lengths.longest, lengths.tokens),
-                 std::max<int64_t>(count - 1, 1));
+      std::clamp(p.longest.value_or(guessLongest(count, T)), mean, T);
+  lengths.other = divideCeil(T - lengths.longest, count - 1);
   return lengths;
 }
 
@@ -106,9 +112,14 @@ double gdn::cost::flopPerToken(double keyChannels, double valueChannels) {
          6 * keyChannels * valueChannels;
 }
 
+/// Tokens of all sequences together, as far as they are known.
+static double countTokens(const Problem &p) {
+  auto T = static_cast<double>(p.tokens.value_or(0));
+  return p.packed ? T : T * static_cast<double>(p.sequences.value_or(0));
+}
+
 double gdn::cost::countFlop(const Problem &p) {
-  return static_cast<double>(p.tokens.value_or(0)) *
-         static_cast<double>(p.heads) *
+  return countTokens(p) * static_cast<double>(p.heads) *
          flopPerToken(static_cast<double>(p.keyChannels),
                       static_cast<double>(p.valueChannels));
 }
@@ -116,12 +127,11 @@ double gdn::cost::countFlop(const Problem &p) {
 double gdn::cost::countBytes(const Problem &p) {
   auto K = static_cast<double>(p.keyChannels),
        V = static_cast<double>(p.valueChannels),
-       tokens = static_cast<double>(p.tokens.value_or(0)),
        heads = static_cast<double>(p.heads);
   double data = 2 * (static_cast<double>(p.keyHeads) * K + heads * V);
   double states = static_cast<double>(p.sequences.value_or(0)) * heads * K * V;
-  return tokens * (data * static_cast<double>(p.dataBytes) +
-                   heads * static_cast<double>(p.gateBytes)) +
+  return countTokens(p) * (data * static_cast<double>(p.dataBytes) +
+                           heads * static_cast<double>(p.gateBytes)) +
          states * static_cast<double>(p.stateBytes);
 }
 
@@ -165,8 +175,9 @@ static double scheduleItems(int64_t processors, Items longer, Items shorter) {
 Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
                              const ScheduleCosts &costs) {
   Lengths lengths = resolve(p, chip);
-  int64_t together = costs.folds ? p.parts : 1;
-  int64_t apart = costs.folds ? 1 : p.parts;
+  int64_t parts = std::clamp<int64_t>(p.parts, 1, kMaxParts);
+  int64_t together = costs.folds ? parts : 1;
+  int64_t apart = costs.folds ? 1 : parts;
   auto further = static_cast<double>(together - 1);
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
@@ -179,7 +190,8 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
 
   Estimate result = {};
   result.schedule = costs.schedule;
-  int64_t ofSequence = p.heads * apart, items = lengths.sequences * ofSequence;
+  int64_t ofSequence = std::clamp<int64_t>(p.heads, 0, kMaxHeads) * apart;
+  int64_t items = lengths.sequences * ofSequence;
   result.ctas = costs.inTurn ? std::min(items, chip.multiprocessors) : items;
   result.waves = divideCeil(items, chip.multiprocessors);
   result.longestChunks = divideCeil(lengths.longest, p.chunkTokens);

@@ -11,6 +11,7 @@
 #include "gdn/Version.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -86,10 +87,13 @@ llvm::Expected<SizeHints> SizeFlags::get() const {
   }
   if (!lengths.empty())
     sizes.lengths.emplace();
+  int64_t sum = 0;
   for (llvm::StringRef text : lengths) {
     std::optional<int64_t> length = parseInteger<int64_t>(text);
     if (!length || *length < 0)
       return fail("expected --lengths of integers from 0, got '{0}'", text);
+    if (llvm::AddOverflow(sum, *length, sum))
+      return fail("expected --lengths with a sum below 2^63, got '{0}'", text);
     sizes.lengths->push_back(*length);
   }
   return sizes;

@@ -15,6 +15,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -107,6 +108,10 @@ llvm::Error LayerReader::requireSizes() {
                 isLength ? " or --lengths=<length>,<length>..." : "", plan.op,
                 plan.function);
   }
+  for (auto &[name, size] : plan.sizes)
+    if (size > std::numeric_limits<int32_t>::max())
+      return fail("expected {0} of at most 2147483647 for {1} in @{2}, got {3}",
+                  name, plan.op, plan.function, size);
   int64_t queryHeads = plan.sizes["Hq"], heads = plan.sizes["H"];
   if (queryHeads < 1 || heads % queryHeads != 0)
     return fail("expected H to be a multiple of Hq = {0} in @{1}, got {2}",
@@ -152,7 +157,7 @@ void LayerReader::describe() {
   cost::Problem &problem = plan.problem;
   problem.packed = static_cast<bool>(op.getCuSeqlens());
   problem.sequences = sizes["N"];
-  problem.tokens = problem.packed ? sizes["T"] : sizes["B"] * sizes["T"];
+  problem.tokens = sizes["T"];
   problem.longest = options.sizes.getLongest();
   problem.keyHeads = sizes["Hq"];
   problem.heads = sizes["H"];
@@ -226,16 +231,18 @@ static void planForCPU(LayerPlan &plan, DeltaRuleOpInterface op,
                                       problem.chunkTokens);
   };
   double seconds = 0;
-  if (problem.packed && options.sizes.lengths) {
+  int64_t count = *problem.sequences, T = *problem.tokens;
+  if (problem.packed && options.sizes.lengths)
     for (int64_t length : *options.sizes.lengths)
       seconds += secondsOf(length);
-  } else if (int64_t count = *problem.sequences) {
-    seconds = static_cast<double>(count) * secondsOf(*problem.tokens / count);
-  }
+  else if (count > 0)
+    seconds =
+        static_cast<double>(count) * secondsOf(problem.packed ? T / count : T);
   plan.coreSeconds = seconds * static_cast<double>(problem.heads);
   plan.choice.flop = flopPerToken(op, static_cast<double>(problem.keyChannels),
                                   static_cast<double>(problem.valueChannels)) *
-                     static_cast<double>(*problem.tokens) *
+                     static_cast<double>(plan.sizes["B"]) *
+                     static_cast<double>(T) *
                      static_cast<double>(problem.heads);
   plan.choice.bytes = cost::countBytes(problem);
 }

@@ -67,7 +67,7 @@ gdn::cost::Problem gdn::cpu::describe(const Problem &p) {
   };
   cost::Problem problem;
   problem.sequences = p.sequences();
-  problem.tokens = p.batches() * p.tokens();
+  problem.tokens = p.tokens();
   problem.packed = p.cuSeqlens.isPresent();
   if (p.maxSeqlen > 0)
     problem.longest = p.maxSeqlen;

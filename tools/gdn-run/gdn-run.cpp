@@ -202,6 +202,8 @@ static llvm::Error compileAndRunOnGPU(const Flags &flags, ModuleOp module,
       return GPUExecutable::load(flags.object, report.entry);
     CompileOptions options = flags.compile.get();
     options.device = Device::GPU;
+    // Was read before: the inputs are made by it.
+    options.sizes = llvm::cantFail(flags.sizes.get());
     return GPUExecutable::compile(module, report.entry, options);
   }();
   if (!executable)

@@ -92,10 +92,10 @@ inline constexpr int64_t kPartChannels = 64;
 struct Problem {
   /// Nothing: many.
   std::optional<int64_t> sequences;
-  /// Of all sequences together. Nothing: long sequences.
-  std::optional<int64_t> tokens;
-  /// Whether sequences may differ in length.
+  /// Whether sequences lie one after the other and may differ in length.
   bool packed = false;
+  /// T: of one sequence, or of all packed ones together. Nothing: long ones.
+  std::optional<int64_t> tokens;
   /// Tokens of the longest sequence, where they may differ.
   std::optional<int64_t> longest;
   /// Query and key heads, value heads.

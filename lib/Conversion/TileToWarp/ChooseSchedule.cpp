@@ -232,9 +232,6 @@ struct ChooseSchedule
     problem.packed = static_cast<bool>(launch.getCuSeqlens());
     problem.sequences = know(launch.getGrid()[0], sequences);
     problem.tokens = know(launch.getTokens(), tokens);
-    // The tokens of a launch are those of a batch.
-    if (problem.tokens && !problem.packed)
-      *problem.tokens *= problem.sequences.value_or(kSm90a.multiprocessors);
     if (longest > 0)
       problem.longest = longest;
     problem.heads = problem.keyHeads =

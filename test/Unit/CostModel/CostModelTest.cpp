@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 
+#include <limits>
 #include <queue>
 
 using namespace gdn::cost;
@@ -20,7 +21,7 @@ namespace {
 Problem batch(int64_t sequences, int64_t length, int64_t heads) {
   Problem p;
   p.sequences = sequences;
-  p.tokens = sequences * length;
+  p.tokens = length;
   p.heads = heads;
   p.keyHeads = heads;
   return p;
@@ -210,6 +211,21 @@ TEST(CostModelTest, WhatIsUnknownIsMany) {
   // A longest sequence of more tokens than there are is the call's error, not
   // the model's.
   EXPECT_EQ(choose(packed(2, 100, 1, 1000), getHopper()).longest, 100);
+}
+
+// Of a file that nobody can run; no size may overflow.
+TEST(CostModelTest, AnySizeHasAChoice) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  for (bool isPacked : {false, true})
+    for (int64_t size : {most, int64_t(0), int64_t(-1)}) {
+      Problem p = batch(size, size, size);
+      p.packed = isPacked;
+      p.longest = size;
+      p.parts = size;
+      Choice choice = choose(p, getHopper());
+      EXPECT_GE(choice.of(Schedule::Split).seconds, 0);
+      EXPECT_GE(choice.longest, 0);
+    }
 }
 
 TEST(CostModelTest, AForcedScheduleStays) {
