@@ -91,18 +91,18 @@ static Lengths resolve(const Problem &p, const Chip &chip) {
       p.sequences.value_or(chip.multiprocessors), 0, kMaxSequences);
   int64_t count = std::max<int64_t>(lengths.sequences, 1);
   int64_t assumed = p.packed ? count * kAssumedTokens : kAssumedTokens;
-  int64_t T = std::clamp<int64_t>(p.tokens.value_or(assumed), 0,
-                                  p.packed ? kMaxSequences * kMaxTokens / 4
-                                           : kMaxTokens);
-  int64_t mean = p.packed ? divideCeil(T, count) : T;
+  int64_t tokens = std::clamp<int64_t>(p.tokens.value_or(assumed), 0,
+                                       p.packed ? kMaxSequences * kMaxTokens / 4
+                                                : kMaxTokens);
+  int64_t mean = p.packed ? divideCeil(tokens, count) : tokens;
   lengths.known = !p.packed || count == 1 || p.longest;
   if (!p.packed || count == 1) {
     lengths.longest = lengths.other = mean;
     return lengths;
   }
   lengths.longest =
-      std::clamp(p.longest.value_or(guessLongest(count, T)), mean, T);
-  lengths.other = divideCeil(T - lengths.longest, count - 1);
+      std::clamp(p.longest.value_or(guessLongest(count, tokens)), mean, tokens);
+  lengths.other = divideCeil(tokens - lengths.longest, count - 1);
   return lengths;
 }
 
@@ -114,8 +114,9 @@ double gdn::cost::flopPerToken(double keyChannels, double valueChannels) {
 
 /// Tokens of all sequences together, as far as they are known.
 static double countTokens(const Problem &p) {
-  auto T = static_cast<double>(p.tokens.value_or(0));
-  return p.packed ? T : T * static_cast<double>(p.sequences.value_or(0));
+  auto tokens = static_cast<double>(p.tokens.value_or(0));
+  return p.packed ? tokens
+                  : tokens * static_cast<double>(p.sequences.value_or(0));
 }
 
 double gdn::cost::countFlop(const Problem &p) {
@@ -125,11 +126,12 @@ double gdn::cost::countFlop(const Problem &p) {
 }
 
 double gdn::cost::countBytes(const Problem &p) {
-  auto K = static_cast<double>(p.keyChannels),
-       V = static_cast<double>(p.valueChannels),
+  auto keys = static_cast<double>(p.keyChannels),
+       values = static_cast<double>(p.valueChannels),
        heads = static_cast<double>(p.heads);
-  double data = 2 * (static_cast<double>(p.keyHeads) * K + heads * V);
-  double states = static_cast<double>(p.sequences.value_or(0)) * heads * K * V;
+  double data = 2 * (static_cast<double>(p.keyHeads) * keys + heads * values);
+  double states =
+      static_cast<double>(p.sequences.value_or(0)) * heads * keys * values;
   return countTokens(p) * (data * static_cast<double>(p.dataBytes) +
                            heads * static_cast<double>(p.gateBytes)) +
          states * static_cast<double>(p.stateBytes);

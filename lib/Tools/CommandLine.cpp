@@ -85,8 +85,7 @@ llvm::Expected<SizeHints> SizeFlags::get() const {
       return fail("expected --dim {0} of at least 0, got {1}", name, *value);
     sizes.dims[name.str()] = *value;
   }
-  if (!lengths.empty())
-    sizes.lengths.emplace();
+  std::vector<int64_t> values;
   int64_t sum = 0;
   for (llvm::StringRef text : lengths) {
     std::optional<int64_t> length = parseInteger<int64_t>(text);
@@ -94,8 +93,10 @@ llvm::Expected<SizeHints> SizeFlags::get() const {
       return fail("expected --lengths of integers from 0, got '{0}'", text);
     if (llvm::AddOverflow(sum, *length, sum))
       return fail("expected --lengths with a sum below 2^63, got '{0}'", text);
-    sizes.lengths->push_back(*length);
+    values.push_back(*length);
   }
+  if (!values.empty())
+    sizes.lengths = std::move(values);
   return sizes;
 }
 

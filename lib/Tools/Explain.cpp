@@ -8,13 +8,10 @@
 
 #include "gdn/Tools/Explain.h"
 
-#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/Arguments.h"
 #include "gdn/Tools/Evaluate.h"
 
-#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include <limits>
 
 using namespace mlir;
@@ -84,7 +81,8 @@ llvm::Error LayerReader::readSizes() {
   const SizeHints &hints = options.sizes;
   if (op.getCuSeqlens() && hints.lengths)
     for (llvm::StringRef name : {"N", "T"})
-      if (llvm::Error error = set(name, *hints.get(name), "--lengths"))
+      if (llvm::Error error =
+              set(name, hints.get(name).value_or(0), "--lengths"))
         return error;
   // What is settled may differ between layers: --dim only fills in.
   for (auto &[name, size] : hints.dims)
@@ -231,18 +229,18 @@ static void planForCPU(LayerPlan &plan, DeltaRuleOpInterface op,
                                       problem.chunkTokens);
   };
   double seconds = 0;
-  int64_t count = *problem.sequences, T = *problem.tokens;
+  int64_t count = plan.sizes["N"], tokens = plan.sizes["T"];
   if (problem.packed && options.sizes.lengths)
     for (int64_t length : *options.sizes.lengths)
       seconds += secondsOf(length);
   else if (count > 0)
-    seconds =
-        static_cast<double>(count) * secondsOf(problem.packed ? T / count : T);
+    seconds = static_cast<double>(count) *
+              secondsOf(problem.packed ? tokens / count : tokens);
   plan.coreSeconds = seconds * static_cast<double>(problem.heads);
   plan.choice.flop = flopPerToken(op, static_cast<double>(problem.keyChannels),
                                   static_cast<double>(problem.valueChannels)) *
                      static_cast<double>(plan.sizes["B"]) *
-                     static_cast<double>(T) *
+                     static_cast<double>(tokens) *
                      static_cast<double>(problem.heads);
   plan.choice.bytes = cost::countBytes(problem);
 }
@@ -276,154 +274,4 @@ tools::explain(ModuleOp module, const CompileOptions &options) {
       return fail("expected layers that can be compiled, got the above");
   }
   return plans;
-}
-
-//===----------------------------------------------------------------------===//
-// Reports
-//===----------------------------------------------------------------------===//
-
-/// "0.123 ms", with three digits.
-static std::string milliseconds(double seconds) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.3g ms", seconds * 1e3);
-  return text;
-}
-
-static std::string approximate(double value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.4g", value);
-  return text;
-}
-
-static std::string describeSizes(const LayerPlan &plan) {
-  std::string text;
-  for (llvm::StringRef name : {"B", "T", "N", "Hq", "H", "K", "V"})
-    text += llvm::formatv("{0}{1} = {2}", text.empty() ? "" : ", ", name,
-                          plan.sizes.at(name.str()));
-  return text;
-}
-
-using Rows = llvm::SmallVector<std::pair<std::string, std::string>>;
-
-static void addCommonRows(const LayerPlan &plan, Rows &rows) {
-  rows.emplace_back("chunk", plan.chunkSize == 1
-                                 ? "token by token"
-                                 : std::to_string(plan.chunkSize) + " tokens");
-  rows.emplace_back("FLOP", approximate(plan.choice.flop));
-  rows.emplace_back("bytes", approximate(plan.choice.bytes));
-}
-
-static void addGPURows(const LayerPlan &plan, const CompileOptions &options,
-                       Rows &rows) {
-  const cost::Choice &choice = plan.choice;
-  const cost::Estimate &chosen = choice.chosen();
-  if (plan.problem.packed)
-    rows.emplace_back("longest",
-                      std::to_string(choice.longest) + " tokens" +
-                          (choice.knowsLongest
-                               ? ""
-                               : ", guessed (--lengths or --max-seqlen say "
-                                 "it)"));
-  rows.emplace_back(
-      "schedule",
-      llvm::formatv(
-          "{0}: {1} CTAs on {2} multiprocessors{3}{4}",
-          cost::costsOf(choice.schedule).name, chosen.ctas,
-          cost::getHopper().multiprocessors,
-          chosen.waves > 1
-              ? llvm::formatv(", up to {0} one after the other", chosen.waves)
-                    .str()
-              : "",
-          options.schedule == "auto" ? "" : "; --schedule asks for it"));
-  addCommonRows(plan, rows);
-  rows.emplace_back("floor", milliseconds(choice.floorSeconds) +
-                                 llvm::formatv(", {0:F0} % of the prediction",
-                                               100 * choice.utilisation())
-                                     .str());
-  rows.emplace_back("predicted", milliseconds(chosen.seconds));
-  for (const cost::Estimate &estimate : choice.estimates)
-    if (estimate.schedule != choice.schedule)
-      rows.emplace_back(std::string("not ") +
-                            cost::costsOf(estimate.schedule).name,
-                        choice.whyNot(estimate));
-}
-
-static void addCPURows(const LayerPlan &plan, const CompileOptions &options,
-                       Rows &rows) {
-  rows.emplace_back("schedule",
-                    llvm::formatv("{0} items (sequence x value head) on {1}",
-                                  plan.sizes.at("N") * plan.sizes.at("H"),
-                                  options.parallel ? "all cores" : "one core"));
-  addCommonRows(plan, rows);
-  rows.emplace_back("predicted", milliseconds(plan.coreSeconds) +
-                                     " on one core, shared out over cores");
-}
-
-void tools::printText(llvm::ArrayRef<LayerPlan> layers,
-                      const CompileOptions &options, llvm::raw_ostream &os) {
-  bool onGPU = options.device == Device::GPU;
-  for (const LayerPlan &plan : layers) {
-    os << "@" << plan.function << ": " << plan.op << " on "
-       << (onGPU ? support::gpuTarget : support::cpuTarget) << "\n";
-    Rows rows = {{"sizes", describeSizes(plan)}};
-    onGPU ? addGPURows(plan, options, rows) : addCPURows(plan, options, rows);
-    size_t width = 0;
-    for (auto &[name, text] : rows)
-      width = std::max(width, name.size());
-    for (auto &[name, text] : rows)
-      os << "  " << llvm::left_justify(name, width) << "  " << text << "\n";
-  }
-}
-
-static llvm::json::Object describeEstimate(const cost::Choice &choice,
-                                           const cost::Estimate &estimate) {
-  llvm::json::Object entry{{"name", cost::costsOf(estimate.schedule).name},
-                           {"ctas", estimate.ctas},
-                           {"waves", estimate.waves},
-                           {"seconds", estimate.seconds}};
-  if (estimate.schedule != choice.schedule)
-    entry["lost"] = choice.whyNot(estimate);
-  return entry;
-}
-
-static llvm::json::Object describeLayer(const LayerPlan &plan, bool onGPU,
-                                        const CompileOptions &options) {
-  const cost::Choice &choice = plan.choice;
-  llvm::json::Object sizes;
-  for (auto &[name, size] : plan.sizes)
-    sizes[name] = size;
-  llvm::json::Object entry{
-      {"function", plan.function}, {"op", plan.op},
-      {"sizes", std::move(sizes)}, {"chunk_size", plan.chunkSize},
-      {"flop", choice.flop},       {"bytes", choice.bytes}};
-  if (!onGPU) {
-    entry["core_seconds"] = plan.coreSeconds;
-    return entry;
-  }
-  llvm::json::Array schedules;
-  for (const cost::Estimate &estimate : choice.estimates)
-    schedules.push_back(describeEstimate(choice, estimate));
-  entry["longest"] = choice.longest;
-  entry["knows_longest"] = choice.knowsLongest;
-  entry["schedule"] = cost::costsOf(choice.schedule).name;
-  entry["forced"] = options.schedule != "auto";
-  entry["seconds"] = choice.chosen().seconds;
-  entry["floor_seconds"] = choice.floorSeconds;
-  entry["utilisation"] = choice.utilisation();
-  entry["schedules"] = std::move(schedules);
-  return entry;
-}
-
-void tools::printJson(llvm::ArrayRef<LayerPlan> layers,
-                      const CompileOptions &options, llvm::StringRef file,
-                      llvm::raw_ostream &os) {
-  bool onGPU = options.device == Device::GPU;
-  llvm::json::Array entries;
-  for (const LayerPlan &plan : layers)
-    entries.push_back(describeLayer(plan, onGPU, options));
-  llvm::json::Object object{
-      {"file", file},
-      {"target", onGPU ? support::gpuTarget : support::cpuTarget},
-      {"layers", std::move(entries)}};
-  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(object))) << "\n";
 }

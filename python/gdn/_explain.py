@@ -99,7 +99,8 @@ class Plan:
             share = f"{100 * self.floor_seconds / self.seconds:.0f} % of the prediction"
             rows.append(("floor", f"{self.floor_seconds * 1e3:.3g} ms, {share}"))
         if not self.knows_longest:
-            rows.append(("guessed", f"a longest sequence of {self.longest} tokens (max_seqlen or cu_seqlens_cpu say it)"))
+            hint = "max_seqlen or cu_seqlens_cpu say it"
+            rows.append(("guessed", f"a longest sequence of {self.longest} tokens ({hint})"))
         return rows
 
     def __str__(self) -> str:

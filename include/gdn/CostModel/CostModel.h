@@ -24,7 +24,7 @@
 //   seconds = launchSeconds + max(end of the last item, bytes / bandwidth)
 //
 // The constants are fitted to docs/data/forward-h200.csv, the times of
-// docs/Performance.md, with the least greatest error: 6 % (CostModelTest.cpp
+// docs/Performance.md, with the least greatest error: 6 % (CalibrationTest.cpp
 // holds it to 10 %, which is what a time moves by between calls).
 //
 //===----------------------------------------------------------------------===//
