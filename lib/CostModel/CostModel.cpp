@@ -30,11 +30,15 @@ static constexpr PartSeconds kItem = {3.5e-6, 2.5e-6},
 /// From the launch to the first instruction, and from the last to the end.
 static constexpr double kLaunchSeconds = 7e-6;
 
+/// What a change of item in a CTA costs less than a CTA that ends and one that
+/// begins (docs/Performance.md, "Items in turn").
+static constexpr double kTurnSeconds = 2e-6;
+
 const std::vector<ScheduleCosts> &gdn::cost::allSchedules() {
   static const std::vector<ScheduleCosts> schedules = {
-      {Schedule::Whole, "whole", /*folds=*/true, /*inTurn=*/false, kItem,
+      {Schedule::Whole, "whole", /*folds=*/true, /*takesTurns=*/true, kItem,
        kChunk},
-      {Schedule::Split, "split", /*folds=*/false, /*inTurn=*/false, kItem,
+      {Schedule::Split, "split", /*folds=*/false, /*takesTurns=*/false, kItem,
        kChunk}};
   return schedules;
 }
@@ -57,6 +61,13 @@ const ScheduleCosts &gdn::cost::costsOf(Schedule schedule) {
     if (costs.schedule == schedule)
       return costs;
   return allSchedules().front();
+}
+
+std::optional<Schedule> gdn::cost::findSchedule(std::string_view name) {
+  for (const ScheduleCosts &costs : allSchedules())
+    if (costs.name == name)
+      return costs.schedule;
+  return std::nullopt;
 }
 
 Chip gdn::cost::getHopper(int64_t multiprocessors) {
@@ -194,7 +205,8 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   result.schedule = costs.schedule;
   int64_t ofSequence = std::clamp<int64_t>(p.heads, 0, kMaxHeads) * apart;
   int64_t items = lengths.sequences * ofSequence;
-  result.ctas = costs.inTurn ? std::min(items, chip.multiprocessors) : items;
+  result.inTurn = costs.takesTurns && together > 1 && !p.packed;
+  result.ctas = result.inTurn ? std::min(items, chip.multiprocessors) : items;
   result.waves = divideCeil(items, chip.multiprocessors);
   result.longestChunks = divideCeil(lengths.longest, p.chunkTokens);
   if (together > kMaxFolded) {
@@ -206,6 +218,8 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   double longest = secondsOf(lengths.longest);
   double end = scheduleItems(chip.multiprocessors, {ofSequence, longest},
                              {items - ofSequence, secondsOf(lengths.other)});
+  if (result.inTurn)
+    end -= static_cast<double>(result.waves - 1) * kTurnSeconds;
   double memory = countBytes(p) / chip.bytesPerSecond;
   result.bound = memory > end     ? Bound::Memory
                  : end <= longest ? Bound::Longest
@@ -240,8 +254,10 @@ static std::string describe(const Estimate &lost) {
     break;
   case Bound::Items:
     std::snprintf(text, sizeof(text),
-                  "%lld CTAs, up to %lld of them on a multiprocessor one after "
-                  "the other",
+                  lost.inTurn ? "%lld CTAs, with up to %lld items one after "
+                                "the other"
+                              : "%lld CTAs, up to %lld of them on a "
+                                "multiprocessor one after the other",
                   number(lost.ctas), number(lost.waves));
     break;
   case Bound::Memory:

@@ -192,11 +192,8 @@ llvm::Expected<LayerPlan> LayerReader::read() {
 //===----------------------------------------------------------------------===//
 
 static void planForGPU(LayerPlan &plan, const CompileOptions &options) {
-  std::optional<cost::Schedule> forced;
-  for (const cost::ScheduleCosts &costs : cost::allSchedules())
-    if (options.schedule == costs.name)
-      forced = costs.schedule;
-  plan.choice = cost::choose(plan.problem, cost::getHopper(), forced);
+  plan.choice = cost::choose(plan.problem, cost::getHopper(),
+                             cost::findSchedule(options.schedule));
 }
 
 /// The type that operands of products are rounded to.

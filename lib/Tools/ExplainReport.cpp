@@ -63,15 +63,17 @@ static void addGPURows(const LayerPlan &plan, const CompileOptions &options,
                                  "it)"));
   rows.emplace_back(
       "schedule",
-      llvm::formatv(
-          "{0}: {1} CTAs on {2} multiprocessors{3}{4}",
-          cost::costsOf(choice.schedule).name, chosen.ctas,
-          cost::getHopper().multiprocessors,
-          chosen.waves > 1
-              ? llvm::formatv(", up to {0} one after the other", chosen.waves)
-                    .str()
-              : "",
-          options.schedule == "auto" ? "" : "; --schedule asks for it"));
+      llvm::formatv("{0}: {1} CTAs on {2} multiprocessors{3}{4}",
+                    cost::costsOf(choice.schedule).name, chosen.ctas,
+                    cost::getHopper().multiprocessors,
+                    chosen.waves > 1
+                        ? llvm::formatv(", up to {0} {1}", chosen.waves,
+                                        chosen.inTurn ? "items in turn"
+                                                      : "one after the other")
+                              .str()
+                        : "",
+                    options.schedule == "auto" ? ""
+                                               : "; --schedule asks for it"));
   addCommonRows(plan, rows);
   rows.emplace_back("floor", milliseconds(choice.floorSeconds) +
                                  llvm::formatv(", {0:F0} % of the prediction",

@@ -57,11 +57,11 @@ def run(arguments, scale=SCALE, options=0, max_seqlen=0):
     _library.load().forward(*held, scale, options, 1, max_seqlen)
 
 
-@pytest.mark.parametrize("B,HV,parts", [(1, 4, 2), (8, 64, 1), (1, 64, 2), (1, 128, 1)])
-def test_grid(B, HV, parts):
-    """A CTA an item, or two where that is predicted to be faster."""
+@pytest.mark.parametrize("B,HV,ctas", [(1, 4, 8), (8, 64, 132), (1, 64, 128), (1, 128, 128)])
+def test_grid(B, HV, ctas):
+    """A CTA an item, or two where that is predicted to be faster; CTAs that take whole heads in turn."""
     run(tensors(B=B, HV=HV, T=4096))
-    assert list(driver.last_launch.config.grid) == [B * HV * parts, 1, 1]
+    assert list(driver.last_launch.config.grid) == [ctas, 1, 1]
 
 
 def test_longest_sequence_splits():
@@ -255,9 +255,9 @@ def explain(T=4096, HV=64, B=1, beta="float32", **kwargs):
 def test_explain():
     plan = explain(B=8, output_final_state=True)
     assert plan.kernel == "gdn_hopper_bf16_fixed_final_kv_log_f32_value_f32_plain_whole"
-    assert (plan.device, plan.isa, plan.schedule, plan.ctas, plan.items) == ("cuda:0", "sm_90a", "whole", 512, 512)
+    assert (plan.device, plan.isa, plan.schedule, plan.ctas, plan.items) == ("cuda:0", "sm_90a", "whole", 132, 512)
     assert plan.alternatives[0][0] == "split" and plan.seconds > 0
-    assert "512 items (sequence x value head) in 512 CTAs, whole heads" in str(plan)
+    assert "512 items (sequence x value head) in 132 CTAs, whole heads" in str(plan)
     assert 0 < plan.floor_seconds < plan.seconds and (plan.longest, plan.knows_longest) == (4096, True)
     assert "floor " in str(plan) and "guessed" not in str(plan)
     assert explain().schedule == "split"

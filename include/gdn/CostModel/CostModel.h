@@ -16,8 +16,9 @@
 //   itemSeconds + ceil(tokens / chunk) * chunkSeconds
 //
 // of its schedule, for the chunks of an item follow one another and a CTA
-// fills a multiprocessor. Items are started in order, each where a
-// multiprocessor becomes free. Of the lengths of the sequences there is
+// fills a multiprocessor. Items are started in order, the longest first, each
+// where a multiprocessor becomes free; a CTA that takes items in turn saves
+// turnSeconds at each change. Of the lengths of the sequences there is
 // known at most the longest; the others share what remains. They give the end
 // of the last item, and
 //
@@ -35,6 +36,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gdn::cost {
@@ -69,9 +71,9 @@ struct ScheduleCosts {
   const char *name;
   /// Whether a CTA has all parts of a head.
   bool folds;
-  /// Whether there is a CTA a multiprocessor, which takes items in turn, and
-  /// not a CTA an item.
-  bool inTurn;
+  /// Whether sequences of one length have a CTA a multiprocessor, which takes
+  /// items in turn, and not a CTA an item.
+  bool takesTurns;
   /// Of an item besides its chunks: barriers, the state in and out, the first
   /// loads and the last stores, which nothing hides.
   PartSeconds item;
@@ -82,6 +84,8 @@ struct ScheduleCosts {
 /// All schedules; the first of equals is chosen.
 const std::vector<ScheduleCosts> &allSchedules();
 const ScheduleCosts &costsOf(Schedule schedule);
+/// The schedule of that name, or nothing.
+std::optional<Schedule> findSchedule(std::string_view name);
 
 /// Parts whose states the registers of a CTA hold.
 inline constexpr int64_t kMaxFolded = 2;
@@ -137,6 +141,8 @@ enum class Bound {
 struct Estimate {
   Schedule schedule;
   int64_t ctas = 0;
+  /// Whether they take items in turn.
+  bool inTurn = false;
   /// Items that a multiprocessor gets one after the other, if all take the
   /// same time.
   int64_t waves = 0;

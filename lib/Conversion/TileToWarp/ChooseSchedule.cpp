@@ -241,19 +241,15 @@ struct ChooseSchedule
     return problem;
   }
 
-  bool isWhole(tile::LaunchOp launch, int64_t parts) {
-    if (schedule != "auto")
-      return schedule == "whole";
-    return cost::choose(describe(launch, parts), cost::getHopper()).schedule ==
-           cost::Schedule::Whole;
-  }
-
   void choose(tile::ProgramOp program, tile::LaunchOp launch) {
-    std::optional<int64_t> parts = getConstantIntValue(launch.getGrid()[2]);
-    int64_t folded = parts && isWhole(launch, *parts) ? *parts : 1;
-    ScheduleBuilder builder(&getContext(), folded, /*persistent=*/folded != 1 &&
-                                                       !launch.getCuSeqlens(),
-                            countChunks(program), measureTrip(program));
+    int64_t parts = getConstantIntValue(launch.getGrid()[2]).value_or(1);
+    cost::Choice choice =
+        cost::choose(describe(launch, parts), cost::getHopper(),
+                     cost::findSchedule(schedule.getValue()));
+    bool isWhole = choice.schedule == cost::Schedule::Whole;
+    ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
+                            choice.chosen().inTurn, countChunks(program),
+                            measureTrip(program));
     program->setAttr(ScheduleAttr::kName, builder.build());
   }
 };

@@ -128,10 +128,19 @@ TEST(CostModelTest, BytesMayTakeLonger) {
 }
 
 TEST(CostModelTest, CtasThatTakeItemsInTurnAreAsManyAsMultiprocessors) {
-  ScheduleCosts inTurn = costsOf(Schedule::Whole);
-  inTurn.inTurn = true;
-  EXPECT_EQ(estimate(batch(8, 64, 64), getHopper(), inTurn).ctas, 132);
-  EXPECT_EQ(estimate(batch(1, 64, 64), getHopper(), inTurn).ctas, 64);
+  const ScheduleCosts &whole = costsOf(Schedule::Whole);
+  Estimate inTurn = estimate(batch(8, 64, 64), getHopper(), whole);
+  EXPECT_TRUE(inTurn.inTurn);
+  EXPECT_EQ(inTurn.ctas, 132);
+  EXPECT_EQ(estimate(batch(1, 64, 64), getHopper(), whole).ctas, 64);
+  // Lengths that may differ have a CTA an item, which takes longer where all
+  // are the same.
+  Estimate each = estimate(packed(8, 8 * 64, 64, 64), getHopper(), whole);
+  EXPECT_FALSE(each.inTurn);
+  EXPECT_EQ(each.ctas, 512);
+  EXPECT_GT(each.seconds, inTurn.seconds);
+  EXPECT_FALSE(
+      estimate(batch(8, 64, 64), getHopper(), costsOf(Schedule::Split)).inTurn);
 }
 
 TEST(CostModelTest, NothingToDoTakesNoTime) {
