@@ -35,6 +35,9 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   // who does what
   ChooseSchedulePassOptions choice;
   choice.schedule = options.schedule;
+  choice.sequences = options.sequences;
+  choice.tokens = options.tokens;
+  choice.longest = options.longest;
   manager.addPass(createChooseSchedulePass(choice));
   // gdn_tile programs --> gdn_warp kernels: roles, channels of values
   manager.addPass(createPartitionPass());

@@ -15,9 +15,9 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
 
-/// The role of `value` as an operand of `op`.
-static Role roleOf(DeltaRuleOpInterface op, Value value) {
-  const std::pair<Value, Role> roles[] = {
+llvm::SmallVector<std::pair<Value, Role>>
+tools::operandsOf(DeltaRuleOpInterface op) {
+  llvm::SmallVector<std::pair<Value, Role>> operands = {
       {op.getQ(), Role::Q},
       {op.getK(), Role::K},
       {op.getV(), Role::V},
@@ -27,20 +27,22 @@ static Role roleOf(DeltaRuleOpInterface op, Value value) {
       {op.getCuSeqlens(), Role::CuSeqlens},
       {op.getALog(), Role::ALog},
       {op.getDtBias(), Role::DtBias}};
-  for (auto [operand, role] : roles)
+  if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
+    operands.emplace_back(backward.getDO(), Role::DOut);
+    operands.emplace_back(backward.getDFinalState(), Role::DFinalState);
+  }
+  return operands;
+}
+
+/// The role of `value` as an operand of `op`.
+static Role roleOf(DeltaRuleOpInterface op, Value value) {
+  for (auto [operand, role] : operandsOf(op))
     if (operand == value)
       return role;
-  if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
-    if (backward.getDO() == value)
-      return Role::DOut;
-    if (backward.getDFinalState() == value)
-      return Role::DFinalState;
-  }
   return Role::Other;
 }
 
-/// Names of the dimensions of an operand, as the ops' descriptions write them.
-static llvm::SmallVector<llvm::StringRef> dimNamesOf(DeltaRuleOpInterface op,
+llvm::SmallVector<llvm::StringRef> tools::dimNamesOf(DeltaRuleOpInterface op,
                                                      Role role, int64_t rank) {
   switch (role) {
   case Role::Q:

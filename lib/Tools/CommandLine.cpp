@@ -9,6 +9,9 @@
 #include "gdn/Tools/CommandLine.h"
 
 #include "gdn/Version.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -51,6 +54,51 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
       features("features",
                cl::desc("CPU features to add or take away: +avx2,-avx512f"),
                cl::value_desc("list"), cl::cat(category)) {}
+
+SizeFlags::SizeFlags(cl::OptionCategory &category)
+    : dims("dim", cl::desc("Size of a dynamic dimension: B, T, N, Hq or H"),
+           cl::value_desc("T=4096"), cl::CommaSeparated, cl::cat(category)),
+      lengths("lengths",
+              cl::desc("Lengths of the packed sequences (cu_seqlens)"),
+              cl::value_desc("0,1,63"), cl::CommaSeparated, cl::cat(category)) {
+}
+
+template <typename... Args>
+static llvm::Error fail(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str(),
+      std::make_error_code(std::errc::invalid_argument));
+}
+
+llvm::Expected<SizeHints> SizeFlags::get() const {
+  SizeHints sizes;
+  for (llvm::StringRef text : dims) {
+    auto [name, size] = text.split('=');
+    std::optional<int64_t> value = parseInteger<int64_t>(size);
+    if (!value)
+      return fail("expected --dim <name>=<size>, got '{0}'", text);
+    // The other sizes of a layer are static.
+    constexpr llvm::StringRef names[] = {"B", "T", "N", "Hq", "H"};
+    if (!llvm::is_contained(names, name))
+      return fail("expected --dim of B, T, N, Hq or H, got '{0}'", name);
+    if (*value < 0)
+      return fail("expected --dim {0} of at least 0, got {1}", name, *value);
+    sizes.dims[name.str()] = *value;
+  }
+  std::vector<int64_t> values;
+  int64_t sum = 0;
+  for (llvm::StringRef text : lengths) {
+    std::optional<int64_t> length = parseInteger<int64_t>(text);
+    if (!length || *length < 0)
+      return fail("expected --lengths of integers from 0, got '{0}'", text);
+    if (llvm::AddOverflow(sum, *length, sum))
+      return fail("expected --lengths with a sum below 2^63, got '{0}'", text);
+    values.push_back(*length);
+  }
+  if (!values.empty())
+    sizes.lengths = std::move(values);
+  return sizes;
+}
 
 CompileOptions CompileFlags::get() const {
   CompileOptions options;

@@ -18,6 +18,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -57,6 +58,21 @@ llvm::Error tools::checkOptions(const CompileOptions &options) {
     return fail("expected --schedule of auto, whole or split, got '{0}'",
                 options.schedule);
   return llvm::Error::success();
+}
+
+std::optional<int64_t> SizeHints::get(llvm::StringRef name) const {
+  if (lengths && name == "N")
+    return lengths->size();
+  if (lengths && name == "T")
+    return std::accumulate(lengths->begin(), lengths->end(), int64_t(0));
+  auto found = dims.find(name.str());
+  return found == dims.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<int64_t> SizeHints::getLongest() const {
+  if (lengths && !lengths->empty())
+    return *llvm::max_element(*lengths);
+  return longest;
 }
 
 static DialectRegistry makeRegistry() {
@@ -160,6 +176,11 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   bool chooses = options.device == Device::GPU && options.vParts == 1;
   lowering.vParts = chooses ? 0 : options.vParts;
   lowering.schedule = options.schedule;
+  const SizeHints &sizes = options.sizes;
+  std::optional<int64_t> count = sizes.get("N");
+  lowering.sequences = count ? *count : sizes.get("B").value_or(0);
+  lowering.tokens = sizes.get("T").value_or(0);
+  lowering.longest = sizes.getLongest().value_or(0);
   lowering.parallel = options.parallel;
   lowering.twoProductChain = options.twoProductChain;
   lowering.vectorBits = cpu::getVectorBits(options.target);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/CostModel/CostModel.h"
 #include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Tools/Evaluate.h"
 
@@ -17,13 +18,13 @@ using namespace mlir::gdn::tools;
 
 /// The products of one token and value head. They are counted for chunks of 64
 /// whatever the program's chunk size is: a rate must mean the same for all.
-static double flopPerToken(Operation *op, double k, double v) {
+double tools::flopPerToken(Operation *op, double k, double v) {
   constexpr double chunk = 64;
-  if (isa<RecurrentGatedDeltaRuleOp>(op))
+  if (isa<RecurrentGatedDeltaRuleOp, RecurrentStageOp>(op))
     return 8 * k * v;
   if (isa<ChunkGatedDeltaRuleBwdOp>(op))
     return 11 * chunk * (k + v) + 8 * 2 * k * v;
-  return 4 * chunk * (k + v) + 3 * 2 * k * v;
+  return ::gdn::cost::flopPerToken(k, v);
 }
 
 double tools::countFlop(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {

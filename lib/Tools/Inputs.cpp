@@ -120,14 +120,6 @@ llvm::Error InputMaker::checkOptions() {
     if (index >= arguments.size())
       return fail("expected --arg-shape of an argument below {0}, got {1}",
                   arguments.size(), index);
-  for (auto &[name, size] : options.dims) {
-    // The other sizes of a layer are static.
-    constexpr llvm::StringRef names[] = {"B", "T", "N", "Hq", "H"};
-    if (!llvm::is_contained(names, name))
-      return fail("expected --dim of B, T, N, Hq or H, got '{0}'", name);
-    if (size < 0)
-      return fail("expected --dim {0} of at least 0, got {1}", name, size);
-  }
   return llvm::Error::success();
 }
 

@@ -58,6 +58,9 @@ class Plan:
         bytes: bytes of all arrays, read or written once.
         workspace_bytes: memory that the call takes while it runs.
         seconds: predicted time.
+        floor_seconds: on a GPU, the least time that its arithmetic or its memory takes; 0 on a CPU.
+        longest: on a GPU, tokens of the longest sequence, as the plan takes it; 0 on a CPU.
+        knows_longest: whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`.
         alternatives: other ways, each with the reason why it lost.
     """
 
@@ -77,6 +80,9 @@ class Plan:
     bytes: float
     workspace_bytes: int
     seconds: float
+    floor_seconds: float
+    longest: int
+    knows_longest: bool
     alternatives: tuple[tuple[str, str], ...]
 
     def _schedule(self) -> str:
@@ -84,6 +90,18 @@ class Plan:
         if self.threads:
             return f"{items} on {self.threads} threads"
         return f"{items} in {self.ctas} CTAs, {self.schedule} heads"
+
+    def _gpu_rows(self) -> list[tuple[str, str]]:
+        if self.threads:
+            return []
+        rows = []
+        if self.seconds:
+            share = f"{100 * self.floor_seconds / self.seconds:.0f} % of the prediction"
+            rows.append(("floor", f"{self.floor_seconds * 1e3:.3g} ms, {share}"))
+        if not self.knows_longest:
+            hint = "max_seqlen or cu_seqlens_cpu say it"
+            rows.append(("guessed", f"a longest sequence of {self.longest} tokens ({hint})"))
+        return rows
 
     def __str__(self) -> str:
         rows = [
@@ -95,6 +113,7 @@ class Plan:
             ("bytes", f"{self.bytes:.4g}"),
             ("workspace", f"{self.workspace_bytes} bytes"),
             ("predicted", f"{self.seconds * 1e3:.3g} ms"),
+            *self._gpu_rows(),
             *((f"not {name}", reason) for name, reason in self.alternatives),
         ]
         width = max(len(name) for name, _ in rows)
@@ -159,11 +178,8 @@ def _requires_grad(call: Call) -> str | None:
 
 
 def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    if "split_seconds" in facts:
-        times = {name: f"{facts[f'{name}_seconds'] * 1e3:.3g} ms" for name in ("whole", "split")}
-        chosen = facts["schedule"]
-        other = "split" if chosen == "whole" else "whole"
-        return ((other, f"{other} heads: {times[other]} predicted, {chosen} heads {times[chosen]}"),)
+    if "alternatives" in facts:
+        return tuple((name, f"{name} heads: {reason}") for name, reason in facts["alternatives"])
     chunk, recurrent = facts["chunk_seconds"] * 1e3, facts["recurrent_seconds"] * 1e3
     if facts["algorithm"] == "chunk":
         return (("recurrent", f"token by token: {recurrent:.3g} ms predicted, chunks {chunk:.3g} ms (one thread)"),)
@@ -245,10 +261,11 @@ def explain(
         _add_final_state(call, described)
     blob = b"".join(_pack(described[name], where) for name in TENSORS)
     facts = json.loads(_library.load().explain(blob, scale, call.options, _threads(call.q), call.max_seqlen))
+    alternatives = _alternatives(facts)
+    # What only a plan of a GPU has.
+    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, **facts, "alternatives": alternatives}
     names = {field.name for field in dataclasses.fields(Plan)} & facts.keys()
-    return Plan(
-        function=function, alternatives=_alternatives(facts), **{name: facts[name] for name in names}
-    )
+    return Plan(function=function, **{name: facts[name] for name in names})
 
 
 def supported(*args: Any, **kwargs: Any) -> Support:

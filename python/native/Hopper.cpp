@@ -19,6 +19,7 @@ using namespace gdn::hopper;
 using gdn::cpu::Array;
 using gdn::cpu::nameOf;
 using gdn::cpu::sizeOf;
+namespace cost = gdn::cost;
 
 //===----------------------------------------------------------------------===//
 // What a call asks for, and which kernels serve it
@@ -138,25 +139,6 @@ static const Kernel *findKernel(const Traits &traits, Schedule schedule) {
 // The plan
 //===----------------------------------------------------------------------===//
 
-/// Seconds of a chunk of a head in a CTA that takes all of its V channels, and
-/// in one that takes half of them; and of a CTA besides its chunks. Measured on
-/// an H200 (test/Integration/sm90/python.py time); a plan only asks which
-/// schedule is faster.
-static constexpr double kWholeChunkSeconds = 1.1e-6,
-                        kSplitChunkSeconds = 0.77e-6, kCtaSeconds = 8e-6;
-
-/// What CTAs of one size take: as long as all of them on all multiprocessors,
-/// and as the longest one.
-static double predict(const Problem &p, double ctas, double chunkSeconds,
-                      int64_t multiprocessors) {
-  double sequences = static_cast<double>(std::max<int64_t>(p.sequences(), 1));
-  double tokens = static_cast<double>(p.batches() * p.tokens());
-  double mean = std::ceil(tokens / sequences / kChunkTokens);
-  double longest = std::ceil(static_cast<double>(p.maxSeqlen) / kChunkTokens);
-  double waves = std::ceil(ctas / static_cast<double>(multiprocessors));
-  return std::max(longest, waves * mean) * chunkSeconds + waves * kCtaSeconds;
-}
-
 /// What the kernels' arithmetic relies on.
 static Error checkSizes(const Problem &p) {
   if (p.keyChannels() != kChannels || p.valueChannels() != kChannels)
@@ -205,9 +187,8 @@ Error gdn::hopper::makePlan(const Problem &p, Plan &plan) {
   if (Error error = checkSizes(p))
     return error;
   Traits traits = traitsOf(p);
-  const Kernel *whole = findKernel(traits, Schedule::Whole),
-               *split = findKernel(traits, Schedule::Split);
-  if (!whole || !split)
+  if (!findKernel(traits, Schedule::Whole) ||
+      !findKernel(traits, Schedule::Split))
     return explainMissing(traits);
   GdnDeviceInfo info = {};
   info.struct_size = sizeof(info);
@@ -215,21 +196,25 @@ Error gdn::hopper::makePlan(const Problem &p, Plan &plan) {
     return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
   plan.multiprocessors = std::max(info.multiprocessors, 1);
   plan.items = p.sequences() * p.valueHeads();
-  auto items = static_cast<double>(plan.items);
-  plan.wholeSeconds =
-      predict(p, items, kWholeChunkSeconds, plan.multiprocessors);
-  plan.splitSeconds =
-      predict(p, 2 * items, kSplitChunkSeconds, plan.multiprocessors);
-  bool splits = plan.splitSeconds < plan.wholeSeconds;
-  plan.kernel = splits ? split : whole;
-  plan.ctas = splits ? 2 * plan.items : plan.items;
-  plan.flop = countFlop(p);
-  plan.bytes = countBytes(p);
+  plan.choice =
+      cost::choose(cpu::describe(p), cost::getHopper(plan.multiprocessors));
+  plan.kernel = findKernel(traits, plan.choice.schedule);
   return {};
 }
 
+/// The schedules that lost, each with the reason, as JSON.
+static std::string alternativesOf(const cost::Choice &choice) {
+  std::string text;
+  for (const cost::Estimate &estimate : choice.estimates)
+    if (estimate.schedule != choice.schedule)
+      text += std::string(text.empty() ? "" : ", ") + "[\"" +
+              cost::costsOf(estimate.schedule).name + "\", \"" +
+              choice.whyNot(estimate) + "\"]";
+  return "[" + text + "]";
+}
+
 std::string gdn::hopper::toJson(const Problem &p, const Plan &plan) {
-  bool splits = plan.kernel->schedule == Schedule::Split;
+  const cost::Choice &choice = plan.choice;
   char text[1024];
   std::snprintf(
       text, sizeof(text),
@@ -238,17 +223,18 @@ std::string gdn::hopper::toJson(const Problem &p, const Plan &plan) {
       "\"chunk_size\": %lld, \"items\": %lld, \"threads\": 0, "
       "\"schedule\": \"%s\", \"ctas\": %lld, \"multiprocessors\": %lld, "
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
-      "\"workspace_bytes\": 0, \"seconds\": %.9g, \"whole_seconds\": %.9g, "
-      "\"split_seconds\": %.9g}",
+      "\"workspace_bytes\": 0, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
+      "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
       nameOf(p.device).c_str(), plan.kernel->name,
       static_cast<long long>(kChannels), static_cast<long long>(kChunkTokens),
-      static_cast<long long>(plan.items), splits ? "split" : "whole",
-      static_cast<long long>(plan.ctas),
+      static_cast<long long>(plan.items), cost::costsOf(choice.schedule).name,
+      static_cast<long long>(choice.chosen().ctas),
       static_cast<long long>(plan.multiprocessors),
-      static_cast<long long>(p.sequences()), plan.flop, plan.bytes,
-      splits ? plan.splitSeconds : plan.wholeSeconds, plan.wholeSeconds,
-      plan.splitSeconds);
-  return text;
+      static_cast<long long>(p.sequences()), choice.flop, choice.bytes,
+      choice.chosen().seconds, choice.floorSeconds,
+      static_cast<long long>(choice.longest),
+      choice.knowsLongest ? "true" : "false");
+  return text + alternativesOf(choice) + "}";
 }
 
 //===----------------------------------------------------------------------===//

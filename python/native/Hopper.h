@@ -12,6 +12,7 @@
 #include "Problem.h"
 
 #include "gdn-c/Runtime.h"
+#include "gdn/CostModel/CostModel.h"
 
 #include <span>
 
@@ -28,8 +29,7 @@ enum class Layout : uint8_t { Fixed, Packed };
 enum class Ends : uint8_t { None, Final, Both };
 enum class StateLayout : uint8_t { KV, VK };
 enum class Norm : uint8_t { Plain, L2 };
-/// Parts of the V channels of a head: in one CTA, or a CTA each.
-enum class Schedule : uint8_t { Whole, Split };
+using cost::Schedule;
 
 /// What a kernel is compiled for, and what a call asks for.
 struct Traits {
@@ -64,10 +64,8 @@ inline constexpr int64_t kChunkTokens = 32;
 /// What a call runs.
 struct Plan {
   const Kernel *kernel = nullptr;
-  int64_t items = 0, ctas = 0, multiprocessors = 0;
-  double flop = 0, bytes = 0;
-  /// Predicted seconds of both schedules.
-  double wholeSeconds = 0, splitSeconds = 0;
+  int64_t items = 0, multiprocessors = 0;
+  cost::Choice choice;
 };
 
 /// Chooses the kernel of a call that `check` and `checkDevice` took, on the

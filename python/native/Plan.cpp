@@ -14,39 +14,20 @@
 
 using namespace gdn::cpu;
 
-namespace {
-/// What one core does with a kernel, by which calls are planned. Rough on
-/// purpose: a plan only asks which way is faster, and whether a thread pays.
-struct Rate {
-  /// Kernels of this level.
-  Isa isa;
-  Element element;
-  /// GFLOP/s of the chunked kernels, counted as in Plan::flop.
-  double chunkGflops;
-  /// State entries that the recurrent kernels update a nanosecond.
-  double recurrentUpdates;
-};
-} // namespace
-
-// Measured on one core of a Xeon with AVX512_BF16 (docs/Performance.md).
-static constexpr Rate rates[] = {
-    {Isa::V3, Element::BF16, 96, 4.2},      {Isa::V3, Element::F16, 90, 4.2},
-    {Isa::V3, Element::F32, 103, 4.2},      {Isa::V4, Element::BF16, 148, 4.3},
-    {Isa::V4, Element::F16, 156, 4.3},      {Isa::V4, Element::F32, 177, 4.3},
-    {Isa::V4BF16, Element::BF16, 150, 4.3},
-};
 /// Tokens of a compiled chunk.
 static constexpr int64_t kChunkTokens = 32;
-/// What an item costs besides its tokens: buffers, the state in and out.
-static constexpr double kItemSeconds = 5e-6;
 /// A further thread must have this much to do.
 static constexpr double kThreadSeconds = 1e-4;
 
-static const Rate &rateOf(const KernelSet &kernel) {
-  for (const Rate &rate : rates)
-    if (rate.isa == kernel.isa && rate.element == kernel.element)
-      return rate;
-  return rates[0];
+static const gdn::cost::Core &coreOf(const KernelSet &kernel) {
+  using gdn::cost::CoreLevel, gdn::cost::CoreOperand;
+  CoreLevel level = kernel.isa == Isa::V3   ? CoreLevel::V3
+                    : kernel.isa == Isa::V4 ? CoreLevel::V4
+                                            : CoreLevel::V4BF16;
+  CoreOperand operand = kernel.element == Element::BF16  ? CoreOperand::BF16
+                        : kernel.element == Element::F16 ? CoreOperand::F16
+                                                         : CoreOperand::F32;
+  return gdn::cost::coreOf(level, operand);
 }
 
 /// Tokens of sequence n, as far as they are known.
@@ -63,48 +44,41 @@ static int64_t lengthOf(const Problem &p, int64_t n) {
 }
 
 static double chunkSeconds(const Problem &p, const KernelSet &kernel) {
-  auto D = static_cast<double>(kernel.channels);
-  double flopsOfChunk = kChunkTokens * (6 * D * D + 8 * 64 * D);
+  int64_t D = kernel.channels;
   double seconds = 0;
-  for (int64_t n = 0; n < p.sequences(); ++n) {
-    int64_t chunks = (lengthOf(p, n) + kChunkTokens - 1) / kChunkTokens;
-    seconds += kItemSeconds +
-               chunks * flopsOfChunk / (rateOf(kernel).chunkGflops * 1e9);
-  }
-  return seconds * p.valueHeads();
+  for (int64_t n = 0; n < p.sequences(); ++n)
+    seconds += gdn::cost::chunkedSeconds(coreOf(kernel), lengthOf(p, n), D, D,
+                                         kChunkTokens);
+  return seconds * static_cast<double>(p.valueHeads());
 }
 
 static double recurrentSeconds(const Problem &p, const KernelSet &kernel) {
-  auto D = static_cast<double>(kernel.channels);
-  double tokens = 0;
+  int64_t D = kernel.channels;
+  double seconds = 0;
   for (int64_t n = 0; n < p.sequences(); ++n)
-    tokens += static_cast<double>(lengthOf(p, n));
-  double items = p.sequences() * kItemSeconds;
-  return p.valueHeads() *
-         (items + tokens * D * D / (rateOf(kernel).recurrentUpdates * 1e9));
+    seconds +=
+        gdn::cost::recurrentSeconds(coreOf(kernel), lengthOf(p, n), D, D);
+  return seconds * static_cast<double>(p.valueHeads());
 }
 
-double gdn::cpu::countFlop(const Problem &p) {
-  auto K = static_cast<double>(p.keyChannels());
-  auto V = static_cast<double>(p.valueChannels());
-  return static_cast<double>(p.batches()) * p.tokens() * p.valueHeads() *
-         (6 * K * V + 4 * 64 * (K + V));
-}
-
-double gdn::cpu::countBytes(const Problem &p) {
-  double keys = 2.0 * p.batches() * p.tokens() * p.keyHeads() *
-                p.keyChannels() * sizeOf(p.q.element);
-  double heads = static_cast<double>(p.batches()) * p.tokens() * p.valueHeads();
-  double values = 2 * heads * p.valueChannels() * sizeOf(p.v.element);
-  double gates = (p.gate.isPresent() ? sizeOf(p.gate.element) : 0) +
-                 (p.beta.isPresent() ? sizeOf(p.beta.element) : 0);
-  double state = static_cast<double>(p.sequences()) * p.valueHeads() *
-                 p.keyChannels() * p.valueChannels();
-  double states = 0;
-  for (const Array *array : {&p.initialState, &p.finalState})
-    if (array->isPresent())
-      states += state * sizeOf(array->element);
-  return keys + values + heads * gates + states;
+gdn::cost::Problem gdn::cpu::describe(const Problem &p) {
+  auto bytesOf = [](const Array &array) {
+    return array.isPresent() ? sizeOf(array.element) : 0;
+  };
+  cost::Problem problem;
+  problem.sequences = p.sequences();
+  problem.tokens = p.tokens();
+  problem.packed = p.cuSeqlens.isPresent();
+  if (p.maxSeqlen > 0)
+    problem.longest = p.maxSeqlen;
+  problem.keyHeads = p.keyHeads();
+  problem.heads = p.valueHeads();
+  problem.keyChannels = p.keyChannels();
+  problem.valueChannels = p.valueChannels();
+  problem.dataBytes = sizeOf(p.q.element);
+  problem.gateBytes = bytesOf(p.gate) + bytesOf(p.beta);
+  problem.stateBytes = bytesOf(p.initialState) + bytesOf(p.finalState);
+  return problem;
 }
 
 static int64_t countWorkspace(const Problem &p, const Plan &plan) {
@@ -147,8 +121,9 @@ Error gdn::cpu::makePlan(const Problem &p, Plan &plan) {
       std::min({static_cast<double>(p.threads), useful,
                 static_cast<double>(std::max<int64_t>(plan.items, 1))}));
   plan.seconds = seconds / plan.threads;
-  plan.flop = countFlop(p);
-  plan.bytes = countBytes(p);
+  cost::Problem described = describe(p);
+  plan.flop = cost::countFlop(described);
+  plan.bytes = cost::countBytes(described);
   plan.workspaceBytes = countWorkspace(p, plan);
   return {};
 }

@@ -11,6 +11,8 @@
 
 #include "Elements.h"
 
+#include "gdn/CostModel/CostModel.h"
+
 #include <array>
 #include <string>
 
@@ -103,10 +105,8 @@ Error check(const Problem &problem);
 /// Whether this build has kernels for a device, and if not, why.
 Error checkDevice(Device device);
 
-/// FLOP of the recurrence in chunks of 64, the measure that kernels of all
-/// kinds are compared by; bytes of all arrays, read or written once.
-double countFlop(const Problem &problem);
-double countBytes(const Problem &problem);
+/// The call as the cost model sees it.
+cost::Problem describe(const Problem &problem);
 
 /// "cpu", "cuda:0".
 std::string nameOf(Device device);

@@ -57,11 +57,11 @@ def run(arguments, scale=SCALE, options=0, max_seqlen=0):
     _library.load().forward(*held, scale, options, 1, max_seqlen)
 
 
-@pytest.mark.parametrize("B,HV,parts", [(1, 4, 2), (8, 64, 1), (1, 64, 2), (1, 128, 1)])
-def test_grid(B, HV, parts):
-    """A CTA an item, or two where that is predicted to be faster."""
+@pytest.mark.parametrize("B,HV,ctas", [(1, 4, 8), (8, 64, 132), (1, 64, 128), (1, 128, 128)])
+def test_grid(B, HV, ctas):
+    """A CTA an item, or two where that is predicted to be faster; CTAs that take whole heads in turn."""
     run(tensors(B=B, HV=HV, T=4096))
-    assert list(driver.last_launch.config.grid) == [B * HV * parts, 1, 1]
+    assert list(driver.last_launch.config.grid) == [ctas, 1, 1]
 
 
 def test_longest_sequence_splits():
@@ -70,6 +70,13 @@ def test_longest_sequence_splits():
     assert driver.last_launch.config.grid[0] == 256
     run(tensors(N=4, HV=64, T=4096), max_seqlen=4000)
     assert driver.last_launch.config.grid[0] == 512
+
+
+@pytest.mark.parametrize("N,HV,longest,ctas", [(2, 64, 0, 256), (2, 64, 2048, 128), (4, 32, 0, 128), (8, 16, 0, 128)])
+def test_lengths_that_nobody_tells(N, HV, longest, ctas):
+    """Two sequences are taken for unequal ones, more for equal ones."""
+    run(tensors(N=N, HV=HV, T=4096), max_seqlen=longest)
+    assert driver.last_launch.config.grid[0] == ctas
 
 
 @pytest.mark.parametrize("boundaries", ["int32", "int64"])
@@ -248,10 +255,24 @@ def explain(T=4096, HV=64, B=1, beta="float32", **kwargs):
 def test_explain():
     plan = explain(B=8, output_final_state=True)
     assert plan.kernel == "gdn_hopper_bf16_fixed_final_kv_log_f32_value_f32_plain_whole"
-    assert (plan.device, plan.isa, plan.schedule, plan.ctas, plan.items) == ("cuda:0", "sm_90a", "whole", 512, 512)
+    assert (plan.device, plan.isa, plan.schedule, plan.ctas, plan.items) == ("cuda:0", "sm_90a", "whole", 132, 512)
     assert plan.alternatives[0][0] == "split" and plan.seconds > 0
-    assert "512 items (sequence x value head) in 512 CTAs, whole heads" in str(plan)
+    assert "512 items (sequence x value head) in 132 CTAs, whole heads" in str(plan)
+    assert 0 < plan.floor_seconds < plan.seconds and (plan.longest, plan.knows_longest) == (4096, True)
+    assert "floor " in str(plan) and "guessed" not in str(plan)
     assert explain().schedule == "split"
+
+
+def test_explain_a_guess():
+    torch = pytest.importorskip("torch")
+    boundaries = torch.empty(3, dtype=torch.int32, device="meta")
+    plan = explain(cu_seqlens=boundaries)
+    assert (plan.schedule, plan.longest, plan.knows_longest) == ("split", 3072, False)
+    assert "a longest sequence of 3072 tokens" in str(plan)
+    plan = explain(cu_seqlens=boundaries, cu_seqlens_cpu=torch.tensor([0, 2048, 4096]))
+    assert (plan.schedule, plan.longest, plan.knows_longest) == ("whole", 2048, True)
+    name, reason = plan.alternatives[0]
+    assert name == "split" and reason.startswith("split heads: ") and "256 CTAs" in reason
 
 
 @pytest.mark.parametrize("name,kwargs", [

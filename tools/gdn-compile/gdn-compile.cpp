@@ -10,6 +10,7 @@
 #include "gdn/Target/Host.h"
 #include "gdn/Target/PTX.h"
 #include "gdn/Tools/CommandLine.h"
+#include "gdn/Tools/Explain.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -33,7 +34,9 @@ static constexpr llvm::StringLiteral overview =
     "Compiles layers of the gdn dialect, level by level\n\n"
     "  gdn-compile layer.mlir --emit=tile           # print the tile programs\n"
     "  gdn-compile layer.mlir --emit=obj -o layer.o # for this CPU\n"
-    "  gdn-compile layer.mlir --target=sm_90a --emit=obj --dump-dir=levels\n\n"
+    "  gdn-compile layer.mlir --target=sm_90a --emit=obj --dump-dir=levels\n"
+    "  gdn-compile varlen.mlir --target=sm_90a --explain "
+    "--lengths=28672,4096\n\n"
     "A file may stand at any level on the way, so what --dump-dir writes can "
     "be "
     "changed and compiled on.\nFor a GPU, --emit=obj writes layer.o, with the "
@@ -71,7 +74,7 @@ struct Flags {
                             cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::desc("What to compile for: cpu (the default) or sm_90a"),
-      cl::init(gdn::support::cpuTarget.str()), cl::cat(category)};
+      cl::init(mlir::gdn::support::cpuTarget.str()), cl::cat(category)};
   cl::opt<std::string> emit{
       "emit",
       cl::desc("What to write: stages (the default), tile, llvm or obj for a "
@@ -84,6 +87,19 @@ struct Flags {
   cl::opt<std::string> ptx{
       "ptx", cl::desc("PTX to take instead of what the kernels become"),
       cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> explain{
+      "explain",
+      cl::desc("Write what the layers would run instead: schedule, FLOP, "
+               "bytes, predicted time, and why not another way"),
+      cl::cat(category)};
+  cl::opt<bool> json{"json", cl::desc("With --explain: as one JSON object"),
+                     cl::cat(category)};
+  SizeFlags sizes{category};
+  cl::opt<int64_t> maxSeqlen{
+      "max-seqlen",
+      cl::desc("Tokens of the longest packed sequence; with --dim and "
+               "--lengths a hint by which a schedule is chosen"),
+      cl::value_desc("tokens"), cl::init(0), cl::cat(category)};
   CompileFlags compile{category};
 };
 } // namespace
@@ -244,8 +260,8 @@ static const Output gpuOutputs[] = {{"stages", Level::Stages, nullptr, ""},
                                     {"obj", Level::NVVM, writeHostObject, "o"}};
 
 static const Target targets[] = {
-    {gdn::support::cpuTarget, Device::CPU, cpuOutputs},
-    {gdn::support::gpuTarget, Device::GPU, gpuOutputs}};
+    {mlir::gdn::support::cpuTarget, Device::CPU, cpuOutputs},
+    {mlir::gdn::support::gpuTarget, Device::GPU, gpuOutputs}};
 
 //===----------------------------------------------------------------------===//
 // The tool
@@ -280,19 +296,62 @@ static llvm::Error write(const Flags &flags, ModuleOp module,
   return writeFile(path, stream.str());
 }
 
+/// What the command line says of the compilation.
+static llvm::Expected<CompileOptions> readOptions(const Flags &flags,
+                                                  const Target &target) {
+  CompileOptions options = flags.compile.get();
+  options.device = target.device;
+  llvm::Expected<SizeHints> sizes = flags.sizes.get();
+  if (!sizes)
+    return sizes.takeError();
+  options.sizes = std::move(*sizes);
+  if (flags.maxSeqlen < 0)
+    return llvm::createStringError(
+        llvm::formatv("expected --max-seqlen of at least 0, got {0}",
+                      flags.maxSeqlen.getValue()));
+  if (flags.maxSeqlen > 0)
+    options.sizes.longest = flags.maxSeqlen;
+  if (flags.json && !flags.explain)
+    return llvm::createStringError(
+        "expected --json with --explain, got it alone");
+  if (llvm::Error error = checkOptions(options))
+    return std::move(error);
+  return options;
+}
+
+/// Writes what the layers would run.
+static llvm::Error writeExplanation(const Flags &flags, ModuleOp module,
+                                    const CompileOptions &options) {
+  llvm::Expected<std::vector<LayerPlan>> layers = explain(module, options);
+  if (!layers)
+    return layers.takeError();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (flags.json)
+    printJson(*layers, options, flags.input, stream);
+  else
+    printText(*layers, options, stream);
+  return writeFile(flags.path.empty() ? "-" : flags.path.getValue(), text);
+}
+
 /// Compiles one file and returns the exit code.
 static int compile(const Flags &flags, const Target &target,
                    const Output &output) {
-  CompileOptions options = flags.compile.get();
-  options.device = target.device;
-  if (llvm::Error error = checkOptions(options))
-    return reportError(toolName, std::move(error));
+  llvm::Expected<CompileOptions> read = readOptions(flags, target);
+  if (!read)
+    return reportError(toolName, read.takeError());
+  const CompileOptions &options = *read;
   // Before the file is read: a wrong CPU name is wrong for every file.
   auto machine = cpu::createTargetMachine(options.target);
   if (!machine)
     return reportError(toolName, machine.takeError());
   Session session;
   OwningOpRef<ModuleOp> module = session.parseFile(flags.input);
+  if (module && flags.explain) {
+    if (llvm::Error error = writeExplanation(flags, *module, options))
+      return reportError(toolName, std::move(error));
+    return 0;
+  }
   unsigned number = 0;
   auto reached = [&](Level level, ModuleOp lowered) -> llvm::Error {
     ++number;

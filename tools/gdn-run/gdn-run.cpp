@@ -55,12 +55,6 @@ struct Flags {
   cl::list<std::string> shapes{"arg-shape",
                                cl::desc("Shape of a dynamic argument"),
                                cl::value_desc("i=2x64x4"), cl::cat(category)};
-  cl::list<std::string> dims{
-      "dim", cl::desc("Size of a dynamic dimension: B, T, N, Hq or H"),
-      cl::value_desc("T=4096"), cl::CommaSeparated, cl::cat(category)};
-  cl::list<std::string> lengths{
-      "lengths", cl::desc("Lengths of the packed sequences (cu_seqlens)"),
-      cl::value_desc("0,1,63"), cl::CommaSeparated, cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of the random inputs (0)"),
                          cl::init(0), cl::cat(category)};
   cl::opt<double> meanGate{
@@ -90,6 +84,7 @@ struct Flags {
       cl::value_desc("file.o"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object"),
                      cl::cat(category)};
+  SizeFlags sizes{category};
   CompileFlags compile{category};
 
   bool onGPU() const { return target == mlir::gdn::support::gpuTarget; }
@@ -157,21 +152,11 @@ static llvm::Expected<InputOptions> readInputOptions(const Flags &flags) {
   }
   if (llvm::Error error = readShapes(flags, options))
     return std::move(error);
-  for (llvm::StringRef text : flags.dims) {
-    auto [name, size] = text.split('=');
-    std::optional<int64_t> value = parseInteger<int64_t>(size);
-    if (!value)
-      return fail("expected --dim <name>=<size>, got '{0}'", text);
-    options.dims[name.str()] = *value;
-  }
-  if (!flags.lengths.empty())
-    options.lengths.emplace();
-  for (llvm::StringRef text : flags.lengths) {
-    std::optional<int64_t> length = parseInteger<int64_t>(text);
-    if (!length || *length < 0)
-      return fail("expected --lengths of integers from 0, got '{0}'", text);
-    options.lengths->push_back(*length);
-  }
+  llvm::Expected<SizeHints> sizes = flags.sizes.get();
+  if (!sizes)
+    return sizes.takeError();
+  options.dims = std::move(sizes->dims);
+  options.lengths = std::move(sizes->lengths);
   if (llvm::Error error = readRandom(flags, options.random))
     return std::move(error);
   return options;
@@ -217,6 +202,8 @@ static llvm::Error compileAndRunOnGPU(const Flags &flags, ModuleOp module,
       return GPUExecutable::load(flags.object, report.entry);
     CompileOptions options = flags.compile.get();
     options.device = Device::GPU;
+    // Was read before: the inputs are made by it.
+    options.sizes = llvm::cantFail(flags.sizes.get());
     return GPUExecutable::compile(module, report.entry, options);
   }();
   if (!executable)

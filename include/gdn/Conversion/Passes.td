@@ -62,14 +62,20 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
   let description = [{
     Sets `gdn_warp.schedule` on programs that have none. `whole` folds the parts
     of a head into one CTA, which prepares its chunks once; `split` gives each
-    part a CTA. `auto` splits where the items of the grid would keep less than
-    half of the multiprocessors busy, as far as their number is known.
+    part a CTA. `auto` takes what the cost model predicts to be faster
+    (include/gdn/CostModel/CostModel.h), from what of the launch is constant and
+    from the options. What neither says is taken for many long sequences, of
+    equal length unless there are two.
   }];
   let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
   let options = [
     Option<"schedule", "schedule", "std::string", "\"auto\"", "auto, whole or split">,
     Option<"sequences", "sequences", "int64_t", "0",
-      "Number of sequences where the module does not say; 0 is many">];
+      "Number of sequences where the module does not say; 0 is many">,
+    Option<"tokens", "tokens", "int64_t", "0",
+      "Tokens (T) where the module does not say; 0 is many">,
+    Option<"longest", "longest", "int64_t", "0",
+      "Tokens of the longest of packed sequences; 0 is unknown">];
 }
 
 def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {

@@ -61,6 +61,21 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::desc("Parts of a head on a GPU: 'whole' (in one CTA), 'split' "
                      "(a CTA each) or 'auto'"),
       llvm::cl::init("auto")};
+  PassOptions::Option<int64_t> sequences{
+      *this, "sequences",
+      llvm::cl::desc("Sequences to choose a schedule for where the module does "
+                     "not say; 0 is many"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> tokens{
+      *this, "tokens",
+      llvm::cl::desc("Tokens (T) to choose a schedule for where the module "
+                     "does not say; 0 is many"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> longest{
+      *this, "longest",
+      llvm::cl::desc("Tokens of the longest packed sequence to choose a "
+                     "schedule for; 0 is unknown"),
+      llvm::cl::init(0)};
   PassOptions::Option<int64_t> vectorBits{
       *this, "vector-bits",
       llvm::cl::desc("Width of the target's vector registers in bits; 0 is "

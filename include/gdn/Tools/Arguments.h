@@ -33,6 +33,14 @@ enum class Role {
   Other
 };
 
+/// The operands of a delta rule with their roles; null where it has none.
+llvm::SmallVector<std::pair<Value, Role>> operandsOf(DeltaRuleOpInterface op);
+
+/// Names of the dimensions of an operand, as the ops' descriptions write them;
+/// of cu_seqlens "N+1".
+llvm::SmallVector<llvm::StringRef> dimNamesOf(DeltaRuleOpInterface op,
+                                              Role role, int64_t rank);
+
 /// An argument of a function and what is known of it from the IR.
 struct Argument {
   unsigned index = 0;

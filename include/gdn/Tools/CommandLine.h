@@ -32,6 +32,17 @@ struct CompileFlags {
   llvm::cl::opt<std::string> features;
 };
 
+/// The sizes that a file leaves open, made as CompileFlags are.
+struct SizeFlags {
+  explicit SizeFlags(llvm::cl::OptionCategory &category);
+
+  /// What they say, or an error in their words.
+  llvm::Expected<SizeHints> get() const;
+
+  llvm::cl::list<std::string> dims;
+  llvm::cl::list<std::string> lengths;
+};
+
 /// Parses the command line with --version, showing only `category` in --help.
 void parseCommandLine(int argc, char **argv, llvm::cl::OptionCategory &category,
                       llvm::StringRef overview);

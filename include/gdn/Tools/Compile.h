@@ -17,6 +17,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/SourceMgr.h"
+#include <map>
 #include <memory>
 
 namespace mlir::gdn::tools {
@@ -26,6 +27,21 @@ enum class Device { CPU, GPU };
 
 /// The device that --target names, or an error that lists the names.
 llvm::Expected<Device> parseTarget(llvm::StringRef target);
+
+/// What is known of the sizes that a file leaves open: a schedule is chosen by
+/// them, no result depends on them.
+struct SizeHints {
+  /// By the name of the dimension: B, T, N, Hq or H.
+  std::map<std::string, int64_t> dims;
+  /// Lengths of the packed sequences.
+  std::optional<std::vector<int64_t>> lengths;
+  /// Tokens of the longest of them.
+  std::optional<int64_t> longest;
+
+  /// A size if it is known: "N" and "T" are told by the lengths, too.
+  std::optional<int64_t> get(llvm::StringRef name) const;
+  std::optional<int64_t> getLongest() const;
+};
 
 /// How to compile: what gdn-compile and gdn-run have in common.
 struct CompileOptions {
@@ -45,6 +61,7 @@ struct CompileOptions {
   /// Whether the solve is folded into keys and scores.
   bool twoProductChain = false;
   cpu::TargetOptions target;
+  SizeHints sizes;
 };
 
 /// Refuses values that no pass takes, in the words of the command line.

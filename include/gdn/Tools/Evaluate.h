@@ -60,6 +60,9 @@ llvm::StringRef name(::gdn::reference::Output output);
 /// The outputs that the results of a layer op are, in the op's order.
 llvm::SmallVector<::gdn::reference::Output> outputsOf(Operation *op);
 
+/// FLOP of a token and value head of a layer op, as `countFlop` counts them.
+double flopPerToken(Operation *op, double k, double v);
+
 /// FLOP of all layer ops of `func` on inputs of these shapes: the products of
 /// 64-token chunks, 4 C (K + V) + 6 K V a token and value head forward,
 /// 11 C (K + V) + 16 K V backward, 8 K V for the recurrent op; 163,840 and

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Conversion/Passes.h"
+#include "gdn/CostModel/CostModel.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Warp/IR/Arch.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
@@ -24,6 +25,7 @@ namespace mlir::gdn {
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
+namespace cost = ::gdn::cost;
 
 namespace {
 /// What a program brings through a CTA in one trip, in bytes.
@@ -81,8 +83,6 @@ private:
 /// chunk of 32: generous, what counts are the tiles.
 static constexpr int64_t kSolveBytes = 2560, kTriangleBytes = 4096,
                          kVectorBytes = 1024, kBarrierBytes = 1024;
-/// Parts whose states the registers of a CTA hold.
-static constexpr int64_t kMaxFolded = 2;
 /// More loads in flight than this hide nothing more.
 static constexpr int64_t kMaxLoadChunks = 8;
 
@@ -201,7 +201,8 @@ static TripBytes measureTrip(tile::ProgramOp program) {
 }
 
 namespace {
-struct ChooseSchedule : gdn::impl::ChooseSchedulePassBase<ChooseSchedule> {
+struct ChooseSchedule
+    : mlir::gdn::impl::ChooseSchedulePassBase<ChooseSchedule> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
   void runOnOperation() override {
@@ -218,25 +219,37 @@ struct ChooseSchedule : gdn::impl::ChooseSchedulePassBase<ChooseSchedule> {
     });
   }
 
-  /// Few items leave multiprocessors idle unless the parts of a head are on
-  /// their own, each with a preparation of its own.
-  bool isWhole(tile::LaunchOp launch) {
-    if (schedule != "auto")
-      return schedule == "whole";
-    std::optional<int64_t> sequences = getConstantIntValue(launch.getGrid()[0]),
-                           heads = getConstantIntValue(launch.getGrid()[1]);
-    int64_t known = sequences && *sequences >= 0 ? *sequences : this->sequences;
-    return !heads || known == 0 || known * *heads * 2 > kSm90a.multiprocessors;
+  /// What the cost model may know of a launch: what is constant, or else what
+  /// the options say.
+  cost::Problem describe(tile::LaunchOp launch, int64_t parts) {
+    auto know = [](Value value, int64_t option) -> std::optional<int64_t> {
+      std::optional<int64_t> constant = getConstantIntValue(value);
+      if (constant && *constant >= 0)
+        return constant;
+      return option > 0 ? std::optional(option) : std::nullopt;
+    };
+    cost::Problem problem;
+    problem.packed = static_cast<bool>(launch.getCuSeqlens());
+    problem.sequences = know(launch.getGrid()[0], sequences);
+    problem.tokens = know(launch.getTokens(), tokens);
+    if (longest > 0)
+      problem.longest = longest;
+    problem.heads = problem.keyHeads =
+        know(launch.getGrid()[1], 0).value_or(kSm90a.multiprocessors);
+    problem.parts = parts;
+    problem.valueChannels = parts * cost::kPartChannels;
+    return problem;
   }
 
   void choose(tile::ProgramOp program, tile::LaunchOp launch) {
-    std::optional<int64_t> parts = getConstantIntValue(launch.getGrid()[2]);
-    // More parts than two have no room for their states in one CTA.
-    bool fits = parts && (*parts <= kMaxFolded || schedule == "whole");
-    int64_t folded = fits && isWhole(launch) ? *parts : 1;
-    ScheduleBuilder builder(&getContext(), folded, /*persistent=*/folded != 1 &&
-                                                       !launch.getCuSeqlens(),
-                            countChunks(program), measureTrip(program));
+    int64_t parts = getConstantIntValue(launch.getGrid()[2]).value_or(1);
+    cost::Choice choice =
+        cost::choose(describe(launch, parts), cost::getHopper(),
+                     cost::findSchedule(schedule.getValue()));
+    bool isWhole = choice.schedule == cost::Schedule::Whole;
+    ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
+                            choice.chosen().inTurn, countChunks(program),
+                            measureTrip(program));
     program->setAttr(ScheduleAttr::kName, builder.build());
   }
 };

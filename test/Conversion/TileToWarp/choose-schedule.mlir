@@ -2,6 +2,9 @@
 // RUN: gdn-opt %s --gdn-warp-choose-schedule=sequences=64 | FileCheck %s --check-prefixes=CHECK,MANY
 // RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=whole | FileCheck %s --check-prefixes=CHECK,WHOLE
 // RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=split | FileCheck %s --check-prefixes=CHECK,SPLIT
+// RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=2 tokens=32768" | FileCheck %s --check-prefixes=CHECK,GUESS
+// RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=2 tokens=32768 longest=16384" | FileCheck %s --check-prefixes=CHECK,EQUAL
+// RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=4 tokens=32768 longest=30000" | FileCheck %s --check-prefixes=CHECK,LONG
 // RUN: not gdn-opt %s --gdn-warp-choose-schedule=schedule=half 2>&1 | FileCheck %s --check-prefix=WRONG
 
 // WRONG: error: expected schedule auto, whole or split, got half
@@ -33,6 +36,15 @@ gdn_tile.program @many(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%bat
 gdn_tile.program @unknown(%x: memref<1x64x1x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
 }
 
+// Packed sequences: many are whole; two are taken for unequal unless the longest is told, which decides.
+// CHECK-LABEL: gdn_tile.program @packed(
+// AUTO-SAME: parts = 2,
+// GUESS-SAME: parts = 1,
+// EQUAL-SAME: parts = 2,
+// LONG-SAME: parts = 1,
+gdn_tile.program @packed(%x: memref<1x?x64x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+}
+
 // A schedule that a program has stays.
 // CHECK-LABEL: gdn_tile.program @given(
 // CHECK-SAME: gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
@@ -54,13 +66,16 @@ gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) item(%n, %h, %p) tokens(%bat
 }
 
 func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x64x1x128xbf16>,
-    %z: memref<1x?x2x512xbf16>) {
+    %z: memref<1x?x2x512xbf16>, %w: memref<1x?x64x128xbf16>, %cu: memref<?xi32>) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
   %c67 = arith.constant 67 : index
   gdn_tile.launch @few grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @many grid(%c67, %c1, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @unknown grid(%n, %c1, %c2) tokens(%t) ins(%y : memref<1x64x1x128xbf16>)
+  gdn_tile.launch @packed grid(%n, %c64, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>)
+      ins(%w : memref<1x?x64x128xbf16>)
   gdn_tile.launch @given grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x512xbf16>)
   return

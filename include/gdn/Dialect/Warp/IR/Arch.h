@@ -55,6 +55,9 @@ struct Arch {
   int64_t barrierBytes;
   /// Multiprocessors of an H100 SXM and of an H200 (their data sheets).
   int64_t multiprocessors;
+  /// FLOP of 16-bit products and bytes of memory that a second has. Measured on
+  /// an H200: a large GEMM, a large copy (docs/Performance.md).
+  double flopPerSecond, bytesPerSecond;
 };
 
 /// NVIDIA H100, H200.
@@ -81,6 +84,8 @@ inline constexpr Arch kSm90a = {
     /*namedBarriers=*/16,
     /*barrierBytes=*/8,
     /*multiprocessors=*/132,
+    /*flopPerSecond=*/790e12,
+    /*bytesPerSecond=*/4.3e12,
 };
 
 } // namespace mlir::gdn::warp

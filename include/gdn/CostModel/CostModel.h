@@ -1,0 +1,224 @@
+//===- CostModel.h - What a launch costs, before it is made -----*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Predicts the time of a chunked forward on a GPU for each schedule that there
+// are kernels for, and chooses one, from what the host knows without waiting
+// for the device. The compiler (gdn-warp-choose-schedule, gdn-compile
+// --explain) and the library of the Python package ask the same functions.
+// Plain C++: no MLIR, no CUDA. Times are in seconds.
+//
+// The model. An item is a sequence and a value head, or a part of its value
+// channels. An item of `tokens` tokens keeps a multiprocessor for
+//
+//   itemSeconds + ceil(tokens / chunk) * chunkSeconds
+//
+// of its schedule, for the chunks of an item follow one another and a CTA
+// fills a multiprocessor. Items are started in order, the longest first, each
+// where a multiprocessor becomes free; a CTA that takes items in turn saves
+// turnSeconds at each change. Of the lengths of the sequences there is
+// known at most the longest; the others share what remains. They give the end
+// of the last item, and
+//
+//   seconds = launchSeconds + max(end of the last item, bytes / bandwidth)
+//
+// The constants are fitted to docs/data/forward-h200.csv, the times of
+// docs/Performance.md, with the least greatest error: 6 % (CalibrationTest.cpp
+// holds it to 10 %, which is what a time moves by between calls).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_COSTMODEL_COSTMODEL_H
+#define GDN_COSTMODEL_COSTMODEL_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gdn::cost {
+
+/// What the model knows of a GPU.
+struct Chip {
+  int64_t multiprocessors;
+  /// FLOP of 16-bit products and bytes of memory that a second has.
+  double flopPerSecond, bytesPerSecond;
+};
+
+/// An H200, of Arch.h; `multiprocessors`, if not 0, are those of the device.
+Chip getHopper(int64_t multiprocessors = 0);
+
+/// How the parts of the value channels of a head are spread.
+enum class Schedule {
+  /// All in one CTA, which prepares each chunk once.
+  Whole,
+  /// A CTA each, with a preparation of its own.
+  Split
+};
+
+/// Seconds of the first part of a CTA, and of each further one.
+struct PartSeconds {
+  double first, further;
+};
+
+/// What is known of a schedule. A new schedule is a row of the table in
+/// CostModel.cpp.
+struct ScheduleCosts {
+  Schedule schedule;
+  const char *name;
+  /// Whether a CTA has all parts of a head.
+  bool folds;
+  /// Whether sequences of one length have a CTA a multiprocessor, which takes
+  /// items in turn, and not a CTA an item.
+  bool takesTurns;
+  /// Of an item besides its chunks: barriers, the state in and out, the first
+  /// loads and the last stores, which nothing hides.
+  PartSeconds item;
+  /// Of a chunk of 32 tokens and 128 key channels.
+  PartSeconds chunk;
+};
+
+/// All schedules; the first of equals is chosen.
+const std::vector<ScheduleCosts> &allSchedules();
+const ScheduleCosts &costsOf(Schedule schedule);
+/// The schedule of that name, or nothing.
+std::optional<Schedule> findSchedule(std::string_view name);
+
+/// Parts whose states the registers of a CTA hold.
+inline constexpr int64_t kMaxFolded = 2;
+/// Value channels of a part: the rows of a tensor core's product.
+inline constexpr int64_t kPartChannels = 64;
+
+/// A launch, as far as the host knows it.
+struct Problem {
+  /// Nothing: many.
+  std::optional<int64_t> sequences;
+  /// Whether sequences lie one after the other and may differ in length.
+  bool packed = false;
+  /// T: of one sequence, or of all packed ones together. Nothing: long ones.
+  std::optional<int64_t> tokens;
+  /// Tokens of the longest sequence, where they may differ.
+  std::optional<int64_t> longest;
+  /// Query and key heads, value heads.
+  int64_t keyHeads = 1, heads = 1;
+  int64_t keyChannels = 128, valueChannels = 128;
+  /// Parts of the value channels.
+  int64_t parts = 2;
+  int64_t chunkTokens = 32;
+  /// Bytes of an element of q, k, v and o.
+  int64_t dataBytes = 2;
+  /// Bytes of the gate and beta of a token and value head.
+  int64_t gateBytes = 8;
+  /// Bytes that the states before and after have for an entry, together.
+  int64_t stateBytes = 0;
+};
+
+/// FLOP of the forward of a token and value head: those of the products of
+/// 64-token chunks, the measure that all libraries are compared by,
+/// 4 * 64 (K + V) + 6 K V; 163,840 at K = V = 128.
+double flopPerToken(double keyChannels, double valueChannels);
+
+/// FLOP of a launch, and bytes of its arrays, each read or written once.
+double countFlop(const Problem &problem);
+double countBytes(const Problem &problem);
+
+/// What the time of a schedule is made of.
+enum class Bound {
+  /// The chunks of one item, which follow one another.
+  Longest,
+  /// The items that a multiprocessor gets one after the other.
+  Items,
+  /// Bytes.
+  Memory,
+  /// Nothing: the states of all parts do not fit a CTA.
+  Registers
+};
+
+/// What is predicted of one schedule.
+struct Estimate {
+  Schedule schedule;
+  int64_t ctas = 0;
+  /// Whether they take items in turn.
+  bool inTurn = false;
+  /// Items that a multiprocessor gets one after the other, if all take the
+  /// same time.
+  int64_t waves = 0;
+  /// Chunks of the longest item.
+  int64_t longestChunks = 0;
+  double seconds = 0;
+  Bound bound = Bound::Items;
+};
+
+/// The prediction for one schedule; `costs` need not be of the table.
+Estimate estimate(const Problem &problem, const Chip &chip,
+                  const ScheduleCosts &costs);
+
+/// A schedule and what speaks for it.
+struct Choice {
+  Schedule schedule;
+  /// For all schedules, in the order of the table.
+  std::vector<Estimate> estimates;
+  /// The longest sequence that was reckoned with, and whether it is known.
+  int64_t longest = 0;
+  bool knowsLongest = true;
+  double flop = 0, bytes = 0;
+  /// The larger of FLOP and bytes over what the chip does in a second.
+  double floorSeconds = 0;
+
+  const Estimate &of(Schedule schedule) const;
+  const Estimate &chosen() const { return of(schedule); }
+  /// Part of the predicted time that the floor is, 0 to 1.
+  double utilisation() const;
+  /// Why a schedule was not chosen, as a phrase.
+  std::string whyNot(const Estimate &lost) const;
+};
+
+/// Takes the schedule that is predicted to be the fastest, or `forced`.
+///
+/// Where sequences may differ and the longest is not known, no choice is safe.
+/// If N x H items fill the chip, `whole` takes 1.41 times as long as `split`
+/// when one sequence has all tokens, and `split` 1.41 times as long as `whole`
+/// when all are of one length: the least of the worst regrets is a tie
+/// whatever N is. It is decided by what callers do: two sequences are a short
+/// and a long one, as random cuts make them on average (3/4 of the tokens in
+/// one); three or more are a batch of equal ones. Who knows better passes
+/// `longest`.
+Choice choose(const Problem &problem, const Chip &chip,
+              std::optional<Schedule> forced = std::nullopt);
+
+//===----------------------------------------------------------------------===//
+// CPUs
+//===----------------------------------------------------------------------===//
+
+/// Instructions of a CPU, and the type of a program's operands.
+enum class CoreLevel { V3, V4, V4BF16 };
+enum class CoreOperand { BF16, F16, F32 };
+
+/// What one core does with a program.
+struct Core {
+  CoreLevel level;
+  CoreOperand operand;
+  /// Of chunked programs, counted by `flopPerToken`.
+  double flopPerSecond;
+  /// State entries that token by token programs update.
+  double updatesPerSecond;
+};
+
+/// One core of a Xeon with AVX512_BF16 (docs/Performance.md), bound to the
+/// instructions of a level. Rough on purpose: a plan only asks which way is
+/// faster, and whether a thread pays.
+const Core &coreOf(CoreLevel level, CoreOperand operand);
+
+/// Seconds of a sequence and value head on a core, in chunks and token by
+/// token.
+double chunkedSeconds(const Core &core, int64_t tokens, int64_t keyChannels,
+                      int64_t valueChannels, int64_t chunkTokens);
+double recurrentSeconds(const Core &core, int64_t tokens, int64_t keyChannels,
+                        int64_t valueChannels);
+
+} // namespace gdn::cost
+
+#endif // GDN_COSTMODEL_COSTMODEL_H

@@ -1,0 +1,346 @@
+//===- CostModel.cpp - What a launch costs, before it is made -------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/CostModel/CostModel.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace gdn::cost;
+
+//===----------------------------------------------------------------------===//
+// What was measured
+//===----------------------------------------------------------------------===//
+
+// All on an H200, fitted to docs/data/forward-h200.csv. K = V = 128, chunks of
+// 32: other channels and chunks are extrapolated. The items of `whole` have two
+// parts there, so the second one costs what they have more than those of
+// `split`.
+static constexpr PartSeconds kItem = {3.5e-6, 2.5e-6},
+                             kChunk = {0.75e-6, 0.305e-6};
+
+/// From the launch to the first instruction, and from the last to the end.
+static constexpr double kLaunchSeconds = 7e-6;
+
+/// What a change of item in a CTA costs less than a CTA that ends and one that
+/// begins (docs/Performance.md, "Items in turn").
+static constexpr double kTurnSeconds = 2e-6;
+
+const std::vector<ScheduleCosts> &gdn::cost::allSchedules() {
+  static const std::vector<ScheduleCosts> schedules = {
+      {Schedule::Whole, "whole", /*folds=*/true, /*takesTurns=*/true, kItem,
+       kChunk},
+      {Schedule::Split, "split", /*folds=*/false, /*takesTurns=*/false, kItem,
+       kChunk}};
+  return schedules;
+}
+
+/// What the constants were measured with.
+static constexpr double kMeasuredChannels = 128, kMeasuredTokens = 32;
+
+/// Tokens of a sequence of which only is known that it is there. What is
+/// compared hardly depends on them.
+static constexpr int64_t kAssumedTokens = 4096;
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+const ScheduleCosts &gdn::cost::costsOf(Schedule schedule) {
+  for (const ScheduleCosts &costs : allSchedules())
+    if (costs.schedule == schedule)
+      return costs;
+  return allSchedules().front();
+}
+
+std::optional<Schedule> gdn::cost::findSchedule(std::string_view name) {
+  for (const ScheduleCosts &costs : allSchedules())
+    if (costs.name == name)
+      return costs.schedule;
+  return std::nullopt;
+}
+
+Chip gdn::cost::getHopper(int64_t multiprocessors) {
+  const mlir::gdn::warp::Arch &arch = mlir::gdn::warp::kSm90a;
+  return {multiprocessors > 0 ? multiprocessors : arch.multiprocessors,
+          arch.flopPerSecond, arch.bytesPerSecond};
+}
+
+namespace {
+/// The lengths that are reckoned with: one of `longest`, and the others.
+struct Lengths {
+  int64_t sequences, longest, other;
+  bool known;
+};
+} // namespace
+
+/// Tokens of the longest of packed sequences that nobody told.
+static int64_t guessLongest(int64_t sequences, int64_t tokens) {
+  return divideCeil(sequences == 2 ? 3 * tokens : tokens,
+                    sequences == 2 ? 4 : sequences);
+}
+
+/// Sizes beyond these are nobody's, and products of them fit 64 bits.
+static constexpr int64_t kMaxSequences = int64_t(1) << 31,
+                         kMaxTokens = int64_t(1) << 31,
+                         kMaxHeads = int64_t(1) << 20,
+                         kMaxParts = int64_t(1) << 8;
+
+static Lengths resolve(const Problem &p, const Chip &chip) {
+  Lengths lengths = {};
+  lengths.sequences = std::clamp<int64_t>(
+      p.sequences.value_or(chip.multiprocessors), 0, kMaxSequences);
+  int64_t count = std::max<int64_t>(lengths.sequences, 1);
+  int64_t assumed = p.packed ? count * kAssumedTokens : kAssumedTokens;
+  int64_t tokens = std::clamp<int64_t>(p.tokens.value_or(assumed), 0,
+                                       p.packed ? kMaxSequences * kMaxTokens / 4
+                                                : kMaxTokens);
+  int64_t mean = p.packed ? divideCeil(tokens, count) : tokens;
+  lengths.known = !p.packed || count == 1 || p.longest;
+  if (!p.packed || count == 1) {
+    lengths.longest = lengths.other = mean;
+    return lengths;
+  }
+  lengths.longest =
+      std::clamp(p.longest.value_or(guessLongest(count, tokens)), mean, tokens);
+  lengths.other = divideCeil(tokens - lengths.longest, count - 1);
+  return lengths;
+}
+
+double gdn::cost::flopPerToken(double keyChannels, double valueChannels) {
+  constexpr double chunk = 64;
+  return 4 * chunk * (keyChannels + valueChannels) +
+         6 * keyChannels * valueChannels;
+}
+
+/// Tokens of all sequences together, as far as they are known.
+static double countTokens(const Problem &p) {
+  auto tokens = static_cast<double>(p.tokens.value_or(0));
+  return p.packed ? tokens
+                  : tokens * static_cast<double>(p.sequences.value_or(0));
+}
+
+double gdn::cost::countFlop(const Problem &p) {
+  return countTokens(p) * static_cast<double>(p.heads) *
+         flopPerToken(static_cast<double>(p.keyChannels),
+                      static_cast<double>(p.valueChannels));
+}
+
+double gdn::cost::countBytes(const Problem &p) {
+  auto keys = static_cast<double>(p.keyChannels),
+       values = static_cast<double>(p.valueChannels),
+       heads = static_cast<double>(p.heads);
+  double data = 2 * (static_cast<double>(p.keyHeads) * keys + heads * values);
+  double states =
+      static_cast<double>(p.sequences.value_or(0)) * heads * keys * values;
+  return countTokens(p) * (data * static_cast<double>(p.dataBytes) +
+                           heads * static_cast<double>(p.gateBytes)) +
+         states * static_cast<double>(p.stateBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Items that take the same time.
+struct Items {
+  int64_t count;
+  double seconds;
+};
+} // namespace
+
+/// When all items are done, if each starts where a processor becomes free, the
+/// long ones before the short ones.
+static double scheduleItems(int64_t processors, Items longer, Items shorter) {
+  int64_t rounds = longer.count / processors, rest = longer.count % processors;
+  double start = static_cast<double>(rounds) * longer.seconds;
+  if (rest == 0)
+    return start + static_cast<double>(divideCeil(shorter.count, processors)) *
+                       shorter.seconds;
+  // The last long ones leave processors free, which take short ones meanwhile.
+  int64_t free = processors - rest;
+  double beside = std::floor(longer.seconds / shorter.seconds);
+  if (static_cast<double>(shorter.count) <= static_cast<double>(free) * beside)
+    return start +
+           std::max(longer.seconds,
+                    static_cast<double>(divideCeil(shorter.count, free)) *
+                        shorter.seconds);
+  // The others go to all in turn, first to those that were free.
+  int64_t left = shorter.count - free * static_cast<int64_t>(beside);
+  int64_t full = (left - 1) / processors, last = left - full * processors;
+  double end = last <= free
+                   ? std::max(longer.seconds, (beside + 1) * shorter.seconds)
+                   : longer.seconds + shorter.seconds;
+  return start + static_cast<double>(full) * shorter.seconds + end;
+}
+
+Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
+                             const ScheduleCosts &costs) {
+  Lengths lengths = resolve(p, chip);
+  int64_t parts = std::clamp<int64_t>(p.parts, 1, kMaxParts);
+  int64_t together = costs.folds ? parts : 1;
+  int64_t apart = costs.folds ? 1 : parts;
+  auto further = static_cast<double>(together - 1);
+  double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
+                    static_cast<double>(p.chunkTokens) / kMeasuredTokens;
+  double chunk = (costs.chunk.first + further * costs.chunk.further) * partSize;
+  double item = costs.item.first + further * costs.item.further;
+  auto secondsOf = [&](int64_t tokens) {
+    return item +
+           static_cast<double>(divideCeil(tokens, p.chunkTokens)) * chunk;
+  };
+
+  Estimate result = {};
+  result.schedule = costs.schedule;
+  int64_t ofSequence = std::clamp<int64_t>(p.heads, 0, kMaxHeads) * apart;
+  int64_t items = lengths.sequences * ofSequence;
+  result.inTurn = costs.takesTurns && together > 1 && !p.packed;
+  result.ctas = result.inTurn ? std::min(items, chip.multiprocessors) : items;
+  result.waves = divideCeil(items, chip.multiprocessors);
+  result.longestChunks = divideCeil(lengths.longest, p.chunkTokens);
+  if (together > kMaxFolded) {
+    result.bound = Bound::Registers;
+    return result;
+  }
+  if (items == 0)
+    return result;
+  double longest = secondsOf(lengths.longest);
+  double end = scheduleItems(chip.multiprocessors, {ofSequence, longest},
+                             {items - ofSequence, secondsOf(lengths.other)});
+  if (result.inTurn)
+    end -= static_cast<double>(result.waves - 1) * kTurnSeconds;
+  double memory = countBytes(p) / chip.bytesPerSecond;
+  result.bound = memory > end     ? Bound::Memory
+                 : end <= longest ? Bound::Longest
+                                  : Bound::Items;
+  result.seconds = kLaunchSeconds + std::max(end, memory);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The choice
+//===----------------------------------------------------------------------===//
+
+const Estimate &Choice::of(Schedule wanted) const {
+  for (const Estimate &estimate : estimates)
+    if (estimate.schedule == wanted)
+      return estimate;
+  return estimates.front();
+}
+
+double Choice::utilisation() const {
+  return chosen().seconds > 0 ? floorSeconds / chosen().seconds : 0;
+}
+
+static std::string describe(const Estimate &lost) {
+  char text[128] = "";
+  auto number = [](int64_t value) { return static_cast<long long>(value); };
+  switch (lost.bound) {
+  case Bound::Longest:
+    std::snprintf(text, sizeof(text),
+                  "a CTA has %lld chunks, one after the other",
+                  number(lost.longestChunks));
+    break;
+  case Bound::Items:
+    std::snprintf(text, sizeof(text),
+                  lost.inTurn ? "%lld CTAs, with up to %lld items one after "
+                                "the other"
+                              : "%lld CTAs, up to %lld of them on a "
+                                "multiprocessor one after the other",
+                  number(lost.ctas), number(lost.waves));
+    break;
+  case Bound::Memory:
+    return "its bytes";
+  case Bound::Registers:
+    return "the states of all parts of a head do not fit the registers of a "
+           "CTA";
+  }
+  return text;
+}
+
+std::string Choice::whyNot(const Estimate &lost) const {
+  if (lost.bound == Bound::Registers)
+    return describe(lost);
+  char times[96];
+  std::snprintf(times, sizeof(times),
+                "%.3g ms predicted, %s %.3g ms: ", lost.seconds * 1e3,
+                costsOf(schedule).name, chosen().seconds * 1e3);
+  return times + describe(lost);
+}
+
+Choice gdn::cost::choose(const Problem &p, const Chip &chip,
+                         std::optional<Schedule> forced) {
+  Choice choice = {};
+  Lengths lengths = resolve(p, chip);
+  choice.longest = lengths.longest;
+  choice.knowsLongest = lengths.known;
+  choice.flop = countFlop(p);
+  choice.bytes = countBytes(p);
+  choice.floorSeconds = std::max(choice.flop / chip.flopPerSecond,
+                                 choice.bytes / chip.bytesPerSecond);
+  const Estimate *best = nullptr;
+  choice.estimates.reserve(allSchedules().size());
+  for (const ScheduleCosts &costs : allSchedules()) {
+    const Estimate &now =
+        choice.estimates.emplace_back(estimate(p, chip, costs));
+    if (now.bound != Bound::Registers && (!best || now.seconds < best->seconds))
+      best = &now;
+  }
+  choice.schedule = forced.value_or(best ? best->schedule : Schedule::Split);
+  return choice;
+}
+
+//===----------------------------------------------------------------------===//
+// CPUs
+//===----------------------------------------------------------------------===//
+
+static constexpr Core cores[] = {
+    {CoreLevel::V3, CoreOperand::BF16, 96e9, 4.2e9},
+    {CoreLevel::V3, CoreOperand::F16, 90e9, 4.2e9},
+    {CoreLevel::V3, CoreOperand::F32, 103e9, 4.2e9},
+    {CoreLevel::V4, CoreOperand::BF16, 148e9, 4.3e9},
+    {CoreLevel::V4, CoreOperand::F16, 156e9, 4.3e9},
+    {CoreLevel::V4, CoreOperand::F32, 177e9, 4.3e9},
+    {CoreLevel::V4BF16, CoreOperand::BF16, 150e9, 4.3e9},
+};
+/// What an item costs besides its tokens: buffers, the state in and out.
+static constexpr double kCoreItemSeconds = 5e-6;
+
+const Core &gdn::cost::coreOf(CoreLevel level, CoreOperand operand) {
+  // Only products of bf16 know a third level.
+  if (operand != CoreOperand::BF16 && level == CoreLevel::V4BF16)
+    level = CoreLevel::V4;
+  for (const Core &core : cores)
+    if (core.level == level && core.operand == operand)
+      return core;
+  return cores[0];
+}
+
+double gdn::cost::chunkedSeconds(const Core &core, int64_t tokens,
+                                 int64_t keyChannels, int64_t valueChannels,
+                                 int64_t chunkTokens) {
+  int64_t computed = divideCeil(tokens, chunkTokens) * chunkTokens;
+  return kCoreItemSeconds +
+         static_cast<double>(computed) *
+             flopPerToken(static_cast<double>(keyChannels),
+                          static_cast<double>(valueChannels)) /
+             core.flopPerSecond;
+}
+
+double gdn::cost::recurrentSeconds(const Core &core, int64_t tokens,
+                                   int64_t keyChannels, int64_t valueChannels) {
+  return kCoreItemSeconds +
+         static_cast<double>(tokens) * static_cast<double>(keyChannels) *
+             static_cast<double>(valueChannels) / core.updatesPerSecond;
+}

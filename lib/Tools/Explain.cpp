@@ -1,0 +1,274 @@
+//===- Explain.cpp - What a file's layers will run and cost ---------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Explain.h"
+
+#include "gdn/Tools/Arguments.h"
+#include "gdn/Tools/Evaluate.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+namespace cost = ::gdn::cost;
+
+template <typename... Args>
+static llvm::Error fail(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str(),
+      std::make_error_code(std::errc::invalid_argument));
+}
+
+//===----------------------------------------------------------------------===//
+// What is known of a layer
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Reads one layer.
+class LayerReader {
+public:
+  LayerReader(DeltaRuleOpInterface op, const CompileOptions &options)
+      : op(op), options(options) {
+    plan.function = op->getParentOfType<func::FuncOp>().getSymName().str();
+    plan.op = op->getName().getStringRef().str();
+  }
+
+  llvm::Expected<LayerPlan> read();
+
+private:
+  llvm::Error set(llvm::StringRef name, int64_t size, llvm::StringRef source);
+  llvm::Error readSizes();
+  llvm::Error requireSizes();
+  int64_t chunkSize();
+  void describe();
+
+  DeltaRuleOpInterface op;
+  const CompileOptions &options;
+  LayerPlan plan;
+};
+} // namespace
+
+/// Takes a size that must be the one that is known, if there is one.
+llvm::Error LayerReader::set(llvm::StringRef name, int64_t size,
+                             llvm::StringRef source) {
+  auto [entry, isNew] = plan.sizes.try_emplace(name.str(), size);
+  if (isNew || entry->second == size)
+    return llvm::Error::success();
+  return fail("expected {0} = {1} as {2} in @{3} has it, got {4} from {5}",
+              name, entry->second, plan.op, plan.function, size, source);
+}
+
+llvm::Error LayerReader::readSizes() {
+  for (auto [operand, role] : operandsOf(op)) {
+    auto type =
+        operand ? dyn_cast<ShapedType>(operand.getType()) : ShapedType();
+    if (!type)
+      continue;
+    for (auto [name, size] :
+         llvm::zip(dimNamesOf(op, role, type.getRank()), type.getShape()))
+      if (!ShapedType::isDynamic(size))
+        if (llvm::Error error = name == "N+1" ? set("N", size - 1, "its type")
+                                              : set(name, size, "its type"))
+          return error;
+  }
+  const SizeHints &hints = options.sizes;
+  if (op.getCuSeqlens() && hints.lengths)
+    for (llvm::StringRef name : {"N", "T"})
+      if (llvm::Error error =
+              set(name, hints.get(name).value_or(0), "--lengths"))
+        return error;
+  // What is settled may differ between layers: --dim only fills in.
+  for (auto &[name, size] : hints.dims)
+    plan.sizes.try_emplace(name, size);
+  if (op.getCuSeqlens())
+    return set("B", 1, "cu_seqlens");
+  // A sequence a batch.
+  for (auto [from, to] : {std::pair("B", "N"), std::pair("N", "B")})
+    if (auto known = plan.sizes.find(from); known != plan.sizes.end())
+      if (llvm::Error error = set(to, known->second, from))
+        return error;
+  return llvm::Error::success();
+}
+
+llvm::Error LayerReader::requireSizes() {
+  for (llvm::StringRef name : {"B", "T", "N", "Hq", "H"}) {
+    if (plan.sizes.count(name.str()))
+      continue;
+    bool isLength = op.getCuSeqlens() && (name == "T" || name == "N");
+    return fail("expected --dim {0}=<size>{1} for {2} in @{3}, got none", name,
+                isLength ? " or --lengths=<length>,<length>..." : "", plan.op,
+                plan.function);
+  }
+  for (auto &[name, size] : plan.sizes)
+    if (size > std::numeric_limits<int32_t>::max())
+      return fail("expected {0} of at most 2147483647 for {1} in @{2}, got {3}",
+                  name, plan.op, plan.function, size);
+  int64_t queryHeads = plan.sizes["Hq"], heads = plan.sizes["H"];
+  if (queryHeads < 1 || heads % queryHeads != 0)
+    return fail("expected H to be a multiple of Hq = {0} in @{1}, got {2}",
+                queryHeads, plan.function, heads);
+  return llvm::Error::success();
+}
+
+/// Bytes of an element, 0 for what is not there.
+static int64_t bytesOf(Value value) {
+  if (!value)
+    return 0;
+  return cast<ShapedType>(value.getType()).getElementTypeBitWidth() / 8;
+}
+
+/// The final state of a layer on tensors, or its buffer.
+static Value finalStateOf(Operation *op) {
+  if (op->getNumResults() > 1)
+    return op->getResult(1);
+  auto outsOf = [](auto rule) -> Value {
+    return rule.getOuts().size() > 1 ? rule.getOuts()[1] : Value();
+  };
+  if (auto rule = dyn_cast<ChunkGatedDeltaRuleOp>(op))
+    return outsOf(rule);
+  if (auto rule = dyn_cast<RecurrentGatedDeltaRuleOp>(op))
+    return outsOf(rule);
+  return nullptr;
+}
+
+static bool isRecurrent(Operation *op) {
+  return isa<RecurrentGatedDeltaRuleOp, RecurrentStageOp>(op);
+}
+
+int64_t LayerReader::chunkSize() {
+  if (isRecurrent(op))
+    return 1;
+  auto wish = op->getAttrOfType<IntegerAttr>("chunk_size");
+  return wish ? wish.getInt() : options.chunkSize;
+}
+
+/// The layer as the cost model sees it.
+void LayerReader::describe() {
+  std::map<std::string, int64_t> &sizes = plan.sizes;
+  cost::Problem &problem = plan.problem;
+  problem.packed = static_cast<bool>(op.getCuSeqlens());
+  problem.sequences = sizes["N"];
+  problem.tokens = sizes["T"];
+  problem.longest = options.sizes.getLongest();
+  problem.keyHeads = sizes["Hq"];
+  problem.heads = sizes["H"];
+  problem.keyChannels = sizes["K"];
+  problem.valueChannels = sizes["V"];
+  problem.parts = options.vParts == 1
+                      ? std::max<int64_t>(sizes["V"] / cost::kPartChannels, 1)
+                      : options.vParts;
+  problem.chunkTokens = plan.chunkSize;
+  problem.dataBytes = bytesOf(op.getV());
+  auto gate = op.getGate();
+  bool byChannel = gate && cast<ShapedType>(gate.getType()).getRank() == 4;
+  problem.gateBytes =
+      bytesOf(gate) * (byChannel ? sizes["K"] : 1) + bytesOf(op.getBeta());
+  problem.stateBytes =
+      bytesOf(op.getInitialState()) + bytesOf(finalStateOf(op));
+}
+
+llvm::Expected<LayerPlan> LayerReader::read() {
+  if (!isa<ChunkGatedDeltaRuleOp, FusedStageOp>(op) && !isRecurrent(op))
+    return fail("expected forward layers to explain, got {0} in @{1}", plan.op,
+                plan.function);
+  if (llvm::Error error = readSizes())
+    return std::move(error);
+  if (llvm::Error error = requireSizes())
+    return std::move(error);
+  plan.chunkSize = chunkSize();
+  describe();
+  return std::move(plan);
+}
+
+//===----------------------------------------------------------------------===//
+// What it costs
+//===----------------------------------------------------------------------===//
+
+static void planForGPU(LayerPlan &plan, const CompileOptions &options) {
+  plan.choice = cost::choose(plan.problem, cost::getHopper(),
+                             cost::findSchedule(options.schedule));
+}
+
+/// The type that operands of products are rounded to.
+static cost::CoreOperand operandOf(DeltaRuleOpInterface op,
+                                   const CompileOptions &options) {
+  Type data = cast<ShapedType>(op.getV().getType()).getElementType();
+  if (options.operandType == "bf16" ||
+      (options.operandType == "auto" && data.isBF16()))
+    return cost::CoreOperand::BF16;
+  if (options.operandType == "f16" ||
+      (options.operandType == "auto" && data.isF16()))
+    return cost::CoreOperand::F16;
+  return cost::CoreOperand::F32;
+}
+
+static void planForCPU(LayerPlan &plan, DeltaRuleOpInterface op,
+                       const CompileOptions &options) {
+  cost::CoreLevel level =
+      cpu::hasBF16Dot(options.target)             ? cost::CoreLevel::V4BF16
+      : cpu::getVectorBits(options.target) >= 512 ? cost::CoreLevel::V4
+                                                  : cost::CoreLevel::V3;
+  const cost::Core &core = cost::coreOf(level, operandOf(op, options));
+  const cost::Problem &problem = plan.problem;
+  auto secondsOf = [&](int64_t tokens) {
+    return isRecurrent(op)
+               ? cost::recurrentSeconds(core, tokens, problem.keyChannels,
+                                        problem.valueChannels)
+               : cost::chunkedSeconds(core, tokens, problem.keyChannels,
+                                      problem.valueChannels,
+                                      problem.chunkTokens);
+  };
+  double seconds = 0;
+  int64_t count = plan.sizes["N"], tokens = plan.sizes["T"];
+  if (problem.packed && options.sizes.lengths)
+    for (int64_t length : *options.sizes.lengths)
+      seconds += secondsOf(length);
+  else if (count > 0)
+    seconds = static_cast<double>(count) *
+              secondsOf(problem.packed ? tokens / count : tokens);
+  plan.coreSeconds = seconds * static_cast<double>(problem.heads);
+  plan.choice.flop = flopPerToken(op, static_cast<double>(problem.keyChannels),
+                                  static_cast<double>(problem.valueChannels)) *
+                     static_cast<double>(plan.sizes["B"]) *
+                     static_cast<double>(tokens) *
+                     static_cast<double>(problem.heads);
+  plan.choice.bytes = cost::countBytes(problem);
+}
+
+llvm::Expected<std::vector<LayerPlan>>
+tools::explain(ModuleOp module, const CompileOptions &options) {
+  std::vector<LayerPlan> plans;
+  llvm::Error error = llvm::Error::success();
+  module.walk([&](DeltaRuleOpInterface op) {
+    llvm::Expected<LayerPlan> plan = LayerReader(op, options).read();
+    if (!plan) {
+      error = llvm::joinErrors(std::move(error), plan.takeError());
+      return WalkResult::interrupt();
+    }
+    if (options.device == Device::GPU)
+      planForGPU(*plan, options);
+    else
+      planForCPU(*plan, op, options);
+    plans.push_back(std::move(*plan));
+    return WalkResult::advance();
+  });
+  if (error)
+    return std::move(error);
+  if (plans.empty())
+    return fail("expected a file with layers of the gdn dialect to explain, "
+                "got none");
+  // What cannot be compiled has no schedule.
+  if (options.device == Device::GPU) {
+    OwningOpRef<ModuleOp> lowered = module.clone();
+    if (failed(lower(*lowered, Level::Warp, options)))
+      return fail("expected layers that can be compiled, got the above");
+  }
+  return plans;
+}

@@ -1,0 +1,168 @@
+//===- ExplainReport.cpp - Tables and JSON of what layers will run --------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Tools/Explain.h"
+
+#include "gdn/Dialect/GDN/IR/Support.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir::gdn;
+using namespace mlir::gdn::tools;
+namespace cost = ::gdn::cost;
+
+/// "0.123 ms", with three digits.
+static std::string milliseconds(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g ms", seconds * 1e3);
+  return text;
+}
+
+static std::string approximate(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.4g", value);
+  return text;
+}
+
+static std::string describeSizes(const LayerPlan &plan) {
+  std::string text;
+  for (llvm::StringRef name : {"B", "T", "N", "Hq", "H", "K", "V"})
+    text += llvm::formatv("{0}{1} = {2}", text.empty() ? "" : ", ", name,
+                          plan.sizes.at(name.str()));
+  return text;
+}
+
+using Rows = llvm::SmallVector<std::pair<std::string, std::string>>;
+
+static void addCommonRows(const LayerPlan &plan, Rows &rows) {
+  rows.emplace_back("chunk", plan.chunkSize == 1
+                                 ? "token by token"
+                                 : std::to_string(plan.chunkSize) + " tokens");
+  rows.emplace_back("FLOP", approximate(plan.choice.flop));
+  rows.emplace_back("bytes", approximate(plan.choice.bytes));
+}
+
+static void addGPURows(const LayerPlan &plan, const CompileOptions &options,
+                       Rows &rows) {
+  const cost::Choice &choice = plan.choice;
+  const cost::Estimate &chosen = choice.chosen();
+  if (plan.problem.packed)
+    rows.emplace_back("longest",
+                      std::to_string(choice.longest) + " tokens" +
+                          (choice.knowsLongest
+                               ? ""
+                               : ", guessed (--lengths or --max-seqlen say "
+                                 "it)"));
+  rows.emplace_back(
+      "schedule",
+      llvm::formatv("{0}: {1} CTAs on {2} multiprocessors{3}{4}",
+                    cost::costsOf(choice.schedule).name, chosen.ctas,
+                    cost::getHopper().multiprocessors,
+                    chosen.waves > 1
+                        ? llvm::formatv(", up to {0} {1}", chosen.waves,
+                                        chosen.inTurn ? "items in turn"
+                                                      : "one after the other")
+                              .str()
+                        : "",
+                    options.schedule == "auto" ? ""
+                                               : "; --schedule asks for it"));
+  addCommonRows(plan, rows);
+  rows.emplace_back("floor", milliseconds(choice.floorSeconds) +
+                                 llvm::formatv(", {0:F0} % of the prediction",
+                                               100 * choice.utilisation())
+                                     .str());
+  rows.emplace_back("predicted", milliseconds(chosen.seconds));
+  for (const cost::Estimate &estimate : choice.estimates)
+    if (estimate.schedule != choice.schedule)
+      rows.emplace_back(std::string("not ") +
+                            cost::costsOf(estimate.schedule).name,
+                        choice.whyNot(estimate));
+}
+
+static void addCPURows(const LayerPlan &plan, const CompileOptions &options,
+                       Rows &rows) {
+  rows.emplace_back("schedule",
+                    llvm::formatv("{0} items (sequence x value head) on {1}",
+                                  plan.sizes.at("N") * plan.sizes.at("H"),
+                                  options.parallel ? "all cores" : "one core"));
+  addCommonRows(plan, rows);
+  rows.emplace_back("predicted", milliseconds(plan.coreSeconds) +
+                                     " on one core, shared out over cores");
+}
+
+void tools::printText(llvm::ArrayRef<LayerPlan> layers,
+                      const CompileOptions &options, llvm::raw_ostream &os) {
+  bool onGPU = options.device == Device::GPU;
+  for (const LayerPlan &plan : layers) {
+    os << "@" << plan.function << ": " << plan.op << " on "
+       << (onGPU ? support::gpuTarget : support::cpuTarget) << "\n";
+    Rows rows = {{"sizes", describeSizes(plan)}};
+    onGPU ? addGPURows(plan, options, rows) : addCPURows(plan, options, rows);
+    size_t width = 0;
+    for (auto &[name, text] : rows)
+      width = std::max(width, name.size());
+    for (auto &[name, text] : rows)
+      os << "  " << llvm::left_justify(name, width) << "  " << text << "\n";
+  }
+}
+
+static llvm::json::Object describeEstimate(const cost::Choice &choice,
+                                           const cost::Estimate &estimate) {
+  llvm::json::Object entry{{"name", cost::costsOf(estimate.schedule).name},
+                           {"ctas", estimate.ctas},
+                           {"waves", estimate.waves},
+                           {"seconds", estimate.seconds}};
+  if (estimate.schedule != choice.schedule)
+    entry["lost"] = choice.whyNot(estimate);
+  return entry;
+}
+
+static llvm::json::Object describeLayer(const LayerPlan &plan, bool onGPU,
+                                        const CompileOptions &options) {
+  const cost::Choice &choice = plan.choice;
+  llvm::json::Object sizes;
+  for (auto &[name, size] : plan.sizes)
+    sizes[name] = size;
+  llvm::json::Object entry{
+      {"function", plan.function}, {"op", plan.op},
+      {"sizes", std::move(sizes)}, {"chunk_size", plan.chunkSize},
+      {"flop", choice.flop},       {"bytes", choice.bytes}};
+  if (!onGPU) {
+    entry["core_seconds"] = plan.coreSeconds;
+    return entry;
+  }
+  llvm::json::Array schedules;
+  for (const cost::Estimate &estimate : choice.estimates)
+    schedules.push_back(describeEstimate(choice, estimate));
+  entry["longest"] = choice.longest;
+  entry["knows_longest"] = choice.knowsLongest;
+  entry["schedule"] = cost::costsOf(choice.schedule).name;
+  entry["forced"] = options.schedule != "auto";
+  entry["seconds"] = choice.chosen().seconds;
+  entry["floor_seconds"] = choice.floorSeconds;
+  entry["utilisation"] = choice.utilisation();
+  entry["schedules"] = std::move(schedules);
+  return entry;
+}
+
+void tools::printJson(llvm::ArrayRef<LayerPlan> layers,
+                      const CompileOptions &options, llvm::StringRef file,
+                      llvm::raw_ostream &os) {
+  bool onGPU = options.device == Device::GPU;
+  llvm::json::Array entries;
+  for (const LayerPlan &plan : layers)
+    entries.push_back(describeLayer(plan, onGPU, options));
+  llvm::json::Object object{
+      {"file", file},
+      {"target", onGPU ? support::gpuTarget : support::cpuTarget},
+      {"layers", std::move(entries)}};
+  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(object))) << "\n";
+}

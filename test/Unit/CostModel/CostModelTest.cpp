@@ -1,0 +1,278 @@
+//===- CostModelTest.cpp - What the cost model says and chooses -----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/CostModel/CostModel.h"
+
+#include "gtest/gtest.h"
+
+#include <limits>
+#include <queue>
+
+using namespace gdn::cost;
+
+namespace {
+
+/// Sequences of one length.
+Problem batch(int64_t sequences, int64_t length, int64_t heads) {
+  Problem p;
+  p.sequences = sequences;
+  p.tokens = length;
+  p.heads = heads;
+  p.keyHeads = heads;
+  return p;
+}
+
+Problem packed(int64_t sequences, int64_t tokens, int64_t heads,
+               std::optional<int64_t> longest = std::nullopt) {
+  Problem p = batch(sequences, tokens / sequences, heads);
+  p.tokens = tokens;
+  p.packed = true;
+  p.longest = longest;
+  return p;
+}
+
+double secondsOf(const Problem &p, Schedule schedule) {
+  return estimate(p, getHopper(), costsOf(schedule)).seconds;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+TEST(CostModelTest, FlopAreThoseOfChunksOf64) {
+  EXPECT_EQ(flopPerToken(128, 128), 163840);
+  EXPECT_EQ(countFlop(batch(4, 8192, 64)), 163840.0 * 4 * 8192 * 64);
+}
+
+TEST(CostModelTest, BytesAreThoseOfTheArrays) {
+  Problem p = batch(2, 100, 4);
+  p.keyHeads = 2;
+  // q and k, v and o, gate and beta.
+  double tokens = 200 * (2 * 2 * 128 * 2 + 2 * 4 * 128 * 2 + 4 * 8);
+  EXPECT_EQ(countBytes(p), tokens);
+  p.stateBytes = 8;
+  EXPECT_EQ(countBytes(p), tokens + 2 * 4 * 128 * 128 * 8);
+}
+
+TEST(CostModelTest, TheFloorIsTheLargerOfFlopAndBytes) {
+  Chip chip = getHopper();
+  Problem shared = batch(4, 8192, 64);
+  shared.keyHeads = 16;
+  Choice choice = choose(shared, chip);
+  EXPECT_DOUBLE_EQ(choice.floorSeconds, choice.flop / chip.flopPerSecond);
+  EXPECT_GT(choice.utilisation(), 0.5);
+  EXPECT_LT(choice.utilisation(), 1);
+  Problem oneToken = batch(4096, 1, 64);
+  oneToken.stateBytes = 8;
+  choice = choose(oneToken, chip);
+  EXPECT_DOUBLE_EQ(choice.floorSeconds, choice.bytes / chip.bytesPerSecond);
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+TEST(CostModelTest, OneWaveIsItsLongestItem) {
+  const ScheduleCosts &split = costsOf(Schedule::Split);
+  double once = secondsOf(batch(1, 32, 1), Schedule::Split);
+  EXPECT_NEAR(secondsOf(batch(1, 64, 1), Schedule::Split) - once,
+              split.chunk.first, 1e-12);
+  EXPECT_EQ(secondsOf(batch(66, 32, 1), Schedule::Split), once);
+  EXPECT_GT(secondsOf(batch(67, 32, 1), Schedule::Split), once);
+}
+
+// By a queue of multiprocessors, the plain way, for all kinds of mixtures.
+TEST(CostModelTest, ItemsStartWhereAMultiprocessorIsFree) {
+  Chip chip = {7, 1e30, 1e30};
+  for (int64_t sequences : {1, 2, 3, 5, 8, 40})
+    for (int64_t heads : {1, 3, 5, 7, 8, 20})
+      for (int64_t longest : {640, 1000, 2000, 6400}) {
+        int64_t others = (6400 - longest) / std::max<int64_t>(sequences - 1, 1);
+        if (others > longest)
+          continue;
+        Problem p = packed(sequences, longest + (sequences - 1) * others, heads,
+                           longest);
+        ScheduleCosts costs = costsOf(Schedule::Whole);
+        double item = costs.item.first + costs.item.further,
+               chunk = costs.chunk.first + costs.chunk.further, end = 0;
+        std::priority_queue<double, std::vector<double>, std::greater<double>>
+            free;
+        for (int64_t i = 0; i < chip.multiprocessors; ++i)
+          free.push(0);
+        for (int64_t i = 0; i < sequences * heads; ++i) {
+          int64_t tokens = i < heads ? longest : others;
+          double done = free.top() + item + double((tokens + 31) / 32) * chunk;
+          free.pop();
+          free.push(done);
+          end = std::max(end, done);
+        }
+        double launch = estimate(batch(1, 0, 1), chip, costs).seconds - item;
+        EXPECT_NEAR(estimate(p, chip, costs).seconds, launch + end, 1e-9)
+            << sequences << " sequences, " << heads << " heads, longest "
+            << longest;
+      }
+}
+
+TEST(CostModelTest, BytesMayTakeLonger) {
+  Problem p = batch(132, 1, 1);
+  p.stateBytes = 8;
+  Chip slow = {132, 790e12, 1e9};
+  Estimate found = estimate(p, slow, costsOf(Schedule::Whole));
+  EXPECT_EQ(found.bound, Bound::Memory);
+  EXPECT_GT(found.seconds, countBytes(p) / 1e9);
+}
+
+TEST(CostModelTest, CtasThatTakeItemsInTurnAreAsManyAsMultiprocessors) {
+  const ScheduleCosts &whole = costsOf(Schedule::Whole);
+  Estimate inTurn = estimate(batch(8, 64, 64), getHopper(), whole);
+  EXPECT_TRUE(inTurn.inTurn);
+  EXPECT_EQ(inTurn.ctas, 132);
+  EXPECT_EQ(estimate(batch(1, 64, 64), getHopper(), whole).ctas, 64);
+  // Lengths that may differ have a CTA an item, which takes longer where all
+  // are the same.
+  Estimate each = estimate(packed(8, 8 * 64, 64, 64), getHopper(), whole);
+  EXPECT_FALSE(each.inTurn);
+  EXPECT_EQ(each.ctas, 512);
+  EXPECT_GT(each.seconds, inTurn.seconds);
+  EXPECT_FALSE(
+      estimate(batch(8, 64, 64), getHopper(), costsOf(Schedule::Split)).inTurn);
+}
+
+TEST(CostModelTest, NothingToDoTakesNoTime) {
+  Problem p = packed(1, 0, 64);
+  p.sequences = 0;
+  Choice choice = choose(p, getHopper());
+  EXPECT_EQ(choice.chosen().seconds, 0);
+  EXPECT_EQ(choice.chosen().ctas, 0);
+  EXPECT_EQ(choice.utilisation(), 0);
+}
+
+TEST(CostModelTest, ACoreTakesChunksAndTokens) {
+  const Core &core = coreOf(CoreLevel::V4, CoreOperand::F32);
+  double item = chunkedSeconds(core, 0, 128, 128, 32);
+  EXPECT_DOUBLE_EQ(chunkedSeconds(core, 33, 128, 128, 32) - item,
+                   64 * 163840 / core.flopPerSecond);
+  EXPECT_DOUBLE_EQ(recurrentSeconds(core, 10, 64, 128) - item,
+                   10 * 64 * 128 / core.updatesPerSecond);
+  // Instructions for bf16 are no help to others.
+  EXPECT_EQ(&coreOf(CoreLevel::V4BF16, CoreOperand::F32), &core);
+  EXPECT_EQ(coreOf(CoreLevel::V4BF16, CoreOperand::BF16).level,
+            CoreLevel::V4BF16);
+}
+
+//===----------------------------------------------------------------------===//
+// The choice
+//===----------------------------------------------------------------------===//
+
+TEST(CostModelTest, FewItemsAreSplit) {
+  EXPECT_EQ(choose(batch(1, 32768, 64), getHopper()).schedule, Schedule::Split);
+  EXPECT_EQ(choose(batch(2, 32768, 64), getHopper()).schedule, Schedule::Whole);
+}
+
+TEST(CostModelTest, AKnownLongestSequenceDecides) {
+  Chip chip = getHopper();
+  EXPECT_EQ(choose(packed(4, 32768, 64, 8192), chip).schedule, Schedule::Whole);
+  Choice choice = choose(packed(4, 32768, 64, 30000), chip);
+  EXPECT_EQ(choice.schedule, Schedule::Split);
+  EXPECT_EQ(choice.longest, 30000);
+  EXPECT_TRUE(choice.knowsLongest);
+}
+
+// The rule of `choose`, where it must be guessed.
+TEST(CostModelTest, TwoSequencesAreTakenForUnequalMoreForEqual) {
+  Choice two = choose(packed(2, 32768, 64), getHopper());
+  EXPECT_EQ(two.longest, 24576);
+  EXPECT_FALSE(two.knowsLongest);
+  EXPECT_EQ(two.schedule, Schedule::Split);
+  Choice four = choose(packed(4, 32768, 32), getHopper());
+  EXPECT_EQ(four.longest, 8192);
+  EXPECT_EQ(four.schedule, Schedule::Whole);
+  // Two equal ones, known to be.
+  EXPECT_EQ(choose(packed(2, 32768, 64, 16384), getHopper()).schedule,
+            Schedule::Whole);
+}
+
+// What the comment of `choose` says of the regrets: neither choice is safe.
+TEST(CostModelTest, WorstRegretsAreATie) {
+  for (int64_t sequences : {2, 4, 8}) {
+    int64_t heads = 128 / sequences;
+    Problem equal = batch(sequences, 32768 / sequences, heads),
+            one = packed(sequences, 32768, heads, 32768);
+    double ofSplit = secondsOf(equal, Schedule::Split) /
+                     secondsOf(equal, Schedule::Whole),
+           ofWhole = secondsOf(one, Schedule::Whole) /
+                     secondsOf(one, Schedule::Split);
+    EXPECT_NEAR(ofSplit, ofWhole, 0.03) << sequences;
+  }
+}
+
+TEST(CostModelTest, WhatIsUnknownIsMany) {
+  Problem p;
+  p.heads = 1;
+  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::Whole);
+  p.sequences = 1;
+  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::Split);
+  // A longest sequence of more tokens than there are is the call's error, not
+  // the model's.
+  EXPECT_EQ(choose(packed(2, 100, 1, 1000), getHopper()).longest, 100);
+}
+
+// Of a file that nobody can run; no size may overflow.
+TEST(CostModelTest, AnySizeHasAChoice) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  for (bool isPacked : {false, true})
+    for (int64_t size : {most, int64_t(0), int64_t(-1)}) {
+      Problem p = batch(size, size, size);
+      p.packed = isPacked;
+      p.longest = size;
+      p.parts = size;
+      Choice choice = choose(p, getHopper());
+      EXPECT_GE(choice.of(Schedule::Split).seconds, 0);
+      EXPECT_GE(choice.longest, 0);
+    }
+}
+
+TEST(CostModelTest, AForcedScheduleStays) {
+  Choice choice = choose(batch(1, 32768, 64), getHopper(), Schedule::Whole);
+  EXPECT_EQ(choice.schedule, Schedule::Whole);
+  EXPECT_LT(choice.of(Schedule::Split).seconds, choice.chosen().seconds);
+}
+
+TEST(CostModelTest, ALoserHasAReason) {
+  Choice choice = choose(batch(1, 32768, 64), getHopper());
+  std::string reason = choice.whyNot(choice.of(Schedule::Whole));
+  EXPECT_NE(reason.find(" ms predicted, split 0."), reason.npos) << reason;
+  EXPECT_NE(reason.find(" ms: a CTA has 1024 chunks, one after the other"),
+            reason.npos)
+      << reason;
+  choice = choose(batch(4, 8192, 64), getHopper());
+  reason = choice.whyNot(choice.of(Schedule::Split));
+  EXPECT_NE(reason.find(" ms predicted, whole 0."), reason.npos) << reason;
+  EXPECT_NE(reason.find(" ms: 512 CTAs, up to 4 of them on a multiprocessor "
+                        "one after the other"),
+            reason.npos)
+      << reason;
+}
+
+// Four parts have no room in one CTA, one part is whole.
+TEST(CostModelTest, PartsDecideWhatFits) {
+  Problem p = batch(8, 4096, 64);
+  p.valueChannels = 256;
+  p.parts = 4;
+  Choice choice = choose(p, getHopper());
+  EXPECT_EQ(choice.schedule, Schedule::Split);
+  EXPECT_EQ(choice.whyNot(choice.of(Schedule::Whole)),
+            "the states of all parts of a head do not fit the registers of a "
+            "CTA");
+  p.valueChannels = 64;
+  p.parts = 1;
+  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::Whole);
+  EXPECT_EQ(secondsOf(p, Schedule::Whole), secondsOf(p, Schedule::Split));
+}
+
+} // namespace

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Writes the table and the plot of the forward's times from docs/data/forward-h200.csv.
+
+Usage: forward_plot.py [--check]. Rewrites docs/data/forward-h200.svg and the table between the two
+"forward-h200" comments of docs/Performance.md; --check writes nothing and fails where one is not current.
+After a new measurement: change the numbers of the .csv file, run this, and then the tests, of which
+GDNCostModelTests says whether the cost model still predicts them. Standard library only.
+"""
+
+import csv
+import math
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = ROOT / "docs/data/forward-h200.csv"
+PLOT = ROOT / "docs/data/forward-h200.svg"
+PAGE = ROOT / "docs/Performance.md"
+BEGIN, END = "<!-- forward-h200: written by tools/benchmark/forward_plot.py -->", "<!-- /forward-h200 -->"
+
+ARCH = ROOT / "include/gdn/Dialect/Warp/IR/Arch.h"
+WIDTH = 128
+PEERS = {"flashinfer_ms": "FlashInfer", "flashqla_ms": "FlashQLA"}
+
+
+def read_rate(name):
+    """What the chip does in a second, of the one table that has it."""
+    return float(re.search(rf"/\*{name}=\*/([0-9.e]+)", ARCH.read_text()).group(1))
+
+
+FLOP_PER_SECOND, BYTES_PER_SECOND = read_rate("flopPerSecond"), read_rate("bytesPerSecond")
+
+
+class Case:
+    """A row of the file: packed sequences, float32 states before and after, float32 gates."""
+
+    def __init__(self, row):
+        self.lengths = []
+        for part in row["lengths"].split("+"):
+            length, _, count = part.partition("x")
+            self.lengths += [int(length)] * int(count or 1)
+        self.key_heads, self.heads = int(row["key_heads"]), int(row["heads"])
+        self.schedule, self.text = row["schedule"], row
+        self.peers = {name: float(row[key]) for key, name in PEERS.items() if row[key]}
+        self.ms = float(row["gdn_ms"])
+
+    def floor_ms(self):
+        tokens, sequences = sum(self.lengths), len(self.lengths)
+        flop = tokens * self.heads * (4 * 64 * 2 * WIDTH + 6 * WIDTH * WIDTH)
+        data = 2 * tokens * 2 * (self.key_heads + self.heads) * WIDTH
+        states = 2 * sequences * self.heads * WIDTH * WIDTH * 4
+        size = data + tokens * self.heads * 8 + states
+        return max(flop / FLOP_PER_SECOND, size / BYTES_PER_SECOND) * 1e3
+
+    def best_peer_ms(self):
+        return min(self.peers.values())
+
+    def ratio(self):
+        return self.ms / self.best_peer_ms()
+
+    def name(self):
+        if len(set(self.lengths)) == 1:
+            return f"{len(self.lengths)} x {self.lengths[0]}"
+        if len(self.lengths) == 2:
+            return f"{self.lengths[0]} + {self.lengths[1]}"
+        return f"{len(self.lengths)} of {min(self.lengths)} to {max(self.lengths)}"
+
+
+def read_cases():
+    """All rows that have a peer: the others are for the cost model."""
+    with DATA.open() as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        return [case for case in map(Case, rows) if case.peers]
+
+
+def make_table(cases):
+    lines = [
+        f"| sequences, q/k and value heads | schedule | floor ms | gdn ms | {' ms | '.join(PEERS.values())} ms "
+        "| ratio | wanted |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for case in cases:
+        peers = " | ".join(case.text[key] for key in PEERS)
+        lines.append(
+            f"| {case.name()}, {case.key_heads} and {case.heads} | {case.schedule} | {case.floor_ms():.3f} | "
+            f"{case.text['gdn_ms']} | {peers} | {case.ratio():.3f} | {case.text['wanted']} |"
+        )
+    mean = math.exp(sum(math.log(case.ratio()) for case in cases) / len(cases))
+    lines += ["", f"Geometric mean of the ratios to the best peer: {mean:.2f}; wanted 0.70.", "",
+              "![Times over the floor: gdn, FlashInfer, FlashQLA](data/forward-h200.svg)"]
+    return "\n".join(lines)
+
+
+# The plot: a group of bars a case, of times over the floor, so that cases of all sizes compare.
+COLOURS = {"gdn": "#2f6f4f", "FlashInfer": "#c9893b", "FlashQLA": "#8a8a8a"}
+LEFT, TOP, ROW, BAR, SCALE_WIDTH = 230, 56, 34, 9, 560
+
+
+def rectangle(x, y, width, height, colour):
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
+
+
+def label(x, y, text, anchor="start", size=11, colour="#222"):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}">{text}</text>'
+
+
+def draw_case(case, y, unit):
+    parts = [label(LEFT - 8, y + 15, f"{case.name()}, {case.key_heads}/{case.heads}", "end")]
+    for i, (name, ms) in enumerate([("gdn", case.ms), *sorted(case.peers.items())]):
+        top, width = y + i * (BAR + 1), ms / case.floor_ms() * unit
+        parts.append(rectangle(LEFT, top, width, BAR, COLOURS[name]))
+        parts.append(label(LEFT + width + 4, top + BAR - 1, f"{ms:.3g} ms", size=9, colour="#555"))
+    return parts
+
+
+def make_plot(cases):
+    most = max(max(case.ms, *case.peers.values()) / case.floor_ms() for case in cases)
+    unit = SCALE_WIDTH / math.ceil(most)
+    width, height = LEFT + SCALE_WIDTH + 70, TOP + ROW * len(cases) + 12
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
+        rectangle(0, 0, width, height, "#ffffff"),
+        label(LEFT, 18, "Forward on an H200: time over the floor of arithmetic and memory", size=12),
+    ]
+    for i, (name, colour) in enumerate(COLOURS.items()):
+        parts += [rectangle(LEFT + 90 * i, 28, BAR, BAR, colour), label(LEFT + 90 * i + 14, 37, name)]
+    for tick in range(math.ceil(most) + 1):
+        x, colour = LEFT + tick * unit, "#222" if tick == 1 else "#dddddd"
+        parts.append(f'<line x1="{x:.1f}" y1="{TOP - 4}" x2="{x:.1f}" y2="{height - 10}" stroke="{colour}"/>')
+        parts.append(label(x, TOP - 7, "floor" if tick == 1 else tick, "middle", 9))
+    for i, case in enumerate(cases):
+        parts += draw_case(case, TOP + 4 + ROW * i, unit)
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def replace_table(page, table):
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        sys.exit(f"error: expected one '{BEGIN}' and one '{END}' in {PAGE.relative_to(ROOT)}")
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(f"error: expected no argument or --check, got {' '.join(sys.argv[1:])}")
+    cases = read_cases()
+    wanted = {PLOT: make_plot(cases), PAGE: replace_table(PAGE.read_text(), make_table(cases))}
+    for path, text in wanted.items():
+        if path.exists() and path.read_text() == text:
+            continue
+        if sys.argv[1:]:
+            sys.exit(f"error: expected a current {path.relative_to(ROOT)}; run tools/benchmark/forward_plot.py")
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
