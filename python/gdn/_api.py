@@ -159,7 +159,8 @@ def chunk_gated_delta_rule(
     if kwargs:
         then = kwargs.pop(_THEN, None)
         state_v_first = old_arguments(kwargs, state_v_first)
-    check_chunk_size(chunk_size)
+    if chunk_size != 64:
+        check_chunk_size(chunk_size)
     longest = 0
     if max_seqlen is not None or cu_seqlens_cpu is not None or chunk_indices is not None:
         longest = longest_sequence(max_seqlen, cu_seqlens_cpu, chunk_indices)

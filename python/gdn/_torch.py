@@ -243,8 +243,10 @@ def _is_plain(tensors: Sequence[Any]) -> bool:
         return False
     if not _PLAIN.issuperset(map(type, tensors)):
         return False
-    if _has_gradients() and any(x is not None and x.requires_grad for x in tensors):
-        return False
+    if _has_gradients():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return False
     q = tensors[0]
     return tensors[1] is not None and tensors[2] is not None and (q.is_cuda or q.is_cpu)
 
