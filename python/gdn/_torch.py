@@ -100,7 +100,8 @@ def _compute_on_gpu(
 ) -> None:
     """Launches on the current stream of the tensors' device."""
     g, beta, initial_state = inputs[3], inputs[4], inputs[7]
-    if g is None or beta is None or g.dtype != torch.float32 or beta.dtype not in _BETAS or inputs[5] is not None:
+    domain = options & 3
+    if domain or g is None or beta is None or g.dtype != torch.float32 or beta.dtype not in _BETAS:
         inputs = _adapt_gates(inputs, options)
     final_state = state
     if initial_state is not None:
