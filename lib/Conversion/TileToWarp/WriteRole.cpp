@@ -47,6 +47,8 @@ private:
   Value take(Value value, unsigned part);
   void copy(Operation *op, unsigned part);
   void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
+  void exchange(StringAttr step, Block &block,
+                function_ref<bool(Operation *)> wanted);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyTrip(Value index, bool late);
   void copyRolled(Value begin, function_ref<bool(Operation *)> wanted);
@@ -65,8 +67,9 @@ private:
   Value splitPart, trip, lower, step;
   /// The chunk of the trip, where the chunks are a loop.
   Value chunk;
-  /// What stands already.
+  /// What stands already, and steps whose values were put to be taken here.
   DenseSet<Operation *> copied;
+  DenseSet<StringAttr> exchanged;
 };
 } // namespace
 
@@ -149,11 +152,14 @@ void RoleWriter::copyOnce(Operation *op,
     return;
   SmallVector<Value> taken(Partition::getTakenValues(op).takeVector());
   while (!taken.empty()) {
-    Operation *maker = taken.pop_back_val().getDefiningOp();
+    Value value = taken.pop_back_val();
+    Operation *maker = value.getDefiningOp();
     if (!maker || maker->getBlock() != op->getBlock())
       continue;
     if (Partition::isFree(maker))
       llvm::append_range(taken, Partition::getTakenValues(maker));
+    else if (partition.isExchanged(value, role, Partition::getStep(op)))
+      exchange(Partition::getStep(maker), *op->getBlock(), wanted);
     else
       copyOnce(maker, wanted);
   }
@@ -164,10 +170,29 @@ void RoleWriter::copyOnce(Operation *op,
     copy(op, part);
 }
 
+/// Copies all of a step whose values this role takes from a channel itself: a
+/// slot is full when all are there. From here on none is at hand.
+void RoleWriter::exchange(StringAttr step, Block &block,
+                          function_ref<bool(Operation *)> wanted) {
+  if (!exchanged.insert(step).second)
+    return;
+  for (Operation &op : block.without_terminator()) {
+    if (Partition::isFree(&op) || Partition::getStep(&op) != step)
+      continue;
+    copyOnce(&op, wanted);
+  }
+  for (auto &[value, takers] : partition.crossing)
+    if (Partition::getStep(value.getDefiningOp()) == step &&
+        takers.contains(role))
+      for (IRMapping &map : maps)
+        map.erase(value);
+}
+
 /// Copies the ops of the role, step after step in the order of the plan as far
 /// as one does not need the other.
 void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
   copied.clear();
+  exchanged.clear();
   for (ArrayAttr steps : {plan.getSteps(), plan.getDelayed()})
     for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
       for (Operation &op : block.without_terminator())

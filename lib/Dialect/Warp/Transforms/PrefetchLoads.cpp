@@ -86,6 +86,21 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   return longer;
 }
 
+/// Loads once what is the same in each trip: parameters of a head. Arrays that
+/// a kernel reads it does not write, and without an end the place is in the
+/// array, whether or not there is a trip.
+static void hoistInvariantLoads(scf::ForOp loop) {
+  SmallVector<ArrayLoadOp> loads;
+  for (auto load : loop.getOps<ArrayLoadOp>())
+    if (!load.getEnd() && isEncoded<LanesAttr>(load.getType()) &&
+        llvm::all_of(load->getOperands(), [&](Value operand) {
+          return loop.isDefinedOutsideOfLoop(operand);
+        }))
+      loads.push_back(load);
+  for (ArrayLoadOp load : loads)
+    load->moveBefore(loop);
+}
+
 namespace {
 struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
   void runOnOperation() override {
@@ -102,6 +117,7 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
   void prefetchIn(RoleOp role, int64_t ahead) {
     for (auto loop : llvm::make_early_inc_range(
              role.getBody().front().getOps<scf::ForOp>())) {
+      hoistInvariantLoads(loop);
       SmallVector<ArrayLoadOp> loads;
       // Without an end a load of a trip that never comes may leave the array.
       loop.walk([&](ArrayLoadOp load) {
