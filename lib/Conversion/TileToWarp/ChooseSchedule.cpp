@@ -111,7 +111,7 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
   // All but the state take the chunks of a trip one after the other: two copies
   // of everything do not fit the instruction cache, and the state is what the
   // others wait for.
-  return {role("scores", group, registers.scores, {"scores", "norms"}, {},
+  return {role("scores", group, registers.scores, {"scores", "norms", "query_norms"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false, /*split=*/false,
                /*roll=*/true),
           role("solve", kSolveWarps, registers.solve, {"solve"}, {},
@@ -123,9 +123,8 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
                /*split=*/false, /*roll=*/true),
           // A gather of gates takes longer than the chunk that it is for.
           role("gates", group - kSolveWarps - 1, registers.solve,
-               {"gates", "query_norms"}, {}, /*delay=*/0,
-               /*ahead=*/forChunks(2), /*rotate=*/false, /*split=*/false,
-               /*roll=*/false),
+               {"gates"}, {}, /*delay=*/0, /*ahead=*/forChunks(2),
+               /*rotate=*/false, /*split=*/false, /*roll=*/false),
           role("state", group * parts, registers.state, {"state"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false,
                /*split=*/parts != 1, /*roll=*/false)};
@@ -143,15 +142,13 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   auto forSlots = [&](int64_t chunks) {
     return byChunk ? chunks : forChunks(chunks);
   };
-  return {channel("tokens", loads, {"load"}, {"scores", "gates", "state"},
+  return {channel("tokens", loads, {"load"}, {"scores", "state"},
                   /*byChunk=*/true),
           channel("vectors", forChunks(loads), {"gates"},
                   {"scores", "solve", "state"}),
           // The scores' warps of other rows take the keys' norms, too.
-          channel("norms", loads, {"norms"}, {"scores", "state"},
-                  /*byChunk=*/true),
-          // Needed last, and made from tiles: no part of the vectors.
-          channel("query_norms", forChunks(loads), {"query_norms"}, {"state"}),
+          channel("norms", loads, {"norms", "query_norms"},
+                  {"scores", "state"}, /*byChunk=*/true),
           channel("m", forSlots(kSolveChunks), {"scores"}, {"solve"}, byChunk),
           channel("triangles", forSlots(triangleChunks()), {"scores", "solve"},
                   {"state"}, byChunk),

@@ -47,7 +47,7 @@ private:
   Value take(Value value, unsigned part);
   void copy(Operation *op, unsigned part);
   void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
-  void exchange(StringAttr step, Block &block,
+  void exchange(unsigned channel, Block &block,
                 function_ref<bool(Operation *)> wanted);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyTrip(Value index, bool late);
@@ -67,9 +67,9 @@ private:
   Value splitPart, trip, lower, step;
   /// The chunk of the trip, where the chunks are a loop.
   Value chunk;
-  /// What stands already, and steps whose values were put to be taken here.
+  /// What stands already, and channels that were filled to be taken here.
   DenseSet<Operation *> copied;
-  DenseSet<StringAttr> exchanged;
+  DenseSet<unsigned> exchanged;
 };
 } // namespace
 
@@ -159,7 +159,7 @@ void RoleWriter::copyOnce(Operation *op,
     if (Partition::isFree(maker))
       llvm::append_range(taken, Partition::getTakenValues(maker));
     else if (partition.isExchanged(value, role, Partition::getStep(op)))
-      exchange(Partition::getStep(maker), *op->getBlock(), wanted);
+      exchange(partition.fields.lookup(value).channel, *op->getBlock(), wanted);
     else
       copyOnce(maker, wanted);
   }
@@ -170,20 +170,20 @@ void RoleWriter::copyOnce(Operation *op,
     copy(op, part);
 }
 
-/// Copies all of a step whose values this role takes from a channel itself: a
-/// slot is full when all are there. From here on none is at hand.
-void RoleWriter::exchange(StringAttr step, Block &block,
+/// Copies all that goes through `channel`, from which this role takes what it
+/// puts there itself: a slot is full when all is there. From here on nothing of
+/// it is at hand.
+void RoleWriter::exchange(unsigned channel, Block &block,
                           function_ref<bool(Operation *)> wanted) {
-  if (!exchanged.insert(step).second)
+  if (!exchanged.insert(channel).second)
     return;
-  for (Operation &op : block.without_terminator()) {
-    if (Partition::isFree(&op) || Partition::getStep(&op) != step)
-      continue;
-    copyOnce(&op, wanted);
-  }
-  for (auto &[value, takers] : partition.crossing)
-    if (Partition::getStep(value.getDefiningOp()) == step &&
-        takers.contains(role))
+  ArrayAttr steps = partition.schedule.getChannels()[channel].getFrom();
+  for (Operation &op : block.without_terminator())
+    if (!Partition::isFree(&op) &&
+        llvm::is_contained(steps, Partition::getStep(&op)))
+      copyOnce(&op, wanted);
+  for (auto &[value, field] : partition.fields)
+    if (field.channel == channel)
       for (IRMapping &map : maps)
         map.erase(value);
 }
