@@ -111,19 +111,20 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
   // All but the state take the chunks of a trip one after the other: two copies
   // of everything do not fit the instruction cache, and the state is what the
   // others wait for.
-  return {role("scores", group, registers.scores, {"scores", "norms", "query_norms"}, {},
+  return {role("scores", group, registers.scores, {"scores", "norms"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false, /*split=*/false,
                /*roll=*/true),
-          role("solve", kSolveWarps, registers.solve, {"solve"}, {},
-               /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
+          // Two warps have time for more: they wait for M a third of theirs.
+          role("solve", kSolveWarps, registers.solve, {"solve", "query_norms"},
+               {}, /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
                /*roll=*/true),
           // Stores behind the loads that the state waits for.
           role("move", 1, registers.solve, {"load"}, {"store"},
                /*delay=*/forChunks(loads) - 1, /*ahead=*/0, /*rotate=*/false,
                /*split=*/false, /*roll=*/true),
           // A gather of gates takes longer than the chunk that it is for.
-          role("gates", group - kSolveWarps - 1, registers.solve,
-               {"gates"}, {}, /*delay=*/0, /*ahead=*/forChunks(2),
+          role("gates", group - kSolveWarps - 1, registers.solve, {"gates"}, {},
+               /*delay=*/0, /*ahead=*/forChunks(2),
                /*rotate=*/false, /*split=*/false, /*roll=*/false),
           role("state", group * parts, registers.state, {"state"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false,
@@ -142,13 +143,16 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   auto forSlots = [&](int64_t chunks) {
     return byChunk ? chunks : forChunks(chunks);
   };
-  return {channel("tokens", loads, {"load"}, {"scores", "state"},
+  return {channel("tokens", loads, {"load"}, {"scores", "solve", "state"},
                   /*byChunk=*/true),
           channel("vectors", forChunks(loads), {"gates"},
                   {"scores", "solve", "state"}),
           // The scores' warps of other rows take the keys' norms, too.
-          channel("norms", loads, {"norms", "query_norms"},
-                  {"scores", "state"}, /*byChunk=*/true),
+          channel("norms", loads, {"norms"}, {"scores", "state"},
+                  /*byChunk=*/true),
+          // Not with the triangles: the state needs them later.
+          channel("query_norms", loads, {"query_norms"}, {"state"},
+                  /*byChunk=*/true),
           channel("m", forSlots(kSolveChunks), {"scores"}, {"solve"}, byChunk),
           channel("triangles", forSlots(triangleChunks()), {"scores", "solve"},
                   {"state"}, byChunk),

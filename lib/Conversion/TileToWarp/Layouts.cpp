@@ -268,10 +268,9 @@ LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
       return failure();
     into = *converted;
   }
-  Value product =
-      ProductOp::create(b, contract.getLoc(),
-                        convertType(contract.getResult(0).getType()), a,
-                        place->second.view, into, transposeA, transposeB);
+  Value product = ProductOp::create(
+      b, contract.getLoc(), convertType(contract.getResult(0).getType()), a,
+      place->second.view, into, transposeA, transposeB);
   map.map(contract.getResult(0), product);
   if (!into && !transposeA && transposeB)
     products[{a, place->second.view}] = product;
@@ -320,48 +319,33 @@ RoleLayouts::findRowDots(linalg::ReduceOp reduce) {
   return std::pair(places[0], places[1]);
 }
 
-/// Whether a product of all rows that a tile is part of with the rows of another
-/// one has on its diagonal what `reduce` asks for.
-bool RoleLayouts::isOnDiagonal(linalg::ReduceOp reduce) {
+/// The product of all rows that a tile is part of with the rows of another one,
+/// on whose diagonal are the inner products that `reduce` asks for; null if
+/// this role has not begun one.
+Value RoleLayouts::findDiagonal(linalg::ReduceOp reduce) {
   auto tiles = findRowDots(reduce);
+  if (!tiles || !tiles->first.whole)
+    return {};
+  auto [left, right] = *tiles;
+  Value product = products.lookup({left.whole, right.view});
   int64_t rows =
       cast<RankedTensorType>(reduce->getResult(0).getType()).getDimSize(0);
-  return tiles && tiles->first.whole && tiles->first.first % rows == 0;
+  bool isKnown = product && product.getParentBlock() == b.getInsertionBlock();
+  return isKnown && left.first % rows == 0 ? product : Value();
 }
 
-/// Whether only sums of rows take `op`, and those from diagonals.
+/// Whether only sums of rows take `op` that a product has made already.
 bool RoleLayouts::isOnDiagonals(Operation *op) {
   return isGroup && isa<arith::MulFOp>(op) && !op->use_empty() &&
          llvm::all_of(op->getUsers(), [&](Operation *user) {
            auto reduce = dyn_cast<linalg::ReduceOp>(user);
-           return reduce && isOnDiagonal(reduce);
+           return reduce && findDiagonal(reduce);
          });
 }
 
-/// Inner products of rows are on the diagonal of a product: often one that the
-/// role makes anyway. One more costs the tensor cores less than sums of squares
-/// cost the rest of the multiprocessor.
-void RoleLayouts::convertDiagonal(linalg::ReduceOp reduce) {
-  Location loc = reduce.getLoc();
-  auto [left, right] = *findRowDots(reduce);
-  Value result = reduce->getResult(0);
-  auto type = cast<RankedTensorType>(result.getType());
-  Value &product = products[{left.whole, right.view}];
-  if (!product || product.getParentBlock() != b.getInsertionBlock()) {
-    auto square = RankedTensorType::get({type.getDimSize(0), type.getDimSize(0)},
-                                        type.getElementType());
-    product = ProductOp::create(b, loc, convertType(square), left.whole,
-                                right.view, /*accumulator=*/Value(),
-                                /*transpose_a=*/false, /*transpose_b=*/true);
-  }
-  type = withEncoding(type, RowsAttr::get(b.getContext()));
-  map.map(result, Value(DiagonalOp::create(b, loc, type, product)));
-  firstRow[result] = left.first;
-}
-
-/// A warpgroup takes inner products of rows off a diagonal, or reduces the rows
-/// of a fragment to a vector of rows. A warp alone has inner products of rows,
-/// over its lanes.
+/// A warpgroup takes inner products of rows off the diagonal of a product that
+/// it makes anyway; else it reduces the rows of a fragment to a vector of rows.
+/// A warp alone has inner products of rows, over its lanes.
 LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
   Value tile = reduce.getInputs().front();
   if (reduce.getInputs().size() != 1 || !isTile(tile.getType(), 2) ||
@@ -380,8 +364,12 @@ LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
                         tiles->first.view, tiles->second.view)));
     return success();
   }
-  if (isOnDiagonal(reduce)) {
-    convertDiagonal(reduce);
+  if (Value product = findDiagonal(reduce)) {
+    auto type = withEncoding(cast<RankedTensorType>(result.getType()),
+                             RowsAttr::get(b.getContext()));
+    map.map(result,
+            Value(DiagonalOp::create(b, reduce.getLoc(), type, product)));
+    firstRow[result] = findRowDots(reduce)->first.first;
     return success();
   }
   FailureOr<Value> source = fragment(tile);

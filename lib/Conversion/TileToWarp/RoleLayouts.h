@@ -76,9 +76,8 @@ private:
   FailureOr<Value> loadFragment(Value old, const InShared &place);
   std::optional<std::pair<InShared, InShared>>
   findRowDots(linalg::ReduceOp reduce);
-  bool isOnDiagonal(linalg::ReduceOp reduce);
+  Value findDiagonal(linalg::ReduceOp reduce);
   bool isOnDiagonals(Operation *op);
-  void convertDiagonal(linalg::ReduceOp reduce);
   FailureOr<Value> lanes(Value old) { return vector(old, lanesEncoding()); }
   FailureOr<Value> vector(Value old, Attribute encoding);
   FailureOr<SmallVector<Value>> values(ValueRange old);

@@ -47,6 +47,7 @@ private:
   Value take(Value value, unsigned part);
   void copy(Operation *op, unsigned part);
   void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
+  void takeEarly(Block &block, function_ref<bool(Operation *)> wanted);
   void exchange(unsigned channel, Block &block,
                 function_ref<bool(Operation *)> wanted);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
@@ -170,6 +171,30 @@ void RoleWriter::copyOnce(Operation *op,
     copy(op, part);
 }
 
+/// Takes what other roles make for `block`: what is exchanged stands on
+/// products that are on their way, and the waits of others are over before
+/// theirs.
+void RoleWriter::takeEarly(Block &block,
+                           function_ref<bool(Operation *)> wanted) {
+  for (Operation &op : block.without_terminator()) {
+    auto owner = partition.roles.find(&op);
+    if (owner == partition.roles.end() || owner->second != role || !wanted(&op))
+      continue;
+    SmallVector<Value> taken(Partition::getTakenValues(&op).takeVector());
+    while (!taken.empty()) {
+      Value value = taken.pop_back_val();
+      Operation *maker = value.getDefiningOp();
+      if (!maker || maker->getBlock() != &block)
+        continue;
+      if (Partition::isFree(maker))
+        llvm::append_range(taken, Partition::getTakenValues(maker));
+      else if (partition.roles.lookup(maker) != role &&
+               !partition.partial.contains(value))
+        lookup(value, 0);
+    }
+  }
+}
+
 /// Copies all that goes through `channel`, from which this role takes what it
 /// puts there itself: a slot is full when all is there. From here on nothing of
 /// it is at hand.
@@ -177,6 +202,7 @@ void RoleWriter::exchange(unsigned channel, Block &block,
                           function_ref<bool(Operation *)> wanted) {
   if (!exchanged.insert(channel).second)
     return;
+  takeEarly(block, wanted);
   ArrayAttr steps = partition.schedule.getChannels()[channel].getFrom();
   for (Operation &op : block.without_terminator())
     if (!Partition::isFree(&op) &&

@@ -123,7 +123,8 @@ Value RowProduct::create(int64_t first) {
   int64_t bytes = view.getColumns() * view.getElementBytes();
   for (int64_t byte = 0; byte < bytes; byte += kRun) {
     SmallVector<Value> left = load(addresses.front(), first, byte);
-    SmallVector<Value> right = same ? left : load(addresses.back(), first, byte);
+    SmallVector<Value> right =
+        same ? left : load(addresses.back(), first, byte);
     for (auto [i, a, c] : llvm::enumerate(left, right)) {
       if (byte == 0)
         sums.push_back(arith::MulFOp::create(b, a, c));
