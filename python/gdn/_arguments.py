@@ -145,11 +145,12 @@ def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tupl
 
 def widened_on_gpu(options: int, types: dict[str, str | None]) -> list[str]:
     """Which gate tensors a call widens to float32 for the GPU kernels, by the types of g, beta, A_log and dt_bias:
-    beta may be bfloat16, and where it is, a raw g as well."""
-    raw = options & 3 == _library.GATE_DOMAINS["raw"]
-    keeps = {"beta": ("bfloat16",), "g": ("bfloat16",) if raw and types["beta"] == "bfloat16" else ()}
-    narrow = [name for name, dtype in types.items() if dtype in ("float16", "bfloat16")]
-    return [name for name in narrow if types[name] not in keeps.get(name, ())]
+    beta may be bfloat16 except with linear gates, and where it is, a raw g as well."""
+    domain = options & 3
+    kept = {"beta"} if types["beta"] == "bfloat16" and domain != _library.GATE_DOMAINS["linear"] else set()
+    if kept and types["g"] == "bfloat16" and domain == _library.GATE_DOMAINS["raw"]:
+        kept.add("g")
+    return [name for name, dtype in types.items() if dtype in ("float16", "bfloat16") and name not in kept]
 
 
 #: K ** -0.5, the one scale that the GPU kernels have.

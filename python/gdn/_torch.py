@@ -98,7 +98,7 @@ def _compute(
     threads = 1
     final_state, factor = state, 1.0
     if o.is_cuda:
-        if g is None or beta is None or g.dtype != _F32 or beta.dtype not in _BETAS or A_log is not None:
+        if options & 3 or g is None or beta is None or g.dtype != _F32 or beta.dtype not in _BETAS:
             g, beta, A_log, dt_bias = _adapt_gates(v, g, beta, A_log, dt_bias, options)
         if initial_state is not None and (state is None or state.dtype != initial_state.dtype):
             initial_state, state = _adapt_states(initial_state, state)

@@ -125,19 +125,17 @@ macro(gdn_add_hopper_kernels)
   endforeach()
 endmacro()
 
-# Every domain has kernels for gates and beta in float32 and with beta in bfloat16, raw gates also ones
-# for both in bfloat16, as a model's projections leave them; other types are widened before the call
-# (gdn/_torch.py).
+# Every domain has kernels for gates and beta in float32; beyond that, log and raw gates have ones for
+# beta in bfloat16, and raw gates ones for both in bfloat16, as a model's projections leave them. Other
+# types are widened before the call (widened_on_gpu in gdn/_arguments.py).
 set(hopper_states None Final_KV Final_VK Both_KV_F32 Both_VK_F32)
-gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states} Both_KV_BF16 Both_VK_BF16
+set(hopper_bf16 ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states})
+gdn_add_hopper_kernels(${hopper_bf16} GATE Log_F32 BETA Value_F32 Value_BF16 NORM Plain L2)
+gdn_add_hopper_kernels(${hopper_bf16} GATE Log_F32 BETA Logit_F32 Logit_BF16 NORM Plain)
+gdn_add_hopper_kernels(${hopper_bf16} GATE Linear_F32 BETA Value_F32 NORM Plain L2)
+gdn_add_hopper_kernels(${hopper_bf16} GATE Raw_F32 BETA Logit_F32 Logit_BF16 NORM Plain L2)
+gdn_add_hopper_kernels(${hopper_bf16} GATE Raw_BF16 BETA Logit_BF16 NORM Plain L2)
+gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE Both_KV_BF16 Both_VK_BF16
   GATE Log_F32 BETA Value_F32 Value_BF16 NORM Plain)
-gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
-  GATE Log_F32 BETA Logit_F32 Logit_BF16 NORM Plain)
-gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
-  GATE Linear_F32 BETA Value_F32 Value_BF16 NORM Plain)
-gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
-  GATE Raw_F32 BETA Value_F32 Logit_F32 NORM Plain)
-gdn_add_hopper_kernels(ELEMENT BF16 LAYOUT Fixed Packed STATE ${hopper_states}
-  GATE Raw_F32 Raw_BF16 BETA Value_BF16 Logit_BF16 NORM Plain)
 gdn_add_hopper_kernels(ELEMENT F16 LAYOUT Fixed Packed STATE ${hopper_states}
   GATE Log_F32 BETA Value_F32 NORM Plain)

@@ -228,18 +228,18 @@ def raw(**changes):
 
 
 @pytest.mark.parametrize("gate,beta", [("float32", "float32"), ("float32", "bfloat16"), ("bfloat16", "bfloat16")])
-@pytest.mark.parametrize("logits", [0, 1])
-def test_raw_gates(gate, beta, logits):
+@pytest.mark.parametrize("l2norm", [False, True])
+def test_raw_gates(gate, beta, l2norm):
     launches = driver.count("cuLaunchKernelEx")
     tensors_of_gates = {"g": Tensor(gate, 1, 256, 4), "beta": Tensor(beta, 1, 256, 4)}
-    run(raw(**tensors_of_gates), options=options(gate_domain=2, beta_domain=logits))
+    run(raw(**tensors_of_gates), options=options(gate_domain=2, beta_domain=1, l2norm=l2norm))
     assert driver.count("cuLaunchKernelEx") == launches + 1
 
 
 def test_gate_parameters():
     for name, value, got in (("A_log", Tensor("bfloat16", 4), "bfloat16"), ("dt_bias", None, "None")):
         with pytest.raises(NotImplementedError, match=f"{name}: expected float32 with a raw gate on a GPU, got {got}"):
-            run({**raw(), name: value}, options=options(gate_domain=2))
+            run({**raw(), name: value}, options=options(gate_domain=2, beta_domain=1))
 
 
 def meta(*shape, dtype="bfloat16"):
@@ -282,7 +282,7 @@ def test_explain_a_guess():
     ("both_kv_f32_log_f32_value_f32", {"initial_state": ("float32",)}),
     ("both_vk_bf16_log_f32_value_f32", {"initial_state": ("bfloat16",), "state_v_first": True}),
     ("both_kv_f32_log_f32_value_f32", {"initial_state": ("bfloat16",), "output_final_state": True}),
-    ("none_linear_f32_value_f32", {"gate_domain": "linear"}),
+    ("none_linear_f32_value_f32", {"gate_domain": "linear", "beta": "bfloat16"}),
     ("none_log_f32_logit_bf16", {"beta": "bfloat16", "use_beta_sigmoid_in_kernel": True}),
 ])
 def test_explain_what_is_adapted(name, kwargs):

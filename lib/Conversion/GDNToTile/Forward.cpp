@@ -83,8 +83,8 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   if (chunk.q.tile)
     queryKey = innerProducts(p, chunk.q.tile, chunk.k.tile);
   // Behind the products, which a GPU works on meanwhile.
-  measureRows(p, chunk.k);
-  measureRows(p, chunk.q);
+  measureQueries(p, chunk.q);
+  measureKeys(p, chunk.k);
   chunk.writeBeta = mulVectors(p, chunk.beta, chunk.k.norm);
   b.step("scores");
   if (keyKey)
@@ -137,14 +137,14 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
 }
 
 /// The op's scale times a decay and the queries' norm, f32 [C], each null for
-/// 1; null if both are. With a norm the step is "norms" afterwards.
+/// 1; null if both are. With a norm the step is "query_norms" afterwards.
 static Value outputFactor(Program &p, Value decay, Value norm) {
   TileBuilder &b = p.b;
   if (decay)
     decay = b.scaled(decay, p.facts.scale);
   if (!norm)
     return decay;
-  b.step("norms");
+  b.step("query_norms");
   return decay ? b.mul(decay, norm) : b.scaled(norm, p.facts.scale);
 }
 
@@ -340,8 +340,8 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
   ChainOperands in;
   in.values = loadValuesT(p, t);
   Value beta = loadBeta(p, t);
-  measureRows(p, k);
-  measureRows(p, q);
+  measureQueries(p, q);
+  measureKeys(p, k);
   in.keyNorm = k.norm;
   in.beta = mulVectors(p, beta, k.norm);
   if (!G)
@@ -417,7 +417,7 @@ void gdn::writePrepare(Program &p) {
   forEachChunk(p, {}, [&](Value t, ValueRange) -> SmallVector<Value> {
     KeyRows k = loadKeyRows(p, "k", t);
     Value beta = loadBeta(p, t);
-    measureRows(p, k);
+    measureKeys(p, k);
     Value bm, G;
     if (p.facts.decay != DecayKind::None)
       G = cumulatedGate(p, t);

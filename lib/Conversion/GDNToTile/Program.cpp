@@ -69,9 +69,9 @@ static Value loadArrayRows(Program &p, StringRef name, Value t) {
 }
 
 /// 1 / |row| of each row.
-static Value invertNorms(Program &p, Value rows) {
+static Value invertNorms(Program &p, Value rows, StringRef step) {
   TileBuilder &b = p.b;
-  b.step("norms");
+  b.step(step);
   Value x = b.f32(rows);
   Value squares = b.sum(b.mul(x, x), 1);
   return math::RsqrtOp::create(b, b.add(squares, b.fill(kNormEps, p.facts.C)));
@@ -81,7 +81,7 @@ Value gdn::loadKeys(Program &p, StringRef name, Value t) {
   TileBuilder &b = p.b;
   Value rows = loadArrayRows(p, name, t);
   if (p.facts.l2norm)
-    rows = b.mulAxis(b.f32(rows), invertNorms(p, rows), 0);
+    rows = b.mulAxis(b.f32(rows), invertNorms(p, rows, "norms"), 0);
   return b.round(rows);
 }
 
@@ -93,9 +93,17 @@ KeyRows gdn::loadKeyRows(Program &p, StringRef name, Value t) {
   return {p.b.round(rows), Value(), rows};
 }
 
-void gdn::measureRows(Program &p, KeyRows &rows) {
+static void measureRows(Program &p, KeyRows &rows, StringRef step) {
   if (p.facts.l2norm && rows.loaded)
-    rows.norm = invertNorms(p, rows.loaded);
+    rows.norm = invertNorms(p, rows.loaded, step);
+}
+
+void gdn::measureKeys(Program &p, KeyRows &keys) {
+  measureRows(p, keys, "norms");
+}
+
+void gdn::measureQueries(Program &p, KeyRows &queries) {
+  measureRows(p, queries, "query_norms");
 }
 
 Value gdn::loadValuesT(Program &p, Value t) {

@@ -73,8 +73,10 @@ struct KeyRows {
 /// be rounded again once normalised, and where keys are alike, or q and k
 /// nearly orthogonal, results are small differences of what they enter.
 KeyRows loadKeyRows(Program &p, StringRef name, Value t);
-/// Sets the norm of `rows`, if the op asks for it (step "norms").
-void measureRows(Program &p, KeyRows &rows);
+/// Sets the norm of rows, if the op asks for it (steps "norms", "query_norms").
+/// Nothing of a chunk but its output needs that of queries.
+void measureKeys(Program &p, KeyRows &keys);
+void measureQueries(Program &p, KeyRows &queries);
 /// v^T [partV, C] in f32.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.

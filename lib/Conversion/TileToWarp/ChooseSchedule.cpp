@@ -32,6 +32,8 @@ namespace {
 struct TripBytes {
   /// Tiles of keys and queries, values (of one part), and output.
   int64_t keys = 0, values = 0, output = 0;
+  /// Whether rows of keys and queries are measured.
+  bool hasNorms = false;
 };
 
 /// Registers a thread of each warpgroup. Together they are at most what the CTA
@@ -79,10 +81,11 @@ private:
 };
 } // namespace
 
-/// The bytes of M (f16, padded rows), the two triangles and the vectors of a
-/// chunk of 32: generous, what counts are the tiles.
+/// The bytes of M (f16, padded rows), the two triangles, the vectors and the
+/// norms of a chunk of 32: generous, what counts are the tiles.
 static constexpr int64_t kSolveBytes = 2560, kTriangleBytes = 4096,
-                         kVectorBytes = 1024, kBarrierBytes = 1024;
+                         kVectorBytes = 1024, kNormBytes = 256,
+                         kBarrierBytes = 1024;
 /// More loads in flight than this hide nothing more.
 static constexpr int64_t kMaxLoadChunks = 8;
 
@@ -90,7 +93,8 @@ int64_t ScheduleBuilder::fitLoads() const {
   int64_t fixed = kBarrierBytes + kSolveChunks * kSolveBytes +
                   triangleChunks() * kTriangleBytes +
                   forChunks(kOutputChunks) * parts * bytes.output;
-  int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes;
+  int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes +
+                 (bytes.hasNorms ? kNormBytes : 0);
   return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2 * trip,
                              kMaxLoadChunks);
 }
@@ -114,20 +118,21 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
   // All but the state take the chunks of a trip one after the other: two copies
   // of everything do not fit the instruction cache, and the state is what the
   // others wait for.
-  return {role("scores", group, registers.scores, {"scores"}, {}, /*delay=*/0,
-               /*ahead=*/0, /*rotate=*/false, /*split=*/false, /*roll=*/true),
-          role("solve", kSolveWarps, registers.solve, {"solve"}, {},
-               /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
+  return {role("scores", group, registers.scores, {"scores", "norms"}, {},
+               /*delay=*/0, /*ahead=*/0, /*rotate=*/false, /*split=*/false,
+               /*roll=*/true),
+          // Two warps have time for more: they wait for M a third of theirs.
+          role("solve", kSolveWarps, registers.solve, {"solve", "query_norms"},
+               {}, /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
                /*roll=*/true),
           // Stores behind the loads that the state waits for.
           role("move", 1, registers.solve, {"load"}, {"store"},
                /*delay=*/forChunks(loads) - 1, /*ahead=*/0, /*rotate=*/false,
                /*split=*/false, /*roll=*/true),
           // A gather of gates takes longer than the chunk that it is for.
-          role("gates", group - kSolveWarps - 1, registers.solve,
-               {"gates", "norms"}, {}, /*delay=*/0, /*ahead=*/forChunks(2),
-               /*rotate=*/false,
-               /*split=*/false, /*roll=*/false),
+          role("gates", group - kSolveWarps - 1, registers.solve, {"gates"}, {},
+               /*delay=*/0, /*ahead=*/forChunks(2),
+               /*rotate=*/false, /*split=*/false, /*roll=*/false),
           role("state", group * parts, registers.state, {"state"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false,
                /*split=*/parts != 1, /*roll=*/false)};
@@ -145,10 +150,16 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   auto forSlots = [&](int64_t chunks) {
     return byChunk ? chunks : forChunks(chunks);
   };
-  return {channel("tokens", loads, {"load"}, {"scores", "gates", "state"},
+  return {channel("tokens", loads, {"load"}, {"scores", "solve", "state"},
                   /*byChunk=*/true),
-          channel("vectors", forChunks(loads), {"gates", "norms"},
+          channel("vectors", forChunks(loads), {"gates"},
                   {"scores", "solve", "state"}),
+          // The scores' warps of other rows take the keys' norms, too.
+          channel("norms", loads, {"norms"}, {"scores", "state"},
+                  /*byChunk=*/true),
+          // Not with the triangles: the state needs them later.
+          channel("query_norms", loads, {"query_norms"}, {"state"},
+                  /*byChunk=*/true),
           channel("m", forSlots(kSolveChunks), {"scores"}, {"solve"}, byChunk),
           channel("triangles", forSlots(triangleChunks()), {"scores", "solve"},
                   {"state"}, byChunk),
@@ -184,6 +195,9 @@ static TripBytes measureTrip(tile::ProgramOp program) {
   program.walk([&](Operation *op) {
     if (!op->getParentOfType<scf::ForOp>())
       return;
+    auto step =
+        op->getAttrOfType<StringAttr>(tile::TileDialect::getStepAttrName());
+    bytes.hasNorms |= step && step == "norms";
     auto load = dyn_cast<tile::LoadOp>(op);
     bool isStacked = llvm::all_of(op->getUsers(), [](Operation *user) {
       return isa<tensor::ConcatOp>(user);

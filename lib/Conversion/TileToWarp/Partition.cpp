@@ -145,15 +145,29 @@ bool Partition::isPartial(Operation *op) const {
                       [&](Value value) { return partial.contains(value); });
 }
 
-/// Follows what `role` needs back to what other roles make.
-void Partition::collectNeeds(Value value, unsigned role,
+static bool isNamed(ArrayAttr names, StringRef name) {
+  return llvm::is_contained(names.getAsValueRange<StringAttr>(), name);
+}
+
+bool Partition::isExchanged(Value value, unsigned role, StringAttr to) const {
+  StringAttr from = getStep(value.getDefiningOp());
+  RolePlanAttr plan = schedule.getRoles()[role];
+  return from != to && plan.runs(from) &&
+         llvm::any_of(schedule.getChannels(), [&](ChannelPlanAttr channel) {
+           return isNamed(channel.getFrom(), from) &&
+                  isNamed(channel.getTo(), plan.getName());
+         });
+}
+
+/// Follows what `step` of `role` needs back to what other roles make.
+void Partition::collectNeeds(Value value, unsigned role, StringAttr step,
                              DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return;
   auto carried = [&](unsigned index) {
     needs[role].carried.insert(index);
-    collectNeeds(loop.getInits()[index], role, seen);
-    collectNeeds(loop.getYieldedValues()[index], role, seen);
+    collectNeeds(loop.getInits()[index], role, step, seen);
+    collectNeeds(loop.getYieldedValues()[index], role, step, seen);
   };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     if (loop && argument.getOwner() == loop.getBody() &&
@@ -166,23 +180,25 @@ void Partition::collectNeeds(Value value, unsigned role,
     return carried(cast<OpResult>(value).getResultNumber());
   if (isFree(op)) {
     for (Value operand : getTakenValues(op))
-      collectNeeds(operand, role, seen);
+      collectNeeds(operand, role, step, seen);
     return;
   }
-  if (roles.lookup(op) != role)
+  if (roles.lookup(op) != role || isExchanged(value, role, step))
     crossing[value].insert(role);
 }
 
 LogicalResult Partition::findCrossing() {
   needs.resize(schedule.getRoles().size());
   for (unsigned role = 0; role < needs.size(); ++role) {
-    DenseSet<Value> seen;
+    // What one step takes from its own role another may take from a channel.
+    DenseMap<StringAttr, DenseSet<Value>> seen;
     for (auto &[op, owner] : roles) {
       if (owner != role)
         continue;
       needs[role].inLoop |= loop && op->getBlock() == loop.getBody();
+      StringAttr step = getStep(op);
       for (Value value : getTakenValues(op))
-        collectNeeds(value, role, seen);
+        collectNeeds(value, role, step, seen[step]);
     }
     needs[role].inLoop |= !needs[role].carried.empty();
   }
@@ -197,16 +213,11 @@ LogicalResult Partition::findCrossing() {
 FailureOr<unsigned> Partition::findChannel(Value value,
                                            const SetVector<unsigned> &takers) {
   StringAttr step = getStep(value.getDefiningOp());
-  auto named = [&](ArrayAttr names, StringRef name) {
-    return llvm::any_of(names.getAsRange<StringAttr>(), [&](StringAttr known) {
-      return known.getValue() == name;
-    });
-  };
   for (unsigned index = 0; index < schedule.getChannels().size(); ++index) {
     ChannelPlanAttr channel = schedule.getChannels()[index];
-    if (named(channel.getFrom(), step) &&
+    if (isNamed(channel.getFrom(), step) &&
         llvm::all_of(takers, [&](unsigned role) {
-          return named(channel.getTo(), schedule.getRoles()[role].getName());
+          return isNamed(channel.getTo(), schedule.getRoles()[role].getName());
         }))
       return index;
   }

@@ -146,6 +146,14 @@ Value warp::pack(ImplicitLocOpBuilder &b, VectorType type,
   return vector::FromElementsOp::create(b, type, elements);
 }
 
+std::array<Value, 2> warp::widenPair(ImplicitLocOpBuilder &b, Value word) {
+  Value lower = arith::ShLIOp::create(b, word, createI32(b, 16));
+  Value upper = arith::AndIOp::create(b, word, createI32(b, -(1 << 16)));
+  Type f32 = b.getF32Type();
+  return {arith::BitcastOp::create(b, f32, lower),
+          arith::BitcastOp::create(b, f32, upper)};
+}
+
 ViewAddress::ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base,
                          Value row, Value byte)
     : b(b), view(view), base(base) {
@@ -154,8 +162,9 @@ ViewAddress::ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base,
     thread = arith::AddIOp::create(b, start, byte);
     return;
   }
-  // The constant part of the byte is a multiple of 32 and of the row one of 8,
-  // so the swizzle of the thread's part is that of the whole.
+  // The constant part of the byte shares no bit with the thread's and that of
+  // the row is a multiple of 8, so the swizzle of the thread's part is that of
+  // the whole.
   Value start = arith::MulIOp::create(b, row, createI32(b, kSm90a.panelBytes));
   Value phase = arith::MulIOp::create(
       b, arith::AndIOp::create(b, row, createI32(b, 7)), createI32(b, 16));

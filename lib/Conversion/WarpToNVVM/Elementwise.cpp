@@ -95,16 +95,12 @@ struct LowerExtF : OpConversionPattern<arith::ExtFOp> {
         !getElementTypeOrSelf(op.getIn().getType()).isBF16())
       return rewriter.notifyMatchFailure(op, "not pairs of bf16 to f32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Type i32 = b.getI32Type(), f32 = b.getF32Type();
     Value words = vector::BitCastOp::create(
-        b, VectorType::get(type.getNumElements() / 2, i32), adaptor.getIn());
+        b, VectorType::get(type.getNumElements() / 2, b.getI32Type()),
+        adaptor.getIn());
     SmallVector<Value> elements;
-    for (Value word : unpack(b, words)) {
-      Value lower = arith::ShLIOp::create(b, word, createI32(b, 16));
-      Value upper = arith::AndIOp::create(b, word, createI32(b, -(1 << 16)));
-      elements.push_back(arith::BitcastOp::create(b, f32, lower));
-      elements.push_back(arith::BitcastOp::create(b, f32, upper));
-    }
+    for (Value word : unpack(b, words))
+      llvm::append_range(elements, widenPair(b, word));
     rewriter.replaceOp(op, pack(b, type, elements));
     return success();
   }

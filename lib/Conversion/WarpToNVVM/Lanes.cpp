@@ -12,7 +12,8 @@
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -72,103 +73,69 @@ struct LowerScan : OpConversionPattern<tile::ScanOp> {
   }
 };
 
-/// The diagonal of the product of 16 rows with 16 rows: squares of 16 x 16
-/// elements are the operands of two m16n8k16, of which each has half of it.
-class DiagonalProduct {
+/// The inner product of the rows that a lane holds, of two views.
+class RowProduct {
 public:
-  DiagonalProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value bBase)
-      : b(b), element(op.getA().getType().getElementType()),
-        same(op.getA() == op.getB()), lane(createLane(b)),
-        addressA(makeAddress(op.getA().getType(), a)),
-        addressB(makeAddress(op.getB().getType(), bBase)) {}
+  RowProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value bBase)
+      : b(b), view(op.getA().getType()), same(op.getA() == op.getB()) {
+    Value row = createLanePlace(b, view.getRows()), none = createI32(b, 0);
+    addresses.emplace_back(b, view, a, row, none);
+    if (!same)
+      addresses.emplace_back(b, op.getB().getType(), bBase, row, none);
+  }
 
-  /// Elements 0 .. 7 and 8 .. 15 of the diagonal of rows `first` on. Element i
-  /// of each is in lane getSource(i).
-  std::pair<Value, Value> create(int64_t first, int64_t depth);
-  /// 4 i + i / 2: a lane has row l / 4 and columns 2 (l mod 4) + (0, 1).
-  Value getSource(Value place);
+  /// That of row `first` plus the lane's place.
+  Value create(int64_t first);
 
 private:
-  ViewAddress makeAddress(ViewType view, Value base);
-  SmallVector<Value> load(ViewAddress &address, int64_t row, int64_t column);
-  Value multiply(ArrayRef<Value> left, ArrayRef<Value> right, Value sums);
-  /// The element of a pair of columns that lies on the diagonal.
-  Value select(Value sums, int64_t pair);
+  /// The elements of a load of 16 bytes, in f32.
+  SmallVector<Value> load(ViewAddress &address, int64_t row, int64_t byte);
 
   ImplicitLocOpBuilder &b;
-  Type element;
+  ViewType view;
   bool same;
-  Value lane;
-  ViewAddress addressA, addressB;
+  SmallVector<ViewAddress, 2> addresses;
+  static constexpr int64_t kRun = 16, kWord = 4;
 };
 
-/// Lane l addresses row l mod 16 and half l / 16 of its 32 bytes (ldmatrix).
-ViewAddress DiagonalProduct::makeAddress(ViewType view, Value base) {
-  Value row = arith::AndIOp::create(b, lane, createI32(b, 15));
-  Value half = arith::ShRUIOp::create(b, lane, createI32(b, 4));
-  return ViewAddress(b, view, base, row,
-                     arith::MulIOp::create(b, half, createI32(b, 16)));
-}
-
-SmallVector<Value> DiagonalProduct::load(ViewAddress &address, int64_t row,
-                                         int64_t column) {
-  auto registers = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(4, b.getI32Type()));
-  Value loaded = NVVM::LdMatrixOp::create(
-      b, registers, address.get(row, 2 * column), 4u, NVVM::MMALayout::row,
-      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
-      NVVM::LdStMatrixEltType::B16);
-  Type pair = VectorType::get(2, element);
-  SmallVector<Value> words;
-  for (int64_t i = 0; i < 4; ++i) {
-    Value word = LLVM::ExtractValueOp::create(b, loaded, i);
-    words.push_back(element.isBF16() ? word
-                                     : LLVM::BitcastOp::create(b, pair, word));
+SmallVector<Value> RowProduct::load(ViewAddress &address, int64_t row,
+                                    int64_t byte) {
+  Type i32 = b.getI32Type(), f32 = b.getF32Type();
+  Value words = LLVM::LoadOp::create(b, VectorType::get(kRun / kWord, i32),
+                                     address.get(row, byte), kRun);
+  SmallVector<Value> elements;
+  for (Value word : unpack(b, words)) {
+    if (view.getElementType().isBF16()) {
+      llvm::append_range(elements, widenPair(b, word));
+      continue;
+    }
+    Value pair = LLVM::BitcastOp::create(
+        b, VectorType::get(2, view.getElementType()), word);
+    for (Value half : unpack(b, pair))
+      elements.push_back(arith::ExtFOp::create(b, f32, half));
   }
-  return words;
+  return elements;
 }
 
-Value DiagonalProduct::multiply(ArrayRef<Value> left, ArrayRef<Value> right,
-                                Value sums) {
-  auto type = element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
-  SmallVector<Value> added;
-  for (int64_t i = 0; i < 4; ++i)
-    added.push_back(LLVM::ExtractValueOp::create(b, sums, i));
-  return NVVM::MmaOp::create(
-      b, sums.getType(), left, right, added, ArrayRef<int64_t>{16, 8, 16},
-      std::nullopt, std::nullopt, std::array{type, type},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-}
-
-Value DiagonalProduct::select(Value sums, int64_t pair) {
-  // Row i of the diagonal is column i: the odd one of its pair if i is odd.
-  Value row = arith::ShRUIOp::create(b, lane, createI32(b, 2));
-  Value isOdd = arith::TruncIOp::create(
-      b, b.getI1Type(), arith::AndIOp::create(b, row, createI32(b, 1)));
-  Value even = LLVM::ExtractValueOp::create(b, sums, pair),
-        odd = LLVM::ExtractValueOp::create(b, sums, pair + 1);
-  return arith::SelectOp::create(b, isOdd, odd, even);
-}
-
-std::pair<Value, Value> DiagonalProduct::create(int64_t first, int64_t depth) {
-  auto type = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(4, b.getF32Type()));
-  Value upper = LLVM::ZeroOp::create(b, type), lower = upper;
-  for (int64_t column = 0; column < depth; column += kSm90a.productDepth) {
-    SmallVector<Value> left = load(addressA, first, column);
-    SmallVector<Value> right = same ? left : load(addressB, first, column);
-    // Rows 0 .. 7 of both halves of the columns, then rows 8 .. 15.
-    upper = multiply(left, {right[0], right[2]}, upper);
-    lower = multiply(left, {right[1], right[3]}, lower);
+Value RowProduct::create(int64_t first) {
+  // As many sums as a load has elements: no sum waits for the one before it.
+  SmallVector<Value> sums;
+  int64_t bytes = view.getColumns() * view.getElementBytes();
+  for (int64_t byte = 0; byte < bytes; byte += kRun) {
+    SmallVector<Value> left = load(addresses.front(), first, byte);
+    SmallVector<Value> right =
+        same ? left : load(addresses.back(), first, byte);
+    for (auto [i, a, c] : llvm::enumerate(left, right)) {
+      if (byte == 0)
+        sums.push_back(arith::MulFOp::create(b, a, c));
+      else
+        sums[i] = math::FmaOp::create(b, a, c, sums[i]);
+    }
   }
-  return {select(upper, 0), select(lower, 2)};
-}
-
-Value DiagonalProduct::getSource(Value place) {
-  Value row = arith::AndIOp::create(b, place, createI32(b, 7));
-  return arith::AddIOp::create(b,
-                               arith::MulIOp::create(b, row, createI32(b, 4)),
-                               arith::ShRUIOp::create(b, row, createI32(b, 1)));
+  for (size_t half = sums.size() / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      sums[i] = arith::AddFOp::create(b, sums[i], sums[i + half]);
+  return sums.front();
 }
 
 struct LowerRowDots : OpConversionPattern<RowDotsOp> {
@@ -178,32 +145,63 @@ struct LowerRowDots : OpConversionPattern<RowDotsOp> {
   matchAndRewrite(RowDotsOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    ViewType view = op.getA().getType();
-    constexpr int64_t kHalf = 8;
-    DiagonalProduct product(b, op, adaptor.getA(), adaptor.getB());
-    Value place = createLanePlace(b, view.getRows());
-    Value source = product.getSource(place);
+    RowProduct product(b, op, adaptor.getA(), adaptor.getB());
     SmallVector<Value> elements;
-    for (int64_t row = 0; row < view.getRows(); row += 2 * kHalf) {
-      auto [upper, lower] = product.create(row, view.getColumns());
-      // The lane takes the one of its place.
-      for (auto [half, diagonal] : llvm::enumerate(std::array{upper, lower})) {
-        Value moved = createShuffle(b, ShuffleKind::Index, diagonal, source);
-        int64_t first = (row + half * kHalf) % kSm90a.warpThreads;
-        if (first == 0) {
-          elements.push_back(moved);
-          continue;
-        }
-        Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
-                                             place, createI32(b, first));
-        elements.back() =
-            arith::SelectOp::create(b, isMine, moved, elements.back());
-      }
-    }
+    for (int64_t row = 0; row < op.getA().getType().getRows();
+         row += kSm90a.warpThreads)
+      elements.push_back(product.create(row));
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     rewriter.replaceOp(op, pack(b, type, elements));
     return success();
   }
+};
+
+/// Row 16 w + l / 4 + 8 h of the fragment has its element of the diagonal in
+/// block 2 w + h of 8 columns, modulo their number, and there in column l / 4:
+/// one of the two of lane l / 8 of its four.
+struct LowerDiagonal : OpConversionPattern<DiagonalOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(DiagonalOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> elements = unpack(b, adaptor.getFragment());
+    Value lane = createLane(b), warp = createGroupWarp(b);
+    Value row = arith::ShRUIOp::create(b, lane, createI32(b, 2));
+    Value isOdd = arith::TruncIOp::create(
+        b, b.getI1Type(), arith::AndIOp::create(b, row, createI32(b, 1)));
+    Value source = arith::OrIOp::create(
+        b, arith::AndIOp::create(b, lane, createI32(b, -4)),
+        arith::ShRUIOp::create(b, lane, createI32(b, 3)));
+    // Squares of fewer rows than a fragment has begin again.
+    int64_t warps = elements.size() / kWarpElements;
+    Value place = arith::AndIOp::create(b, warp, createI32(b, warps - 1));
+    SmallVector<Value> rows;
+    for (int64_t half = 0; half < 2; ++half) {
+      Value held;
+      for (int64_t number = 0; number < warps; ++number) {
+        int64_t first = number * kWarpElements + half * 6;
+        Value mine = arith::SelectOp::create(b, isOdd, elements[first + 1],
+                                             elements[first]);
+        if (number == 0) {
+          held = mine;
+          continue;
+        }
+        Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place,
+                                             createI32(b, number));
+        held = arith::SelectOp::create(b, isMine, mine, held);
+      }
+      rows.push_back(createShuffle(b, ShuffleKind::Index, held, source));
+    }
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    rewriter.replaceOp(op, pack(b, type, rows));
+    return success();
+  }
+
+  /// Elements that a thread holds of the 16 columns of a warp's rows: of 8 of
+  /// them two in row l / 4 and two in row l / 4 + 8, then of the others.
+  static constexpr int64_t kWarpElements = 8;
 };
 
 struct LowerExtract : OpConversionPattern<tensor::ExtractOp> {
@@ -238,6 +236,6 @@ struct LowerExtract : OpConversionPattern<tensor::ExtractOp> {
 
 void warp::populateLanePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<LowerExtract, LowerRowDots, LowerScan>(converter,
-                                                      patterns.getContext());
+  patterns.add<LowerDiagonal, LowerExtract, LowerRowDots, LowerScan>(
+      converter, patterns.getContext());
 }

@@ -109,9 +109,13 @@ Value createElementOffset(ImplicitLocOpBuilder &b, ViewType view, Value row,
 SmallVector<Value> unpack(ImplicitLocOpBuilder &b, Value vector);
 Value pack(ImplicitLocOpBuilder &b, VectorType type, ArrayRef<Value> elements);
 
+/// The two bf16 of a word (i32), lower one first, as f32.
+std::array<Value, 2> widenPair(ImplicitLocOpBuilder &b, Value word);
+
 /// Addresses of a matrix in shared memory for accesses of which the row is
 /// `row` (i32) plus constant multiples of 8, and the byte in the row is `byte`
-/// (i32, below 32 or, from column 0, below 128) plus constant multiples of 32.
+/// (i32, below 32 or, from column 0, below 128) plus constant multiples of 32,
+/// or of 16 where `byte` is 0.
 class ViewAddress {
 public:
   ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base, Value row,

@@ -11,13 +11,13 @@
 
 // Two items of two parts: too few for the chip, so a part has a CTA.
 // CHECK-LABEL: gdn_tile.program @few(
-// AUTO-SAME: trip = 1, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores"], roll = true>
-// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true>
+// AUTO-SAME: trip = 1, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores", "norms"], roll = true>
+// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve", "query_norms"], rotate = true, roll = true>
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 7, roll = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates", "norms"], ahead = 2>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 2>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // MANY-SAME: parts = 1,
-// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores"], roll = true>
+// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores", "norms"], roll = true>
 // WHOLE-SAME: <name = "state", warps = 8, registers = 168, steps = ["state"], split = true>
 // SPLIT-SAME: parts = 1,
 gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
@@ -54,7 +54,7 @@ gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
 
 // The loads have as many slots as fit beside the rest: a trip of large tiles has fewer.
 // CHECK-LABEL: gdn_tile.program @large(
-// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "gates", "state"], by_chunk = true>
+// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "solve", "state"], by_chunk = true>
 gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index

@@ -36,26 +36,40 @@ gdn_warp.kernel @rows(%x : memref<64x64xf32>) threads(128) shared(1024) {
 
 // -----
 
-// The diagonal of 16 rows times 16 rows comes from two products; it moves to the lane of its row.
+// A lane sums the row that it holds: a sum for each element of a load, no shuffle.
 // CHECK-LABEL: llvm.func @lanes(
 gdn_warp.kernel @lanes() threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %at = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
-  %view = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128>
-  // CHECK: %[[SOURCE:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
-  // CHECK: %[[A:.*]] = nvvm.ldmatrix {{.*}} num = 4
-  // CHECK: nvvm.mma.sync A[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] {{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
-  // CHECK: nvvm.mma.sync
-  // CHECK: nvvm.ldmatrix
-  // CHECK: %[[UPPER:.*]] = nvvm.mma.sync
-  // CHECK: %[[LOWER:.*]] = nvvm.mma.sync
-  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
-  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
-  // CHECK-COUNT-2: nvvm.shfl.sync idx
-  // CHECK-NOT: nvvm.shfl.sync
-  %dots = gdn_warp.row_dots %view, %view : !gdn_warp.view<32x32xbf16, swizzle = 128>,
-      !gdn_warp.view<32x32xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
+  %view = gdn_warp.view %c0 : !gdn_warp.view<32x16xbf16, swizzle = 128>
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-COUNT-8: arith.mulf
+  // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-COUNT-8: math.fma
+  // CHECK-COUNT-7: arith.addf
+  // CHECK-NOT: nvvm.shfl
+  %dots = gdn_warp.row_dots %view, %view : !gdn_warp.view<32x16xbf16, swizzle = 128>,
+      !gdn_warp.view<32x16xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
   gdn_warp.vector_store %dots, %at : tensor<32xf32, #gdn_warp.lanes> -> !gdn_warp.view<32xf32>
+}
+
+// -----
+
+// The diagonal of squares of 32 rows: of two warps' columns the own ones, of a pair the one of the row, from the lane
+// of the four that holds it.
+// CHECK-LABEL: llvm.func @diagonal(
+gdn_warp.kernel @diagonal(%x : memref<64x32xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+  // CHECK: %[[SOURCE:.*]] = arith.ori %{{.*}}, %{{.*}} : i32
+  // CHECK-COUNT-3: arith.select
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
+  // CHECK-COUNT-3: arith.select
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
+  %diagonal = gdn_warp.diagonal %tile : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+  %at = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  gdn_warp.vector_store %diagonal, %at : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
 }
 
 // -----

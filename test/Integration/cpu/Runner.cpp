@@ -17,6 +17,30 @@
 using namespace gdn::numerics;
 using namespace mlir::gdn::tools;
 
+char Refusal::ID;
+
+/// Compiles for a GPU. An error of the compiler that says what was expected, as
+/// all of ours do, is a refusal; one of the machinery below is none.
+static llvm::Expected<GPUExecutable>
+compileForGPU(mlir::ModuleOp module, const CompileOptions &options) {
+  std::vector<std::string> errors;
+  mlir::ScopedDiagnosticHandler collector(
+      module.getContext(), [&](mlir::Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+          errors.push_back(diagnostic.str());
+        return mlir::failure();
+      });
+  auto executable = GPUExecutable::compile(module, "f", options);
+  bool isRefused = !executable && !errors.empty() &&
+                   llvm::all_of(errors, [](llvm::StringRef text) {
+                     return text.contains("expected ");
+                   });
+  if (!isRefused)
+    return executable;
+  llvm::consumeError(executable.takeError());
+  return llvm::make_error<Refusal>(errors.front());
+}
+
 llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
                                                       const Setting &setting,
                                                       Device device) {
@@ -33,7 +57,7 @@ llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
   compiled.entry = *entry;
   mlir::OwningOpRef<mlir::ModuleOp> lowered = compiled.module->clone();
   if (device == Device::GPU) {
-    auto executable = GPUExecutable::compile(*lowered, "f", source.compile);
+    auto executable = compileForGPU(*lowered, source.compile);
     if (!executable)
       return executable.takeError();
     compiled.onGPU = std::make_unique<GPUExecutable>(std::move(*executable));
@@ -169,10 +193,13 @@ void gdn::numerics::runCase(const Case &testCase, llvm::StringRef directory,
   auto compiled =
       CompiledProgram::make(program, testCase.settings.front(), totals.device);
   if (!compiled) {
-    totals.failed += testCase.settings.size();
-    llvm::outs() << "FAIL " << describe(program) << "\n  "
-                 << llvm::toString(compiled.takeError()) << "\n";
-    printCommand(program, testCase.settings.front(), directory);
+    llvm::Error error = compiled.takeError();
+    bool isRefused = error.isA<Refusal>();
+    (isRefused ? totals.refused : totals.failed) += testCase.settings.size();
+    llvm::outs() << (isRefused ? "refused " : "FAIL ") << describe(program)
+                 << "\n  " << llvm::toString(std::move(error)) << "\n";
+    if (!isRefused)
+      printCommand(program, testCase.settings.front(), directory);
     return;
   }
   for (const Setting &setting : testCase.settings)

@@ -17,10 +17,19 @@
 
 namespace gdn::numerics {
 
-/// Results so far, and of what.
+/// A program that the compiler has no kernels for, in its own words.
+class Refusal : public llvm::ErrorInfo<Refusal, llvm::StringError> {
+public:
+  static char ID;
+  explicit Refusal(const llvm::Twine &words)
+      : ErrorInfo(words, llvm::inconvertibleErrorCode()) {}
+};
+
+/// Results so far, and of what. Refused are settings of programs that the
+/// device has no kernels for.
 struct Totals {
   mlir::gdn::tools::Device device = mlir::gdn::tools::Device::CPU;
-  unsigned passed = 0, failed = 0;
+  unsigned passed = 0, failed = 0, refused = 0;
   /// The largest error of each output as a part of its tolerance, and where.
   std::map<std::string, std::pair<double, std::string>> worst;
 };
@@ -29,7 +38,8 @@ struct Totals {
 class CompiledProgram {
 public:
   /// Compiles a program, with static sizes for `setting` if it has any. An
-  /// error says why not; diagnostics are on stderr.
+  /// error says why not, a Refusal where the compiler says that it has no
+  /// kernels for it; other diagnostics are on stderr.
   static llvm::Expected<CompiledProgram> make(const Program &program,
                                               const Setting &setting,
                                               mlir::gdn::tools::Device device);

@@ -191,7 +191,12 @@ int main(int argc, char **argv) {
     llvm::outs() << llvm::formatv("{0,-15} worst error is {1:F2} of its "
                                   "tolerance\n  in {2}\n",
                                   name, worst.first, worst.second);
-  llvm::outs() << totals.passed << " passed, " << totals.failed << " failed\n";
-  // A command line that selects nothing must not look like a success.
+  llvm::outs() << totals.passed << " passed, " << totals.failed << " failed";
+  // A CPU has code for all programs.
+  if (totals.device == Device::GPU)
+    llvm::outs() << ", " << totals.refused << " refused";
+  llvm::outs() << "\n";
+  // A command line that selects nothing must not look like a success, nor one
+  // that selects what is refused.
   return totals.failed == 0 && totals.passed > 0 ? 0 : 1;
 }

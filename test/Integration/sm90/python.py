@@ -67,6 +67,9 @@ class Case:
         return sum(self.lengths) + self.slack if self.packed else self.tokens
 
 
+#: What model layers leave to the kernel.
+MODEL = {"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True}
+
 CASES = [
     Case("one sequence", tokens=64),
     Case("ragged end", batch=2, tokens=200),
@@ -114,20 +117,35 @@ CASES = [
     Case("no gates", batch=2, tokens=100, options={"g": None}),
     Case("no beta", batch=2, tokens=100, options={"beta": None}),
     Case("beta f16", batch=2, tokens=100, beta="float16"),
-    Case("raw gates", batch=2, tokens=200, options={"gate_domain": "raw"}),
+    Case("raw gates", batch=2, tokens=200, options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}),
+    Case("normalised, whole heads", heads=(16, 64), batch=4, tokens=160, initial="float32",
+         options={"use_qk_l2norm_in_kernel": True}),
+    Case("normalised, packed", lengths=(70, 0, 1, 133), initial="float32",
+         options={"use_qk_l2norm_in_kernel": True}),
     Case("raw gates, logits, packed", lengths=(70, 0, 130), initial="float32", beta="bfloat16",
          options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}),
     Case("bf16 raw gates and logits", heads=(16, 48), batch=2, tokens=200, beta="bfloat16", raw_type="bfloat16",
          options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}),
     Case("all that a model asks for", heads=(16, 48), lengths=(70, 0, 130), initial="float32", beta="bfloat16",
-         raw_type="bfloat16", options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True,
-                                       "use_qk_l2norm_in_kernel": True}),
+         raw_type="bfloat16", options=MODEL),
     Case("linear gates, kv", batch=2, tokens=200, options={"gate_domain": "linear"}),
     Case("linear gates with zeros", lengths=(100, 50), v_first=True, gate=float("-inf"),
          options={"gate_domain": "linear"}),
     Case("linear gates", lengths=(100, 50), initial="float32", v_first=True, options={"gate_domain": "linear"}),
     Case("logits of beta", batch=2, tokens=200, options={"use_beta_sigmoid_in_kernel": True}),
 ]
+
+
+#: Calls that do more and more of a model's layer.
+MODEL_CALLS = {
+    "plain": {},
+    "normalised": {"options": {"use_qk_l2norm_in_kernel": True}},
+    "all that a model asks for": {
+        "beta": "bfloat16",
+        "raw_type": "bfloat16",
+        "options": MODEL,
+    },
+}
 
 
 def make(torch, case, seed=0):
@@ -540,6 +558,11 @@ def measure(options):
                   flush=True)
             if plan.schedule == "split" and not hint:
                 break
+    for name, change in MODEL_CALLS.items():
+        case = Case(name, heads=(16, 64), batch=4, tokens=8192, initial="float32", **change)
+        tensors, kwargs = make(torch, case)
+        seconds = device_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
+        print(f"4 x 8192   16/64   {name:<30} {seconds * 1e3:8.4f} ms", flush=True)
     faulthandler.cancel_dump_traceback_later()
     return 0
 

@@ -28,8 +28,9 @@ void TileDialect::initialize() {
 }
 
 ArrayRef<StringLiteral> TileDialect::getSteps() {
-  static constexpr StringLiteral steps[] = {"load",  "gates", "norms", "scores",
-                                            "solve", "state", "store"};
+  static constexpr StringLiteral steps[] = {"load",        "gates",  "norms",
+                                            "query_norms", "scores", "solve",
+                                            "state",       "store"};
   return steps;
 }
 

@@ -107,18 +107,35 @@ LogicalResult SolveOp::verify() {
   return success();
 }
 
+LogicalResult DiagonalOp::verify() {
+  auto fragment = cast<RankedTensorType>(getFragment().getType()),
+       type = cast<RankedTensorType>(getType());
+  // Two elements a thread come from two blocks of 8 columns.
+  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  int64_t columns = fragment.getDimSize(1);
+  if (columns % kWarpRows != 0 || kSm90a.productRows % columns != 0)
+    return emitOpError("expected a fragment of 16, 32 or 64 columns, got ")
+           << fragment;
+  if (type.getElementType() != fragment.getElementType() ||
+      type.getDimSize(0) != fragment.getDimSize(0))
+    return emitOpError("expected a vector of ")
+           << fragment.getDimSize(0) << " elements of "
+           << fragment.getElementType() << ", got " << type;
+  return success();
+}
+
 LogicalResult RowDotsOp::verify() {
   ViewType a = getA().getType(), b = getB().getType();
-  // Squares of 16 rows, whose rows of 16 bytes one instruction reads.
-  constexpr int64_t kSquare = 16;
-  if (a.getRank() != 2 || a.getRows() % kSquare != 0 ||
-      a.getColumns() % kSquare != 0 || a.getStride() % kSquare != 0 ||
+  // One instruction reads 16 bytes of a row.
+  constexpr int64_t kRun = 16;
+  if (a.getRank() != 2 || a.getRows() % kRun != 0 ||
+      a.getColumns() % kRun != 0 || a.getStride() % kRun != 0 ||
       !isa<Float16Type, BFloat16Type>(a.getElementType()))
     return emitOpError("expected f16 or bf16 in multiples of ")
-           << kSquare << " rows and columns, rows a multiple of " << kSquare
+           << kRun << " rows and columns, rows a multiple of " << kRun
            << " bytes apart, got " << a;
   if (b.getShape() != a.getShape() ||
-      b.getElementType() != a.getElementType() || b.getStride() % kSquare != 0)
+      b.getElementType() != a.getElementType() || b.getStride() % kRun != 0)
     return emitOpError("expected tiles of one shape and type, got ")
            << a << " and " << b;
   auto type = cast<RankedTensorType>(getType());

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetVector.h"
 
 #define DEBUG_TYPE "gdn-warp-prefetch-loads"
 
@@ -86,6 +87,21 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   return longer;
 }
 
+/// Loads once what is the same in each trip: parameters of a head. Arrays that
+/// a kernel reads it does not write, and without an end the place is in the
+/// array, whether or not there is a trip.
+static void hoistInvariantLoads(scf::ForOp loop) {
+  SmallVector<ArrayLoadOp> loads;
+  for (auto load : loop.getOps<ArrayLoadOp>())
+    if (!load.getEnd() && isEncoded<LanesAttr>(load.getType()) &&
+        llvm::all_of(load->getOperands(), [&](Value operand) {
+          return loop.isDefinedOutsideOfLoop(operand);
+        }))
+      loads.push_back(load);
+  for (ArrayLoadOp load : loads)
+    load->moveBefore(loop);
+}
+
 namespace {
 struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
   void runOnOperation() override {
@@ -100,14 +116,20 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
   }
 
   void prefetchIn(RoleOp role, int64_t ahead) {
-    llvm::MapVector<scf::ForOp, SmallVector<ArrayLoadOp>> loadsOf;
-    // Without an end a load of a trip that never comes may leave the array.
+    SetVector<scf::ForOp> loops;
     role.walk([&](ArrayLoadOp load) {
-      auto loop = load->getParentOfType<scf::ForOp>();
-      if (loop && isEncoded<LanesAttr>(load.getType()) && load.getEnd())
-        loadsOf[loop].push_back(load);
+      if (auto loop = load->getParentOfType<scf::ForOp>())
+        loops.insert(loop);
     });
-    for (auto &[loop, loads] : loadsOf) {
+    for (scf::ForOp loop : loops) {
+      hoistInvariantLoads(loop);
+      // Without an end a load of a trip that never comes may leave the array.
+      SmallVector<ArrayLoadOp> loads;
+      loop.walk([&](ArrayLoadOp load) {
+        if (load->getParentOfType<scf::ForOp>() == loop &&
+            isEncoded<LanesAttr>(load.getType()) && load.getEnd())
+          loads.push_back(load);
+      });
       scf::ForOp current = loop;
       bool carries = false;
       for (ArrayLoadOp load : loads) {

@@ -1,10 +1,9 @@
 // All that a model leaves to the layer: a raw gate with its parameters, logits of beta, rows of q and k to be
-// normalised, a state before and after. The warp of the gates measures the rows.
+// normalised, a state before and after.
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
 
 // CHECK: .entry layer_fused(
 // CHECK: .maxntid 384
-// CHECK-DAG: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // CHECK-DAG: rsqrt.approx.ftz.f32
 // CHECK-DAG: lg2.approx.ftz.f32
 // CHECK-DAG: rcp.rn.f32

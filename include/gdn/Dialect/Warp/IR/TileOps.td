@@ -16,8 +16,8 @@ class Warp_Encoded<string encoding, string text>
            text, "::mlir::RankedTensorType">;
 def Warp_Fragment : Warp_Encoded<"FragmentAttr", "fragment">;
 def Warp_Lanes : Warp_Encoded<"LanesAttr", "vector over lanes">;
-def Warp_Vector : AnyTypeOf<[Warp_Encoded<"ColumnsAttr", "vector of columns">,
-  Warp_Encoded<"RowsAttr", "vector of rows">, Warp_Lanes]>;
+def Warp_Rows : Warp_Encoded<"RowsAttr", "vector of rows">;
+def Warp_Vector : AnyTypeOf<[Warp_Encoded<"ColumnsAttr", "vector of columns">, Warp_Rows, Warp_Lanes]>;
 def Warp_Tile : AnyTypeOf<[Warp_Fragment, Warp_Lanes]>;
 
 def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
@@ -139,14 +139,35 @@ def Warp_SolveOp : Warp_Op<"solve"> {
   let hasVerifier = 1;
 }
 
+def Warp_DiagonalOp : Warp_Op<"diagonal", [Pure]> {
+  let summary = "The diagonal of a fragment's squares";
+  let description = [{
+    result[i] = fragment[i, i mod N] of a fragment [64, N], whose squares of N rows
+    lie below each other. Of a product of stacked tiles with one of them it has
+    that tile's inner products of rows: the squares of their norms.
+
+    Example:
+
+    ```mlir
+    %squares = gdn_warp.diagonal %kk : tensor<64x32xf32, #gdn_warp.fragment>
+        -> tensor<64xf32, #gdn_warp.rows>
+    ```
+  }];
+  let arguments = (ins Warp_Fragment:$fragment);
+  let results = (outs Warp_Rows:$result);
+  let assemblyFormat = "$fragment attr-dict `:` type($fragment) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Warp_RowDotsOp : Warp_Op<"row_dots"> {
   let summary = "Inner products of the rows of two tiles, by one warp";
   let description = [{
-    result[i] = sum over k of a[i, k] b[i, k] in f32, for 16-bit views [R, K]: the
-    diagonal of a b^T, of which the tensor cores make squares of 16 rows (mma
-    m16n8k16, PTX ISA, "Matrix Fragments for mma.m16n8k16"). All but the diagonal
-    is for nothing, and still a sum element by element takes five times the
-    instructions. Both views may be the same.
+    result[i] = sum over k of a[i, k] b[i, k] in f32, for 16-bit views [R, K]. A
+    lane sums the row that it holds: its loads of 16 bytes meet all banks once
+    where the views are swizzled, and no sum crosses lanes. (On the diagonal of
+    a b^T by mma.sync there are a fifth of the instructions, but each of them
+    waits for the tensor core, which the products of the state keep busy.) Both
+    views may be the same.
 
     Example:
 
