@@ -59,7 +59,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     kernels.addPass(warp::createGroupProductsPass());
     kernels.addPass(warp::createInsertFencesPass());
     kernels.addPass(warp::createAllocateSharedPass());
-    kernels.addPass(warp::createLowerChannelsPass());
+    kernels.addPass(warp::createLowerChannelsPass({options.lanesArrive}));
   }
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

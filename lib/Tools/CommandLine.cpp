@@ -40,6 +40,11 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
           cl::desc("Parts of a head on a GPU: whole (in one CTA), split (a "
                    "CTA each) or auto (by the grid; the default)"),
           cl::init(CompileOptions().schedule), cl::cat(category)),
+      lanesArrive("lanes-arrive",
+                  cl::desc("Every lane arrives at the barriers of a GPU kernel "
+                           "for itself: slower, for compute-sanitizer's "
+                           "racecheck"),
+                  cl::init(CompileOptions().lanesArrive), cl::cat(category)),
       parallel("parallel",
                cl::desc("Run the items of a grid on all cores by OpenMP (the "
                         "default); without, the code needs no libomp"),
@@ -107,6 +112,7 @@ CompileOptions CompileFlags::get() const {
   options.operandType = operandType;
   options.vParts = vParts;
   options.schedule = schedule;
+  options.lanesArrive = lanesArrive;
   options.parallel = parallel;
   options.twoProductChain = twoProductChain;
   options.target.cpu = cpu;

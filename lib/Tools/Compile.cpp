@@ -176,6 +176,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   bool chooses = options.device == Device::GPU && options.vParts == 1;
   lowering.vParts = chooses ? 0 : options.vParts;
   lowering.schedule = options.schedule;
+  lowering.lanesArrive = options.lanesArrive;
   const SizeHints &sizes = options.sizes;
   std::optional<int64_t> count = sizes.get("N");
   lowering.sequences = count ? *count : sizes.get("B").value_or(0);

@@ -200,7 +200,9 @@ static llvm::Expected<std::string> makeCubin(const Flags &flags,
   llvm::Expected<std::string> text = makePTX(flags, module);
   if (!text)
     return text;
-  llvm::Expected<ptx::Assembled> assembled = ptx::assemble(*text);
+  ptx::Options options;
+  options.allowSpills = flags.compile.get().lanesArrive;
+  llvm::Expected<ptx::Assembled> assembled = ptx::assemble(*text, options);
   if (!assembled)
     return assembled.takeError();
   if (llvm::Error error = dump(flags, 6, "kernels.cubin", assembled->cubin))

@@ -56,6 +56,11 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::desc("Fold the solve into keys and scores: closer to exact "
                      "where keys are alike"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> lanesArrive{
+      *this, "lanes-arrive",
+      llvm::cl::desc("Every lane arrives at the barriers of a GPU kernel for "
+                     "itself: slower, for tools that look for races"),
+      llvm::cl::init(false)};
   PassOptions::Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("Parts of a head on a GPU: 'whole' (in one CTA), 'split' "

@@ -27,6 +27,9 @@ struct Options {
   /// Where ptxas is; empty: GDN_PTXAS, PATH, CUDA_HOME, the Python package
   /// nvidia-cuda-nvcc-cu12, /usr/local/cuda.
   std::string ptxas;
+  /// Takes kernels with a stack and spills: ones for tools, which need not be
+  /// fast.
+  bool allowSpills = false;
 };
 
 /// What ptxas says about a kernel.
@@ -58,8 +61,9 @@ llvm::Expected<std::string> findPtxas(const Options &options = {});
 std::vector<KernelUsage> parseUsage(llvm::StringRef log);
 
 /// Fails if the output of `ptxas -v` speaks of wgmma that it had to serialise
-/// or of setmaxnreg that it ignored (C75xx), of a stack or of spills.
-llvm::Error checkLog(llvm::StringRef log);
+/// or of setmaxnreg that it ignored (C75xx), of a stack or of spills unless
+/// they are allowed.
+llvm::Error checkLog(llvm::StringRef log, bool allowSpills = false);
 
 /// Runs ptxas and checks what it prints. An error holds the command that
 /// repeats the run and leaves its input in place.

@@ -56,6 +56,8 @@ struct CompileOptions {
   int64_t vParts = 1;
   /// Parts of a head on a GPU: whole, split or auto.
   std::string schedule = "auto";
+  /// Every lane of a GPU kernel arrives at barriers for itself.
+  bool lanesArrive = false;
   /// Whether the items of a grid run on all cores (OpenMP).
   bool parallel = true;
   /// Whether the solve is folded into keys and scores.

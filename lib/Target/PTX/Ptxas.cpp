@@ -120,7 +120,7 @@ std::vector<ptx::KernelUsage> ptx::parseUsage(StringRef log) {
   return kernels;
 }
 
-llvm::Error ptx::checkLog(StringRef log) {
+llvm::Error ptx::checkLog(StringRef log, bool allowSpills) {
   std::string problems;
   llvm::SmallVector<StringRef> lines;
   log.split(lines, '\n');
@@ -130,7 +130,8 @@ llvm::Error ptx::checkLog(StringRef log) {
     if (line.contains("C75"))
       problems += "\n  " + line.trim().str();
   for (const KernelUsage &usage : parseUsage(log))
-    if (usage.stackBytes || usage.spillStores || usage.spillLoads)
+    if (!allowSpills &&
+        (usage.stackBytes || usage.spillStores || usage.spillLoads))
       problems += "\n  '" + usage.name + "' has " +
                   std::to_string(usage.stackBytes) + " bytes of stack, " +
                   std::to_string(usage.spillStores) + " of spill stores, " +
@@ -187,7 +188,7 @@ llvm::Expected<ptx::Assembled> ptx::assemble(StringRef ptx,
       llvm::sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects);
   Assembled result{readFile(output), readFile(log), {}};
   llvm::Error failure =
-      status == 0 ? checkLog(result.log)
+      status == 0 ? checkLog(result.log, options.allowSpills)
                   : llvm::createStringError("ptxas failed:\n" + result.log);
   if (failure) {
     removeInput.releaseFile();

@@ -9,6 +9,7 @@ Every command ends within ten minutes, prints a table last, and fails if a line 
 import argparse
 import concurrent.futures
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -90,7 +91,9 @@ CHECKS = [
     plain((2, 4), 17, 300, data="f16"), plain((2, 4), 1, 130, model=True, state=True),
     plain((16, 32), *[1024] * 2, state=True),
 ]
-SANITIZED = [plain((1, 2), 1, 130, 0, 64, state=True), plain((1, 1), 96, packed=False)]
+# Slots that are used again, CTAs with several items, norms that roles exchange.
+SANITIZED = [plain((1, 2), 1, 700, 0, 64, state=True), plain((100, 200), 96, 96, packed=False),
+             plain((1, 2), 500, 30, state=True, model=True), plain((100, 200), 130, packed=False, state=True, model=True)]
 GATES = ["none", "gdn-log", "gdn-linear", "gdn-softplus", "gdn-bounded"]
 
 
@@ -124,10 +127,10 @@ class Session:
         path.write_text(layer.text())
         return path
 
-    def compile(self, layer):
+    def compile(self, layer, *options):
         """The layer as an object; the error where there is none."""
         path = self.write(layer)
-        code, _, err = self.run("./gdn-compile", path, "--target=sm_90a", "--emit=obj", "-o",
+        code, _, err = self.run("./gdn-compile", path, "--target=sm_90a", "--emit=obj", *options, "-o",
                                 path.with_suffix(".o"))
         return path, None if code == 0 else (err.strip().splitlines() or ["no reason"])[-1]
 
@@ -182,20 +185,20 @@ def check(session, arguments):
 def sanitize(session, arguments):
     """compute-sanitizer over small layers."""
     rows = []
-    for layer in SANITIZED:
-        path, error = session.compile(layer)
-        for tool in ("memcheck", "racecheck", "synccheck"):
-            if arguments.only not in tool:
-                continue
-            if error:
-                rows.append((f"{tool}: {layer.name}", False, error))
-                continue
-            code, out, err = session.run(
-                "compute-sanitizer", "--tool", tool, "--error-exitcode=9", "./gdn-run", path, "--target=sm_90a",
-                f"--object={path.with_suffix('.o')}", *layer.sizes())
-            summary = [line for line in (out + err).splitlines() if "SUMMARY" in line]
-            rows.append((f"{tool}: {layer.name}", code == 0 and bool(summary),
-                         summary[-1].strip("= ") if summary else (err.strip().splitlines() or ["none"])[-1]))
+    for layer, tool in itertools.product(SANITIZED, ("memcheck", "synccheck", "racecheck")):
+        if arguments.only not in tool:
+            continue
+        # Racecheck does not know that one lane's arrival stands for its warp, behind a sync of the warp.
+        path, error = session.compile(layer, *(["--lanes-arrive"] if tool == "racecheck" else []))
+        if error:
+            rows.append((f"{tool}: {layer.name}", False, error))
+            continue
+        code, out, err = session.run(
+            "compute-sanitizer", "--tool", tool, "--error-exitcode=9", "./gdn-run", path, "--target=sm_90a",
+            f"--object={path.with_suffix('.o')}", *layer.sizes())
+        summary = [line for line in (out + err).splitlines() if "SUMMARY" in line]
+        rows.append((f"{tool}: {layer.name}", code == 0 and bool(summary),
+                     summary[-1].strip("= ") if summary else (err.strip().splitlines() or ["none"])[-1]))
     return rows
 
 

@@ -42,7 +42,8 @@ struct Visit {
 /// Lowers one channel.
 class ChannelLowering {
 public:
-  explicit ChannelLowering(ChannelOp channel) : channel(channel) {}
+  ChannelLowering(ChannelOp channel, bool lanesArrive)
+      : channel(channel), lanesArrive(lanesArrive) {}
 
   LogicalResult run(OpBuilder &init);
 
@@ -61,6 +62,7 @@ private:
   Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
 
   ChannelOp channel;
+  bool lanesArrive;
   llvm::MapVector<Key, Visit> visits;
 };
 } // namespace
@@ -178,7 +180,7 @@ LogicalResult ChannelLowering::collect() {
   }
   for (auto &[key, visit] : visits) {
     // One lane arrives with the bytes of copies.
-    visit.byLane &= visit.fetched == 0;
+    visit.byLane = (visit.byLane || lanesArrive) && visit.fetched == 0;
     findLast(visit);
   }
   orderVisits();
@@ -361,6 +363,8 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
 
 namespace {
 struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
+  using LowerChannelsPassBase::LowerChannelsPassBase;
+
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     // The schedule is carried out.
@@ -383,7 +387,7 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
     SyncOp::create(b, loc, SyncKind::CTA);
     b.setInsertionPointToStart(guard.thenBlock());
     for (ChannelOp channel : channels)
-      if (failed(ChannelLowering(channel).run(b)))
+      if (failed(ChannelLowering(channel, lanesArrive).run(b)))
         return signalPassFailure();
     FenceOp::create(b, loc, FenceKind::BarrierInit);
     lowerFlushes(kernel);

@@ -1,4 +1,14 @@
 // RUN: gdn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-lower-channels),canonicalize,cse)' | FileCheck %s
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-lower-channels{lanes-arrive}),canonicalize,cse)' | FileCheck %s --check-prefix=LANES
+
+// With lanes-arrive four warps are 128 arrivals; bytes of copies still arrive once.
+// LANES-LABEL: gdn_warp.kernel @hand(
+// LANES: gdn_warp.barrier_init %{{.*}}, 1
+// LANES: gdn_warp.barrier_init %{{.*}}, 128
+// LANES: gdn_warp.role "state"
+// LANES: gdn_warp.fragment_load
+// LANES-NOT: gdn_warp.sync
+// LANES: gdn_warp.barrier_arrive
 
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 

@@ -80,8 +80,13 @@ def LowerChannelsPass : Pass<"gdn-warp-lower-channels", "::mlir::gdn::warp::Kern
     first `put` of a channel waits for its empty barrier and the last use of one
     arrives at the full one, by one lane of every warp; `get` the other way
     round, where what a product reads is in use until its group is awaited.
-    Copies into a slot arrive with their bytes.
+    Copies into a slot arrive with their bytes. The lane that arrives does so
+    behind a sync of its warp, which orders what the others did; tools that look
+    for races follow each thread's own arrivals alone, and for them `lanes-arrive`
+    lets every lane arrive.
   }];
+  let options = [Option<"lanesArrive", "lanes-arrive", "bool", "false",
+    "Every lane arrives for itself: slower, for tools that look for races">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
