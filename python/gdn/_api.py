@@ -168,6 +168,7 @@ def chunk_gated_delta_rule(
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
+    # From here on as in the other function below: a helper would be one more frame in each call.
     forward = _FORWARDS.get(type(q)) or _find_forward(q)
     if scale is not None:
         scale = number("scale", scale)

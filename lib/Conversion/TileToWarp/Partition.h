@@ -19,6 +19,11 @@
 
 namespace mlir::gdn {
 
+/// An index of which 32 bits are enough, and back: it takes one register then,
+/// and a GPU divides no wider ones.
+Value toI32(OpBuilder &b, Location loc, Value index);
+Value toIndex(OpBuilder &b, Location loc, Value number);
+
 /// Writes which sequence, head and part an item's number stands for: the last
 /// arguments of a program.
 class ItemWriter {
@@ -131,7 +136,7 @@ private:
   LogicalResult assignFields();
   LogicalResult checkRolled(unsigned role);
   /// Writes the body of a role at `b`'s place. `item` maps the program's item,
-  /// or the arrays alone where the role takes items in turn; `part` is the part
+  /// or what all share where the role takes items in turn; `part` is the part
   /// or warp of what runs, where the role divides by it.
   void writeRole(unsigned role, OpBuilder &b, ItemWriter &items,
                  const IRMapping &item, Value part);

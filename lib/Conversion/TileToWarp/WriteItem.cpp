@@ -21,12 +21,11 @@ static Value createIndex(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
-/// An index of which 32 bits are enough, and back: it takes one register then,
-/// and a GPU divides no wider ones.
-static Value toI32(OpBuilder &b, Location loc, Value index) {
+Value gdn::toI32(OpBuilder &b, Location loc, Value index) {
   return arith::IndexCastUIOp::create(b, loc, b.getI32Type(), index);
 }
-static Value toIndex(OpBuilder &b, Location loc, Value number) {
+
+Value gdn::toIndex(OpBuilder &b, Location loc, Value number) {
   return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
 }
 

@@ -65,11 +65,10 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
         arith::ConstantIndexOp::create(host, launch.getLoc(), 1));
   }
   // Without a loop over items all roles have the same one.
-  IRMapping item = schedule.getPersistent()
-                       ? items.getShared()
-                       : items.write(b, arith::IndexCastUIOp::create(
-                                            b, loc, b.getI32Type(),
-                                            IdOp::create(b, loc, IdKind::CTA)));
+  IRMapping item =
+      schedule.getPersistent()
+          ? items.getShared()
+          : items.write(b, toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
   for (auto [number, types] : llvm::enumerate(fieldTypes)) {
     ChannelPlanAttr plan = schedule.getChannels()[number];
     channels.emplace_back();

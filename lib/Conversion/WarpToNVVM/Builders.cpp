@@ -30,14 +30,19 @@ Value warp::createThread(ImplicitLocOpBuilder &b) {
   return NVVM::ThreadIdXOp::create(b, b.getI32Type());
 }
 
-Value warp::createThreadHere(ImplicitLocOpBuilder &b) {
-  auto read = LLVM::InlineAsmOp::create(
-      b, TypeRange(b.getI32Type()), ValueRange(), "mov.u32 $0, %tid.x;", "=r",
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::tailcallkind::TailCallKind::None,
+LLVM::InlineAsmOp warp::createAsm(ImplicitLocOpBuilder &b, TypeRange results,
+                                  ValueRange operands, StringRef text,
+                                  StringRef constraints) {
+  return LLVM::InlineAsmOp::create(
+      b, results, operands, text, constraints, /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
       LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
       ArrayAttr());
-  return read.getResult(0);
+}
+
+Value warp::createThreadHere(ImplicitLocOpBuilder &b) {
+  return createAsm(b, b.getI32Type(), {}, "mov.u32 $0, %tid.x;", "=r")
+      .getResult(0);
 }
 
 Value warp::createLane(ImplicitLocOpBuilder &b, Value thread) {
@@ -113,11 +118,7 @@ void warp::createWarpSync(ImplicitLocOpBuilder &b) {
 }
 
 void warp::createCompilerFence(ImplicitLocOpBuilder &b) {
-  LLVM::InlineAsmOp::create(
-      b, TypeRange(), ValueRange(), "", "~{memory}", /*has_side_effects=*/true,
-      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-      ArrayAttr());
+  createAsm(b, {}, {}, "", "~{memory}");
 }
 
 Value warp::createAddress(ImplicitLocOpBuilder &b, Value base, Value offset,

@@ -68,6 +68,11 @@ Value createThread(ImplicitLocOpBuilder &b);
 Value createLane(ImplicitLocOpBuilder &b, Value thread = {});
 Value createGroupWarp(ImplicitLocOpBuilder &b, Value thread = {});
 
+/// Inline assembly with side effects, which LLVM leaves where it is.
+LLVM::InlineAsmOp createAsm(ImplicitLocOpBuilder &b, TypeRange results,
+                            ValueRange operands, StringRef text,
+                            StringRef constraints);
+
 /// The number of the thread, read here: what is made from it for one use an
 /// item stays there, and holds no registers in the loop over the item's chunks.
 Value createThreadHere(ImplicitLocOpBuilder &b);

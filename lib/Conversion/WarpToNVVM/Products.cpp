@@ -96,12 +96,9 @@ static SmallVector<Value> createTied(ImplicitLocOpBuilder &b, StringRef text,
   stream << inputConstraints << "~{memory}";
   SmallVector<Value> operands(tied);
   llvm::append_range(operands, inputs);
-  auto call = LLVM::InlineAsmOp::create(
-      b, getStruct(b.getContext(), b.getF32Type(), tied.size()), operands, text,
-      constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::tailcallkind::TailCallKind::None,
-      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-      ArrayAttr());
+  auto call =
+      createAsm(b, getStruct(b.getContext(), b.getF32Type(), tied.size()),
+                operands, text, constraints);
   return unpackStruct(b, call.getResult(0));
 }
 
