@@ -46,10 +46,10 @@ struct Registers {
 /// Builds the schedule of a program whose V parts are folded or not.
 class ScheduleBuilder {
 public:
-  ScheduleBuilder(MLIRContext *context, int64_t parts, bool persistent,
-                  int64_t trip, TripBytes bytes)
-      : b(context), parts(parts), persistent(persistent), trip(trip),
-        bytes(bytes) {}
+  ScheduleBuilder(MLIRContext *context, int64_t parts, int64_t cluster,
+                  bool persistent, int64_t trip, TripBytes bytes)
+      : b(context), parts(parts), cluster(cluster), persistent(persistent),
+        trip(trip), bytes(bytes) {}
 
   ScheduleAttr build();
 
@@ -66,6 +66,7 @@ private:
 
   OpBuilder b;
   int64_t parts;
+  int64_t cluster;
   bool persistent;
   int64_t trip;
   TripBytes bytes;
@@ -110,21 +111,21 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
   auto role = [&](StringRef name, int64_t warps, int64_t count,
                   ArrayRef<StringRef> steps, ArrayRef<StringRef> delayed,
                   int64_t delay, int64_t ahead, bool rotate, bool split,
-                  bool roll) {
+                  bool roll, bool share = false) {
     return RolePlanAttr::get(b.getContext(), name, warps, count, names(steps),
                              delayed.empty() ? ArrayAttr() : names(delayed),
-                             delay, ahead, rotate, split, roll);
+                             delay, ahead, rotate, split, roll, share);
   };
   // All but the state take the chunks of a trip one after the other: two copies
   // of everything do not fit the instruction cache, and the state is what the
   // others wait for.
   return {role("scores", group, registers.scores, {"scores", "norms"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false, /*split=*/false,
-               /*roll=*/true),
+               /*roll=*/true, /*share=*/cluster > 1),
           // Two warps have time for more: they wait for M a third of theirs.
           role("solve", kSolveWarps, registers.solve, {"solve", "query_norms"},
                {}, /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
-               /*roll=*/true),
+               /*roll=*/true, /*share=*/cluster > 1),
           // Stores behind the loads that the state waits for.
           role("move", 1, registers.solve, {"load"}, {"store"},
                /*delay=*/forChunks(loads) - 1, /*ahead=*/0, /*rotate=*/false,
@@ -168,7 +169,7 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
 
 ScheduleAttr ScheduleBuilder::build() {
   int64_t loads = fitLoads();
-  return ScheduleAttr::get(b.getContext(), trip, parts, persistent,
+  return ScheduleAttr::get(b.getContext(), trip, parts, cluster, persistent,
                            planRoles(loads), planChannels(loads));
 }
 
@@ -261,9 +262,12 @@ struct ChooseSchedule
         cost::choose(describe(launch, parts), cost::getHopper(),
                      cost::findSchedule(schedule.getValue()));
     bool isWhole = choice.schedule == cost::Schedule::Whole;
-    ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
+    TripBytes bytes = measureTrip(program);
+    // The parts of a head share what does not depend on the part.
+    int64_t cluster = isWhole || parts != 2 || bytes.hasNorms ? 1 : parts;
+    ScheduleBuilder builder(&getContext(), isWhole ? parts : 1, cluster,
                             choice.chosen().inTurn, countChunks(program),
-                            measureTrip(program));
+                            bytes);
     program->setAttr(ScheduleAttr::kName, builder.build());
   }
 };

@@ -327,6 +327,75 @@ LogicalResult Partition::checkRolled(unsigned role) {
   return success();
 }
 
+SmallVector<unsigned> Partition::getFillers(unsigned channel) const {
+  SmallVector<unsigned> fillers;
+  for (unsigned role = 0; role < schedule.getRoles().size(); ++role)
+    if (llvm::any_of(crossing, [&](auto &entry) {
+          return fields.lookup(entry.first).channel == channel &&
+                 roles.lookup(entry.first.getDefiningOp()) == role;
+        }))
+      fillers.push_back(role);
+  return fillers;
+}
+
+int64_t Partition::getFirstWarp(unsigned role) const {
+  int64_t first = 0;
+  for (RolePlanAttr plan : schedule.getRoles().take_front(role))
+    first += plan.getWarps();
+  return first;
+}
+
+bool Partition::takes(unsigned role, unsigned channel) const {
+  return llvm::any_of(crossing, [&](auto &entry) {
+    return fields.lookup(entry.first).channel == channel &&
+           entry.second.contains(role);
+  });
+}
+
+std::optional<unsigned> Partition::getSharer(unsigned channel) const {
+  SmallVector<unsigned> fillers = getFillers(channel);
+  if (fillers.empty() || !schedule.getRoles()[fillers.back()].getShare() ||
+      isShared(channel))
+    return {};
+  return fillers.back();
+}
+
+bool Partition::isShared(unsigned channel) const {
+  ArrayRef<RolePlanAttr> plans = schedule.getRoles();
+  SmallVector<unsigned> fillers = getFillers(channel);
+  return !fillers.empty() && plans[fillers.back()].getShare() &&
+         llvm::all_of(llvm::seq<unsigned>(0, plans.size()), [&](unsigned role) {
+           return plans[role].getShare() || !takes(role, channel);
+         });
+}
+
+IntegerAttr Partition::getTurn(unsigned channel) const {
+  if (!getSharer(channel))
+    return {};
+  int64_t slots =
+      schedule.getChannels()[channel].getByChunk() ? schedule.getTrip() : 1;
+  return Builder(schedule.getContext()).getI64IntegerAttr(slots);
+}
+
+/// The CTAs of a cluster fill a slot in each of its turns, or one of them does.
+LogicalResult Partition::checkShared(unsigned channel) {
+  ChannelPlanAttr plan = schedule.getChannels()[channel];
+  SmallVector<unsigned> fillers = getFillers(channel);
+  if (!llvm::all_equal(llvm::map_range(fillers, [&](unsigned role) {
+        return schedule.getRoles()[role].getShare();
+      })))
+    return program.emitOpError("expected channel ")
+           << plan.getName()
+           << " to be filled by roles that CTAs share, or by others, got both";
+  IntegerAttr turn = getTurn(channel);
+  if (!turn || plan.getDepth() % (turn.getInt() * schedule.getCluster()) == 0)
+    return success();
+  return program.emitOpError("expected a multiple of ")
+         << turn.getInt() * schedule.getCluster() << " slots in channel "
+         << plan.getName() << ", which the CTAs of a cluster fill in turn, got "
+         << plan.getDepth();
+}
+
 /// The loop takes as many chunks a trip as the schedule says.
 LogicalResult Partition::checkTrip() {
   int64_t chunks = 1;
@@ -349,6 +418,9 @@ LogicalResult Partition::analyse() {
     return failure();
   for (unsigned role = 0; role < schedule.getRoles().size(); ++role)
     if (isRolled(role) && failed(checkRolled(role)))
+      return failure();
+  for (unsigned channel = 0; channel < fieldTypes.size(); ++channel)
+    if (failed(checkShared(channel)))
       return failure();
   return success();
 }

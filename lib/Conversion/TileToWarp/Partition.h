@@ -102,6 +102,15 @@ struct Partition {
   bool isExchanged(Value value, unsigned role, StringAttr to) const;
   /// Whether the chunks of a trip are a loop in this role.
   bool isRolled(unsigned role) const;
+  /// The first warp of a role.
+  int64_t getFirstWarp(unsigned role) const;
+  /// Whether a role takes what goes through a channel.
+  bool takes(unsigned role, unsigned channel) const;
+  /// Where roles that the CTAs of a cluster share fill a channel, the last of
+  /// them, which copies its slots; none else, or where they alone take from it.
+  std::optional<unsigned> getSharer(unsigned channel) const;
+  /// Whether what goes through a channel stays between roles that CTAs share.
+  bool isShared(unsigned channel) const;
 
   tile::ProgramOp program;
   warp::ScheduleAttr schedule;
@@ -135,6 +144,12 @@ private:
   LogicalResult sortCrossing(ChannelValues &values);
   LogicalResult assignFields();
   LogicalResult checkRolled(unsigned role);
+  LogicalResult checkShared(unsigned channel);
+  /// Slots that a CTA fills before it is the next one's turn; null where each
+  /// fills its own.
+  IntegerAttr getTurn(unsigned channel) const;
+  /// Roles that fill a channel.
+  SmallVector<unsigned> getFillers(unsigned channel) const;
   /// Writes the body of a role at `b`'s place. `item` maps the program's item,
   /// or what all share where the role takes items in turn; `part` is the part
   /// or warp of what runs, where the role divides by it.

@@ -53,6 +53,10 @@ private:
   void copyTrip(Value index, Value begin, bool late);
   void copyRolled(Value begin, function_ref<bool(Operation *)> wanted);
   void copyInTurn(Value number, function_ref<bool(Operation *)> wanted);
+  void copyOwn(function_ref<bool(Operation *)> wanted);
+  void skipSlots();
+  void shareSlots();
+  Value getSlot(unsigned channel, Value chunkOfTrip);
   /// What goes from trip to trip and from item to item: the number of trips
   /// so far and, where steps are delayed into the next item, the items and
   /// beginnings of the last trips, the oldest first.
@@ -96,6 +100,8 @@ private:
   /// all parts, then those of each part. `ofNoItem` has what all items share.
   SmallVector<IRMapping> maps, ofNoItem;
   Value splitPart, trip, step;
+  /// The number of the trip among those of this CTA, where CTAs share the role.
+  Value ownTrip;
   /// The chunk of the trip, where the chunks are a loop.
   Value chunk;
   /// What stands already, and channels that were filled to be taken here.

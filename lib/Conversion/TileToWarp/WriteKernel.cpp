@@ -37,7 +37,8 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
   }
   auto kernel =
       KernelOp::create(b, program.getLoc(), program.getSymName(), types,
-                       schedule.getThreads(), /*shared_bytes=*/0);
+                       schedule.getThreads(), /*shared_bytes=*/0,
+                       /*min_ctas=*/1, schedule.getCluster());
   kernel->setAttr(ScheduleAttr::kName, schedule);
   kernel.setPersistent(schedule.getPersistent());
   if (ArrayAttr names = program.getArgNamesAttr()) {
@@ -76,17 +77,19 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
       channels.back() = ChannelOp::create(
           b, loc, ChannelType::get(b.getContext(), types),
           b.getStringAttr(plan.getName()), b.getI64IntegerAttr(plan.getDepth()),
-          b.getI64IntegerAttr(getChunksOfSlot(number)),
+          b.getI64IntegerAttr(getChunksOfSlot(number)), getTurn(number),
           /*offset=*/IntegerAttr(),
           /*barriers=*/IntegerAttr(),
           /*places=*/DenseI64ArrayAttr(), /*slot_bytes=*/IntegerAttr());
   }
-  int64_t first = 0;
   for (auto [number, plan] : llvm::enumerate(schedule.getRoles())) {
+    int64_t first = getFirstWarp(number);
     auto role = RoleOp::create(b, loc, plan.getName(), first, plan.getWarps(),
                                b.getI64IntegerAttr(plan.getRegisters()));
     if (plan.getRotate())
       role->setAttr(WarpDialect::getAloneAttrName(), b.getUnitAttr());
+    if (plan.getShare())
+      role->setAttr(WarpDialect::getShareAttrName(), b.getUnitAttr());
     OpBuilder::InsertionGuard inside(b);
     b.setInsertionPointToStart(&role.getBody().emplaceBlock());
     Value part;
@@ -101,7 +104,6 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
                                       constant(kSm90a.warpgroupWarps));
     }
     writeRole(number, b, items, item, part);
-    first += plan.getWarps();
   }
   return success();
 }

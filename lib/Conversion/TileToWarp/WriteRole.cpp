@@ -21,15 +21,20 @@ Value RoleWriter::partOperand(Value value, unsigned part) {
   return plan.getSplit() ? splitPart : createIndex(part);
 }
 
-Value RoleWriter::slotOperand(Value value) {
-  unsigned channel = partition.fields.lookup(value).channel;
+/// The number of a channel's slot for a trip or, where it is for one, a chunk.
+Value RoleWriter::getSlot(unsigned channel, Value chunkOfTrip) {
+  Value number = partition.isShared(channel) ? ownTrip : trip;
   if (!partition.schedule.getChannels()[channel].getByChunk())
-    return trip;
-  Value number =
-      chunk ? chunk : createIndex(Partition::getChunk(value.getDefiningOp()));
+    return number;
   Value first = arith::MulIOp::create(
-      b, loc, trip, createIndex(partition.schedule.getTrip()));
-  return arith::AddIOp::create(b, loc, first, number);
+      b, loc, number, createIndex(partition.schedule.getTrip()));
+  return arith::AddIOp::create(b, loc, first, chunkOfTrip);
+}
+
+Value RoleWriter::slotOperand(Value value) {
+  return getSlot(
+      partition.fields.lookup(value).channel,
+      chunk ? chunk : createIndex(Partition::getChunk(value.getDefiningOp())));
 }
 
 Value RoleWriter::chunkOperand(Value value) {
@@ -168,6 +173,10 @@ void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
 void RoleWriter::copyTrip(Value index, Value begin, bool late) {
   trip = toIndex(b, loc, index);
   step = lookup(partition.loop.getStep(), 0);
+  // Outside of a loop over the chunks, which all have this trip.
+  if (plan.getShare())
+    ownTrip = arith::DivUIOp::create(
+        b, loc, trip, createIndex(partition.schedule.getCluster()));
   auto isNow = [&](Operation *op) {
     return plan.runsLate(Partition::getStep(op)) == late;
   };
@@ -204,10 +213,65 @@ void RoleWriter::copyRolled(Value begin,
         chunk);
     copyInTurn(number, isFirst);
   } else {
-    copyOps(*partition.loop.getBody(), isFirst);
+    copyOwn(isFirst);
   }
   maps = outside;
   chunk = Value();
+}
+
+/// The ops of a chunk, if the trip is one of this CTA's where CTAs share the
+/// role; it lets the slots of others' trips pass.
+void RoleWriter::copyOwn(function_ref<bool(Operation *)> wanted) {
+  Block &body = *partition.loop.getBody();
+  if (!plan.getShare())
+    return copyOps(body, wanted);
+  Value cluster = createIndex(partition.schedule.getCluster());
+  Value rank = IdOp::create(b, loc, IdKind::ClusterRank);
+  Value owner = arith::RemUIOp::create(b, loc, trip, cluster);
+  Value mine =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, owner, rank);
+  auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<IRMapping> outside = maps;
+  copyOps(body, wanted);
+  shareSlots();
+  maps = outside;
+  b.setInsertionPointToStart(branch.elseBlock());
+  skipSlots();
+}
+
+/// Lets the slots of a chunk pass that another CTA takes.
+void RoleWriter::skipSlots() {
+  for (auto [channel, slots] : llvm::enumerate(partition.channels))
+    if (partition.takes(role, channel) && !partition.isShared(channel) &&
+        !partition.getSharer(channel))
+      SkipOp::create(b, loc, slots, getSlot(channel, chunk));
+}
+
+/// Copies the slots that this role is the last to fill to the other CTAs, in
+/// one warp: a slot of a trip when its last chunk is there.
+void RoleWriter::shareSlots() {
+  for (auto [channel, slots] : llvm::enumerate(partition.channels)) {
+    if (partition.getSharer(channel) != role)
+      continue;
+    Value now;
+    auto require = [&](Value value, int64_t number) {
+      Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          value, createIndex(number));
+      now = now ? arith::AndIOp::create(b, loc, now, equal) : equal;
+    };
+    if (!partition.schedule.getChannels()[channel].getByChunk())
+      require(chunk, partition.schedule.getTrip() - 1);
+    if (!plan.getRotate() && plan.getWarps() > 1)
+      require(IdOp::create(b, loc, IdKind::Warp), partition.getFirstWarp(role));
+    OpBuilder::InsertionGuard insertion(b);
+    Value slot = getSlot(channel, chunk);
+    if (now)
+      b.setInsertionPointToStart(
+          scf::IfOp::create(b, loc, now, /*withElseRegion=*/false).thenBlock());
+    ShareOp::create(b, loc, slots, slot);
+  }
 }
 
 /// The ops of chunk `number` of the sequence, in the warp whose turn it is.
@@ -221,6 +285,6 @@ void RoleWriter::copyInTurn(Value number,
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(guard.thenBlock());
   SmallVector<IRMapping> outside = maps;
-  copyOps(*partition.loop.getBody(), wanted);
+  copyOwn(wanted);
   maps = outside;
 }

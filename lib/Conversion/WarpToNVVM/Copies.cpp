@@ -201,6 +201,29 @@ template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
   const LoweredKernels &kernels;
 };
 
+struct LowerCopyAcross : OpConversionPattern<CopyAcrossOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(CopyAcrossOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value target = createRemote(b, adaptor.getView(), adaptor.getRank());
+    Value barrier = createRemote(b, adaptor.getBarrier(), adaptor.getRank());
+    // The op takes a pointer to this CTA's memory, the instruction the address
+    // of a barrier anywhere in the cluster.
+    Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), barrier);
+    auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+    barrier = LLVM::IntToPtrOp::create(b, type, address);
+    createCompilerFence(b);
+    NVVM::CpAsyncBulkSharedCTAToSharedClusterOp::create(
+        b, target, adaptor.getView(), barrier,
+        createI32(b, op.getView().getType().getSpan()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct LowerCopyCommit : OpConversionPattern<CopyCommitOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -234,6 +257,6 @@ void warp::populateCopyPatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
   patterns.add<CopyPattern<CopyInOp>, CopyPattern<CopyOutOp>>(
       converter, patterns.getContext(), kernels);
-  patterns.add<LowerCopyCommit, LowerCopyWait>(converter,
-                                               patterns.getContext());
+  patterns.add<LowerCopyAcross, LowerCopyCommit, LowerCopyWait>(
+      converter, patterns.getContext());
 }

@@ -97,6 +97,9 @@ Value createFragmentColumn(ImplicitLocOpBuilder &b, Value thread = {});
 /// The lanes of a warp wait for each other, and see what they wrote.
 void createWarpSync(ImplicitLocOpBuilder &b);
 
+/// The same place of shared memory in CTA `rank` (i32) of the cluster.
+Value createRemote(ImplicitLocOpBuilder &b, Value address, Value rank);
+
 /// LLVM moves no memory access across it. The intrinsics of barriers name the
 /// barrier alone as memory, so a load of data could be hoisted above a wait.
 void createCompilerFence(ImplicitLocOpBuilder &b);

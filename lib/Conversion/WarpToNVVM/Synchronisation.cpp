@@ -80,16 +80,25 @@ static void createWait(ImplicitLocOpBuilder &b, Value barrier, Value parity,
       });
 }
 
-static void createArrive(ImplicitLocOpBuilder &b, Value barrier, Value rank) {
-  if (!rank) {
-    NVVM::MBarrierArriveOp::create(b, Type(), barrier, Value());
-    return;
-  }
+Value warp::createRemote(ImplicitLocOpBuilder &b, Value address, Value rank) {
   auto type = LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace);
-  Value remote = NVVM::MapaOp::create(b, type, barrier, rank);
-  NVVM::MBarrierArriveOp::create(b, Type(), remote, Value(),
-                                 NVVM::MemScopeKind::CLUSTER);
+  return NVVM::MapaOp::create(b, type, address, rank);
 }
+
+namespace {
+/// Where a thread arrives: at a barrier of this CTA, or at one of the cluster,
+/// without order of its memory accesses.
+struct Arrival {
+  Arrival(ImplicitLocOpBuilder &b, Value barrier, Value rank)
+      : barrier(rank ? createRemote(b, barrier, rank) : barrier),
+        scope(rank ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA),
+        relaxed(static_cast<bool>(rank)) {}
+
+  Value barrier;
+  NVVM::MemScopeKind scope;
+  bool relaxed;
+};
+} // namespace
 
 namespace {
 /// One op whose code `emit(op, adaptor, builder)` makes and whose results it
@@ -166,18 +175,23 @@ static void addBarrierPatterns(const TypeConverter &converter,
                                      createI32(b, op.getCount()), Value());
         return {};
       });
-  add<BarrierArriveOp>(converter, patterns,
-                       [](auto, auto a, auto &b) -> Values {
-                         createCompilerFence(b);
-                         createArrive(b, a.getBarrier(), a.getRank());
-                         return {};
-                       });
+  add<BarrierArriveOp>(
+      converter, patterns, [](auto op, auto a, auto &b) -> Values {
+        createCompilerFence(b);
+        Arrival at(b, a.getBarrier(), a.getRank());
+        Value count =
+            op.getCount() == 1 ? Value() : createI32(b, op.getCount());
+        NVVM::MBarrierArriveOp::create(b, Type(), at.barrier, count, at.scope,
+                                       at.relaxed);
+        return {};
+      });
   add<BarrierExpectOp>(
       converter, patterns, [](auto op, auto a, auto &b) -> Values {
         createCompilerFence(b);
-        NVVM::MBarrierArriveExpectTxOp::create(
-            b, Type(), a.getBarrier(), createI32(b, op.getBytes()),
-            NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+        Arrival at(b, a.getBarrier(), a.getRank());
+        NVVM::MBarrierArriveExpectTxOp::create(b, Type(), at.barrier,
+                                               createI32(b, op.getBytes()),
+                                               at.scope, at.relaxed, Value());
         return {};
       });
   add<BarrierWaitOp>(

@@ -14,6 +14,10 @@ using namespace mlir::gdn::warp;
 LogicalResult ChannelOp::verify() {
   if (getDepth() < 1)
     return emitOpError("expected at least one slot, got ") << getDepth();
+  if (getTurn() && *getTurn() < 1)
+    return emitOpError("expected a CTA to fill at least one slot in its turn, "
+                       "got ")
+           << *getTurn();
   size_t fields = getType().getFields().size();
   if (getPlaces() && getPlaces()->size() != fields)
     return emitOpError("expected the place of each of ")

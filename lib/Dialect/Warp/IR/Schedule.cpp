@@ -30,13 +30,18 @@ int64_t ScheduleAttr::getThreads() const {
 }
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t trip, int64_t parts, bool persistent,
+                                   int64_t trip, int64_t parts, int64_t cluster,
+                                   bool persistent,
                                    ArrayRef<RolePlanAttr> roles,
                                    ArrayRef<ChannelPlanAttr> channels) {
   if (trip < 1 || parts < 1)
     return emitError() << "expected at least one chunk a trip and one part, "
                           "got "
                        << trip << " and " << parts;
+  if (cluster < 1 || cluster > kSm90a.maxCluster || (cluster > 1 && parts > 1))
+    return emitError() << "expected a cluster of 1 to " << kSm90a.maxCluster
+                       << " CTAs, of parts that are not folded, got " << cluster
+                       << " CTAs of " << parts << " parts";
   llvm::StringSet<> steps, names;
   for (RolePlanAttr role : roles) {
     if (!names.insert(role.getName()).second)
@@ -46,6 +51,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected " << parts * kSm90a.warpgroupWarps
                          << " warps in role " << role.getName()
                          << ", a warpgroup a part, got " << role.getWarps();
+    if (role.getShare() && (cluster == 1 || !role.getRoll() ||
+                            role.getDelayed() || role.getAhead() != 0))
+      return emitError() << "expected a cluster, chunks in a loop, and nothing "
+                            "delayed or ahead of its trip in role "
+                         << role.getName() << ", which CTAs share";
     for (ArrayAttr list : {role.getSteps(), role.getDelayed()})
       for (Attribute step : list ? list.getValue() : ArrayRef<Attribute>())
         if (!steps.insert(cast<StringAttr>(step).getValue()).second)

@@ -263,6 +263,14 @@ LogicalResult CopyInOp::verify() { return verifyCopyOp(*this); }
 
 LogicalResult CopyOutOp::verify() { return verifyCopyOp(*this); }
 
+LogicalResult CopyAcrossOp::verify() {
+  ViewType view = getView().getType();
+  if (view.getRank() != 1 || view.getSpan() % kSm90a.copyUnit != 0)
+    return emitOpError("expected a vector of a multiple of ")
+           << kSm90a.copyUnit << " bytes, got " << view;
+  return success();
+}
+
 LogicalResult ArrayLoadOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),

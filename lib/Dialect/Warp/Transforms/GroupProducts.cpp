@@ -165,6 +165,33 @@ void OpenGroups::run() {
   }
 }
 
+/// The first product behind which `load` stands without a wait between them.
+static ProductOp findOpenProduct(FragmentLoadOp load) {
+  ProductOp first;
+  for (Operation *op = load->getPrevNode(); op; op = op->getPrevNode()) {
+    if (isa<AwaitOp, FragmentStoreOp>(op) ||
+        op == load.getView().getDefiningOp())
+      break;
+    if (auto product = dyn_cast<ProductOp>(op))
+      first = product;
+  }
+  return first;
+}
+
+/// Moves a load that would hide under a product to before what makes the
+/// product's left operand. A warp issues in order: where it waits for the load,
+/// it begins no further part of the product.
+static void hoistLoads(Block &block) {
+  for (auto load : llvm::make_early_inc_range(block.getOps<FragmentLoadOp>())) {
+    ProductOp product = findOpenProduct(load);
+    Operation *maker = product ? product.getA().getDefiningOp() : nullptr;
+    Operation *view = load.getView().getDefiningOp();
+    if (maker && maker->getBlock() == &block &&
+        (view->getBlock() != &block || view->isBeforeInBlock(maker)))
+      load->moveBefore(maker);
+  }
+}
+
 namespace {
 struct GroupProducts : gdn::warp::impl::GroupProductsPassBase<GroupProducts> {
   void runOnOperation() override {
@@ -174,6 +201,7 @@ struct GroupProducts : gdn::warp::impl::GroupProductsPassBase<GroupProducts> {
     getOperation()->walk([](Block *block) {
       hoistProducts(*block);
       OpenGroups(*block).run();
+      hoistLoads(*block);
     });
   }
 };

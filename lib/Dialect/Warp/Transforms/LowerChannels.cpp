@@ -39,11 +39,17 @@ struct Visit {
   bool byLane = false;
 };
 
+/// Slot and phase of a trip: the number of times that the slot was used before.
+struct Turn {
+  Value slot, parity;
+};
+
 /// Lowers one channel.
 class ChannelLowering {
 public:
   ChannelLowering(ChannelOp channel, bool lanesArrive)
-      : channel(channel), lanesArrive(lanesArrive) {}
+      : channel(channel), lanesArrive(lanesArrive),
+        cluster(channel->getParentOfType<KernelOp>().getCluster()) {}
 
   LogicalResult run(OpBuilder &init);
 
@@ -55,29 +61,43 @@ private:
   void findLast(Visit &visit);
   bool isAlwaysMade(const Key &key);
   void orderVisits();
-  /// Arrivals that complete a phase of the barriers of `direction`.
-  int64_t countArrivals(SlotDirection direction);
+  /// Arrivals of each role in a phase of the barriers of `direction`.
+  llvm::MapVector<Operation *, int64_t> countArrivals(SlotDirection direction);
+  int64_t sumArrivals(SlotDirection direction);
+  Turn getTurn(OpBuilder &b, Location loc, Value trip, bool fills);
   void lower(SlotDirection direction, Visit &visit);
   void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
+  void lower(SkipOp skip);
+  void lower(ShareOp share, int64_t fills);
+  LogicalResult checkSkips();
   Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
+  void arrive(OpBuilder &b, Location loc, bool byLane,
+              function_ref<void()> write);
+  /// The CTA that fills the slot of `trip` for all; null if each fills its own.
+  Value getOwner(OpBuilder &b, Location loc, Value trip);
 
   ChannelOp channel;
   bool lanesArrive;
+  /// CTAs of a cluster.
+  int64_t cluster;
+  SmallVector<SkipOp> skips;
+  SmallVector<ShareOp> shares;
   llvm::MapVector<Key, Visit> visits;
 };
 } // namespace
 
-/// How often warps visit the slot: all of the role, or one of a role whose
-/// warps take turns; for each chunk if the chunks of the slot are a loop.
-static int64_t countRuns(SlotOp slot) {
-  auto role = slot->getParentOfType<RoleOp>();
+/// How often warps visit the slot of `trip` in `op`: all of the role, or one of
+/// a role whose warps take turns; for each chunk if the chunks of the slot are
+/// a loop.
+static int64_t countRuns(Operation *op, Value trip) {
+  auto role = op->getParentOfType<RoleOp>();
   int64_t runs =
       role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
-  for (auto loop = slot->getParentOfType<scf::ForOp>(); loop;
+  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>())
     if (auto chunks =
             loop->getAttrOfType<IntegerAttr>(WarpDialect::getChunksAttrName());
-        chunks && loop.isDefinedOutsideOfLoop(slot.getTrip()))
+        chunks && loop.isDefinedOutsideOfLoop(trip))
       runs *= chunks.getInt();
   return runs;
 }
@@ -156,6 +176,14 @@ void ChannelLowering::orderVisits() {
 
 LogicalResult ChannelLowering::collect() {
   for (Operation *user : channel->getUsers()) {
+    if (auto skip = dyn_cast<SkipOp>(user)) {
+      skips.push_back(skip);
+      continue;
+    }
+    if (auto share = dyn_cast<ShareOp>(user)) {
+      shares.push_back(share);
+      continue;
+    }
     auto slot = dyn_cast<SlotOp>(user);
     if (!slot)
       return user->emitOpError("expected values with layouts");
@@ -187,7 +215,8 @@ LogicalResult ChannelLowering::collect() {
   return success();
 }
 
-int64_t ChannelLowering::countArrivals(SlotDirection direction) {
+llvm::MapVector<Operation *, int64_t>
+ChannelLowering::countArrivals(SlotDirection direction) {
   // Of the two sides of a branch one is run.
   auto isOtherSide = [&](Block *block, Value slot) {
     auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
@@ -204,13 +233,76 @@ int64_t ChannelLowering::countArrivals(SlotDirection direction) {
     if (!first)
       first = slot;
     if (first == slot)
-      count += countRuns(visit.slots.front()) *
+      count += countRuns(visit.slots.front(), first) *
                (visit.byLane ? kSm90a.warpThreads : 1);
   }
-  int64_t count = 0;
+  llvm::MapVector<Operation *, int64_t> counts;
   for (auto &[role, arrivals] : roles)
-    count += arrivals.second;
-  return count;
+    counts[role] = arrivals.second;
+  return counts;
+}
+
+/// Arrivals of all roles at the barriers of one CTA. A slot that one CTA fills
+/// for all has takers in all, but for those that take it only where it is
+/// filled.
+int64_t ChannelLowering::sumArrivals(SlotDirection direction) {
+  int64_t sum = 0;
+  for (auto &[role, count] : countArrivals(direction))
+    sum += direction == SlotDirection::Get && channel.getTurn() &&
+                   !role->hasAttr(WarpDialect::getShareAttrName())
+               ? count * cluster
+               : count;
+  return sum;
+}
+
+/// A role lets as many slots pass as it takes in a trip of its own.
+LogicalResult ChannelLowering::checkSkips() {
+  llvm::MapVector<Operation *, int64_t> passed;
+  for (SkipOp skip : skips)
+    passed[skip->getParentOfType<RoleOp>()] +=
+        countRuns(skip, skip.getTrip()) *
+        (lanesArrive ? kSm90a.warpThreads : 1);
+  llvm::MapVector<Operation *, int64_t> taken =
+      countArrivals(SlotDirection::Get);
+  for (auto &[role, count] : passed)
+    if (taken.lookup(role) != count)
+      return role->emitOpError("expected to arrive as often for slots of "
+                               "channel ")
+             << channel.getNameAttr() << " that it lets pass as for those that "
+             << "it takes, got " << count << " and " << taken.lookup(role);
+  return success();
+}
+
+Turn ChannelLowering::getTurn(OpBuilder &b, Location loc, Value trip,
+                              bool fills) {
+  Type i32 = b.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, loc, i32, value);
+  };
+  trip = arith::IndexCastOp::create(b, loc, i32, trip);
+  Turn turn;
+  turn.slot = arith::IndexCastOp::create(
+      b, loc, b.getIndexType(),
+      arith::RemUIOp::create(b, loc, trip, constant(channel.getDepth())));
+  Value round =
+      arith::DivUIOp::create(b, loc, trip, constant(channel.getDepth()));
+  // A filler waits for the empty barrier, whose phase before the first counts
+  // as over.
+  if (fills)
+    round = arith::AddIOp::create(b, loc, round, constant(1));
+  turn.parity = arith::AndIOp::create(b, loc, round, constant(1));
+  return turn;
+}
+
+Value ChannelLowering::getOwner(OpBuilder &b, Location loc, Value trip) {
+  if (!channel.getTurn())
+    return {};
+  Type i32 = b.getI32Type();
+  Value turns = arith::DivUIOp::create(
+      b, loc, arith::IndexCastOp::create(b, loc, i32, trip),
+      arith::ConstantIntOp::create(b, loc, i32, *channel.getTurn()));
+  return arith::RemUIOp::create(
+      b, loc, turns, arith::ConstantIntOp::create(b, loc, i32, cluster));
 }
 
 Value ChannelLowering::getBarrier(OpBuilder &b, Location loc, Value number,
@@ -275,48 +367,32 @@ static void inFirstLane(OpBuilder &b, Location loc,
 void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   bool fills = direction == SlotDirection::Put;
   Location loc = visit.first->getLoc();
-  // Slot and phase of the trip: the number of times that it was used before.
   OpBuilder b(visit.first);
-  Type i32 = b.getI32Type();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, loc, i32, value);
-  };
-  Value trip =
-      arith::IndexCastOp::create(b, loc, i32, visit.slots.front().getTrip());
-  Value number = arith::IndexCastOp::create(
-      b, loc, b.getIndexType(),
-      arith::RemUIOp::create(b, loc, trip, constant(channel.getDepth())));
-  Value round =
-      arith::DivUIOp::create(b, loc, trip, constant(channel.getDepth()));
-  if (fills)
-    round = arith::AddIOp::create(b, loc, round, constant(1));
-  Value parity = arith::AndIOp::create(b, loc, round, constant(1));
-  // A filler waits for the empty barrier, whose phase before the first counts
-  // as over.
+  Value trip = visit.slots.front().getTrip();
+  Turn turn = getTurn(b, loc, trip, fills);
+  Value number = turn.slot;
   if (visit.opens)
-    BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills), parity,
-                          /*cluster=*/false);
+    BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills),
+                          turn.parity, /*cluster=*/false);
+  // Takers of all CTAs arrive at the empty barrier of the one that fills.
+  bool isLocal = fills || visit.first->getParentOfType<RoleOp>()->hasAttr(
+                              WarpDialect::getShareAttrName());
   b.setInsertionPointAfter(visit.last);
   if (visit.flushes)
     inFirstLane(b, loc, [&] {
       CopyCommitOp::create(b, loc);
       CopyWaitOp::create(b, loc, 0, /*read=*/true);
     });
-  auto byOneOrAll = [&](function_ref<void()> arrive) {
-    if (visit.byLane)
-      return arrive();
-    SyncOp::create(b, loc, SyncKind::Warp);
-    inFirstLane(b, loc, arrive);
-  };
-  if (visit.closes) {
-    byOneOrAll([&] {
+  if (visit.closes)
+    arrive(b, loc, visit.byLane, [&] {
       Value barrier = getBarrier(b, loc, number, !fills);
       if (visit.fetched)
-        BarrierExpectOp::create(b, loc, barrier, visit.fetched);
+        BarrierExpectOp::create(b, loc, barrier, visit.fetched,
+                                /*rank=*/Value());
       else
-        BarrierArriveOp::create(b, loc, barrier, /*rank=*/Value());
+        BarrierArriveOp::create(b, loc, barrier,
+                                isLocal ? Value() : getOwner(b, loc, trip));
     });
-  }
   // Last, since a fetch may be what the arrival stands behind.
   for (FetchOp fetch : visit.fetches) {
     b.setInsertionPoint(fetch);
@@ -334,14 +410,74 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   }
 }
 
+/// Runs `write`, which arrives, in each lane, or in one of a warp that has done
+/// its work.
+void ChannelLowering::arrive(OpBuilder &b, Location loc, bool byLane,
+                             function_ref<void()> write) {
+  if (byLane)
+    return write();
+  SyncOp::create(b, loc, SyncKind::Warp);
+  inFirstLane(b, loc, write);
+}
+
+void ChannelLowering::lower(SkipOp skip) {
+  OpBuilder b(skip);
+  Location loc = skip.getLoc();
+  Turn turn = getTurn(b, loc, skip.getTrip(), /*fills=*/false);
+  BarrierWaitOp::create(b, loc, getBarrier(b, loc, turn.slot, /*empty=*/false),
+                        turn.parity, /*cluster=*/false);
+  arrive(b, loc, lanesArrive, [&] {
+    BarrierArriveOp::create(b, loc,
+                            getBarrier(b, loc, turn.slot, /*empty=*/true),
+                            /*rank=*/Value());
+  });
+  skip.erase();
+}
+
+/// The takers of the other CTAs wait for as many arrivals as those of this one:
+/// one of them announces the bytes, and they count when the bytes are there.
+void ChannelLowering::lower(ShareOp share, int64_t fills) {
+  OpBuilder b(share);
+  Location loc = share.getLoc();
+  Turn turn = getTurn(b, loc, share.getTrip(), /*fills=*/false);
+  Value full = getBarrier(b, loc, turn.slot, /*empty=*/false);
+  BarrierWaitOp::create(b, loc, full, turn.parity, /*cluster=*/false);
+  int64_t bytes = *channel.getSlotBytes();
+  auto type = ViewType::get(bytes / static_cast<int64_t>(sizeof(float)),
+                            b.getF32Type());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value place = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, turn.slot, constant(bytes)),
+      constant(*channel.getOffset()));
+  Value view = ViewOp::create(b, loc, type, place);
+  Value own = IdOp::create(b, loc, IdKind::ClusterRank);
+  inFirstLane(b, loc, [&] {
+    for (int64_t distance = 1; distance < cluster; ++distance) {
+      Value rank = arith::RemUIOp::create(
+          b, loc, arith::AddIOp::create(b, loc, own, constant(distance)),
+          constant(cluster));
+      rank = arith::IndexCastOp::create(b, loc, b.getI32Type(), rank);
+      if (fills > 1)
+        BarrierArriveOp::create(b, loc, full, rank, fills - 1);
+      BarrierExpectOp::create(b, loc, full, bytes, rank);
+      CopyAcrossOp::create(b, loc, view, full, rank);
+    }
+  });
+  share.erase();
+}
+
 LogicalResult ChannelLowering::run(OpBuilder &init) {
   if (!channel.getOffset())
     return channel.emitOpError(
         "expected a place in shared memory: gdn-warp-allocate-shared");
   if (failed(collect()))
     return failure();
-  int64_t fills = countArrivals(SlotDirection::Put),
-          takes = countArrivals(SlotDirection::Get);
+  if (failed(checkSkips()))
+    return failure();
+  int64_t fills = sumArrivals(SlotDirection::Put),
+          takes = sumArrivals(SlotDirection::Get);
   if (!fills || !takes)
     return channel.emitOpError("expected a role that fills the slots and one "
                                "that takes them, got ")
@@ -357,6 +493,10 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
   }
   for (auto &[key, visit] : visits)
     lower(std::get<SlotDirection>(key), visit);
+  for (SkipOp skip : skips)
+    lower(skip);
+  for (ShareOp share : shares)
+    lower(share, fills);
   channel.erase();
   return success();
 }
@@ -376,7 +516,9 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
       kernel.emitOpError("expected roles that use the channels, got none");
       return signalPassFailure();
     }
-    // One thread prepares the barriers before any role begins.
+    // One thread prepares the barriers before any role begins, and no CTA of a
+    // cluster ends before the others have used its memory.
+    SyncKind all = kernel.getCluster() > 1 ? SyncKind::Cluster : SyncKind::CTA;
     Location loc = kernel.getLoc();
     OpBuilder b(*kernel.getBody().getOps<RoleOp>().begin());
     Value thread = IdOp::create(b, loc, IdKind::Thread);
@@ -384,7 +526,12 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread,
                               arith::ConstantIndexOp::create(b, loc, 0));
     auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
-    SyncOp::create(b, loc, SyncKind::CTA);
+    SyncOp::create(b, loc, all);
+    if (kernel.getCluster() > 1) {
+      OpBuilder atEnd(kernel.getContext());
+      atEnd.setInsertionPointToEnd(&kernel.getBody().front());
+      SyncOp::create(atEnd, loc, all);
+    }
     b.setInsertionPointToStart(guard.thenBlock());
     for (ChannelOp channel : channels)
       if (failed(ChannelLowering(channel, lanesArrive).run(b)))

@@ -49,6 +49,9 @@ struct Arch {
   int64_t swizzleAlignment;
   /// Elements of a tensor map's box in each dimension, and dimensions (ptx).
   int64_t maxBox, maxTensorMapRank;
+  /// Bytes of a copy from shared memory to shared memory: a multiple of this
+  /// (ptx, "cp.async.bulk").
+  int64_t copyUnit;
   /// Named barriers of a CTA (ptx, "bar").
   int64_t namedBarriers;
   /// Bytes of an mbarrier (ptx, "mbarrier").
@@ -81,6 +84,7 @@ inline constexpr Arch kSm90a = {
     /*swizzleAlignment=*/1024,
     /*maxBox=*/256,
     /*maxTensorMapRank=*/5,
+    /*copyUnit=*/16,
     /*namedBarriers=*/16,
     /*barrierBytes=*/8,
     /*multiprocessors=*/132,

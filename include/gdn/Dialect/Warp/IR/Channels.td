@@ -32,18 +32,26 @@ def Warp_ChannelOp : Warp_Op<"channel", [HasParent<"KernelOp">]> {
     slots, behind them the empty ones. With `chunks` the fields are those of so
     many chunks, of the same types for each, one chunk behind the other.
 
+    With `turn` the CTAs of a cluster fill the slots for each other: `turn` trips
+    in a row are those of one CTA, the next ones of the next. It waits for the
+    takers of all CTAs, fills its own slot and copies it to the others
+    (`gdn_warp.share`); `depth` is a multiple of the trips that all CTAs fill in
+    turn, so that a slot is always filled by the same one.
+
     Example:
 
     ```mlir
     %qkv = gdn_warp.channel "qkv" depth(3) : !gdn_warp.channel<tensor<64x128xbf16>, f32>
+    %b = gdn_warp.channel "triangles" depth(4) turn(1) : !gdn_warp.channel<tensor<32x32xbf16>>
     ```
   }];
   let arguments = (ins StrAttr:$name, I64Attr:$depth, DefaultValuedAttr<I64Attr, "1">:$chunks,
+    OptionalAttr<I64Attr>:$turn,
     OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$places,
     OptionalAttr<I64Attr>:$slot_bytes);
   let results = (outs Warp_ChannelType:$result);
   let assemblyFormat = [{
-    $name `depth` `(` $depth `)` (`chunks` `(` $chunks^ `)`)? attr-dict `:` type($result)
+    $name `depth` `(` $depth `)` (`chunks` `(` $chunks^ `)`)? (`turn` `(` $turn^ `)`)? attr-dict `:` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -118,6 +126,40 @@ def Warp_SlotOp : Warp_FieldOp<"slot", [Pure, AttrSizedOperandSegments]> {
     $direction $channel `[` $field (`+` $part^)? `]` (`chunk` $chunk^)? `at` $trip attr-dict
     `:` type($channel) `->` type($result)
   }];
+}
+
+def Warp_SkipOp : Warp_Op<"skip"> {
+  let summary = "Let a slot pass from which this role takes nothing";
+  let description = [{
+    For a trip that another CTA of the cluster takes: waits until the slot of
+    `trip` is full and tells who fills it that this role needs it no more, as the
+    uses of a `get` slot do.
+
+    Example:
+
+    ```mlir
+    gdn_warp.skip %qkv at %trip : !gdn_warp.channel<tensor<64x128xbf16>>
+    ```
+  }];
+  let arguments = (ins Warp_ChannelType:$channel, Index:$trip);
+  let assemblyFormat = "$channel `at` $trip attr-dict `:` type($channel)";
+}
+
+def Warp_ShareOp : Warp_Op<"share"> {
+  let summary = "Copy a slot to the other CTAs of the cluster";
+  let description = [{
+    One warp does it, of the CTA that fills the slot of `trip` (`turn` of
+    `gdn_warp.channel`): it waits until the slot is full. The same slots of the
+    other CTAs are full when the copy is there.
+
+    Example:
+
+    ```mlir
+    gdn_warp.share %triangles at %trip : !gdn_warp.channel<tensor<32x32xbf16>>
+    ```
+  }];
+  let arguments = (ins Warp_ChannelType:$channel, Index:$trip);
+  let assemblyFormat = "$channel `at` $trip attr-dict `:` type($channel)";
 }
 
 def Warp_FetchOp : Warp_Op<"fetch", [AttrSizedOperandSegments]> {

@@ -45,6 +45,8 @@ def Warp_Dialect : Dialect {
     /// Attribute of a lowered kernel (`llvm.func`): a #gdn_warp.launch.
     static constexpr ::llvm::StringLiteral getLaunchAttrName() { return "gdn_warp.launch"; }
 
+    /// Unit attribute of a role of which the CTAs of a cluster take the trips in turn.
+    static constexpr ::llvm::StringLiteral getShareAttrName() { return "gdn_warp.share"; }
     /// Unit attribute of a role whose warps work alone, one after the other.
     static constexpr ::llvm::StringLiteral getAloneAttrName() { return "gdn_warp.alone"; }
 

@@ -272,25 +272,30 @@ def Warp_BarrierInitOp : Warp_Op<"barrier_init"> {
 def Warp_BarrierArriveOp : Warp_Op<"barrier_arrive"> {
   let summary = "This thread arrives";
   let description = [{
-    With release semantics, at the barrier of this CTA or at the same place of
-    CTA `rank` of the cluster.
+    At the barrier of this CTA, with release semantics, or at the same place of
+    CTA `rank` of the cluster; as `count` arrivals. In another CTA it is relaxed,
+    for a release there waits for all that the thread has written anywhere
+    (a microsecond): it says that products have read a place, or counts for
+    bytes that are on their way, which arrive by themselves.
 
     Example:
 
     ```mlir
     gdn_warp.barrier_arrive %empty
     gdn_warp.barrier_arrive %empty rank(%peer)
+    gdn_warp.barrier_arrive %full rank(%peer) count(9)
     ```
   }];
-  let arguments = (ins Warp_BarrierType:$barrier, Optional<I32>:$rank);
-  let assemblyFormat = "$barrier (`rank` `(` $rank^ `)`)? attr-dict";
+  let arguments = (ins Warp_BarrierType:$barrier, Optional<I32>:$rank, DefaultValuedAttr<I64Attr, "1">:$count);
+  let assemblyFormat = "$barrier (`rank` `(` $rank^ `)`)? (`count` `(` $count^ `)`)? attr-dict";
 }
 
 def Warp_BarrierExpectOp : Warp_Op<"barrier_expect"> {
   let summary = "This thread arrives and announces bytes of copies";
   let description = [{
     The phase completes when all threads have arrived and `bytes` of
-    `gdn_warp.copy_in` are there.
+    `gdn_warp.copy_in` or `gdn_warp.copy_across` are there. At the barrier of
+    this CTA, or, relaxed, at the same place of CTA `rank` of the cluster.
 
     Example:
 
@@ -298,8 +303,8 @@ def Warp_BarrierExpectOp : Warp_Op<"barrier_expect"> {
     gdn_warp.barrier_expect %full, 8192
     ```
   }];
-  let arguments = (ins Warp_BarrierType:$barrier, I64Attr:$bytes);
-  let assemblyFormat = "$barrier `,` $bytes attr-dict";
+  let arguments = (ins Warp_BarrierType:$barrier, I64Attr:$bytes, Optional<I32>:$rank);
+  let assemblyFormat = "$barrier `,` $bytes (`rank` `(` $rank^ `)`)? attr-dict";
 }
 
 def Warp_BarrierWaitOp : Warp_Op<"barrier_wait"> {

@@ -21,7 +21,8 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
     warps take the chunks in turn, each alone; with `split` each warpgroup takes
     one part of the V channels. With `roll` the chunks of a trip are a loop rather
     than copies: a role that others wait for less gives its place in the
-    instruction cache to them.
+    instruction cache to them. With `share` the CTAs of a cluster take the trips
+    in turn, and what one of them makes goes to all.
 
     Example:
     `#gdn_warp.role_plan<name = "state", warps = 8, registers = 168, steps = ["state"], split = true>`
@@ -32,7 +33,8 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
     DefaultValuedParameter<"int64_t", "0">:$ahead,
     DefaultValuedParameter<"bool", "false">:$rotate,
     DefaultValuedParameter<"bool", "false">:$split,
-    DefaultValuedParameter<"bool", "false">:$roll);
+    DefaultValuedParameter<"bool", "false">:$roll,
+    DefaultValuedParameter<"bool", "false">:$share);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     /// Whether ops of `step` run in this role, and whether `delay` trips later.
@@ -63,15 +65,17 @@ def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
   let summary = "How the warps of a CTA divide a program's work";
   let description = [{
     One trip of a role's loop takes `trip` chunks. `parts` parts of the V
-    channels are folded into one CTA. A step stands in one role. With
+    channels are folded into one CTA; with `cluster` so many parts have a CTA
+    each, which form a cluster. A step stands in one role. With
     `persistent` a CTA takes items in turn, and its roles run ahead of each
     other from one item into the next: so what begins and ends an item costs
     less than a CTA that begins and ends.
   }];
   let parameters = (ins "int64_t":$trip, "int64_t":$parts,
-    DefaultValuedParameter<"bool", "false">:$persistent, ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
+    DefaultValuedParameter<"int64_t", "1">:$cluster, DefaultValuedParameter<"bool", "false">:$persistent,
+    ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
   let assemblyFormat = [{
-    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` (`persistent` `=` $persistent^ `,`)? `roles` `=` custom<PlanList>($roles) `,`
+    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` (`cluster` `=` $cluster^ `,`)? (`persistent` `=` $persistent^ `,`)? `roles` `=` custom<PlanList>($roles) `,`
     `channels` `=` custom<PlanList>($channels) `>`
   }];
   let genVerifyDecl = 1;

@@ -239,6 +239,24 @@ def Warp_CopyOutOp : Warp_Op<"copy_out", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Warp_CopyAcrossOp : Warp_Op<"copy_across"> {
+  let summary = "Begin to copy shared memory to another CTA of the cluster";
+  let description = [{
+    The bytes of `view`, a vector, go to the same place of CTA `rank` of the
+    cluster and arrive at its barrier at the place of `barrier`. One thread does
+    it; what others stored is fenced (`gdn_warp.fence async`) before.
+
+    Example:
+
+    ```mlir
+    gdn_warp.copy_across %slot, %full rank(%peer) : !gdn_warp.view<2048xf32>
+    ```
+  }];
+  let arguments = (ins Warp_ViewType:$view, Warp_BarrierType:$barrier, I32:$rank);
+  let assemblyFormat = "$view `,` $barrier `rank` `(` $rank `)` attr-dict `:` type($view)";
+  let hasVerifier = 1;
+}
+
 def Warp_CopyCommitOp : Warp_Op<"copy_commit"> {
   let summary = "This thread's copies out since the last commit form a group";
   let description = [{

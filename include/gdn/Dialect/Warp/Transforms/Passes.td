@@ -50,7 +50,9 @@ def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::Kern
     Each product becomes a group of its own, begun where it stands, or behind the
     product before it if it takes only what lies in shared memory. A wait stands
     before the first op that reads a product's result, and leaves the groups
-    begun later on their way; at the end of a block nothing is on its way.
+    begun later on their way; at the end of a block nothing is on its way. A load
+    of a fragment under a product moves to before what makes the product's left
+    operand, for a warp that waits for a load begins no product.
   }];
 }
 
