@@ -40,7 +40,7 @@ extern "C" {
 /// earlier minor versions declared; while the major version is 0, each minor
 /// version stands alone. The library's SOVERSION follows the same numbers.
 #define GDN_RUNTIME_VERSION_MAJOR 0
-#define GDN_RUNTIME_VERSION_MINOR 3
+#define GDN_RUNTIME_VERSION_MINOR 4
 #define GDN_RUNTIME_VERSION                                                    \
   (GDN_RUNTIME_VERSION_MAJOR * 1000 + GDN_RUNTIME_VERSION_MINOR)
 
@@ -345,6 +345,10 @@ typedef struct GdnKernelDesc {
   /// Not 0 if blocks do their work in turn, with any number of them: as many as
   /// a multiprocessor runs at a time, and no more are launched.
   uint32_t resident_blocks;
+  /// Not 0 if the kernel waits itself, before it touches global memory, for the
+  /// one before it in the stream (griddepcontrol.wait): it is launched before
+  /// that has ended.
+  uint32_t follows;
   int32_t num_args;
   int32_t num_params;
   int32_t num_tensor_maps;

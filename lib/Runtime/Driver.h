@@ -63,13 +63,15 @@ struct alignas(128) TensorMap {
   uint64_t opaque[16];
 };
 
-/// CUlaunchAttribute with the one attribute that is used.
+/// CUlaunchAttribute with the attributes that are used.
 struct LaunchAttribute {
-  static constexpr uint32_t clusterDimension = 4;
+  static constexpr uint32_t clusterDimension = 4,
+                            programmaticStreamSerialization = 6;
   uint32_t id;
   uint32_t unused;
   union {
     uint32_t cluster[3];
+    uint32_t allowed;
     uint64_t size[8];
   };
 };

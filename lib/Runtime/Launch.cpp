@@ -159,16 +159,25 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
                                Parameters &parameters, const GdnGrid &grid,
                                CUstream stream) {
   const GdnKernelDesc &desc = kernel.desc;
-  LaunchAttribute cluster = {};
-  cluster.id = LaunchAttribute::clusterDimension;
-  cluster.cluster[0] = desc.cluster_size;
-  cluster.cluster[1] = cluster.cluster[2] = 1;
+  LaunchAttribute attributes[2] = {};
+  uint32_t numAttributes = 0;
+  if (desc.cluster_size > 1) {
+    LaunchAttribute &cluster = attributes[numAttributes++];
+    cluster.id = LaunchAttribute::clusterDimension;
+    cluster.cluster[0] = desc.cluster_size;
+    cluster.cluster[1] = cluster.cluster[2] = 1;
+  }
+  if (desc.follows) {
+    LaunchAttribute &follows = attributes[numAttributes++];
+    follows.id = LaunchAttribute::programmaticStreamSerialization;
+    follows.allowed = 1;
+  }
   LaunchConfig config = {{grid.x, grid.y, grid.z},
                          {desc.threads, 1, 1},
                          desc.shared_bytes,
                          stream,
-                         &cluster,
-                         desc.cluster_size > 1};
+                         attributes,
+                         numAttributes};
   // A kernel handle stands for the function in the current context.
   CUresult result = driver.cuLaunchKernelEx(
       &config, reinterpret_cast<CUfunction>(kernel.handle), parameters.places,

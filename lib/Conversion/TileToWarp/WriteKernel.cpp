@@ -56,6 +56,8 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.getBody().front());
   Location loc = program.getLoc();
+  // What follows reads arrays, cu_seqlens first.
+  FollowOp::create(b, loc);
   ItemWriter items(program, launch, kernel);
   if (failed(items.prepare(b, schedule)))
     return failure();

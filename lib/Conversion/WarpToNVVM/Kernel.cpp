@@ -109,6 +109,7 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
       LaunchAttr::get(b.getContext(), kernel.getThreads(),
                       kernel.getSharedBytes(), kernel.getCluster(),
                       kernel.getPersistent() ? kernel.getMinCtas() : 0,
+                      !kernel.getBody().getOps<FollowOp>().empty(),
                       b.getArrayAttr(arguments), b.getArrayAttr(mapAttrs)));
   return function;
 }

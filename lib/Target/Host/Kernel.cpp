@@ -158,6 +158,7 @@ FailureOr<KernelTable> KernelBuilder::build() {
   table.sharedBytes = launch.getSharedBytes();
   table.cluster = launch.getCluster();
   table.residentBlocks = launch.getResidentCtas();
+  table.follows = launch.getFollows();
   for (Attribute argument : launch.getArguments()) {
     auto type = dyn_cast<TypeAttr>(argument);
     if (!type)

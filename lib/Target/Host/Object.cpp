@@ -152,15 +152,26 @@ llvm::Constant *TableWriter::kernel(const KernelTable &kernel) {
         return text(kernel.arguments[symbol.first].name + "." +
                     std::to_string(symbol.second));
       });
-  return structure<GdnKernelDesc>(
-      {i32(sizeof(GdnKernelDesc)), i32(GDN_RUNTIME_VERSION), text(kernel.name),
-       image, i64(imageBytes), i32(options.computeCapability),
-       i32(kernel.threads), i32(kernel.sharedBytes), i32(kernel.cluster),
-       i32(kernel.residentBlocks), i32(kernel.arguments.size()),
-       i32(kernel.parameters.size()), i32(kernel.tensorMaps.size()),
-       i32(kernel.symbols.size()), arguments(kernel.arguments), parameters,
-       maps, symbols,
-       /*plan=*/null()});
+  return structure<GdnKernelDesc>({i32(sizeof(GdnKernelDesc)),
+                                   i32(GDN_RUNTIME_VERSION),
+                                   text(kernel.name),
+                                   image,
+                                   i64(imageBytes),
+                                   i32(options.computeCapability),
+                                   i32(kernel.threads),
+                                   i32(kernel.sharedBytes),
+                                   i32(kernel.cluster),
+                                   i32(kernel.residentBlocks),
+                                   i32(kernel.follows),
+                                   i32(kernel.arguments.size()),
+                                   i32(kernel.parameters.size()),
+                                   i32(kernel.tensorMaps.size()),
+                                   i32(kernel.symbols.size()),
+                                   arguments(kernel.arguments),
+                                   parameters,
+                                   maps,
+                                   symbols,
+                                   /*plan=*/null()});
 }
 
 llvm::Constant *TableWriter::launch(const LaunchTable &launch) {

@@ -46,6 +46,7 @@ struct TensorMapTable {
 struct KernelTable {
   std::string name;
   int64_t threads, sharedBytes, cluster, residentBlocks;
+  bool follows;
   SmallVector<ArgumentTable> arguments;
   SmallVector<GdnParamDesc> parameters;
   SmallVector<TensorMapTable> tensorMaps;

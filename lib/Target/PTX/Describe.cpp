@@ -72,6 +72,7 @@ llvm::Expected<std::string> ptx::describeKernels(ModuleOp module) {
                            {"shared_bytes", launch.getSharedBytes()},
                            {"cluster", launch.getCluster()},
                            {"resident_ctas", launch.getResidentCtas()},
+                           {"follows", launch.getFollows()},
                            {"arguments", std::move(arguments)},
                            {"tensor_maps", std::move(maps)}});
   }

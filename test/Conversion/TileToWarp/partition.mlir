@@ -13,6 +13,7 @@
 // The item of a CTA: heads next to each other.
 // CHECK-DAG: %[[HEADS:.*]] = arith.constant 4 : i32
 // CHECK-DAG: %[[DELAY:.*]] = arith.constant 2 : i32
+// CHECK: gdn_warp.follow
 // CHECK: %[[ID:.*]] = gdn_warp.id cta
 // CHECK: %[[CTA:.*]] = arith.index_castui %[[ID]] : index to i32
 // CHECK: %[[REST:.*]] = arith.remui %[[CTA]], %[[HEADS]]

@@ -7,7 +7,7 @@
 // An array is a pointer, then what is dynamic of its sizes and strides; a scalar stays.
 // CHECK-LABEL: llvm.func @arguments(
 // CHECK-SAME: %[[X:.*]]: !llvm.ptr<1>, %{{.*}}: i64, %[[STRIDE:.*]]: i64, %[[F:.*]]: f32)
-// CHECK-SAME: arguments = [memref<?x4xf32, strided<[?, 1]>>, f32]
+// CHECK-SAME: follows = false, arguments = [memref<?x4xf32, strided<[?, 1]>>, f32]
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>, nvvm.kernel, nvvm.maxntid = array<i32: 128>, nvvm.minctasm = 2 : i32
 gdn_warp.kernel @arguments(%x : memref<?x4xf32, strided<[?, 1]>>, %f : f32)
     threads(128) shared(0) min_ctas(2) cluster(2) {
@@ -47,4 +47,17 @@ gdn_warp.kernel @roles() threads(384) shared(0) {
   gdn_warp.role "c" warps(4, 8) registers(232) {
     gdn_warp.sync cluster
   }
+}
+
+// A kernel that follows lets the next one begin and waits for the one before it; the host is told.
+// CHECK-LABEL: llvm.func @follower(
+// CHECK-SAME: follows = true
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "", "~{memory}"
+// CHECK: llvm.store
+gdn_warp.kernel @follower(%x : memref<2xf32>, %f : f32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  gdn_warp.follow
+  memref.store %f, %x[%c0] : memref<2xf32>
 }

@@ -16,6 +16,8 @@ gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {
 gdn_warp.kernel @synchronisation(%x : f32) threads(256) shared(1024) min_ctas(2) cluster(2) {
   %c0 = arith.constant 0 : index
   %p = arith.constant 0 : i32
+  // CHECK: gdn_warp.follow
+  gdn_warp.follow
   // CHECK: gdn_warp.id cluster_rank
   %rank = gdn_warp.id cluster_rank
   // CHECK: %[[BAR:.*]] = gdn_warp.barrier %{{.*}}

@@ -313,6 +313,48 @@ def stream_check(torch, gdn):
     return f"{error:.1e}", error <= TOLERANCE
 
 
+def chain_check(torch, gdn):
+    """A call begins before the one before it has ended, and still reads what that wrote: states handed on in place,
+    outputs that are the next call's values, inputs that are overwritten behind it. Once as it comes, once captured,
+    where two streams join and memory is set in between; bits as with a wait after each call."""
+    case = Case("chain", heads=(4, 8), batch=2, tokens=100, initial="float32")
+    tensors, kwargs = make(torch, case)
+    start, state = kwargs.pop("initial_state"), torch.empty_like(kwargs["initial_state"])
+    q, k, first, *rest = tensors
+    buffers, side = [torch.empty_like(first) for _ in range(2)], torch.cuda.Stream()
+
+    def run(wait):
+        v, out = buffers
+        state.copy_(start)
+        v.copy_(first)
+        for step in range(8):
+            if step == 4:
+                # Streams that join, with work of others between two calls.
+                side.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(side):
+                    v.mul_(0.5)
+                out.zero_()
+                torch.cuda.current_stream().wait_stream(side)
+            gdn.chunk_gated_delta_rule(q, k, v, *rest, **kwargs, initial_state=state, final_state=state, out=out)
+            if wait:
+                torch.cuda.synchronize()
+            v, out = out, v
+        out.fill_(float("nan"))
+        return [v.clone(), state.clone()]
+
+    want = run(wait=True)
+    equal = all(map(torch.equal, run(wait=False), want))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        got = run(wait=False)
+    for _ in range(3):
+        graph.replay()
+        torch.cuda.synchronize()
+        equal = equal and all(map(torch.equal, got, want))
+    finite = all(bool(x.isfinite().all()) for x in want)
+    return "the same" if equal else "other bits", equal and finite
+
+
 def same_graph_check(torch, gdn):
     """What a graph has captured stays, whatever the calls after it bring: other addresses, other lengths."""
     case = Case("graph", heads=(4, 8), batch=2, tokens=100, initial="float32")
@@ -426,6 +468,7 @@ def check(options):
         ("CUDA graph", lambda: graph_check(torch, gdn)),
         ("CUDA graph, other calls", lambda: same_graph_check(torch, gdn)),
         ("another stream", lambda: stream_check(torch, gdn)),
+        ("calls one behind the other", lambda: chain_check(torch, gdn)),
         ("other addresses", lambda: moved_check(torch, gdn)),
     ]
     return run_all(runs, options)

@@ -243,9 +243,13 @@ static CUresult cuLaunchKernelEx(const LaunchConfig *config,
   std::lock_guard<std::mutex> lock(recordMutex);
   lastLaunch = {};
   lastLaunch.config = *config;
-  for (uint32_t i = 0; i < config->numAttributes; ++i)
-    if (config->attributes[i].id == LaunchAttribute::clusterDimension)
-      std::copy_n(config->attributes[i].cluster, 3, lastLaunch.cluster);
+  for (uint32_t i = 0; i < config->numAttributes; ++i) {
+    const LaunchAttribute &attribute = config->attributes[i];
+    if (attribute.id == LaunchAttribute::clusterDimension)
+      std::copy_n(attribute.cluster, 3, lastLaunch.cluster);
+    if (attribute.id == LaunchAttribute::programmaticStreamSerialization)
+      lastLaunch.follows = attribute.allowed != 0;
+  }
   lastLaunch.function = function;
   lastLaunch.device = deviceOf(current());
   if (extra)

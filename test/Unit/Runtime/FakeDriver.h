@@ -23,6 +23,8 @@
 struct FakeLaunch {
   gdn::runtime::LaunchConfig config;
   uint32_t cluster[3];
+  /// Whether it may begin before the launch before it has ended.
+  bool follows;
   gdn::runtime::CUfunction function;
   int device;
   /// Each parameter at the offset that fakeSetParams gave it.

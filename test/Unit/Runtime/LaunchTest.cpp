@@ -55,8 +55,16 @@ TEST_F(Launch, Configuration) {
   EXPECT_EQ(launch.cluster[0], 2u);
   EXPECT_EQ(launch.cluster[1], 1u);
   EXPECT_EQ(launch.cluster[2], 1u);
+  EXPECT_FALSE(launch.follows);
   EXPECT_EQ(fakeCount("cuCtxSynchronize"), 0);
   EXPECT_EQ(fakeCount("cuMemAlloc"), 0);
+
+  TestDesc follower;
+  follower.desc.follows = 1;
+  ASSERT_EQ(args.launch(prepare(follower), fakeStream(0)), GDN_SUCCESS)
+      << message();
+  EXPECT_TRUE(fakeLastLaunch()->follows);
+  EXPECT_EQ(fakeLastLaunch()->cluster[0], 2u);
 }
 
 TEST_F(Launch, TensorMap) {

@@ -520,13 +520,14 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
     // cluster ends before the others have used its memory.
     SyncKind all = kernel.getCluster() > 1 ? SyncKind::Cluster : SyncKind::CTA;
     Location loc = kernel.getLoc();
-    OpBuilder b(*kernel.getBody().getOps<RoleOp>().begin());
+    auto b = OpBuilder::atBlockBegin(&kernel.getBody().front());
     Value thread = IdOp::create(b, loc, IdKind::Thread);
     Value first =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread,
                               arith::ConstantIndexOp::create(b, loc, 0));
     auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
-    SyncOp::create(b, loc, all);
+    OpBuilder beforeRoles(*kernel.getBody().getOps<RoleOp>().begin());
+    SyncOp::create(beforeRoles, loc, all);
     if (kernel.getCluster() > 1) {
       OpBuilder atEnd(kernel.getContext());
       atEnd.setInsertionPointToEnd(&kernel.getBody().front());

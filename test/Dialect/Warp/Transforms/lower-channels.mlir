@@ -25,6 +25,8 @@
 // CHECK: gdn_warp.barrier_init
 // CHECK: gdn_warp.barrier_init
 // CHECK: gdn_warp.fence barrier_init
+// CHECK-NEXT: }
+// CHECK-NEXT: gdn_warp.follow
 // CHECK: gdn_warp.sync cta
 // CHECK: gdn_warp.role "move"
 // CHECK: %[[SLOT:.*]] = arith.remui %{{.*}}, %[[TWO]]
@@ -38,6 +40,7 @@
 // CHECK: gdn_warp.barrier_arrive
 // CHECK-NOT: gdn_warp.channel
 gdn_warp.kernel @hand(%x: memref<?x64xbf16>, %n: i32) threads(256) shared(16416) {
+  gdn_warp.follow
   %c0 = arith.constant 0 : index
   %t = arith.index_cast %n : i32 to index
   %ch = gdn_warp.channel "in" depth(2) {offset = 0, places = array<i64: 0>, slot_bytes = 8192, barriers = 16384}

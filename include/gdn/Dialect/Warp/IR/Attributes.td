@@ -107,10 +107,12 @@ def Warp_LaunchAttr : Warp_Attr<"Launch", "launch"> {
     becomes a pointer, then each dynamic size and each dynamic stride (elements)
     as i64; a scalar stays. The tensor maps follow, 128 bytes each, by value.
     `resident_ctas`, if not 0, of a kernel whose CTAs take work in turn, are the
-    CTAs that a multiprocessor runs at a time: more need not be launched.
+    CTAs that a multiprocessor runs at a time: more need not be launched. A kernel
+    that `follows` waits itself for the one before it in the stream
+    (`gdn_warp.follow`), and may be launched before that has ended.
   }];
   let parameters = (ins "int64_t":$threads, "int64_t":$shared_bytes, "int64_t":$cluster,
-    "int64_t":$resident_ctas,
+    "int64_t":$resident_ctas, "bool":$follows,
     "::mlir::ArrayAttr":$arguments, "::mlir::ArrayAttr":$tensor_maps);
   let assemblyFormat = "`<` struct(params) `>`";
 }

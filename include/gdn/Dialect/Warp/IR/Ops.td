@@ -369,6 +369,22 @@ def Warp_SyncGroupOp : Warp_Op<"sync_group"> {
   let assemblyFormat = "$id `,` $threads attr-dict";
 }
 
+def Warp_FollowOp : Warp_Op<"follow"> {
+  let summary = "Wait for the kernel before this one in its stream";
+  let description = [{
+    A kernel with this op may begin before the one that it follows has ended, and
+    lets the next one begin: what stands before the op, and the launch, costs no
+    time then. Nothing before it may touch global memory. All threads do it.
+
+    Example:
+
+    ```mlir
+    gdn_warp.follow
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Warp_FenceOp : Warp_Op<"fence"> {
   let summary = "Order memory accesses of different kinds";
   let description = [{
