@@ -263,10 +263,12 @@ struct ChooseSchedule
                      cost::findSchedule(schedule.getValue()));
     bool isWhole = choice.schedule == cost::Schedule::Whole;
     TripBytes bytes = measureTrip(program);
-    // The parts of a head share what does not depend on the part.
-    int64_t cluster = isWhole || parts != 2 || bytes.hasNorms ? 1 : parts;
-    ScheduleBuilder builder(&getContext(), isWhole ? parts : 1, cluster,
-                            choice.chosen().inTurn, countChunks(program),
+    int64_t trip = countChunks(program);
+    // The parts of a head share what does not depend on the part, in roles
+    // whose chunks are a loop.
+    bool shares = !isWhole && parts == 2 && trip > 1 && !bytes.hasNorms;
+    ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
+                            shares ? parts : 1, choice.chosen().inTurn, trip,
                             bytes);
     program->setAttr(ScheduleAttr::kName, builder.build());
   }

@@ -81,6 +81,11 @@ LogicalResult ItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
     return launch.emitOpError("expected ")
            << schedule.getParts()
            << " parts in the grid, as the schedule folds, got " << *all;
+  if (*all % schedule.getCluster() != 0)
+    return launch.emitOpError("expected a multiple of ")
+           << schedule.getCluster()
+           << " parts in the grid, as the schedule makes clusters of them, got "
+           << *all;
   isFolded = schedule.getParts() != 1;
   parts = isFolded ? 1 : *all;
   if (!(heads = writeExtent(b, launch.getGrid()[1])))

@@ -51,7 +51,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected " << parts * kSm90a.warpgroupWarps
                          << " warps in role " << role.getName()
                          << ", a warpgroup a part, got " << role.getWarps();
-    if (role.getShare() && (cluster == 1 || !role.getRoll() ||
+    // One chunk a trip is no loop.
+    if (role.getShare() && (cluster == 1 || trip == 1 || !role.getRoll() ||
                             role.getDelayed() || role.getAhead() != 0))
       return emitError() << "expected a cluster, chunks in a loop, and nothing "
                             "delayed or ahead of its trip in role "

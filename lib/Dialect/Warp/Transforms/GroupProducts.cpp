@@ -165,15 +165,25 @@ void OpenGroups::run() {
   }
 }
 
-/// The first product behind which `load` stands without a wait between them.
-static ProductOp findOpenProduct(FragmentLoadOp load) {
-  ProductOp first;
-  for (Operation *op = load->getPrevNode(); op; op = op->getPrevNode()) {
-    if (isa<AwaitOp, FragmentStoreOp>(op) ||
-        op == load.getView().getDefiningOp())
-      break;
+/// Whether a load stays behind `op`, which waits or may store what it loads.
+static bool holdsLoads(Operation *op) {
+  return !isMemoryEffectFree(op) &&
+         !isa<ProductOp, ProductFenceOp, ProductCommitOp, FragmentLoadOp,
+              VectorLoadOp>(op);
+}
+
+/// What makes the left operand of the first product under which `load` stands
+/// and before which it may stand; null if there is none.
+static Operation *findMaker(FragmentLoadOp load) {
+  SmallPtrSet<Operation *, 4> makers;
+  Operation *first = nullptr;
+  for (Operation *op = load->getPrevNode();
+       op && !holdsLoads(op) && op != load.getView().getDefiningOp();
+       op = op->getPrevNode()) {
+    if (makers.contains(op))
+      first = op;
     if (auto product = dyn_cast<ProductOp>(op))
-      first = product;
+      makers.insert(product.getA().getDefiningOp());
   }
   return first;
 }
@@ -182,14 +192,9 @@ static ProductOp findOpenProduct(FragmentLoadOp load) {
 /// product's left operand. A warp issues in order: where it waits for the load,
 /// it begins no further part of the product.
 static void hoistLoads(Block &block) {
-  for (auto load : llvm::make_early_inc_range(block.getOps<FragmentLoadOp>())) {
-    ProductOp product = findOpenProduct(load);
-    Operation *maker = product ? product.getA().getDefiningOp() : nullptr;
-    Operation *view = load.getView().getDefiningOp();
-    if (maker && maker->getBlock() == &block &&
-        (view->getBlock() != &block || view->isBeforeInBlock(maker)))
+  for (auto load : llvm::make_early_inc_range(block.getOps<FragmentLoadOp>()))
+    if (Operation *maker = findMaker(load))
       load->moveBefore(maker);
-  }
 }
 
 namespace {

@@ -4,6 +4,7 @@
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 !sum = tensor<64x64xf32, #gdn_warp.fragment>
+!half = tensor<64x64xbf16, #gdn_warp.fragment>
 
 // A product of shared memory alone begins behind the one before it; a wait stands before the first reader
 // and leaves the later group on its way; at the end nothing is.
@@ -44,6 +45,83 @@ gdn_warp.kernel @chain() threads(128) shared(8192)
   gdn_warp.role "state" warps(0, 4) {
     %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
     %b = gdn_warp.product %v, %v into(%a : !sum) : !tile, !tile -> !sum
+    %minus = arith.negf %b : !sum
+  }
+}
+
+// A load under a product would hold up the parts of it that the warp has still to begin: it moves to before what
+// makes the product's left operand.
+// CHECK-LABEL: gdn_warp.kernel @hoist(
+// CHECK: %[[SUM:.*]] = gdn_warp.await 0 of
+// CHECK-NEXT: gdn_warp.fragment_load
+// CHECK-NEXT: gdn_warp.fragment_load {{.*}} transpose
+// CHECK-NEXT: %[[LEFT:.*]] = arith.truncf %[[SUM]]
+// CHECK-NEXT: gdn_warp.product_fence
+// CHECK-NEXT: gdn_warp.product %[[LEFT]],
+// CHECK-NOT: gdn_warp.fragment_load
+gdn_warp.kernel @hoist(%x: memref<?x64xbf16>) threads(128) shared(8192)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  gdn_warp.role "state" warps(0, 4) {
+    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %left = arith.truncf %a : !sum to !half
+    %b = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %load = gdn_warp.fragment_load %v : !tile -> !half
+    %other = gdn_warp.fragment_load %v transpose : !tile -> !half
+    %use = arith.addf %load, %other : !half
+    gdn_warp.array_store %use, %x[%c0, %c0] axes [0, 1] : !half -> memref<?x64xbf16>
+    %minus = arith.negf %b : !sum
+  }
+}
+
+// A load stays behind a wait, where nothing is left to begin.
+// CHECK-LABEL: gdn_warp.kernel @behind_wait(
+// CHECK: %[[LEFT:.*]] = arith.truncf
+// CHECK: gdn_warp.product %[[LEFT]],
+// CHECK: gdn_warp.await 0 of
+// CHECK-NEXT: arith.negf
+// CHECK-NEXT: gdn_warp.fragment_load
+gdn_warp.kernel @behind_wait(%x: memref<?x64xbf16>) threads(128) shared(8192)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  gdn_warp.role "state" warps(0, 4) {
+    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %left = arith.truncf %a : !sum to !half
+    %b = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %minus = arith.negf %b : !sum
+    %load = gdn_warp.fragment_load %v : !tile -> !half
+    gdn_warp.array_store %load, %x[%c0, %c0] axes [0, 1] : !half -> memref<?x64xbf16>
+  }
+}
+
+// It stays behind stores, which may be of what it loads: behind the product or before it.
+// CHECK-LABEL: gdn_warp.kernel @behind_store(
+// CHECK: arith.truncf
+// CHECK-NEXT: gdn_warp.fragment_store
+// CHECK-NEXT: gdn_warp.product_fence
+// CHECK-NEXT: gdn_warp.product
+// CHECK-NEXT: gdn_warp.product_commit
+// CHECK-NEXT: gdn_warp.fragment_load
+// CHECK-NEXT: gdn_warp.vector_store
+// CHECK-NEXT: gdn_warp.fragment_load {{.*}} transpose
+gdn_warp.kernel @behind_store(%x: memref<?x64xbf16>) threads(128) shared(16384)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  %w = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  %row = arith.constant dense<1.0> : tensor<64xf32, #gdn_warp.rows>
+  gdn_warp.role "state" warps(0, 4) {
+    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %left = arith.truncf %a : !sum to !half
+    gdn_warp.fragment_store %left, %v : !half -> !tile
+    %b = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %load = gdn_warp.fragment_load %v : !tile -> !half
+    gdn_warp.vector_store %row, %w : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+    %other = gdn_warp.fragment_load %v transpose : !tile -> !half
+    %use = arith.addf %load, %other : !half
+    gdn_warp.array_store %use, %x[%c0, %c0] axes [0, 1] : !half -> memref<?x64xbf16>
     %minus = arith.negf %b : !sum
   }
 }
