@@ -52,6 +52,50 @@ gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
     attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>} {
 }
 
+// Two chunks a trip, and a CTA for each of two parts: they are a cluster, and share what does not depend on the part.
+// CHECK-LABEL: gdn_tile.program @pair(
+// AUTO-SAME: trip = 2, parts = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores", "norms"], roll = true, share = true>
+// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve", "query_norms"], rotate = true, roll = true, share = true>
+// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 3, roll = true>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 1>
+// AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
+// AUTO-SAME: <name = "triangles", depth = 4, from = ["scores", "solve"], to = ["state"]>
+// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores", "norms"], roll = true>
+gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x64x2x128xbf16> -> tensor<32x64xbf16>
+    %b = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
+        : memref<1x64x2x128xbf16> -> tensor<32x64xbf16>
+  }
+}
+
+// Norms are taken where they are made: without a cluster.
+// CHECK-LABEL: gdn_tile.program @norms(
+// AUTO-SAME: trip = 2, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores", "norms"], roll = true>
+gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c64 = arith.constant 64 : index
+  %v = arith.constant dense<1.0> : tensor<32xf32>
+  scf.for %t = %begin to %end step %c64 {
+    %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
+    %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
+  }
+}
+
+// Four parts are no pair.
+// CHECK-LABEL: gdn_tile.program @four(
+// SPLIT-SAME: trip = 2, parts = 1, roles =
+gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c64 = arith.constant 64 : index
+  %v = arith.constant dense<1.0> : tensor<32xf32>
+  scf.for %t = %begin to %end step %c64 {
+    %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "gates"} : tensor<32xf32>
+    %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "gates"} : tensor<32xf32>
+  }
+}
+
 // The loads have as many slots as fit beside the rest: a trip of large tiles has fewer.
 // CHECK-LABEL: gdn_tile.program @large(
 // CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "solve", "state"], by_chunk = true>
@@ -66,9 +110,11 @@ gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) item(%n, %h, %p) tokens(%bat
 }
 
 func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x64x1x128xbf16>,
-    %z: memref<1x?x2x512xbf16>, %w: memref<1x?x64x128xbf16>, %cu: memref<?xi32>) {
+    %z: memref<1x?x2x512xbf16>, %w: memref<1x?x64x128xbf16>, %v: memref<1x64x2x256xbf16>,
+    %cu: memref<?xi32>) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
   %c64 = arith.constant 64 : index
   %c67 = arith.constant 67 : index
   gdn_tile.launch @few grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
@@ -77,6 +123,9 @@ func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x
   gdn_tile.launch @packed grid(%n, %c64, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>)
       ins(%w : memref<1x?x64x128xbf16>)
   gdn_tile.launch @given grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @pair grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @norms grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @four grid(%c1, %c2, %c4) tokens(%t) ins(%v : memref<1x64x2x256xbf16>)
   gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x512xbf16>)
   return
 }

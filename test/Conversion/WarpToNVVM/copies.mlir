@@ -68,3 +68,23 @@ gdn_warp.kernel @ragged(%k : memref<1x?x4x128xbf16>, %row : i32, %stop : i32) th
   gdn_warp.copy_out %v, %k[%c0, %t, %c2, %c0] axes [1, 3] until(%end, dim = 1)
       : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
 }
+
+// A copy to another CTA goes to the same place there and arrives at the barrier there, though the op
+// takes a pointer to a barrier of this CTA.
+// CHECK-LABEL: llvm.func @across(
+gdn_warp.kernel @across(%rank : i32) threads(128) shared(65536) cluster(2) {
+  %c4096 = arith.constant 4096 : index
+  %c32768 = arith.constant 32768 : index
+  %bar = gdn_warp.barrier %c32768
+  %v = gdn_warp.view %c4096 : !gdn_warp.view<512xf32>
+  // CHECK-DAG: %[[BYTES:.*]] = arith.constant 2048 : i32
+  // CHECK-DAG: %[[FROM:.*]] = llvm.getelementptr %{{.*}}[4096]
+  // CHECK-DAG: %[[BAR:.*]] = llvm.getelementptr %{{.*}}[32768]
+  // CHECK-DAG: %[[TO:.*]] = nvvm.mapa %[[FROM]], %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
+  // CHECK-DAG: %[[THERE:.*]] = nvvm.mapa %[[BAR]], %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
+  // CHECK: %[[ADDRESS:.*]] = llvm.ptrtoint %[[THERE]] : !llvm.ptr<7> to i64
+  // CHECK: %[[SIGNAL:.*]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<3>
+  // CHECK: llvm.inline_asm has_side_effects asm_dialect = att "", "~{memory}"
+  // CHECK-NEXT: nvvm.cp.async.bulk.shared.cluster.shared.cta %[[TO]], %[[FROM]], %[[SIGNAL]], %[[BYTES]]
+  gdn_warp.copy_across %v, %bar rank(%rank) : !gdn_warp.view<512xf32>
+}

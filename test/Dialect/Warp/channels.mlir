@@ -36,6 +36,27 @@ gdn_warp.kernel @values(%f: f32) threads(384) shared(0) attributes {gdn_warp.sch
   }
 }
 
+// CTAs of a cluster take the trips of a role in turn, and fill slots for each other.
+// CHECK-LABEL: gdn_warp.kernel @cluster(
+// CHECK-SAME: cluster(2)
+// CHECK-SAME: #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, persistent = true, roles = [<name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true, share = true>], channels = []>
+gdn_warp.kernel @cluster() threads(128) shared(0) cluster(2) attributes {gdn_warp.schedule =
+    #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, persistent = true, roles = [<name = "solve", warps = 2,
+      registers = 120, steps = ["solve"], rotate = true, roll = true, share = true>], channels = []>} {
+  %c0 = arith.constant 0 : index
+  // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(2) : <tensor<32xf32>>
+  %in = gdn_warp.channel "in" depth(2) : <tensor<32xf32>>
+  // CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(4) chunks(2) turn(1) : <f32, f32>
+  %out = gdn_warp.channel "out" depth(4) chunks(2) turn(1) : <f32, f32>
+  // CHECK: gdn_warp.role "solve" warps(0, 2) attributes {gdn_warp.alone, gdn_warp.share} {
+  gdn_warp.role "solve" warps(0, 2) attributes {gdn_warp.alone, gdn_warp.share} {
+    // CHECK: gdn_warp.skip %[[IN]] at %{{.*}} : <tensor<32xf32>>
+    gdn_warp.skip %in at %c0 : <tensor<32xf32>>
+    // CHECK: gdn_warp.share %[[OUT]] at %{{.*}} : <f32, f32>
+    gdn_warp.share %out at %c0 : <f32, f32>
+  }
+}
+
 !tile = !gdn_warp.view<32x64xbf16, swizzle = 128>
 
 // CHECK-LABEL: gdn_warp.kernel @views(

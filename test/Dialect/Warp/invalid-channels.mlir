@@ -7,6 +7,13 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
+gdn_warp.kernel @k() threads(128) shared(0) cluster(2) {
+  // expected-error @below {{expected a CTA to fill at least one slot in its turn, got 0}}
+  %in = gdn_warp.channel "in" depth(2) turn(0) : <f32>
+}
+
+// -----
+
 gdn_warp.kernel @k() threads(128) shared(64) {
   // expected-error @below {{expected the place of each of 2 fields, got 1}}
   %in = gdn_warp.channel "in" depth(1) {offset = 0, places = array<i64: 0>, slot_bytes = 32, barriers = 32} : <f32, f32>
@@ -82,3 +89,49 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // expected-error @below {{expected at least one slot in channel in, got 0}}
 #schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = [<name = "in", depth = 0, from = ["load"], to = ["a"]>]>
+
+// -----
+
+// A cluster is of parts that have a CTA each.
+// expected-error @below {{expected a cluster of 1 to 8 CTAs, of parts that are not folded, got 2 CTAs of 2 parts}}
+#schedule = #gdn_warp.schedule<trip = 2, parts = 2, cluster = 2, roles = [], channels = []>
+
+// -----
+
+// expected-error @below {{expected a cluster of 1 to 8 CTAs, of parts that are not folded, got 9 CTAs of 1 parts}}
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 9, roles = [], channels = []>
+
+// -----
+
+// expected-error @below {{expected a cluster of 1 to 8 CTAs, of parts that are not folded, got 0 CTAs of 1 parts}}
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 0, roles = [], channels = []>
+
+// -----
+
+// Without a cluster nobody shares.
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], roll = true, share = true>], channels = []>
+
+// -----
+
+// The CTAs share a loop over chunks.
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], share = true>], channels = []>
+
+// -----
+
+// A trip of one chunk has no such loop.
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], roll = true, share = true>], channels = []>
+
+// -----
+
+// What is delayed is of another trip, maybe of the other CTA.
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], delayed = ["store"], delay = 1, roll = true, share = true>], channels = []>
+
+// -----
+
+// So is what is loaded ahead.
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], ahead = 1, roll = true, share = true>], channels = []>

@@ -270,3 +270,27 @@ gdn_warp.kernel @k(%a : memref<?x?x4x64xbf16>) threads(128) shared(8192) {
   // expected-error @below {{expected at most 1 dimensions beside the axes that are not 1, for a copy with an end, got 'memref<?x?x4x64xbf16>'}}
   gdn_warp.copy_out %v, %a[%c0, %c0, %c0, %c0] axes [1, 3] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x?x4x64xbf16>
 }
+
+// -----
+
+// What goes to another CTA is units of 16 bytes ...
+gdn_warp.kernel @k() threads(128) shared(8192) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %rank = arith.constant 1 : i32
+  %b = gdn_warp.barrier %c0
+  %v = gdn_warp.view %c0 : !gdn_warp.view<7xf32>
+  // expected-error @below {{expected a vector of a multiple of 16 bytes, got '!gdn_warp.view<7xf32>'}}
+  gdn_warp.copy_across %v, %b rank(%rank) : !gdn_warp.view<7xf32>
+}
+
+// -----
+
+// ... that lie behind each other.
+gdn_warp.kernel @k() threads(128) shared(8192) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %rank = arith.constant 1 : i32
+  %b = gdn_warp.barrier %c0
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128>
+  // expected-error @below {{expected a vector of a multiple of 16 bytes, got '!gdn_warp.view<32x32xbf16, swizzle = 128>'}}
+  gdn_warp.copy_across %v, %b rank(%rank) : !gdn_warp.view<32x32xbf16, swizzle = 128>
+}

@@ -36,8 +36,15 @@ gdn_warp.kernel @synchronisation(%x : f32) threads(256) shared(1024) min_ctas(2)
     gdn_warp.barrier_arrive %bar
     // CHECK: gdn_warp.barrier_arrive %[[BAR]] rank(%{{.*}})
     gdn_warp.barrier_arrive %bar rank(%p)
-    // CHECK: gdn_warp.barrier_expect %[[BAR]], 4096
+    // One arrival is not printed.
+    // CHECK: gdn_warp.barrier_arrive %[[BAR]] rank(%{{.*}}) count(9)
+    gdn_warp.barrier_arrive %bar rank(%p) count(9)
+    // CHECK: gdn_warp.barrier_arrive %[[BAR]]{{$}}
+    gdn_warp.barrier_arrive %bar count(1)
+    // CHECK: gdn_warp.barrier_expect %[[BAR]], 4096{{$}}
     gdn_warp.barrier_expect %bar, 4096
+    // CHECK: gdn_warp.barrier_expect %[[BAR]], 4096 rank(%{{.*}})
+    gdn_warp.barrier_expect %bar, 4096 rank(%p)
   }
   // CHECK: gdn_warp.role "b" warps(4, 1) {
   gdn_warp.role "b" warps(4, 1) {
@@ -80,6 +87,10 @@ gdn_warp.kernel @memory(%a : memref<?x128xbf16>) threads(128) shared(32768) {
   // CHECK: gdn_warp.copy_out %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
   gdn_warp.copy_out %view, %a[%c0, %c0] axes [0, 1] until(%end, dim = 0)
       : !gdn_warp.view<64x128xbf16, swizzle = 128> -> memref<?x128xbf16>
+  // CHECK: gdn_warp.copy_across %{{.*}}, %{{.*}} rank(%{{.*}}) : <2048xf32>
+  %rank = arith.constant 1 : i32
+  %slot = gdn_warp.view %c0 : !gdn_warp.view<2048xf32>
+  gdn_warp.copy_across %slot, %bar rank(%rank) : !gdn_warp.view<2048xf32>
   // CHECK: gdn_warp.copy_commit
   gdn_warp.copy_commit
   // CHECK: gdn_warp.copy_wait 1 read
