@@ -22,25 +22,26 @@ using namespace mlir::gdn::warp;
 
 using Field = std::pair<Value, uint64_t>;
 
-/// Fields that ops of kind `Reader` read.
-template <typename Reader> static DenseSet<Field> findFields(KernelOp kernel) {
+/// Fields that products read, or that go to other CTAs: all of a slot does.
+static DenseSet<Field> findFields(KernelOp kernel) {
   DenseSet<Field> fields;
   kernel.walk([&](SlotOp slot) {
-    if (slot.getDirection() == SlotDirection::Get &&
-        llvm::any_of(getViewUsers(slot), llvm::IsaPred<Reader>))
+    bool isRead = slot.getDirection() == SlotDirection::Get &&
+                  llvm::any_of(getViewUsers(slot), llvm::IsaPred<ProductOp>);
+    if (isRead ||
+        llvm::any_of(slot.getChannel().getUsers(), llvm::IsaPred<ShareOp>))
       fields.insert({slot.getChannel(), slot.getField()});
   });
   return fields;
 }
 
-/// Behind the last store of a block and channel to fields that products read.
-/// Many warps wait for a product: who stored pays, not they.
-static void insertBehindStores(KernelOp kernel,
-                               const DenseSet<Field> &products) {
+/// Behind the last store of a block and channel to these fields. Many warps
+/// wait for a product, or for another CTA's copy: who stored pays, not they.
+static void insertBehindStores(KernelOp kernel, const DenseSet<Field> &fenced) {
   llvm::MapVector<std::pair<Block *, Value>, Operation *> last;
   kernel.walk([&](SlotOp slot) {
     if (slot.getDirection() != SlotDirection::Put ||
-        !products.contains({slot.getChannel(), slot.getField()}))
+        !fenced.contains({slot.getChannel(), slot.getField()}))
       return;
     for (Operation *user : getViewUsers(slot)) {
       if (isa<FetchOp>(user))
@@ -58,14 +59,14 @@ static void insertBehindStores(KernelOp kernel,
   }
 }
 
-/// Before the first copy of a block and channel out of fields that copies alone
-/// read: the one warp that copies has time, those that stored have none.
-static void insertBeforeCopies(KernelOp kernel,
-                               const DenseSet<Field> &products) {
+/// Before the first copy of a block and channel out of fields that no fence
+/// stands behind: the one warp that copies has time, those that stored have
+/// none.
+static void insertBeforeCopies(KernelOp kernel, const DenseSet<Field> &fenced) {
   llvm::MapVector<std::pair<Block *, Value>, Operation *> first;
   kernel.walk([&](SlotOp slot) {
     if (slot.getDirection() != SlotDirection::Get ||
-        products.contains({slot.getChannel(), slot.getField()}))
+        fenced.contains({slot.getChannel(), slot.getField()}))
       return;
     for (Operation *user : getViewUsers(slot)) {
       if (!isa<FlushOp>(user))
@@ -85,9 +86,9 @@ static void insertBeforeCopies(KernelOp kernel,
 namespace {
 struct InsertFences : gdn::warp::impl::InsertFencesPassBase<InsertFences> {
   void runOnOperation() override {
-    DenseSet<Field> products = findFields<ProductOp>(getOperation());
-    insertBehindStores(getOperation(), products);
-    insertBeforeCopies(getOperation(), products);
+    DenseSet<Field> fenced = findFields(getOperation());
+    insertBehindStores(getOperation(), fenced);
+    insertBeforeCopies(getOperation(), fenced);
   }
 };
 } // namespace

@@ -53,3 +53,29 @@ gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(384) shared(0) {
     gdn_warp.flush %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
   }
 }
+
+// A slot that goes to another CTA is read by a copy, whatever else reads it.
+// CHECK-LABEL: gdn_warp.kernel @share(
+// CHECK: gdn_warp.vector_store
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK-NEXT: gdn_warp.share
+// CHECK-NEXT: gdn_warp.slot
+// CHECK-NEXT: gdn_warp.vector_store
+// CHECK-NOT: gdn_warp.fence
+gdn_warp.kernel @share() threads(256) shared(0) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<1.0> : tensor<64xf32, #gdn_warp.rows>
+  %all = gdn_warp.channel "all" depth(2) turn(1) : !gdn_warp.channel<!row>
+  %own = gdn_warp.channel "own" depth(2) : !gdn_warp.channel<!row>
+  gdn_warp.role "make" warps(0, 4) attributes {gdn_warp.share} {
+    %r = gdn_warp.slot put %all[0] at %c0 : !gdn_warp.channel<!row> -> !row
+    gdn_warp.vector_store %v, %r : tensor<64xf32, #gdn_warp.rows> -> !row
+    gdn_warp.share %all at %c0 : !gdn_warp.channel<!row>
+    %s = gdn_warp.slot put %own[0] at %c0 : !gdn_warp.channel<!row> -> !row
+    gdn_warp.vector_store %v, %s : tensor<64xf32, #gdn_warp.rows> -> !row
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    %r = gdn_warp.slot get %all[0] at %c0 : !gdn_warp.channel<!row> -> !row
+    %read = gdn_warp.vector_load %r : !row -> tensor<64xf32, #gdn_warp.rows>
+  }
+}

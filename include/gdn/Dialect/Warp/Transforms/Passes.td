@@ -60,9 +60,10 @@ def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::Kernel
   let summary = "Order stores to slots before products and copies that read them";
   let description = [{
     Products and tensor-map copies read shared memory through the async proxy.
-    Behind the last store of a block to fields that products read stands
-    `gdn_warp.fence async`; where copies alone read, it stands before the first
-    copy, in the warp that has waited for the stores.
+    Behind the last store of a block to fields that products read, or that go to
+    other CTAs (`gdn_warp.share`), stands `gdn_warp.fence async`; where copies to
+    memory alone read, it stands before the first copy, in the warp that has
+    waited for the stores.
   }];
 }
 
