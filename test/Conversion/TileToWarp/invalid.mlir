@@ -183,3 +183,132 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
   gdn_tile.launch @different grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }
+
+// -----
+
+// A slot is filled by one CTA for all, or by each for itself.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores"], roll = true, share = true>,
+    <name = "own", warps = 4, registers = 96, steps = ["norms"]>,
+    <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "out", depth = 4, from = ["scores", "norms"], to = ["take"]>]>
+// expected-error @below {{expected channel out to be filled by roles that CTAs share, or by others, got both}}
+gdn_tile.program @mixed(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %b = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %ab = arith.addf %a, %b {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %t1 = arith.addi %t, %c32 : index
+    %c = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %d = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %cd = arith.addf %c, %d {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  %parts = arith.constant 2 : index
+  gdn_tile.launch @mixed grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// A slot is always filled by the same CTA.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
+    <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "out", depth = 3, from = ["scores", "norms"], to = ["take"]>]>
+// expected-error @below {{expected a multiple of 2 slots in channel out, which the CTAs of a cluster fill in turn, got 3}}
+gdn_tile.program @slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %b = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %ab = arith.addf %a, %b {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %t1 = arith.addi %t, %c32 : index
+    %c = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %d = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %cd = arith.addf %c, %d {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  %parts = arith.constant 2 : index
+  gdn_tile.launch @slots grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// Slots for a chunk are filled a trip at a time.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
+    <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "out", depth = 6, from = ["scores", "norms"], to = ["take"], by_chunk = true>]>
+// expected-error @below {{expected a multiple of 4 slots in channel out, which the CTAs of a cluster fill in turn, got 6}}
+gdn_tile.program @chunk_slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %b = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %ab = arith.addf %a, %b {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %t1 = arith.addi %t, %c32 : index
+    %c = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %d = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %cd = arith.addf %c, %d {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  %parts = arith.constant 2 : index
+  gdn_tile.launch @chunk_slots grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// CTAs of different heads have nothing to share.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
+    <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "out", depth = 4, from = ["scores", "norms"], to = ["take"]>]>
+gdn_tile.program @clusters(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %b = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %ab = arith.addf %a, %b {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %t1 = arith.addi %t, %c32 : index
+    %c = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "scores"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %d = gdn_tile.load %x[%batch, %t1, %h] axes [1] {gdn_tile.chunk = 1, gdn_tile.step = "norms"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %cd = arith.addf %c, %d {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  %parts = arith.constant 3 : index
+  // expected-error @below {{expected a multiple of 2 parts in the grid, as the schedule makes clusters of them, got 3}}
+  gdn_tile.launch @clusters grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}

@@ -291,3 +291,122 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
       outs(%y : tensor<?x?x4x64xbf16>) -> tensor<?x?x4x64xbf16>
   return %r : tensor<?x?x4x64xbf16>
 }
+
+// -----
+
+// Two CTAs, a cluster, share two roles: trip t is of CTA t mod 2, which lets the slots of the other one's trips pass.
+// What stays between shared roles ("m") has slots by the CTA's own trips. What "take" needs of every trip goes to both
+// CTAs: copied by the last role that fills it, when the last chunk of a slot is there, by one of its warps.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
+    <name = "take", warps = 4, registers = 160, steps = ["state"]>,
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
+    <name = "turns", warps = 2, registers = 96, steps = ["solve"], rotate = true, roll = true, share = true>,
+    <name = "load", warps = 2, registers = 96, steps = ["load"], roll = true>], channels = [
+    <name = "in", depth = 4, from = ["load"], to = ["make", "take"], by_chunk = true>,
+    <name = "m", depth = 2, from = ["scores"], to = ["turns"]>,
+    <name = "trip", depth = 4, from = ["scores", "solve"], to = ["take"]>,
+    <name = "chunk", depth = 8, from = ["norms"], to = ["take"], by_chunk = true>]>
+
+// CHECK-LABEL: gdn_warp.kernel @cluster(
+// CHECK-SAME: threads(384) shared(0) cluster(2)
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(4) : <
+// CHECK: %[[M:.*]] = gdn_warp.channel "m" depth(2) chunks(2) : <
+// CHECK: %[[BY_TRIP:.*]] = gdn_warp.channel "trip" depth(4) chunks(2) turn(1) : <
+// CHECK: %[[BY_CHUNK:.*]] = gdn_warp.channel "chunk" depth(8) turn(2) : <
+
+// What each CTA does alone takes all trips.
+// CHECK: gdn_warp.role "take" warps(0, 4) registers(160) {
+// CHECK-NOT: gdn_warp.id
+// CHECK: scf.for %[[ROUND:.*]] =
+// CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
+// CHECK-NOT: gdn_warp.id
+// CHECK: gdn_warp.get %[[BY_TRIP]][{{[0-3]}}] at %[[TRIP]] :
+// CHECK: gdn_tile.store
+// CHECK: gdn_tile.store
+
+// CHECK: gdn_warp.role "make" warps(4, 4) registers(96) attributes {gdn_warp.share} {
+// CHECK: scf.for %[[ROUND:.*]] =
+// CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
+// CHECK: %[[OWN:.*]] = arith.divui %[[TRIP]], %[[TWO]]
+// CHECK: scf.for %[[CHUNK:.*]] = %[[ZERO]] to %[[TWO]]
+// CHECK: %[[RANK:.*]] = gdn_warp.id cluster_rank
+// CHECK: %[[OWNER:.*]] = arith.remui %[[TRIP]], %[[TWO]]
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWNER]], %[[RANK]]
+// CHECK: scf.if %[[MINE]] {
+// CHECK: %[[FIRST:.*]] = arith.muli %[[TRIP]], %[[TWO]]
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[FIRST]], %[[CHUNK]]
+// CHECK: gdn_warp.get %[[IN]][0] at %[[NUMBER]] :
+// CHECK: gdn_warp.put %{{.*}}, %[[M]][0] chunk %[[CHUNK]] at %[[OWN]] :
+// CHECK: gdn_warp.put %{{.*}}, %[[BY_TRIP]][0] chunk %[[CHUNK]] at %[[TRIP]] :
+// CHECK: gdn_warp.put %{{.*}}, %[[BY_CHUNK]][0] at %[[NUMBER]] :
+// CHECK: %[[WARP:.*]] = gdn_warp.id warp
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[WARP]], %[[FOUR]]
+// CHECK-NEXT: scf.if %[[IS_FIRST]] {
+// CHECK-NEXT: gdn_warp.share %[[BY_CHUNK]] at %[[NUMBER]] :
+// CHECK-NEXT: }
+// CHECK-NEXT: } else {
+// CHECK: %[[PASSED:.*]] = arith.addi %{{.*}}, %[[CHUNK]]
+// CHECK-NEXT: gdn_warp.skip %[[IN]] at %[[PASSED]] :
+// CHECK-NEXT: }
+// CHECK-NEXT: } {gdn_warp.chunks = 2 : i64}
+
+// CHECK: gdn_warp.role "turns" warps(8, 2) registers(96) attributes {gdn_warp.alone, gdn_warp.share} {
+// CHECK: scf.for %[[ROUND:.*]] =
+// CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
+// CHECK: %[[OWN:.*]] = arith.divui %[[TRIP]], %[[TWO]]
+// CHECK: scf.for %[[CHUNK:.*]] = %[[ZERO]] to %[[TWO]]
+// CHECK: %[[RANK:.*]] = gdn_warp.id cluster_rank
+// CHECK: %[[OWNER:.*]] = arith.remui %[[TRIP]], %[[TWO]]
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWNER]], %[[RANK]]
+// CHECK: scf.if %[[MINE]] {
+// CHECK: gdn_warp.get %[[M]][0] chunk %[[CHUNK]] at %[[OWN]] :
+// CHECK: gdn_warp.put %{{.*}}, %[[BY_TRIP]][1] chunk %[[CHUNK]] at %[[TRIP]] :
+// CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[CHUNK]], %[[ONE]]
+// CHECK-NEXT: scf.if %[[IS_LAST]] {
+// CHECK-NEXT: gdn_warp.share %[[BY_TRIP]] at %[[TRIP]] :
+// CHECK-NEXT: }
+// CHECK-NOT: gdn_warp.skip
+// CHECK: gdn_warp.role "load"
+// CHECK-NOT: gdn_warp.{{skip|share|id}}
+// CHECK: gdn_tile.launch @cluster
+gdn_tile.program @cluster(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %x0 = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %m0 = arith.negf %x0 {gdn_tile.chunk = 0, gdn_tile.step = "scores"} : tensor<32xf32>
+    %d0 = arith.addf %x0, %x0 {gdn_tile.chunk = 0, gdn_tile.step = "scores"} : tensor<32xf32>
+    %s0 = math.exp %m0 {gdn_tile.chunk = 0, gdn_tile.step = "solve"} : tensor<32xf32>
+    %n0 = arith.mulf %x0, %x0 {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
+    %a0 = arith.addf %s0, %x0 {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %b0 = arith.addf %d0, %n0 {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %y0 = arith.addf %a0, %b0 {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    gdn_tile.store %y0, %y[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+    %t1 = arith.addi %t, %c32 : index
+    %x1 = gdn_tile.load %x[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %m1 = arith.negf %x1 {gdn_tile.chunk = 1, gdn_tile.step = "scores"} : tensor<32xf32>
+    %d1 = arith.addf %x1, %x1 {gdn_tile.chunk = 1, gdn_tile.step = "scores"} : tensor<32xf32>
+    %s1 = math.exp %m1 {gdn_tile.chunk = 1, gdn_tile.step = "solve"} : tensor<32xf32>
+    %n1 = arith.mulf %x1, %x1 {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
+    %a1 = arith.addf %s1, %x1 {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    %b1 = arith.addf %d1, %n1 {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    %y1 = arith.addf %a1, %b1 {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    gdn_tile.store %y1, %y[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "state"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @cluster grid(%c1, %c4, %c2) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
+  return
+}
