@@ -154,3 +154,254 @@ gdn_warp.kernel @chunks(%x: memref<?xf32>, %n: i64) threads(256) shared(528) {
     }
   }
 }
+
+// -----
+
+!tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
+
+// With lanes-arrive a CTA counts for another one's lanes, too.
+// LANES-LABEL: gdn_warp.kernel @cluster(
+// LANES: gdn_warp.barrier %c32800
+// LANES-NEXT: gdn_warp.barrier_init %{{.*}}, 128
+// LANES-NEXT: gdn_warp.barrier %c32816
+// LANES-NEXT: gdn_warp.barrier_init %{{.*}}, 256
+// LANES: gdn_warp.barrier_arrive %{{.*}} rank(%{{.*}}) count(127)
+// LANES: } else {
+// LANES: gdn_warp.barrier_wait
+// LANES-NOT: gdn_warp.sync warp
+// LANES: gdn_warp.barrier_arrive
+
+// One CTA of two fills a slot of "all" for both, the slots of "own" are each CTA's. The takers of both arrive where
+// "all" was filled, so its empty barriers take 8 warps instead of 4.
+// CHECK-LABEL: gdn_warp.kernel @cluster(
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[DEPTH:.*]] = arith.constant 2 : i32
+// CHECK-DAG: %[[OWN_FULL:.*]] = arith.constant 32768 : index
+// CHECK-DAG: %[[OWN_EMPTY:.*]] = arith.constant 32784 : index
+// CHECK-DAG: %[[ALL_FULL:.*]] = arith.constant 32800 : index
+// CHECK-DAG: %[[ALL_EMPTY:.*]] = arith.constant 32816 : index
+// CHECK: gdn_warp.barrier %[[OWN_FULL]]
+// CHECK-NEXT: gdn_warp.barrier_init %{{.*}}, 1
+// CHECK-NEXT: gdn_warp.barrier %[[OWN_EMPTY]]
+// CHECK-NEXT: gdn_warp.barrier_init %{{.*}}, 4
+// CHECK: gdn_warp.barrier %[[ALL_FULL]]
+// CHECK-NEXT: gdn_warp.barrier_init %{{.*}}, 4
+// CHECK-NEXT: gdn_warp.barrier %[[ALL_EMPTY]]
+// CHECK-NEXT: gdn_warp.barrier_init %{{.*}}, 8
+// CHECK: gdn_warp.fence barrier_init
+// No CTA arrives in one that has not begun.
+// CHECK: gdn_warp.sync cluster
+// CHECK-NEXT: gdn_warp.role "load"
+
+// CHECK: gdn_warp.role "make"
+// CHECK: %[[RANK:.*]] = gdn_warp.id cluster_rank
+// CHECK: scf.if
+// CHECK: gdn_warp.fragment_load
+// CHECK: %[[LANE:.*]] = gdn_warp.id lane
+// CHECK-NEXT: %[[FIRST_LANE:.*]] = arith.cmpi eq, %[[LANE]], %[[ZERO]]
+// The slot of its own CTA is free there.
+// CHECK: gdn_warp.barrier_arrive %{{[^ ]*$}}
+// CHECK: %[[EMPTY_AT:.*]] = arith.addi %{{.*}}, %[[ALL_EMPTY]]
+// CHECK-NEXT: %[[EMPTY:.*]] = gdn_warp.barrier %[[EMPTY_AT]]
+// CHECK-NEXT: gdn_warp.barrier_wait %[[EMPTY]],
+// CHECK: gdn_warp.fragment_store
+// CHECK: gdn_warp.barrier_arrive %{{[^ ]*$}}
+// One warp copies the slot when all four have filled it: three arrivals, one with the bytes, and the bytes themselves.
+// CHECK: %[[FULL_AT:.*]] = arith.addi %{{.*}}, %[[ALL_FULL]]
+// CHECK-NEXT: %[[FULL:.*]] = gdn_warp.barrier %[[FULL_AT]]
+// CHECK-NEXT: gdn_warp.barrier_wait %[[FULL]],
+// CHECK-NEXT: %[[BYTES:.*]] = gdn_warp.view %{{.*}} : <2048xf32>
+// CHECK-NEXT: scf.if %[[FIRST_LANE]] {
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[ONE]]
+// CHECK-NEXT: %[[PEER:.*]] = arith.remui %[[NEXT]], %[[TWO]]
+// CHECK-NEXT: %[[PEER32:.*]] = arith.index_cast %[[PEER]] : index to i32
+// CHECK-NEXT: gdn_warp.barrier_arrive %[[FULL]] rank(%[[PEER32]]) count(3)
+// CHECK-NEXT: gdn_warp.barrier_expect %[[FULL]], 8192 rank(%[[PEER32]])
+// CHECK-NEXT: gdn_warp.copy_across %[[BYTES]], %[[FULL]] rank(%[[PEER32]]) : <2048xf32>
+// A slot that the other CTA's trip would take from passes: full, then free.
+// CHECK: } else {
+// CHECK: %[[FULL_AT:.*]] = arith.addi %{{.*}}, %[[OWN_FULL]]
+// CHECK-NEXT: %[[FULL:.*]] = gdn_warp.barrier %[[FULL_AT]]
+// CHECK-NEXT: gdn_warp.barrier_wait %[[FULL]],
+// CHECK-NEXT: gdn_warp.sync warp
+// CHECK: scf.if
+// CHECK: %[[EMPTY_AT:.*]] = arith.addi %{{.*}}, %[[OWN_EMPTY]]
+// CHECK-NEXT: %[[EMPTY:.*]] = gdn_warp.barrier %[[EMPTY_AT]]
+// CHECK-NEXT: gdn_warp.barrier_arrive %[[EMPTY]]{{$}}
+
+// A trip's owner is told that its slot is free, behind the products that read it.
+// CHECK: gdn_warp.role "take"
+// CHECK: scf.for %[[TRIP:.*]] = %[[ZERO]]
+// CHECK: %[[TRIP32:.*]] = arith.index_cast %[[TRIP]] : index to i32
+// CHECK: %[[OWNER:.*]] = arith.remui %[[TRIP32]], %[[DEPTH]] : i32
+// CHECK: gdn_warp.await 0
+// CHECK-NEXT: gdn_warp.sync warp
+// CHECK: %[[EMPTY_AT:.*]] = arith.addi %{{.*}}, %[[ALL_EMPTY]]
+// CHECK-NEXT: %[[EMPTY:.*]] = gdn_warp.barrier %[[EMPTY_AT]]
+// CHECK-NEXT: gdn_warp.barrier_arrive %[[EMPTY]] rank(%[[OWNER]]){{$}}
+// No CTA ends while another one may still arrive in it.
+// CHECK: gdn_warp.sync cluster
+// CHECK-NEXT: }
+gdn_warp.kernel @cluster(%x: memref<?x64xbf16>, %n: i32) threads(384) shared(32832) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %trips = arith.index_cast %n : i32 to index
+  %own = gdn_warp.channel "own" depth(2) {offset = 0, places = array<i64: 0>, slot_bytes = 8192, barriers = 32768}
+      : !gdn_warp.channel<!tile>
+  %all = gdn_warp.channel "all" depth(2) turn(1)
+      {offset = 16384, places = array<i64: 0>, slot_bytes = 8192, barriers = 32800} : !gdn_warp.channel<!tile>
+  gdn_warp.role "load" warps(0, 1) {
+    scf.for %t = %c0 to %trips step %c1 {
+      %s = gdn_warp.slot put %own[0] at %t : !gdn_warp.channel<!tile> -> !tile
+      gdn_warp.fetch %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
+    }
+  }
+  gdn_warp.role "make" warps(4, 4) attributes {gdn_warp.share} {
+    %rank = gdn_warp.id cluster_rank
+    %warp = gdn_warp.id warp
+    %first = arith.cmpi eq, %warp, %c4 : index
+    scf.for %t = %c0 to %trips step %c1 {
+      %owner = arith.remui %t, %c2 : index
+      %mine = arith.cmpi eq, %owner, %rank : index
+      scf.if %mine {
+        %s = gdn_warp.slot get %own[0] at %t : !gdn_warp.channel<!tile> -> !tile
+        %f = gdn_warp.fragment_load %s : !tile -> tensor<64x64xbf16, #gdn_warp.fragment>
+        %a = gdn_warp.slot put %all[0] at %t : !gdn_warp.channel<!tile> -> !tile
+        gdn_warp.fragment_store %f, %a : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
+        scf.if %first {
+          gdn_warp.share %all at %t : !gdn_warp.channel<!tile>
+        }
+      } else {
+        gdn_warp.skip %own at %t : !gdn_warp.channel<!tile>
+      }
+    }
+  }
+  gdn_warp.role "take" warps(8, 4) {
+    scf.for %t = %c0 to %trips step %c1 {
+      %a = gdn_warp.slot get %all[0] at %t : !gdn_warp.channel<!tile> -> !tile
+      %p = gdn_warp.product %a, %a : !tile, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+      gdn_warp.product_commit
+      %q = gdn_warp.await 0 of %p : tensor<64x64xf32, #gdn_warp.fragment>
+    }
+  }
+}
+
+// -----
+
+!row = !gdn_warp.view<32xf32>
+
+// Of four CTAs one copies to the three others, two trips in a row. Its one warp fills the slot, so bytes are all that
+// counts. Who shares the trips ("near") takes in the CTA that fills, alone; "take" does in all four: 1 + 4 * 2 warps.
+// CHECK-LABEL: gdn_warp.kernel @four(
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : index
+// CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK-DAG: %[[TURN:.*]] = arith.constant 2 : i32
+// CHECK-DAG: %[[CTAS:.*]] = arith.constant 4 : i32
+// CHECK: gdn_warp.barrier %c1024
+// CHECK-NEXT: gdn_warp.barrier_init %{{.*}}, 1
+// CHECK-NEXT: gdn_warp.barrier %c1088
+// CHECK-NEXT: gdn_warp.barrier_init %{{.*}}, 9
+// CHECK: gdn_warp.role "make"
+// CHECK: %[[RANK:.*]] = gdn_warp.id cluster_rank
+// CHECK-NOT: count(
+// CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[ONE]]
+// CHECK: arith.remui %[[NEXT]], %[[FOUR]]
+// CHECK: gdn_warp.barrier_expect %{{.*}}, 128 rank(
+// CHECK-NEXT: gdn_warp.copy_across %{{.*}} : <32xf32>
+// CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[TWO]]
+// CHECK: arith.remui %[[NEXT]], %[[FOUR]]
+// CHECK: gdn_warp.barrier_expect %{{.*}}, 128 rank(
+// CHECK-NEXT: gdn_warp.copy_across %{{.*}} : <32xf32>
+// CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[THREE]]
+// CHECK: arith.remui %[[NEXT]], %[[FOUR]]
+// CHECK: gdn_warp.barrier_expect %{{.*}}, 128 rank(
+// CHECK-NEXT: gdn_warp.copy_across %{{.*}} : <32xf32>
+// CHECK-NOT: gdn_warp.copy_across
+// CHECK: gdn_warp.role "near"
+// CHECK: gdn_warp.barrier_arrive %{{[^ ]*$}}
+// CHECK: gdn_warp.role "take"
+// CHECK: %[[TURNS:.*]] = arith.divui %n, %[[TURN]] : i32
+// CHECK-NEXT: %[[OWNER:.*]] = arith.remui %[[TURNS]], %[[CTAS]] : i32
+// CHECK-NEXT: gdn_warp.barrier_arrive %{{.*}} rank(%[[OWNER]])
+gdn_warp.kernel @four(%x: memref<?xf32>, %n: i32) threads(128) shared(1152) cluster(4) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i32 to index
+  %all = gdn_warp.channel "all" depth(8) turn(2)
+      {offset = 0, places = array<i64: 0>, slot_bytes = 128, barriers = 1024} : !gdn_warp.channel<!row>
+  gdn_warp.role "make" warps(0, 1) attributes {gdn_warp.alone, gdn_warp.share} {
+    %s = gdn_warp.slot put %all[0] at %t : !gdn_warp.channel<!row> -> !row
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+    gdn_warp.share %all at %t : !gdn_warp.channel<!row>
+  }
+  gdn_warp.role "near" warps(1, 1) attributes {gdn_warp.share} {
+    %s = gdn_warp.slot get %all[0] at %t : !gdn_warp.channel<!row> -> !row
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+  }
+  gdn_warp.role "take" warps(2, 2) {
+    %s = gdn_warp.slot get %all[0] at %t : !gdn_warp.channel<!row> -> !row
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+  }
+}
+
+// -----
+
+!row = !gdn_warp.view<32xf32>
+
+// Two arrivals of each warp for a slot that passes, one for a slot that is taken: the phases would run apart.
+gdn_warp.kernel @skips_twice(%x: memref<?xf32>, %is: i1, %n: i32) threads(256) shared(160) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i32 to index
+  %v = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
+  %own = gdn_warp.channel "own" depth(1) {offset = 0, places = array<i64: 0>, slot_bytes = 128, barriers = 128}
+      : !gdn_warp.channel<!row>
+  gdn_warp.role "load" warps(0, 1) {
+    %s = gdn_warp.slot put %own[0] at %t : !gdn_warp.channel<!row> -> !row
+    gdn_warp.vector_store %v, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
+  }
+  // expected-error-re @below {{expected to arrive as often for slots of channel "own" that it lets pass as for those that it takes, got {{8 and 4|256 and 128}}}}
+  gdn_warp.role "make" warps(4, 4) attributes {gdn_warp.share} {
+    scf.if %is {
+      %s = gdn_warp.slot get %own[0] at %t : !gdn_warp.channel<!row> -> !row
+      %f = gdn_warp.load %s[%c0] : !row -> f32
+      memref.store %f, %x[%c0] : memref<?xf32>
+    } else {
+      gdn_warp.skip %own at %t : !gdn_warp.channel<!row>
+      gdn_warp.skip %own at %t : !gdn_warp.channel<!row>
+    }
+  }
+}
+
+// -----
+
+!row = !gdn_warp.view<32xf32>
+
+// A role that takes nothing has nothing to let pass.
+gdn_warp.kernel @skips_alone(%x: memref<?xf32>, %is: i1, %n: i32) threads(256) shared(160) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i32 to index
+  %v = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
+  %own = gdn_warp.channel "own" depth(1) {offset = 0, places = array<i64: 0>, slot_bytes = 128, barriers = 128}
+      : !gdn_warp.channel<!row>
+  gdn_warp.role "load" warps(0, 1) {
+    %s = gdn_warp.slot put %own[0] at %t : !gdn_warp.channel<!row> -> !row
+    gdn_warp.vector_store %v, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
+  }
+  gdn_warp.role "take" warps(1, 1) {
+    %s = gdn_warp.slot get %own[0] at %t : !gdn_warp.channel<!row> -> !row
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+  }
+  // expected-error-re @below {{expected to arrive as often for slots of channel "own" that it lets pass as for those that it takes, got {{4 and 0|128 and 0}}}}
+  gdn_warp.role "pass" warps(4, 4) attributes {gdn_warp.share} {
+    gdn_warp.skip %own at %t : !gdn_warp.channel<!row>
+  }
+}
