@@ -62,7 +62,8 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
   let description = [{
     Sets `gdn_warp.schedule` on programs that have none. `whole` folds the parts
     of a head into one CTA, which prepares its chunks once; `split` gives each
-    part a CTA. `auto` takes what the cost model predicts to be faster
+    part a CTA. Two such CTAs are a cluster, each of which prepares every other
+    trip for both, but where rows are normed. `auto` takes what the cost model predicts to be faster
     (include/gdn/CostModel/CostModel.h), from what of the launch is constant and
     from the options. What neither says is taken for many long sequences, of
     equal length unless there are two.
@@ -86,7 +87,10 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     they are used. A value that one role makes and another takes goes through a
     channel of the schedule (`gdn_warp.put`, `gdn_warp.get`). Parts of the V
     channels that the schedule folds become warpgroups in roles that split them
-    and copies of the ops elsewhere. The kernel's arguments are the program's
+    and copies of the ops elsewhere. A role that the CTAs of a cluster share has a
+    branch: a CTA runs the ops for trips of its own and copies what it makes to
+    the others (`gdn_warp.share`), and lets the slots of their trips pass
+    (`gdn_warp.skip`). The kernel's arguments are the program's
     arrays, then `tokens` (i64), then `cu_seqlens` if the launch has it; its grid
     has one CTA an item, parts next to each other, then heads.
   }];

@@ -83,7 +83,10 @@ def LowerChannelsPass : Pass<"gdn-warp-lower-channels", "::mlir::gdn::warp::Kern
     first `put` of a channel waits for its empty barrier and the last use of one
     arrives at the full one, by one lane of every warp; `get` the other way
     round, where what a product reads is in use until its group is awaited.
-    Copies into a slot arrive with their bytes. The lane that arrives does so
+    Copies into a slot arrive with their bytes. Of a channel that the CTAs of a
+    cluster fill in turn, the takers of all CTAs arrive at the empty barrier of
+    the one that fills, and its copies to the others count for their fillers.
+    Such a kernel begins and ends with a sync of the cluster. The lane that arrives does so
     behind a sync of its warp, which orders what the others did; tools that look
     for races follow each thread's own arrivals alone, and for them `lanes-arrive`
     lets every lane arrive.
