@@ -72,7 +72,7 @@ gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%bat
   }
 }
 
-// Norms are taken where they are made: without a cluster.
+// A program that norms rows has no cluster yet.
 // CHECK-LABEL: gdn_tile.program @norms(
 // AUTO-SAME: trip = 2, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores", "norms"], roll = true>
 gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
