@@ -319,7 +319,8 @@ def chain_check(torch, gdn):
     where two streams join and memory is set in between; bits as with a wait after each call."""
     case = Case("chain", heads=(4, 8), batch=2, tokens=100, initial="float32")
     tensors, kwargs = make(torch, case)
-    start, state = kwargs.pop("initial_state"), torch.empty_like(kwargs["initial_state"])
+    start = kwargs.pop("initial_state")
+    state = torch.empty_like(start)
     q, k, first, *rest = tensors
     buffers, side = [torch.empty_like(first) for _ in range(2)], torch.cuda.Stream()
 
