@@ -118,7 +118,8 @@ static void hintBranches(ModuleOp module) {
   });
 }
 
-/// Unrolls the loops that ask for it.
+/// Unrolls the loops that ask for it; the loops over the chunks of a trip stay
+/// loops.
 static LogicalResult unrollLoops(ModuleOp module) {
   SmallVector<std::pair<scf::ForOp, int64_t>> loops;
   module.walk([&](scf::ForOp loop) {
@@ -126,6 +127,8 @@ static LogicalResult unrollLoops(ModuleOp module) {
     if (auto factor = loop->getAttrOfType<IntegerAttr>(name))
       loops.push_back({loop, factor.getInt()});
     loop->removeAttr(name);
+    if (loop->removeAttr(WarpDialect::getChunksAttrName()))
+      keepLoop(loop);
   });
   for (auto [loop, factor] : loops)
     if (failed(loopUnrollByFactor(loop, factor)))

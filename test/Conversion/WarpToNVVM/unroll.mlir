@@ -1,4 +1,4 @@
-// Loads two iterations ahead of their use.
+// Loops of kernels: bodies that load two iterations ahead of their use, and chunks.
 // RUN: gdn-opt %s --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
 
 // What the first body loads the loop carries to the next iteration of two bodies; nothing moves.
@@ -27,4 +27,18 @@ gdn_warp.kernel @ahead(%x : memref<?xf32>, %y : memref<?xf32>, %n : i32) threads
     memref.store %a, %y[%at] : memref<?xf32>
     scf.yield %b, %c : f32, f32
   } {gdn_warp.unroll = 2}
+}
+
+// The chunks of a trip stay a loop, also for ptxas: a copy of them would not fit the instruction cache.
+// CHECK-LABEL: llvm.func @chunks(
+gdn_warp.kernel @chunks(%y : memref<?xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %one = arith.constant 1.0 : f32
+  // CHECK: scf.for
+  // CHECK: } {loop_annotation = #loop_annotation}
+  scf.for %i = %c0 to %c2 step %c1 {
+    memref.store %one, %y[%i] : memref<?xf32>
+  } {gdn_warp.chunks = 2}
 }

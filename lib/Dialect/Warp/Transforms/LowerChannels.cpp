@@ -347,21 +347,23 @@ void ChannelLowering::lowerSlot(OpBuilder &b, SlotOp slot, Value number) {
   slot.erase();
 }
 
-/// Whether this thread is the first of its warp.
-static Value isFirstLane(OpBuilder &b, Location loc) {
-  Value lane = IdOp::create(b, loc, IdKind::Lane);
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
-                               arith::ConstantIndexOp::create(b, loc, 0));
+/// Runs `write` where `condition` holds.
+static void runIf(OpBuilder &b, Location loc, Value condition,
+                  function_ref<void()> write) {
+  auto guard = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard inside(b);
+  b.setInsertionPointToStart(guard.thenBlock());
+  write();
 }
 
 /// Runs `write` in the first lane of each warp.
 static void inFirstLane(OpBuilder &b, Location loc,
                         function_ref<void()> write) {
-  auto guard = scf::IfOp::create(b, loc, isFirstLane(b, loc),
-                                 /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard inside(b);
-  b.setInsertionPointToStart(guard.thenBlock());
-  write();
+  Value lane = IdOp::create(b, loc, IdKind::Lane);
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                            arith::ConstantIndexOp::create(b, loc, 0));
+  runIf(b, loc, isFirst, write);
 }
 
 void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
@@ -396,7 +398,9 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   // Last, since a fetch may be what the arrival stands behind.
   for (FetchOp fetch : visit.fetches) {
     b.setInsertionPoint(fetch);
-    inFirstLane(b, loc, [&] {
+    // ptxas knows that an elected thread is alone; of another one it asks for
+    // each operand of a copy in a loop whether all threads agree on it.
+    runIf(b, loc, ElectOp::create(b, loc), [&] {
       CopyInOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
                        fetch.getAxesAttr(), fetch.getEnd(), fetch.getDimAttr(),
                        fetch.getView(),

@@ -31,6 +31,8 @@
 // CHECK: gdn_warp.role "move"
 // CHECK: %[[SLOT:.*]] = arith.remui %{{.*}}, %[[TWO]]
 // CHECK: gdn_warp.barrier_wait
+// CHECK: %[[ONE:.*]] = gdn_warp.elect
+// CHECK: scf.if %[[ONE]] {
 // CHECK: gdn_warp.copy_in
 // CHECK: gdn_warp.barrier_expect %{{.*}}, 8192
 // CHECK: gdn_warp.role "state"
