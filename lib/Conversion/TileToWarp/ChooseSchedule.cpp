@@ -82,20 +82,21 @@ private:
 };
 } // namespace
 
-/// The bytes of M (f16, padded rows), the two triangles, the vectors and the
-/// norms of a chunk of 32: generous, what counts are the tiles.
+/// The bytes of M (f16, padded rows), the two triangles, the vectors with the
+/// keys' norms, and the queries' norms, which lie beside the triangles, of a
+/// chunk of 32: generous, what counts are the tiles.
 static constexpr int64_t kSolveBytes = 2560, kTriangleBytes = 4096,
-                         kVectorBytes = 1024, kNormBytes = 256,
+                         kVectorBytes = 1024, kNormBytes = 1024,
                          kBarrierBytes = 1024;
 /// More loads in flight than this hide nothing more.
 static constexpr int64_t kMaxLoadChunks = 8;
 
 int64_t ScheduleBuilder::fitLoads() const {
-  int64_t fixed = kBarrierBytes + kSolveChunks * kSolveBytes +
-                  triangleChunks() * kTriangleBytes +
-                  forChunks(kOutputChunks) * parts * bytes.output;
-  int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes +
-                 (bytes.hasNorms ? kNormBytes : 0);
+  int64_t fixed =
+      kBarrierBytes + kSolveChunks * kSolveBytes +
+      triangleChunks() * (kTriangleBytes + (bytes.hasNorms ? kNormBytes : 0)) +
+      forChunks(kOutputChunks) * parts * bytes.output;
+  int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes;
   return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2 * trip,
                              kMaxLoadChunks);
 }
@@ -119,20 +120,23 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
   // All but the state take the chunks of a trip one after the other: two copies
   // of everything do not fit the instruction cache, and the state is what the
   // others wait for.
-  return {role("scores", group, registers.scores, {"scores", "norms"}, {},
+  return {role("scores", group, registers.scores, {"scores"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false, /*split=*/false,
                /*roll=*/true, /*share=*/cluster > 1),
-          // Two warps have time for more: they wait for M a third of theirs.
-          role("solve", kSolveWarps, registers.solve, {"solve", "query_norms"},
+          // Two warps have time for more: they wait for M a third of theirs,
+          // and sum the queries' squares meanwhile.
+          role("solve", kSolveWarps, registers.solve, {"query_norms", "solve"},
                {}, /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
                /*roll=*/true, /*share=*/cluster > 1),
           // Stores behind the loads that the state waits for.
           role("move", 1, registers.solve, {"load"}, {"store"},
                /*delay=*/forChunks(loads) - 1, /*ahead=*/0, /*rotate=*/false,
                /*split=*/false, /*roll=*/true),
-          // A gather of gates takes longer than the chunk that it is for.
-          role("gates", group - kSolveWarps - 1, registers.solve, {"gates"}, {},
-               /*delay=*/0, /*ahead=*/forChunks(2),
+          // A gather of gates takes longer than the chunk that it is for. Norms
+          // of keys go with them: what makes M and the state then take vectors
+          // as they are, and nobody waits for one barrier more.
+          role("gates", group - kSolveWarps - 1, registers.solve,
+               {"gates", "norms"}, {}, /*delay=*/0, /*ahead=*/forChunks(2),
                /*rotate=*/false, /*split=*/false, /*roll=*/false),
           role("state", group * parts, registers.state, {"state"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false,
@@ -151,19 +155,14 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   auto forSlots = [&](int64_t chunks) {
     return byChunk ? chunks : forChunks(chunks);
   };
-  return {channel("tokens", loads, {"load"}, {"scores", "solve", "state"},
+  return {channel("tokens", loads, {"load"},
+                  {"scores", "solve", "gates", "state"},
                   /*byChunk=*/true),
-          channel("vectors", forChunks(loads), {"gates"},
+          channel("vectors", forChunks(loads), {"gates", "norms"},
                   {"scores", "solve", "state"}),
-          // The scores' warps of other rows take the keys' norms, too.
-          channel("norms", loads, {"norms"}, {"scores", "state"},
-                  /*byChunk=*/true),
-          // Not with the triangles: the state needs them later.
-          channel("query_norms", loads, {"query_norms"}, {"state"},
-                  /*byChunk=*/true),
           channel("m", forSlots(kSolveChunks), {"scores"}, {"solve"}, byChunk),
-          channel("triangles", forSlots(triangleChunks()), {"scores", "solve"},
-                  {"state"}, byChunk),
+          channel("triangles", forSlots(triangleChunks()),
+                  {"scores", "solve", "query_norms"}, {"state"}, byChunk),
           channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
 }
 

@@ -272,8 +272,6 @@ LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
       b, contract.getLoc(), convertType(contract.getResult(0).getType()), a,
       place->second.view, into, transposeA, transposeB);
   map.map(contract.getResult(0), product);
-  if (!into && !transposeA && transposeB)
-    products[{a, place->second.view}] = product;
   return success();
 }
 
@@ -298,9 +296,8 @@ LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
              : success();
 }
 
-/// The two tiles in shared memory of which `reduce` takes inner products of
-/// rows, if it does.
-std::optional<std::pair<InShared, InShared>>
+/// The two views of which `reduce` takes inner products of rows, if it does.
+std::optional<std::pair<Value, Value>>
 RoleLayouts::findRowDots(linalg::ReduceOp reduce) {
   Block &combiner = reduce.getCombiner().front();
   auto product = reduce.getInputs().front().getDefiningOp<arith::MulFOp>();
@@ -308,44 +305,19 @@ RoleLayouts::findRowDots(linalg::ReduceOp reduce) {
       !isa<arith::AddFOp>(combiner.front()) ||
       !matchPattern(reduce.getInits().front(), m_AnyZeroFloat()))
     return std::nullopt;
-  SmallVector<InShared> places;
+  SmallVector<Value> views;
   for (Value factor : product->getOperands()) {
     auto widen = factor.getDefiningOp<arith::ExtFOp>();
     auto place = widen ? shared.find(widen.getIn()) : shared.end();
     if (place == shared.end() || place->second.transposed)
       return std::nullopt;
-    places.push_back(place->second);
+    views.push_back(place->second.view);
   }
-  return std::pair(places[0], places[1]);
+  return std::pair(views[0], views[1]);
 }
 
-/// The product of all rows that a tile is part of with the rows of another one,
-/// on whose diagonal are the inner products that `reduce` asks for; null if
-/// this role has not begun one.
-Value RoleLayouts::findDiagonal(linalg::ReduceOp reduce) {
-  auto tiles = findRowDots(reduce);
-  if (!tiles || !tiles->first.whole)
-    return {};
-  auto [left, right] = *tiles;
-  Value product = products.lookup({left.whole, right.view});
-  int64_t rows =
-      cast<RankedTensorType>(reduce->getResult(0).getType()).getDimSize(0);
-  bool isKnown = product && product.getParentBlock() == b.getInsertionBlock();
-  return isKnown && left.first % rows == 0 ? product : Value();
-}
-
-/// Whether only sums of rows take `op` that a product has made already.
-bool RoleLayouts::isOnDiagonals(Operation *op) {
-  return isGroup && isa<arith::MulFOp>(op) && !op->use_empty() &&
-         llvm::all_of(op->getUsers(), [&](Operation *user) {
-           auto reduce = dyn_cast<linalg::ReduceOp>(user);
-           return reduce && findDiagonal(reduce);
-         });
-}
-
-/// A warpgroup takes inner products of rows off the diagonal of a product that
-/// it makes anyway; else it reduces the rows of a fragment to a vector of rows.
-/// A warp alone has inner products of rows, over its lanes.
+/// A warpgroup reduces the rows of a fragment to a vector of rows. A warp alone
+/// has inner products of rows, over its lanes.
 LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
   Value tile = reduce.getInputs().front();
   if (reduce.getInputs().size() != 1 || !isTile(tile.getType(), 2) ||
@@ -355,21 +327,13 @@ LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
            << reduce.getDimensions() << "] of " << tile.getType();
   Value result = reduce->getResult(0);
   if (!isGroup) {
-    auto tiles = findRowDots(reduce);
-    if (!tiles)
+    auto views = findRowDots(reduce);
+    if (!views)
       return reduce.emitOpError("expected a sum of products of tiles from "
                                 "channels, or a role of warpgroups to reduce");
-    map.map(result, Value(RowDotsOp::create(
-                        b, reduce.getLoc(), convertType(result.getType()),
-                        tiles->first.view, tiles->second.view)));
-    return success();
-  }
-  if (Value product = findDiagonal(reduce)) {
-    auto type = withEncoding(cast<RankedTensorType>(result.getType()),
-                             RowsAttr::get(b.getContext()));
-    map.map(result,
-            Value(DiagonalOp::create(b, reduce.getLoc(), type, product)));
-    firstRow[result] = findRowDots(reduce)->first.first;
+    map.map(result, Value(RowDotsOp::create(b, reduce.getLoc(),
+                                            convertType(result.getType()),
+                                            views->first, views->second)));
     return success();
   }
   FailureOr<Value> source = fragment(tile);
@@ -550,8 +514,6 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return success();
   if (auto widen = dyn_cast<arith::ExtFOp>(op);
       widen && shared.contains(widen.getIn()))
-    return success();
-  if (isOnDiagonals(op))
     return success();
   return convertOther(op);
 }

@@ -74,10 +74,7 @@ private:
   FailureOr<Value> value(Value old);
   FailureOr<Value> fragment(Value old);
   FailureOr<Value> loadFragment(Value old, const InShared &place);
-  std::optional<std::pair<InShared, InShared>>
-  findRowDots(linalg::ReduceOp reduce);
-  Value findDiagonal(linalg::ReduceOp reduce);
-  bool isOnDiagonals(Operation *op);
+  std::optional<std::pair<Value, Value>> findRowDots(linalg::ReduceOp reduce);
   FailureOr<Value> lanes(Value old) { return vector(old, lanesEncoding()); }
   FailureOr<Value> vector(Value old, Attribute encoding);
   FailureOr<SmallVector<Value>> values(ValueRange old);
@@ -112,8 +109,6 @@ private:
   DenseMap<Value, int64_t> firstRow;
   /// Fragments of views that were loaded.
   DenseMap<Value, Value> loaded;
-  /// Inner products of all rows of two views, begun.
-  DenseMap<std::pair<Value, Value>, Value> products;
 };
 
 } // namespace mlir::gdn

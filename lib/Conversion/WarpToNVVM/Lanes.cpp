@@ -73,67 +73,157 @@ struct LowerScan : OpConversionPattern<tile::ScanOp> {
   }
 };
 
-/// The inner product of the rows that a lane holds, of two views.
+/// The inner products of the rows that a lane holds, of two views: a loop, for
+/// all roles together must fit the instruction cache.
 class RowProduct {
 public:
-  RowProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value bBase)
-      : b(b), view(op.getA().getType()), same(op.getA() == op.getB()) {
-    Value row = createLanePlace(b, view.getRows()), none = createI32(b, 0);
-    addresses.emplace_back(b, view, a, row, none);
-    if (!same)
-      addresses.emplace_back(b, op.getB().getType(), bBase, row, none);
-  }
+  RowProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value c)
+      : b(b), left{op.getA().getType(), a}, right{op.getB().getType(), c},
+        squares(op.getA() == op.getB() && left.view.getElementType().isBF16()),
+        isOne(op.getA() == op.getB()),
+        place(createLanePlace(b, left.view.getRows())) {}
 
   /// That of row `first` plus the lane's place.
   Value create(int64_t first);
 
 private:
-  /// The elements of a load of 16 bytes, in f32.
-  SmallVector<Value> load(ViewAddress &address, int64_t row, int64_t byte);
+  struct Side {
+    ViewType view;
+    Value base;
+  };
+  /// The words of a load of 16 bytes.
+  using Words = SmallVector<Value>;
+
+  int64_t getRowBytes() const {
+    return left.view.getColumns() * left.view.getElementBytes();
+  }
+  /// Bytes of a row that one iteration takes.
+  int64_t getIterationBytes() const;
+  /// Adds the products of iteration `number` (i32) to `sums`.
+  void addIteration(Value number, int64_t first, MutableArrayRef<Value> sums);
+  SmallVector<Words> load(const Side &side, Value number, int64_t first);
+  /// The address of row 0 from where iteration `number` reads it.
+  ViewAddress getAddress(const Side &side, Value number);
+  SmallVector<Value> widen(ArrayRef<Value> words);
+  void addProducts(const Words &a, const Words &c, MutableArrayRef<Value> sums);
+  void addSquares(const Words &words, MutableArrayRef<Value> sums);
 
   ImplicitLocOpBuilder &b;
-  ViewType view;
-  bool same;
-  SmallVector<ViewAddress, 2> addresses;
+  Side left, right;
+  /// Whether both sides are one view, of bf16 or of any type.
+  bool squares, isOne;
+  Value place;
   static constexpr int64_t kRun = 16, kWord = 4;
+  /// Loads of an iteration, and those whose squares are summed in bf16.
+  static constexpr int64_t kLoads = 8, kNarrowLoads = 2;
 };
 
-SmallVector<Value> RowProduct::load(ViewAddress &address, int64_t row,
-                                    int64_t byte) {
-  Type i32 = b.getI32Type(), f32 = b.getF32Type();
-  Value words = LLVM::LoadOp::create(b, VectorType::get(kRun / kWord, i32),
-                                     address.get(row, byte), kRun);
+int64_t RowProduct::getIterationBytes() const {
+  int64_t bytes = kLoads * kRun;
+  while (getRowBytes() % bytes != 0)
+    bytes /= 2;
+  return bytes;
+}
+
+ViewAddress RowProduct::getAddress(const Side &side, Value number) {
+  Value byte =
+      arith::MulIOp::create(b, number, createI32(b, getIterationBytes()));
+  if (!side.view.isSwizzled())
+    return ViewAddress(b, side.view, side.base, place, byte);
+  // An iteration stays in one panel.
+  Value panelBytes = createI32(b, kSm90a.panelBytes);
+  Value panel = arith::DivUIOp::create(b, byte, panelBytes);
+  Value offset =
+      arith::MulIOp::create(b, panel, createI32(b, side.view.getStride()));
+  return ViewAddress(b, side.view, createAddress(b, side.base, offset, 0),
+                     place, arith::RemUIOp::create(b, byte, panelBytes));
+}
+
+SmallVector<RowProduct::Words> RowProduct::load(const Side &side, Value number,
+                                                int64_t first) {
+  auto type = VectorType::get(kRun / kWord, b.getI32Type());
+  ViewAddress address = getAddress(side, number);
+  SmallVector<Words> loads;
+  for (int64_t byte = 0; byte < getIterationBytes(); byte += kRun)
+    loads.push_back(unpack(
+        b, LLVM::LoadOp::create(b, type, address.get(first, byte), kRun)));
+  return loads;
+}
+
+SmallVector<Value> RowProduct::widen(ArrayRef<Value> words) {
+  Type type = left.view.getElementType();
   SmallVector<Value> elements;
-  for (Value word : unpack(b, words)) {
-    if (view.getElementType().isBF16()) {
+  for (Value word : words) {
+    if (type.isBF16()) {
       llvm::append_range(elements, widenPair(b, word));
       continue;
     }
-    Value pair = LLVM::BitcastOp::create(
-        b, VectorType::get(2, view.getElementType()), word);
+    Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, type), word);
     for (Value half : unpack(b, pair))
-      elements.push_back(arith::ExtFOp::create(b, f32, half));
+      elements.push_back(arith::ExtFOp::create(b, b.getF32Type(), half));
   }
   return elements;
 }
 
-Value RowProduct::create(int64_t first) {
-  // As many sums as a load has elements: no sum waits for the one before it.
-  SmallVector<Value> sums;
-  int64_t bytes = view.getColumns() * view.getElementBytes();
-  for (int64_t byte = 0; byte < bytes; byte += kRun) {
-    SmallVector<Value> left = load(addresses.front(), first, byte);
-    SmallVector<Value> right =
-        same ? left : load(addresses.back(), first, byte);
-    for (auto [i, a, c] : llvm::enumerate(left, right)) {
-      if (byte == 0)
-        sums.push_back(arith::MulFOp::create(b, a, c));
-      else
-        sums[i] = math::FmaOp::create(b, a, c, sums[i]);
-    }
+void RowProduct::addProducts(const Words &a, const Words &c,
+                             MutableArrayRef<Value> sums) {
+  for (auto [x, y, sum] : llvm::zip_equal(widen(a), widen(c), sums))
+    sum = math::FmaOp::create(b, x, y, sum);
+}
+
+/// The squares of columns of either parity are summed in bf16 first, which
+/// takes half the instructions: none of them cancels another, and of all these
+/// sums in a row the rounding averages out.
+void RowProduct::addSquares(const Words &words, MutableArrayRef<Value> sums) {
+  auto pairs = VectorType::get(2, left.view.getElementType());
+  Value narrow;
+  for (Value word : words) {
+    Value pair = LLVM::BitcastOp::create(b, pairs, word);
+    narrow = narrow ? Value(math::FmaOp::create(b, pair, pair, narrow))
+                    : Value(arith::MulFOp::create(b, pair, pair));
   }
-  for (size_t half = sums.size() / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; ++i)
+  Value word = LLVM::BitcastOp::create(b, b.getI32Type(), narrow);
+  for (auto [value, sum] : llvm::zip_equal(widenPair(b, word), sums))
+    sum = arith::AddFOp::create(b, sum, value);
+}
+
+void RowProduct::addIteration(Value number, int64_t first,
+                              MutableArrayRef<Value> sums) {
+  SmallVector<Words> a = load(left, number, first);
+  if (!squares) {
+    SmallVector<Words> c = isOne ? a : load(right, number, first);
+    for (auto [x, y] : llvm::zip_equal(a, c))
+      addProducts(x, y, sums);
+    return;
+  }
+  for (auto [i, words] : llvm::enumerate(a)) {
+    if (i % kNarrowLoads != 0)
+      continue;
+    for (const Words &more :
+         ArrayRef(a).slice(i + 1).take_front(kNarrowLoads - 1))
+      llvm::append_range(words, more);
+    // In turn, so that no sum waits for the one before it.
+    addSquares(words, sums.slice(i / kNarrowLoads * 2 % sums.size(), 2));
+  }
+}
+
+Value RowProduct::create(int64_t first) {
+  // A sum for each element of a load, or two pairs of them.
+  int64_t count = squares ? 4 : 2 * kRun / kWord;
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  SmallVector<Value> sums(count, zero);
+  auto loop = scf::ForOp::create(
+      b, createI32(b, 0), createI32(b, getRowBytes() / getIterationBytes()),
+      createI32(b, 1), sums,
+      [&](OpBuilder &, Location, Value number, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        addIteration(number, first, next);
+        scf::YieldOp::create(b, next);
+      });
+  keepLoop(loop);
+  sums.assign(loop.result_begin(), loop.result_end());
+  for (int64_t half = count / 2; half > 0; half /= 2)
+    for (int64_t i = 0; i < half; ++i)
       sums[i] = arith::AddFOp::create(b, sums[i], sums[i + half]);
   return sums.front();
 }
@@ -154,54 +244,6 @@ struct LowerRowDots : OpConversionPattern<RowDotsOp> {
     rewriter.replaceOp(op, pack(b, type, elements));
     return success();
   }
-};
-
-/// Row 16 w + l / 4 + 8 h of the fragment has its element of the diagonal in
-/// block 2 w + h of 8 columns, modulo their number, and there in column l / 4:
-/// one of the two of lane l / 8 of its four.
-struct LowerDiagonal : OpConversionPattern<DiagonalOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(DiagonalOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> elements = unpack(b, adaptor.getFragment());
-    Value lane = createLane(b), warp = createGroupWarp(b);
-    Value row = arith::ShRUIOp::create(b, lane, createI32(b, 2));
-    Value isOdd = arith::TruncIOp::create(
-        b, b.getI1Type(), arith::AndIOp::create(b, row, createI32(b, 1)));
-    Value source = arith::OrIOp::create(
-        b, arith::AndIOp::create(b, lane, createI32(b, -4)),
-        arith::ShRUIOp::create(b, lane, createI32(b, 3)));
-    // Squares of fewer rows than a fragment has begin again.
-    int64_t warps = elements.size() / kWarpElements;
-    Value place = arith::AndIOp::create(b, warp, createI32(b, warps - 1));
-    SmallVector<Value> rows;
-    for (int64_t half = 0; half < 2; ++half) {
-      Value held;
-      for (int64_t number = 0; number < warps; ++number) {
-        int64_t first = number * kWarpElements + half * 6;
-        Value mine = arith::SelectOp::create(b, isOdd, elements[first + 1],
-                                             elements[first]);
-        if (number == 0) {
-          held = mine;
-          continue;
-        }
-        Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place,
-                                             createI32(b, number));
-        held = arith::SelectOp::create(b, isMine, mine, held);
-      }
-      rows.push_back(createShuffle(b, ShuffleKind::Index, held, source));
-    }
-    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
-    rewriter.replaceOp(op, pack(b, type, rows));
-    return success();
-  }
-
-  /// Elements that a thread holds of the 16 columns of a warp's rows: of 8 of
-  /// them two in row l / 4 and two in row l / 4 + 8, then of the others.
-  static constexpr int64_t kWarpElements = 8;
 };
 
 struct LowerExtract : OpConversionPattern<tensor::ExtractOp> {
@@ -236,6 +278,6 @@ struct LowerExtract : OpConversionPattern<tensor::ExtractOp> {
 
 void warp::populateLanePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<LowerDiagonal, LowerExtract, LowerRowDots, LowerScan>(
-      converter, patterns.getContext());
+  patterns.add<LowerExtract, LowerRowDots, LowerScan>(converter,
+                                                      patterns.getContext());
 }

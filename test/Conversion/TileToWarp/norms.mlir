@@ -1,30 +1,32 @@
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s
 
-// Norms of keys are on the diagonal of the product that the scores make anyway; warps of other rows take them from the
-// channel that all four fill. What other roles made is waited for while the product is on its way, what is the same in
-// each trip is loaded once. The warps that solve measure the queries.
+// Norms of keys are made with the gates and reach all by the same channel; what makes M loads them behind the product
+// that it began. The warps that solve sum the squares of the queries before they wait for M, and hand their norms on
+// with what they solve. What is the same in each trip is loaded once.
 // CHECK: gdn_warp.role "scores"
 // CHECK: scf.for
 // CHECK: %[[BEGUN:.*]] = gdn_warp.product %{{.*}}, %{{.*}} transpose_b
 // CHECK: gdn_warp.barrier_wait
 // CHECK: %[[PRODUCT:.*]] = gdn_warp.await 0 of %[[BEGUN]]
 // CHECK-NOT: gdn_warp.fragment_load
-// CHECK: %[[SQUARES:.*]] = gdn_warp.diagonal %[[PRODUCT]]
-// CHECK: %[[SUM:.*]] = arith.addf %[[SQUARES]],
-// CHECK: %[[NORMS:.*]] = math.rsqrt %[[SUM]]
-// CHECK: gdn_warp.vector_store %[[NORMS]], %[[SLOT:.*]] rows [0, 32]
-// CHECK: gdn_warp.barrier_arrive
-// CHECK: gdn_warp.barrier_wait
-// CHECK: gdn_warp.vector_load %[[SLOT]] : <32xf32> -> tensor<64xf32, #gdn_warp.rows>
+// CHECK: gdn_warp.vector_load %{{.*}} : <32xf32> -> tensor<64xf32, #gdn_warp.rows>
+// CHECK: gdn_warp.vector_load %{{.*}} : <32xf32> -> tensor<32xf32, #gdn_warp.columns>
 // CHECK: gdn_warp.role "solve"
+// CHECK: gdn_warp.barrier_wait
+// CHECK: %[[SQUARES:.*]] = gdn_warp.row_dots
+// CHECK: %[[SUM:.*]] = arith.addf %[[SQUARES]],
+// CHECK: math.rsqrt %[[SUM]]
+// CHECK: gdn_warp.vector_store
+// CHECK-NOT: gdn_warp.barrier_arrive
 // CHECK: gdn_warp.solve
-// CHECK: gdn_warp.row_dots
 // CHECK: gdn_warp.role "gates"
 // CHECK: gdn_warp.array_load %dt_bias
 // CHECK: scf.for
 // CHECK-NOT: gdn_warp.array_load %dt_bias
+// CHECK-COUNT-2: gdn_warp.row_dots
 // CHECK-NOT: gdn_warp.row_dots
 // CHECK: gdn_warp.role "state"
+// CHECK-NOT: gdn_warp.row_dots
 func.func @layer(%q: tensor<4x?x16x128xbf16>, %v: tensor<4x?x64x128xbf16>, %beta: tensor<4x?x64xbf16>,
                  %p: tensor<64xf32>) -> tensor<4x?x64x128xbf16> {
   %o = gdn.chunk_gated_delta_rule q(%q : tensor<4x?x16x128xbf16>) k(%q : tensor<4x?x16x128xbf16>)

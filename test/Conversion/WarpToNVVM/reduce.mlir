@@ -36,40 +36,47 @@ gdn_warp.kernel @rows(%x : memref<64x64xf32>) threads(128) shared(1024) {
 
 // -----
 
-// A lane sums the row that it holds: a sum for each element of a load, no shuffle.
+// A lane sums the row that it holds, in a loop and without a shuffle: squares of two loads in pairs of bf16, these in
+// f32. ptxas keeps the loop.
+// CHECK: #loop_unroll = #llvm.loop_unroll<disable = true>
+// CHECK: #loop_annotation = #llvm.loop_annotation<unroll = #loop_unroll>
 // CHECK-LABEL: llvm.func @lanes(
 gdn_warp.kernel @lanes() threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %at = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
-  %view = gdn_warp.view %c0 : !gdn_warp.view<32x16xbf16, swizzle = 128>
+  %view = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128>
   // CHECK-NOT: nvvm.shfl
-  // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
-  // CHECK-COUNT-8: arith.mulf
-  // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
-  // CHECK-COUNT-8: math.fma
-  // CHECK-COUNT-7: arith.addf
+  // CHECK: %[[SUMS:.*]]:4 = scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[EVEN:.*]] = %{{.*}}, %[[ODD:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
+  // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK: arith.mulf %{{.*}} : vector<2xbf16>
+  // CHECK-COUNT-7: math.fma %{{.*}} : vector<2xbf16>
+  // CHECK: arith.addf %[[EVEN]], %{{.*}} : f32
+  // CHECK: arith.addf %[[ODD]], %{{.*}} : f32
+  // CHECK: arith.mulf %{{.*}} : vector<2xbf16>
+  // CHECK: } {loop_annotation = #loop_annotation}
+  // CHECK: arith.addf %[[SUMS]]#0, %[[SUMS]]#2
   // CHECK-NOT: nvvm.shfl
-  %dots = gdn_warp.row_dots %view, %view : !gdn_warp.view<32x16xbf16, swizzle = 128>,
-      !gdn_warp.view<32x16xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
+  %dots = gdn_warp.row_dots %view, %view : !gdn_warp.view<32x128xbf16, swizzle = 128>,
+      !gdn_warp.view<32x128xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
   gdn_warp.vector_store %dots, %at : tensor<32xf32, #gdn_warp.lanes> -> !gdn_warp.view<32xf32>
 }
 
 // -----
 
-// The diagonal of squares of 32 rows: of two warps' columns the own ones, of a pair the one of the row, from the lane
-// of the four that holds it.
-// CHECK-LABEL: llvm.func @diagonal(
-gdn_warp.kernel @diagonal(%x : memref<64x32xf32>) threads(128) shared(1024) {
+// Products of two tiles may cancel each other: each is added in f32, to the sum of its place in a load.
+// CHECK-LABEL: llvm.func @products(
+gdn_warp.kernel @products() threads(128) shared(16384) {
   %c0 = arith.constant 0 : index
-  %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
-  // CHECK: %[[SOURCE:.*]] = arith.ori %{{.*}}, %{{.*}} : i32
-  // CHECK-COUNT-3: arith.select
-  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
-  // CHECK-COUNT-3: arith.select
-  // CHECK: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[SOURCE]]
-  %diagonal = gdn_warp.diagonal %tile : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
-  %at = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
-  gdn_warp.vector_store %diagonal, %at : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+  %c2048 = arith.constant 2048 : index
+  %at = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
+  %x = gdn_warp.view %c0 : !gdn_warp.view<32x16xbf16, swizzle = 128>
+  %y = gdn_warp.view %c2048 : !gdn_warp.view<32x16xbf16, swizzle = 128>
+  // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-COUNT-16: math.fma %{{.*}} : f32
+  // CHECK-COUNT-7: arith.addf
+  %dots = gdn_warp.row_dots %x, %y : !gdn_warp.view<32x16xbf16, swizzle = 128>,
+      !gdn_warp.view<32x16xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
+  gdn_warp.vector_store %dots, %at : tensor<32xf32, #gdn_warp.lanes> -> !gdn_warp.view<32xf32>
 }
 
 // -----

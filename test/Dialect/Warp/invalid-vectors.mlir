@@ -59,13 +59,3 @@ gdn_warp.kernel @k() threads(128) shared(4096) {
   // expected-error @below {{expected a vector of 32 elements of f32 over lanes, got 'tensor<64xf32, #gdn_warp.lanes>'}}
   %k = gdn_warp.row_dots %v, %v : !gdn_warp.view<32x16xbf16>, !gdn_warp.view<32x16xbf16> -> tensor<64xf32, #gdn_warp.lanes>
 }
-
-// -----
-
-// A warp's 16 rows lie in one square.
-gdn_warp.kernel @k(%x : memref<64x8xf32>) threads(128) shared(1024) {
-  %c0 = arith.constant 0 : index
-  %f = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x8xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
-  // expected-error @below {{expected a fragment of 16, 32 or 64 columns, got 'tensor<64x8xf32, #gdn_warp.fragment>'}}
-  %d = gdn_warp.diagonal %f : tensor<64x8xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
-}

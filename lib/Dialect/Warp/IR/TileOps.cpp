@@ -107,23 +107,6 @@ LogicalResult SolveOp::verify() {
   return success();
 }
 
-LogicalResult DiagonalOp::verify() {
-  auto fragment = cast<RankedTensorType>(getFragment().getType()),
-       type = cast<RankedTensorType>(getType());
-  // Two elements a thread come from two blocks of 8 columns.
-  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
-  int64_t columns = fragment.getDimSize(1);
-  if (columns % kWarpRows != 0 || kSm90a.productRows % columns != 0)
-    return emitOpError("expected a fragment of 16, 32 or 64 columns, got ")
-           << fragment;
-  if (type.getElementType() != fragment.getElementType() ||
-      type.getDimSize(0) != fragment.getDimSize(0))
-    return emitOpError("expected a vector of ")
-           << fragment.getDimSize(0) << " elements of "
-           << fragment.getElementType() << ", got " << type;
-  return success();
-}
-
 LogicalResult RowDotsOp::verify() {
   ViewType a = getA().getType(), b = getB().getType();
   // One instruction reads 16 bytes of a row.
