@@ -70,10 +70,14 @@ private:
   bool persistent;
   int64_t trip;
   TripBytes bytes;
-  /// Chunks of M, of the triangles and of the output that are on their way. The
-  /// solve of a chunk takes as long as a chunk of the state or longer: it must
-  /// be ahead.
-  static constexpr int64_t kSolveChunks = 4, kOutputChunks = 4;
+  /// Chunks of M and of the triangles that are on their way. The solve of a
+  /// chunk takes as long as a chunk of the state or longer: it must be ahead.
+  static constexpr int64_t kSolveChunks = 4;
+  /// The warp that moves stores an output a chunk after the state made it. With
+  /// norms, where the tokens of the next trip are waited for, it stores less
+  /// often: a trip at a time.
+  bool storesByChunk() const { return !bytes.hasNorms; }
+  int64_t outputChunks() const { return storesByChunk() ? 3 : 2 * trip; }
   /// A part on its own has room for more.
   int64_t triangleChunks() const { return parts == 1 ? 8 : 6; }
   /// Warps that solve; "move" and "gates" have the others of their warpgroup.
@@ -95,7 +99,7 @@ int64_t ScheduleBuilder::fitLoads() const {
   int64_t fixed =
       kBarrierBytes + kSolveChunks * kSolveBytes +
       triangleChunks() * (kTriangleBytes + (bytes.hasNorms ? kNormBytes : 0)) +
-      forChunks(kOutputChunks) * parts * bytes.output;
+      outputChunks() * parts * bytes.output / trip;
   int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes;
   return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2 * trip,
                              kMaxLoadChunks);
@@ -158,12 +162,15 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   return {channel("tokens", loads, {"load"},
                   {"scores", "solve", "gates", "state"},
                   /*byChunk=*/true),
-          channel("vectors", forChunks(loads), {"gates", "norms"},
-                  {"scores", "solve", "state"}),
+          // Gates alone run ahead of the tokens; norms are theirs.
+          channel("vectors", forChunks(loads) + (bytes.hasNorms ? 0 : 1),
+                  {"gates", "norms"}, {"scores", "solve", "state"}),
           channel("m", forSlots(kSolveChunks), {"scores"}, {"solve"}, byChunk),
           channel("triangles", forSlots(triangleChunks()),
                   {"scores", "solve", "query_norms"}, {"state"}, byChunk),
-          channel("output", forChunks(kOutputChunks), {"state"}, {"move"})};
+          channel("output",
+                  storesByChunk() ? outputChunks() : forChunks(outputChunks()),
+                  {"state"}, {"move"}, storesByChunk())};
 }
 
 ScheduleAttr ScheduleBuilder::build() {
@@ -264,7 +271,8 @@ struct ChooseSchedule
     TripBytes bytes = measureTrip(program);
     int64_t trip = countChunks(program);
     // The parts of a head share what does not depend on the part, in roles
-    // whose chunks are a loop.
+    // whose chunks are a loop. With norms they wait for each other's (10 %
+    // slower).
     bool shares = !isWhole && parts == 2 && trip > 1 && !bytes.hasNorms;
     ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
                             shares ? parts : 1, choice.chosen().inTurn, trip,

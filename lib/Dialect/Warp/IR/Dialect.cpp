@@ -115,8 +115,9 @@ LanesAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                           function_ref<InFlightDiagnostic()> emitError) const {
   int64_t lanes = kSm90a.warpThreads;
   if (shape.size() != 1 || shape[0] <= 0 ||
-      (shape[0] % lanes != 0 && shape[0] != lanes / 2 && shape[0] != lanes / 4))
-    return emitError() << "expected a vector of 8, 16 or a multiple of "
+      (shape[0] % lanes != 0 && shape[0] != lanes / 2 &&
+       shape[0] != lanes / 4 && shape[0] != 1))
+    return emitError() << "expected a vector of 1, 8, 16 or a multiple of "
                        << lanes << " elements, got shape [" << shape << "]";
   return success();
 }

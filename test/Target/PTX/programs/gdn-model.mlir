@@ -1,6 +1,9 @@
 // All that a model leaves to the layer: a raw gate with its parameters, logits of beta, rows of q and k to be
 // normalised, a state before and after.
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
+// What any level writes can be read again:
+// RUN: gdn-compile %s --target=sm_90a --emit=ptx -o %t.direct
+// RUN: gdn-compile %s --target=sm_90a --emit=warp -o %t.mlir && gdn-compile %t.mlir --target=sm_90a --emit=ptx -o %t.again && cmp %t.direct %t.again
 
 // CHECK: .entry layer_fused(
 // CHECK: .maxntid 384
