@@ -48,8 +48,10 @@ gdn_warp.kernel @lanes() threads(128) shared(8192) {
   // CHECK-NOT: nvvm.shfl
   // CHECK: %[[SUMS:.*]]:4 = scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[EVEN:.*]] = %{{.*}}, %[[ODD:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
   // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
-  // CHECK: arith.mulf %{{.*}} : vector<2xbf16>
-  // CHECK-COUNT-7: math.fma %{{.*}} : vector<2xbf16>
+  // CHECK: %[[SQUARE:.*]] = arith.mulf %[[PAIR:.*]], %[[PAIR]] : vector<2xbf16>
+  // CHECK: math.fma %[[OTHER:.*]], %[[OTHER]], %[[SQUARE]] : vector<2xbf16>
+  // CHECK-COUNT-3: arith.mulf %{{.*}} : vector<2xbf16>
+  // CHECK-COUNT-3: arith.addf %{{.*}} : vector<2xbf16>
   // CHECK: arith.addf %[[EVEN]], %{{.*}} : f32
   // CHECK: arith.addf %[[ODD]], %{{.*}} : f32
   // CHECK: arith.mulf %{{.*}} : vector<2xbf16>
