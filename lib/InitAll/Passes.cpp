@@ -59,6 +59,7 @@ void gdn::registerPasses() {
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();
   warp::registerSinkStoresPass();
+  warp::registerVerifyChannelsPass();
   warp::registerVerifyExplicitFormPass();
   registerPipelines();
 }

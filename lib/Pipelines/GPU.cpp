@@ -58,6 +58,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     OpPassManager &kernels = manager.nest<warp::KernelOp>();
     kernels.addPass(warp::createGroupProductsPass());
     kernels.addPass(warp::createInsertFencesPass());
+    kernels.addPass(warp::createVerifyChannelsPass());
     kernels.addPass(warp::createAllocateSharedPass());
     kernels.addPass(warp::createLowerChannelsPass({options.lanesArrive}));
   }

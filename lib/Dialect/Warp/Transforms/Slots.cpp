@@ -1,4 +1,4 @@
-//===- Slots.cpp - Who uses the views of a slot ---------------------------===//
+//===- Slots.cpp - Who uses the views of a slot, and where fences belong --===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,4 +24,76 @@ SmallVector<Operation *> gdn::warp::getViewUsers(SlotOp slot) {
   SmallVector<Operation *> users;
   addViewUsers(slot.getResult(), users);
   return users;
+}
+
+namespace {
+using Field = std::pair<Value, uint64_t>;
+/// An op for each block and channel.
+using PlaceMap = llvm::MapVector<std::pair<Block *, Value>, Operation *>;
+} // namespace
+
+/// Fields that products read, or that go to other CTAs: all of a slot does.
+static DenseSet<Field> findFenced(KernelOp kernel) {
+  DenseSet<Field> fields;
+  kernel.walk([&](SlotOp slot) {
+    bool isRead = slot.getDirection() == SlotDirection::Get &&
+                  llvm::any_of(getViewUsers(slot), llvm::IsaPred<ProductOp>);
+    if (isRead ||
+        llvm::any_of(slot.getChannel().getUsers(), llvm::IsaPred<ShareOp>))
+      fields.insert({slot.getChannel(), slot.getField()});
+  });
+  return fields;
+}
+
+/// The last store of each block and channel to these fields. Many warps wait
+/// for a product, or for another CTA's copy: who stored pays, not they.
+static PlaceMap findLastStores(KernelOp kernel, const DenseSet<Field> &fenced) {
+  PlaceMap last;
+  kernel.walk([&](SlotOp slot) {
+    if (slot.getDirection() != SlotDirection::Put ||
+        !fenced.contains({slot.getChannel(), slot.getField()}))
+      return;
+    for (Operation *user : getViewUsers(slot)) {
+      if (isa<FetchOp>(user))
+        continue;
+      Operation *&store = last[{slot->getBlock(), slot.getChannel()}];
+      Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
+      if (!store || store->isBeforeInBlock(outer))
+        store = outer;
+    }
+  });
+  return last;
+}
+
+/// The first copy of each block and channel out of fields that no fence stands
+/// behind: the one warp that copies has time, those that stored have none.
+static PlaceMap findFirstCopies(KernelOp kernel,
+                                const DenseSet<Field> &fenced) {
+  PlaceMap first;
+  kernel.walk([&](SlotOp slot) {
+    if (slot.getDirection() != SlotDirection::Get ||
+        fenced.contains({slot.getChannel(), slot.getField()}))
+      return;
+    for (Operation *user : getViewUsers(slot)) {
+      if (!isa<FlushOp>(user))
+        continue;
+      Operation *&copy = first[{slot->getBlock(), slot.getChannel()}];
+      Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
+      if (!copy || outer->isBeforeInBlock(copy))
+        copy = outer;
+    }
+  });
+  return first;
+}
+
+SmallVector<FencePlace> gdn::warp::findFencePlaces(KernelOp kernel) {
+  DenseSet<Field> fenced = findFenced(kernel);
+  SmallVector<FencePlace> places;
+  auto add = [&](const PlaceMap &ops, bool isStore) {
+    for (auto &[key, op] : ops)
+      places.push_back({op, isStore, key.second.getDefiningOp<ChannelOp>()});
+  };
+  add(findLastStores(kernel, fenced), /*isStore=*/true);
+  add(findFirstCopies(kernel, fenced), /*isStore=*/false);
+  return places;
 }

@@ -1,4 +1,4 @@
-//===- Slots.h - Who uses the views of a slot -------------------*- C++ -*-===//
+//===- Slots.h - Uses of slots, and where fences belong ---------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,6 +17,15 @@ namespace mlir::gdn::warp {
 
 /// Ops that read or write a slot's view or slices of it.
 SmallVector<Operation *> getViewUsers(SlotOp slot);
+
+/// Where stores to slots must be ordered before what reads them through another
+/// proxy: behind the last store of a block, or before its first copy out.
+struct FencePlace {
+  Operation *op;
+  bool isStore;
+  ChannelOp channel;
+};
+SmallVector<FencePlace> findFencePlaces(KernelOp kernel);
 
 } // namespace mlir::gdn::warp
 

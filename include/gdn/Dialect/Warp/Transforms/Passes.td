@@ -67,6 +67,17 @@ def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::Kernel
   }];
 }
 
+def VerifyChannelsPass : Pass<"gdn-warp-verify-channels", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Check that slots are handed over right";
+  let description = [{
+    Fails where stores to slots have no `gdn_warp.fence async` before products,
+    copies out or other CTAs read them, and where a role fills or takes slots of
+    a channel on one side of a branch alone: who waits for the slot would wait
+    for ever. Changes nothing. A channel that nobody fills or takes is refused by
+    `gdn-warp-lower-channels`, which counts arrivals.
+  }];
+}
+
 def AllocateSharedPass : Pass<"gdn-warp-allocate-shared", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Place slots and barriers in shared memory";
   let description = [{

@@ -1,0 +1,114 @@
+//===- VerifyChannels.cpp - Check that slots are handed over right --------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Slots.h"
+
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#define DEBUG_TYPE "gdn-warp-verify-channels"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_VERIFYCHANNELSPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+static bool isFence(Operation &op) {
+  auto fence = dyn_cast<FenceOp>(op);
+  return fence && fence.getKind() == FenceKind::Async;
+}
+
+static LogicalResult verifyFence(FencePlace place) {
+  Block &block = *place.op->getBlock();
+  auto at = Block::iterator(place.op);
+  bool isFenced =
+      place.isStore
+          ? llvm::any_of(llvm::make_range(at, block.end()), isFence)
+          : llvm::any_of(llvm::make_range(block.begin(), at), isFence);
+  if (isFenced)
+    return success();
+  InFlightDiagnostic diagnostic =
+      place.op->emitOpError("expected gdn_warp.fence async ")
+      << (place.isStore ? "behind the last store to channel "
+                        : "before the first copy out of channel ")
+      << place.channel.getNameAttr()
+      << (place.isStore ? ", which products or other CTAs read"
+                        : ", to which other threads have stored")
+      << ", got none (gdn-warp-insert-fences)";
+  diagnostic.attachNote(place.channel.getLoc()) << "the channel";
+  return diagnostic;
+}
+
+namespace {
+/// A channel and what is done with it.
+using Use = std::pair<Value, SlotDirection>;
+} // namespace
+
+/// What a region does with channels, and one op that does it.
+static llvm::MapVector<Use, Operation *> collectUses(Region &region) {
+  llvm::MapVector<Use, Operation *> uses;
+  region.walk([&](Operation *op) {
+    if (auto slot = dyn_cast<SlotOp>(op))
+      uses.insert({{slot.getChannel(), slot.getDirection()}, op});
+    if (auto skip = dyn_cast<SkipOp>(op))
+      uses.insert({{skip.getChannel(), SlotDirection::Get}, op});
+  });
+  return uses;
+}
+
+/// Who fills or takes a slot on one side of a branch does so on the other one:
+/// the slot waits for an arrival in each trip. A branch with one side is a
+/// guard of lanes, warps or rounds; where CTAs share a role, the side of the
+/// other CTA's trips fills nothing.
+static LogicalResult verifyBranch(scf::IfOp branch) {
+  if (!branch.elseBlock() || branch.elseBlock()->without_terminator().empty())
+    return success();
+  llvm::MapVector<Use, Operation *> sides[] = {
+      collectUses(branch.getThenRegion()), collectUses(branch.getElseRegion())};
+  for (auto [mine, other] : {std::pair(0, 1), std::pair(1, 0)})
+    for (auto &[use, op] : sides[mine]) {
+      if (sides[other].contains(use))
+        continue;
+      auto channel = use.first.getDefiningOp<ChannelOp>();
+      InFlightDiagnostic diagnostic =
+          op->emitOpError("expected both sides of the branch to ")
+          << (use.second == SlotDirection::Put ? "fill" : "take")
+          << " slots of channel " << channel.getNameAttr()
+          << ", got one: where the other one runs, the slot waits for ever";
+      diagnostic.attachNote(branch.getLoc()) << "the branch";
+      return diagnostic;
+    }
+  return success();
+}
+
+namespace {
+struct VerifyChannels
+    : gdn::warp::impl::VerifyChannelsPassBase<VerifyChannels> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    for (FencePlace place : findFencePlaces(kernel))
+      if (failed(verifyFence(place)))
+        return signalPassFailure();
+    for (auto role : kernel.getBody().getOps<RoleOp>()) {
+      if (role->hasAttr(WarpDialect::getShareAttrName()))
+        continue;
+      if (role.walk([](scf::IfOp branch) {
+                return failed(verifyBranch(branch)) ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
+              })
+              .wasInterrupted())
+        return signalPassFailure();
+    }
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -1,0 +1,132 @@
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-verify-channels))' | FileCheck %s
+
+!tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
+!value = tensor<64x64xbf16, #gdn_warp.fragment>
+!product = tensor<64x64xf32, #gdn_warp.fragment>
+
+// Fences behind stores and before copies, takes on both sides of a branch, a guard with one side, and another CTA's
+// trips, which fill nothing: all is right.
+// CHECK-LABEL: gdn_warp.kernel @right(
+gdn_warp.kernel @right(%x: memref<?x64xbf16>, %n: i64) threads(384) shared(0) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i64 to index
+  %v = arith.constant dense<1.0> : !value
+  %is = arith.cmpi eq, %t, %c0 : index
+  %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!tile>
+  %out = gdn_warp.channel "out" depth(2) : !gdn_warp.channel<!tile>
+  gdn_warp.role "make" warps(0, 4) attributes {gdn_warp.share} {
+    scf.if %is {
+      %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
+      gdn_warp.fragment_store %v, %s : !value -> !tile
+      gdn_warp.fence async
+    } else {
+      gdn_warp.sync warp
+    }
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    scf.if %is {
+      %a = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
+      %p = gdn_warp.product %v, %a : !value, !tile -> !product
+    } else {
+      gdn_warp.skip %in at %t : !gdn_warp.channel<!tile>
+    }
+    scf.if %is {
+      %s = gdn_warp.slot put %out[0] at %t : !gdn_warp.channel<!tile> -> !tile
+      gdn_warp.fragment_store %v, %s : !value -> !tile
+    }
+  }
+  gdn_warp.role "move" warps(8, 1) {
+    %s = gdn_warp.slot get %out[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.fence async
+    gdn_warp.flush %s, %x[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+  }
+}
+
+// -----
+
+!tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
+!value = tensor<64x64xbf16, #gdn_warp.fragment>
+gdn_warp.kernel @store(%n: i64) threads(256) shared(0) {
+  %t = arith.index_cast %n : i64 to index
+  %v = arith.constant dense<1.0> : !value
+  // expected-note @below {{the channel}}
+  %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!tile>
+  gdn_warp.role "make" warps(0, 4) {
+    %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.fence async
+    // expected-error @below {{expected gdn_warp.fence async behind the last store to channel "in", which products or other CTAs read, got none (gdn-warp-insert-fences)}}
+    gdn_warp.fragment_store %v, %s : !value -> !tile
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    %a = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    %p = gdn_warp.product %v, %a : !value, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+  }
+}
+
+// -----
+
+!tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
+!value = tensor<64x64xbf16, #gdn_warp.fragment>
+gdn_warp.kernel @copy(%x: memref<?x64xbf16>, %n: i64) threads(256) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i64 to index
+  %v = arith.constant dense<1.0> : !value
+  // expected-note @below {{the channel}}
+  %out = gdn_warp.channel "out" depth(2) : !gdn_warp.channel<!tile>
+  gdn_warp.role "make" warps(0, 4) {
+    %s = gdn_warp.slot put %out[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.fragment_store %v, %s : !value -> !tile
+  }
+  gdn_warp.role "move" warps(4, 1) {
+    %s = gdn_warp.slot get %out[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    // expected-error @below {{expected gdn_warp.fence async before the first copy out of channel "out", to which other threads have stored, got none (gdn-warp-insert-fences)}}
+    gdn_warp.flush %s, %x[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+  }
+}
+
+// -----
+
+!row = !gdn_warp.view<32xf32>
+gdn_warp.kernel @take(%x: memref<?xf32>, %n: i64) threads(256) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i64 to index
+  %is = arith.cmpi eq, %t, %c0 : index
+  %row = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
+  %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!row>
+  gdn_warp.role "make" warps(0, 1) {
+    %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!row> -> !row
+    gdn_warp.vector_store %row, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    // expected-note @below {{the branch}}
+    scf.if %is {
+      gdn_warp.sync warp
+    } else {
+      // expected-error @below {{expected both sides of the branch to take slots of channel "in", got one: where the other one runs, the slot waits for ever}}
+      %s = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!row> -> !row
+      %f = gdn_warp.load %s[%c0] : !row -> f32
+      memref.store %f, %x[%c0] : memref<?xf32>
+    }
+  }
+}
+
+// -----
+
+!row = !gdn_warp.view<32xf32>
+gdn_warp.kernel @fill(%n: i64) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i64 to index
+  %is = arith.cmpi eq, %t, %c0 : index
+  %row = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
+  %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!row>
+  gdn_warp.role "make" warps(0, 1) {
+    // expected-note @below {{the branch}}
+    scf.if %is {
+      // expected-error @below {{expected both sides of the branch to fill slots of channel "in", got one}}
+      %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!row> -> !row
+      gdn_warp.vector_store %row, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
+    } else {
+      gdn_warp.sync warp
+    }
+  }
+}
