@@ -90,6 +90,34 @@ static LogicalResult verifyBranch(scf::IfOp branch) {
   return success();
 }
 
+/// Of a slot that a CTA fills for the others they take by products alone: those
+/// are awaited, whereas a load may be behind the arrival in the other CTA,
+/// which is relaxed.
+static LogicalResult verifyTakes(ChannelOp channel) {
+  if (!channel.getTurn())
+    return success();
+  for (Operation *user : channel->getUsers()) {
+    auto slot = dyn_cast<SlotOp>(user);
+    if (!slot || slot.getDirection() == SlotDirection::Put ||
+        slot->getParentOfType<RoleOp>()->hasAttr(
+            WarpDialect::getShareAttrName()))
+      continue;
+    for (Operation *taker : getViewUsers(slot)) {
+      if (isa<ProductOp>(taker))
+        continue;
+      InFlightDiagnostic diagnostic =
+          taker->emitOpError(
+              "expected products alone to read slots of channel ")
+          << channel.getNameAttr()
+          << ", which CTAs fill for each other: the arrival in the other CTA "
+             "is not ordered behind a load";
+      diagnostic.attachNote(channel.getLoc()) << "the channel";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
 namespace {
 struct VerifyChannels
     : gdn::warp::impl::VerifyChannelsPassBase<VerifyChannels> {
@@ -97,6 +125,9 @@ struct VerifyChannels
     KernelOp kernel = getOperation();
     for (FencePlace place : findFencePlaces(kernel))
       if (failed(verifyFence(place)))
+        return signalPassFailure();
+    for (auto channel : kernel.getBody().getOps<ChannelOp>())
+      if (failed(verifyTakes(channel)))
         return signalPassFailure();
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
       if (role->hasAttr(WarpDialect::getShareAttrName()))

@@ -130,3 +130,26 @@ gdn_warp.kernel @fill(%n: i64) threads(128) shared(0) {
     }
   }
 }
+
+// -----
+
+!row = !gdn_warp.view<32xf32>
+gdn_warp.kernel @load(%x: memref<?xf32>, %n: i64) threads(256) shared(0) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i64 to index
+  %row = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
+  // expected-note @below {{the channel}}
+  %in = gdn_warp.channel "in" depth(2) turn(1) : !gdn_warp.channel<!row>
+  gdn_warp.role "make" warps(0, 1) attributes {gdn_warp.share} {
+    %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!row> -> !row
+    gdn_warp.vector_store %row, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
+    gdn_warp.fence async
+    gdn_warp.share %in at %t : !gdn_warp.channel<!row>
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    %s = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!row> -> !row
+    // expected-error @below {{expected products alone to read slots of channel "in", which CTAs fill for each other: the arrival in the other CTA is not ordered behind a load}}
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+  }
+}

@@ -71,9 +71,10 @@ def VerifyChannelsPass : Pass<"gdn-warp-verify-channels", "::mlir::gdn::warp::Ke
   let summary = "Check that slots are handed over right";
   let description = [{
     Fails where stores to slots have no `gdn_warp.fence async` before products,
-    copies out or other CTAs read them, and where a role fills or takes slots of
-    a channel on one side of a branch alone: who waits for the slot would wait
-    for ever. Changes nothing. A channel that nobody fills or takes is refused by
+    copies out or other CTAs read them, where a role fills or takes slots of
+    a channel on one side of a branch alone (who waits for the slot would wait
+    for ever), and where anything but a product takes from slots that CTAs fill
+    for each other. Changes nothing. A channel that nobody fills or takes is refused by
     `gdn-warp-lower-channels`, which counts arrivals.
   }];
 }
