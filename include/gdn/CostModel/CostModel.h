@@ -55,7 +55,7 @@ Chip getHopper(int64_t multiprocessors = 0);
 enum class Schedule {
   /// All in one CTA, which prepares each chunk once.
   Whole,
-  /// A CTA each, with a preparation of its own.
+  /// A CTA each; two such CTAs of a head share the preparation.
   Split
 };
 

@@ -268,10 +268,11 @@ LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
       return failure();
     into = *converted;
   }
-  Value product = ProductOp::create(
-      b, contract.getLoc(), convertType(contract.getResult(0).getType()), a,
-      place->second.view, into, transposeA, transposeB);
-  map.map(contract.getResult(0), product);
+  map.map(contract.getResult(0),
+          Value(ProductOp::create(b, contract.getLoc(),
+                                  convertType(contract.getResult(0).getType()),
+                                  a, place->second.view, into, transposeA,
+                                  transposeB)));
   return success();
 }
 
@@ -296,7 +297,8 @@ LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
              : success();
 }
 
-/// The two views of which `reduce` takes inner products of rows, if it does.
+/// The two tiles in shared memory of which `reduce` takes inner products of
+/// rows, if it does.
 std::optional<std::pair<Value, Value>>
 RoleLayouts::findRowDots(linalg::ReduceOp reduce) {
   Block &combiner = reduce.getCombiner().front();
@@ -325,15 +327,15 @@ LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
     return reduce.emitOpError("expected a reduction of the rows of one tile, "
                               "along dimension 1, got [")
            << reduce.getDimensions() << "] of " << tile.getType();
-  Value result = reduce->getResult(0);
   if (!isGroup) {
     auto views = findRowDots(reduce);
     if (!views)
       return reduce.emitOpError("expected a sum of products of tiles from "
                                 "channels, or a role of warpgroups to reduce");
-    map.map(result, Value(RowDotsOp::create(b, reduce.getLoc(),
-                                            convertType(result.getType()),
-                                            views->first, views->second)));
+    map.map(reduce->getResult(0),
+            Value(RowDotsOp::create(b, reduce.getLoc(),
+                                    convertType(reduce->getResult(0).getType()),
+                                    views->first, views->second)));
     return success();
   }
   FailureOr<Value> source = fragment(tile);

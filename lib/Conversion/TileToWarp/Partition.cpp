@@ -149,25 +149,15 @@ static bool isNamed(ArrayAttr names, StringRef name) {
   return llvm::is_contained(names.getAsValueRange<StringAttr>(), name);
 }
 
-bool Partition::isExchanged(Value value, unsigned role, StringAttr to) const {
-  StringAttr from = getStep(value.getDefiningOp());
-  RolePlanAttr plan = schedule.getRoles()[role];
-  return from != to && plan.runs(from) &&
-         llvm::any_of(schedule.getChannels(), [&](ChannelPlanAttr channel) {
-           return isNamed(channel.getFrom(), from) &&
-                  isNamed(channel.getTo(), plan.getName());
-         });
-}
-
-/// Follows what `step` of `role` needs back to what other roles make.
-void Partition::collectNeeds(Value value, unsigned role, StringAttr step,
+/// Follows what `role` needs back to what other roles make.
+void Partition::collectNeeds(Value value, unsigned role,
                              DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return;
   auto carried = [&](unsigned index) {
     needs[role].carried.insert(index);
-    collectNeeds(loop.getInits()[index], role, step, seen);
-    collectNeeds(loop.getYieldedValues()[index], role, step, seen);
+    collectNeeds(loop.getInits()[index], role, seen);
+    collectNeeds(loop.getYieldedValues()[index], role, seen);
   };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     if (loop && argument.getOwner() == loop.getBody() &&
@@ -180,25 +170,23 @@ void Partition::collectNeeds(Value value, unsigned role, StringAttr step,
     return carried(cast<OpResult>(value).getResultNumber());
   if (isFree(op)) {
     for (Value operand : getTakenValues(op))
-      collectNeeds(operand, role, step, seen);
+      collectNeeds(operand, role, seen);
     return;
   }
-  if (roles.lookup(op) != role || isExchanged(value, role, step))
+  if (roles.lookup(op) != role)
     crossing[value].insert(role);
 }
 
 LogicalResult Partition::findCrossing() {
   needs.resize(schedule.getRoles().size());
   for (unsigned role = 0; role < needs.size(); ++role) {
-    // What one step takes from its own role another may take from a channel.
-    DenseMap<StringAttr, DenseSet<Value>> seen;
+    DenseSet<Value> seen;
     for (auto &[op, owner] : roles) {
       if (owner != role)
         continue;
       needs[role].inLoop |= loop && op->getBlock() == loop.getBody();
-      StringAttr step = getStep(op);
       for (Value value : getTakenValues(op))
-        collectNeeds(value, role, step, seen[step]);
+        collectNeeds(value, role, seen);
     }
     needs[role].inLoop |= !needs[role].carried.empty();
   }

@@ -97,9 +97,6 @@ struct Partition {
   bool isPartial(Operation *op) const;
   /// For how many chunks a slot has fields of the same types.
   int64_t getChunksOfSlot(unsigned channel) const;
-  /// Whether step `to` of a role takes `value` through a channel although
-  /// another step of that role makes it: other threads hold it.
-  bool isExchanged(Value value, unsigned role, StringAttr to) const;
   /// Whether the chunks of a trip are a loop in this role.
   bool isRolled(unsigned role) const;
   /// The first warp of a role.
@@ -133,8 +130,7 @@ private:
   FailureOr<unsigned> assignRole(Operation *op);
   LogicalResult assignRoles(Block &block);
   void findPartial();
-  void collectNeeds(Value value, unsigned role, StringAttr step,
-                    DenseSet<Value> &seen);
+  void collectNeeds(Value value, unsigned role, DenseSet<Value> &seen);
   LogicalResult checkTrip();
   LogicalResult findCrossing();
   FailureOr<unsigned> findChannel(Value value,

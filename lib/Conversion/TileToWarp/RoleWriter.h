@@ -46,9 +46,6 @@ private:
   Value take(Value value, unsigned part);
   void copy(Operation *op, unsigned part);
   void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
-  void takeEarly(Block &block, function_ref<bool(Operation *)> wanted);
-  void exchange(unsigned channel, Block &block,
-                function_ref<bool(Operation *)> wanted);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyTrip(Value index, Value begin, bool late);
   void copyRolled(Value begin, function_ref<bool(Operation *)> wanted);
@@ -104,9 +101,8 @@ private:
   Value ownTrip;
   /// The chunk of the trip, where the chunks are a loop.
   Value chunk;
-  /// What stands already, and channels that were filled to be taken here.
+  /// What stands already.
   DenseSet<Operation *> copied;
-  DenseSet<unsigned> exchanged;
 };
 
 } // namespace mlir::gdn

@@ -95,14 +95,11 @@ void RoleWriter::copyOnce(Operation *op,
     return;
   SmallVector<Value> taken(Partition::getTakenValues(op).takeVector());
   while (!taken.empty()) {
-    Value value = taken.pop_back_val();
-    Operation *maker = value.getDefiningOp();
+    Operation *maker = taken.pop_back_val().getDefiningOp();
     if (!maker || maker->getBlock() != op->getBlock())
       continue;
     if (Partition::isFree(maker))
       llvm::append_range(taken, Partition::getTakenValues(maker));
-    else if (partition.isExchanged(value, role, Partition::getStep(op)))
-      exchange(partition.fields.lookup(value).channel, *op->getBlock(), wanted);
     else
       copyOnce(maker, wanted);
   }
@@ -113,54 +110,10 @@ void RoleWriter::copyOnce(Operation *op,
     copy(op, part);
 }
 
-/// Takes what other roles make for `block`: what is exchanged stands on
-/// products that are on their way, and the waits of others are over before
-/// theirs.
-void RoleWriter::takeEarly(Block &block,
-                           function_ref<bool(Operation *)> wanted) {
-  for (Operation &op : block.without_terminator()) {
-    auto owner = partition.roles.find(&op);
-    if (owner == partition.roles.end() || owner->second != role || !wanted(&op))
-      continue;
-    SmallVector<Value> taken(Partition::getTakenValues(&op).takeVector());
-    while (!taken.empty()) {
-      Value value = taken.pop_back_val();
-      Operation *maker = value.getDefiningOp();
-      if (!maker || maker->getBlock() != &block)
-        continue;
-      if (Partition::isFree(maker))
-        llvm::append_range(taken, Partition::getTakenValues(maker));
-      else if (partition.roles.lookup(maker) != role &&
-               !partition.partial.contains(value))
-        lookup(value, 0);
-    }
-  }
-}
-
-/// Copies all that goes through `channel`, from which this role takes what it
-/// puts there itself: a slot is full when all is there. From here on nothing of
-/// it is at hand.
-void RoleWriter::exchange(unsigned channel, Block &block,
-                          function_ref<bool(Operation *)> wanted) {
-  if (!exchanged.insert(channel).second)
-    return;
-  takeEarly(block, wanted);
-  ArrayAttr steps = partition.schedule.getChannels()[channel].getFrom();
-  for (Operation &op : block.without_terminator())
-    if (!Partition::isFree(&op) &&
-        llvm::is_contained(steps, Partition::getStep(&op)))
-      copyOnce(&op, wanted);
-  for (auto &[value, field] : partition.fields)
-    if (field.channel == channel)
-      for (IRMapping &map : maps)
-        map.erase(value);
-}
-
 /// Copies the ops of the role, step after step in the order of the plan as far
 /// as one does not need the other.
 void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
   copied.clear();
-  exchanged.clear();
   for (ArrayAttr steps : {plan.getSteps(), plan.getDelayed()})
     for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
       for (Operation &op : block.without_terminator())

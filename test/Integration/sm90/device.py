@@ -91,7 +91,7 @@ CHECKS = [
     plain((2, 4), 17, 300, data="f16"), plain((2, 4), 1, 130, model=True, state=True),
     plain((16, 32), *[1024] * 2, state=True),
 ]
-# Slots that are used again, CTAs with several items, norms that roles exchange.
+# Slots that are used again, CTAs with several items, clusters, norms.
 SANITIZED = [plain((1, 2), 1, 700, 0, 64, state=True), plain((100, 200), 96, 96, packed=False),
              plain((1, 2), 500, 30, state=True, model=True), plain((100, 200), 130, packed=False, state=True, model=True)]
 GATES = ["none", "gdn-log", "gdn-linear", "gdn-softplus", "gdn-bounded"]

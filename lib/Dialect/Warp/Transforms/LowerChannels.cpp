@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Slots.h"
+#include "ChannelVisits.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
@@ -25,20 +25,6 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 namespace {
-/// What one block does with a channel in one direction.
-struct Visit {
-  SmallVector<SlotOp> slots;
-  Operation *first = nullptr, *last = nullptr;
-  /// Bytes that copies bring, and whether there are copies out.
-  int64_t fetched = 0;
-  bool flushes = false;
-  SmallVector<FetchOp> fetches;
-  /// Whether no visit of the same trip is before it, and none behind.
-  bool opens = true, closes = true;
-  /// Whether each lane arrives, for what it wrote: one warp fills vectors.
-  bool byLane = false;
-};
-
 /// Slot and phase of a trip: the number of times that the slot was used before.
 struct Turn {
   Value slot, parity;
@@ -48,28 +34,16 @@ struct Turn {
 class ChannelLowering {
 public:
   ChannelLowering(ChannelOp channel, bool lanesArrive)
-      : channel(channel), lanesArrive(lanesArrive),
-        cluster(channel->getParentOfType<KernelOp>().getCluster()) {}
+      : channel(channel), uses(channel, lanesArrive) {}
 
   LogicalResult run(OpBuilder &init);
 
 private:
-  /// Block, direction and slot.
-  using Key = std::tuple<Block *, SlotDirection, Value>;
-
-  LogicalResult collect();
-  void findLast(Visit &visit);
-  bool isAlwaysMade(const Key &key);
-  void orderVisits();
-  /// Arrivals of each role in a phase of the barriers of `direction`.
-  llvm::MapVector<Operation *, int64_t> countArrivals(SlotDirection direction);
-  int64_t sumArrivals(SlotDirection direction);
   Turn getTurn(OpBuilder &b, Location loc, Value trip, bool fills);
   void lower(SlotDirection direction, Visit &visit);
   void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
   void lower(SkipOp skip);
   void lower(ShareOp share, int64_t fills);
-  LogicalResult checkSkips();
   Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
   void arrive(OpBuilder &b, Location loc, bool byLane,
               function_ref<void()> write);
@@ -77,201 +51,9 @@ private:
   Value getOwner(OpBuilder &b, Location loc, Value trip);
 
   ChannelOp channel;
-  bool lanesArrive;
-  /// CTAs of a cluster.
-  int64_t cluster;
-  SmallVector<SkipOp> skips;
-  SmallVector<ShareOp> shares;
-  llvm::MapVector<Key, Visit> visits;
+  ChannelVisits uses;
 };
 } // namespace
-
-/// How often warps visit the slot of `trip` in `op`: all of the role, or one of
-/// a role whose warps take turns; for each chunk if the chunks of the slot are
-/// a loop.
-static int64_t countRuns(Operation *op, Value trip) {
-  auto role = op->getParentOfType<RoleOp>();
-  int64_t runs =
-      role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
-  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
-       loop = loop->getParentOfType<scf::ForOp>())
-    if (auto chunks =
-            loop->getAttrOfType<IntegerAttr>(WarpDialect::getChunksAttrName());
-        chunks && loop.isDefinedOutsideOfLoop(trip))
-      runs *= chunks.getInt();
-  return runs;
-}
-
-/// The op of `op`'s block behind which nothing that `op` began reads any more:
-/// for a product the wait for its group.
-static Operation *getEnd(Operation *op) {
-  if (!isa<ProductOp>(op))
-    return op;
-  int64_t open = 0;
-  for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
-    if (isa<ProductCommitOp>(next))
-      ++open;
-    auto await = dyn_cast<AwaitOp>(next);
-    if (await && static_cast<int64_t>(await.getPending()) < open)
-      return await;
-  }
-  return op->getBlock()->mightHaveTerminator()
-             ? op->getBlock()->getTerminator()->getPrevNode()
-             : &op->getBlock()->back();
-}
-
-void ChannelLowering::findLast(Visit &visit) {
-  Block *block = visit.first->getBlock();
-  for (SlotOp slot : visit.slots) {
-    SmallVector<Operation *> users = getViewUsers(slot);
-    users.push_back(slot);
-    for (Operation *user : users) {
-      Operation *end = user->getBlock() == block ? getEnd(user) : user;
-      Operation *outer = block->findAncestorOpInBlock(*end);
-      if (!visit.last || visit.last->isBeforeInBlock(outer))
-        visit.last = outer;
-    }
-  }
-  // A fence stands directly behind the stores that it is for.
-  while (isa_and_present<FenceOp>(visit.last->getNextNode()))
-    visit.last = visit.last->getNextNode();
-}
-
-/// The block of the loop or role around `block`.
-static Block *findTrip(Block *block) {
-  while (isa<scf::IfOp>(block->getParentOp()))
-    block = block->getParentOp()->getBlock();
-  return block;
-}
-
-/// Whether each trip makes the visit, or its twin on the other side of a
-/// branch.
-bool ChannelLowering::isAlwaysMade(const Key &key) {
-  auto [block, direction, slot] = key;
-  auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
-  if (!branch)
-    return true;
-  return branch.elseBlock() && branch->getBlock() == findTrip(block) &&
-         visits.contains({branch.thenBlock(), direction, slot}) &&
-         visits.contains({branch.elseBlock(), direction, slot});
-}
-
-/// Of the visits of one trip, the first waits and the last arrives.
-void ChannelLowering::orderVisits() {
-  for (auto &[key, visit] : visits)
-    for (auto &[otherKey, other] : visits) {
-      auto [block, direction, slot] = key;
-      auto [otherBlock, otherDirection, otherSlot] = otherKey;
-      Block *trip = findTrip(block);
-      if (direction != otherDirection || slot != otherSlot ||
-          trip != findTrip(otherBlock) || visit.fetched || other.fetched ||
-          !isAlwaysMade(key) || !isAlwaysMade(otherKey))
-        continue;
-      Operation *own = trip->findAncestorOpInBlock(*visit.first),
-                *others = trip->findAncestorOpInBlock(*other.first);
-      visit.opens &= own == others || own->isBeforeInBlock(others);
-      visit.closes &= own == others || others->isBeforeInBlock(own);
-    }
-}
-
-LogicalResult ChannelLowering::collect() {
-  for (Operation *user : channel->getUsers()) {
-    if (auto skip = dyn_cast<SkipOp>(user)) {
-      skips.push_back(skip);
-      continue;
-    }
-    if (auto share = dyn_cast<ShareOp>(user)) {
-      shares.push_back(share);
-      continue;
-    }
-    auto slot = dyn_cast<SlotOp>(user);
-    if (!slot)
-      return user->emitOpError("expected values with layouts");
-    Visit &visit =
-        visits[{slot->getBlock(), slot.getDirection(), slot.getTrip()}];
-    visit.slots.push_back(slot);
-    if (!visit.first || slot->isBeforeInBlock(visit.first))
-      visit.first = slot;
-    for (Operation *taker : getViewUsers(slot)) {
-      // Many warps' lanes would be too many arrivals; one warp's cost nothing,
-      // and tools that look for races follow them.
-      visit.byLane |= isa<VectorStoreOp>(taker) &&
-                      slot->getParentOfType<RoleOp>().getCount() == 1;
-      visit.flushes |= isa<FlushOp>(taker);
-      if (auto fetch = dyn_cast<FetchOp>(taker)) {
-        ViewType view = fetch.getView().getType();
-        visit.fetched +=
-            view.getRows() * view.getColumns() * view.getElementBytes();
-        visit.fetches.push_back(fetch);
-      }
-    }
-  }
-  for (auto &[key, visit] : visits) {
-    // One lane arrives with the bytes of copies.
-    visit.byLane = (visit.byLane || lanesArrive) && visit.fetched == 0;
-    findLast(visit);
-  }
-  orderVisits();
-  return success();
-}
-
-llvm::MapVector<Operation *, int64_t>
-ChannelLowering::countArrivals(SlotDirection direction) {
-  // Of the two sides of a branch one is run.
-  auto isOtherSide = [&](Block *block, Value slot) {
-    auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
-    return branch && block == branch.elseBlock() &&
-           visits.contains({branch.thenBlock(), direction, slot});
-  };
-  // A role that names several slots in a trip visits each of them as the first.
-  llvm::MapVector<Operation *, std::pair<Value, int64_t>> roles;
-  for (auto &[key, visit] : visits) {
-    auto [block, visited, slot] = key;
-    if (visited != direction || !visit.closes || isOtherSide(block, slot))
-      continue;
-    auto &[first, count] = roles[visit.first->getParentOfType<RoleOp>()];
-    if (!first)
-      first = slot;
-    if (first == slot)
-      count += countRuns(visit.slots.front(), first) *
-               (visit.byLane ? kSm90a.warpThreads : 1);
-  }
-  llvm::MapVector<Operation *, int64_t> counts;
-  for (auto &[role, arrivals] : roles)
-    counts[role] = arrivals.second;
-  return counts;
-}
-
-/// Arrivals of all roles at the barriers of one CTA. A slot that one CTA fills
-/// for all has takers in all, but for those that take it only where it is
-/// filled.
-int64_t ChannelLowering::sumArrivals(SlotDirection direction) {
-  int64_t sum = 0;
-  for (auto &[role, count] : countArrivals(direction))
-    sum += direction == SlotDirection::Get && channel.getTurn() &&
-                   !role->hasAttr(WarpDialect::getShareAttrName())
-               ? count * cluster
-               : count;
-  return sum;
-}
-
-/// A role lets as many slots pass as it takes in a trip of its own.
-LogicalResult ChannelLowering::checkSkips() {
-  llvm::MapVector<Operation *, int64_t> passed;
-  for (SkipOp skip : skips)
-    passed[skip->getParentOfType<RoleOp>()] +=
-        countRuns(skip, skip.getTrip()) *
-        (lanesArrive ? kSm90a.warpThreads : 1);
-  llvm::MapVector<Operation *, int64_t> taken =
-      countArrivals(SlotDirection::Get);
-  for (auto &[role, count] : passed)
-    if (taken.lookup(role) != count)
-      return role->emitOpError("expected to arrive as often for slots of "
-                               "channel ")
-             << channel.getNameAttr() << " that it lets pass as for those that "
-             << "it takes, got " << count << " and " << taken.lookup(role);
-  return success();
-}
 
 Turn ChannelLowering::getTurn(OpBuilder &b, Location loc, Value trip,
                               bool fills) {
@@ -302,7 +84,7 @@ Value ChannelLowering::getOwner(OpBuilder &b, Location loc, Value trip) {
       b, loc, arith::IndexCastOp::create(b, loc, i32, trip),
       arith::ConstantIntOp::create(b, loc, i32, *channel.getTurn()));
   return arith::RemUIOp::create(
-      b, loc, turns, arith::ConstantIntOp::create(b, loc, i32, cluster));
+      b, loc, turns, arith::ConstantIntOp::create(b, loc, i32, uses.cluster));
 }
 
 Value ChannelLowering::getBarrier(OpBuilder &b, Location loc, Value number,
@@ -430,7 +212,7 @@ void ChannelLowering::lower(SkipOp skip) {
   Turn turn = getTurn(b, loc, skip.getTrip(), /*fills=*/false);
   BarrierWaitOp::create(b, loc, getBarrier(b, loc, turn.slot, /*empty=*/false),
                         turn.parity, /*cluster=*/false);
-  arrive(b, loc, lanesArrive, [&] {
+  arrive(b, loc, uses.lanesArrive, [&] {
     BarrierArriveOp::create(b, loc,
                             getBarrier(b, loc, turn.slot, /*empty=*/true),
                             /*rank=*/Value());
@@ -458,10 +240,10 @@ void ChannelLowering::lower(ShareOp share, int64_t fills) {
   Value view = ViewOp::create(b, loc, type, place);
   Value own = IdOp::create(b, loc, IdKind::ClusterRank);
   inFirstLane(b, loc, [&] {
-    for (int64_t distance = 1; distance < cluster; ++distance) {
+    for (int64_t distance = 1; distance < uses.cluster; ++distance) {
       Value rank = arith::RemUIOp::create(
           b, loc, arith::AddIOp::create(b, loc, own, constant(distance)),
-          constant(cluster));
+          constant(uses.cluster));
       rank = arith::IndexCastOp::create(b, loc, b.getI32Type(), rank);
       if (fills > 1)
         BarrierArriveOp::create(b, loc, full, rank, fills - 1);
@@ -476,12 +258,10 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
   if (!channel.getOffset())
     return channel.emitOpError(
         "expected a place in shared memory: gdn-warp-allocate-shared");
-  if (failed(collect()))
+  if (failed(uses.collect()))
     return failure();
-  if (failed(checkSkips()))
-    return failure();
-  int64_t fills = sumArrivals(SlotDirection::Put),
-          takes = sumArrivals(SlotDirection::Get);
+  int64_t fills = uses.sumArrivals(SlotDirection::Put),
+          takes = uses.sumArrivals(SlotDirection::Get);
   if (!fills || !takes)
     return channel.emitOpError("expected a role that fills the slots and one "
                                "that takes them, got ")
@@ -495,11 +275,11 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
     BarrierInitOp::create(init, loc,
                           getBarrier(init, loc, number, /*empty=*/true), takes);
   }
-  for (auto &[key, visit] : visits)
+  for (auto &[key, visit] : uses.visits)
     lower(std::get<SlotDirection>(key), visit);
-  for (SkipOp skip : skips)
+  for (SkipOp skip : uses.skips)
     lower(skip);
-  for (ShareOp share : shares)
+  for (ShareOp share : uses.shares)
     lower(share, fills);
   channel.erase();
   return success();

@@ -312,7 +312,7 @@ def Warp_BarrierWaitOp : Warp_Op<"barrier_wait"> {
   let description = [{
     Returns when the phase of parity `parity` (0 for the first) has completed.
     A barrier that never completed a phase lets waits for parity 1 through. With
-    `cluster`, arrivals of other CTAs are seen.
+    `cluster`, what other CTAs released is seen.
 
     Example:
 

@@ -49,9 +49,7 @@ def Warp_ChannelPlanAttr : Warp_Attr<"ChannelPlan", "channel_plan"> {
     Values made by a step in `from` and used by roles in `to` share slots of
     shared memory, `depth` of them: the producers may run that many trips ahead.
     With `by_chunk` a slot is for one chunk of a trip, not for all of them: it is
-    free again as soon as that chunk is done. A role may stand on both ends: its
-    other steps then take the values from the slots, as threads must that do not
-    hold them.
+    free again as soon as that chunk is done.
 
     Example:
     `#gdn_warp.channel_plan<name = "qkv", depth = 3, from = ["load", "gates"], to = ["scores", "state"]>`
