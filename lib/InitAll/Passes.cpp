@@ -56,6 +56,7 @@ void gdn::registerPasses() {
   warp::registerAllocateSharedPass();
   warp::registerGroupProductsPass();
   warp::registerInsertFencesPass();
+  warp::registerMergeBranchesPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();
   warp::registerSinkStoresPass();

@@ -64,6 +64,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   }
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(warp::createMergeBranchesPass());
   manager.addPass(warp::createVerifyExplicitFormPass());
 }
 
@@ -83,6 +84,7 @@ void gdn::buildWarpToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createCSEPass());
   // Kernels only: the functions that launch them are read by the host's side.
   OpPassManager &kernels = manager.nest<LLVM::LLVMFuncOp>();
+  kernels.addPass(warp::createMergeBranchesPass());
   kernels.addPass(createSCFToControlFlowPass());
   // arith, cf, math, vector --> llvm
   kernels.addPass(createConvertToLLVMPass());

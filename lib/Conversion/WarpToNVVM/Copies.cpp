@@ -138,7 +138,6 @@ template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
   matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    createCompilerFence(b);
     if (!op.getEnd()) {
       createCopies(b, op, adaptor, /*isCut=*/false);
       rewriter.eraseOp(op);
@@ -164,6 +163,7 @@ template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
   /// One instruction a box.
   void createCopies(ImplicitLocOpBuilder &b, Op op,
                     typename Op::Adaptor adaptor, bool isCut) const {
+    createCompilerFence(b);
     const Array *array = kernels.lookup(op.getArray());
     ViewType view = op.getView().getType();
     TensorMapAttr map =

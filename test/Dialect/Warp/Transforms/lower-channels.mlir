@@ -58,6 +58,35 @@ gdn_warp.kernel @hand(%x: memref<?x64xbf16>, %n: i32) threads(256) shared(16416)
   }
 }
 
+// Copies that look for their end begin in one thread, which announces their bytes first.
+// CHECK-LABEL: gdn_warp.kernel @together(
+// CHECK: gdn_warp.role "move"
+// CHECK: gdn_warp.sync warp
+// CHECK: %[[ONE:.*]] = gdn_warp.elect
+// CHECK: scf.if %[[ONE]] {
+// CHECK: gdn_warp.barrier_expect %{{.*}}, 16384
+// CHECK: gdn_warp.copy_in %x{{.*}} until
+// CHECK: gdn_warp.copy_in %y{{.*}} until
+// CHECK: }
+// CHECK-NOT: gdn_warp.copy_in
+gdn_warp.kernel @together(%x: memref<?x64xbf16>, %y: memref<?x64xbf16>, %n: i32) threads(256) shared(32800) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i32 to index
+  %ch = gdn_warp.channel "in" depth(2) {offset = 0, places = array<i64: 0, 8192>, slot_bytes = 16384, barriers = 32768}
+      : !gdn_warp.channel<!tile, !tile>
+  gdn_warp.role "move" warps(0, 1) {
+    %s = gdn_warp.slot put %ch[0] at %t : !gdn_warp.channel<!tile, !tile> -> !tile
+    gdn_warp.fetch %x[%c0, %c0] axes [0, 1] until(%t, dim = 0), %s : memref<?x64xbf16> -> !tile
+    %r = gdn_warp.slot put %ch[1] at %t : !gdn_warp.channel<!tile, !tile> -> !tile
+    gdn_warp.fetch %y[%c0, %c0] axes [0, 1] until(%t, dim = 0), %r : memref<?x64xbf16> -> !tile
+  }
+  gdn_warp.role "state" warps(4, 4) {
+    %s = gdn_warp.slot get %ch[0] at %t : !gdn_warp.channel<!tile, !tile> -> !tile
+    %f = gdn_warp.fragment_load %s : !tile -> tensor<64x64xbf16, #gdn_warp.fragment>
+    gdn_warp.array_store %f, %x[%c0, %c0] axes [0, 1] : tensor<64x64xbf16, #gdn_warp.fragment> -> memref<?x64xbf16>
+  }
+}
+
 // -----
 
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>

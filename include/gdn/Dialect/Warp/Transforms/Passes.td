@@ -44,6 +44,16 @@ def SinkStoresPass : Pass<"gdn-warp-sink-stores", "::mlir::gdn::warp::KernelOp">
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MergeBranchesPass : Pass<"gdn-warp-merge-branches"> {
+  let summary = "Make branches on one condition one";
+  let description = [{
+    Two `scf.if` without results, on the same condition and with nothing between
+    them but ops without effects, become one, and those ops stand before it: the
+    copies of a slot are then begun by one elected thread after one branch.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Begin, group and await products";
   let description = [{
