@@ -118,11 +118,12 @@ Value gdn::roundForSolve(Program &p, Value m) {
   return p.b.to(m, solveType(p));
 }
 
-Value gdn::chainInverse(Program &p, Value m) {
+Value gdn::chainInverse(Program &p, Value m, const KeyRows &keys) {
   TileBuilder &b = p.b;
   b.step("solve");
   RankedTensorType type = b.tileType(shapeOf(m));
-  return roundMatrix(p, tile::InverseOp::create(b, type, m, solveType(p)));
+  Value inverse = tile::InverseOp::create(b, type, m, solveType(p));
+  return roundMatrix(p, mulNorms(p, inverse, keys.length, keys.norm));
 }
 
 Value gdn::loadSummedGate(Program &p, Value t) {

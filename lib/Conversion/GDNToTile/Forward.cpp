@@ -17,8 +17,9 @@ using namespace mlir::gdn;
 /// The decay-free form (spec 3.7) scales by exp2(-G). Lowest G for which it is
 /// used: far from the range of bf16 and f32; in f32 programs also where the
 /// rounding of G itself, 2^-24 |G|, stays below 1e-5.
-static double lowestDecayFree(FloatType operandType) {
-  return operandType.isF32() ? -40.0 : -100.0;
+/// Rows that are not normalised themselves need room for their lengths.
+static double lowestDecayFree(FloatType operandType, bool hasLengths) {
+  return operandType.isF32() ? -40.0 : hasLengths ? -90.0 : -100.0;
 }
 /// Where G, summed since the reference point, is below this at the end of a
 /// chunk, the chunk's end becomes the new reference point.
@@ -29,8 +30,9 @@ namespace {
 struct Chunk {
   Value t, valuesT, beta;
   KeyRows q, k;
-  /// beta times the keys' norm, f32 [C].
-  Value writeBeta;
+  /// Of what the chain takes, in f32 [C]: norm of the keys that read and length
+  /// that values are times, either of which is null, and the writes' factor.
+  Value readNorm, valueLength, writeBeta;
   /// Lower triangle of the scores and M = Kk Diag(beta), strictly lower; f32
   /// [C, C] without any decay. Null without an output, or with `bm`.
   Value queryKey, m;
@@ -64,6 +66,15 @@ static SmallVector<Value> choose(Program &p, Value condition,
   return llvm::to_vector_of<Value>(choice.getResults());
 }
 
+/// Whether keys that are not normalised read and write the state as they are.
+/// With N their norms, e = N e' and W = N W' turn e = W - Bm (b W) into the
+/// same with W' = v / N - Kk S, b' = N^2 b and N^-1 (Bm Diag(b)) N: the chain
+/// multiplies no tile by norms. That matrix has the range of the keys' lengths,
+/// which bf16 and f32 have room for, f16 does not.
+static bool scalesSolve(Program &p, Value bm) {
+  return !bm && !p.facts.twoProductChain;
+}
+
 /// Loads the chunk at token t; multiplies queries with keys if there is an
 /// output, and keys with keys unless Bm is given.
 static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
@@ -82,14 +93,22 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
     keyKey = innerProducts(p, chunk.k.tile, chunk.k.tile);
   if (chunk.q.tile)
     queryKey = innerProducts(p, chunk.q.tile, chunk.k.tile);
-  // Behind the products, which a GPU works on meanwhile.
-  measureQueries(p, chunk.q);
-  measureKeys(p, chunk.k);
-  chunk.writeBeta = mulVectors(p, chunk.beta, chunk.k.norm);
+  b.step("norms");
+  measureRows(p, chunk.k);
+  Value norm = chunk.k.norm, keyBeta = mulVectors(p, chunk.beta, norm);
+  if (norm && scalesSolve(p, bm)) {
+    chunk.valueLength = chunk.k.length;
+    chunk.writeBeta = b.mul(keyBeta, norm);
+  } else {
+    chunk.readNorm = norm;
+    chunk.writeBeta = keyBeta;
+  }
+  b.step("query_norms");
+  measureRows(p, chunk.q);
   b.step("scores");
   if (keyKey)
-    chunk.m = tile::CausalOp::create(
-        b, mulNorms(p, keyKey, chunk.k.norm, chunk.writeBeta), /*strict=*/true);
+    chunk.m = tile::CausalOp::create(b, mulNorms(p, keyKey, norm, keyBeta),
+                                     /*strict=*/true);
   if (queryKey)
     chunk.queryKey = tile::CausalOp::create(b, queryKey, /*strict=*/false);
   return chunk;
@@ -122,13 +141,15 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   ChainOperands in;
   in.state = in.decayedState = state;
   in.readKeys = in.writeKeys = chunk.k.tile;
-  in.keyNorm = chunk.k.norm;
+  in.keyNorm = chunk.readNorm;
   in.readQueries = chunk.q.tile;
   in.values = chunk.valuesT;
+  in.valueFactor = chunk.valueLength;
   in.beta = chunk.writeBeta;
   in.scores = triangles.scores;
+  bool scales = static_cast<bool>(chunk.valueLength);
   in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
-                      : chainInverse(p, triangles.m);
+                      : chainInverse(p, triangles.m, scales ? chunk.k : KeyRows());
   if (p.facts.twoProductChain) {
     in.writeDecay = writeDecay;
     foldSolve(p, in);
@@ -183,8 +204,8 @@ namespace {
 /// The decays of a chunk with a scalar gate: vectors are f32 [C], of step
 /// "gates"; G counts from the reference point, chunk.G from the chunk's start.
 struct ScalarDecay {
-  /// exp2(-G), for the decay-free form.
-  Value inverse;
+  /// Factor of the values in the decay-free form: exp2(-G) and their length.
+  Value freeValues;
   /// Factors of the output: scale, the queries' norm and, of the decay-free
   /// form, exp2(G); the other's may be null for scale.
   Value freeOutput, decayedOutput;
@@ -202,7 +223,7 @@ struct ScalarDecay {
 static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
                                          const ScalarDecay &decay, Value low) {
   TileBuilder &b = p.b;
-  in.valueFactor = decay.inverse;
+  in.valueFactor = decay.freeValues;
   ChainResult out = writeChain(p, in);
   Value output = scaleOutput(p, out.output, decay.freeOutput);
   SmallVector<Value> results = choose(
@@ -269,17 +290,22 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   b.step("gates");
   // In range, G is small enough for f32.
   Value G = b.add(b.f32(chunk.G), b.splat(decay.reference, p.facts.C));
-  decay.inverse = b.exp2(b.neg(G));
+  decay.freeValues = b.exp2(b.neg(G));
   decay.lastG = lastRow(p, G);
   decay.chunkG = lastRow(p, chunk.G);
   auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
     return arith::CmpFOp::create(b, predicate, decay.lastG, b.scalar(bound));
   };
-  Value inRange =
-      compare(arith::CmpFPredicate::OGE, lowestDecayFree(b.getOperandType()));
+  Value inRange = compare(
+      arith::CmpFPredicate::OGE,
+      lowestDecayFree(b.getOperandType(), static_cast<bool>(chunk.valueLength)));
   Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
   decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
   decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
+  if (chunk.valueLength) {
+    b.step("norms");
+    decay.freeValues = b.mul(decay.freeValues, chunk.valueLength);
+  }
 
   b.step("scores");
   // A choice each: M and the scores may be made by different warps.
@@ -340,8 +366,9 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
   ChainOperands in;
   in.values = loadValuesT(p, t);
   Value beta = loadBeta(p, t);
-  measureQueries(p, q);
-  measureKeys(p, k);
+  b.step("norms");
+  measureRows(p, q);
+  measureRows(p, k);
   in.keyNorm = k.norm;
   in.beta = mulVectors(p, beta, k.norm);
   if (!G)
@@ -417,7 +444,8 @@ void gdn::writePrepare(Program &p) {
   forEachChunk(p, {}, [&](Value t, ValueRange) -> SmallVector<Value> {
     KeyRows k = loadKeyRows(p, "k", t);
     Value beta = loadBeta(p, t);
-    measureKeys(p, k);
+    b.step("norms");
+    measureRows(p, k);
     Value bm, G;
     if (p.facts.decay != DecayKind::None)
       G = cumulatedGate(p, t);

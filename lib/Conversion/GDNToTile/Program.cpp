@@ -68,42 +68,39 @@ static Value loadArrayRows(Program &p, StringRef name, Value t) {
                   {p.facts.C, p.facts.K}, p.end);
 }
 
-/// 1 / |row| of each row.
-static Value invertNorms(Program &p, Value rows, StringRef step) {
+/// |row|^2 + eps of each row.
+static Value sumSquares(Program &p, Value rows) {
   TileBuilder &b = p.b;
-  b.step(step);
   Value x = b.f32(rows);
   Value squares = b.sum(b.mul(x, x), 1);
-  return math::RsqrtOp::create(b, b.add(squares, b.fill(kNormEps, p.facts.C)));
+  return b.add(squares, b.fill(kNormEps, p.facts.C));
 }
 
 Value gdn::loadKeys(Program &p, StringRef name, Value t) {
   TileBuilder &b = p.b;
   Value rows = loadArrayRows(p, name, t);
-  if (p.facts.l2norm)
-    rows = b.mulAxis(b.f32(rows), invertNorms(p, rows, "norms"), 0);
+  if (p.facts.l2norm) {
+    b.step("norms");
+    Value norm = math::RsqrtOp::create(b, sumSquares(p, rows));
+    rows = b.mulAxis(b.f32(rows), norm, 0);
+  }
   return b.round(rows);
 }
 
 KeyRows gdn::loadKeyRows(Program &p, StringRef name, Value t) {
   // f16 has no room for products of rows of any length, f32 needs none of it.
   if (!p.b.getOperandType().isBF16())
-    return {loadKeys(p, name, t), Value(), Value()};
+    return {loadKeys(p, name, t)};
   Value rows = loadArrayRows(p, name, t);
-  return {p.b.round(rows), Value(), rows};
+  return {p.b.round(rows), rows};
 }
 
-static void measureRows(Program &p, KeyRows &rows, StringRef step) {
-  if (p.facts.l2norm && rows.loaded)
-    rows.norm = invertNorms(p, rows.loaded, step);
-}
-
-void gdn::measureKeys(Program &p, KeyRows &keys) {
-  measureRows(p, keys, "norms");
-}
-
-void gdn::measureQueries(Program &p, KeyRows &queries) {
-  measureRows(p, queries, "query_norms");
+void gdn::measureRows(Program &p, KeyRows &rows) {
+  if (!p.facts.l2norm || !rows.loaded)
+    return;
+  Value squares = sumSquares(p, rows.loaded);
+  rows.norm = math::RsqrtOp::create(p.b, squares);
+  rows.length = p.b.mul(squares, rows.norm);
 }
 
 Value gdn::loadValuesT(Program &p, Value t) {

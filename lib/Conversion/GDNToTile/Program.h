@@ -63,20 +63,20 @@ private:
 /// q or k [C, K] in the operand type, l2-normalised if the op asks for it.
 Value loadKeys(Program &p, StringRef name, Value t);
 
-/// q or k in the operand type, and what its rows are times, f32 [C] or null.
+/// q or k in the operand type.
 struct KeyRows {
-  Value tile, norm;
-  /// The rows as they lie in memory, null if their norm is in `tile`.
-  Value loaded;
+  Value tile;
+  /// The rows as they lie in memory, null if they are normalised in `tile`.
+  Value loaded = {};
+  /// What the rows are still to be times, and its inverse; f32 [C] or null.
+  Value norm = {}, length = {};
 };
 /// The same with the norm left to where the rows are used. In bf16 they would
 /// be rounded again once normalised, and where keys are alike, or q and k
 /// nearly orthogonal, results are small differences of what they enter.
 KeyRows loadKeyRows(Program &p, StringRef name, Value t);
-/// Sets the norm of rows, if the op asks for it (steps "norms", "query_norms").
-/// Nothing of a chunk but its output needs that of queries.
-void measureKeys(Program &p, KeyRows &keys);
-void measureQueries(Program &p, KeyRows &queries);
+/// Sets norm and length of rows, if the op asks for it.
+void measureRows(Program &p, KeyRows &rows);
 /// v^T [partV, C] in f32.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.

@@ -12,11 +12,30 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// The solve that makes `value`, if one does.
-tile::InverseOp gdn::findInverse(Value value) {
-  if (auto round = value.getDefiningOp<arith::TruncFOp>())
-    return round.getIn().getDefiningOp<tile::InverseOp>();
-  return {};
+/// The vector whose elements `factor` has along dimension `axis` of a tile.
+static Value findVector(Value factor, int64_t axis) {
+  auto broadcast = factor.getDefiningOp<linalg::BroadcastOp>();
+  return broadcast && broadcast.getDimensions() == ArrayRef<int64_t>(1 - axis)
+             ? broadcast.getInput()
+             : Value();
+}
+
+std::optional<SolvedTile> gdn::findSolve(Value value) {
+  auto round = value.getDefiningOp<arith::TruncFOp>();
+  if (!round)
+    return std::nullopt;
+  if (auto inverse = round.getIn().getDefiningOp<tile::InverseOp>())
+    return SolvedTile{inverse};
+  auto byColumns = round.getIn().getDefiningOp<arith::MulFOp>();
+  auto byRows = byColumns ? byColumns.getLhs().getDefiningOp<arith::MulFOp>()
+                          : arith::MulFOp();
+  auto inverse = byRows ? byRows.getLhs().getDefiningOp<tile::InverseOp>()
+                        : tile::InverseOp();
+  if (!inverse)
+    return std::nullopt;
+  SolvedTile solved = {inverse, findVector(byRows.getRhs(), 0),
+                       findVector(byColumns.getRhs(), 1)};
+  return solved.rows && solved.columns ? std::optional(solved) : std::nullopt;
 }
 
 /// The slot of a put or get, of the field's view.
@@ -132,11 +151,17 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
     }
     return success();
   }
-  if (tile::InverseOp inverse = findInverse(tile)) {
-    auto m = shared.find(inverse.getSource());
-    if (m == shared.end())
-      return inverse.emitOpError("expected a matrix from a channel");
-    SolveOp::create(b, loc, m->second.view, view);
+  if (std::optional<SolvedTile> solved = findSolve(tile)) {
+    SmallVector<Value> views;
+    Value m = solved->inverse.getSource();
+    for (Value taken : {m, solved->rows, solved->columns}) {
+      auto place = shared.find(taken);
+      if (taken && place == shared.end())
+        return solved->inverse.emitOpError(
+            "expected a matrix and its factors from a channel");
+      views.push_back(taken ? place->second.view : Value());
+    }
+    SolveOp::create(b, loc, views[0], view, views[1], views[2]);
     return success();
   }
   FailureOr<Value> registers = fragment(tile);

@@ -124,13 +124,13 @@ SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
   // All but the state take the chunks of a trip one after the other: two copies
   // of everything do not fit the instruction cache, and the state is what the
   // others wait for.
-  return {role("scores", group, registers.scores, {"scores"}, {},
+  // The scores' warps that hold queries have time to sum their squares, where
+  // nobody waits for them; those that solve have none.
+  return {role("scores", group, registers.scores, {"scores", "query_norms"}, {},
                /*delay=*/0, /*ahead=*/0, /*rotate=*/false, /*split=*/false,
                /*roll=*/true, /*share=*/cluster > 1),
-          // Two warps have time for more: they wait for M a third of theirs,
-          // and sum the queries' squares meanwhile.
-          role("solve", kSolveWarps, registers.solve, {"query_norms", "solve"},
-               {}, /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
+          role("solve", kSolveWarps, registers.solve, {"solve"}, {},
+               /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
                /*roll=*/true, /*share=*/cluster > 1),
           // Stores behind the loads that the state waits for.
           role("move", 1, registers.solve, {"load"}, {"store"},
@@ -159,8 +159,7 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   auto forSlots = [&](int64_t chunks) {
     return byChunk ? chunks : forChunks(chunks);
   };
-  return {channel("tokens", loads, {"load"},
-                  {"scores", "solve", "gates", "state"},
+  return {channel("tokens", loads, {"load"}, {"scores", "gates", "state"},
                   /*byChunk=*/true),
           // Gates alone run ahead of the tokens; norms are theirs.
           channel("vectors", forChunks(loads) + (bytes.hasNorms ? 0 : 1),

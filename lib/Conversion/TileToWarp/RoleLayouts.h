@@ -27,8 +27,15 @@ inline bool isTile(Type type, int64_t rank) {
   return tensor && tensor.getRank() == rank;
 }
 
-/// The solve that makes `value`, if one does.
-tile::InverseOp findInverse(Value value);
+/// The inverse of a matrix, times factors of its rows and of its columns, which
+/// may be null: what `gdn_warp.solve` writes.
+struct SolvedTile {
+  tile::InverseOp inverse;
+  Value rows = {}, columns = {};
+};
+
+/// What rounded to `value` is a solve, if it is one.
+std::optional<SolvedTile> findSolve(Value value);
 
 /// A value in shared memory, and whether it lies there transposed.
 struct InShared {
@@ -62,6 +69,7 @@ private:
   LogicalResult convertLoad(tile::LoadOp load);
   LogicalResult convertSlice(tensor::ExtractSliceOp slice);
   LogicalResult convertContract(linalg::ContractOp contract);
+  LogicalResult convertDifference(arith::SubFOp difference);
   LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);
   LogicalResult convertReduce(linalg::ReduceOp reduce);
   LogicalResult convertCausal(tile::CausalOp causal);
@@ -74,7 +82,9 @@ private:
   FailureOr<Value> value(Value old);
   FailureOr<Value> fragment(Value old);
   FailureOr<Value> loadFragment(Value old, const InShared &place);
-  std::optional<std::pair<Value, Value>> findRowDots(linalg::ReduceOp reduce);
+  std::optional<std::pair<InShared, InShared>>
+  findRowDots(linalg::ReduceOp reduce);
+  bool isOfRowDots(Operation *op);
   FailureOr<Value> lanes(Value old) { return vector(old, lanesEncoding()); }
   FailureOr<Value> vector(Value old, Attribute encoding);
   FailureOr<SmallVector<Value>> values(ValueRange old);

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RoleLayouts.h"
+
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Warp/IR/Arch.h"
@@ -51,8 +53,9 @@ static LogicalResult verifyProduct(linalg::ContractOp product) {
            << getTile(right).getElementType()
            << "; use the forward over chunks with q, k and v of 16 bits, or "
               "--operand-type=bf16";
-  // It is read from shared memory, where arrays are copied to as they are.
-  if (hasSums(right))
+  // It is read from shared memory, where arrays are copied to as they are. What
+  // a solve writes there has its factors.
+  if (!findSolve(right) && hasSums(right))
     return product.emitOpError("expected norms as factors of a product, got a "
                                "right operand that they are in; use bf16 with "
                                "qk_l2norm");

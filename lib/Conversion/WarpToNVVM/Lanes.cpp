@@ -73,85 +73,77 @@ struct LowerScan : OpConversionPattern<tile::ScanOp> {
   }
 };
 
-/// The inner products of the rows that a lane holds, of two views: a loop, for
-/// all roles together must fit the instruction cache.
+/// Inner products of rows of two views. Four lanes share a row, and a warp
+/// eight rows at a time: the rows that a lane reads lie a multiple of the
+/// swizzle's phases apart, so two addresses do for all its loads, and these
+/// meet all banks once.
 class RowProduct {
 public:
-  RowProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value c)
-      : b(b), left{op.getA().getType(), a}, right{op.getB().getType(), c},
-        squares(op.getA() == op.getB() && left.view.getElementType().isBF16()),
-        isOne(op.getA() == op.getB()),
-        place(createLanePlace(b, left.view.getRows())) {}
+  RowProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value c);
 
-  /// That of row `first` plus the lane's place.
-  Value create(int64_t first);
+  /// Those of the next 32 rows, or of 16, from row `first`, each in its lane.
+  Value createLanes(int64_t first);
+  /// Those of the rows that a thread has of a fragment.
+  SmallVector<Value> createRows();
 
 private:
-  struct Side {
-    ViewType view;
-    Value base;
-  };
-  /// The words of a load of 16 bytes.
   using Words = SmallVector<Value>;
-
-  int64_t getRowBytes() const {
-    return left.view.getColumns() * left.view.getElementBytes();
-  }
-  /// Bytes of a row that one iteration takes.
-  int64_t getIterationBytes() const;
-  /// Adds the products of iteration `number` (i32) to `sums`.
-  void addIteration(Value number, int64_t first, MutableArrayRef<Value> sums);
-  SmallVector<Words> load(const Side &side, Value number, int64_t first);
-  /// The address of row 0 from where iteration `number` reads it.
-  ViewAddress getAddress(const Side &side, Value number);
+  /// What a lane has of row `first` plus that of its four.
+  Words load(ViewAddress &side, int64_t first);
   SmallVector<Value> widen(ArrayRef<Value> words);
-  void addProducts(const Words &a, const Words &c, MutableArrayRef<Value> sums);
-  void addSquares(const Words &words, MutableArrayRef<Value> sums);
+  Value addProducts(ArrayRef<Value> a, ArrayRef<Value> c);
+  Value addSquares(ArrayRef<Value> words);
+  Value gather(SmallVector<Value> sums);
+  SmallVector<Value> sumRows(int64_t first, int64_t rows);
+  Value sum(SmallVector<Value> values);
 
   ImplicitLocOpBuilder &b;
-  Side left, right;
-  /// Whether both sides are one view, of bf16 or of any type.
-  bool squares, isOne;
-  Value place;
-  static constexpr int64_t kRun = 16, kWord = 4;
-  /// Loads of an iteration, and those whose squares are summed in bf16.
-  static constexpr int64_t kLoads = 8, kNarrowLoads = 2;
+  ViewType view;
+  /// Lane of the four of a row.
+  Value quarter;
+  /// Of both views, or of the one that both sides are.
+  SmallVector<ViewAddress, 2> sides;
+  bool isOne;
+  static constexpr int64_t kRun = 16, kWord = 4, kQuad = 4, kRows = 8;
+  /// Squares that are summed in turn.
+  static constexpr int64_t kChain = 4;
+  /// Runs of a row that follow each other in a lane.
+  int64_t runs;
 };
 
-int64_t RowProduct::getIterationBytes() const {
-  int64_t bytes = kLoads * kRun;
-  while (getRowBytes() % bytes != 0)
-    bytes /= 2;
-  return bytes;
+RowProduct::RowProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value c)
+    : b(b), view(op.getA().getType()), isOne(op.getA() == op.getB()) {
+  int64_t bytes = view.getColumns() * view.getElementBytes();
+  runs = std::min(bytes, kSm90a.panelBytes) / (kRun * kQuad);
+  Value lane = createLane(b);
+  quarter = arith::AndIOp::create(b, lane, createI32(b, kQuad - 1));
+  Value row = arith::DivUIOp::create(b, lane, createI32(b, kQuad));
+  // A fragment gives each warp 16 rows.
+  if (isEncoded<RowsAttr>(op.getType()))
+    row = arith::AddIOp::create(
+        b, row,
+        arith::MulIOp::create(b, createGroupWarp(b), createI32(b, 2 * kRows)));
+  Value byte = arith::MulIOp::create(b, quarter, createI32(b, runs * kRun));
+  sides.emplace_back(b, view, a, row, byte);
+  if (!isOne)
+    sides.emplace_back(b, op.getB().getType(), c, row, byte);
 }
 
-ViewAddress RowProduct::getAddress(const Side &side, Value number) {
-  Value byte =
-      arith::MulIOp::create(b, number, createI32(b, getIterationBytes()));
-  if (!side.view.isSwizzled())
-    return ViewAddress(b, side.view, side.base, place, byte);
-  // An iteration stays in one panel.
-  Value panelBytes = createI32(b, kSm90a.panelBytes);
-  Value panel = arith::DivUIOp::create(b, byte, panelBytes);
-  Value offset =
-      arith::MulIOp::create(b, panel, createI32(b, side.view.getStride()));
-  return ViewAddress(b, side.view, createAddress(b, side.base, offset, 0),
-                     place, arith::RemUIOp::create(b, byte, panelBytes));
-}
-
-SmallVector<RowProduct::Words> RowProduct::load(const Side &side, Value number,
-                                                int64_t first) {
+RowProduct::Words RowProduct::load(ViewAddress &side, int64_t first) {
   auto type = VectorType::get(kRun / kWord, b.getI32Type());
-  ViewAddress address = getAddress(side, number);
-  SmallVector<Words> loads;
-  for (int64_t byte = 0; byte < getIterationBytes(); byte += kRun)
-    loads.push_back(unpack(
-        b, LLVM::LoadOp::create(b, type, address.get(first, byte), kRun)));
-  return loads;
+  int64_t bytes = view.getColumns() * view.getElementBytes();
+  Words words;
+  for (int64_t part = 0; part < bytes; part += kQuad * runs * kRun)
+    for (int64_t run = 0; run < runs; ++run)
+      llvm::append_range(
+          words,
+          unpack(b, LLVM::LoadOp::create(
+                        b, type, side.get(first, part + run * kRun), kRun)));
+  return words;
 }
 
 SmallVector<Value> RowProduct::widen(ArrayRef<Value> words) {
-  Type type = left.view.getElementType();
+  Type type = view.getElementType();
   SmallVector<Value> elements;
   for (Value word : words) {
     if (type.isBF16()) {
@@ -165,74 +157,104 @@ SmallVector<Value> RowProduct::widen(ArrayRef<Value> words) {
   return elements;
 }
 
-void RowProduct::addProducts(const Words &a, const Words &c,
-                             MutableArrayRef<Value> sums) {
-  for (auto [x, y, sum] : llvm::zip_equal(widen(a), widen(c), sums))
-    sum = math::FmaOp::create(b, x, y, sum);
+/// The sum of any number of values, as a tree.
+Value RowProduct::sum(SmallVector<Value> values) {
+  for (; values.size() > 1; values.truncate(llvm::divideCeil(values.size(), 2)))
+    for (size_t i = 0, rest = llvm::divideCeil(values.size(), 2);
+         i + rest < values.size(); ++i)
+      values[i] = arith::AddFOp::create(b, values[i], values[i + rest]);
+  return values.front();
 }
 
-/// The squares of columns of either parity are summed in bf16 first, which
-/// takes half the instructions: none of them cancels another, and of all these
-/// sums in a row the rounding averages out. By twos, then sums of equal ones,
-/// which are exact: so also a row of equal entries, where nothing averages out,
-/// has a norm that is right to 2^-9.
-void RowProduct::addSquares(const Words &words, MutableArrayRef<Value> sums) {
-  auto pairs = VectorType::get(2, left.view.getElementType());
-  SmallVector<Value> narrow;
+Value RowProduct::addProducts(ArrayRef<Value> a, ArrayRef<Value> c) {
+  constexpr size_t kSums = 2 * kRun / kWord;
+  SmallVector<Value> sums;
+  for (auto [i, x, y] : llvm::enumerate(widen(a), widen(c))) {
+    if (i < kSums)
+      sums.push_back(arith::MulFOp::create(b, x, y));
+    else
+      sums[i % kSums] = math::FmaOp::create(b, x, y, sums[i % kSums]);
+  }
+  return sum(sums);
+}
+
+/// A lane sums its squares in pairs of bf16, which takes half the instructions:
+/// none of them cancels another, and of all these sums in a row the rounding
+/// averages out. Four in turn (of equal ones the sum of three is rounded, and
+/// that of four right again), then sums of equal ones, which are exact: so also
+/// a row of equal entries, where nothing averages out, has a norm that is right
+/// to 2^-9.
+Value RowProduct::addSquares(ArrayRef<Value> words) {
+  auto pairs = VectorType::get(2, view.getElementType());
+  SmallVector<Value> sums;
   for (auto [i, word] : llvm::enumerate(words)) {
     Value pair = LLVM::BitcastOp::create(b, pairs, word);
-    if (i % 2 == 0)
-      narrow.push_back(arith::MulFOp::create(b, pair, pair));
+    if (i % kChain == 0)
+      sums.push_back(arith::MulFOp::create(b, pair, pair));
     else
-      narrow.back() = math::FmaOp::create(b, pair, pair, narrow.back());
+      sums.back() = math::FmaOp::create(b, pair, pair, sums.back());
   }
-  for (; narrow.size() > 1; narrow.truncate(narrow.size() / 2))
-    for (size_t i = 0, half = narrow.size() / 2; i < half; ++i)
-      narrow[i] = arith::AddFOp::create(b, narrow[i], narrow[i + half]);
-  Value word = LLVM::BitcastOp::create(b, b.getI32Type(), narrow.front());
-  for (auto [value, sum] : llvm::zip_equal(widenPair(b, word), sums))
-    sum = arith::AddFOp::create(b, sum, value);
+  Value word = LLVM::BitcastOp::create(b, b.getI32Type(), sum(sums));
+  auto halves = widenPair(b, word);
+  return arith::AddFOp::create(b, halves[0], halves[1]);
 }
 
-void RowProduct::addIteration(Value number, int64_t first,
-                              MutableArrayRef<Value> sums) {
-  SmallVector<Words> a = load(left, number, first);
-  if (!squares) {
-    SmallVector<Words> c = isOne ? a : load(right, number, first);
-    for (auto [x, y] : llvm::zip_equal(a, c))
-      addProducts(x, y, sums);
-    return;
-  }
-  for (auto [i, words] : llvm::enumerate(a)) {
-    if (i % kNarrowLoads != 0)
+/// Of what a lane has of each eighth row, the total of the row of its own
+/// number: two exchanges among the four lanes of a row, each of which halves
+/// what a lane still sums, and one among all.
+Value RowProduct::gather(SmallVector<Value> sums) {
+  int64_t count = static_cast<int64_t>(sums.size());
+  for (int64_t bit = 1; bit < kQuad; bit *= 2) {
+    Value distance = createI32(b, bit);
+    if (sums.size() == 1) {
+      sums[0] = arith::AddFOp::create(
+          b, sums[0], createShuffle(b, ShuffleKind::Xor, sums[0], distance));
       continue;
-    for (const Words &more :
-         ArrayRef(a).slice(i + 1).take_front(kNarrowLoads - 1))
-      llvm::append_range(words, more);
-    // In turn, so that no sum waits for the one before it.
-    addSquares(words, sums.slice(i / kNarrowLoads * 2 % sums.size(), 2));
+    }
+    Value keepsOdd = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne,
+        arith::AndIOp::create(b, quarter, distance), createI32(b, 0));
+    SmallVector<Value> kept;
+    for (size_t i = 0; i < sums.size(); i += 2) {
+      Value mine = arith::SelectOp::create(b, keepsOdd, sums[i + 1], sums[i]);
+      Value others = arith::SelectOp::create(b, keepsOdd, sums[i], sums[i + 1]);
+      kept.push_back(arith::AddFOp::create(
+          b, mine, createShuffle(b, ShuffleKind::Xor, others, distance)));
+    }
+    sums = kept;
   }
+  // Lane 4 r + i has row r + 8 i.
+  Value place = createLanePlace(b, kRows * count);
+  Value row = arith::AndIOp::create(b, place, createI32(b, kRows - 1));
+  Value source = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, row, createI32(b, kQuad)),
+      arith::DivUIOp::create(b, place, createI32(b, kRows)));
+  return createShuffle(b, ShuffleKind::Index, sums[0], source);
 }
 
-Value RowProduct::create(int64_t first) {
-  // A sum for each element of a load, or two pairs of them.
-  int64_t count = squares ? 4 : 2 * kRun / kWord;
-  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  SmallVector<Value> sums(count, zero);
-  auto loop = scf::ForOp::create(
-      b, createI32(b, 0), createI32(b, getRowBytes() / getIterationBytes()),
-      createI32(b, 1), sums,
-      [&](OpBuilder &, Location, Value number, ValueRange carried) {
-        SmallVector<Value> next(carried);
-        addIteration(number, first, next);
-        scf::YieldOp::create(b, next);
-      });
-  keepLoop(loop);
-  sums.assign(loop.result_begin(), loop.result_end());
-  for (int64_t half = count / 2; half > 0; half /= 2)
-    for (int64_t i = 0; i < half; ++i)
-      sums[i] = arith::AddFOp::create(b, sums[i], sums[i + half]);
-  return sums.front();
+/// What a lane has of each eighth row.
+SmallVector<Value> RowProduct::sumRows(int64_t first, int64_t rows) {
+  SmallVector<Value> sums;
+  for (int64_t row = first; row < first + rows; row += kRows) {
+    Words a = load(sides.front(), row);
+    sums.push_back(isOne && view.getElementType().isBF16()
+                       ? addSquares(a)
+                       : addProducts(a, isOne ? a : load(sides.back(), row)));
+  }
+  return sums;
+}
+
+Value RowProduct::createLanes(int64_t first) {
+  return gather(sumRows(first, std::min(view.getRows(), kSm90a.warpThreads)));
+}
+
+SmallVector<Value> RowProduct::createRows() {
+  SmallVector<Value> sums = sumRows(0, 2 * kRows);
+  for (Value &sum : sums)
+    for (int64_t bit = 1; bit < kQuad; bit *= 2)
+      sum = arith::AddFOp::create(
+          b, sum, createShuffle(b, ShuffleKind::Xor, sum, createI32(b, bit)));
+  return sums;
 }
 
 struct LowerRowDots : OpConversionPattern<RowDotsOp> {
@@ -244,9 +266,12 @@ struct LowerRowDots : OpConversionPattern<RowDotsOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     RowProduct product(b, op, adaptor.getA(), adaptor.getB());
     SmallVector<Value> elements;
-    for (int64_t row = 0; row < op.getA().getType().getRows();
-         row += kSm90a.warpThreads)
-      elements.push_back(product.create(row));
+    if (isEncoded<RowsAttr>(op.getType()))
+      elements = product.createRows();
+    else
+      for (int64_t row = 0; row < op.getA().getType().getRows();
+           row += kSm90a.warpThreads)
+        elements.push_back(product.createLanes(row));
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     rewriter.replaceOp(op, pack(b, type, elements));
     return success();

@@ -106,7 +106,7 @@ static SmallVector<Value> createTied(ImplicitLocOpBuilder &b, StringRef text,
 static SmallVector<Value>
 createRegisterProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
                       ArrayRef<Value> a, Value descriptorB, Type element,
-                      bool accumulate, bool transposed) {
+                      bool accumulate, bool negate, bool transposed) {
   size_t count = accumulator.size();
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -119,8 +119,8 @@ createRegisterProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
   // The tied inputs take numbers of their own.
   size_t next = 2 * count;
   stream << "}, {$" << next << ", $" << next + 1 << ", $" << next + 2 << ", $"
-         << next + 3 << "}, $" << next + 4 << ", p, 1, 1, "
-         << (transposed ? 1 : 0) << ";\n}";
+         << next + 3 << "}, $" << next + 4 << ", p, " << (negate ? -1 : 1)
+         << ", 1, " << (transposed ? 1 : 0) << ";\n}";
   SmallVector<Value> inputs(a);
   inputs.push_back(descriptorB);
   return createTied(b, text, accumulator, inputs, "r,r,r,r,l,");
@@ -130,7 +130,7 @@ createRegisterProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
 static SmallVector<Value>
 createSharedProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
                     Value descriptorA, Value descriptorB, Type element,
-                    bool accumulate, bool kMajorA, bool kMajorB) {
+                    bool accumulate, bool negate, bool kMajorA, bool kMajorB) {
   MLIRContext *context = b.getContext();
   auto type = getStruct(context, b.getF32Type(), accumulator.size());
   Value packed = LLVM::PoisonOp::create(b, type);
@@ -146,7 +146,8 @@ createSharedProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
       b, type, packed, descriptorA, descriptorB, shape, operand, operand,
       NVVM::WGMMATypes::f32,
       accumulate ? NVVM::WGMMAScaleOut::one : NVVM::WGMMAScaleOut::zero,
-      NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one,
+      negate ? NVVM::WGMMAScaleIn::neg : NVVM::WGMMAScaleIn::one,
+      NVVM::WGMMAScaleIn::one,
       kMajorA ? NVVM::MMALayout::row : NVVM::MMALayout::col,
       kMajorB ? NVVM::MMALayout::col : NVVM::MMALayout::row,
       NVVM::MMAIntOverflowAttr());
@@ -195,12 +196,12 @@ struct LowerProduct : OpConversionPattern<ProductOp> {
       Value b16 = createStep(b, viewB, firstB, kMajorB, step);
       accumulator =
           viewA
-              ? createSharedProduct(b, accumulator,
-                                    createStep(b, viewA, firstA, kMajorA, step),
-                                    b16, element, accumulate, kMajorA, kMajorB)
-              : createRegisterProduct(b, accumulator,
-                                      ArrayRef(registers).slice(4 * step, 4),
-                                      b16, element, accumulate, !kMajorB);
+              ? createSharedProduct(
+                    b, accumulator, createStep(b, viewA, firstA, kMajorA, step),
+                    b16, element, accumulate, op.getNegate(), kMajorA, kMajorB)
+              : createRegisterProduct(
+                    b, accumulator, ArrayRef(registers).slice(4 * step, 4), b16,
+                    element, accumulate, op.getNegate(), !kMajorB);
     }
     rewriter.replaceOp(op, pack(b, result, accumulator));
     return success();

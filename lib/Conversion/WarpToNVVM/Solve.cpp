@@ -34,8 +34,9 @@ using Column = SmallVector<Value>;
 
 class Solver {
 public:
+  /// `rows` and `columns` are the addresses of the result's factors, or null.
   Solver(ImplicitLocOpBuilder &b, ViewType m, Value mBase, ViewType x,
-         Value xBase);
+         Value xBase, Value rows, Value columns);
   void run();
 
 private:
@@ -71,6 +72,7 @@ private:
   void mergeHalves(const Column &left, Column &below);
 
   // The result.
+  SmallVector<Value> loadRowFactors(int64_t row, Value rowPart, int64_t size);
   void writeColumn(const Column &column, int64_t row, Value rowPart,
                    Value columnPart);
   void writeZeros(int64_t row, int64_t column, int64_t size);
@@ -81,15 +83,16 @@ private:
 
   ImplicitLocOpBuilder &b;
   ViewType m, x;
-  Value mBase, xBase;
+  Value mBase, xBase, rows, columns;
   /// Number of the lane, of its half of the warp and in it, as i32.
   Value lane, half, place;
 };
 } // namespace
 
 Solver::Solver(ImplicitLocOpBuilder &b, ViewType m, Value mBase, ViewType x,
-               Value xBase)
-    : b(b), m(m), x(x), mBase(mBase), xBase(xBase), lane(createLane(b)),
+               Value xBase, Value rows, Value columns)
+    : b(b), m(m), x(x), mBase(mBase), xBase(xBase), rows(rows),
+      columns(columns), lane(createLane(b)),
       half(arith::DivUIOp::create(b, lane, createI32(b, kBlock))),
       place(arith::AndIOp::create(b, lane, createI32(b, kBlock - 1))) {}
 
@@ -257,15 +260,46 @@ void Solver::mergeHalves(const Column &left, Column &below) {
 // The result
 //===----------------------------------------------------------------------===//
 
+/// The factors of `size` rows from `row` + `rowPart` on, in pairs of f32.
+SmallVector<Value> Solver::loadRowFactors(int64_t row, Value rowPart,
+                                          int64_t size) {
+  constexpr int64_t kBytes = 4, kLoad = 4;
+  Value offset = arith::MulIOp::create(b, rowPart, createI32(b, kBytes));
+  auto type = VectorType::get(kLoad, b.getF32Type());
+  auto pair = VectorType::get(2, b.getF32Type());
+  SmallVector<Value> pairs;
+  for (int64_t i = 0; i < size; i += kLoad) {
+    Value loaded = LLVM::LoadOp::create(
+        b, type, createAddress(b, rows, offset, (row + i) * kBytes),
+        /*alignment=*/kLoad * kBytes);
+    SmallVector<Value> factors = unpack(b, loaded);
+    for (int64_t j = 0; j < kLoad; j += 2)
+      pairs.push_back(pack(b, pair, ArrayRef(factors).slice(j, 2)));
+  }
+  return pairs;
+}
+
 /// Writes `column` to rows `row` + `rowPart` .. of column `columnPart`.
 void Solver::writeColumn(const Column &column, int64_t row, Value rowPart,
                          Value columnPart) {
   Type element = x.getElementType();
+  auto pairOfF32 = VectorType::get(2, b.getF32Type());
+  SmallVector<Value> rowFactors;
+  Value columnFactor;
+  if (rows) {
+    rowFactors = loadRowFactors(row, rowPart, 2 * column.size());
+    Value offset = arith::MulIOp::create(b, columnPart, createI32(b, 4));
+    Value factor = LLVM::LoadOp::create(
+        b, b.getF32Type(), createAddress(b, columns, offset, 0), 4);
+    columnFactor = pack(b, pairOfF32, {factor, factor});
+  }
   for (auto [i, pair] : llvm::enumerate(column)) {
     Value rounded = pair;
-    if (!element.isF16()) {
-      Value wide =
-          arith::ExtFOp::create(b, VectorType::get(2, b.getF32Type()), pair);
+    if (rows || !element.isF16()) {
+      Value wide = arith::ExtFOp::create(b, pairOfF32, pair);
+      if (rows)
+        wide = arith::MulFOp::create(
+            b, arith::MulFOp::create(b, wide, columnFactor), rowFactors[i]);
       rounded = arith::TruncFOp::create(b, VectorType::get(2, element), wide);
     }
     for (int64_t j = 0; j < 2; ++j) {
@@ -391,7 +425,7 @@ struct LowerSolve : OpConversionPattern<SolveOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Solver(b, op.getM().getType(), adaptor.getM(), op.getX().getType(),
-           adaptor.getX())
+           adaptor.getX(), adaptor.getRows(), adaptor.getColumns())
         .run();
     rewriter.eraseOp(op);
     return success();

@@ -80,6 +80,24 @@ gdn_warp.kernel @solve() threads(128) shared(1024) {
   gdn_warp.solve %m, %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xf16>
 }
 
+// With factors, a lane loads that of its column and those of the rows that it writes, and multiplies in f32.
+// CHECK-LABEL: llvm.func @scaled(
+gdn_warp.kernel @scaled() threads(128) shared(2048) {
+  %c0 = arith.constant 0 : index
+  %c512 = arith.constant 512 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<16x16xf16, stride = 48>
+  %x = gdn_warp.view %c512 : !gdn_warp.view<16x16xbf16>
+  %f = gdn_warp.view %c512 : !gdn_warp.view<16xf32>
+  // CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+  // CHECK: llvm.load {{.*}} -> f32
+  // CHECK: %[[WIDE:.*]] = arith.extf %{{.*}} : vector<2xf16> to vector<2xf32>
+  // CHECK: %[[COLUMN:.*]] = arith.mulf %[[WIDE]], %{{.*}} : vector<2xf32>
+  // CHECK: %[[BOTH:.*]] = arith.mulf %[[COLUMN]], %{{.*}} : vector<2xf32>
+  // CHECK: arith.truncf %[[BOTH]] : vector<2xf32> to vector<2xbf16>
+  gdn_warp.solve %m, %x times %f, %f : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>,
+      !gdn_warp.view<16xf32>, !gdn_warp.view<16xf32>
+}
+
 // A lane has a sequence and counts those that come before it; the sum over lanes is the number of the one whose count is
 // the rank, and its boundaries are what that lane loaded. Of more than 32 sequences the rank is the sequence.
 // CHECK-LABEL: llvm.func @longest(

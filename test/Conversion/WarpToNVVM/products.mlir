@@ -65,3 +65,23 @@ gdn_warp.kernel @transposed() threads(128) shared(16384) {
   // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
   gdn_warp.await 1
 }
+
+// Minus a b: the left operand is negated by the instruction.
+// CHECK-LABEL: llvm.func @negated(
+gdn_warp.kernel @negated(%x : memref<64x64xf32>) threads(128) shared(16384) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x16xbf16, swizzle = 128>
+  %f = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x16xf32, #gdn_warp.fragment>
+  %a = arith.truncf %f : tensor<64x16xf32, #gdn_warp.fragment> to tensor<64x16xbf16, #gdn_warp.fragment>
+  gdn_warp.product_fence
+  // CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16{{.*}}, p, -1, 1, 0;
+  %d = gdn_warp.product negate %a, %v transpose_b : tensor<64x16xbf16, #gdn_warp.fragment>,
+      !gdn_warp.view<64x16xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: nvvm.wgmma.mma_async {{.*}}A[<bf16>, <neg>, <row>]
+  %e = gdn_warp.product negate %v, %v transpose_b into(%d : tensor<64x64xf32, #gdn_warp.fragment>)
+      : !gdn_warp.view<64x16xbf16, swizzle = 128>, !gdn_warp.view<64x16xbf16, swizzle = 128>
+      -> tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.product_commit
+  %r = gdn_warp.await 0 of %e : tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %r, %x[%c0, %c0] axes [0, 1] : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+}

@@ -36,27 +36,24 @@ gdn_warp.kernel @rows(%x : memref<64x64xf32>) threads(128) shared(1024) {
 
 // -----
 
-// A lane sums the row that it holds, in a loop and without a shuffle: squares of two loads in pairs of bf16, these in
-// f32. ptxas keeps the loop.
-// CHECK: #loop_unroll = #llvm.loop_unroll<disable = true>
-// CHECK: #loop_annotation = #llvm.loop_annotation<unroll = #loop_unroll>
+// Four lanes share a row, and a pass takes eight: four of 32 rows. A lane sums its 16 words of a row in pairs of bf16,
+// four in turn, and its two halves in f32. Two exchanges among the four halve what a lane sums; then each takes its row.
 // CHECK-LABEL: llvm.func @lanes(
 gdn_warp.kernel @lanes() threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %at = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
   %view = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128>
-  // CHECK-NOT: nvvm.shfl
-  // CHECK: %[[SUMS:.*]]:4 = scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[EVEN:.*]] = %{{.*}}, %[[ODD:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
-  // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
   // CHECK: %[[SQUARE:.*]] = arith.mulf %[[PAIR:.*]], %[[PAIR]] : vector<2xbf16>
-  // CHECK: math.fma %[[OTHER:.*]], %[[OTHER]], %[[SQUARE]] : vector<2xbf16>
+  // CHECK: %[[TWO:.*]] = math.fma %[[NEXT:.*]], %[[NEXT]], %[[SQUARE]] : vector<2xbf16>
+  // CHECK: %[[THREE:.*]] = math.fma %[[THIRD:.*]], %[[THIRD]], %[[TWO]] : vector<2xbf16>
+  // CHECK: math.fma %[[LAST:.*]], %[[LAST]], %[[THREE]] : vector<2xbf16>
   // CHECK-COUNT-3: arith.mulf %{{.*}} : vector<2xbf16>
   // CHECK-COUNT-3: arith.addf %{{.*}} : vector<2xbf16>
-  // CHECK: arith.addf %[[EVEN]], %{{.*}} : f32
-  // CHECK: arith.addf %[[ODD]], %{{.*}} : f32
-  // CHECK: arith.mulf %{{.*}} : vector<2xbf16>
-  // CHECK: } {loop_annotation = #loop_annotation}
-  // CHECK: arith.addf %[[SUMS]]#0, %[[SUMS]]#2
+  // CHECK: arith.addf %{{.*}}, %{{.*}} : f32
+  // CHECK-COUNT-12: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-COUNT-3: nvvm.shfl.sync bfly
+  // CHECK: nvvm.shfl.sync idx
   // CHECK-NOT: nvvm.shfl
   %dots = gdn_warp.row_dots %view, %view : !gdn_warp.view<32x128xbf16, swizzle = 128>,
       !gdn_warp.view<32x128xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
@@ -65,20 +62,41 @@ gdn_warp.kernel @lanes() threads(128) shared(8192) {
 
 // -----
 
-// Products of two tiles may cancel each other: each is added in f32, to the sum of its place in a load.
+// A thread of a warpgroup has the two rows that it has of a fragment, and so do the others of its four.
+// CHECK-LABEL: llvm.func @group(
+gdn_warp.kernel @group() threads(128) shared(16384) {
+  %c0 = arith.constant 0 : index
+  %at = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  %view = gdn_warp.view %c0 : !gdn_warp.view<64x128xbf16, swizzle = 128>
+  // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-NOT: llvm.load
+  // CHECK-COUNT-4: nvvm.shfl.sync bfly
+  // CHECK-NOT: nvvm.shfl
+  %dots = gdn_warp.row_dots %view, %view : !gdn_warp.view<64x128xbf16, swizzle = 128>,
+      !gdn_warp.view<64x128xbf16, swizzle = 128> -> tensor<64xf32, #gdn_warp.rows>
+  gdn_warp.vector_store %dots, %at : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+}
+
+// -----
+
+// Products of two tiles may cancel each other: each is added in f32. Of 16 rows there are two passes.
 // CHECK-LABEL: llvm.func @products(
 gdn_warp.kernel @products() threads(128) shared(16384) {
   %c0 = arith.constant 0 : index
-  %c2048 = arith.constant 2048 : index
-  %at = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
-  %x = gdn_warp.view %c0 : !gdn_warp.view<32x16xbf16, swizzle = 128>
-  %y = gdn_warp.view %c2048 : !gdn_warp.view<32x16xbf16, swizzle = 128>
+  %c4096 = arith.constant 4096 : index
+  %at = gdn_warp.view %c0 : !gdn_warp.view<16xf32>
+  %x = gdn_warp.view %c0 : !gdn_warp.view<16x64xbf16, swizzle = 128>
+  %y = gdn_warp.view %c4096 : !gdn_warp.view<16x64xbf16, swizzle = 128>
   // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
-  // CHECK-COUNT-16: math.fma %{{.*}} : f32
+  // CHECK-COUNT-8: arith.mulf %{{.*}} : f32
+  // CHECK-COUNT-8: math.fma %{{.*}} : f32
   // CHECK-COUNT-7: arith.addf
-  %dots = gdn_warp.row_dots %x, %y : !gdn_warp.view<32x16xbf16, swizzle = 128>,
-      !gdn_warp.view<32x16xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
-  gdn_warp.vector_store %dots, %at : tensor<32xf32, #gdn_warp.lanes> -> !gdn_warp.view<32xf32>
+  // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  // CHECK-COUNT-2: nvvm.shfl.sync bfly
+  // CHECK: nvvm.shfl.sync idx
+  %dots = gdn_warp.row_dots %x, %y : !gdn_warp.view<16x64xbf16, swizzle = 128>,
+      !gdn_warp.view<16x64xbf16, swizzle = 128> -> tensor<16xf32, #gdn_warp.lanes>
+  gdn_warp.vector_store %dots, %at : tensor<16xf32, #gdn_warp.lanes> -> !gdn_warp.view<16xf32>
 }
 
 // -----

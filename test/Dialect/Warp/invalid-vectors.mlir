@@ -33,29 +33,51 @@ gdn_warp.kernel @k() threads(128) shared(1024) {
 
 // -----
 
-// Runs of 16 rows and columns.
 gdn_warp.kernel @k() threads(128) shared(4096) {
   %c0 = arith.constant 0 : index
-  %v = gdn_warp.view %c0 : !gdn_warp.view<32x24xbf16>
-  // expected-error @below {{expected f16 or bf16 in multiples of 16 rows and columns, rows a multiple of 16 bytes apart, got '!gdn_warp.view<32x24xbf16>'}}
-  %k = gdn_warp.row_dots %v, %v : !gdn_warp.view<32x24xbf16>, !gdn_warp.view<32x24xbf16> -> tensor<32xf32, #gdn_warp.lanes>
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x16xbf16>
+  // expected-error @below {{expected f16 or bf16, 16 rows or a multiple of 32, a multiple of 32 columns, and rows a multiple of 16 bytes apart, got '!gdn_warp.view<32x16xbf16>'}}
+  %k = gdn_warp.row_dots %v, %v : !gdn_warp.view<32x16xbf16>, !gdn_warp.view<32x16xbf16> -> tensor<32xf32, #gdn_warp.lanes>
 }
 
 // -----
 
 gdn_warp.kernel @k() threads(128) shared(4096) {
   %c0 = arith.constant 0 : index
-  %v = gdn_warp.view %c0 : !gdn_warp.view<32x16xbf16>
-  %w = gdn_warp.view %c0 : !gdn_warp.view<32x16xf16>
-  // expected-error @below {{expected tiles of one shape and type, got '!gdn_warp.view<32x16xbf16>' and '!gdn_warp.view<32x16xf16>'}}
-  %k = gdn_warp.row_dots %v, %w : !gdn_warp.view<32x16xbf16>, !gdn_warp.view<32x16xf16> -> tensor<32xf32, #gdn_warp.lanes>
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16>
+  %w = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16>
+  // expected-error @below {{expected tiles of one shape and type, got '!gdn_warp.view<32x32xbf16>' and '!gdn_warp.view<32x32xf16>'}}
+  %k = gdn_warp.row_dots %v, %w : !gdn_warp.view<32x32xbf16>, !gdn_warp.view<32x32xf16> -> tensor<32xf32, #gdn_warp.lanes>
 }
 
 // -----
 
 gdn_warp.kernel @k() threads(128) shared(4096) {
   %c0 = arith.constant 0 : index
-  %v = gdn_warp.view %c0 : !gdn_warp.view<32x16xbf16>
-  // expected-error @below {{expected a vector of 32 elements of f32 over lanes, got 'tensor<64xf32, #gdn_warp.lanes>'}}
-  %k = gdn_warp.row_dots %v, %v : !gdn_warp.view<32x16xbf16>, !gdn_warp.view<32x16xbf16> -> tensor<64xf32, #gdn_warp.lanes>
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16>
+  // expected-error @below {{expected a vector of 32 elements of f32, got 'tensor<64xf32, #gdn_warp.lanes>' of '!gdn_warp.view<32x32xbf16>'}}
+  %k = gdn_warp.row_dots %v, %v : !gdn_warp.view<32x32xbf16>, !gdn_warp.view<32x32xbf16> -> tensor<64xf32, #gdn_warp.lanes>
+}
+
+// -----
+
+// A warpgroup has 64 rows.
+gdn_warp.kernel @k() threads(128) shared(4096) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16>
+  // expected-error @below {{expected a vector of 64 elements of f32, got 'tensor<64xf32, #gdn_warp.rows>' of '!gdn_warp.view<32x32xbf16>'}}
+  %k = gdn_warp.row_dots %v, %v : !gdn_warp.view<32x32xbf16>, !gdn_warp.view<32x32xbf16> -> tensor<64xf32, #gdn_warp.rows>
+}
+
+// -----
+
+// Factors of the solve's rows and columns are vectors of f32, of its size.
+gdn_warp.kernel @k() threads(128) shared(4096) {
+  %c0 = arith.constant 0 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<16x16xf16, stride = 48>
+  %x = gdn_warp.view %c0 : !gdn_warp.view<16x16xbf16>
+  %f = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
+  // expected-error @below {{expected factors of 16 elements of f32, got '!gdn_warp.view<32xf32>'}}
+  gdn_warp.solve %m, %x times %f, %f : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>,
+      !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
 }

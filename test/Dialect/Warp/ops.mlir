@@ -117,6 +117,9 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   %e = gdn_warp.product %vb transpose_a, %vb into(%d : tensor<64x64xf32, #gdn_warp.fragment>)
       : !gdn_warp.view<64x64xbf16, swizzle = 128>, !gdn_warp.view<64x64xbf16, swizzle = 128>
       -> tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.product negate %{{.*}}, %{{.*}} transpose_b :
+  %minus = gdn_warp.product negate %f, %vb transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>,
+      !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
   // CHECK: gdn_warp.product_commit
   gdn_warp.product_commit
   // CHECK: gdn_warp.await 1{{$}}
@@ -147,6 +150,9 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   %s = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128>
   gdn_warp.solve %m, %s : !gdn_warp.view<32x32xf16, stride = 80>,
       !gdn_warp.view<32x32xbf16, swizzle = 128>
+  // CHECK: gdn_warp.solve %{{.*}}, %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf16, stride = 80>, <32x32xbf16, swizzle = 128>, !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
+  gdn_warp.solve %m, %s times %vh, %vh : !gdn_warp.view<32x32xf16, stride = 80>,
+      !gdn_warp.view<32x32xbf16, swizzle = 128>, !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
 }
 
 // CHECK-LABEL: gdn_warp.kernel @lanes(

@@ -104,28 +104,41 @@ LogicalResult SolveOp::verify() {
     return emitOpError("expected rows of the result a multiple of 16 bytes "
                        "apart, got ")
            << x;
+  if (!getRows() != !getColumns())
+    return emitOpError("expected factors of rows and of columns, or neither");
+  for (Value factors : {getRows(), getColumns()}) {
+    auto view = factors ? cast<ViewType>(factors.getType()) : ViewType();
+    if (view && (view.getRank() != 1 || !view.getElementType().isF32() ||
+                 view.getShape().front() != m.getRows()))
+      return emitOpError("expected factors of ")
+             << m.getRows() << " elements of f32, got " << view;
+  }
   return success();
 }
 
 LogicalResult RowDotsOp::verify() {
   ViewType a = getA().getType(), b = getB().getType();
-  // One instruction reads 16 bytes of a row.
-  constexpr int64_t kRun = 16;
-  if (a.getRank() != 2 || a.getRows() % kRun != 0 ||
-      a.getColumns() % kRun != 0 || a.getStride() % kRun != 0 ||
+  // Four lanes of a warp read 16 bytes of a row each; it holds 16 or 32 rows.
+  constexpr int64_t kRun = 16, kColumns = 32;
+  int64_t rows = a.getRank() == 2 ? a.getRows() : 0;
+  if ((rows != kRun && (rows == 0 || rows % kSm90a.warpThreads != 0)) ||
+      a.getColumns() % kColumns != 0 || a.getStride() % kRun != 0 ||
       !isa<Float16Type, BFloat16Type>(a.getElementType()))
-    return emitOpError("expected f16 or bf16 in multiples of ")
-           << kRun << " rows and columns, rows a multiple of " << kRun
+    return emitOpError("expected f16 or bf16, 16 rows or a multiple of ")
+           << kSm90a.warpThreads << ", a multiple of " << kColumns
+           << " columns, and rows a multiple of " << kRun
            << " bytes apart, got " << a;
   if (b.getShape() != a.getShape() ||
       b.getElementType() != a.getElementType() || b.getStride() % kRun != 0)
     return emitOpError("expected tiles of one shape and type, got ")
            << a << " and " << b;
   auto type = cast<RankedTensorType>(getType());
-  if (!type.getElementType().isF32() || !isEncoded<LanesAttr>(type) ||
-      type.getDimSize(0) != a.getRows())
+  bool isOfGroup = isEncoded<RowsAttr>(type);
+  if (!type.getElementType().isF32() || type.getDimSize(0) != a.getRows() ||
+      (isOfGroup && a.getRows() != kSm90a.productRows))
     return emitOpError("expected a vector of ")
-           << a.getRows() << " elements of f32 over lanes, got " << type;
+           << (isOfGroup ? kSm90a.productRows : a.getRows())
+           << " elements of f32, got " << type << " of " << a;
   return success();
 }
 

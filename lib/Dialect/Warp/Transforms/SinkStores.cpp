@@ -10,6 +10,7 @@
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -67,7 +68,7 @@ static bool isMask(Operation *op) {
 static bool mayRunInSomeWarps(Operation *op) {
   if (op->getNumResults() == 1 && isMask(op))
     return false;
-  bool reads = isa<VectorLoadOp, FragmentLoadOp, LoadOp>(op);
+  bool reads = isa<VectorLoadOp, FragmentLoadOp, RowDotsOp, LoadOp>(op);
   if (isa<SlotOp, SliceOp, ProductOp, AwaitOp>(op))
     return false;
   if (op->getNumRegions() == 0 || isa<linalg::BroadcastOp>(op))
@@ -113,17 +114,17 @@ static void splitBranch(FragmentStoreOp store) {
     branch.erase();
 }
 
-/// What only `store` needs, in the order of the block.
-static SmallVector<Operation *> collectMakers(FragmentStoreOp store) {
-  Block *block = store->getBlock();
-  llvm::SmallPtrSet<Operation *, 32> makers;
+/// What only `stores`, of one block and in its order, need; in that order.
+static SmallVector<Operation *> collectMakers(ArrayRef<Operation *> stores) {
+  Block *block = stores.front()->getBlock();
+  llvm::SmallPtrSet<Operation *, 32> makers(stores.begin(), stores.end());
   SmallVector<Operation *> order;
-  for (Operation *op = store->getPrevNode(); op; op = op->getPrevNode()) {
-    if (op->use_empty() || !mayRunInSomeWarps(op))
+  for (Operation *op = stores.back()->getPrevNode(); op;
+       op = op->getPrevNode()) {
+    if (makers.contains(op) || op->use_empty() || !mayRunInSomeWarps(op))
       continue;
     bool only = llvm::all_of(op->getUsers(), [&](Operation *user) {
-      Operation *outer = block->findAncestorOpInBlock(*user);
-      return outer == store || makers.contains(outer);
+      return makers.contains(block->findAncestorOpInBlock(*user));
     });
     if (!only)
       continue;
@@ -134,16 +135,16 @@ static SmallVector<Operation *> collectMakers(FragmentStoreOp store) {
   return order;
 }
 
-/// The warps that hold a store's rows alone make what it stores.
-static void sinkIntoWarps(FragmentStoreOp store) {
-  SmallVector<Operation *> makers = collectMakers(store);
-  OpBuilder b(store);
-  Location loc = store.getLoc();
+/// The warps that hold the rows of `stores` alone make what these store.
+static void sinkIntoWarps(ArrayRef<Operation *> stores,
+                          ArrayRef<Operation *> makers,
+                          ArrayRef<int64_t> rows) {
+  OpBuilder b(stores.back());
+  Location loc = stores.back()->getLoc();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   constexpr int64_t kRows = kSm90a.productRows / kSm90a.warpgroupWarps;
-  ArrayRef<int64_t> rows = *store.getRows();
   Value warp =
       arith::RemUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
                              constant(kSm90a.warpgroupWarps));
@@ -152,10 +153,37 @@ static void sinkIntoWarps(FragmentStoreOp store) {
       arith::SubIOp::create(b, loc, warp, constant(rows[0] / kRows)),
       constant((rows[1] - rows[0]) / kRows));
   auto guard = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
-  store.setGuarded(true);
-  makers.push_back(store);
-  for (Operation *op : makers)
-    op->moveBefore(guard.thenBlock()->getTerminator());
+  for (ArrayRef<Operation *> list : {makers, stores})
+    for (Operation *op : list)
+      op->moveBefore(guard.thenBlock()->getTerminator());
+}
+
+/// Stores of vectors whose rows are sums of shared memory, which take a while:
+/// the warps of other rows do not make them.
+static void sinkRowDots(RowDotsOp dots) {
+  if (!isEncoded<RowsAttr>(dots.getType()))
+    return;
+  SetVector<Operation *> slice;
+  getForwardSlice(dots.getOperation(), &slice);
+  SmallVector<Operation *> stores;
+  for (Operation *op : slice) {
+    auto store = dyn_cast<VectorStoreOp>(op);
+    if (!store)
+      continue;
+    if (!store.getRows() || store->getBlock() != dots->getBlock() ||
+        (!stores.empty() &&
+         cast<VectorStoreOp>(stores.front()).getRows() != store.getRows()))
+      return;
+    stores.push_back(store);
+  }
+  llvm::sort(stores, [](Operation *one, Operation *other) {
+    return one->isBeforeInBlock(other);
+  });
+  if (stores.empty())
+    return;
+  SmallVector<Operation *> makers = collectMakers(stores);
+  if (llvm::is_contained(makers, dots))
+    sinkIntoWarps(stores, makers, *cast<VectorStoreOp>(stores[0]).getRows());
 }
 
 /// The branch in both of whose sides, and nowhere else, `slot` is used.
@@ -219,8 +247,15 @@ struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
       splitBranch(store);
       ofRows.push_back(store);
     }
-    for (FragmentStoreOp store : ofRows)
-      sinkIntoWarps(store);
+    for (FragmentStoreOp store : ofRows) {
+      Operation *alone = store;
+      sinkIntoWarps(alone, collectMakers(alone), *store.getRows());
+      store.setGuarded(true);
+    }
+    SmallVector<RowDotsOp> sums;
+    getOperation().walk([&](RowDotsOp dots) { sums.push_back(dots); });
+    for (RowDotsOp dots : sums)
+      sinkRowDots(dots);
     SmallVector<Block *> blocks;
     getOperation().walk([&](Block *block) { blocks.push_back(block); });
     for (Block *block : blocks)

@@ -81,3 +81,29 @@ gdn_warp.kernel @product() threads(128) shared(8192) attributes {gdn_warp.schedu
     gdn_warp.fragment_store %a, %slot rows [0, 32] : !narrow -> !half
   }
 }
+
+// Sums of rows in shared memory take a while: the warps that hold the rows alone make what is stored of them.
+// CHECK-LABEL: gdn_warp.kernel @sums(
+// CHECK: gdn_warp.role "scores"
+// CHECK-NOT: gdn_warp.row_dots
+// CHECK: scf.if
+// CHECK-NEXT: %[[DOTS:.*]] = gdn_warp.row_dots
+// CHECK-NEXT: %[[NORM:.*]] = math.rsqrt %[[DOTS]]
+// CHECK-NEXT: %[[TWICE:.*]] = arith.addf %[[NORM]], %[[NORM]]
+// CHECK-NEXT: gdn_warp.vector_store %[[NORM]], %{{.*}} rows [32, 64]
+// CHECK-NEXT: gdn_warp.vector_store %[[TWICE]], %{{.*}} rows [32, 64]
+gdn_warp.kernel @sums() threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <!tile>
+  %out = gdn_warp.channel "out" depth(2) : <!gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>>
+  gdn_warp.role "scores" warps(0, 4) {
+    %v = gdn_warp.slot get %in[0] at %c0 : <!tile> -> !tile
+    %d = gdn_warp.row_dots %v, %v : !tile, !tile -> tensor<64xf32, #gdn_warp.rows>
+    %n = math.rsqrt %d : tensor<64xf32, #gdn_warp.rows>
+    %a = gdn_warp.slot put %out[0] at %c0 : <!gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>> -> !gdn_warp.view<32xf32>
+    gdn_warp.vector_store %n, %a rows [32, 64] : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<32xf32>
+    %t = arith.addf %n, %n : tensor<64xf32, #gdn_warp.rows>
+    %b = gdn_warp.slot put %out[1] at %c0 : <!gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>> -> !gdn_warp.view<32xf32>
+    gdn_warp.vector_store %t, %b rows [32, 64] : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<32xf32>
+  }
+}

@@ -65,7 +65,8 @@ def Warp_ProductOp : Warp_Op<"product"> {
     a 16-bit fragment or a swizzled view [64, K], or, with `transpose_a`, a view
     [K, 64]; `b` a swizzled view [K, N], or, with `transpose_b`, [N, K]. The
     result may not be read before a `gdn_warp.await`, except as the accumulator
-    of another product; nor may `a` be overwritten.
+    of another product; nor may `a` be overwritten. With `negate` it is -a b
+    (+ accumulator), for those who subtract it.
 
     Example:
 
@@ -76,10 +77,11 @@ def Warp_ProductOp : Warp_Op<"product"> {
     ```
   }];
   let arguments = (ins AnyTypeOf<[Warp_ViewType, Warp_Fragment]>:$a, Warp_ViewType:$b,
-    Optional<Warp_Fragment>:$accumulator, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+    Optional<Warp_Fragment>:$accumulator, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+    UnitAttr:$negate);
   let results = (outs Warp_Fragment:$result);
   let assemblyFormat = [{
-    $a (`transpose_a` $transpose_a^)? `,` $b (`transpose_b` $transpose_b^)?
+    (`negate` $negate^)? $a (`transpose_a` $transpose_a^)? `,` $b (`transpose_b` $transpose_b^)?
     (`into` `(` $accumulator^ `:` type($accumulator) `)`)? attr-dict
     `:` type($a) `,` type($b) `->` type($result)
   }];
@@ -116,7 +118,7 @@ def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterf
   let assemblyFormat = "$pending (`of` $accumulators^ `:` type($accumulators))? attr-dict";
 }
 
-def Warp_SolveOp : Warp_Op<"solve"> {
+def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
   let summary = "Inverse of a unit lower triangular matrix, by one warp";
   let description = [{
     `x` = (I + M)^-1 - I for a strictly lower M [C, C], C of 16, 32 or 64. `m`
@@ -127,39 +129,53 @@ def Warp_SolveOp : Warp_Op<"solve"> {
     merges X21 = -X22 (M21 X11). All lanes run it; the accesses of one warp are
     ordered inside it, not with those that come after.
 
+    With `rows` and `columns`, views of C elements of f32, `x` is
+    Diag(rows) ((I + M)^-1 - I) Diag(columns): multiplied in f32 before it is
+    rounded, so that these factors need not fit f16.
+
     Example:
 
     ```mlir
     gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16, stride = 80>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
+    gdn_warp.solve %m, %x times %lengths, %norms : !gdn_warp.view<32x32xf16, stride = 80>,
+        !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>,
+        !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
     ```
   }];
-  let arguments = (ins Warp_ViewType:$m, Warp_ViewType:$x);
-  let assemblyFormat = "$m `,` $x attr-dict `:` type($m) `,` type($x)";
+  let arguments = (ins Warp_ViewType:$m, Warp_ViewType:$x,
+                   Optional<Warp_ViewType>:$rows, Optional<Warp_ViewType>:$columns);
+  let assemblyFormat = [{
+    $m `,` $x (`times` $rows^ `,` $columns)? attr-dict `:` type($m) `,` type($x)
+        (`,` type($rows)^ `,` type($columns))?
+  }];
   let hasVerifier = 1;
 }
 
 def Warp_RowDotsOp : Warp_Op<"row_dots"> {
-  let summary = "Inner products of the rows of two tiles, by one warp";
+  let summary = "Inner products of the rows of two tiles";
   let description = [{
-    result[i] = sum over k of a[i, k] b[i, k] in f32, for 16-bit views [R, K]. A
-    lane sums the row that it holds: its loads of 16 bytes meet all banks once
-    where the views are swizzled, and no sum crosses lanes. It does so in a loop
-    that stays one, for the instruction cache. (On the diagonal of a b^T by
-    mma.sync there are a fifth of the instructions, but each of them waits for
-    the tensor core, which the products of the state keep busy.) Both views may
-    be the same: squares of bf16 are summed in pairs of bf16, eight at a time,
-    and these sums in f32, which makes an error of 2e-4 rms in a norm.
+    result[i] = sum over k of a[i, k] b[i, k] in f32, for 16-bit views [R, K]: by
+    one warp, as a vector over its lanes, or by a warpgroup for its 64 rows, of
+    which each warp needs those of its own fragments only. Four lanes share a
+    row, and loads of 16 bytes meet all banks once where the views are swizzled.
+    (On the diagonal of a b^T by mma.sync there are a fifth of the instructions,
+    but each of them waits for the tensor core, which the products of the state
+    keep busy.) Both views may be the same: a lane sums its squares of bf16 in
+    pairs of bf16, and these sums are f32, which makes an error of 2e-4 rms in a
+    norm.
 
     Example:
 
     ```mlir
     %squares = gdn_warp.row_dots %k, %k : !gdn_warp.view<32x128xbf16, swizzle = 128>,
         !gdn_warp.view<32x128xbf16, swizzle = 128> -> tensor<32xf32, #gdn_warp.lanes>
+    %all = gdn_warp.row_dots %kq, %kq : !gdn_warp.view<64x128xbf16, swizzle = 128>,
+        !gdn_warp.view<64x128xbf16, swizzle = 128> -> tensor<64xf32, #gdn_warp.rows>
     ```
   }];
   let arguments = (ins Warp_ViewType:$a, Warp_ViewType:$b);
-  let results = (outs Warp_Lanes:$result);
+  let results = (outs AnyTypeOf<[Warp_Lanes, Warp_Rows]>:$result);
   let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
 }
