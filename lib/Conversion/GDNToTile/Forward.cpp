@@ -148,8 +148,9 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   in.beta = chunk.writeBeta;
   in.scores = triangles.scores;
   bool scales = static_cast<bool>(chunk.valueLength);
-  in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
-                      : chainInverse(p, triangles.m, scales ? chunk.k : KeyRows());
+  in.solve = chunk.bm
+                 ? chainSolve(p, chunk.bm, chunk.beta)
+                 : chainInverse(p, triangles.m, scales ? chunk.k : KeyRows());
   if (p.facts.twoProductChain) {
     in.writeDecay = writeDecay;
     foldSolve(p, in);
@@ -296,9 +297,10 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
     return arith::CmpFOp::create(b, predicate, decay.lastG, b.scalar(bound));
   };
-  Value inRange = compare(
-      arith::CmpFPredicate::OGE,
-      lowestDecayFree(b.getOperandType(), static_cast<bool>(chunk.valueLength)));
+  Value inRange =
+      compare(arith::CmpFPredicate::OGE,
+              lowestDecayFree(b.getOperandType(),
+                              static_cast<bool>(chunk.valueLength)));
   Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
   decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
   decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
