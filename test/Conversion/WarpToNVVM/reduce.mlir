@@ -37,7 +37,7 @@ gdn_warp.kernel @rows(%x : memref<64x64xf32>) threads(128) shared(1024) {
 // -----
 
 // Four lanes share a row, and a pass takes eight: four of 32 rows. A lane sums its 16 words of a row in pairs of bf16,
-// four in turn, and its two halves in f32. Two exchanges among the four halve what a lane sums; then each takes its row.
+// by twos and as a tree, and its two halves in f32. Two exchanges among the four halve what a lane sums; then each takes its row.
 // CHECK-LABEL: llvm.func @lanes(
 gdn_warp.kernel @lanes() threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
@@ -45,11 +45,9 @@ gdn_warp.kernel @lanes() threads(128) shared(8192) {
   %view = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128>
   // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
   // CHECK: %[[SQUARE:.*]] = arith.mulf %[[PAIR:.*]], %[[PAIR]] : vector<2xbf16>
-  // CHECK: %[[TWO:.*]] = math.fma %[[NEXT:.*]], %[[NEXT]], %[[SQUARE]] : vector<2xbf16>
-  // CHECK: %[[THREE:.*]] = math.fma %[[THIRD:.*]], %[[THIRD]], %[[TWO]] : vector<2xbf16>
-  // CHECK: math.fma %[[LAST:.*]], %[[LAST]], %[[THREE]] : vector<2xbf16>
-  // CHECK-COUNT-3: arith.mulf %{{.*}} : vector<2xbf16>
-  // CHECK-COUNT-3: arith.addf %{{.*}} : vector<2xbf16>
+  // CHECK: math.fma %[[NEXT:.*]], %[[NEXT]], %[[SQUARE]] : vector<2xbf16>
+  // CHECK-COUNT-7: arith.mulf %{{.*}} : vector<2xbf16>
+  // CHECK-COUNT-7: arith.addf %{{.*}} : vector<2xbf16>
   // CHECK: arith.addf %{{.*}}, %{{.*}} : f32
   // CHECK-COUNT-12: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
   // CHECK-COUNT-3: nvvm.shfl.sync bfly

@@ -162,7 +162,7 @@ def Warp_RowDotsOp : Warp_Op<"row_dots"> {
     (On the diagonal of a b^T by mma.sync there are a fifth of the instructions,
     but each of them waits for the tensor core, which the products of the state
     keep busy.) Both views may be the same: a lane sums its squares of bf16 in
-    pairs of bf16, and these sums are f32, which makes an error of 2e-4 rms in a
+    pairs of bf16, and these sums are f32, which makes an error of 5e-4 rms in a
     norm.
 
     Example:
