@@ -64,7 +64,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   }
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  manager.addPass(warp::createMergeBranchesPass());
+  manager.nest<warp::KernelOp>().addPass(warp::createMergeBranchesPass());
   manager.addPass(warp::createVerifyExplicitFormPass());
 }
 

@@ -28,11 +28,12 @@ struct ChainOperands {
   Value writeKeys;
   /// v^T, f32 [partV, C], and what the chain takes it times, f32 [C] or null.
   Value values, valueFactor;
-  /// Strictly lower (I + Kk Diag(beta))^-1 - I = -Bm Diag(beta) [C, C]; null
+  /// Strictly lower (I + Kk Diag(beta))^-1 - I = -Bm Diag(beta) [C, C], with
+  /// lengths and norms in it where keys are not normalised (chainInverse); null
   /// for plain linear attention.
   Value solve;
-  /// beta, times the norm of the keys that write if that is not in them, f32
-  /// [C]; null without `solve`.
+  /// beta, times the norm of the keys that write if that is not in them, twice
+  /// where `solve` has it too; f32 [C], null without `solve`.
   Value beta;
   /// Lower triangular scores, unscaled [C, C].
   Value scores;

@@ -17,7 +17,8 @@ using namespace mlir::gdn;
 /// The decay-free form (spec 3.7) scales by exp2(-G). Lowest G for which it is
 /// used: far from the range of bf16 and f32; in f32 programs also where the
 /// rounding of G itself, 2^-24 |G|, stays below 1e-5.
-/// Rows that are not normalised themselves need room for their lengths.
+/// Keys that are not normalised make values and state larger by their lengths:
+/// bf16 and f32, which end at 2^128, have room for some 2^30 of them.
 static double lowestDecayFree(FloatType operandType, bool hasLengths) {
   return operandType.isF32() ? -40.0 : hasLengths ? -90.0 : -100.0;
 }

@@ -236,80 +236,6 @@ LogicalResult RoleLayouts::convertSlice(tensor::ExtractSliceOp slice) {
   return success();
 }
 
-/// Whether all that becomes of `product` is that it is subtracted: a tensor
-/// core negates for nothing, and between a wait and its readers LLVM would do
-/// it by an instruction for each element.
-static bool isSubtracted(Value product) {
-  return !product.use_empty() &&
-         llvm::all_of(product.getUsers(), [&](Operation *user) {
-           auto difference = dyn_cast<arith::SubFOp>(user);
-           return difference && difference.getRhs() == product &&
-                  difference.getLhs() != product;
-         });
-}
-
-/// The product that `difference` subtracts, if it is made negated.
-static linalg::ContractOp findNegated(arith::SubFOp difference) {
-  auto product = difference.getRhs().getDefiningOp<linalg::ContractOp>();
-  return product && matchPattern(product.getDpsInits()[0], m_AnyZeroFloat()) &&
-                 isSubtracted(product.getResult(0))
-             ? product
-             : linalg::ContractOp();
-}
-
-LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
-  SmallVector<AffineMap> maps = contract.getIndexingMapsArray();
-  // Dimensions of the result are m and n; the other one is k.
-  auto isFirst = [](AffineMap map, AffineExpr dim) {
-    return map.getResult(0) == dim;
-  };
-  AffineExpr m = maps[2].getResult(0), n = maps[2].getResult(1);
-  Value left = contract.getDpsInputs()[0], right = contract.getDpsInputs()[1];
-  auto place = shared.find(right);
-  if (place == shared.end())
-    return contract.emitOpError("expected a right operand from a channel");
-  bool transposeA = !isFirst(maps[0], m);
-  bool transposeB = isFirst(maps[1], n) != place->second.transposed;
-  Value a;
-  auto leftPlace = shared.find(left);
-  if (leftPlace != shared.end()) {
-    a = leftPlace->second.view;
-    transposeA ^= leftPlace->second.transposed;
-  } else {
-    FailureOr<Value> registers = fragment(left);
-    if (failed(registers))
-      return failure();
-    a = *registers;
-  }
-  Value accumulator = contract.getDpsInits()[0];
-  Value into;
-  if (!matchPattern(accumulator, m_AnyZeroFloat())) {
-    FailureOr<Value> converted = fragment(accumulator);
-    if (failed(converted))
-      return failure();
-    into = *converted;
-  }
-  bool negate = !into && isSubtracted(contract.getResult(0));
-  map.map(contract.getResult(0),
-          Value(ProductOp::create(b, contract.getLoc(),
-                                  convertType(contract.getResult(0).getType()),
-                                  a, place->second.view, into, transposeA,
-                                  transposeB, negate)));
-  return success();
-}
-
-/// Adds the product that `difference` subtracts, and that is made negated.
-LogicalResult RoleLayouts::convertDifference(arith::SubFOp difference) {
-  FailureOr<Value> left = fragment(difference.getLhs());
-  FailureOr<Value> product = fragment(difference.getRhs());
-  if (failed(left) || failed(product))
-    return failure();
-  map.map(difference.getResult(),
-          Value(arith::AddFOp::create(b, difference.getLoc(), *left, *product,
-                                      difference.getFastmath())));
-  return placeLike(difference.getResult(), difference.getOperands());
-}
-
 LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
   // A warp alone holds no tile.
   if (!isGroup)
@@ -332,80 +258,6 @@ LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
   return isa<RowsAttr>(encoding)
              ? placeLike(broadcast->getResult(0), broadcast.getInput())
              : success();
-}
-
-/// The two tiles in shared memory of which `reduce` takes inner products of
-/// rows, if it does.
-std::optional<std::pair<InShared, InShared>>
-RoleLayouts::findRowDots(linalg::ReduceOp reduce) {
-  Block &combiner = reduce.getCombiner().front();
-  auto product = reduce.getInputs().front().getDefiningOp<arith::MulFOp>();
-  if (!product || !llvm::hasSingleElement(combiner.without_terminator()) ||
-      !isa<arith::AddFOp>(combiner.front()) ||
-      !matchPattern(reduce.getInits().front(), m_AnyZeroFloat()))
-    return std::nullopt;
-  SmallVector<InShared> places;
-  for (Value factor : product->getOperands()) {
-    auto widen = factor.getDefiningOp<arith::ExtFOp>();
-    auto place = widen ? shared.find(widen.getIn()) : shared.end();
-    if (place == shared.end() || place->second.transposed)
-      return std::nullopt;
-    places.push_back(place->second);
-  }
-  // A warpgroup takes rows where its fragments have them.
-  auto [a, c] = std::pair(places[0], places[1]);
-  if (isGroup && (!a.whole || !c.whole || a.first != c.first))
-    return std::nullopt;
-  return std::pair(a, c);
-}
-
-/// Whether only inner products of rows take `op`, which read shared memory.
-bool RoleLayouts::isOfRowDots(Operation *op) {
-  return isGroup && isa<arith::MulFOp>(op) && !op->use_empty() &&
-         llvm::all_of(op->getUsers(), [&](Operation *user) {
-           auto reduce = dyn_cast<linalg::ReduceOp>(user);
-           return reduce && findRowDots(reduce);
-         });
-}
-
-/// Inner products of rows are taken from shared memory. Other rows a warpgroup
-/// reduces as a fragment, to a vector of rows.
-LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
-  Value tile = reduce.getInputs().front(), result = reduce->getResult(0);
-  if (reduce.getInputs().size() != 1 || !isTile(tile.getType(), 2) ||
-      reduce.getDimensions() != ArrayRef<int64_t>(1))
-    return reduce.emitOpError("expected a reduction of the rows of one tile, "
-                              "along dimension 1, got [")
-           << reduce.getDimensions() << "] of " << tile.getType();
-  auto type = withEncoding(cast<RankedTensorType>(result.getType()),
-                           isGroup ? Attribute(RowsAttr::get(b.getContext()))
-                                   : lanesEncoding());
-  if (auto tiles = findRowDots(reduce)) {
-    auto [a, c] = *tiles;
-    map.map(result, Value(RowDotsOp::create(b, reduce.getLoc(), type,
-                                            isGroup ? a.whole : a.view,
-                                            isGroup ? c.whole : c.view)));
-    if (isGroup)
-      firstRow[result] = a.first;
-    return success();
-  }
-  if (!isGroup)
-    return reduce.emitOpError("expected a sum of products of tiles from "
-                              "channels, or a role of warpgroups to reduce");
-  FailureOr<Value> source = fragment(tile);
-  FailureOr<Value> init =
-      vector(reduce.getInits().front(), RowsAttr::get(b.getContext()));
-  if (failed(source) || failed(init))
-    return failure();
-  IRMapping operands;
-  operands.map(tile, *source);
-  operands.map(reduce.getInits().front(), *init);
-  Operation *copy = b.clone(*reduce, operands);
-  copy->getResult(0).setType(type);
-  copy->removeAttr(tile::TileDialect::getStepAttrName());
-  copy->removeAttr(tile::TileDialect::getChunkAttrName());
-  map.map(result, copy->getResult(0));
-  return placeLike(result, tile);
 }
 
 LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
@@ -572,7 +424,7 @@ LogicalResult RoleLayouts::convert(Operation *op) {
   if (isOfRowDots(op))
     return success();
   if (auto difference = dyn_cast<arith::SubFOp>(op);
-      difference && findNegated(difference))
+      difference && isOfNegated(difference))
     return convertDifference(difference);
   if (auto widen = dyn_cast<arith::ExtFOp>(op);
       widen && shared.contains(widen.getIn()))

@@ -85,6 +85,8 @@ private:
   std::optional<std::pair<InShared, InShared>>
   findRowDots(linalg::ReduceOp reduce);
   bool isOfRowDots(Operation *op);
+  /// Whether `difference` subtracts a product that is made negated.
+  bool isOfNegated(arith::SubFOp difference);
   FailureOr<Value> lanes(Value old) { return vector(old, lanesEncoding()); }
   FailureOr<Value> vector(Value old, Attribute encoding);
   FailureOr<SmallVector<Value>> values(ValueRange old);

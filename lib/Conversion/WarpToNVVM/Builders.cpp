@@ -155,16 +155,6 @@ std::array<Value, 2> warp::widenPair(ImplicitLocOpBuilder &b, Value word) {
           arith::BitcastOp::create(b, f32, upper)};
 }
 
-void warp::keepLoop(scf::ForOp loop) {
-  MLIRContext *context = loop.getContext();
-  auto unroll = LLVM::LoopUnrollAttr::get(
-      context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {},
-      {});
-  loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(
-                                       context, {}, {}, {}, unroll, {}, {}, {},
-                                       {}, {}, {}, {}, {}, {}, {}, {}));
-}
-
 ViewAddress::ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base,
                          Value row, Value byte)
     : b(b), view(view), base(base) {

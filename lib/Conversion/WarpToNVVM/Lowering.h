@@ -121,10 +121,6 @@ Value pack(ImplicitLocOpBuilder &b, VectorType type, ArrayRef<Value> elements);
 /// The two bf16 of a word (i32), lower one first, as f32.
 std::array<Value, 2> widenPair(ImplicitLocOpBuilder &b, Value word);
 
-/// Tells ptxas not to unroll `loop`: all roles together must fit the
-/// instruction cache.
-void keepLoop(scf::ForOp loop);
-
 /// Addresses of a matrix in shared memory for accesses of which the row is
 /// `row` (i32) plus constant multiples of 8, and the byte in the row is `byte`
 /// (i32, below 32 or, from column 0, below 128) plus constant multiples of 32,

@@ -118,6 +118,18 @@ static void hintBranches(ModuleOp module) {
   });
 }
 
+/// Tells ptxas not to unroll `loop`: all roles together must fit the
+/// instruction cache.
+static void keepLoop(scf::ForOp loop) {
+  MLIRContext *context = loop.getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {},
+      {});
+  loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(
+                                       context, {}, {}, {}, unroll, {}, {}, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {}));
+}
+
 /// Unrolls the loops that ask for it; the loops over the chunks of a trip stay
 /// loops.
 static LogicalResult unrollLoops(ModuleOp module) {

@@ -19,7 +19,7 @@ namespace mlir::gdn::warp {
 
 using namespace mlir;
 
-/// Appends the ops of `from` to `to`; either may be null.
+/// Appends the ops of `from`, which may be null, to one side of `branch`.
 static void append(Block *from, scf::IfOp branch, bool isThen) {
   if (!from)
     return;
