@@ -118,9 +118,12 @@ Value gdn::roundForSolve(Program &p, Value m) {
   return p.b.to(m, solveType(p));
 }
 
-Value gdn::chainInverse(Program &p, Value m, const KeyRows &keys) {
+Value gdn::chainInverse(Program &p, Value m, Value columns,
+                        const KeyRows &keys) {
   TileBuilder &b = p.b;
   b.step("solve");
+  if (columns)
+    m = roundForSolve(p, b.mulAxis(m, columns, 1));
   RankedTensorType type = b.tileType(shapeOf(m));
   Value inverse = tile::InverseOp::create(b, type, m, solveType(p));
   return roundMatrix(p, mulNorms(p, inverse, keys.length, keys.norm));

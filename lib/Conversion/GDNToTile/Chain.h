@@ -83,10 +83,11 @@ Value chainSolve(Program &p, Value bm, Value beta);
 /// type.
 Value roundScores(Program &p, Value scores);
 
-/// chainSolve from M = Kk Diag(beta), strictly lower, as `solveType` takes it;
-/// with the rows times the lengths of `keys` and the columns times their norms,
-/// unless these are null.
-Value chainInverse(Program &p, Value m, const KeyRows &keys);
+/// chainSolve from M = Kk Diag(beta), strictly lower, as `solveType` takes it,
+/// or in f32 with columns that are to be times `columns` yet; with the rows of
+/// the result times the lengths of `keys` and the columns times their norms.
+/// All but M may be null.
+Value chainInverse(Program &p, Value m, Value columns, const KeyRows &keys);
 
 /// `m` in the type that the solve takes: f16 where operands have 16 bits, since
 /// its entries are in [-1, 1] (spec 3.4, 3.6).

@@ -37,6 +37,8 @@ struct Chunk {
   /// Lower triangle of the scores and M = Kk Diag(beta), strictly lower; f32
   /// [C, C] without any decay. Null without an output, or with `bm`.
   Value queryKey, m;
+  /// What the columns of `m` are still to be times, f32 [C] or null.
+  Value columnsOfM;
   /// Bm with the chunk's decay, where prepare has made it.
   Value bm;
   /// Cumulated log2 gate of the chunk, [C].
@@ -72,8 +74,8 @@ static SmallVector<Value> choose(Program &p, Value condition,
 /// same with W' = v / N - Kk S, b' = N^2 b and N^-1 (Bm Diag(b)) N: the chain
 /// multiplies no tile by norms. That matrix has the range of the keys' lengths,
 /// which bf16 and f32 have room for, f16 does not.
-static bool scalesSolve(Program &p, Value bm) {
-  return !bm && !p.facts.twoProductChain;
+static bool scalesSolve(Program &p, const KeyRows &keys, Value bm) {
+  return p.facts.l2norm && keys.loaded && !bm && !p.facts.twoProductChain;
 }
 
 /// Loads the chunk at token t; multiplies queries with keys if there is an
@@ -95,9 +97,12 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   if (chunk.q.tile)
     queryKey = innerProducts(p, chunk.q.tile, chunk.k.tile);
   b.step("norms");
-  measureRows(p, chunk.k);
+  bool scales = scalesSolve(p, chunk.k, bm);
+  measureRows(p, chunk.k,
+              scales ? Value(tile::DiagonalOp::create(b, keyKey)) : Value());
   Value norm = chunk.k.norm, keyBeta = mulVectors(p, chunk.beta, norm);
-  if (norm && scalesSolve(p, bm)) {
+  if (scales) {
+    chunk.columnsOfM = keyBeta;
     chunk.valueLength = chunk.k.length;
     chunk.writeBeta = b.mul(keyBeta, norm);
   } else {
@@ -108,8 +113,9 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   measureRows(p, chunk.q);
   b.step("scores");
   if (keyKey)
-    chunk.m = tile::CausalOp::create(b, mulNorms(p, keyKey, norm, keyBeta),
-                                     /*strict=*/true);
+    chunk.m = tile::CausalOp::create(
+        b, mulNorms(p, keyKey, norm, scales ? Value() : keyBeta),
+        /*strict=*/true);
   if (queryKey)
     chunk.queryKey = tile::CausalOp::create(b, queryKey, /*strict=*/false);
   return chunk;
@@ -122,13 +128,19 @@ struct Triangles {
 };
 } // namespace
 
+/// M as the solve takes it, or f32 where its columns are to be times a vector
+/// yet: that is left to the solve, which knows all of it.
+static Value roundM(Program &p, const Chunk &chunk, Value m) {
+  return chunk.columnsOfM ? m : roundForSolve(p, m);
+}
+
 /// The chunk's triangles times `decay` [C, C] if given, and rounded.
 static Triangles roundTriangles(Program &p, const Chunk &chunk, Value decay) {
   TileBuilder &b = p.b;
   auto decayed = [&](Value x) { return decay ? b.mul(x, decay) : x; };
   Triangles triangles;
   if (chunk.m)
-    triangles.m = roundForSolve(p, decayed(chunk.m));
+    triangles.m = roundM(p, chunk, decayed(chunk.m));
   if (chunk.queryKey)
     triangles.scores = roundScores(p, decayed(chunk.queryKey));
   return triangles;
@@ -148,10 +160,9 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   in.valueFactor = chunk.valueLength;
   in.beta = chunk.writeBeta;
   in.scores = triangles.scores;
-  bool scales = static_cast<bool>(chunk.valueLength);
-  in.solve = chunk.bm
-                 ? chainSolve(p, chunk.bm, chunk.beta)
-                 : chainInverse(p, triangles.m, scales ? chunk.k : KeyRows());
+  in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
+                      : chainInverse(p, triangles.m, chunk.columnsOfM,
+                                     chunk.valueLength ? chunk.k : KeyRows());
   if (p.facts.twoProductChain) {
     in.writeDecay = writeDecay;
     foldSolve(p, in);
@@ -324,7 +335,7 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   };
   Triangles triangles;
   triangles.m =
-      chooseDecay(chunk.m, [&](Value x) { return roundForSolve(p, x); });
+      chooseDecay(chunk.m, [&](Value x) { return roundM(p, chunk, x); });
   triangles.scores =
       chooseDecay(chunk.queryKey, [&](Value x) { return roundScores(p, x); });
   // What a chain of two products folds into its keys: 1 in the decay-free form.

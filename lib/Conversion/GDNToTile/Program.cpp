@@ -68,12 +68,15 @@ static Value loadArrayRows(Program &p, StringRef name, Value t) {
                   {p.facts.C, p.facts.K}, p.end);
 }
 
-/// |row|^2 + eps of each row.
+/// |row|^2 of each row.
 static Value sumSquares(Program &p, Value rows) {
-  TileBuilder &b = p.b;
-  Value x = b.f32(rows);
-  Value squares = b.sum(b.mul(x, x), 1);
-  return b.add(squares, b.fill(kNormEps, p.facts.C));
+  Value x = p.b.f32(rows);
+  return p.b.sum(p.b.mul(x, x), 1);
+}
+
+/// `squares` of lengths as norms are made of them: none is zero.
+static Value addEpsilon(Program &p, Value squares) {
+  return p.b.add(squares, p.b.fill(kNormEps, p.facts.C));
 }
 
 Value gdn::loadKeys(Program &p, StringRef name, Value t) {
@@ -81,7 +84,7 @@ Value gdn::loadKeys(Program &p, StringRef name, Value t) {
   Value rows = loadArrayRows(p, name, t);
   if (p.facts.l2norm) {
     b.step("norms");
-    Value norm = math::RsqrtOp::create(b, sumSquares(p, rows));
+    Value norm = math::RsqrtOp::create(b, addEpsilon(p, sumSquares(p, rows)));
     rows = b.mulAxis(b.f32(rows), norm, 0);
   }
   return b.round(rows);
@@ -95,10 +98,10 @@ KeyRows gdn::loadKeyRows(Program &p, StringRef name, Value t) {
   return {p.b.round(rows), rows};
 }
 
-void gdn::measureRows(Program &p, KeyRows &rows) {
+void gdn::measureRows(Program &p, KeyRows &rows, Value squares) {
   if (!p.facts.l2norm || !rows.loaded)
     return;
-  Value squares = sumSquares(p, rows.loaded);
+  squares = addEpsilon(p, squares ? squares : sumSquares(p, rows.loaded));
   rows.norm = math::RsqrtOp::create(p.b, squares);
   rows.length = p.b.mul(squares, rows.norm);
 }

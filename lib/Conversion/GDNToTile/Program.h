@@ -75,8 +75,9 @@ struct KeyRows {
 /// be rounded again once normalised, and where keys are alike, or q and k
 /// nearly orthogonal, results are small differences of what they enter.
 KeyRows loadKeyRows(Program &p, StringRef name, Value t);
-/// Sets norm and length of rows, if the op asks for it.
-void measureRows(Program &p, KeyRows &rows);
+/// Sets norm and length of rows, if the op asks for it; `squares` of the
+/// lengths are summed unless somebody has them.
+void measureRows(Program &p, KeyRows &rows, Value squares = {});
 /// v^T [partV, C] in f32.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.

@@ -34,6 +34,28 @@ private:
                       ValueRange at, VectorType row);
 };
 
+struct DiagonalToGeneric : OpRewritePattern<DiagonalOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(DiagonalOp diagonal,
+                                PatternRewriter &rewriter) const override {
+    Location loc = diagonal.getLoc();
+    RankedTensorType type = diagonal.getType();
+    Value empty = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
+                                          type.getElementType());
+    AffineExpr i = rewriter.getAffineDimExpr(0);
+    AffineMap both = AffineMap::get(1, 0, {i, i}, rewriter.getContext());
+    auto body = [](OpBuilder &builder, Location loc, ValueRange args) {
+      linalg::YieldOp::create(builder, loc, args[0]);
+    };
+    rewriter.replaceOpWithNewOp<linalg::GenericOp>(
+        diagonal, TypeRange(type), diagonal.getSource(), empty,
+        ArrayRef<AffineMap>{both, rewriter.getDimIdentityMap()},
+        utils::IteratorType::parallel, body);
+    return success();
+  }
+};
+
 struct CausalToGeneric : OpRewritePattern<CausalOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -139,5 +161,6 @@ LogicalResult ScanToLoops::matchAndRewrite(ScanOp scan,
 }
 
 void mlir::gdn::tile::populateScanPatterns(RewritePatternSet &patterns) {
-  patterns.add<ScanToLoops, CausalToGeneric>(patterns.getContext());
+  patterns.add<ScanToLoops, CausalToGeneric, DiagonalToGeneric>(
+      patterns.getContext());
 }

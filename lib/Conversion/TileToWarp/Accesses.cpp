@@ -20,6 +20,15 @@ static Value findVector(Value factor, int64_t axis) {
              : Value();
 }
 
+ScaledTile gdn::findScaled(tile::InverseOp inverse) {
+  auto round = inverse.getSource().getDefiningOp<arith::TruncFOp>();
+  auto scale =
+      round ? round.getIn().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+  Value columns = scale ? findVector(scale.getRhs(), 1) : Value();
+  return columns ? ScaledTile{scale.getLhs(), columns}
+                 : ScaledTile{inverse.getSource()};
+}
+
 std::optional<SolvedTile> gdn::findSolve(Value value) {
   auto round = value.getDefiningOp<arith::TruncFOp>();
   if (!round)
@@ -153,15 +162,15 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
   }
   if (std::optional<SolvedTile> solved = findSolve(tile)) {
     SmallVector<Value> views;
-    Value m = solved->inverse.getSource();
-    for (Value taken : {m, solved->rows, solved->columns}) {
+    ScaledTile m = findScaled(solved->inverse);
+    for (Value taken : {m.tile, m.columns, solved->rows, solved->columns}) {
       auto place = shared.find(taken);
       if (taken && place == shared.end())
         return solved->inverse.emitOpError(
             "expected a matrix and its factors from a channel");
       views.push_back(taken ? place->second.view : Value());
     }
-    SolveOp::create(b, loc, views[0], view, views[1], views[2]);
+    SolveOp::create(b, loc, views[0], views[1], view, views[2], views[3]);
     return success();
   }
   FailureOr<Value> registers = fragment(tile);

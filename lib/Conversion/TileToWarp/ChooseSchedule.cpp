@@ -43,6 +43,13 @@ struct Registers {
   int64_t scores, solve, state;
 };
 
+/// How a role does its steps (`#gdn_warp.role_plan`).
+struct Manner {
+  int64_t delay = 0, ahead = 0;
+  bool rotate = false, split = false, roll = false, share = false,
+       interleave = false;
+};
+
 /// Builds the schedule of a program whose V parts are folded or not.
 class ScheduleBuilder {
 public:
@@ -61,7 +68,15 @@ private:
   }
   /// Chunks whose loads fit beside the rest.
   int64_t fitLoads() const;
-  SmallVector<RolePlanAttr> planRoles(int64_t loads);
+  Registers getRegisters() const;
+  RolePlanAttr planRole(StringRef name, int64_t warps, int64_t registers,
+                        ArrayRef<StringRef> steps,
+                        ArrayRef<StringRef> delayed = {}, Manner manner = {});
+  RolePlanAttr planScores();
+  RolePlanAttr planSolve();
+  RolePlanAttr planMove(int64_t loads);
+  RolePlanAttr planVectors();
+  RolePlanAttr planState();
   SmallVector<ChannelPlanAttr> planChannels(int64_t loads);
 
   OpBuilder b;
@@ -72,79 +87,120 @@ private:
   TripBytes bytes;
   /// Chunks of M and of the triangles that are on their way. The solve of a
   /// chunk takes as long as a chunk of the state or longer: it must be ahead.
-  static constexpr int64_t kSolveChunks = 4;
+  /// With norms M is f32, and there is no room for four.
+  int64_t solveChunks() const { return bytes.hasNorms ? 3 : 4; }
   /// The warp that moves stores an output a chunk after the state made it. With
-  /// norms, where the tokens of the next trip are waited for, it stores less
-  /// often: a trip at a time.
+  /// norms, where it has more to do, it stores a trip at a time.
   bool storesByChunk() const { return !bytes.hasNorms; }
   int64_t outputChunks() const { return storesByChunk() ? 3 : 2 * trip; }
   /// A part on its own has room for more.
   int64_t triangleChunks() const { return parts == 1 ? 8 : 6; }
-  /// Warps that solve; "move" and "gates" have the others of their warpgroup.
-  /// Two keep up with the state, a third gains nothing.
+  /// Warps that solve; two others complete their warpgroup. Two keep up with
+  /// the state, a third gains nothing.
   static constexpr int64_t kSolveWarps = 2;
 };
 } // namespace
 
-/// The bytes of M (f16, padded rows), the two triangles, the vectors with the
-/// keys' norms, and the queries' norms, which lie beside the triangles, of a
-/// chunk of 32: generous, what counts are the tiles.
-static constexpr int64_t kSolveBytes = 2560, kTriangleBytes = 4096,
-                         kVectorBytes = 1024, kNormBytes = 1024,
-                         kBarrierBytes = 1024;
+/// The bytes of M (f16, or f32 with its norms; padded rows), of the two
+/// triangles, of the norms that lie beside them, and of the vectors of a chunk
+/// of 32, and of the barriers: what counts are the tiles.
+static constexpr int64_t kSolveBytes = 2560, kNormedSolveBytes = 4992,
+                         kTriangleBytes = 4096, kNormBytes = 640,
+                         kVectorBytes = 1024, kBarrierBytes = 1024;
 /// More loads in flight than this hide nothing more.
 static constexpr int64_t kMaxLoadChunks = 8;
 
 int64_t ScheduleBuilder::fitLoads() const {
-  int64_t fixed =
-      kBarrierBytes + kSolveChunks * kSolveBytes +
-      triangleChunks() * (kTriangleBytes + (bytes.hasNorms ? kNormBytes : 0)) +
-      outputChunks() * parts * bytes.output / trip;
+  int64_t solve = bytes.hasNorms ? kNormedSolveBytes : kSolveBytes,
+          triangles = kTriangleBytes + (bytes.hasNorms ? kNormBytes : 0);
+  int64_t fixed = kBarrierBytes + solveChunks() * solve +
+                  triangleChunks() * triangles +
+                  outputChunks() * parts * bytes.output / trip;
   int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes;
   return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2 * trip,
                              kMaxLoadChunks);
 }
 
-SmallVector<RolePlanAttr> ScheduleBuilder::planRoles(int64_t loads) {
-  // A state warpgroup's thread holds 64 of the state, 32 of its bf16 copy and
-  // two products of 16, which is 168 with vectors and addresses; "scores" and
-  // "solve" live with what is left. With one state warpgroup there is more for
-  // all, and the solve keeps more loads in flight.
-  Registers registers =
-      parts == 1 ? Registers{120, 120, 240} : Registers{80, 96, 168};
-  int64_t group = kSm90a.warpgroupWarps;
-  auto role = [&](StringRef name, int64_t warps, int64_t count,
-                  ArrayRef<StringRef> steps, ArrayRef<StringRef> delayed,
-                  int64_t delay, int64_t ahead, bool rotate, bool split,
-                  bool roll, bool share = false) {
-    return RolePlanAttr::get(b.getContext(), name, warps, count, names(steps),
-                             delayed.empty() ? ArrayAttr() : names(delayed),
-                             delay, ahead, rotate, split, roll, share);
-  };
-  // All but the state take the chunks of a trip one after the other: two copies
-  // of everything do not fit the instruction cache, and the state is what the
-  // others wait for.
-  // The scores' warps that hold queries have time to sum their squares, where
-  // nobody waits for them; those that solve have none.
-  return {role("scores", group, registers.scores, {"scores", "query_norms"}, {},
-               /*delay=*/0, /*ahead=*/0, /*rotate=*/false, /*split=*/false,
-               /*roll=*/true, /*share=*/cluster > 1),
-          role("solve", kSolveWarps, registers.solve, {"solve"}, {},
-               /*delay=*/0, /*ahead=*/0, /*rotate=*/true, /*split=*/false,
-               /*roll=*/true, /*share=*/cluster > 1),
-          // Stores behind the loads that the state waits for.
-          role("move", 1, registers.solve, {"load"}, {"store"},
-               /*delay=*/forChunks(loads) - 1, /*ahead=*/0, /*rotate=*/false,
-               /*split=*/false, /*roll=*/true),
-          // A gather of gates takes longer than the chunk that it is for. Norms
-          // of keys go with them: what makes M and the state then take vectors
-          // as they are, and nobody waits for one barrier more.
-          role("gates", group - kSolveWarps - 1, registers.solve,
-               {"gates", "norms"}, {}, /*delay=*/0, /*ahead=*/forChunks(2),
-               /*rotate=*/false, /*split=*/false, /*roll=*/false),
-          role("state", group * parts, registers.state, {"state"}, {},
-               /*delay=*/0, /*ahead=*/0, /*rotate=*/false,
-               /*split=*/parts != 1, /*roll=*/false)};
+/// A state warpgroup's thread holds 64 of the state, 32 of its bf16 copy and
+/// two products of 16, which is 168 with vectors and addresses; "scores" and
+/// "solve" live with what is left. With one state warpgroup there is more for
+/// all, and the solve keeps more loads in flight. A solve of M in f32 needs
+/// more, and scores that leave the queries' norms to others less.
+Registers ScheduleBuilder::getRegisters() const {
+  if (parts == 1)
+    return {120, 120, 240};
+  return bytes.hasNorms ? Registers{72, 104, 168} : Registers{80, 96, 168};
+}
+
+RolePlanAttr ScheduleBuilder::planRole(StringRef name, int64_t warps,
+                                       int64_t registers,
+                                       ArrayRef<StringRef> steps,
+                                       ArrayRef<StringRef> delayed,
+                                       Manner manner) {
+  return RolePlanAttr::get(b.getContext(), name, warps, registers, names(steps),
+                           delayed.empty() ? ArrayAttr() : names(delayed),
+                           manner.delay, manner.ahead, manner.rotate,
+                           manner.split, manner.roll, manner.share,
+                           manner.interleave);
+}
+
+// All but the state take the chunks of a trip one after the other where they
+// can: two copies of everything do not fit the instruction cache, and the state
+// is what the others wait for.
+
+/// The norms of keys are on the diagonal of what the scores make anyway.
+RolePlanAttr ScheduleBuilder::planScores() {
+  Manner manner;
+  manner.roll = true;
+  manner.share = cluster > 1;
+  return planRole("scores", kSm90a.warpgroupWarps, getRegisters().scores,
+                  {"norms", "scores"}, {}, manner);
+}
+
+RolePlanAttr ScheduleBuilder::planSolve() {
+  Manner manner;
+  manner.rotate = manner.roll = true;
+  manner.share = cluster > 1;
+  return planRole("solve", kSolveWarps, getRegisters().solve, {"solve"}, {},
+                  manner);
+}
+
+/// Stores stand behind the loads that the state waits for. With norms the gates
+/// are made here: the warp that has them otherwise sums squares.
+RolePlanAttr ScheduleBuilder::planMove(int64_t loads) {
+  Manner manner;
+  manner.delay = forChunks(loads) - 1;
+  if (!bytes.hasNorms) {
+    manner.roll = true;
+    return planRole("move", 1, getRegisters().solve, {"load"}, {"store"},
+                    manner);
+  }
+  // Then nothing that it stores is waited for before it loads.
+  ++manner.delay;
+  manner.ahead = forChunks(2);
+  manner.interleave = true;
+  return planRole("move", 1, getRegisters().solve, {"load", "gates"}, {"store"},
+                  manner);
+}
+
+/// The last warp beside those that solve.
+RolePlanAttr ScheduleBuilder::planVectors() {
+  int64_t warps = kSm90a.warpgroupWarps - kSolveWarps - 1;
+  Manner manner;
+  manner.roll = bytes.hasNorms;
+  if (bytes.hasNorms)
+    return planRole("queries", warps, getRegisters().solve, {"query_norms"}, {},
+                    manner);
+  // A gather of gates takes longer than the chunk that it is for.
+  manner.ahead = forChunks(2);
+  return planRole("gates", warps, getRegisters().solve, {"gates"}, {}, manner);
+}
+
+RolePlanAttr ScheduleBuilder::planState() {
+  Manner manner;
+  manner.split = parts != 1;
+  return planRole("state", kSm90a.warpgroupWarps * parts, getRegisters().state,
+                  {"state"}, {}, manner);
 }
 
 SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
@@ -159,14 +215,18 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
   auto forSlots = [&](int64_t chunks) {
     return byChunk ? chunks : forChunks(chunks);
   };
-  return {channel("tokens", loads, {"load"}, {"scores", "gates", "state"},
-                  /*byChunk=*/true),
-          // Gates alone run ahead of the tokens; norms are theirs.
-          channel("vectors", forChunks(loads) + (bytes.hasNorms ? 0 : 1),
-                  {"gates", "norms"}, {"scores", "solve", "state"}),
-          channel("m", forSlots(kSolveChunks), {"scores"}, {"solve"}, byChunk),
+  // Roles that take rows and vectors as they are.
+  SmallVector<StringRef> readers = {"scores", "state"};
+  if (bytes.hasNorms)
+    readers.insert(readers.begin() + 1, "queries");
+  return {channel("tokens", loads, {"load"}, readers, /*byChunk=*/true),
+          // Gates run ahead of the tokens.
+          channel("vectors", forChunks(loads) + 1, {"gates"}, readers),
+          channel("m", forSlots(solveChunks()), {"scores", "norms"}, {"solve"},
+                  byChunk),
           channel("triangles", forSlots(triangleChunks()),
-                  {"scores", "solve", "query_norms"}, {"state"}, byChunk),
+                  {"scores", "solve", "norms", "query_norms"}, {"state"},
+                  byChunk),
           channel("output",
                   storesByChunk() ? outputChunks() : forChunks(outputChunks()),
                   {"state"}, {"move"}, storesByChunk())};
@@ -174,8 +234,10 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
 
 ScheduleAttr ScheduleBuilder::build() {
   int64_t loads = fitLoads();
-  return ScheduleAttr::get(b.getContext(), trip, parts, cluster, persistent,
-                           planRoles(loads), planChannels(loads));
+  return ScheduleAttr::get(
+      b.getContext(), trip, parts, cluster, persistent,
+      {planScores(), planSolve(), planMove(loads), planVectors(), planState()},
+      planChannels(loads));
 }
 
 /// Bytes of a tile.

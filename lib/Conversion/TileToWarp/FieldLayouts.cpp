@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Layouts.h"
+#include "RoleLayouts.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
@@ -45,6 +45,19 @@ static tile::LoadOp findLoad(Value value) {
   return value.getDefiningOp<tile::LoadOp>();
 }
 
+/// True if `taker` is the inverse of `tile`, or begins what it is rounded by.
+static bool isInverted(Operation *taker, Value tile) {
+  if (isa<tile::InverseOp>(taker))
+    return true;
+  if (!isa<arith::MulFOp>(taker) || !taker->hasOneUse())
+    return false;
+  auto round = dyn_cast<arith::TruncFOp>(*taker->user_begin());
+  return round && llvm::any_of(round->getUsers(), [&](Operation *user) {
+           auto inverse = dyn_cast<tile::InverseOp>(user);
+           return inverse && findScaled(inverse).tile == tile;
+         });
+}
+
 static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
   auto tile = dyn_cast<RankedTensorType>(channel.getType().getFields()[field]);
   if (!tile)
@@ -62,7 +75,7 @@ static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
     for (Operation *taker : get->getUsers()) {
       if (auto store = dyn_cast<tile::StoreOp>(taker))
         return makeLayout(tile, isTransposed(store.getAxes()));
-      if (isa<tile::InverseOp>(taker))
+      if (isInverted(taker, get))
         return makeSolveLayout(tile);
     }
   }

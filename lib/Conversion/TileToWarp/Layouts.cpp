@@ -288,6 +288,19 @@ LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
   return placeLike(causal.getResult(), causal.getSource());
 }
 
+LogicalResult RoleLayouts::convertDiagonal(tile::DiagonalOp diagonal) {
+  FailureOr<Value> source = fragment(diagonal.getSource());
+  if (failed(source))
+    return failure();
+  auto type = withEncoding(diagonal.getType(), RowsAttr::get(b.getContext()));
+  int64_t first = firstRow.lookup(diagonal.getSource());
+  map.map(
+      diagonal.getResult(),
+      Value(DiagonalOp::create(b, diagonal.getLoc(), type, *source, first)));
+  firstRow[diagonal] = first;
+  return success();
+}
+
 LogicalResult RoleLayouts::convertOther(Operation *op) {
   auto makes = [&](int64_t rank) {
     return op->getNumResults() == 1 && isTile(op->getResult(0).getType(), rank);
@@ -407,6 +420,8 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return convertReduce(reduce);
   if (auto causal = dyn_cast<tile::CausalOp>(op))
     return convertCausal(causal);
+  if (auto diagonal = dyn_cast<tile::DiagonalOp>(op))
+    return convertDiagonal(diagonal);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return convertIf(branch);
   if (auto loop = dyn_cast<scf::ForOp>(op))

@@ -197,22 +197,37 @@ LogicalResult Partition::findCrossing() {
   return success();
 }
 
-/// The channel of the schedule that carries `value`.
-FailureOr<unsigned> Partition::findChannel(Value value,
-                                           const SetVector<unsigned> &takers) {
-  StringAttr step = getStep(value.getDefiningOp());
-  for (unsigned index = 0; index < schedule.getChannels().size(); ++index) {
-    ChannelPlanAttr channel = schedule.getChannels()[index];
-    if (isNamed(channel.getFrom(), step) &&
-        llvm::all_of(takers, [&](unsigned role) {
-          return isNamed(channel.getTo(), schedule.getRoles()[role].getName());
-        }))
-      return index;
+bool Partition::carries(ChannelPlanAttr channel, Value value,
+                        unsigned taker) const {
+  return isNamed(channel.getFrom(), getStep(value.getDefiningOp())) &&
+         isNamed(channel.getTo(), schedule.getRoles()[taker].getName());
+}
+
+/// The channels of the schedule that carry `value`, and to which roles: one to
+/// all, or else as many as it takes, in their order.
+FailureOr<SmallVector<Partition::Carrier>>
+Partition::findCarriers(Value value, const SetVector<unsigned> &takers) {
+  SmallVector<Carrier> all;
+  SetVector<unsigned> left = takers;
+  for (auto [index, channel] : llvm::enumerate(schedule.getChannels())) {
+    Carrier carrier = {static_cast<unsigned>(index), {}};
+    for (unsigned role : takers)
+      if (carries(channel, value, role))
+        carrier.takers.insert(role);
+    if (carrier.takers.size() == takers.size())
+      return SmallVector<Carrier>{carrier};
+    carrier.takers.remove_if(
+        [&](unsigned role) { return !left.contains(role); });
+    left.set_subtract(carrier.takers);
+    if (!carrier.takers.empty())
+      all.push_back(carrier);
   }
+  if (left.empty())
+    return all;
   InFlightDiagnostic diagnostic = value.getDefiningOp()->emitOpError(
       "expected a channel of the schedule from step ");
-  diagnostic << step << " to role";
-  for (unsigned role : takers)
+  diagnostic << getStep(value.getDefiningOp()) << " to role";
+  for (unsigned role : left)
     diagnostic << " " << schedule.getRoles()[role].getName();
   return diagnostic;
 }
@@ -229,10 +244,14 @@ LogicalResult Partition::sortCrossing(ChannelValues &values) {
       auto takers = crossing.find(value);
       if (takers == crossing.end())
         continue;
-      FailureOr<unsigned> channel = findChannel(value, takers->second);
-      if (failed(channel))
+      FailureOr<SmallVector<Carrier>> carriers =
+          findCarriers(value, takers->second);
+      if (failed(carriers))
         return failure();
-      values[*channel][getChunk(&op)].push_back(value);
+      for (const Carrier &carrier : *carriers) {
+        values[carrier.channel][getChunk(&op)].push_back(value);
+        fields[value].push_back({carrier.channel, 0, carrier.takers});
+      }
     }
   return success();
 }
@@ -252,8 +271,9 @@ LogicalResult Partition::assignFields() {
       SmallVector<Type> own;
       size_t begin = plan.getByChunk() ? 0 : types.size();
       for (Value value : list) {
-        fields[value] = {static_cast<unsigned>(channel),
-                         static_cast<unsigned>(begin + own.size())};
+        for (Field &field : fields[value])
+          if (field.channel == channel)
+            field.index = begin + own.size();
         own.append(partial.contains(value) ? schedule.getParts() : 1,
                    value.getType());
       }
@@ -270,6 +290,26 @@ LogicalResult Partition::assignFields() {
              << plan.getName() << ", whose slots are for one";
   }
   return success();
+}
+
+const Partition::Field *Partition::getField(Value value,
+                                            unsigned channel) const {
+  auto known = fields.find(value);
+  if (known != fields.end())
+    for (const Field &field : known->second)
+      if (field.channel == channel)
+        return &field;
+  return nullptr;
+}
+
+const Partition::Field *Partition::getFieldOf(Value value,
+                                              unsigned taker) const {
+  auto known = fields.find(value);
+  if (known != fields.end())
+    for (const Field &field : known->second)
+      if (field.takers.contains(taker))
+        return &field;
+  return nullptr;
 }
 
 int64_t Partition::getChunksOfSlot(unsigned channel) const {
@@ -299,10 +339,9 @@ LogicalResult Partition::checkRolled(unsigned role) {
       Operation *maker = value.getDefiningOp();
       if (!maker || isFree(maker) || maker->getBlock() != loop.getBody())
         continue;
-      auto field = fields.find(value);
-      if (getChunk(maker) != chunk ||
-          (field != fields.end() && roles.lookup(maker) != role &&
-           alike[field->second.channel] == 1))
+      const Field *field =
+          roles.lookup(maker) == role ? nullptr : getFieldOf(value, role);
+      if (getChunk(maker) != chunk || (field && alike[field->channel] == 1))
         return op->emitOpError("expected values of its own chunk, which is "
                                "one of a loop in role ")
                << name;
@@ -319,7 +358,7 @@ SmallVector<unsigned> Partition::getFillers(unsigned channel) const {
   SmallVector<unsigned> fillers;
   for (unsigned role = 0; role < schedule.getRoles().size(); ++role)
     if (llvm::any_of(crossing, [&](auto &entry) {
-          return fields.lookup(entry.first).channel == channel &&
+          return getField(entry.first, channel) &&
                  roles.lookup(entry.first.getDefiningOp()) == role;
         }))
       fillers.push_back(role);
@@ -335,8 +374,8 @@ int64_t Partition::getFirstWarp(unsigned role) const {
 
 bool Partition::takes(unsigned role, unsigned channel) const {
   return llvm::any_of(crossing, [&](auto &entry) {
-    return fields.lookup(entry.first).channel == channel &&
-           entry.second.contains(role);
+    const Field *field = getField(entry.first, channel);
+    return field && field->takers.contains(role);
   });
 }
 

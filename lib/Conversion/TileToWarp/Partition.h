@@ -68,10 +68,16 @@ struct Partition {
   Partition(tile::ProgramOp program, warp::ScheduleAttr schedule)
       : program(program), schedule(schedule) {}
 
+  /// A channel that carries a value, and the roles that take it from there.
+  struct Carrier {
+    unsigned channel = 0;
+    SetVector<unsigned> takers;
+  };
   /// A value's place: number of the channel and of the field, or of the field
-  /// of part 0.
+  /// of part 0, for the roles that take it there.
   struct Field {
     unsigned channel = 0, index = 0;
+    SetVector<unsigned> takers;
   };
   /// What a role needs besides its own ops.
   struct Needs {
@@ -95,6 +101,10 @@ struct Partition {
   LogicalResult write(OpBuilder &b, tile::LaunchOp launch);
 
   bool isPartial(Operation *op) const;
+  /// The field of a value in `channel`, or that role `taker` takes; null if
+  /// there is none.
+  const Field *getField(Value value, unsigned channel) const;
+  const Field *getFieldOf(Value value, unsigned taker) const;
   /// For how many chunks a slot has fields of the same types.
   int64_t getChunksOfSlot(unsigned channel) const;
   /// Whether the chunks of a trip are a loop in this role.
@@ -119,7 +129,8 @@ struct Partition {
   SmallVector<Needs> needs;
   /// Values that cross, with the roles that take them.
   llvm::MapVector<Value, SetVector<unsigned>> crossing;
-  DenseMap<Value, Field> fields;
+  /// Several where no channel goes to all that take the value.
+  DenseMap<Value, SmallVector<Field, 1>> fields;
   SmallVector<SmallVector<Type>> fieldTypes;
   /// For each channel, for how many chunks the same types cross.
   SmallVector<int64_t> alike;
@@ -133,8 +144,11 @@ private:
   void collectNeeds(Value value, unsigned role, DenseSet<Value> &seen);
   LogicalResult checkTrip();
   LogicalResult findCrossing();
-  FailureOr<unsigned> findChannel(Value value,
-                                  const SetVector<unsigned> &takers);
+  /// Whether `channel` may carry `value` to a role.
+  bool carries(warp::ChannelPlanAttr channel, Value value,
+               unsigned taker) const;
+  FailureOr<SmallVector<Carrier>>
+  findCarriers(Value value, const SetVector<unsigned> &takers);
   /// Values of each channel and chunk.
   using ChannelValues = SmallVector<SmallVector<SmallVector<Value>>>;
   LogicalResult sortCrossing(ChannelValues &values);

@@ -27,6 +27,14 @@ inline bool isTile(Type type, int64_t rank) {
   return tensor && tensor.getRank() == rank;
 }
 
+/// A tile, and what its columns are times: null for 1.
+struct ScaledTile {
+  Value tile, columns = {};
+};
+
+/// What `inverse` is of, before it is rounded to where it has factors.
+ScaledTile findScaled(tile::InverseOp inverse);
+
 /// The inverse of a matrix, times factors of its rows and of its columns, which
 /// may be null: what `gdn_warp.solve` writes.
 struct SolvedTile {
@@ -73,6 +81,7 @@ private:
   LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);
   LogicalResult convertReduce(linalg::ReduceOp reduce);
   LogicalResult convertCausal(tile::CausalOp causal);
+  LogicalResult convertDiagonal(tile::DiagonalOp diagonal);
   LogicalResult convertIf(scf::IfOp branch);
   LogicalResult convertFor(scf::ForOp loop);
   LogicalResult convertOther(Operation *op);

@@ -38,14 +38,15 @@ private:
                                                                     : 0];
   }
   /// The operands of a put or get: which slot, which part, which chunk.
-  Value slotOperand(Value value);
+  Value slotOperand(Value value, unsigned channel);
   Value partOperand(Value value, unsigned part);
-  Value chunkOperand(Value value);
+  Value chunkOperand(unsigned channel);
   Value lookup(Value value, unsigned part);
   Value copyFree(Value value, unsigned part);
   Value take(Value value, unsigned part);
   void copy(Operation *op, unsigned part);
   void copyOnce(Operation *op, function_ref<bool(Operation *)> wanted);
+  SmallVector<Operation *> orderOps(Block &block, Attribute step);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyTrip(Value index, Value begin, bool late);
   void copyRolled(Value begin, function_ref<bool(Operation *)> wanted);

@@ -31,14 +31,13 @@ Value RoleWriter::getSlot(unsigned channel, Value chunkOfTrip) {
   return arith::AddIOp::create(b, loc, first, chunkOfTrip);
 }
 
-Value RoleWriter::slotOperand(Value value) {
+Value RoleWriter::slotOperand(Value value, unsigned channel) {
   return getSlot(
-      partition.fields.lookup(value).channel,
+      channel,
       chunk ? chunk : createIndex(Partition::getChunk(value.getDefiningOp())));
 }
 
-Value RoleWriter::chunkOperand(Value value) {
-  unsigned channel = partition.fields.lookup(value).channel;
+Value RoleWriter::chunkOperand(unsigned channel) {
   return partition.schedule.getChannels()[channel].getByChunk() ? Value()
                                                                 : chunk;
 }
@@ -63,10 +62,11 @@ Value RoleWriter::copyFree(Value value, unsigned part) {
 }
 
 Value RoleWriter::take(Value value, unsigned part) {
-  Partition::Field field = partition.fields.lookup(value);
-  Value taken = GetOp::create(
-      b, loc, value.getType(), partition.channels[field.channel], field.index,
-      slotOperand(value), partOperand(value, part), chunkOperand(value));
+  Partition::Field field = *partition.getFieldOf(value, role);
+  Value taken =
+      GetOp::create(b, loc, value.getType(), partition.channels[field.channel],
+                    field.index, slotOperand(value, field.channel),
+                    partOperand(value, part), chunkOperand(field.channel));
   mapFor(value, part).map(value, taken);
   return taken;
 }
@@ -78,11 +78,10 @@ void RoleWriter::copy(Operation *op, unsigned part) {
   Operation *copied = b.clone(*op, taken);
   for (auto [from, to] : llvm::zip(op->getResults(), copied->getResults())) {
     mapFor(from, part).map(from, to);
-    auto field = partition.fields.find(from);
-    if (field != partition.fields.end())
-      PutOp::create(b, loc, to, partition.channels[field->second.channel],
-                    field->second.index, slotOperand(from),
-                    partOperand(from, part), chunkOperand(from));
+    for (const Partition::Field &field : partition.fields.lookup(from))
+      PutOp::create(b, loc, to, partition.channels[field.channel], field.index,
+                    slotOperand(from, field.channel), partOperand(from, part),
+                    chunkOperand(field.channel));
   }
 }
 
@@ -110,16 +109,36 @@ void RoleWriter::copyOnce(Operation *op,
     copy(op, part);
 }
 
+/// The ops of `step` in the order in which the role does them: chunk after
+/// chunk, or by turns.
+SmallVector<Operation *> RoleWriter::orderOps(Block &block, Attribute step) {
+  SmallVector<SmallVector<Operation *>> chunks(partition.schedule.getTrip());
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator()) {
+    if (Partition::isFree(&op) || &op == partition.loop ||
+        Partition::getStep(&op) != step)
+      continue;
+    ops.push_back(&op);
+    chunks[Partition::getChunk(&op)].push_back(&op);
+  }
+  if (!plan.getInterleave())
+    return ops;
+  ops.clear();
+  for (size_t number = 0; number < chunks.front().size(); ++number)
+    for (ArrayRef<Operation *> chunk : chunks)
+      if (number < chunk.size())
+        ops.push_back(chunk[number]);
+  return ops;
+}
+
 /// Copies the ops of the role, step after step in the order of the plan as far
 /// as one does not need the other.
 void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
   copied.clear();
   for (ArrayAttr steps : {plan.getSteps(), plan.getDelayed()})
     for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
-      for (Operation &op : block.without_terminator())
-        if (!Partition::isFree(&op) && &op != partition.loop &&
-            Partition::getStep(&op) == step)
-          copyOnce(&op, wanted);
+      for (Operation *op : orderOps(block, step))
+        copyOnce(op, wanted);
 }
 
 /// The ops of trip `index`, which begins at token `begin`.

@@ -148,6 +148,67 @@ static void createPlainStore(ImplicitLocOpBuilder &b, Value fragment,
   });
 }
 
+/// Element [i, j] goes to row j and column i of the view, each by itself.
+static void createTransposedStore(ImplicitLocOpBuilder &b, Value fragment,
+                                  ViewType view, Value base, int64_t firstRow) {
+  int64_t bytes = view.getElementBytes();
+  Value row =
+      arith::SubIOp::create(b, createFragmentRow(b), createI32(b, firstRow));
+  ViewAddress address(b, view, base, createFragmentColumn(b),
+                      arith::MulIOp::create(b, row, createI32(b, bytes)));
+  for (auto [i, element] : llvm::enumerate(unpack(b, fragment)))
+    LLVM::StoreOp::create(b, element,
+                          address.get(i / 4 * 8 + i % 2, i / 2 % 2 * 8 * bytes),
+                          bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Diagonals
+//===----------------------------------------------------------------------===//
+
+/// Of a warp's 16 rows the lanes 4 r .. hold r and r + 8, and of 8 columns the
+/// lane l two from 2 (l mod 4) on: so lane 4 r + r / 2 has the diagonal of both
+/// rows, in the block of 16 columns that lies as far from the first as the
+/// warp's rows from `first`.
+static Value createDiagonal(ImplicitLocOpBuilder &b, Value fragment,
+                            VectorType type, int64_t columns, int64_t first) {
+  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  SmallVector<Value> elements = unpack(b, fragment);
+  auto isOne = [&](Value value) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value,
+                                 createI32(b, 0));
+  };
+  auto choose = [&](Value condition, Value yes, Value no) -> Value {
+    return arith::SelectOp::create(b, condition, yes, no);
+  };
+  Value lane = createLane(b), four = createI32(b, 4);
+  Value row = arith::DivUIOp::create(b, lane, four);
+  Value isOdd = isOne(arith::AndIOp::create(b, row, createI32(b, 1)));
+  Value source =
+      arith::AddIOp::create(b, arith::MulIOp::create(b, row, four),
+                            arith::DivUIOp::create(b, row, createI32(b, 2)));
+  Value block = arith::SubIOp::create(b, createGroupWarp(b),
+                                      createI32(b, first / kWarpRows));
+  // Elements of a block of 16 columns: two rows of each 8.
+  constexpr int64_t kOfBlock = 8, kOfColumns = 4, kOfRow = 2;
+  SmallVector<Value> result;
+  for (int64_t half = 0; half < 2; ++half) {
+    Value one;
+    for (int64_t i = 0; i < columns / kWarpRows; ++i) {
+      int64_t at = i * kOfBlock + half * (kOfColumns + kOfRow);
+      Value here = choose(isOdd, elements[at + 1], elements[at]);
+      Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block,
+                                           createI32(b, i));
+      one = one ? choose(isHere, here, one) : here;
+    }
+    Value word = LLVM::BitcastOp::create(b, b.getI32Type(), one);
+    result.push_back(LLVM::BitcastOp::create(
+        b, type.getElementType(),
+        createShuffle(b, ShuffleKind::Index, word, source)));
+  }
+  return pack(b, type, result);
+}
+
 //===----------------------------------------------------------------------===//
 // Vectors of rows, columns and lanes
 //===----------------------------------------------------------------------===//
@@ -292,9 +353,25 @@ struct LowerFragmentStore : OpConversionPattern<FragmentStoreOp> {
       createMatrixStore(b, adaptor.getFragment(), view, adaptor.getView(),
                         op.getTranspose(), first);
     else
-      createPlainStore(b, adaptor.getFragment(), view, adaptor.getView(),
-                       first);
+      (op.getTranspose() ? createTransposedStore : createPlainStore)(
+          b, adaptor.getFragment(), view, adaptor.getView(), first);
     rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerDiagonal : OpConversionPattern<DiagonalOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(DiagonalOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    rewriter.replaceOp(op,
+                       createDiagonal(b, adaptor.getSource(), type,
+                                      op.getSource().getType().getDimSize(1),
+                                      op.getFirst()));
     return success();
   }
 };
@@ -337,6 +414,7 @@ struct LowerVectorStore : OpConversionPattern<VectorStoreOp> {
 
 void warp::populateFragmentPatterns(const TypeConverter &converter,
                                     RewritePatternSet &patterns) {
-  patterns.add<LowerFragmentLoad, LowerFragmentStore, LowerVectorLoad,
-               LowerVectorStore>(converter, patterns.getContext());
+  patterns.add<LowerFragmentLoad, LowerFragmentStore, LowerDiagonal,
+               LowerVectorLoad, LowerVectorStore>(converter,
+                                                  patterns.getContext());
 }

@@ -37,12 +37,23 @@ public:
   /// `rows` and `columns` are the addresses of the result's factors, or null.
   Solver(ImplicitLocOpBuilder &b, ViewType m, Value mBase, ViewType x,
          Value xBase, Value rows, Value columns);
+  /// Puts M in f16 where it lies in f32: times `scale`, the address of factors
+  /// of its columns.
+  void scaleM(Value scale);
   void run();
 
 private:
   /// Rows and columns of a block of the substitution, and elements of a run of
   /// 16 bytes.
   static constexpr int64_t kBlock = 16, kRun = 8;
+
+  /// Elements of a column of M from a row on.
+  struct Run {
+    Value column, row;
+    int64_t size;
+  };
+  SmallVector<Run> shareOut();
+  Value createElementAddress(const Run &run, int64_t bytes);
 
   // Words of two f16.
   VectorType getPair() const { return VectorType::get(2, b.getF16Type()); }
@@ -162,6 +173,67 @@ void Solver::accumulate(Column &accumulator, int64_t row, int64_t column,
   Column run = loadColumn(row, column, 2 * accumulator.size(), offset);
   for (auto [sum, pair] : llvm::zip(accumulator, run))
     sum = math::FmaOp::create(b, pair, factor, sum);
+}
+
+/// Shares the lower triangle of M out among the lanes: all of a block of 16, of
+/// two blocks a column of one on the diagonal and half a column below, of four
+/// blocks columns of their halves.
+SmallVector<Solver::Run> Solver::shareOut() {
+  int64_t size = m.getRows(), lanes = kSm90a.warpThreads;
+  if (size < lanes)
+    return {{place, createI32(b, 0), size}};
+  if (size > lanes)
+    return {{lane, createI32(b, 0), size},
+            {arith::AddIOp::create(b, lane, createI32(b, lanes)),
+             createI32(b, lanes), size - lanes}};
+  auto ofHalf = [&](int64_t count) -> Value {
+    return arith::MulIOp::create(b, half, createI32(b, count));
+  };
+  Value below = arith::AddIOp::create(b, ofHalf(kRun), createI32(b, kBlock));
+  return {{lane, ofHalf(kBlock), kBlock}, {place, below, kRun}};
+}
+
+Value Solver::createElementAddress(const Run &run, int64_t bytes) {
+  Value row = arith::MulIOp::create(b, run.column, createI32(b, m.getStride()));
+  Value first = arith::MulIOp::create(b, run.row, createI32(b, bytes));
+  return createAddress(b, mBase, arith::AddIOp::create(b, row, first), 0);
+}
+
+/// M in f16 lies in the first half of where it lay in f32, column by column.
+void Solver::scaleM(Value scale) {
+  constexpr int64_t kBytes = 4, kLoad = 4;
+  auto type = VectorType::get(kLoad, b.getF32Type());
+  SmallVector<Run> runs = shareOut();
+  SmallVector<SmallVector<Value>> loaded;
+  for (const Run &run : runs) {
+    Value offset = arith::MulIOp::create(b, run.column, createI32(b, kBytes));
+    loaded.push_back({LLVM::LoadOp::create(
+        b, b.getF32Type(), createAddress(b, scale, offset, 0), kBytes)});
+    Value address = createElementAddress(run, kBytes);
+    for (int64_t i = 0; i < run.size; i += kLoad)
+      llvm::append_range(
+          loaded.back(),
+          unpack(b, LLVM::LoadOp::create(
+                        b, type, createAddress(b, address, {}, i * kBytes),
+                        /*alignment=*/kLoad * kBytes)));
+  }
+  // Other lanes have parts of the same columns.
+  createWarpSync(b);
+  for (size_t number = 0; number < runs.size(); ++number) {
+    ArrayRef<Value> values = loaded[number];
+    Column column;
+    for (size_t i = 1; i < values.size(); i += 2) {
+      auto scaled = [&](Value value) -> Value {
+        return arith::MulFOp::create(b, value, values[0]);
+      };
+      Value pair = pack(b, VectorType::get(2, b.getF32Type()),
+                        {scaled(values[i]), scaled(values[i + 1])});
+      column.push_back(arith::TruncFOp::create(b, getPair(), pair));
+    }
+    storeColumn(column,
+                createElementAddress(runs[number], m.getElementBytes()));
+  }
+  createWarpSync(b);
 }
 
 //===----------------------------------------------------------------------===//
@@ -424,9 +496,16 @@ struct LowerSolve : OpConversionPattern<SolveOp> {
   matchAndRewrite(SolveOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Solver(b, op.getM().getType(), adaptor.getM(), op.getX().getType(),
-           adaptor.getX(), adaptor.getRows(), adaptor.getColumns())
-        .run();
+    // What is scaled lies as it was, in half of each row.
+    ViewType m = op.getM().getType();
+    ViewType narrow =
+        ViewType::get(m.getContext(), m.getShape(), b.getF16Type(),
+                      m.getSwizzle(), m.getStride(), m.getColumn());
+    Solver solver(b, narrow, adaptor.getM(), op.getX().getType(),
+                  adaptor.getX(), adaptor.getRows(), adaptor.getColumns());
+    if (adaptor.getScale())
+      solver.scaleM(adaptor.getScale());
+    solver.run();
     rewriter.eraseOp(op);
     return success();
   }

@@ -148,7 +148,7 @@ void StoreOp::getEffects(EffectList &effects) {
 }
 
 //===----------------------------------------------------------------------===//
-// ScanOp, CausalOp, SolveOp and InverseOp
+// ScanOp, CausalOp, DiagonalOp, SolveOp and InverseOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScanOp::verify() {
@@ -168,6 +168,22 @@ static LogicalResult verifySquare(Operation *op, RankedTensorType tile) {
 
 LogicalResult CausalOp::verify() {
   return verifySquare(*this, getResult().getType());
+}
+
+void DiagonalOp::build(OpBuilder &b, OperationState &state, Value source) {
+  auto tile = cast<RankedTensorType>(source.getType());
+  build(b, state, tile.clone(tile.getShape().take_front()), source);
+}
+
+LogicalResult DiagonalOp::verify() {
+  RankedTensorType source = getSource().getType();
+  if (failed(verifySquare(*this, source)))
+    return failure();
+  RankedTensorType expected = source.clone(source.getShape().take_front());
+  if (getType() == expected)
+    return success();
+  return emitOpError("expected a result of type ")
+         << expected << ", got " << getType();
 }
 
 /// Checks the type that a solve's merges take.

@@ -91,9 +91,12 @@ LogicalResult SolveOp::verify() {
                        "got ")
            << m;
   // Runs of a row are 16-byte accesses.
-  if (!m.getElementType().isF16() || m.isSwizzled() || m.getStride() % 16 != 0)
-    return emitOpError("expected M in f16 without a swizzle, its rows a "
-                       "multiple of 16 bytes apart, got ")
+  bool isElement =
+      getScale() ? m.getElementType().isF32() : m.getElementType().isF16();
+  if (!isElement || m.isSwizzled() || m.getStride() % 16 != 0)
+    return emitOpError("expected M in ")
+           << (getScale() ? "f32" : "f16")
+           << " without a swizzle, its rows a multiple of 16 bytes apart, got "
            << m;
   if (x.getShape() != m.getShape() ||
       !isa<Float16Type, BFloat16Type>(x.getElementType()))
@@ -106,13 +109,32 @@ LogicalResult SolveOp::verify() {
            << x;
   if (!getRows() != !getColumns())
     return emitOpError("expected factors of rows and of columns, or neither");
-  for (Value factors : {getRows(), getColumns()}) {
+  for (Value factors : {getScale(), getRows(), getColumns()}) {
     auto view = factors ? cast<ViewType>(factors.getType()) : ViewType();
     if (view && (view.getRank() != 1 || !view.getElementType().isF32() ||
                  view.getShape().front() != m.getRows()))
       return emitOpError("expected factors of ")
              << m.getRows() << " elements of f32, got " << view;
   }
+  return success();
+}
+
+LogicalResult DiagonalOp::verify() {
+  RankedTensorType source = getSource().getType();
+  int64_t rows = source.getDimSize(0), columns = source.getDimSize(1),
+          first = getFirst();
+  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  if (first < 0 || first % kWarpRows != 0 || columns % kWarpRows != 0 ||
+      first + columns > rows)
+    return emitOpError("expected a square of rows of the fragment, from a "
+                       "multiple of ")
+           << kWarpRows << " on, got " << columns << " rows from " << first
+           << " on of " << source;
+  auto type = cast<RankedTensorType>(getType());
+  if (type.getElementType() != source.getElementType() ||
+      type.getDimSize(0) != rows)
+    return emitOpError("expected a vector of ")
+           << rows << " " << source.getElementType() << ", got " << type;
   return success();
 }
 
@@ -301,10 +323,11 @@ static LogicalResult verifyFragment(Operation *op, RankedTensorType fragment,
   if (view.getShape() != ArrayRef(shape))
     return op->emitOpError("expected a view of shape [")
            << shape << "], got [" << view.getShape() << "]";
-  if (element.isF32())
-    return transpose ? op->emitOpError(
-                           "expected 16-bit elements to transpose, got f32")
-                     : success();
+  if (element.isF32()) {
+    if (transpose && isa<FragmentLoadOp>(op))
+      return op->emitOpError("expected 16-bit elements to transpose, got f32");
+    return success();
+  }
   if (!element.isF16() && !element.isBF16())
     return op->emitOpError("expected elements of f16, bf16 or f32, got ")
            << element;

@@ -24,7 +24,7 @@ namespace {
 struct InsertFences : gdn::warp::impl::InsertFencesPassBase<InsertFences> {
   void runOnOperation() override {
     OpBuilder b(&getContext());
-    for (auto [place, isStore, channel] : findFencePlaces(getOperation())) {
+    for (auto [place, isStore, slot] : findFencePlaces(getOperation())) {
       if (isStore)
         b.setInsertionPointAfter(place);
       else

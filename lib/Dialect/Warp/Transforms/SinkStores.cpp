@@ -10,7 +10,6 @@
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -158,38 +157,70 @@ static void sinkIntoWarps(ArrayRef<Operation *> stores,
       op->moveBefore(guard.thenBlock()->getTerminator());
 }
 
-/// Stores of vectors whose rows are sums of shared memory, which take a while:
-/// the warps of other rows do not make them.
-static void sinkRowDots(RowDotsOp dots) {
-  if (!isEncoded<RowsAttr>(dots.getType()))
-    return;
-  SetVector<Operation *> slice;
-  getForwardSlice(dots.getOperation(), &slice);
+/// The rows that `op` stores of a fragment or a vector; null if it is no store
+/// of some rows.
+static DenseI64ArrayAttr getStoredRows(Operation *op) {
+  if (auto store = dyn_cast<VectorStoreOp>(op))
+    return store.getRowsAttr();
+  auto store = dyn_cast<FragmentStoreOp>(op);
+  return store ? store.getRowsAttr() : DenseI64ArrayAttr();
+}
+
+/// Stores of what `root` makes, in order: they are of one block and of the same
+/// rows, or else there are none.
+static SmallVector<Operation *> collectStores(Operation *root) {
+  Block *block = root->getBlock();
+  SetVector<Operation *> takers;
+  takers.insert(root);
   SmallVector<Operation *> stores;
-  for (Operation *op : slice) {
-    auto store = dyn_cast<VectorStoreOp>(op);
-    if (!store)
+  for (size_t i = 0; i < takers.size(); ++i) {
+    // What a branch takes, its results may be.
+    for (Operation *user : takers[i]->getUsers()) {
+      Operation *taker = block->findAncestorOpInBlock(*user);
+      if (!taker ||
+          (taker != user && isa<VectorStoreOp, FragmentStoreOp>(user)))
+        return {};
+      takers.insert(taker);
+    }
+    if (!isa<VectorStoreOp, FragmentStoreOp>(takers[i]))
       continue;
-    if (!store.getRows() || store->getBlock() != dots->getBlock() ||
-        (!stores.empty() &&
-         cast<VectorStoreOp>(stores.front()).getRows() != store.getRows()))
-      return;
-    stores.push_back(store);
+    DenseI64ArrayAttr rows = getStoredRows(takers[i]);
+    if (!rows || (!stores.empty() && getStoredRows(stores.front()) != rows))
+      return {};
+    stores.push_back(takers[i]);
   }
   llvm::sort(stores, [](Operation *one, Operation *other) {
     return one->isBeforeInBlock(other);
   });
+  return stores;
+}
+
+/// Stores of vectors whose rows are sums of shared memory, which take a while,
+/// or a diagonal: the warps of other rows do not make them.
+static void sinkVectors(Operation *root) {
+  if (!isEncoded<RowsAttr>(root->getResult(0).getType()))
+    return;
+  SmallVector<Operation *> stores = collectStores(root);
   if (stores.empty())
     return;
   SmallVector<Operation *> makers = collectMakers(stores);
-  if (llvm::is_contained(makers, dots))
-    sinkIntoWarps(stores, makers, *cast<VectorStoreOp>(stores[0]).getRows());
+  if (!llvm::is_contained(makers, root))
+    return;
+  // A diagonal is of a product, which is waited for where these begin; what is
+  // loaded is there by then.
+  if (isa<DiagonalOp>(root))
+    llvm::erase_if(makers, [](Operation *op) { return isa<VectorLoadOp>(op); });
+  sinkIntoWarps(stores, makers, getStoredRows(stores[0]));
+  for (Operation *op : stores)
+    if (auto store = dyn_cast<FragmentStoreOp>(op))
+      store.setGuarded(true);
 }
 
-/// The branch in both of whose sides, and nowhere else, `slot` is used.
-static scf::IfOp findOnlyBranch(SlotOp slot) {
+/// The branch that has all uses of `slot`, and on which of its sides it has
+/// some; null if others use it too.
+static std::pair<scf::IfOp, std::array<bool, 2>> findBranch(SlotOp slot) {
   scf::IfOp branch;
-  bool sides[2] = {false, false};
+  std::array<bool, 2> sides = {false, false};
   for (Operation *user : slot->getUsers()) {
     auto outer = dyn_cast_or_null<scf::IfOp>(
         slot->getBlock()->findAncestorOpInBlock(*user));
@@ -198,32 +229,53 @@ static scf::IfOp findOnlyBranch(SlotOp slot) {
     branch = outer;
     sides[outer.getElseRegion().isAncestor(user->getParentRegion())] = true;
   }
-  return sides[0] && sides[1] ? branch : scf::IfOp();
+  return {branch, sides};
 }
 
-/// Takes slots where they are first used, in both sides of a branch: the work
+/// Whether all uses of `slots` are in branches, on both sides of each.
+static bool areOfBranches(ArrayRef<SlotOp> slots) {
+  llvm::MapVector<Operation *, std::array<bool, 2>> used;
+  for (SlotOp slot : slots) {
+    auto [branch, sides] = findBranch(slot);
+    if (!branch)
+      return false;
+    for (size_t side = 0; side < sides.size(); ++side)
+      used[branch][side] |= sides[side];
+  }
+  return llvm::all_of(
+      used, [](auto &entry) { return entry.second[0] && entry.second[1]; });
+}
+
+/// Clones `slot` to before its first use on one side of a branch, if it is used
+/// there.
+static void sinkSlot(SlotOp slot, Block *side) {
+  Operation *first = nullptr;
+  for (Operation *user : slot->getUsers())
+    if (Operation *outer = side->findAncestorOpInBlock(*user))
+      if (!first || outer->isBeforeInBlock(first))
+        first = outer;
+  if (!first)
+    return;
+  Operation *copy = OpBuilder(first).clone(*slot);
+  slot->replaceUsesWithIf(copy, [&](OpOperand &use) {
+    return side->findAncestorOpInBlock(*use.getOwner());
+  });
+}
+
+/// Takes slots where they are first used, on both sides of a branch: the work
 /// before it need not wait for them, nor who waits for them for the work behind
-/// it. A role takes a channel's slots in one place.
+/// it. A role takes a channel's slots in one place, and on each side some.
 static void sinkSlots(Block &block) {
   llvm::MapVector<Value, SmallVector<SlotOp>> channels;
   for (auto slot : block.getOps<SlotOp>())
     channels[slot.getChannel()].push_back(slot);
   for (auto &[channel, slots] : channels) {
-    if (!llvm::all_of(slots, [](SlotOp slot) { return findOnlyBranch(slot); }))
+    if (!areOfBranches(slots))
       continue;
     for (SlotOp slot : slots) {
-      scf::IfOp branch = findOnlyBranch(slot);
-      for (Block *side : {branch.thenBlock(), branch.elseBlock()}) {
-        Operation *first = nullptr;
-        for (Operation *user : slot->getUsers())
-          if (Operation *outer = side->findAncestorOpInBlock(*user))
-            if (!first || outer->isBeforeInBlock(first))
-              first = outer;
-        Operation *copy = OpBuilder(first).clone(*slot);
-        slot->replaceUsesWithIf(copy, [&](OpOperand &use) {
-          return side->findAncestorOpInBlock(*use.getOwner());
-        });
-      }
+      scf::IfOp branch = findBranch(slot).first;
+      for (Block *side : {branch.thenBlock(), branch.elseBlock()})
+        sinkSlot(slot, side);
       slot.erase();
     }
   }
@@ -247,19 +299,27 @@ struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
       splitBranch(store);
       ofRows.push_back(store);
     }
+    sinkAll<DiagonalOp>();
     for (FragmentStoreOp store : ofRows) {
+      if (store.getGuarded())
+        continue;
       Operation *alone = store;
       sinkIntoWarps(alone, collectMakers(alone), *store.getRows());
       store.setGuarded(true);
     }
-    SmallVector<RowDotsOp> sums;
-    getOperation().walk([&](RowDotsOp dots) { sums.push_back(dots); });
-    for (RowDotsOp dots : sums)
-      sinkRowDots(dots);
+    sinkAll<RowDotsOp>();
     SmallVector<Block *> blocks;
     getOperation().walk([&](Block *block) { blocks.push_back(block); });
     for (Block *block : blocks)
       sinkSlots(*block);
+  }
+
+  /// Sinks what is made of vectors that ops of type `Op` make.
+  template <typename Op> void sinkAll() {
+    SmallVector<Operation *> roots;
+    getOperation().walk([&](Op op) { roots.push_back(op); });
+    for (Operation *root : roots)
+      sinkVectors(root);
   }
 };
 } // namespace

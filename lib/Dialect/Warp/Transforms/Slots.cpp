@@ -28,8 +28,8 @@ SmallVector<Operation *> gdn::warp::getViewUsers(SlotOp slot) {
 
 namespace {
 using Field = std::pair<Value, uint64_t>;
-/// An op for each block and channel.
-using PlaceMap = llvm::MapVector<std::pair<Block *, Value>, Operation *>;
+/// An op for each slot of a channel that a block names.
+using PlaceMap = llvm::MapVector<std::tuple<Block *, Value, Value>, FencePlace>;
 } // namespace
 
 /// Fields that products read, or that go to other CTAs: all of a slot does.
@@ -45,7 +45,15 @@ static DenseSet<Field> findFenced(KernelOp kernel) {
   return fields;
 }
 
-/// The last store of each block and channel to these fields. Many warps wait
+static FencePlace &getPlace(PlaceMap &places, SlotOp slot) {
+  FencePlace &place =
+      places[{slot->getBlock(), slot.getChannel(), slot.getTrip()}];
+  if (!place.slot || slot->isBeforeInBlock(place.slot))
+    place.slot = slot;
+  return place;
+}
+
+/// The last store of each block and slot to these fields. Many warps wait
 /// for a product, or for another CTA's copy: who stored pays, not they.
 static PlaceMap findLastStores(KernelOp kernel, const DenseSet<Field> &fenced) {
   PlaceMap last;
@@ -56,7 +64,7 @@ static PlaceMap findLastStores(KernelOp kernel, const DenseSet<Field> &fenced) {
     for (Operation *user : getViewUsers(slot)) {
       if (isa<FetchOp>(user))
         continue;
-      Operation *&store = last[{slot->getBlock(), slot.getChannel()}];
+      Operation *&store = getPlace(last, slot).op;
       Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
       if (!store || store->isBeforeInBlock(outer))
         store = outer;
@@ -65,7 +73,7 @@ static PlaceMap findLastStores(KernelOp kernel, const DenseSet<Field> &fenced) {
   return last;
 }
 
-/// The first copy of each block and channel out of fields that no fence stands
+/// The first copy of each block and slot out of fields that no fence stands
 /// behind: the one warp that copies has time, those that stored have none.
 static PlaceMap findFirstCopies(KernelOp kernel,
                                 const DenseSet<Field> &fenced) {
@@ -77,7 +85,7 @@ static PlaceMap findFirstCopies(KernelOp kernel,
     for (Operation *user : getViewUsers(slot)) {
       if (!isa<FlushOp>(user))
         continue;
-      Operation *&copy = first[{slot->getBlock(), slot.getChannel()}];
+      Operation *&copy = getPlace(first, slot).op;
       Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
       if (!copy || outer->isBeforeInBlock(copy))
         copy = outer;
@@ -90,8 +98,8 @@ SmallVector<FencePlace> gdn::warp::findFencePlaces(KernelOp kernel) {
   DenseSet<Field> fenced = findFenced(kernel);
   SmallVector<FencePlace> places;
   auto add = [&](const PlaceMap &ops, bool isStore) {
-    for (auto &[key, op] : ops)
-      places.push_back({op, isStore, key.second.getDefiningOp<ChannelOp>()});
+    for (auto &[key, place] : ops)
+      places.push_back({place.op, isStore, place.slot});
   };
   add(findLastStores(kernel, fenced), /*isStore=*/true);
   add(findFirstCopies(kernel, fenced), /*isStore=*/false);

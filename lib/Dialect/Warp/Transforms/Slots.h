@@ -19,11 +19,12 @@ namespace mlir::gdn::warp {
 SmallVector<Operation *> getViewUsers(SlotOp slot);
 
 /// Where stores to slots must be ordered before what reads them through another
-/// proxy: behind the last store of a block, or before its first copy out.
+/// proxy: behind a block's last store to a slot, or before its first copy out
+/// of it. `slot` is where the block names it first.
 struct FencePlace {
-  Operation *op;
-  bool isStore;
-  ChannelOp channel;
+  Operation *op = nullptr;
+  bool isStore = false;
+  SlotOp slot = {};
 };
 SmallVector<FencePlace> findFencePlaces(KernelOp kernel);
 

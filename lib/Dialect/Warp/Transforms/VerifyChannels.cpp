@@ -33,18 +33,20 @@ static LogicalResult verifyFence(FencePlace place) {
   bool isFenced =
       place.isStore
           ? llvm::any_of(llvm::make_range(at, block.end()), isFence)
-          : llvm::any_of(llvm::make_range(block.begin(), at), isFence);
+          : llvm::any_of(llvm::make_range(Block::iterator(place.slot), at),
+                         isFence);
   if (isFenced)
     return success();
+  auto channel = place.slot.getChannel().getDefiningOp<ChannelOp>();
   InFlightDiagnostic diagnostic =
       place.op->emitOpError("expected gdn_warp.fence async ")
       << (place.isStore ? "behind the last store to channel "
                         : "before the first copy out of channel ")
-      << place.channel.getNameAttr()
+      << channel.getNameAttr()
       << (place.isStore ? ", which products or other CTAs read"
                         : ", to which other threads have stored")
       << ", got none (gdn-warp-insert-fences)";
-  diagnostic.attachNote(place.channel.getLoc()) << "the channel";
+  diagnostic.attachNote(channel.getLoc()) << "the channel";
   return diagnostic;
 }
 

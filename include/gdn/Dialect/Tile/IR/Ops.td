@@ -196,6 +196,25 @@ def Tile_CausalOp : Tile_Op<"causal", [Pure, SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
+def Tile_DiagonalOp : Tile_Op<"diagonal", [Pure]> {
+  let summary = "Diagonal of a square tile";
+  let description = [{
+    out[i] = in[i, i]. Of the products of rows with each other it is the squares
+    of their lengths.
+
+    Example:
+
+    ```mlir
+    %squares = gdn_tile.diagonal %kkt : tensor<32x32xf32> -> tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_FloatTile:$source);
+  let results = (outs Tile_FloatTile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$source)>];
+  let hasVerifier = 1;
+}
+
 def Tile_SolveOp : Tile_Op<"solve", [Pure, AllTypesMatch<["scores", "result"]>]> {
   let summary = "Bm of the unit lower triangular system of a chunk";
   let description = [{

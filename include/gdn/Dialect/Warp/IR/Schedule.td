@@ -22,7 +22,9 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
     one part of the V channels. With `roll` the chunks of a trip are a loop rather
     than copies: a role that others wait for less gives its place in the
     instruction cache to them. With `share` the CTAs of a cluster take the trips
-    in turn, and what one of them makes goes to all.
+    in turn, and what one of them makes goes to all. With `interleave` ops of the
+    chunks of a trip follow each other by turns, so that a warp that is alone with
+    chains of short ops waits for each of them less.
 
     Example:
     `#gdn_warp.role_plan<name = "state", warps = 8, registers = 168, steps = ["state"], split = true>`
@@ -34,7 +36,8 @@ def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
     DefaultValuedParameter<"bool", "false">:$rotate,
     DefaultValuedParameter<"bool", "false">:$split,
     DefaultValuedParameter<"bool", "false">:$roll,
-    DefaultValuedParameter<"bool", "false">:$share);
+    DefaultValuedParameter<"bool", "false">:$share,
+    DefaultValuedParameter<"bool", "false">:$interleave);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     /// Whether ops of `step` run in this role, and whether `delay` trips later.

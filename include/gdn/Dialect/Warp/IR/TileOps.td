@@ -131,7 +131,8 @@ def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
 
     With `rows` and `columns`, views of C elements of f32, `x` is
     Diag(rows) ((I + M)^-1 - I) Diag(columns): multiplied in f32 before it is
-    rounded, so that these factors need not fit f16.
+    rounded, so that these factors need not fit f16. With `scale`, one more such
+    view, `m` is f32 and M its product with Diag(scale), which is rounded.
 
     Example:
 
@@ -141,14 +142,39 @@ def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
     gdn_warp.solve %m, %x times %lengths, %norms : !gdn_warp.view<32x32xf16, stride = 80>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>,
         !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
+    gdn_warp.solve %m by(%betas : !gdn_warp.view<32xf32>), %x times %lengths, %norms
+        : !gdn_warp.view<32x32xf32, stride = 144>,
+        !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>,
+        !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
     ```
   }];
-  let arguments = (ins Warp_ViewType:$m, Warp_ViewType:$x,
+  let arguments = (ins Warp_ViewType:$m, Optional<Warp_ViewType>:$scale, Warp_ViewType:$x,
                    Optional<Warp_ViewType>:$rows, Optional<Warp_ViewType>:$columns);
   let assemblyFormat = [{
-    $m `,` $x (`times` $rows^ `,` $columns)? attr-dict `:` type($m) `,` type($x)
-        (`,` type($rows)^ `,` type($columns))?
+    $m (`by` `(` $scale^ `:` type($scale) `)`)? `,` $x (`times` $rows^ `,` $columns)?
+        attr-dict `:` type($m) `,` type($x) (`,` type($rows)^ `,` type($columns))?
   }];
+  let hasVerifier = 1;
+}
+
+def Warp_DiagonalOp : Warp_Op<"diagonal", [Pure]> {
+  let summary = "A diagonal of a fragment, as a vector of its rows";
+  let description = [{
+    result[first + i] = source[first + i, i] for the N columns of `source`, of
+    which `first`, a multiple of 16, is the row of the first: N rows of a
+    fragment from there on are a square. Other elements of the result are some of
+    the fragment's. Each warp makes those of its own rows.
+
+    Example:
+
+    ```mlir
+    %squares = gdn_warp.diagonal %kk from 0 : tensor<64x32xf32, #gdn_warp.fragment>
+        -> tensor<64xf32, #gdn_warp.rows>
+    ```
+  }];
+  let arguments = (ins Warp_Fragment:$source, I64Attr:$first);
+  let results = (outs Warp_Rows:$result);
+  let assemblyFormat = "$source `from` $first attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -309,7 +335,8 @@ def Warp_FragmentLoadOp : Warp_Op<"fragment_load"> {
 def Warp_FragmentStoreOp : Warp_Op<"fragment_store"> {
   let summary = "Write a fragment to shared memory";
   let description = [{
-    To a view [64, N], or [N, 64] with `transpose`. With `rows` [a, b], multiples
+    To a view [64, N], or [N, 64] with `transpose`; 16-bit elements by stmatrix,
+    f32 by plain stores. With `rows` [a, b], multiples
     of 16, the warps that hold rows a .. b write them, to a view of as many; with
     `guarded` no other warp runs the op.
 
