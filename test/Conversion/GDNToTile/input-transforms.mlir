@@ -72,29 +72,32 @@ func.func @linear(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
 // bf16 rows of q and k enter products as they are: normalised, they would be
 // rounded again. M is multiplied by the norms of its rows and columns, values by
 // the keys' lengths, what the solve makes by both, what is written by beta and
-// norms squared: the products of the state are not. Rows are measured behind the
-// products of the chunk, keys and queries in steps of their own.
+// norms squared: the products of the state are not. The squares of keys are on the
+// diagonal of the product that M is made of, whose columns the solve multiplies,
+// before it rounds M.
 // CHECK-LABEL: gdn_tile.program @l2norm_fused(
 // CHECK: %[[K:.*]] = gdn_tile.load %k
 // CHECK: %[[Q:.*]] = gdn_tile.load %q
 // CHECK: %[[BETA:.*]] = gdn_tile.load %beta
 // CHECK: %[[KK:.*]] = linalg.contract {{.*}} ins(%[[K]], %[[K]] :
 // CHECK: linalg.contract {{.*}} ins(%[[Q]], %[[K]] :
-// CHECK: %[[KF:.*]] = arith.extf %[[K]]
-// CHECK: %[[SQUARES:.*]] = arith.mulf %[[KF]], %[[KF]]
-// CHECK: linalg.reduce ins(%[[SQUARES]] :
-// CHECK: %[[SUM:.*]] = arith.addf %{{.*}} {gdn_tile.step = "norms"} : tensor<32xf32>
+// CHECK: %[[SQUARES:.*]] = gdn_tile.diagonal %[[KK]] {gdn_tile.step = "norms"}
+// CHECK: %[[SUM:.*]] = arith.addf %[[SQUARES]], %{{.*}} {gdn_tile.step = "norms"} : tensor<32xf32>
 // CHECK: %[[NORM:.*]] = math.rsqrt %[[SUM]] {gdn_tile.step = "norms"} : tensor<32xf32>
 // CHECK: %[[LENGTH:.*]] = arith.mulf %[[SUM]], %[[NORM]] {{.*}}"norms"}
 // CHECK: %[[WEIGHT:.*]] = arith.mulf %[[BETA]], %[[NORM]] {{.*}}"norms"}
 // CHECK: %[[WRITE:.*]] = arith.mulf %[[WEIGHT]], %[[NORM]] {{.*}}"norms"}
+// CHECK: %[[QF:.*]] = arith.extf %[[Q]]
+// CHECK: %[[QSQUARES:.*]] = arith.mulf %[[QF]], %[[QF]]
+// CHECK: linalg.reduce ins(%[[QSQUARES]] :
 // CHECK: %[[QNORM:.*]] = math.rsqrt %{{.*}} {gdn_tile.step = "query_norms"} : tensor<32xf32>
 // CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [1]
 // CHECK: %[[ROWS:.*]] = arith.mulf %[[KK]], %
-// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}} dimensions = [0]
-// CHECK: %[[MF:.*]] = arith.mulf %[[ROWS]], %
-// CHECK: gdn_tile.causal strict %[[MF]] {gdn_tile.step = "scores"}
-// CHECK: %[[INVERSE:.*]] = gdn_tile.inverse
+// CHECK: %[[LOWER:.*]] = gdn_tile.causal strict %[[ROWS]] {gdn_tile.step = "scores"}
+// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
+// CHECK: %[[MF:.*]] = arith.mulf %[[LOWER]], %
+// CHECK: %[[M:.*]] = arith.truncf %[[MF]]
+// CHECK: %[[INVERSE:.*]] = gdn_tile.inverse %[[M]]
 // CHECK: linalg.broadcast ins(%[[LENGTH]] {{.*}} dimensions = [1] {gdn_tile.step = "solve"}
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[INVERSE]], %
 // CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}

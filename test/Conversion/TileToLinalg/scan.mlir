@@ -37,3 +37,10 @@ func.func @causal(%x : tensor<32x32xf32>) -> tensor<32x32xf32> {
   %r = gdn_tile.causal strict %x : tensor<32x32xf32>
   return %r : tensor<32x32xf32>
 }
+
+// CHECK-LABEL: func.func @diagonal
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #{{.*}}], iterator_types = ["parallel"]}
+func.func @diagonal(%x : tensor<32x32xf32>) -> tensor<32xf32> {
+  %r = gdn_tile.diagonal %x : tensor<32x32xf32> -> tensor<32xf32>
+  return %r : tensor<32xf32>
+}

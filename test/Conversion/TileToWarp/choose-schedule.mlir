@@ -11,13 +11,13 @@
 
 // Two items of two parts: too few for the chip, so a part has a CTA.
 // CHECK-LABEL: gdn_tile.program @few(
-// AUTO-SAME: trip = 1, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores", "query_norms"], roll = true>
+// AUTO-SAME: trip = 1, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true>
 // AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true>
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 7, roll = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates", "norms"], ahead = 2>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 2>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // MANY-SAME: parts = 1,
-// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores", "query_norms"], roll = true>
+// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>
 // WHOLE-SAME: <name = "state", warps = 8, registers = 168, steps = ["state"], split = true>
 // SPLIT-SAME: parts = 1,
 gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
@@ -54,13 +54,13 @@ gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
 
 // Two chunks a trip, and a CTA for each of two parts: they are a cluster, and share what does not depend on the part.
 // CHECK-LABEL: gdn_tile.program @pair(
-// AUTO-SAME: trip = 2, parts = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores", "query_norms"], roll = true, share = true>
+// AUTO-SAME: trip = 2, parts = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true, share = true>
 // AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true, share = true>
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 3, roll = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates", "norms"], ahead = 1>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 1>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
-// AUTO-SAME: <name = "triangles", depth = 4, from = ["scores", "solve", "query_norms"], to = ["state"]>
-// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["scores", "query_norms"], roll = true>
+// AUTO-SAME: <name = "triangles", depth = 4, from = ["scores", "solve", "norms", "query_norms"], to = ["state"]>
+// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>
 gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
@@ -72,9 +72,15 @@ gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%bat
   }
 }
 
-// A program that norms rows has no cluster yet.
+// A program that norms rows has no cluster yet. A warp sums the squares of queries; the one that moves makes the gates.
 // CHECK-LABEL: gdn_tile.program @norms(
-// AUTO-SAME: trip = 2, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["scores", "query_norms"], roll = true>
+// AUTO-SAME: trip = 2, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true>
+// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed = ["store"], delay = 4, ahead = 1, interleave = true>
+// AUTO-SAME: <name = "queries", warps = 1, registers = 120, steps = ["query_norms"], roll = true>
+// AUTO-SAME: <name = "tokens", depth = 8, from = ["load"], to = ["scores", "queries", "state"], by_chunk = true>
+// AUTO-SAME: <name = "m", depth = 2, from = ["scores", "norms"], to = ["solve"]>
+// WHOLE-SAME: <name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>, <name = "solve", warps = 2, registers = 104,
+// WHOLE-SAME: <name = "m", depth = 3, from = ["scores", "norms"], to = ["solve"], by_chunk = true>
 gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
@@ -98,7 +104,7 @@ gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) item(%n, %h, %p) tokens(%bat
 
 // The loads have as many slots as fit beside the rest: a trip of large tiles has fewer.
 // CHECK-LABEL: gdn_tile.program @large(
-// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "gates", "state"], by_chunk = true>
+// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "state"], by_chunk = true>
 gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index

@@ -1,34 +1,42 @@
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s
 
-// Norms of keys are made with the gates and reach all by the same channel; what makes M loads them behind the product
-// that it began. The warps of the scores that hold queries sum their squares when the scores are stored, with which the
-// norms are handed on. Tiles of the state are multiplied by no norm: the solve's result is, by lengths and norms. What is
-// the same in each trip is loaded once.
+// The squares of keys are on the diagonal of the product that M is made of. The warps that hold keys, and no others, make
+// their norms of it, hand on what depends on them, and multiply the rows of M; what that takes was loaded under the
+// product. The solve multiplies the columns, when it rounds M, and what it makes. A warp sums the squares of queries; the
+// one that moves makes the gates, of both chunks by turns. No product of the state is multiplied by a norm.
 // CHECK: gdn_warp.role "scores"
 // CHECK: scf.for
-// CHECK: %[[BEGUN:.*]] = gdn_warp.product %[[ROWS:.*]], %{{.*}} transpose_b
-// CHECK: gdn_warp.barrier_wait
+// CHECK: %[[BEGUN:.*]] = gdn_warp.product %{{.*}}, %{{.*}} transpose_b
+// CHECK-COUNT-3: gdn_warp.barrier_wait
+// CHECK: gdn_warp.vector_load %{{.*}} : <32xbf16> -> tensor<64xbf16, #gdn_warp.rows>
 // CHECK: %[[PRODUCT:.*]] = gdn_warp.await 0 of %[[BEGUN]]
-// CHECK-NOT: gdn_warp.fragment_load
-// CHECK: gdn_warp.vector_load %{{.*}} : <32xf32> -> tensor<64xf32, #gdn_warp.rows>
-// CHECK: gdn_warp.vector_load %{{.*}} : <32xf32> -> tensor<32xf32, #gdn_warp.columns>
-// CHECK: gdn_warp.fragment_store {{.*}} rows [32, 64] guarded
 // CHECK: scf.if
-// CHECK: %[[SQUARES:.*]] = gdn_warp.row_dots %[[ROWS]], %[[ROWS]]
+// CHECK: %[[SQUARES:.*]] = gdn_warp.diagonal %[[PRODUCT]] from 0
 // CHECK: %[[SUM:.*]] = arith.addf %[[SQUARES]],
-// CHECK: math.rsqrt %[[SUM]]
-// CHECK-COUNT-2: gdn_warp.vector_store %{{.*}} rows [32, 64]
+// CHECK: %[[NORM:.*]] = math.rsqrt %[[SUM]]
+// CHECK: linalg.broadcast ins(%[[NORM]]
+// CHECK: %[[ROWS:.*]] = arith.mulf %[[PRODUCT]],
+// CHECK: arith.select %{{.*}}, %[[ROWS]],
+// CHECK-COUNT-6: gdn_warp.vector_store %{{.*}} rows [0, 32]
+// CHECK: gdn_warp.fragment_store %{{.*}} transpose rows [0, 32] guarded : {{.*}} -> <32x32xf32, stride = 144>
+// CHECK: gdn_warp.fragment_store {{.*}} rows [32, 64] guarded
 // CHECK: gdn_warp.role "solve"
-// CHECK-NOT: gdn_warp.row_dots
-// CHECK: gdn_warp.solve %{{.*}}, %{{.*}} times %{{.*}}, %{{.*}} :
-// CHECK: gdn_warp.role "gates"
+// CHECK: gdn_warp.solve %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf32, stride = 144>
+// CHECK: gdn_warp.role "move"
 // CHECK: gdn_warp.array_load %dt_bias
 // CHECK: scf.for
 // CHECK-NOT: gdn_warp.array_load %dt_bias
-// CHECK-COUNT-2: gdn_warp.row_dots
+// CHECK: gdn_tile.scan
+// CHECK-NOT: math.exp2
+// CHECK: gdn_tile.scan
+// CHECK: gdn_warp.role "queries"
+// CHECK: %[[QUERIES:.*]] = gdn_warp.row_dots %[[Q:.*]], %[[Q]] :
+// CHECK: %[[QSUM:.*]] = arith.addf %[[QUERIES]],
+// CHECK: math.rsqrt %[[QSUM]]
 // CHECK-NOT: gdn_warp.row_dots
 // CHECK: gdn_warp.role "state"
 // CHECK: %[[READ:.*]] = gdn_warp.product negate
+// CHECK: gdn_warp.barrier_wait
 // CHECK: %[[MINUS:.*]] = gdn_warp.await 0 of %[[READ]]
 // CHECK: arith.addf %{{.*}}, %[[MINUS]]
 // CHECK-NOT: gdn_warp.row_dots

@@ -410,3 +410,54 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
   gdn_tile.launch @cluster grid(%c1, %c4, %c2) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
   return
 }
+
+// -----
+
+// No channel goes to both takers: each has a copy of the value by its own. The chunks of a trip take turns where the
+// schedule says so.
+#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
+    <name = "gates", warps = 1, registers = 96, steps = ["gates"], interleave = true>,
+    <name = "scores", warps = 1, registers = 96, steps = ["scores"]>,
+    <name = "state", warps = 2, registers = 96, steps = ["state"]>], channels = [
+    <name = "early", depth = 2, from = ["gates"], to = ["scores"]>,
+    <name = "late", depth = 4, from = ["gates"], to = ["state"]>]>
+// CHECK-LABEL: gdn_warp.kernel @both(
+// CHECK: %[[EARLY:.*]] = gdn_warp.channel "early" depth(2) chunks(2) : <tensor<32xf32>, tensor<32xf32>>
+// CHECK: %[[LATE:.*]] = gdn_warp.channel "late" depth(4) chunks(2) : <tensor<32xf32>, tensor<32xf32>>
+// CHECK: gdn_warp.role "gates"
+// CHECK: gdn_tile.load
+// CHECK: gdn_tile.load
+// CHECK: %[[A:.*]] = arith.negf
+// CHECK: gdn_warp.put %[[A]], %[[EARLY]][0]
+// CHECK: gdn_warp.put %[[A]], %[[LATE]][0]
+// CHECK: %[[B:.*]] = arith.negf
+// CHECK: gdn_warp.put %[[B]], %[[EARLY]][1]
+// CHECK: gdn_warp.put %[[B]], %[[LATE]][1]
+// CHECK: gdn_warp.role "scores"
+// CHECK: gdn_warp.get %[[EARLY]][0]
+// CHECK: gdn_warp.get %[[EARLY]][1]
+// CHECK: gdn_warp.role "state"
+// CHECK: gdn_warp.get %[[LATE]][0]
+// CHECK: gdn_warp.get %[[LATE]][1]
+gdn_tile.program @both(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>, %z: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %next = arith.addi %t, %c32 : index
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "gates", gdn_tile.chunk = 0} : memref<1x?x4xf32> -> tensor<32xf32>
+    %ma = arith.negf %a {gdn_tile.step = "gates", gdn_tile.chunk = 0} : tensor<32xf32>
+    gdn_tile.store %ma, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "scores", gdn_tile.chunk = 0} : tensor<32xf32> -> memref<1x?x4xf32>
+    gdn_tile.store %ma, %z[%batch, %t, %h] axes [1] {gdn_tile.step = "state", gdn_tile.chunk = 0} : tensor<32xf32> -> memref<1x?x4xf32>
+    %b = gdn_tile.load %x[%batch, %next, %h] axes [1] {gdn_tile.step = "gates", gdn_tile.chunk = 1} : memref<1x?x4xf32> -> tensor<32xf32>
+    %mb = arith.negf %b {gdn_tile.step = "gates", gdn_tile.chunk = 1} : tensor<32xf32>
+    gdn_tile.store %mb, %y[%batch, %next, %h] axes [1] {gdn_tile.step = "scores", gdn_tile.chunk = 1} : tensor<32xf32> -> memref<1x?x4xf32>
+    gdn_tile.store %mb, %z[%batch, %next, %h] axes [1] {gdn_tile.step = "state", gdn_tile.chunk = 1} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%t: index, %x: memref<1x?x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @both grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%x, %x : memref<1x?x4xf32>, memref<1x?x4xf32>)
+  return
+}

@@ -98,6 +98,30 @@ gdn_warp.kernel @scaled() threads(128) shared(2048) {
       !gdn_warp.view<16xf32>, !gdn_warp.view<16xf32>
 }
 
+// M in f32 is loaded whole before its columns, times their factors, replace it in f16: of two blocks a lane has a column
+// of one and half a column below.
+// CHECK-LABEL: llvm.func @rounded(
+gdn_warp.kernel @rounded() threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %c4608 = arith.constant 4608 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf32, stride = 144>
+  %x = gdn_warp.view %c4608 : !gdn_warp.view<32x32xbf16>
+  %f = gdn_warp.view %c4608 : !gdn_warp.view<32xf32>
+  // CHECK: %[[FACTOR:.*]] = llvm.load {{.*}} -> f32
+  // CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+  // CHECK: %[[BELOW:.*]] = llvm.load {{.*}} -> f32
+  // CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: arith.mulf %{{.*}}, %[[FACTOR]] : f32
+  // CHECK: arith.truncf %{{.*}} : vector<2xf32> to vector<2xf16>
+  // CHECK-COUNT-2: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+  // CHECK: arith.mulf %{{.*}}, %[[BELOW]] : f32
+  // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  gdn_warp.solve %m by(%f : !gdn_warp.view<32xf32>), %x : !gdn_warp.view<32x32xf32, stride = 144>, !gdn_warp.view<32x32xbf16>
+}
+
 // A lane has a sequence and counts those that come before it; the sum over lanes is the number of the one whose count is
 // the rank, and its boundaries are what that lane loaded. Of more than 32 sequences the rank is the sequence.
 // CHECK-LABEL: llvm.func @longest(

@@ -75,3 +75,23 @@ gdn_warp.kernel @matrices() threads(128) shared(8192) {
   gdn_warp.fragment_store %f, %t transpose
       : tensor<64x32xbf16, #gdn_warp.fragment> -> !gdn_warp.view<32x64xbf16, swizzle = 128>
 }
+
+// Of each of its two rows a lane has the diagonal if it has that column, or its neighbour has; the warp's place among
+// the rows says in which 16 columns. Transposed, elements of f32 are stored each by itself.
+// CHECK-LABEL: llvm.func @diagonal(
+gdn_warp.kernel @diagonal(%x : memref<64x32xf32>) threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %f = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c1_i32 : i32
+  // CHECK: arith.select %[[FIRST]], %{{.*}}, %{{.*}} : f32
+  // CHECK: nvvm.shfl.sync idx
+  // CHECK: arith.select %[[FIRST]], %{{.*}}, %{{.*}} : f32
+  // CHECK: nvvm.shfl.sync idx
+  %d = gdn_warp.diagonal %f from 0 : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  gdn_warp.vector_store %d, %v : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+  %t = gdn_warp.view %c0 : !gdn_warp.view<32x32xf32, stride = 144>
+  // CHECK-COUNT-16: llvm.store {{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+  gdn_warp.fragment_store %f, %t transpose rows [0, 32]
+      : tensor<64x32xf32, #gdn_warp.fragment> -> !gdn_warp.view<32x32xf32, stride = 144>
+}

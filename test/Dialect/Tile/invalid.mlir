@@ -80,6 +80,22 @@ gdn_tile.program @square() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
+gdn_tile.program @no_diagonal() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<8x16xf32>
+  // expected-error @below {{expected a square tile, got 'tensor<8x16xf32>'}}
+  %d = gdn_tile.diagonal %t : tensor<8x16xf32> -> tensor<8xf32>
+}
+
+// -----
+
+gdn_tile.program @diagonal_size() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<16x16xf32>
+  // expected-error @below {{expected a result of type 'tensor<16xf32>', got 'tensor<8xf32>'}}
+  %d = gdn_tile.diagonal %t : tensor<16x16xf32> -> tensor<8xf32>
+}
+
+// -----
+
 gdn_tile.program @solve_beta() item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %m = arith.constant dense<0.0> : tensor<16x16xf32>
   %b = arith.constant dense<0.0> : tensor<8xf32>

@@ -45,6 +45,8 @@ gdn_tile.program @tiles() item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %2 = gdn_tile.causal %s : tensor<32x32xf32>
   // CHECK: %[[KK:.*]] = gdn_tile.causal strict %{{.*}} : tensor<32x32xf32>
   %3 = gdn_tile.causal strict %s : tensor<32x32xf32>
+  // CHECK: gdn_tile.diagonal %{{.*}} : tensor<32x32xf32> -> tensor<32xf32>
+  %5 = gdn_tile.diagonal %s : tensor<32x32xf32> -> tensor<32xf32>
   // CHECK: gdn_tile.solve %[[KK]], %{{.*}} merge f16 : tensor<32x32xf32>, tensor<32xf32>
   %4 = gdn_tile.solve %3, %g merge f16 : tensor<32x32xf32>, tensor<32xf32>
 }

@@ -81,3 +81,33 @@ gdn_warp.kernel @k() threads(128) shared(4096) {
   gdn_warp.solve %m, %x times %f, %f : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>,
       !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
 }
+
+// -----
+
+// M is f32 where its columns have factors, f16 where they have none.
+gdn_warp.kernel @k() threads(128) shared(4096) {
+  %c0 = arith.constant 0 : index
+  %m = gdn_warp.view %c0 : !gdn_warp.view<16x16xf16, stride = 48>
+  %x = gdn_warp.view %c0 : !gdn_warp.view<16x16xbf16>
+  %f = gdn_warp.view %c0 : !gdn_warp.view<16xf32>
+  // expected-error @below {{expected M in f32 without a swizzle}}
+  gdn_warp.solve %m by(%f : !gdn_warp.view<16xf32>), %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>
+}
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a square of rows of the fragment, from a multiple of 16 on, got 32 rows from 40 on}}
+  %d = gdn_warp.diagonal %t from 40 : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+}
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a vector of 64 elements of 'f32', got 'tensor<64xi32, #gdn_warp.rows>'}}
+  %d = gdn_warp.diagonal %t from 0 : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xi32, #gdn_warp.rows>
+}

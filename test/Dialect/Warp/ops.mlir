@@ -153,6 +153,15 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   // CHECK: gdn_warp.solve %{{.*}}, %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf16, stride = 80>, <32x32xbf16, swizzle = 128>, !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
   gdn_warp.solve %m, %s times %vh, %vh : !gdn_warp.view<32x32xf16, stride = 80>,
       !gdn_warp.view<32x32xbf16, swizzle = 128>, !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
+  // CHECK: gdn_warp.solve %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} : <32x32xf32, stride = 144>, <32x32xbf16, swizzle = 128>
+  %mf = gdn_warp.view %c0 : !gdn_warp.view<32x32xf32, stride = 144>
+  gdn_warp.solve %mf by(%vh : !gdn_warp.view<32xf32>), %s : !gdn_warp.view<32x32xf32, stride = 144>,
+      !gdn_warp.view<32x32xbf16, swizzle = 128>
+  // CHECK: gdn_warp.diagonal %{{.*}} from 0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+  %dg = gdn_warp.diagonal %w from 0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+  // CHECK: gdn_warp.fragment_store %{{.*}}, %{{.*}} transpose : tensor<64x64xf32, #gdn_warp.fragment> -> <64x64xf32>
+  %vt = gdn_warp.view %c0 : !gdn_warp.view<64x64xf32>
+  gdn_warp.fragment_store %w, %vt transpose : tensor<64x64xf32, #gdn_warp.fragment> -> !gdn_warp.view<64x64xf32>
 }
 
 // CHECK-LABEL: gdn_warp.kernel @lanes(

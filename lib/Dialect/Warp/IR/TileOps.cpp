@@ -134,7 +134,8 @@ LogicalResult DiagonalOp::verify() {
   if (type.getElementType() != source.getElementType() ||
       type.getDimSize(0) != rows)
     return emitOpError("expected a vector of ")
-           << rows << " " << source.getElementType() << ", got " << type;
+           << rows << " elements of " << source.getElementType() << ", got "
+           << type;
   return success();
 }
 

@@ -79,3 +79,31 @@ gdn_warp.kernel @share() threads(256) shared(0) cluster(2) {
     %read = gdn_warp.vector_load %r : !row -> tensor<64xf32, #gdn_warp.rows>
   }
 }
+
+// Each slot has a fence of its own: what stands in a later one may have been stored after the first was waited for.
+// CHECK-LABEL: gdn_warp.kernel @slots(
+// CHECK: gdn_warp.role "move"
+// CHECK: gdn_warp.slot get
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK-NEXT: gdn_warp.flush
+// CHECK-NEXT: gdn_warp.slot get
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK-NEXT: gdn_warp.flush
+gdn_warp.kernel @slots(%y: memref<?x64xbf16>) threads(256) shared(0) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = arith.constant dense<1.0> : tensor<64x64xbf16, #gdn_warp.fragment>
+  %out = gdn_warp.channel "out" depth(2) : !gdn_warp.channel<!tile>
+  gdn_warp.role "make" warps(0, 4) {
+    %o = gdn_warp.slot put %out[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.fragment_store %t, %o : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
+    %p = gdn_warp.slot put %out[0] at %c1 : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.fragment_store %t, %p : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
+  }
+  gdn_warp.role "move" warps(4, 4) {
+    %o = gdn_warp.slot get %out[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.flush %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    %p = gdn_warp.slot get %out[0] at %c1 : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.flush %p, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+  }
+}

@@ -107,3 +107,74 @@ gdn_warp.kernel @sums() threads(128) shared(0) attributes {gdn_warp.schedule = #
     gdn_warp.vector_store %t, %b rows [32, 64] : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<32xf32>
   }
 }
+
+// What the diagonal of a product makes is made and stored by the warps that hold its rows; what it takes of slots is
+// loaded before, where the product is not awaited yet.
+// CHECK-LABEL: gdn_warp.kernel @diagonal(
+// CHECK: %[[P:.*]] = gdn_warp.product
+// CHECK: %[[L:.*]] = gdn_warp.vector_load
+// CHECK: scf.if
+// CHECK-NEXT: %[[D:.*]] = gdn_warp.diagonal %[[P]] from 0
+// CHECK-NEXT: %[[N:.*]] = arith.mulf %[[D]], %[[L]]
+// CHECK: linalg.broadcast ins(%[[N]]
+// CHECK: %[[T:.*]] = arith.truncf
+// CHECK-NEXT: gdn_warp.vector_store %[[N]], %{{.*}} rows [0, 32]
+// CHECK-NEXT: gdn_warp.fragment_store %[[T]], %{{.*}} rows [0, 32] guarded
+gdn_warp.kernel @diagonal() threads(128) shared(8192) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %view = gdn_warp.view %c0 : !tile
+  %in = gdn_warp.channel "in" depth(2) : <!gdn_warp.view<32xf32>>
+  %out = gdn_warp.channel "out" depth(2) : <!gdn_warp.view<32xf32>, !gdn_warp.view<32x32xbf16>>
+  gdn_warp.role "scores" warps(0, 4) {
+    %right = gdn_warp.slice %view[0, 0] : !tile -> !gdn_warp.view<32x64xbf16, swizzle = 128, stride = 8192>
+    %p = gdn_warp.product %view, %right transpose_b : !tile, !gdn_warp.view<32x64xbf16, swizzle = 128, stride = 8192> -> tensor<64x32xf32, #gdn_warp.fragment>
+    %d = gdn_warp.diagonal %p from 0 : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+    %i = gdn_warp.slot get %in[0] at %c0 : <!gdn_warp.view<32xf32>> -> !gdn_warp.view<32xf32>
+    %l = gdn_warp.vector_load %i : !gdn_warp.view<32xf32> -> tensor<64xf32, #gdn_warp.rows>
+    %n = arith.mulf %d, %l : tensor<64xf32, #gdn_warp.rows>
+    %a = gdn_warp.slot put %out[0] at %c0 : <!gdn_warp.view<32xf32>, !gdn_warp.view<32x32xbf16>> -> !gdn_warp.view<32xf32>
+    gdn_warp.vector_store %n, %a rows [0, 32] : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<32xf32>
+    %none = tensor.empty() : tensor<64x32xf32, #gdn_warp.fragment>
+    %b = linalg.broadcast ins(%n : tensor<64xf32, #gdn_warp.rows>)
+        outs(%none : tensor<64x32xf32, #gdn_warp.fragment>) dimensions = [1]
+    %m = arith.mulf %p, %b : tensor<64x32xf32, #gdn_warp.fragment>
+    %t = arith.truncf %m : tensor<64x32xf32, #gdn_warp.fragment> to tensor<64x32xbf16, #gdn_warp.fragment>
+    %s = gdn_warp.slot put %out[1] at %c0 : <!gdn_warp.view<32xf32>, !gdn_warp.view<32x32xbf16>> -> !gdn_warp.view<32x32xbf16>
+    gdn_warp.fragment_store %t, %s rows [0, 32] : tensor<64x32xbf16, #gdn_warp.fragment> -> !gdn_warp.view<32x32xbf16>
+  }
+}
+
+// A channel of which each side of a branch takes a field is taken there, where it is first used, though a field be used on
+// one side alone.
+// CHECK-LABEL: gdn_warp.kernel @sides(
+// CHECK: gdn_warp.role "use"
+// CHECK-NOT: gdn_warp.slot
+// CHECK: scf.if
+// CHECK: arith.negf
+// CHECK-NEXT: gdn_warp.slot get %{{.*}}[0]
+// CHECK: } else {
+// CHECK: math.absf
+// CHECK: gdn_warp.slot get %{{.*}}[1]
+gdn_warp.kernel @sides(%c: i1, %f: f32, %y: memref<64xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <!gdn_warp.view<64xf32>, !gdn_warp.view<64xf32>>
+  gdn_warp.role "use" warps(0, 4) {
+    %a = gdn_warp.slot get %in[0] at %c0 : <!gdn_warp.view<64xf32>, !gdn_warp.view<64xf32>> -> !gdn_warp.view<64xf32>
+    %b = gdn_warp.slot get %in[1] at %c0 : <!gdn_warp.view<64xf32>, !gdn_warp.view<64xf32>> -> !gdn_warp.view<64xf32>
+    %r = scf.if %c -> (tensor<64xf32, #gdn_warp.rows>) {
+      %n = arith.negf %f : f32
+      %l = gdn_warp.vector_load %a : !gdn_warp.view<64xf32> -> tensor<64xf32, #gdn_warp.rows>
+      %s = tensor.splat %n : tensor<64xf32, #gdn_warp.rows>
+      %p = arith.mulf %l, %s : tensor<64xf32, #gdn_warp.rows>
+      scf.yield %p : tensor<64xf32, #gdn_warp.rows>
+    } else {
+      %n = math.absf %f : f32
+      %s = tensor.splat %n : tensor<64xf32, #gdn_warp.rows>
+      %l = gdn_warp.vector_load %b : !gdn_warp.view<64xf32> -> tensor<64xf32, #gdn_warp.rows>
+      %p = arith.mulf %l, %s : tensor<64xf32, #gdn_warp.rows>
+      scf.yield %p : tensor<64xf32, #gdn_warp.rows>
+    }
+    %v = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+    gdn_warp.vector_store %r, %v : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+  }
+}
