@@ -85,7 +85,8 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     Each role of the schedule gets a copy of the program with the ops of its
     steps; constants, index and scalar arithmetic and widening are copied where
     they are used. A value that one role makes and another takes goes through a
-    channel of the schedule (`gdn_warp.put`, `gdn_warp.get`). Parts of the V
+    channel of the schedule (`gdn_warp.put`, `gdn_warp.get`), or through several
+    where none goes to all that take it. Parts of the V
     channels that the schedule folds become warpgroups in roles that split them
     and copies of the ops elsewhere. A role that the CTAs of a cluster share has a
     branch: a CTA runs the ops for trips of its own and copies what it makes to

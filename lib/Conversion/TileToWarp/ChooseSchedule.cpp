@@ -183,14 +183,16 @@ RolePlanAttr ScheduleBuilder::planMove(int64_t loads) {
                   manner);
 }
 
-/// The last warp beside those that solve.
+/// The last warp beside those that solve: it makes the gates, or where rows are
+/// normed the norms of queries, which only the output takes.
 RolePlanAttr ScheduleBuilder::planVectors() {
   int64_t warps = kSm90a.warpgroupWarps - kSolveWarps - 1;
   Manner manner;
-  manner.roll = bytes.hasNorms;
-  if (bytes.hasNorms)
+  if (bytes.hasNorms) {
+    manner.roll = true;
     return planRole("queries", warps, getRegisters().solve, {"query_norms"}, {},
                     manner);
+  }
   // A gather of gates takes longer than the chunk that it is for.
   manner.ahead = forChunks(2);
   return planRole("gates", warps, getRegisters().solve, {"gates"}, {}, manner);

@@ -174,16 +174,14 @@ static Value createDiagonal(ImplicitLocOpBuilder &b, Value fragment,
                             VectorType type, int64_t columns, int64_t first) {
   constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
   SmallVector<Value> elements = unpack(b, fragment);
-  auto isOne = [&](Value value) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value,
-                                 createI32(b, 0));
-  };
   auto choose = [&](Value condition, Value yes, Value no) -> Value {
     return arith::SelectOp::create(b, condition, yes, no);
   };
   Value lane = createLane(b), four = createI32(b, 4);
   Value row = arith::DivUIOp::create(b, lane, four);
-  Value isOdd = isOne(arith::AndIOp::create(b, row, createI32(b, 1)));
+  Value isOdd = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ne,
+      arith::AndIOp::create(b, row, createI32(b, 1)), createI32(b, 0));
   Value source =
       arith::AddIOp::create(b, arith::MulIOp::create(b, row, four),
                             arith::DivUIOp::create(b, row, createI32(b, 2)));

@@ -39,7 +39,7 @@ def SinkStoresPass : Pass<"gdn-warp-sink-stores", "::mlir::gdn::warp::KernelOp">
     A channel that only the two sides of a branch read or fill is taken there, at
     the first use. The result of a branch is stored in the branch, right behind what makes it.
     What only some rows of a fragment are stored of is made by the warps that
-    hold them.
+    hold them; so is what the diagonal of a fragment makes.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -70,9 +70,9 @@ def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::Kernel
   let summary = "Order stores to slots before products and copies that read them";
   let description = [{
     Products and tensor-map copies read shared memory through the async proxy.
-    Behind the last store of a block to fields that products read, or that go to
+    Behind a block's last store to fields of a slot that products read, or that go to
     other CTAs (`gdn_warp.share`), stands `gdn_warp.fence async`; where copies to
-    memory alone read, it stands before the first copy, in the warp that has
+    memory alone read, it stands before the first copy out of a slot, in the warp that has
     waited for the stores.
   }];
 }
