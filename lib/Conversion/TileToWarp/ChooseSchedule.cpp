@@ -34,6 +34,8 @@ struct TripBytes {
   int64_t keys = 0, values = 0, output = 0;
   /// Whether rows of keys and queries are measured.
   bool hasNorms = false;
+  /// Columns of the state.
+  int64_t stateColumns = 0;
 };
 
 /// Registers a thread of each warpgroup. Together they are at most what the CTA
@@ -125,11 +127,15 @@ int64_t ScheduleBuilder::fitLoads() const {
 /// two products of 16, which is 168 with vectors and addresses; "scores" and
 /// "solve" live with what is left. With one state warpgroup there is more for
 /// all, and the solve keeps more loads in flight. A solve of M in f32 needs
-/// more, and scores that leave the queries' norms to others less.
+/// more, and scores that leave the queries' norms to others less; half a state
+/// has some left for both.
 Registers ScheduleBuilder::getRegisters() const {
   if (parts == 1)
     return {120, 120, 240};
-  return bytes.hasNorms ? Registers{72, 104, 168} : Registers{80, 96, 168};
+  if (!bytes.hasNorms)
+    return {80, 96, 168};
+  return bytes.stateColumns > kSm90a.productRows ? Registers{72, 104, 168}
+                                                 : Registers{80, 112, 160};
 }
 
 RolePlanAttr ScheduleBuilder::planRole(StringRef name, int64_t warps,
@@ -268,6 +274,10 @@ static TripBytes measureTrip(tile::ProgramOp program) {
     auto step =
         op->getAttrOfType<StringAttr>(tile::TileDialect::getStepAttrName());
     bytes.hasNorms |= step && step == "norms";
+    if (step && step == "state" && op->getNumResults() == 1)
+      if (auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+          tile && tile.getRank() == 2)
+        bytes.stateColumns = std::max(bytes.stateColumns, tile.getDimSize(1));
     auto load = dyn_cast<tile::LoadOp>(op);
     bool isStacked = llvm::all_of(op->getUsers(), [](Operation *user) {
       return isa<tensor::ConcatOp>(user);

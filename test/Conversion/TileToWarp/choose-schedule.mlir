@@ -84,9 +84,24 @@ gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%bat
 gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
+  %s = arith.constant dense<1.0> : tensor<64x128xf32>
   scf.for %t = %begin to %end step %c64 {
     %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
     %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
+    %state = arith.negf %s {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<64x128xf32>
+  }
+}
+
+// Half a state leaves registers to those that solve.
+// CHECK-LABEL: gdn_tile.program @half(
+// WHOLE-SAME: <name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>, <name = "solve", warps = 2, registers = 112,
+// WHOLE-SAME: <name = "state", warps = 8, registers = 160, steps = ["state"], split = true>
+gdn_tile.program @half(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c32 = arith.constant 32 : index
+  %s = arith.constant dense<1.0> : tensor<64x64xf32>
+  scf.for %t = %begin to %end step %c32 {
+    %a = arith.negf %s {gdn_tile.step = "norms"} : tensor<64x64xf32>
+    %state = arith.negf %s {gdn_tile.step = "state"} : tensor<64x64xf32>
   }
 }
 
@@ -131,6 +146,7 @@ func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x
   gdn_tile.launch @given grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @pair grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @norms grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @half grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @four grid(%c1, %c2, %c4) tokens(%t) ins(%v : memref<1x64x2x256xbf16>)
   gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x512xbf16>)
   return
