@@ -28,7 +28,8 @@ using namespace mlir::gdn::warp;
 namespace cost = ::gdn::cost;
 
 namespace {
-/// What a program brings through a CTA in one trip, in bytes.
+/// What a program brings through a CTA in one trip, in bytes, and what it does
+/// with it.
 struct TripBytes {
   /// Tiles of keys and queries, values (of one part), and output.
   int64_t keys = 0, values = 0, output = 0;
@@ -344,8 +345,8 @@ struct ChooseSchedule
     TripBytes bytes = measureTrip(program);
     int64_t trip = countChunks(program);
     // The parts of a head share what does not depend on the part, in roles
-    // whose chunks are a loop. With norms they wait for each other's (10 %
-    // slower).
+    // whose chunks are a loop. With norms that was slower
+    // (docs/Performance.md).
     bool shares = !isWhole && parts == 2 && trip > 1 && !bytes.hasNorms;
     ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
                             shares ? parts : 1, choice.chosen().inTurn, trip,

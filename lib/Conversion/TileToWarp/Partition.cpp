@@ -203,19 +203,20 @@ bool Partition::carries(ChannelPlanAttr channel, Value value,
          isNamed(channel.getTo(), schedule.getRoles()[taker].getName());
 }
 
-/// The channels of the schedule that carry `value`, and to which roles: one to
-/// all, or else as many as it takes, in their order.
-FailureOr<SmallVector<Partition::Carrier>>
+/// Fields for `value`, whose numbers are open yet: one in the channel of the
+/// schedule that carries it to all takers, or else in as many as it takes, in
+/// their order.
+FailureOr<SmallVector<Partition::Field, 1>>
 Partition::findCarriers(Value value, const SetVector<unsigned> &takers) {
-  SmallVector<Carrier> all;
+  SmallVector<Field, 1> all;
   SetVector<unsigned> left = takers;
   for (auto [index, channel] : llvm::enumerate(schedule.getChannels())) {
-    Carrier carrier = {static_cast<unsigned>(index), {}};
+    Field carrier = {static_cast<unsigned>(index), 0, {}};
     for (unsigned role : takers)
       if (carries(channel, value, role))
         carrier.takers.insert(role);
     if (carrier.takers.size() == takers.size())
-      return SmallVector<Carrier>{carrier};
+      return SmallVector<Field, 1>{carrier};
     carrier.takers.remove_if(
         [&](unsigned role) { return !left.contains(role); });
     left.set_subtract(carrier.takers);
@@ -244,14 +245,13 @@ LogicalResult Partition::sortCrossing(ChannelValues &values) {
       auto takers = crossing.find(value);
       if (takers == crossing.end())
         continue;
-      FailureOr<SmallVector<Carrier>> carriers =
+      FailureOr<SmallVector<Field, 1>> carriers =
           findCarriers(value, takers->second);
       if (failed(carriers))
         return failure();
-      for (const Carrier &carrier : *carriers) {
-        values[carrier.channel][getChunk(&op)].push_back(value);
-        fields[value].push_back({carrier.channel, 0, carrier.takers});
-      }
+      for (const Field &field : *carriers)
+        values[field.channel][getChunk(&op)].push_back(value);
+      fields[value] = *carriers;
     }
   return success();
 }

@@ -68,11 +68,6 @@ struct Partition {
   Partition(tile::ProgramOp program, warp::ScheduleAttr schedule)
       : program(program), schedule(schedule) {}
 
-  /// A channel that carries a value, and the roles that take it from there.
-  struct Carrier {
-    unsigned channel = 0;
-    SetVector<unsigned> takers;
-  };
   /// A value's place: number of the channel and of the field, or of the field
   /// of part 0, for the roles that take it there.
   struct Field {
@@ -147,7 +142,7 @@ private:
   /// Whether `channel` may carry `value` to a role.
   bool carries(warp::ChannelPlanAttr channel, Value value,
                unsigned taker) const;
-  FailureOr<SmallVector<Carrier>>
+  FailureOr<SmallVector<Field, 1>>
   findCarriers(Value value, const SetVector<unsigned> &takers);
   /// Values of each channel and chunk.
   using ChannelValues = SmallVector<SmallVector<SmallVector<Value>>>;

@@ -79,6 +79,34 @@ gdn_warp.kernel @alone(%x: memref<?x64xbf16>) threads(256) shared(0) attributes 
 
 #one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
 
+// A warpgroup takes them of all the rows of its fragments, and each warp needs those of its own.
+// CHECK-LABEL: gdn_warp.kernel @together(
+// CHECK: gdn_warp.role "scores"
+// CHECK: %[[TILE:.*]] = gdn_warp.slot get
+// CHECK: %[[SUMS:.*]] = gdn_warp.row_dots %[[TILE]], %[[TILE]] : {{.*}} -> tensor<64xf32, #gdn_warp.rows>
+// CHECK: %[[NORMS:.*]] = math.rsqrt %[[SUMS]] : tensor<64xf32, #gdn_warp.rows>
+// CHECK: gdn_warp.vector_store %[[NORMS]], %{{.*}} rows [32, 64] : tensor<64xf32, #gdn_warp.rows> -> <32xf32>
+gdn_warp.kernel @together(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
+  %out = gdn_warp.channel "norms" depth(2) : <tensor<32xf32>>
+  gdn_warp.role "scores" warps(0, 4) {
+    %zero = arith.constant dense<0.0> : tensor<32xf32>
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    %slice = tensor.extract_slice %tile[32, 0] [32, 64] [1, 1] {gdn_tile.step = "norms"} : tensor<64x64xbf16> to tensor<32x64xbf16>
+    %wide = arith.extf %slice {gdn_tile.step = "norms"} : tensor<32x64xbf16> to tensor<32x64xf32>
+    %squares = arith.mulf %wide, %wide {gdn_tile.step = "norms"} : tensor<32x64xf32>
+    %sums = linalg.reduce { arith.addf } ins(%squares : tensor<32x64xf32>) outs(%zero : tensor<32xf32>)
+        dimensions = [1] {gdn_tile.step = "norms"}
+    %norms = math.rsqrt %sums {gdn_tile.step = "norms"} : tensor<32xf32>
+    gdn_warp.put %norms, %out[0] at %c0 : tensor<32xf32>, <tensor<32xf32>>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+
 // A warpgroup's rows lie in fragments: a tile of fewer rows in those of the stack that it is part of, and so
 // does what is left of its rows. A factor of columns comes through a channel, repeated where it is one of rows.
 // CHECK-LABEL: gdn_warp.kernel @rows(
