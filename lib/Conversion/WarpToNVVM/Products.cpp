@@ -30,20 +30,27 @@ static constexpr int64_t kUnit = 16;
 /// contiguous (`kMajor`) or whose other dimension is.
 static Value createDescriptor(ImplicitLocOpBuilder &b, ViewType view,
                               Value address, bool kMajor) {
-  Type i64 = b.getI64Type();
-  Value bits = LLVM::PtrToIntOp::create(b, i64, address);
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-  };
-  bits = arith::AndIOp::create(b, bits, constant(0x3FFFF));
-  bits = arith::ShRUIOp::create(b, bits, constant(4));
+  Value low = LLVM::PtrToIntOp::create(b, b.getI32Type(), address);
+  low = arith::ShRUIOp::create(b, low, createI32(b, llvm::Log2_64(kUnit)));
+  low = arith::AndIOp::create(b, low, createI32(b, 0x3FFF));
   // Panel to panel along the rows or columns of the product; unused, and 1 by
   // convention, where K lies along the panel.
   int64_t leading = kMajor ? 1 : view.getStride() / kUnit;
+  low = arith::AddIOp::create(
+      b, low, createI32(b, view.getColumn() / kUnit + (leading << 16)));
   int64_t eightRows = 8 * kSm90a.panelBytes / kUnit;
-  int64_t fixed = view.getColumn() / kUnit + (leading << 16) +
-                  (eightRows << 32) + (int64_t(1) << 62);
-  return arith::AddIOp::create(b, bits, constant(fixed));
+  int64_t high = eightRows + (int64_t(1) << 30);
+  // Of halves that LLVM sees it makes each step's descriptor by an `or`, which
+  // ptxas turns into two instructions; a 64-bit sum is one.
+  return LLVM::InlineAsmOp::create(
+             b, b.getI64Type(), low,
+             "mov.b64 $0, {$1, " + std::to_string(high) + "};", "=l,r",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::tailcallkind::TailCallKind::None,
+             LLVM::AsmDialectAttr::get(b.getContext(),
+                                       LLVM::AsmDialect::AD_ATT),
+             ArrayAttr())
+      .getResult(0);
 }
 
 /// The descriptor of step `step` along K.

@@ -9,14 +9,14 @@ gdn_warp.kernel @registers(%y : memref<64x32xf32>) threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %w = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
   %a = arith.constant dense<1.0> : tensor<64x32xbf16, #gdn_warp.fragment>
-  // LBO 4096, SBO 1024, swizzle of 128 bytes: (1 << 62) + (64 << 32) + (256 << 16) + 4.
-  // CHECK-DAG: %[[FIXED:.*]] = arith.constant 4611686293322072068 : i64
-  // CHECK-DAG: %[[NEXT:.*]] = arith.constant 4611686293322072196 : i64
+  // LBO 4096, SBO 1024, swizzle of 128 bytes: (256 << 16) + 4 below, (1 << 30) + 64 above.
   // CHECK: nvvm.wgmma.fence.aligned
-  // CHECK: %[[BASE:.*]] = arith.shrui
-  // CHECK: %[[D0:.*]] = arith.addi %[[BASE]], %[[FIXED]]
+  // CHECK: arith.shrui
+  // CHECK: %[[UNIT:.*]] = arith.andi %{{.*}}, %c16383_i32
+  // CHECK: %[[LOW:.*]] = arith.addi %[[UNIT]], %c16777220_i32
+  // CHECK: %[[D0:.*]] = llvm.inline_asm {{.*}}"mov.b64 $0, {$1, 1073741888};", "=l,r" %[[LOW]]
   // CHECK: llvm.inline_asm has_side_effects {{.*}}setp.ne.b32 p, 0, 0;{{.*}}wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {$0, {{.*}}$15}, {$32, $33, $34, $35}, $36, p, 1, 1, 1;{{.*}} %[[D0]]
-  // CHECK: %[[D1:.*]] = arith.addi %[[BASE]], %[[NEXT]]
+  // CHECK: %[[D1:.*]] = arith.addi %[[D0]], %c128_i64
   // CHECK: llvm.inline_asm has_side_effects {{.*}}setp.ne.b32 p, 1, 0;{{.*}} %[[D1]]
   // CHECK: nvvm.wgmma.commit.group.sync.aligned
   gdn_warp.product_fence
@@ -38,12 +38,13 @@ gdn_warp.kernel @registers(%y : memref<64x32xf32>) threads(128) shared(8192) {
 gdn_warp.kernel @shared(%y : memref<64x64xf32>) threads(128) shared(16384) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x128xf16, swizzle = 128>
-  // CHECK: %[[D:.*]] = arith.addi %[[BASE:.*]], %c4611686293305360384_i64
+  // CHECK: %[[LOW:.*]] = arith.addi %{{.*}}, %c65536_i32
+  // CHECK: %[[D:.*]] = llvm.inline_asm {{.*}}"mov.b64 $0, {$1, 1073741888};", "=l,r" %[[LOW]]
   // CHECK: nvvm.wgmma.mma_async %[[D]], %[[D]], %{{.*}}, <m = 64, n = 64, k = 16>, D[<f32>, <zero>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>]
-  // CHECK: arith.addi %[[BASE]], %c4611686293305360386_i64
+  // CHECK: arith.addi %[[D]], %c2_i64
   // CHECK: D[<f32>, <one>]
   // CHECK-COUNT-2: nvvm.wgmma.mma_async
-  // CHECK: arith.addi %[[BASE]], %c4611686293305360896_i64
+  // CHECK: arith.addi %[[D]], %c512_i64
   // CHECK-COUNT-4: nvvm.wgmma.mma_async
   // CHECK-NOT: nvvm.wgmma.mma_async
   %d = gdn_warp.product %v, %v transpose_b : !gdn_warp.view<64x128xf16, swizzle = 128>,
