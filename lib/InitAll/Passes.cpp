@@ -55,6 +55,7 @@ void gdn::registerPasses() {
   tile::registerVerifyTileFormPass();
   warp::registerAllocateSharedPass();
   warp::registerGroupProductsPass();
+  warp::registerHoistScalarsPass();
   warp::registerInsertFencesPass();
   warp::registerMergeBranchesPass();
   warp::registerLowerChannelsPass();

@@ -49,6 +49,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     kernels.addPass(createInferLayoutsPass());
     kernels.addPass(createCSEPass());
     kernels.addPass(warp::createPrefetchLoadsPass());
+    kernels.addPass(warp::createHoistScalarsPass());
     kernels.addPass(warp::createSinkStoresPass());
   }
   manager.addPass(createCanonicalizerPass());

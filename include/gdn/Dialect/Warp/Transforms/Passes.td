@@ -33,6 +33,15 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def HoistScalarsPass : Pass<"gdn-warp-hoist-scalars", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Load the scalars of a slot together";
+  let description = [{
+    A scalar that is loaded from a slot, such as what decides a branch of a later
+    chunk of the trip, is loaded behind the first one that is loaded from the same
+    slot in the same block: nobody waits for it between two chunks.
+  }];
+}
+
 def SinkStoresPass : Pass<"gdn-warp-sink-stores", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Store to slots where values are made, take slots where they are used";
   let description = [{
