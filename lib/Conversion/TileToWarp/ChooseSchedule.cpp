@@ -243,9 +243,15 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
 
 ScheduleAttr ScheduleBuilder::build() {
   int64_t loads = fitLoads();
+  // The order decides who shares a scheduler with whom: warps 0 and 1 of the
+  // scores, which hold keys, have the most to do and are kept from those that
+  // solve by the warp that makes the gates.
+  RolePlanAttr gates = planVectors(), other = planMove(loads);
+  if (bytes.hasNorms)
+    std::swap(gates, other);
   return ScheduleAttr::get(
       b.getContext(), trip, parts, cluster, persistent,
-      {planScores(), planSolve(), planMove(loads), planVectors(), planState()},
+      {planScores(), gates, planSolve(), other, planState()},
       planChannels(loads));
 }
 

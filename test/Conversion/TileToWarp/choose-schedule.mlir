@@ -9,12 +9,13 @@
 
 // WRONG: error: expected schedule auto, whole or split, got half
 
-// Two items of two parts: too few for the chip, so a part has a CTA.
+// Two items of two parts: too few for the chip, so a part has a CTA. The warp that makes the gates stands between the
+// scores and those that solve.
 // CHECK-LABEL: gdn_tile.program @few(
 // AUTO-SAME: trip = 1, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 2>
 // AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true>
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 7, roll = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 2>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // MANY-SAME: parts = 1,
 // WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>
@@ -55,9 +56,9 @@ gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
 // Two chunks a trip, and a CTA for each of two parts: they are a cluster, and share what does not depend on the part.
 // CHECK-LABEL: gdn_tile.program @pair(
 // AUTO-SAME: trip = 2, parts = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true, share = true>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 1>
 // AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true, share = true>
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 3, roll = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 1>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // AUTO-SAME: <name = "triangles", depth = 4, from = ["scores", "solve", "norms", "query_norms"], to = ["state"]>
 // WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>
@@ -76,10 +77,11 @@ gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%bat
 // CHECK-LABEL: gdn_tile.program @norms(
 // AUTO-SAME: trip = 2, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true>
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed = ["store"], delay = 4, ahead = 1, interleave = true>
+// AUTO-SAME: <name = "solve", warps = 2, registers = 120,
 // AUTO-SAME: <name = "queries", warps = 1, registers = 120, steps = ["query_norms"], roll = true>
 // AUTO-SAME: <name = "tokens", depth = 8, from = ["load"], to = ["scores", "queries", "state"], by_chunk = true>
 // AUTO-SAME: <name = "m", depth = 2, from = ["scores", "norms"], to = ["solve"]>
-// WHOLE-SAME: <name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>, <name = "solve", warps = 2, registers = 104,
+// WHOLE-SAME: <name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>, <name = "move", warps = 1, registers = 104,
 // WHOLE-SAME: <name = "m", depth = 3, from = ["scores", "norms"], to = ["solve"], by_chunk = true>
 gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c64 = arith.constant 64 : index
@@ -94,7 +96,7 @@ gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
 
 // Half a state leaves registers to those that solve.
 // CHECK-LABEL: gdn_tile.program @half(
-// WHOLE-SAME: <name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>, <name = "solve", warps = 2, registers = 112,
+// WHOLE-SAME: <name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>, <name = "move", warps = 1, registers = 112,
 // WHOLE-SAME: <name = "state", warps = 8, registers = 160, steps = ["state"], split = true>
 gdn_tile.program @half(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c32 = arith.constant 32 : index
