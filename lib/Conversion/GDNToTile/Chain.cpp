@@ -151,12 +151,7 @@ Value gdn::pairDecay(Program &p, Value G) {
 }
 
 Value gdn::pairDecayBelow(Program &p, Value G) {
-  // Above the triangle exp2 must only be finite: the tile is zero there.
-  constexpr double kLargest = 126;
-  Value difference = pairDifference(p, G);
-  Value bound =
-      p.b.fill(kLargest, shapeOf(difference), getElementTypeOrSelf(difference));
-  return p.b.exp2(arith::MinimumFOp::create(p.b, difference, bound));
+  return p.b.exp2(pairDifference(p, G));
 }
 
 Value gdn::lastRow(Program &p, Value G) {

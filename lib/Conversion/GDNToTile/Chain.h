@@ -106,8 +106,8 @@ Value cumulatedGate(Program &p, Value t);
 /// exp2(G_i - G_j) for i >= j, f32; above the diagonal the value is not defined
 /// but finite. G is [C].
 Value pairDecay(Program &p, Value G);
-/// pairDecay for the factor of a tile that is zero above the triangle, where it
-/// is anything finite: no mask that a GPU would keep in registers.
+/// pairDecay for the factor of a tile of which the triangle is taken after it:
+/// above the diagonal it may be anything.
 Value pairDecayBelow(Program &p, Value G);
 
 /// exp2(G_C - G_i), with G_C the last row: f32 of G's shape, [C] or [C, K].

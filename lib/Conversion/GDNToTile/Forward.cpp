@@ -113,11 +113,8 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   measureRows(p, chunk.q);
   b.step("scores");
   if (keyKey)
-    chunk.m = tile::CausalOp::create(
-        b, mulNorms(p, keyKey, norm, scales ? Value() : keyBeta),
-        /*strict=*/true);
-  if (queryKey)
-    chunk.queryKey = tile::CausalOp::create(b, queryKey, /*strict=*/false);
+    chunk.m = mulNorms(p, keyKey, norm, scales ? Value() : keyBeta);
+  chunk.queryKey = queryKey;
   return chunk;
 }
 
@@ -128,22 +125,36 @@ struct Triangles {
 };
 } // namespace
 
-/// M as the solve takes it, or f32 where its columns are to be times a vector
-/// yet: that is left to the solve, which knows all of it.
-static Value roundM(Program &p, const Chunk &chunk, Value m) {
-  return chunk.columnsOfM ? m : roundForSolve(p, m);
+/// The chunk's triangles: what `round(x, roundTile)` makes of a tile x [C, C]
+/// and how it is rounded. They are cut last: of rounded elements one
+/// instruction cuts two.
+static Triangles
+makeTriangles(Program &p, const Chunk &chunk,
+              function_ref<Value(Value, function_ref<Value(Value)>)> round) {
+  Triangles triangles;
+  // M is left f32 where its columns are to be times a vector yet: that is left
+  // to the solve, which knows all of it.
+  if (chunk.m)
+    triangles.m = tile::CausalOp::create(
+        p.b,
+        round(chunk.m,
+              [&](Value m) {
+                return chunk.columnsOfM ? m : roundForSolve(p, m);
+              }),
+        /*strict=*/true);
+  if (chunk.queryKey)
+    triangles.scores = tile::CausalOp::create(
+        p.b, round(chunk.queryKey, [&](Value x) { return roundScores(p, x); }),
+        /*strict=*/false);
+  return triangles;
 }
 
-/// The chunk's triangles times `decay` [C, C] if given, and rounded.
-static Triangles roundTriangles(Program &p, const Chunk &chunk, Value decay) {
-  TileBuilder &b = p.b;
-  auto decayed = [&](Value x) { return decay ? b.mul(x, decay) : x; };
-  Triangles triangles;
-  if (chunk.m)
-    triangles.m = roundM(p, chunk, decayed(chunk.m));
-  if (chunk.queryKey)
-    triangles.scores = roundScores(p, decayed(chunk.queryKey));
-  return triangles;
+/// The chunk's triangles times `decay` [C, C] if given.
+static Triangles decayTriangles(Program &p, const Chunk &chunk, Value decay) {
+  return makeTriangles(p, chunk,
+                       [&](Value x, function_ref<Value(Value)> round) {
+                         return round(decay ? p.b.mul(x, decay) : x);
+                       });
 }
 
 /// The chain's operands that all forms share. `writeDecay`, f32 [C] or null, is
@@ -206,7 +217,7 @@ static void storeOutput(Program &p, Value t, Value output) {
 /// One chunk of the ungated delta rule. Returns S^T.
 static Value writeUngated(Program &p, const Chunk &chunk, Value state) {
   ChainOperands in =
-      chainOperands(p, chunk, state, roundTriangles(p, chunk, /*decay=*/{}));
+      chainOperands(p, chunk, state, decayTriangles(p, chunk, /*decay=*/{}));
   Value factor = outputFactor(p, /*decay=*/{}, chunk.q.norm);
   ChainResult out = writeChain(p, in);
   storeOutput(p, chunk.t, scaleOutput(p, out.output, factor));
@@ -278,7 +289,7 @@ static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
   Triangles triangles;
   if (chunk.m || chunk.queryKey) {
     b.step("scores");
-    triangles = roundTriangles(p, chunk, pairDecay(p, chunk.G));
+    triangles = decayTriangles(p, chunk, pairDecay(p, chunk.G));
   }
   ScalarDecay decay;
   decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
@@ -323,21 +334,15 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
 
   b.step("scores");
   // A choice each: M and the scores may be made by different warps.
-  auto chooseDecay = [&](Value tile, auto round) -> Value {
-    if (!tile)
-      return {};
-    return choose(
-        p, inRange, [&]() -> SmallVector<Value> { return {round(tile)}; },
-        [&]() -> SmallVector<Value> {
-          return {round(b.mul(tile, pairDecayBelow(p, chunk.G)))};
-        },
-        /*likely=*/true)[0];
-  };
-  Triangles triangles;
-  triangles.m =
-      chooseDecay(chunk.m, [&](Value x) { return roundM(p, chunk, x); });
-  triangles.scores =
-      chooseDecay(chunk.queryKey, [&](Value x) { return roundScores(p, x); });
+  Triangles triangles = makeTriangles(
+      p, chunk, [&](Value tile, function_ref<Value(Value)> round) {
+        return choose(
+            p, inRange, [&]() -> SmallVector<Value> { return {round(tile)}; },
+            [&]() -> SmallVector<Value> {
+              return {round(b.mul(tile, pairDecayBelow(p, chunk.G)))};
+            },
+            /*likely=*/true)[0];
+      });
   // What a chain of two products folds into its keys: 1 in the decay-free form.
   b.step("gates");
   Value zeroIfFree = arith::SelectOp::create(b, inRange, b.scalar(0.0), //

@@ -261,30 +261,13 @@ LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
 }
 
 LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
-  Location loc = causal.getLoc();
   FailureOr<Value> source = fragment(causal.getSource());
   if (failed(source))
     return failure();
-  auto type = cast<RankedTensorType>(source->getType());
-  auto integers = type.clone(b.getI32Type());
-  Value row = IotaOp::create(b, loc, integers, 0),
-        column = IotaOp::create(b, loc, integers, 1);
   // Wherever the tile lies in the fragment: its rows repeat.
-  int64_t rows = causal.getType().getDimSize(0);
-  if (rows != kSm90a.productRows) {
-    Value mask = arith::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(integers, b.getI32IntegerAttr(rows - 1)));
-    row = arith::AndIOp::create(b, loc, row, mask);
-  }
-  Value keep =
-      arith::CmpIOp::create(b, loc,
-                            causal.getStrict() ? arith::CmpIPredicate::sgt
-                                               : arith::CmpIPredicate::sge,
-                            row, column);
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  map.map(causal.getResult(),
-          Value(arith::SelectOp::create(b, loc, keep, *source, zero)));
+  map.map(
+      causal.getResult(),
+      Value(CausalOp::create(b, causal.getLoc(), *source, causal.getStrict())));
   return placeLike(causal.getResult(), causal.getSource());
 }
 

@@ -207,6 +207,74 @@ static Value createDiagonal(ImplicitLocOpBuilder &b, Value fragment,
   return pack(b, type, result);
 }
 
+namespace {
+/// Masks of the triangles of a fragment of `columns` columns. A thread holds
+/// rows of both halves h of 8 of its warp's 16, so elements of blocks of 8 x 8:
+/// of rows 16 w + 8 h on in the warp's square and of columns 8 j on. What is
+/// kept of a block depends on 2 w + h - j alone: nothing below 0, all above,
+/// and at 0 what is the same in all blocks. So few masks, of h - j, cut them
+/// all.
+class CausalMasks {
+public:
+  CausalMasks(ImplicitLocOpBuilder &b, int64_t columns, bool isStrict,
+              bool isPacked)
+      : b(b), warps(columns / 16), isStrict(isStrict), isPacked(isPacked),
+        thread(createThread(b)) {}
+
+  /// The mask of element `parity` of a row of blocks at h - j = `distance`, or
+  /// of both if packed.
+  Value get(int64_t distance, int64_t parity) {
+    Value mask;
+    for (int64_t warp = 0; warp < warps; ++warp) {
+      int64_t row = 2 * warp + distance;
+      Value here = row == 0 ? getDiagonal(parity) : createI32(b, -(row > 0));
+      mask = mask ? select(isBelow(warp), mask, here) : here;
+    }
+    return mask;
+  }
+
+private:
+  Value select(Value condition, Value yes, Value no) {
+    return arith::SelectOp::create(b, condition, yes, no);
+  }
+  /// Whether the warp's number in its square is less than `warp`.
+  Value isBelow(int64_t warp) {
+    Value number = arith::AndIOp::create(b, createGroupWarp(b, thread),
+                                         createI32(b, warps - 1));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number,
+                                 createI32(b, warp));
+  }
+  Value keep(int64_t parity) {
+    Value row =
+              arith::DivUIOp::create(b, createLane(b, thread), createI32(b, 4)),
+          column = arith::AddIOp::create(
+              b,
+              arith::MulIOp::create(b,
+                                    arith::AndIOp::create(b,
+                                                          createLane(b, thread),
+                                                          createI32(b, 3)),
+                                    createI32(b, 2)),
+              createI32(b, parity));
+    return arith::CmpIOp::create(
+        b, isStrict ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::uge,
+        row, column);
+  }
+  Value getDiagonal(int64_t parity) {
+    Value zero = createI32(b, 0);
+    if (!isPacked)
+      return select(keep(parity), createI32(b, -1), zero);
+    return arith::OrIOp::create(b, select(keep(0), createI32(b, 0xffff), zero),
+                                select(keep(1), createI32(b, -0x10000), zero));
+  }
+
+  ImplicitLocOpBuilder &b;
+  /// Warps of a square.
+  int64_t warps;
+  bool isStrict, isPacked;
+  Value thread;
+};
+} // namespace
+
 //===----------------------------------------------------------------------===//
 // Vectors of rows, columns and lanes
 //===----------------------------------------------------------------------===//
@@ -374,6 +442,32 @@ struct LowerDiagonal : OpConversionPattern<DiagonalOp> {
   }
 };
 
+struct LowerCausal : OpConversionPattern<CausalOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(CausalOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    int64_t bits = type.getElementTypeBitWidth(), perWord = 32 / bits;
+    CausalMasks masks(b, op.getType().getDimSize(1), op.getStrict(),
+                      /*isPacked=*/perWord == 2);
+    auto words =
+        VectorType::get(type.getNumElements() / perWord, b.getI32Type());
+    SmallVector<Value> cut =
+        unpack(b, vector::BitCastOp::create(b, words, adaptor.getSource()));
+    for (auto [index, word] : llvm::enumerate(cut)) {
+      int64_t element = index * perWord, half = element / 2 % 2;
+      word = arith::AndIOp::create(b, word,
+                                   masks.get(half - element / 4, element % 2));
+    }
+    rewriter.replaceOpWithNewOp<vector::BitCastOp>(op, type,
+                                                   pack(b, words, cut));
+    return success();
+  }
+};
+
 struct LowerVectorLoad : OpConversionPattern<VectorLoadOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -413,6 +507,6 @@ struct LowerVectorStore : OpConversionPattern<VectorStoreOp> {
 void warp::populateFragmentPatterns(const TypeConverter &converter,
                                     RewritePatternSet &patterns) {
   patterns.add<LowerFragmentLoad, LowerFragmentStore, LowerDiagonal,
-               LowerVectorLoad, LowerVectorStore>(converter,
-                                                  patterns.getContext());
+               LowerCausal, LowerVectorLoad, LowerVectorStore>(
+      converter, patterns.getContext());
 }

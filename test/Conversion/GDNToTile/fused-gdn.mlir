@@ -12,8 +12,9 @@
 // CHECK: %[[K:.*]] = gdn_tile.load %k
 // CHECK: %[[VIN:.*]] = gdn_tile.load %v
 // CHECK: %[[V:.*]] = arith.extf %[[VIN]]
-// CHECK: %[[M:.*]] = gdn_tile.causal strict %{{.*}}"scores"}
-// CHECK: %[[QK:.*]] = gdn_tile.causal %{{.*}}"scores"}
+// CHECK: %[[KKF:.*]] = linalg.contract {{.*}}"scores"} ins(%[[K]], %[[K]] :
+// CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"}
+// CHECK: %[[M:.*]] = arith.mulf %[[KKF]], %{{.*}}"scores"}
 
 // G: log2 units, since the chunk's start and since the reference point.
 // CHECK: %[[GATE:.*]] = gdn_tile.load %gate[%batch, %{{.*}}, %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
@@ -30,20 +31,23 @@
 // CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
 // CHECK: %[[OUT:.*]] = arith.mulf %[[GAM]], %{{.*}}"gates"}
 
-// The triangles: as they are, or times D, from differences that are taken on the
-// triangle before the exponential.
-// CHECK: %[[TRIANGLES:.*]]:2 = scf.if %[[IN_RANGE]]
+// The triangles: as they are, or times D, and cut last, so that what D is above
+// them does not matter.
+// CHECK: %[[MR:.*]] = scf.if %[[IN_RANGE]]
 // CHECK: arith.truncf %[[M]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xf16>
-// CHECK: arith.truncf %[[QK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
 // CHECK: } else {
 // CHECK: %[[ROWS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [1]
 // CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[GC]] {{.*}} dimensions = [0]
 // CHECK: %[[DIFF:.*]] = arith.subf %[[ROWS]], %[[COLS]]
-// CHECK: %[[SAFE:.*]] = arith.minimumf %[[DIFF]], %{{.*}} {gdn_tile.step = "scores"}
-// CHECK: %[[D:.*]] = math.exp2 %[[SAFE]] {gdn_tile.step = "scores"}
+// CHECK: %[[D:.*]] = math.exp2 %[[DIFF]] {gdn_tile.step = "scores"}
 // CHECK: arith.mulf %[[M]], %[[D]] {{.*}}"scores"}
-// CHECK: arith.mulf %[[QK]], %[[D]] {{.*}}"scores"}
-// CHECK: gdn_tile.inverse %[[TRIANGLES]]#0 merge f16
+// CHECK: %[[CUT:.*]] = gdn_tile.causal strict %[[MR]] {gdn_tile.step = "scores"} : tensor<32x32xf16>
+// CHECK: %[[PR:.*]] = scf.if %[[IN_RANGE]]
+// CHECK: arith.truncf %[[QK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
+// CHECK: } else {
+// CHECK: arith.mulf %[[QK]], %{{.*}}"scores"}
+// CHECK: gdn_tile.causal %[[PR]] {gdn_tile.step = "scores"} : tensor<32x32xbf16>
+// CHECK: gdn_tile.inverse %[[CUT]] merge f16
 
 // Decay-free: values over gam, the state as it is, the output times gam.
 // CHECK: %[[CHAIN:.*]]:2 = scf.if %[[IN_RANGE]]

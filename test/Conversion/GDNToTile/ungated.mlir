@@ -30,10 +30,10 @@
 // CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"} ins(%[[Q]], %[[K]] :
 // CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "scores"}
 // CHECK: %[[KK:.*]] = arith.mulf %[[KKF]], %[[COLS]] {{.*}}"scores"}
-// CHECK: %[[MF:.*]] = gdn_tile.causal strict %[[KK]] {gdn_tile.step = "scores"}
-// CHECK: %[[PF:.*]] = gdn_tile.causal %[[QK]] {gdn_tile.step = "scores"}
-// CHECK: %[[M:.*]] = arith.truncf %[[MF]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xf16>
-// CHECK: %[[P:.*]] = arith.truncf %[[PF]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
+// CHECK: %[[MR:.*]] = arith.truncf %[[KK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xf16>
+// CHECK: %[[M:.*]] = gdn_tile.causal strict %[[MR]] {gdn_tile.step = "scores"} : tensor<32x32xf16>
+// CHECK: %[[PR:.*]] = arith.truncf %[[QK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
+// CHECK: %[[P:.*]] = gdn_tile.causal %[[PR]] {gdn_tile.step = "scores"} : tensor<32x32xbf16>
 
 // -Bm Diag(beta), rounded once.
 // CHECK: %[[BMB:.*]] = gdn_tile.inverse %[[M]] merge f16 {gdn_tile.step = "solve"}

@@ -16,12 +16,10 @@
 // CHECK: %[[NORM:.*]] = math.rsqrt %[[SUM]]
 // CHECK: linalg.broadcast ins(%[[NORM]]
 // CHECK: %[[ROWS:.*]] = arith.mulf %[[PRODUCT]],
-// CHECK: arith.select %{{.*}}, %[[ROWS]],
+// CHECK: %[[CUT:.*]] = gdn_warp.causal strict %{{.*}} : tensor<64x32xf32, #gdn_warp.fragment>
 // CHECK-COUNT-6: gdn_warp.vector_store %{{.*}} rows [0, 32]
-// CHECK: gdn_warp.fragment_store %{{.*}} transpose rows [0, 32] guarded : {{.*}} -> <32x32xf32, stride = 144>
+// CHECK: gdn_warp.fragment_store %[[CUT]], %{{.*}} transpose rows [0, 32] guarded : {{.*}} -> <32x32xf32, stride = 144>
 // CHECK: gdn_warp.fragment_store {{.*}} rows [32, 64] guarded
-// CHECK: gdn_warp.role "solve"
-// CHECK: gdn_warp.solve %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf32, stride = 144>
 // CHECK: gdn_warp.role "move"
 // CHECK: gdn_warp.array_load %dt_bias
 // CHECK: scf.for
@@ -29,6 +27,8 @@
 // CHECK: gdn_tile.scan
 // CHECK-NOT: math.exp2
 // CHECK: gdn_tile.scan
+// CHECK: gdn_warp.role "solve"
+// CHECK: gdn_warp.solve %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf32, stride = 144>
 // CHECK: gdn_warp.role "queries"
 // CHECK: %[[QUERIES:.*]] = gdn_warp.row_dots %[[Q:.*]], %[[Q]] :
 // CHECK: %[[QSUM:.*]] = arith.addf %[[QUERIES]],

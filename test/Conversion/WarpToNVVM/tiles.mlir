@@ -95,3 +95,49 @@ gdn_warp.kernel @diagonal(%x : memref<64x32xf32>) threads(128) shared(8192) {
   gdn_warp.fragment_store %f, %t transpose rows [0, 32]
       : tensor<64x32xf32, #gdn_warp.fragment> -> !gdn_warp.view<32x32xf32, stride = 144>
 }
+
+// A thread's elements lie in blocks of 8 x 8, of rows 16 w + 8 h and of columns 8 j on: what a block keeps depends on
+// 2 w + h - j. Of two warps the masks differ where h = j or below, and three serve all eight pairs; the pair of h - j = 1
+// is whole, the one of -3 nothing.
+// CHECK-LABEL: llvm.func @causal(
+gdn_warp.kernel @causal() threads(128) shared(4096) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x32xbf16, swizzle = 128>
+  %f = gdn_warp.fragment_load %v : !gdn_warp.view<64x32xbf16, swizzle = 128> -> tensor<64x32xbf16, #gdn_warp.fragment>
+  // CHECK-DAG: %[[ALL:.*]] = arith.constant -1 : i32
+  // CHECK-DAG: %[[NONE:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[LOWER:.*]] = arith.constant 65535 : i32
+  // CHECK-DAG: %[[UPPER:.*]] = arith.constant -65536 : i32
+  // CHECK: %[[ROW:.*]] = arith.divui %{{.*}}, %c4_i32
+  // CHECK: %[[EVEN:.*]] = arith.cmpi uge, %[[ROW]],
+  // CHECK: %[[FIRST:.*]] = arith.select %[[EVEN]], %[[LOWER]], %[[NONE]]
+  // CHECK: %[[ODD:.*]] = arith.cmpi uge, %[[ROW]],
+  // CHECK: %[[SECOND:.*]] = arith.select %[[ODD]], %[[UPPER]], %[[NONE]]
+  // CHECK: %[[DIAGONAL:.*]] = arith.ori %[[FIRST]], %[[SECOND]]
+  // CHECK: %[[FIRST_WARP:.*]] = arith.cmpi ult,
+  // CHECK: %[[AT:.*]] = arith.select %[[FIRST_WARP]], %[[DIAGONAL]], %[[ALL]]
+  // CHECK: arith.andi %{{.*}}, %[[AT]]
+  // CHECK: %[[BELOW:.*]] = arith.select %[[FIRST_WARP]], %[[NONE]], %[[ALL]]
+  // CHECK: arith.andi %{{.*}}, %[[BELOW]]
+  // CHECK: arith.andi %{{.*}}, %[[AT]]
+  // CHECK: %[[LATER:.*]] = arith.select %[[FIRST_WARP]], %[[NONE]], %[[DIAGONAL]]
+  // CHECK: arith.andi %{{.*}}, %[[LATER]]
+  // CHECK: arith.andi %{{.*}}, %[[BELOW]]
+  // CHECK: arith.andi %{{.*}}, %[[LATER]]
+  // CHECK-NOT: arith.andi %{{.*}}, %[[AT]]
+  // CHECK: nvvm.stmatrix
+  %c = gdn_warp.causal %f : tensor<64x32xbf16, #gdn_warp.fragment>
+  gdn_warp.fragment_store %c, %v : tensor<64x32xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x32xbf16, swizzle = 128>
+}
+
+// Of f32 each element has a mask; without the diagonal no pair of h - j = 0 is whole in the first warp.
+// CHECK-LABEL: llvm.func @strict(
+gdn_warp.kernel @strict(%y : memref<64x16xf32>) threads(128) shared(4096) {
+  %c0 = arith.constant 0 : index
+  %f = gdn_warp.array_load %y[%c0, %c0] axes [0, 1] : memref<64x16xf32> -> tensor<64x16xf32, #gdn_warp.fragment>
+  // CHECK: %[[EVEN:.*]] = arith.cmpi ugt, %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[MASK:.*]] = arith.select %[[EVEN]], %c-1_i32, %c0_i32 : i32
+  // CHECK: arith.andi %{{.*}}, %[[MASK]] : i32
+  %c = gdn_warp.causal strict %f : tensor<64x16xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %c, %y[%c0, %c0] axes [0, 1] : tensor<64x16xf32, #gdn_warp.fragment> -> memref<64x16xf32>
+}

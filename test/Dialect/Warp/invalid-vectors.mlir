@@ -96,6 +96,15 @@ gdn_warp.kernel @k() threads(128) shared(4096) {
 
 // -----
 
+gdn_warp.kernel @k(%x: memref<64x24xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x24xf32> -> tensor<64x24xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected squares of floats, of 16, 32 or 64 rows each, got 'tensor<64x24xf32, #gdn_warp.fragment>'}}
+  %d = gdn_warp.causal %t : tensor<64x24xf32, #gdn_warp.fragment>
+}
+
+// -----
+
 gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
   %c0 = arith.constant 0 : index
   %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>

@@ -159,6 +159,10 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
       !gdn_warp.view<32x32xbf16, swizzle = 128>
   // CHECK: gdn_warp.diagonal %{{.*}} from 0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
   %dg = gdn_warp.diagonal %w from 0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+  // CHECK: gdn_warp.causal %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
+  %cs = gdn_warp.causal %w : tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.causal strict %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
+  %ct = gdn_warp.causal strict %w : tensor<64x64xf32, #gdn_warp.fragment>
   // CHECK: gdn_warp.fragment_store %{{.*}}, %{{.*}} transpose : tensor<64x64xf32, #gdn_warp.fragment> -> <64x64xf32>
   %vt = gdn_warp.view %c0 : !gdn_warp.view<64x64xf32>
   gdn_warp.fragment_store %w, %vt transpose : tensor<64x64xf32, #gdn_warp.fragment> -> !gdn_warp.view<64x64xf32>

@@ -64,7 +64,8 @@ gdn_warp.kernel @elementwise(%x : memref<?x64xbf16>, %r : memref<64xf32>, %c : m
       : tensor<64x64xi1, #gdn_warp.fragment>, tensor<64x64xf32, #gdn_warp.fragment>
   gdn_warp.fragment_store %z, %vf
       : tensor<64x64xf32, #gdn_warp.fragment> -> !gdn_warp.view<64x64xf32, swizzle = 128>
-  %zb = arith.truncf %z : tensor<64x64xf32, #gdn_warp.fragment> to tensor<64x64xbf16, #gdn_warp.fragment>
+  %mb = arith.truncf %m : tensor<64x64xf32, #gdn_warp.fragment> to tensor<64x64xbf16, #gdn_warp.fragment>
+  %zb = gdn_warp.causal %mb : tensor<64x64xbf16, #gdn_warp.fragment>
   gdn_warp.fragment_store %zb, %vp rows [32, 64]
       : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<32x64xbf16, stride = 144>
   gdn_warp.array_store %z, %cut[%c0, %c0] axes [0, 1] until(%width, dim = 1)

@@ -139,6 +139,18 @@ LogicalResult DiagonalOp::verify() {
   return success();
 }
 
+LogicalResult CausalOp::verify() {
+  RankedTensorType type = getSource().getType();
+  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  int64_t columns = type.getDimSize(1);
+  if (columns % kWarpRows == 0 && type.getDimSize(0) % columns == 0 &&
+      llvm::isPowerOf2_64(columns) && isa<FloatType>(type.getElementType()))
+    return success();
+  return emitOpError("expected squares of floats, of 16, 32 or 64 rows each, "
+                     "got ")
+         << type;
+}
+
 LogicalResult RowDotsOp::verify() {
   ViewType a = getA().getType(), b = getB().getType();
   // Four lanes of a warp read 16 bytes of a row each; it holds 16 or 32 rows.

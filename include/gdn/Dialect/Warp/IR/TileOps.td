@@ -24,8 +24,8 @@ def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
   let summary = "Number of the row or column of every element";
   let description = [{
     result[i, j] = i with `dimension` 0 and j with 1; of a vector over lanes,
-    result[i] = i. With `arith.cmpi` and `arith.select` it makes masks: causal
-    ones, and those of ragged ends.
+    result[i] = i. With `arith.cmpi` and `arith.select` it makes masks, such as
+    those of ragged ends.
 
     Example:
 
@@ -175,6 +175,26 @@ def Warp_DiagonalOp : Warp_Op<"diagonal", [Pure]> {
   let arguments = (ins Warp_Fragment:$source, I64Attr:$first);
   let results = (outs Warp_Rows:$result);
   let assemblyFormat = "$source `from` $first attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Warp_CausalOp : Warp_Op<"causal", [Pure, SameOperandsAndResultType]> {
+  let summary = "Lower triangles of a fragment";
+  let description = [{
+    Keeps elements [i, j] with i mod N >= j (> with `strict`) of a fragment of N
+    columns, so of each square of N rows the lower triangle; the others are zero
+    whatever they were. N is 16, 32 or 64. One instruction cuts a register,
+    which is two elements of 16 bits.
+
+    Example:
+
+    ```mlir
+    %m = gdn_warp.causal strict %kk : tensor<64x32xf16, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins Warp_Fragment:$source, UnitAttr:$strict);
+  let results = (outs Warp_Fragment:$result);
+  let assemblyFormat = "(`strict` $strict^)? $source attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
