@@ -333,7 +333,8 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   }
 
   b.step("scores");
-  // A choice each: M and the scores may be made by different warps.
+  // A choice each, kept apart by the cut between them: M and the scores may be
+  // made by different warps.
   Triangles triangles = makeTriangles(
       p, chunk, [&](Value tile, function_ref<Value(Value)> round) {
         return choose(

@@ -237,24 +237,19 @@ private:
   Value select(Value condition, Value yes, Value no) {
     return arith::SelectOp::create(b, condition, yes, no);
   }
-  /// Whether the warp's number in its square is less than `warp`.
+  /// Whether the number of this thread's warp in its square is below `warp`.
   Value isBelow(int64_t warp) {
     Value number = arith::AndIOp::create(b, createGroupWarp(b, thread),
                                          createI32(b, warps - 1));
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number,
                                  createI32(b, warp));
   }
-  Value keep(int64_t parity) {
+  /// Whether a block on the diagonal keeps the thread's element `parity`.
+  Value keeps(int64_t parity) {
     Value row =
               arith::DivUIOp::create(b, createLane(b, thread), createI32(b, 4)),
-          column = arith::AddIOp::create(
-              b,
-              arith::MulIOp::create(b,
-                                    arith::AndIOp::create(b,
-                                                          createLane(b, thread),
-                                                          createI32(b, 3)),
-                                    createI32(b, 2)),
-              createI32(b, parity));
+          column = arith::AddIOp::create(b, createFragmentColumn(b, thread),
+                                         createI32(b, parity));
     return arith::CmpIOp::create(
         b, isStrict ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::uge,
         row, column);
@@ -262,9 +257,9 @@ private:
   Value getDiagonal(int64_t parity) {
     Value zero = createI32(b, 0);
     if (!isPacked)
-      return select(keep(parity), createI32(b, -1), zero);
-    return arith::OrIOp::create(b, select(keep(0), createI32(b, 0xffff), zero),
-                                select(keep(1), createI32(b, -0x10000), zero));
+      return select(keeps(parity), createI32(b, -1), zero);
+    return arith::OrIOp::create(b, select(keeps(0), createI32(b, 0xffff), zero),
+                                select(keeps(1), createI32(b, -0x10000), zero));
   }
 
   ImplicitLocOpBuilder &b;
