@@ -60,7 +60,17 @@ void foldSolve(Program &p, ChainOperands &in);
 
 /// One chunk of the delta rule with whatever gate the stage has, its output
 /// stored where the stage has one. Returns S^T on exit.
-Value writeStateStep(Program &p, Value t, Value state);
+/// `bm` and the cumulated gate `G` may be given (by prepare).
+Value writeStateStep(Program &p, Value t, Value state, Value bm = {},
+                     Value G = {});
+
+/// One chunk with a scalar gate, in the decay-free form while that is in range
+/// (spec 3.7). Takes and returns S^ and G of the last reference point.
+SmallVector<Value> writeDecayFreeStep(Program &p, Value t, ValueRange carried);
+
+/// Stores o^T times `factor`, f32 [C], or times the op's scale if that is null;
+/// nothing without an output.
+void writeOutput(Program &p, Value t, Value output, Value factor);
 
 /// x y^T for rows of two [C, K] tiles, f32 [C, C].
 Value innerProducts(Program &p, Value x, Value y);
@@ -127,6 +137,10 @@ struct ChannelScores {
 /// Scores by sub-blocks of 16 tokens while the gates allow it (spec 4.2), by
 /// halves otherwise (spec 4.3). `q` may be null.
 ChannelScores channelScores(Program &p, Value q, Value k, Value G);
+
+/// Bm of a chunk with a gate a channel (spec 4.2).
+Value solveChannels(Program &p, const ChannelScores &scores, KeyRows k,
+                    Value beta);
 
 /// One level of the decay by halves: pairs (i, j), i > j, that lie in the two
 /// halves of a block of 2 `half` tokens. With the base at the boundary both

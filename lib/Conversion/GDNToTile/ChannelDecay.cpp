@@ -182,3 +182,9 @@ ChannelScores gdn::channelScores(Program &p, Value q, Value k, Value G) {
   }
   return {q ? Value(choice.getResult(1)) : Value(), choice.getResult(0)};
 }
+
+Value gdn::solveChannels(Program &p, const ChannelScores &scores, KeyRows k,
+                         Value beta) {
+  Value keyKey = tile::CausalOp::create(p.b, scores.keyKey, /*strict=*/true);
+  return solveBm(p, mulNorms(p, keyKey, k.norm, k.norm), beta);
+}

@@ -246,9 +246,9 @@ ScheduleAttr ScheduleBuilder::build() {
   // The order decides who shares a scheduler with whom: warps 0 and 1 of the
   // scores, which hold keys, have the most to do and are kept from those that
   // solve by the warp that makes the gates.
-  RolePlanAttr gates = planVectors(), other = planMove(loads);
-  if (bytes.hasNorms)
-    std::swap(gates, other);
+  RolePlanAttr move = planMove(loads), vectors = planVectors();
+  RolePlanAttr gates = bytes.hasNorms ? move : vectors,
+               other = bytes.hasNorms ? vectors : move;
   return ScheduleAttr::get(
       b.getContext(), trip, parts, cluster, persistent,
       {planScores(), gates, planSolve(), other, planState()},

@@ -32,9 +32,9 @@ Value warp::createThread(ImplicitLocOpBuilder &b) {
 
 LLVM::InlineAsmOp warp::createAsm(ImplicitLocOpBuilder &b, TypeRange results,
                                   ValueRange operands, StringRef text,
-                                  StringRef constraints) {
+                                  StringRef constraints, bool hasSideEffects) {
   return LLVM::InlineAsmOp::create(
-      b, results, operands, text, constraints, /*has_side_effects=*/true,
+      b, results, operands, text, constraints, hasSideEffects,
       /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
       LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
       ArrayAttr());
@@ -95,13 +95,15 @@ Value warp::createSum(ImplicitLocOpBuilder &b, Value value) {
                                createFullMask(b));
 }
 
+Value warp::createQuad(ImplicitLocOpBuilder &b, Value thread) {
+  return arith::DivUIOp::create(b, createLane(b, thread), createI32(b, 4));
+}
+
 Value warp::createFragmentRow(ImplicitLocOpBuilder &b, Value thread) {
   // 16 w + l / 4
-  Value first =
-      arith::MulIOp::create(b, createGroupWarp(b, thread), createI32(b, 16));
-  Value quad =
-      arith::DivUIOp::create(b, createLane(b, thread), createI32(b, 4));
-  return arith::AddIOp::create(b, first, quad);
+  Value first = arith::MulIOp::create(b, createGroupWarp(b, thread),
+                                      createI32(b, kSm90a.warpRows()));
+  return arith::AddIOp::create(b, first, createQuad(b, thread));
 }
 
 Value warp::createFragmentColumn(ImplicitLocOpBuilder &b, Value thread) {

@@ -69,10 +69,10 @@ Value createThread(ImplicitLocOpBuilder &b);
 Value createLane(ImplicitLocOpBuilder &b, Value thread = {});
 Value createGroupWarp(ImplicitLocOpBuilder &b, Value thread = {});
 
-/// Inline assembly with side effects, which LLVM leaves where it is.
+/// Inline assembly; with side effects LLVM leaves it where it is.
 LLVM::InlineAsmOp createAsm(ImplicitLocOpBuilder &b, TypeRange results,
                             ValueRange operands, StringRef text,
-                            StringRef constraints);
+                            StringRef constraints, bool hasSideEffects = true);
 
 /// The number of the thread, read here: what is made from it for one use an
 /// item stays there, and holds no registers in the loop over the item's chunks.
@@ -90,6 +90,10 @@ Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
                            Type element, ValueRange indices);
 /// Sum of an i32 over the lanes of a warp, in all of them.
 Value createSum(ImplicitLocOpBuilder &b, Value value);
+
+/// Number of the four lanes that this thread is one of, as i32: they hold the
+/// same rows of a fragment.
+Value createQuad(ImplicitLocOpBuilder &b, Value thread = {});
 
 /// First row and first column of a fragment that this thread holds, as i32.
 Value createFragmentRow(ImplicitLocOpBuilder &b, Value thread = {});
@@ -167,6 +171,8 @@ void populateSolvePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
 void populateSynchronisationPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns);
+void populateTrianglePatterns(const TypeConverter &converter,
+                              RewritePatternSet &patterns);
 
 } // namespace mlir::gdn::warp
 

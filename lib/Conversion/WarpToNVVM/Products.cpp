@@ -39,17 +39,13 @@ static Value createDescriptor(ImplicitLocOpBuilder &b, ViewType view,
   low = arith::AddIOp::create(
       b, low, createI32(b, view.getColumn() / kUnit + (leading << 16)));
   int64_t eightRows = 8 * kSm90a.panelBytes / kUnit;
+  // Bits 62 and 63 say how panels are swizzled: 1 is 128 bytes.
   int64_t high = eightRows + (int64_t(1) << 30);
   // Of halves that LLVM sees it makes each step's descriptor by an `or`, which
   // ptxas turns into two instructions; a 64-bit sum is one.
-  return LLVM::InlineAsmOp::create(
-             b, b.getI64Type(), low,
-             "mov.b64 $0, {$1, " + std::to_string(high) + "};", "=l,r",
-             /*has_side_effects=*/false, /*is_align_stack=*/false,
-             LLVM::tailcallkind::TailCallKind::None,
-             LLVM::AsmDialectAttr::get(b.getContext(),
-                                       LLVM::AsmDialect::AD_ATT),
-             ArrayAttr())
+  return createAsm(b, b.getI64Type(), low,
+                   "mov.b64 $0, {$1, " + std::to_string(high) + "};", "=l,r",
+                   /*hasSideEffects=*/false)
       .getResult(0);
 }
 

@@ -46,6 +46,8 @@ private:
   /// Rows and columns of a block of the substitution, and elements of a run of
   /// 16 bytes.
   static constexpr int64_t kBlock = 16, kRun = 8;
+  /// Bytes of a factor or of an element of M in f32, and how many a load takes.
+  static constexpr int64_t kBytes = 4, kLoad = 4;
 
   /// Elements of a column of M from a row on.
   struct Run {
@@ -201,7 +203,6 @@ Value Solver::createElementAddress(const Run &run, int64_t bytes) {
 
 /// M in f16 lies in the first half of where it lay in f32, column by column.
 void Solver::scaleM(Value scale) {
-  constexpr int64_t kBytes = 4, kLoad = 4;
   auto type = VectorType::get(kLoad, b.getF32Type());
   SmallVector<Run> runs = shareOut();
   SmallVector<SmallVector<Value>> loaded;
@@ -335,7 +336,6 @@ void Solver::mergeHalves(const Column &left, Column &below) {
 /// The factors of `size` rows from `row` + `rowPart` on, in pairs of f32.
 SmallVector<Value> Solver::loadRowFactors(int64_t row, Value rowPart,
                                           int64_t size) {
-  constexpr int64_t kBytes = 4, kLoad = 4;
   Value offset = arith::MulIOp::create(b, rowPart, createI32(b, kBytes));
   auto type = VectorType::get(kLoad, b.getF32Type());
   auto pair = VectorType::get(2, b.getF32Type());

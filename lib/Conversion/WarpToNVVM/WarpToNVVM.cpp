@@ -182,6 +182,7 @@ struct ConvertGDNWarpToNVVM
     populateSharedPatterns(converter, patterns);
     populateSolvePatterns(converter, patterns);
     populateSynchronisationPatterns(converter, patterns);
+    populateTrianglePatterns(converter, patterns);
     if (failed(applyPartialConversion(module, target, std::move(patterns))) ||
         failed(eraseArrays(kernels)))
       signalPassFailure();

@@ -123,7 +123,7 @@ LogicalResult DiagonalOp::verify() {
   RankedTensorType source = getSource().getType();
   int64_t rows = source.getDimSize(0), columns = source.getDimSize(1),
           first = getFirst();
-  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  constexpr int64_t kWarpRows = kSm90a.warpRows();
   if (first < 0 || first % kWarpRows != 0 || columns % kWarpRows != 0 ||
       first + columns > rows)
     return emitOpError("expected a square of rows of the fragment, from a "
@@ -141,7 +141,7 @@ LogicalResult DiagonalOp::verify() {
 
 LogicalResult CausalOp::verify() {
   RankedTensorType type = getSource().getType();
-  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  constexpr int64_t kWarpRows = kSm90a.warpRows();
   int64_t columns = type.getDimSize(1);
   if (columns % kWarpRows == 0 && type.getDimSize(0) % columns == 0 &&
       llvm::isPowerOf2_64(columns) && isa<FloatType>(type.getElementType()))
@@ -366,7 +366,7 @@ LogicalResult FragmentLoadOp::verify() {
 /// whole warps', if it has them.
 static FailureOr<int64_t> countRows(Operation *op, int64_t count,
                                     std::optional<ArrayRef<int64_t>> rows) {
-  constexpr int64_t kWarpRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  constexpr int64_t kWarpRows = kSm90a.warpRows();
   if (!rows)
     return count;
   if (rows->size() != 2 || (*rows)[0] % kWarpRows != 0 ||

@@ -143,7 +143,7 @@ static void sinkIntoWarps(ArrayRef<Operation *> stores,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  constexpr int64_t kRows = kSm90a.productRows / kSm90a.warpgroupWarps;
+  constexpr int64_t kRows = kSm90a.warpRows();
   Value warp =
       arith::RemUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
                              constant(kSm90a.warpgroupWarps));

@@ -61,6 +61,9 @@ struct Arch {
   /// FLOP of 16-bit products and bytes of memory that a second has. Measured on
   /// an H200: a large GEMM, a large copy (docs/Performance.md).
   double flopPerSecond, bytesPerSecond;
+
+  /// Rows of a wgmma's result that one warp holds.
+  constexpr int64_t warpRows() const { return productRows / warpgroupWarps; }
 };
 
 /// NVIDIA H100, H200.
