@@ -131,19 +131,20 @@ static Value roundM(Program &p, const Chunk &chunk, Value m) {
   return chunk.columnsOfM ? m : roundForSolve(p, m);
 }
 
-/// The chunk's triangles, of tiles that `round(tile, type)` rounds by `type`;
-/// they are cut last: of rounded elements one instruction cuts two.
-template <typename Round>
-static Triangles makeTriangles(Program &p, const Chunk &chunk, Round round) {
+/// The chunk's triangles: what `decay(tile, round)` makes of each tile [C, C],
+/// rounded by the function `round`. They are cut last: of rounded elements one
+/// instruction cuts two.
+template <typename Decay>
+static Triangles makeTriangles(Program &p, const Chunk &chunk, Decay decay) {
   auto roundedM = [&](Value m) { return roundM(p, chunk, m); };
   auto roundedScores = [&](Value x) { return roundScores(p, x); };
   Triangles triangles;
   if (chunk.m)
-    triangles.m = tile::CausalOp::create(p.b, round(chunk.m, roundedM),
+    triangles.m = tile::CausalOp::create(p.b, decay(chunk.m, roundedM),
                                          /*strict=*/true);
   if (chunk.queryKey)
     triangles.scores = tile::CausalOp::create(
-        p.b, round(chunk.queryKey, roundedScores), /*strict=*/false);
+        p.b, decay(chunk.queryKey, roundedScores), /*strict=*/false);
   return triangles;
 }
 
