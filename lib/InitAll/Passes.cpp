@@ -58,6 +58,7 @@ void gdn::registerPasses() {
   warp::registerHoistScalarsPass();
   warp::registerInsertFencesPass();
   warp::registerMergeBranchesPass();
+  warp::registerSeparateBranchesPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();
   warp::registerSinkStoresPass();

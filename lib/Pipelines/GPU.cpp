@@ -65,7 +65,11 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   }
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  manager.nest<warp::KernelOp>().addPass(warp::createMergeBranchesPass());
+  {
+    OpPassManager &kernels = manager.nest<warp::KernelOp>();
+    kernels.addPass(warp::createMergeBranchesPass());
+    kernels.addPass(warp::createSeparateBranchesPass());
+  }
   manager.addPass(warp::createVerifyExplicitFormPass());
 }
 

@@ -107,7 +107,7 @@ def InferLayoutsPass : Pass<"gdn-warp-infer-layouts", "::mlir::gdn::warp::Kernel
     triangles and solves become the ops of `gdn_warp`. A tile of fewer rows than
     a fragment lies in some of its rows: the others hold what nobody reads.
   }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def ConvertGDNWarpToNVVMPass : Pass<"convert-gdn-warp-to-nvvm", "::mlir::ModuleOp"> {

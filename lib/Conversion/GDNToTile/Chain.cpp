@@ -25,19 +25,22 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   Value write =
       in.valueFactor ? b.mulAxis(in.values, in.valueFactor, 1) : in.values;
   if (read) {
-    if (Value factor = mulVectors(p, in.keyNorm, in.readDecay))
+    if (Value factor = mulVectors(p, in.readFactor, in.readDecay))
       read = b.mulAxis(read, factor, 1);
     write = b.sub(write, read);
   }
-  // e = W - Bm (b W): the identity part stays in f32.
-  Value e;
+  // With beta in W, b e = W - b Bm W: the identity part stays in f32, and no
+  // factor stands between this product and the next.
+  Value rows;
   if (in.solve)
-    e = b.product("vj,ij->vi", b.round(write), in.solve, write);
+    rows = b.product("vj,ij->vi", b.round(write), in.solve, write);
   Value output;
   if (in.readQueries)
     output = b.product("vk,ck->vc", state, in.readQueries);
-  if (e)
-    write = b.mulAxis(e, in.beta, 1);
+  if (rows)
+    write = rows;
+  if (in.writeNorm)
+    write = b.mulAxis(write, in.writeNorm, 1);
   Value rounded = b.round(write);
   ChainResult result;
   if (output) {
@@ -87,15 +90,17 @@ void gdn::foldSolve(Program &p, ChainOperands &in) {
     Type type = solveType(p);
     return b.round(b.product(spec, b.to(lhs, type), b.to(rhs, type), identity));
   };
-  Value keys = b.mulAxis(b.f32(in.writeKeys), in.beta, 0);
-  if (in.writeDecay)
-    keys = b.mulAxis(keys, in.writeDecay, 0);
+  Value keys = b.f32(in.writeKeys);
+  if (Value factor = mulVectors(p, in.writeNorm, in.writeDecay))
+    keys = b.mulAxis(keys, factor, 0);
   in.writeKeys = fold("ij,ik->jk", in.solve, keys, keys);
   if (in.scores) {
-    Value scores = b.mulAxis(b.f32(in.scores), in.beta, 1);
+    Value scores = b.f32(in.scores);
+    if (in.writeNorm)
+      scores = b.mulAxis(scores, in.writeNorm, 1);
     in.scores = fold("ij,jk->ik", scores, in.solve, scores);
   }
-  in.solve = in.beta = in.writeDecay = Value();
+  in.solve = in.writeNorm = in.writeDecay = Value();
 }
 
 Value gdn::roundScores(Program &p, Value scores) {
@@ -111,7 +116,7 @@ Value gdn::solveBm(Program &p, Value scores, Value beta) {
 Value gdn::chainSolve(Program &p, Value bm, Value beta) {
   TileBuilder &b = p.b;
   b.step("solve");
-  return roundMatrix(p, b.mulAxis(bm, b.neg(beta), 1));
+  return roundMatrix(p, b.mulAxis(bm, b.neg(beta), 0));
 }
 
 Value gdn::roundForSolve(Program &p, Value m) {
@@ -126,7 +131,7 @@ Value gdn::chainInverse(Program &p, Value m, Value columns,
     m = roundForSolve(p, b.mulAxis(m, columns, 1));
   RankedTensorType type = b.tileType(shapeOf(m));
   Value inverse = tile::InverseOp::create(b, type, m, solveType(p));
-  return roundMatrix(p, mulNorms(p, inverse, keys.length, keys.norm));
+  return roundMatrix(p, mulNorms(p, inverse, keys.norm, keys.length));
 }
 
 Value gdn::loadSummedGate(Program &p, Value t) {

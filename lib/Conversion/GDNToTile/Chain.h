@@ -15,8 +15,8 @@ namespace mlir::gdn {
 
 /// What the chain of a chunk takes. Tiles without another note are in the
 /// operand type; null tiles are absent factors. Of the chain of two products
-/// (spec 3.5), `writeKeys` and `scores` hold X and R, which have beta, the
-/// solve and the write's decay in them; those are null then.
+/// (spec 3.5), `writeKeys` and `scores` hold X and R, which have the solve and
+/// the write's norm and decay in them; those are null then.
 struct ChainOperands {
   /// S^T on entry as it is read, f32 [partV, K].
   Value state;
@@ -26,19 +26,19 @@ struct ChainOperands {
   Value readKeys, readQueries;
   /// Keys that write the state [C, K].
   Value writeKeys;
-  /// v^T, f32 [partV, C], and what the chain takes it times, f32 [C] or null.
-  Value values, valueFactor;
-  /// Strictly lower (I + Kk Diag(beta))^-1 - I = -Bm Diag(beta) [C, C], with
+  /// v^T, f32 [partV, C].
+  Value values;
+  /// What the chain takes values and what keys read times: beta, and what is
+  /// not in the values and the keys; f32 [C] or null.
+  Value valueFactor, readFactor;
+  /// Strictly lower (I + Diag(beta) Kk)^-1 - I = -Diag(beta) Bm [C, C], with
   /// lengths and norms in it where keys are not normalised (chainInverse); null
   /// for plain linear attention.
   Value solve;
-  /// beta, times the norm of the keys that write if that is not in them, twice
-  /// where `solve` has it too; f32 [C], null without `solve`.
-  Value beta;
+  /// Norm of the keys that write if it is in neither them nor `solve`, f32 [C].
+  Value writeNorm;
   /// Lower triangular scores, unscaled [C, C].
   Value scores;
-  /// Norm of the keys that read if that is not in them, f32 [C].
-  Value keyNorm;
   /// Decay of what a token reads, and of what it writes until the end of the
   /// chunk, f32 [C] (the scalar gate of spec 3.3).
   Value readDecay, writeDecay;
@@ -54,7 +54,7 @@ struct ChainResult {
 ChainResult writeChain(Program &p, const ChainOperands &in);
 
 /// Turns the operands of the chain of three products, decays and all, into
-/// those of the chain of two: X = b (I + Y)^T Kr and R = P b (I + Y) with Y =
+/// those of the chain of two: X = (I + Y)^T Kr and R = P (I + Y) with Y =
 /// `solve`. `scores` and `solve` are of the solve's type.
 void foldSolve(Program &p, ChainOperands &in);
 
@@ -85,7 +85,7 @@ Value mulVectors(Program &p, Value x, Value y);
 /// The solve of spec 3.3: f32 [C, C] from strictly lower scores and beta.
 Value solveBm(Program &p, Value scores, Value beta);
 
-/// -Bm Diag(beta), rounded: the matrix of the chain. A chain of two products
+/// -Diag(beta) Bm, rounded: the matrix of the chain. A chain of two products
 /// does not multiply by it: it keeps the solve's type there.
 Value chainSolve(Program &p, Value bm, Value beta);
 
@@ -93,9 +93,9 @@ Value chainSolve(Program &p, Value bm, Value beta);
 /// type.
 Value roundScores(Program &p, Value scores);
 
-/// chainSolve from M = Kk Diag(beta), strictly lower, as `solveType` takes it,
+/// chainSolve from M = Diag(beta) Kk, strictly lower, as `solveType` takes it,
 /// or in f32 with columns that are to be times `columns` yet; with the rows of
-/// the result times the lengths of `keys` and the columns times their norms.
+/// the result times the norms of `keys` and the columns times their lengths.
 /// All but M may be null.
 Value chainInverse(Program &p, Value m, Value columns, const KeyRows &keys);
 

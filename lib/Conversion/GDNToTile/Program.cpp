@@ -33,6 +33,21 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
   firstV = facts.partV == facts.V
                ? zero
                : arith::MulIOp::create(b, op.getPart(), b.index(facts.partV));
+  b.step("gates");
+  bias = loadGateParameter("dt_bias");
+  if (Value logRate = loadGateParameter("a_log"))
+    rate = b.exp2(b.scaled(logRate, M_LOG2E));
+}
+
+/// A gate parameter at the item's head: of an array [H] a scalar, of [H, K] a
+/// vector; null without.
+Value Program::loadGateParameter(StringRef name) {
+  Value array = (*this)[name];
+  if (!array)
+    return {};
+  if (cast<MemRefType>(array.getType()).getRank() == 2)
+    return b.f32(b.load(array, {head, zero}, {1}, {facts.K}));
+  return b.extract(b.f32(b.load(array, {head}, {0}, {1})), {0});
 }
 
 /// The q/k head of the item. Heads that are known when running alone make one
@@ -133,16 +148,11 @@ Value gdn::loadBeta(Program &p, Value t) {
   return p.facts.betaDomain == BetaDomain::Logit ? beta : b.scaled(beta, 2.0);
 }
 
-/// The gate parameter `name` at this head, spread over `shape`; a parameter
-/// [H] is one number, [H, K] one a channel.
-static Value gateParameter(Program &p, StringRef name,
-                           ArrayRef<int64_t> shape) {
-  TileBuilder &b = p.b;
-  if (cast<MemRefType>(p[name].getType()).getRank() == 2)
-    return b.broadcast(
-        b.f32(b.load(p[name], {p.head, p.zero}, {1}, {p.facts.K})), shape, 1);
-  Value one = b.f32(b.load(p[name], {p.head}, {0}, {1}));
-  return b.splat(b.extract(one, {0}), shape);
+/// A gate parameter spread over `shape`, one number or one a channel.
+static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
+  return isa<RankedTensorType>(parameter.getType())
+             ? p.b.broadcast(parameter, shape, 1)
+             : p.b.splat(parameter, shape);
 }
 
 /// log2 of the decay from the gate as the op gives it (spec 1), any shape.
@@ -153,15 +163,13 @@ static Value activateGate(Program &p, Value gate) {
   if (p.facts.gateDomain == GateDomain::Linear)
     return math::Log2Op::create(b, gate);
   ArrayRef<int64_t> shape = shapeOf(gate);
-  if (p["dt_bias"])
-    gate = b.add(gate, gateParameter(p, "dt_bias", shape));
-  Value rate;
-  if (p["a_log"])
-    rate = b.exp2(b.scaled(gateParameter(p, "a_log", shape), M_LOG2E));
+  if (p.bias)
+    gate = b.add(gate, spread(p, p.bias, shape));
   if (p.facts.gateDomain == GateDomain::Softplus)
-    return b.scaled(b.mul(rate, b.softplus(gate)), -M_LOG2E);
-  if (rate)
-    gate = b.mul(rate, gate);
+    return b.mul(spread(p, b.scaled(p.rate, -M_LOG2E), shape),
+                 b.softplus(gate));
+  if (p.rate)
+    gate = b.mul(spread(p, p.rate, shape), gate);
   return b.scaled(b.sigmoid(gate), p.facts.lowerBound * M_LOG2E);
 }
 

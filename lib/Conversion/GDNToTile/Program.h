@@ -53,9 +53,12 @@ struct Program {
   /// Tokens [begin, end) of batch index `batch`.
   Value batch, begin, end;
   Value zero;
+  /// exp(A_log) and dt_bias of the head: a scalar, or f32 [K]; null without.
+  Value rate, bias;
 
 private:
   Value findKeyHead();
+  Value loadGateParameter(StringRef name);
 };
 
 //===--- Inputs of the chunk that starts at token t (step "load", "gates") ===//

@@ -17,24 +17,28 @@ using namespace mlir::gdn;
 /// The decay-free form (spec 3.7) scales by exp2(-G). Lowest G for which it is
 /// used: far from the range of bf16 and f32; in f32 programs also where the
 /// rounding of G itself, 2^-24 |G|, stays below 1e-5.
-/// Keys that are not normalised make values and state larger by their lengths:
-/// bf16 and f32, which end at 2^128, have room for some 2^30 of them.
-static double lowestDecayFree(FloatType operandType, bool hasLengths) {
-  return operandType.isF32() ? -40.0 : hasLengths ? -90.0 : -100.0;
+/// Values that are times the norm of a key may be larger by 2^10, which is 1 /
+/// sqrt(1e-6): bf16 and f32 end at 2^128.
+static double lowestDecayFree(FloatType operandType, bool hasNorms) {
+  return operandType.isF32() ? -40.0 : hasNorms ? -90.0 : -100.0;
 }
 /// Where G, summed since the reference point, is below this at the end of a
 /// chunk, the chunk's end becomes the new reference point.
 static constexpr double kNewReference = -24.0;
+/// G at a new reference point: the higher, the longer until the next one. The
+/// factor from the lowest G to this must not end at 2^-126.
+static constexpr double kFirstG = 24.0;
 
 namespace {
 /// What a chunk's preparation leaves for the chain.
 struct Chunk {
   Value t, valuesT, beta;
   KeyRows q, k;
-  /// Of what the chain takes, in f32 [C]: norm of the keys that read and length
-  /// that values are times, either of which is null, and the writes' factor.
-  Value readNorm, valueLength, writeBeta;
-  /// Lower triangle of the scores and M = Kk Diag(beta), strictly lower; f32
+  /// What the chain takes values and what keys read times, f32 [C].
+  Value valueFactor, readFactor;
+  /// Whether the solve has the norms of the keys that write in it.
+  bool scalesSolve = false;
+  /// Lower triangle of the scores and M = Diag(beta) Kk, strictly lower; f32
   /// [C, C] without any decay. Null without an output, or with `bm`.
   Value queryKey, m;
   /// What the columns of `m` are still to be times, f32 [C] or null.
@@ -70,10 +74,10 @@ static SmallVector<Value> choose(Program &p, Value condition,
 }
 
 /// Whether keys that are not normalised read and write the state as they are.
-/// With N their norms, e = N e' and W = N W' turn e = W - Bm (b W) into the
-/// same with W' = v / N - Kk S, b' = N^2 b and N^-1 (Bm Diag(b)) N: the chain
-/// multiplies no tile by norms. That matrix has the range of the keys' lengths,
-/// which bf16 and f32 have room for, f16 does not.
+/// With N their norms, W = N^-1 W' and b e = N^-1 b' e' turn b e = W - b Bm W
+/// into the same with W' = N b v - N^2 b K S and N (b Bm) N^-1: the chain
+/// multiplies no tile by norms alone. That matrix has the range of the keys'
+/// lengths, which bf16 and f32 have room for, f16 does not.
 static bool scalesSolve(Program &p, const KeyRows &keys, Value bm) {
   return p.facts.l2norm && keys.loaded && !bm && !p.facts.twoProductChain;
 }
@@ -97,23 +101,23 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   if (chunk.q.tile)
     queryKey = innerProducts(p, chunk.q.tile, chunk.k.tile);
   b.step("norms");
-  bool scales = scalesSolve(p, chunk.k, bm);
+  bool scales = chunk.scalesSolve = scalesSolve(p, chunk.k, bm);
   measureRows(p, chunk.k,
               scales ? Value(tile::DiagonalOp::create(b, keyKey)) : Value());
   Value norm = chunk.k.norm, keyBeta = mulVectors(p, chunk.beta, norm);
   if (scales) {
-    chunk.columnsOfM = keyBeta;
-    chunk.valueLength = chunk.k.length;
-    chunk.writeBeta = b.mul(keyBeta, norm);
+    chunk.columnsOfM = norm;
+    chunk.valueFactor = keyBeta;
+    chunk.readFactor = b.mul(keyBeta, norm);
   } else {
-    chunk.readNorm = norm;
-    chunk.writeBeta = keyBeta;
+    chunk.valueFactor = chunk.beta;
+    chunk.readFactor = keyBeta;
   }
   b.step("query_norms");
   measureRows(p, chunk.q);
   b.step("scores");
   if (keyKey)
-    chunk.m = mulNorms(p, keyKey, norm, scales ? Value() : keyBeta);
+    chunk.m = mulNorms(p, keyKey, keyBeta, scales ? Value() : norm);
   chunk.queryKey = queryKey;
   return chunk;
 }
@@ -163,15 +167,16 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   ChainOperands in;
   in.state = in.decayedState = state;
   in.readKeys = in.writeKeys = chunk.k.tile;
-  in.keyNorm = chunk.readNorm;
   in.readQueries = chunk.q.tile;
   in.values = chunk.valuesT;
-  in.valueFactor = chunk.valueLength;
-  in.beta = chunk.writeBeta;
+  in.valueFactor = chunk.valueFactor;
+  in.readFactor = chunk.readFactor;
   in.scores = triangles.scores;
   in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
                       : chainInverse(p, triangles.m, chunk.columnsOfM,
-                                     chunk.valueLength ? chunk.k : KeyRows());
+                                     chunk.scalesSolve ? chunk.k : KeyRows());
+  if (!chunk.scalesSolve)
+    in.writeNorm = chunk.k.norm;
   if (p.facts.twoProductChain) {
     in.writeDecay = writeDecay;
     foldSolve(p, in);
@@ -230,7 +235,7 @@ namespace {
 /// The decays of a chunk with a scalar gate: vectors are f32 [C], of step
 /// "gates"; G counts from the reference point, chunk.G from the chunk's start.
 struct ScalarDecay {
-  /// Factor of the values in the decay-free form: exp2(-G) and their length.
+  /// Factor of the values in the decay-free form: theirs, times exp2(-G).
   Value freeValues;
   /// Factors of the output: scale, the queries' norm and, of the decay-free
   /// form, exp2(G); the other's may be null for scale.
@@ -244,7 +249,7 @@ struct ScalarDecay {
 } // namespace
 
 /// Spec 3.7: the ungated rule on v / gam, read out with gam, where gam is the
-/// decay since the reference point. Returns o^T and S^ at the chunk's end,
+/// decay since the reference point. Returns S^ and o^T at the chunk's end,
 /// which becomes a new reference point where `low` holds.
 static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
                                          const ScalarDecay &decay, Value low) {
@@ -255,8 +260,8 @@ static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
   SmallVector<Value> results = choose(
       p, low,
       [&]() -> SmallVector<Value> {
-        Value factor = b.splat(b.exp2(decay.lastG), shapeOf(out.state));
-        return {b.mul(out.state, factor)};
+        Value log2 = arith::SubFOp::create(b, decay.lastG, b.scalar(kFirstG));
+        return {b.mul(out.state, b.splat(b.exp2(log2), shapeOf(out.state)))};
       },
       [&]() -> SmallVector<Value> { return {out.state}; }, /*likely=*/false);
   if (output)
@@ -324,15 +329,12 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   };
   Value inRange =
       compare(arith::CmpFPredicate::OGE,
-              lowestDecayFree(b.getOperandType(),
-                              static_cast<bool>(chunk.valueLength)));
+              lowestDecayFree(b.getOperandType(), chunk.scalesSolve));
   Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
   decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
   decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
-  if (chunk.valueLength) {
-    b.step("norms");
-    decay.freeValues = b.mul(decay.freeValues, chunk.valueLength);
-  }
+  b.step(chunk.scalesSolve ? "norms" : "gates");
+  decay.freeValues = b.mul(decay.freeValues, chunk.valueFactor);
 
   b.step("scores");
   // A choice each, kept apart by the cut between them: M and the scores may be
@@ -358,12 +360,13 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   decay.write = b.exp2(b.sub(b.splat(decay.chunkG, p.facts.C), chunk.G));
   SmallVector<Value> results = choose(
       p, inRange, [&] { return writeDecayFree(p, in, decay, low); },
-      [&] { return writeDecayed(p, in, decay); });
+      [&] { return writeDecayed(p, in, decay); }, /*likely=*/true);
   storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
   // A new reference point: after a chunk in the decayed form, and where low.
-  Value zero = b.scalar(0.0);
-  Value keep = arith::SelectOp::create(b, low, zero, decay.lastG);
-  return {results[0], arith::SelectOp::create(b, inRange, keep, zero)};
+  Value first = b.scalar(kFirstG);
+  Value keep = arith::SelectOp::create(b, low, first, decay.lastG);
+  Value next = arith::SelectOp::create(b, inRange, keep, b.scalar(0.0));
+  return {results[0], next};
 }
 
 //===----------------------------------------------------------------------===//
@@ -383,8 +386,9 @@ static Value writeChannelGate(Program &p, Value t, Value state, Value bm,
   b.step("norms");
   measureRows(p, q);
   measureRows(p, k);
-  in.keyNorm = k.norm;
-  in.beta = mulVectors(p, beta, k.norm);
+  in.valueFactor = beta;
+  in.readFactor = mulVectors(p, beta, k.norm);
+  in.writeNorm = k.norm;
   if (!G)
     G = cumulatedGate(p, t);
   ChannelScores scores = channelScores(p, q.tile, k.tile, G);

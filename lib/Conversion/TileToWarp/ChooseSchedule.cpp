@@ -35,6 +35,8 @@ struct TripBytes {
   int64_t keys = 0, values = 0, output = 0;
   /// Whether rows of keys and queries are measured.
   bool hasNorms = false;
+  /// Whether an item begins with a state that is loaded.
+  bool hasStates = false;
   /// Columns of the state.
   int64_t stateColumns = 0;
 };
@@ -96,6 +98,9 @@ private:
   /// norms, where it has more to do, it stores a trip at a time.
   bool storesByChunk() const { return !bytes.hasNorms; }
   int64_t outputChunks() const { return storesByChunk() ? 3 : 2 * trip; }
+  /// With norms and states about as many instructions run as the instruction
+  /// cache holds; elsewhere the copy gains nothing (docs/Performance.md).
+  bool separates() const { return bytes.hasNorms && bytes.hasStates; }
   /// A part on its own has room for more.
   int64_t triangleChunks() const { return parts == 1 ? 8 : 6; }
   /// Warps that solve; two others complete their warpgroup. Two keep up with
@@ -126,17 +131,15 @@ int64_t ScheduleBuilder::fitLoads() const {
 
 /// A state warpgroup's thread holds 64 of the state, 32 of its bf16 copy and
 /// two products of 16, which is 168 with vectors and addresses; "scores" and
-/// "solve" live with what is left. With one state warpgroup there is more for
-/// all, and the solve keeps more loads in flight. A solve of M in f32 needs
-/// more, and scores that leave the queries' norms to others less; half a state
-/// has some left for both.
+/// "solve" live with what is left, the solve with more of it: its lanes hold
+/// columns. With one state warpgroup there is more for all, and the solve keeps
+/// more loads in flight; half a state leaves some for norms.
 Registers ScheduleBuilder::getRegisters() const {
   if (parts == 1)
     return {120, 120, 240};
-  if (!bytes.hasNorms)
-    return {80, 96, 168};
-  return bytes.stateColumns > kSm90a.productRows ? Registers{72, 104, 168}
-                                                 : Registers{80, 112, 160};
+  if (bytes.hasNorms && bytes.stateColumns <= kSm90a.productRows)
+    return {80, 112, 160};
+  return {72, 104, 168};
 }
 
 RolePlanAttr ScheduleBuilder::planRole(StringRef name, int64_t warps,
@@ -250,7 +253,7 @@ ScheduleAttr ScheduleBuilder::build() {
   RolePlanAttr gates = bytes.hasNorms ? move : vectors,
                other = bytes.hasNorms ? vectors : move;
   return ScheduleAttr::get(
-      b.getContext(), trip, parts, cluster, persistent,
+      b.getContext(), trip, parts, cluster, persistent, separates(),
       {planScores(), gates, planSolve(), other, planState()},
       planChannels(loads));
 }
@@ -276,8 +279,12 @@ static int64_t countChunks(tile::ProgramOp program) {
 static TripBytes measureTrip(tile::ProgramOp program) {
   TripBytes bytes;
   program.walk([&](Operation *op) {
-    if (!op->getParentOfType<scf::ForOp>())
+    auto load = dyn_cast<tile::LoadOp>(op);
+    bool loadsTile = load && load.getType().getRank() == 2;
+    if (!op->getParentOfType<scf::ForOp>()) {
+      bytes.hasStates |= loadsTile;
       return;
+    }
     auto step =
         op->getAttrOfType<StringAttr>(tile::TileDialect::getStepAttrName());
     bytes.hasNorms |= step && step == "norms";
@@ -285,11 +292,10 @@ static TripBytes measureTrip(tile::ProgramOp program) {
       if (auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
           tile && tile.getRank() == 2)
         bytes.stateColumns = std::max(bytes.stateColumns, tile.getDimSize(1));
-    auto load = dyn_cast<tile::LoadOp>(op);
     bool isStacked = llvm::all_of(op->getUsers(), [](Operation *user) {
       return isa<tensor::ConcatOp>(user);
     });
-    if (load && load.getType().getRank() == 2 && !isStacked)
+    if (loadsTile && !isStacked)
       (load.getAxes()[0] < load.getAxes()[1] ? bytes.keys : bytes.values) +=
           getBytes(load.getType());
     if (auto stack = dyn_cast<tensor::ConcatOp>(op))

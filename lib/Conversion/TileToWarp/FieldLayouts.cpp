@@ -36,6 +36,13 @@ static FieldLayout makeSolveLayout(RankedTensorType tile) {
           /*transposed=*/true};
 }
 
+/// A layout for copies from or to an array, which take whole rows.
+static FieldLayout makeCopyLayout(RankedTensorType tile, bool transposed) {
+  FieldLayout layout = makeLayout(tile, transposed);
+  layout.sharesRows = !transposed;
+  return layout;
+}
+
 /// True if a tile's rows run along the array's innermost dimension.
 static bool isTransposed(ArrayRef<int64_t> axes) { return axes[0] > axes[1]; }
 
@@ -66,15 +73,18 @@ static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
   if (tile.getRank() == 1)
     return {ViewType::get(tile.getShape(), tile.getElementType())};
   for (Operation *user : channel->getUsers()) {
-    if (auto put = dyn_cast<PutOp>(user); put && put.getField() == field)
+    if (auto put = dyn_cast<PutOp>(user); put && put.getField() == field) {
       if (tile::LoadOp load = findLoad(put.getValue()))
-        return makeLayout(tile, isTransposed(load.getAxes()));
+        return makeCopyLayout(tile, isTransposed(load.getAxes()));
+      if (findSolve(put.getValue()))
+        return makeLayout(tile, /*transposed=*/true);
+    }
     auto get = dyn_cast<GetOp>(user);
     if (!get || get.getField() != field)
       continue;
     for (Operation *taker : get->getUsers()) {
       if (auto store = dyn_cast<tile::StoreOp>(taker))
-        return makeLayout(tile, isTransposed(store.getAxes()));
+        return makeCopyLayout(tile, isTransposed(store.getAxes()));
       if (isInverted(taker, get))
         return makeSolveLayout(tile);
     }
@@ -82,14 +92,14 @@ static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
   return makeLayout(tile, /*transposed=*/false);
 }
 
-/// Two tiles of half a panel's width lie side by side in its rows. Neither may
-/// be transposed or copied from or to an array, which takes whole rows.
+/// Two tiles of half a panel's width lie side by side in its rows where they
+/// may.
 static void shareRows(MutableArrayRef<FieldLayout> fields) {
   FieldLayout *open = nullptr;
   for (FieldLayout &field : fields) {
     ViewType view = field.view;
     constexpr int64_t kHalf = kSm90a.panelBytes / 2;
-    if (!view.isSwizzled() || field.transposed ||
+    if (!view.isSwizzled() || !field.sharesRows ||
         view.getColumns() * view.getElementBytes() > kHalf)
       continue;
     if (!open || open->view.getRows() != view.getRows()) {

@@ -8,6 +8,7 @@
 
 #include "RoleLayouts.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -18,12 +19,15 @@ using namespace mlir::gdn::warp;
 // Products of tiles
 //===----------------------------------------------------------------------===//
 
-/// Whether all that becomes of `product` is that it is subtracted: a tensor
-/// core negates for nothing, and between a wait and its readers LLVM would do
-/// it by an instruction for each element.
+/// Whether all that becomes of `product`, times factors or not, is that it is
+/// subtracted: a tensor core negates for nothing, and between a wait and its
+/// readers LLVM would do it by an instruction for each element.
 static bool isSubtracted(Value product) {
   return !product.use_empty() &&
          llvm::all_of(product.getUsers(), [&](Operation *user) {
+           if (auto scaled = dyn_cast<arith::MulFOp>(user))
+             return scaled.getLhs() == product && scaled.getRhs() != product &&
+                    isSubtracted(scaled.getResult());
            auto difference = dyn_cast<arith::SubFOp>(user);
            return difference && difference.getRhs() == product &&
                   difference.getLhs() != product;
@@ -78,19 +82,29 @@ LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
 }
 
 bool RoleLayouts::isOfNegated(arith::SubFOp difference) {
-  auto product = difference.getRhs().getDefiningOp<linalg::ContractOp>();
+  Value subtracted = difference.getRhs();
+  while (auto scaled = subtracted.getDefiningOp<arith::MulFOp>())
+    subtracted = scaled.getLhs();
+  auto product = subtracted.getDefiningOp<linalg::ContractOp>();
   return product && isNegated(product);
 }
 
-/// Adds the product that `difference` subtracts, and that is made negated.
+/// Adds the product that `difference` subtracts, and that is made negated. Its
+/// factor is fused with the addition here: LLVM might fuse that of what it is
+/// subtracted from, which need not wait for the product.
 LogicalResult RoleLayouts::convertDifference(arith::SubFOp difference) {
   FailureOr<Value> left = fragment(difference.getLhs());
   FailureOr<Value> product = fragment(difference.getRhs());
   if (failed(left) || failed(product))
     return failure();
-  map.map(difference.getResult(),
-          Value(arith::AddFOp::create(b, difference.getLoc(), *left, *product,
-                                      difference.getFastmath())));
+  auto scaled = (*product).getDefiningOp<arith::MulFOp>();
+  Value sum =
+      scaled
+          ? Value(math::FmaOp::create(b, difference.getLoc(), scaled.getLhs(),
+                                      scaled.getRhs(), *left))
+          : arith::AddFOp::create(b, difference.getLoc(), *left, *product,
+                                  difference.getFastmath());
+  map.map(difference.getResult(), sum);
   return placeLike(difference.getResult(), difference.getOperands());
 }
 

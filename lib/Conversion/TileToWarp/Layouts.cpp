@@ -345,9 +345,9 @@ LogicalResult RoleLayouts::convertIf(scf::IfOp branch) {
   auto copy =
       scf::IfOp::create(b, branch.getLoc(), types,
                         map.lookupOrDefault(branch.getCondition()), hasElse);
-  StringRef likely = tile::TileDialect::getLikelyAttrName();
-  if (Attribute usual = branch->getAttr(likely))
-    copy->setAttr(likely, usual);
+  if (Attribute likely =
+          branch->getAttr(tile::TileDialect::getLikelyAttrName()))
+    copy->setAttr(WarpDialect::getLikelyAttrName(), likely);
   if (failed(convertBranch(branch, copy, /*isThen=*/true)) ||
       (hasElse && failed(convertBranch(branch, copy, /*isThen=*/false))))
     return failure();

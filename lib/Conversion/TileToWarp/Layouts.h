@@ -21,6 +21,8 @@ struct FieldLayout {
   warp::ViewType view;
   /// Whether the view is that of the transposed tile.
   bool transposed = false;
+  /// Whether another tile may lie beside it in its rows.
+  bool sharesRows = true;
 };
 
 /// The layouts of all fields of a kernel's channels.

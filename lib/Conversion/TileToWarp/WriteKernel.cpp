@@ -41,6 +41,8 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
                        /*min_ctas=*/1, schedule.getCluster());
   kernel->setAttr(ScheduleAttr::kName, schedule);
   kernel.setPersistent(schedule.getPersistent());
+  if (schedule.getSeparate())
+    kernel->setAttr(WarpDialect::getSeparateAttrName(), b.getUnitAttr());
   if (ArrayAttr names = program.getArgNamesAttr()) {
     SmallVector<Attribute> all(names.begin(), names.end());
     all.push_back(b.getStringAttr("tokens"));

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -66,11 +67,29 @@ static Value createRsqrt(ImplicitLocOpBuilder &b, Value x) {
   return createIntrinsic(b, "llvm.nvvm.rsqrt.approx.ftz.f", x);
 }
 
+static Value createReciprocal(ImplicitLocOpBuilder &b, Value x) {
+  return createIntrinsic(b, "llvm.nvvm.rcp.approx.ftz.f", x);
+}
+
+/// What a function becomes for one element.
+using Expand = Value (*)(ImplicitLocOpBuilder &, Value);
+
+/// Replaces `op` by `expand` of each element of `operand`.
+static void replaceByElement(Operation *op, Value operand, Expand expand,
+                             ConversionPatternRewriter &rewriter) {
+  ImplicitLocOpBuilder b(op->getLoc(), rewriter);
+  auto vector = dyn_cast<VectorType>(operand.getType());
+  if (!vector)
+    return rewriter.replaceOp(op, expand(b, operand));
+  SmallVector<Value> results;
+  for (Value element : unpack(b, operand))
+    results.push_back(expand(b, element));
+  rewriter.replaceOp(op, pack(b, vector, results));
+}
+
 namespace {
 /// A function of f32 or of vectors of it, by its expansion for one element.
 template <typename Op> struct ExpandMath : OpConversionPattern<Op> {
-  using Expand = Value (*)(ImplicitLocOpBuilder &, Value);
-
   ExpandMath(const TypeConverter &converter, MLIRContext *context,
              Expand expand)
       : OpConversionPattern<Op>(converter, context), expand(expand) {}
@@ -78,24 +97,31 @@ template <typename Op> struct ExpandMath : OpConversionPattern<Op> {
   LogicalResult
   matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value operand = adaptor.getOperand();
     if (!getElementTypeOrSelf(operand.getType()).isF32())
       return op.emitOpError("expected f32, got ")
              << getElementTypeOrSelf(operand.getType());
-    auto vector = dyn_cast<VectorType>(operand.getType());
-    if (!vector) {
-      rewriter.replaceOp(op, expand(b, operand));
-      return success();
-    }
-    SmallVector<Value> results;
-    for (Value element : unpack(b, operand))
-      results.push_back(expand(b, element));
-    rewriter.replaceOp(op, pack(b, vector, results));
+    replaceByElement(op, operand, expand, rewriter);
     return success();
   }
 
   Expand expand;
+};
+
+/// 1 / x in one instruction (PTX ISA, "rcp.approx": 1 ulp): a division is a
+/// dozen and a branch.
+struct LowerReciprocal : OpConversionPattern<arith::DivFOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::DivFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!matchPattern(op.getLhs(), m_OneFloat()) ||
+        !getElementTypeOrSelf(op.getType()).isF32())
+      return failure();
+    replaceByElement(op, adaptor.getRhs(), createReciprocal, rewriter);
+    return success();
+  }
 };
 } // namespace
 
@@ -108,4 +134,6 @@ void warp::populateMathPatterns(const TypeConverter &converter,
   patterns.add<ExpandMath<math::LogOp>>(converter, context, createLog);
   patterns.add<ExpandMath<math::Log1pOp>>(converter, context, createLog1p);
   patterns.add<ExpandMath<math::RsqrtOp>>(converter, context, createRsqrt);
+  // Before the division of any two.
+  patterns.add<LowerReciprocal>(converter, context, /*benefit=*/2);
 }

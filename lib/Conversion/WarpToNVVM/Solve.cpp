@@ -351,7 +351,8 @@ SmallVector<Value> Solver::loadRowFactors(int64_t row, Value rowPart,
   return pairs;
 }
 
-/// Writes `column` to rows `row` + `rowPart` .. of column `columnPart`.
+/// Writes `column` to rows `row` + `rowPart` .. of column `columnPart`: in
+/// memory, which holds the transposed matrix, in runs of 16 bytes.
 void Solver::writeColumn(const Column &column, int64_t row, Value rowPart,
                          Value columnPart) {
   Type element = x.getElementType();
@@ -365,6 +366,7 @@ void Solver::writeColumn(const Column &column, int64_t row, Value rowPart,
         b, b.getF32Type(), createAddress(b, columns, offset, 0), 4);
     columnFactor = pack(b, pairOfF32, {factor, factor});
   }
+  SmallVector<Value> words;
   for (auto [i, pair] : llvm::enumerate(column)) {
     Value rounded = pair;
     if (rows || !element.isF16()) {
@@ -374,14 +376,16 @@ void Solver::writeColumn(const Column &column, int64_t row, Value rowPart,
             b, arith::MulFOp::create(b, wide, columnFactor), rowFactors[i]);
       rounded = arith::TruncFOp::create(b, VectorType::get(2, element), wide);
     }
-    for (int64_t j = 0; j < 2; ++j) {
-      Value at = arith::AddIOp::create(
-          b, rowPart, createI32(b, row + 2 * static_cast<int64_t>(i) + j));
-      Value offset = createElementOffset(b, x, at, columnPart);
-      LLVM::StoreOp::create(b, vector::ExtractOp::create(b, rounded, j),
-                            createAddress(b, xBase, offset, 0),
-                            x.getElementBytes());
-    }
+    words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), rounded));
+  }
+  constexpr int64_t kWords = kRun / 2;
+  auto run = VectorType::get(kWords, b.getI32Type());
+  for (int64_t i = 0, size = words.size(); i < size; i += kWords) {
+    Value at = arith::AddIOp::create(b, rowPart, createI32(b, row + 2 * i));
+    Value offset = createElementOffset(b, x, columnPart, at);
+    LLVM::StoreOp::create(b, pack(b, run, ArrayRef(words).slice(i, kWords)),
+                          createAddress(b, xBase, offset, 0),
+                          /*alignment=*/16);
   }
 }
 
@@ -395,12 +399,11 @@ void Solver::writeZeros(int64_t row, int64_t column, int64_t size) {
     auto part = [&](Value value, int64_t first) -> Value {
       return arith::AddIOp::create(b, value, createI32(b, first));
     };
-    Value atRow =
-        part(arith::DivUIOp::create(b, number, createI32(b, runs)), row);
-    Value run = arith::RemUIOp::create(b, number, createI32(b, runs));
     Value atColumn =
-        part(arith::MulIOp::create(b, run, createI32(b, kRun)), column);
-    Value offset = createElementOffset(b, x, atRow, atColumn);
+        part(arith::DivUIOp::create(b, number, createI32(b, runs)), column);
+    Value run = arith::RemUIOp::create(b, number, createI32(b, runs));
+    Value atRow = part(arith::MulIOp::create(b, run, createI32(b, kRun)), row);
+    Value offset = createElementOffset(b, x, atColumn, atRow);
     LLVM::StoreOp::create(b, zero, createAddress(b, xBase, offset, 0),
                           /*alignment=*/16);
   }

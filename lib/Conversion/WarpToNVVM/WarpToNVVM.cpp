@@ -108,7 +108,7 @@ static LogicalResult eraseArrays(const LoweredKernels &kernels) {
 static void hintBranches(ModuleOp module) {
   module.walk([](scf::IfOp branch) {
     auto usual =
-        branch->getAttrOfType<BoolAttr>(tile::TileDialect::getLikelyAttrName());
+        branch->getAttrOfType<BoolAttr>(WarpDialect::getLikelyAttrName());
     if (!usual)
       return;
     OpBuilder b(branch);

@@ -7,11 +7,13 @@
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 // CHECK-DAG: %[[LOWEST:.*]] = arith.constant -1.000000e+02 : f32
 // CHECK-DAG: %[[RESTART:.*]] = arith.constant -2.400000e+01 : f32
+// CHECK-DAG: %[[FIRST:.*]] = arith.constant 2.400000e+01 : f32
 // CHECK-DAG: %[[NONE:.*]] = arith.constant 0.000000e+00 : f32
 // CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}}, %[[REF:.*]] = %[[NONE]])
 // CHECK: %[[K:.*]] = gdn_tile.load %k
 // CHECK: %[[VIN:.*]] = gdn_tile.load %v
 // CHECK: %[[V:.*]] = arith.extf %[[VIN]]
+// CHECK: %[[BETA:.*]] = gdn_tile.load %beta
 // CHECK: %[[KKF:.*]] = linalg.contract {{.*}}"scores"} ins(%[[K]], %[[K]] :
 // CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"}
 // CHECK: %[[M:.*]] = arith.mulf %[[KKF]], %{{.*}}"scores"}
@@ -30,6 +32,7 @@
 // CHECK: %[[LOW:.*]] = arith.cmpf olt, %[[LAST]], %[[RESTART]] : f32
 // CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
 // CHECK: %[[OUT:.*]] = arith.mulf %[[GAM]], %{{.*}}"gates"}
+// CHECK: %[[FREE:.*]] = arith.mulf %[[INV]], %[[BETA]] {{.*}}"gates"}
 
 // The triangles: as they are, or times D, and cut last, so that what D is above
 // them does not matter.
@@ -49,16 +52,17 @@
 // CHECK: gdn_tile.causal %[[PR]] {gdn_tile.step = "scores"} : tensor<32x32xbf16>
 // CHECK: gdn_tile.inverse %[[CUT]] merge f16
 
-// Decay-free: values over gam, the state as it is, the output times gam.
+// Decay-free: values times beta over gam, the state as it is, the output times gam.
 // CHECK: %[[CHAIN:.*]]:2 = scf.if %[[IN_RANGE]]
 // CHECK: arith.truncf %[[S]] {gdn_tile.step = "state"}
-// CHECK: %[[INVS:.*]] = linalg.broadcast ins(%[[INV]]
-// CHECK: arith.mulf %[[V]], %[[INVS]] {{.*}}"state"}
+// CHECK: %[[FREES:.*]] = linalg.broadcast ins(%[[FREE]]
+// CHECK: arith.mulf %[[V]], %[[FREES]] {{.*}}"state"}
 // CHECK: %[[SHAT:.*]] = linalg.contract {{.*}}outs(%[[S]] : tensor<16x64xf32>)
 // CHECK: linalg.broadcast ins(%[[OUT]] {{.*}}"state"}
-// A new reference point where G is low: S^ becomes S, G restarts.
+// A new reference point where G is low: G restarts above 0, S^ is S over what it restarts with.
 // CHECK: scf.if %[[LOW]] -> (tensor<16x64xf32>)
-// CHECK: %[[FACTOR:.*]] = math.exp2 %[[LAST]] : f32
+// CHECK: %[[LESS:.*]] = arith.subf %[[LAST]], %[[FIRST]] : f32
+// CHECK: %[[FACTOR:.*]] = math.exp2 %[[LESS]] : f32
 // CHECK: %[[FACTORS:.*]] = tensor.splat %[[FACTOR]]
 // CHECK: arith.mulf %[[SHAT]], %[[FACTORS]]
 // CHECK: } else {
@@ -71,7 +75,7 @@
 // CHECK: %[[TRUE:.*]] = arith.mulf %[[S]], %[[REFS]]
 // CHECK: arith.truncf %[[TRUE]] {gdn_tile.step = "state"}
 // CHECK: gdn_tile.store %[[CHAIN]]#1
-// CHECK: %[[KEPT:.*]] = arith.select %[[LOW]], %[[NONE]], %[[LAST]] : f32
+// CHECK: %[[KEPT:.*]] = arith.select %[[LOW]], %[[FIRST]], %[[LAST]] : f32
 // CHECK: arith.select %[[IN_RANGE]], %[[KEPT]], %[[NONE]] : f32
 func.func @layer(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>,
     %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) -> tensor<1x64x4x16xbf16> {

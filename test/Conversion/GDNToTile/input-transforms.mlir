@@ -4,7 +4,13 @@
 // but the log gate map padding to something else than zero: it is masked.
 
 // -exp(a_log) softplus(a + dt_bias), without overflow, in log2 units.
+// The parameters of a head stand before the loop.
 // CHECK-LABEL: gdn_tile.program @softplus_fused(
+// CHECK: %[[BIAS:.*]] = gdn_tile.load %dt_bias[%h] axes [0] {gdn_tile.step = "gates"} : {{.*}} -> tensor<1xf32>
+// CHECK: tensor.extract %[[BIAS]][
+// CHECK: gdn_tile.load %a_log[%h] axes [0]
+// CHECK: math.exp2
+// CHECK: scf.for
 // CHECK: %[[RAW:.*]] = gdn_tile.load %beta{{.*}} {gdn_tile.step = "gates"}
 // CHECK: %[[LOGIT:.*]] = arith.extf %[[RAW]] {gdn_tile.step = "gates"}
 // CHECK: %[[NEG:.*]] = arith.negf %[[LOGIT]]
@@ -15,9 +21,7 @@
 // CHECK: linalg.broadcast ins(%[[VALID]] {{.*}}"scores"}
 // CHECK: %[[A:.*]] = gdn_tile.load %gate
 // CHECK: %[[AF:.*]] = arith.extf %[[A]]
-// CHECK: gdn_tile.load %dt_bias[%h] axes [0] {gdn_tile.step = "gates"} : {{.*}} -> tensor<1xf32>
 // CHECK: %[[X:.*]] = arith.addf %[[AF]], %
-// CHECK: gdn_tile.load %a_log[%h] axes [0]
 // CHECK: %[[ABS:.*]] = math.absf %[[X]]
 // CHECK: math.log1p
 // CHECK: %[[SAFE:.*]] = arith.maximumf %{{.*}}"gates"} : tensor<32xf32>
@@ -37,8 +41,9 @@ func.func @softplus(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %bet
 // lb sigmoid(exp(a_log) (a + dt_bias)) with a bias a channel.
 // CHECK-LABEL: gdn_tile.program @bounded_fused(
 // CHECK: arith.constant dense<-7.21347522> : tensor<32x64xf32>
-// CHECK: %[[A:.*]] = gdn_tile.load %gate{{.*}} -> tensor<32x64xf32>
 // CHECK: %[[BIAS:.*]] = gdn_tile.load %dt_bias[%h, %{{.*}}] axes [1] {{.*}} -> tensor<64xf32>
+// CHECK: scf.for
+// CHECK: %[[A:.*]] = gdn_tile.load %gate{{.*}} -> tensor<32x64xf32>
 // CHECK: linalg.broadcast ins(%[[BIAS]] {{.*}} dimensions = [0]
 // CHECK: arith.addf %[[A]], %
 // CHECK: arith.divf
@@ -71,7 +76,7 @@ func.func @linear(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
 
 // bf16 rows of q and k enter products as they are: normalised, they would be
 // rounded again. M is multiplied by the norms of its rows and columns, values by
-// the keys' lengths, what the solve makes by both, what is written by beta and
+// beta and a norm, what the solve makes by norms and lengths, what keys read by beta and
 // norms squared: the products of the state are not. The squares of keys are on the
 // diagonal of the product that M is made of, whose columns the solve multiplies,
 // before it rounds M.
@@ -86,26 +91,26 @@ func.func @linear(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
 // CHECK: %[[NORM:.*]] = math.rsqrt %[[SUM]] {gdn_tile.step = "norms"} : tensor<32xf32>
 // CHECK: %[[LENGTH:.*]] = arith.mulf %[[SUM]], %[[NORM]] {{.*}}"norms"}
 // CHECK: %[[WEIGHT:.*]] = arith.mulf %[[BETA]], %[[NORM]] {{.*}}"norms"}
-// CHECK: %[[WRITE:.*]] = arith.mulf %[[WEIGHT]], %[[NORM]] {{.*}}"norms"}
+// CHECK: %[[READ:.*]] = arith.mulf %[[WEIGHT]], %[[NORM]] {{.*}}"norms"}
 // CHECK: %[[QF:.*]] = arith.extf %[[Q]]
 // CHECK: %[[QSQUARES:.*]] = arith.mulf %[[QF]], %[[QF]]
 // CHECK: linalg.reduce ins(%[[QSQUARES]] :
 // CHECK: %[[QNORM:.*]] = math.rsqrt %{{.*}} {gdn_tile.step = "query_norms"} : tensor<32xf32>
-// CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [1]
+// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}} dimensions = [1]
 // CHECK: %[[ROWS:.*]] = arith.mulf %[[KK]], %
 // CHECK: %[[LOWER:.*]] = gdn_tile.causal strict %[[ROWS]] {gdn_tile.step = "scores"}
-// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
+// CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
 // CHECK: %[[MF:.*]] = arith.mulf %[[LOWER]], %
 // CHECK: %[[M:.*]] = arith.truncf %[[MF]]
 // CHECK: %[[INVERSE:.*]] = gdn_tile.inverse %[[M]]
-// CHECK: linalg.broadcast ins(%[[LENGTH]] {{.*}} dimensions = [1] {gdn_tile.step = "solve"}
+// CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [1] {gdn_tile.step = "solve"}
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[INVERSE]], %
-// CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
+// CHECK: linalg.broadcast ins(%[[LENGTH]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
 // CHECK: %[[BOTH:.*]] = arith.mulf %[[SCALED]], %
 // CHECK: arith.truncf %[[BOTH]]
 // CHECK: %[[OUT:.*]] = arith.mulf %[[QNORM]], %{{.*}}"query_norms"}
-// CHECK: linalg.broadcast ins(%[[LENGTH]] {{.*}}"state"}
-// CHECK: linalg.broadcast ins(%[[WRITE]] {{.*}}"state"}
+// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}}"state"}
+// CHECK: linalg.broadcast ins(%[[READ]] {{.*}}"state"}
 // CHECK: linalg.broadcast ins(%[[OUT]] {{.*}}"state"}
 func.func @l2norm(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>)
     -> tensor<1x64x4x16xbf16> {

@@ -1,19 +1,18 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile=two-product-chain --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
-// The chain of two products (spec 3.5). With Y = -Bm Diag(beta) in f16, which
-// two products beside the chain take, X = b (I + Y)^T K and R = P b (I + Y); the
+// The chain of two products (spec 3.5). With Y = -Diag(beta) Bm in f16, which
+// two products beside the chain take, X = (I + Y)^T K and R = P (I + Y); the
 // identity's part is added in f32 and each is rounded once.
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 // CHECK: %[[Y32:.*]] = gdn_tile.inverse
 // CHECK: %[[Y:.*]] = arith.truncf %[[Y32]] {gdn_tile.step = "solve"} : tensor<32x32xf32> to tensor<32x32xf16>
-// CHECK: %[[BK:.*]] = arith.mulf {{.*}}"solve"} : tensor<32x64xf32>
-// CHECK: %[[BKH:.*]] = arith.truncf %[[BK]] {{.*}} to tensor<32x64xf16>
-// CHECK: %[[X32:.*]] = linalg.contract {{.*}}"solve"} ins(%[[Y]], %[[BKH]] : {{.*}}) outs(%[[BK]] :
+// CHECK: %[[K:.*]] = arith.extf {{.*}}"solve"} : tensor<32x64xbf16> to tensor<32x64xf32>
+// CHECK: %[[KH:.*]] = arith.truncf %[[K]] {{.*}} to tensor<32x64xf16>
+// CHECK: %[[X32:.*]] = linalg.contract {{.*}}"solve"} ins(%[[Y]], %[[KH]] : {{.*}}) outs(%[[K]] :
 // CHECK: %[[X:.*]] = arith.truncf %[[X32]] {{.*}} to tensor<32x64xbf16>
-// CHECK: %[[PB:.*]] = arith.mulf {{.*}}"solve"} : tensor<32x32xf32>
-// CHECK: %[[PBH:.*]] = arith.truncf %[[PB]] {{.*}} to tensor<32x32xf16>
-// CHECK: %[[R32:.*]] = linalg.contract {{.*}}"solve"} ins(%[[PBH]], %[[Y]] : {{.*}}) outs(%[[PB]] :
+// CHECK: %[[P:.*]] = arith.extf %[[PH:[0-9]+]] {gdn_tile.step = "solve"} : tensor<32x32xf16> to tensor<32x32xf32>
+// CHECK: %[[R32:.*]] = linalg.contract {{.*}}"solve"} ins(%[[PH]], %[[Y]] : {{.*}}) outs(%[[P]] :
 // CHECK: %[[R:.*]] = arith.truncf %[[R32]] {{.*}} to tensor<32x32xbf16>
 
 // The state waits for K S and X^T W; there is no product with the solve.

@@ -25,28 +25,30 @@
 // CHECK: %[[V:.*]] = arith.extf %[[VIN]] {gdn_tile.step = "load"}
 // CHECK: %[[BETA:.*]] = gdn_tile.load %beta{{.*}} {gdn_tile.step = "gates"}
 
-// M = Kk Diag(beta) in the type that the solve takes, and the scores.
+// M = Diag(beta) Kk in the type that the solve takes, and the scores.
 // CHECK: %[[KKF:.*]] = linalg.contract {{.*}}"scores"} ins(%[[K]], %[[K]] : {{.*}}) outs(%{{.*}} : tensor<32x32xf32>)
 // CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"} ins(%[[Q]], %[[K]] :
-// CHECK: %[[COLS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "scores"}
-// CHECK: %[[KK:.*]] = arith.mulf %[[KKF]], %[[COLS]] {{.*}}"scores"}
+// CHECK: %[[ROWS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [1] {gdn_tile.step = "scores"}
+// CHECK: %[[KK:.*]] = arith.mulf %[[KKF]], %[[ROWS]] {{.*}}"scores"}
 // CHECK: %[[MR:.*]] = arith.truncf %[[KK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xf16>
 // CHECK: %[[M:.*]] = gdn_tile.causal strict %[[MR]] {gdn_tile.step = "scores"} : tensor<32x32xf16>
 // CHECK: %[[PR:.*]] = arith.truncf %[[QK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
 // CHECK: %[[P:.*]] = gdn_tile.causal %[[PR]] {gdn_tile.step = "scores"} : tensor<32x32xbf16>
 
-// -Bm Diag(beta), rounded once.
+// -Diag(beta) Bm, rounded once.
 // CHECK: %[[BMB:.*]] = gdn_tile.inverse %[[M]] merge f16 {gdn_tile.step = "solve"}
 // CHECK: %[[B:.*]] = arith.truncf %[[BMB]] {gdn_tile.step = "solve"} : tensor<32x32xf32> to tensor<32x32xbf16>
 
-// W = V - K S; e = W - Bm b W with W itself in f32; u = b e.
+// W = b V - b K S; u = W - b Bm W with W itself in f32: no factor stands between its two products.
 // CHECK: %[[SB:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
 // CHECK: %[[READ:.*]] = linalg.contract {{.*}}"state"} ins(%[[SB]], %[[K]] :
-// CHECK: %[[W:.*]] = arith.subf %[[V]], %[[READ]] {{.*}}"state"}
+// CHECK: %[[FACTORS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "state"}
+// CHECK: %[[BV:.*]] = arith.mulf %[[V]], %[[FACTORS]] {{.*}}"state"}
+// CHECK: %[[BREAD:.*]] = arith.mulf %[[READ]], %[[FACTORS]] {{.*}}"state"}
+// CHECK: %[[W:.*]] = arith.subf %[[BV]], %[[BREAD]] {{.*}}"state"}
 // CHECK: %[[WB:.*]] = arith.truncf %[[W]] {gdn_tile.step = "state"}
-// CHECK: %[[E:.*]] = linalg.contract {{.*}}"state"} ins(%[[WB]], %[[B]] : {{.*}}) outs(%[[W]] : tensor<16x32xf32>)
+// CHECK: %[[UF:.*]] = linalg.contract {{.*}}"state"} ins(%[[WB]], %[[B]] : {{.*}}) outs(%[[W]] : tensor<16x32xf32>)
 // CHECK: %[[OQ:.*]] = linalg.contract {{.*}}"state"} ins(%[[SB]], %[[Q]] :
-// CHECK: %[[UF:.*]] = arith.mulf %[[E]], %{{.*}}"state"}
 // CHECK: %[[U:.*]] = arith.truncf %[[UF]] {gdn_tile.step = "state"}
 
 // O = scale (Q S + P U) in one accumulation; S += K^T U on the f32 state.

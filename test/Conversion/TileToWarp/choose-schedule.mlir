@@ -18,7 +18,7 @@
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 7, roll = true>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // MANY-SAME: parts = 1,
-// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>
+// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>
 // WHOLE-SAME: <name = "state", warps = 8, registers = 168, steps = ["state"], split = true>
 // SPLIT-SAME: parts = 1,
 gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
@@ -61,7 +61,7 @@ gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 3, roll = true>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // AUTO-SAME: <name = "triangles", depth = 4, from = ["scores", "solve", "norms", "query_norms"], to = ["state"]>
-// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>
+// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>
 gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
@@ -87,6 +87,21 @@ gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
   %s = arith.constant dense<1.0> : tensor<64x128xf32>
+  scf.for %t = %begin to %end step %c64 {
+    %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
+    %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
+    %state = arith.negf %s {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<64x128xf32>
+  }
+}
+
+// With norms and a state that is loaded, the usual trips have code of their own.
+// CHECK-LABEL: gdn_tile.program @norms_and_state(
+// WHOLE-SAME: persistent = true, separate = true, roles =
+gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %v = arith.constant dense<1.0> : tensor<32xf32>
+  %s = gdn_tile.load %h0[%n, %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "state"} : memref<1x2x64x128xf32> -> tensor<64x128xf32>
   scf.for %t = %begin to %end step %c64 {
     %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
     %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
@@ -132,7 +147,7 @@ gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) item(%n, %h, %p) tokens(%bat
   }
 }
 
-func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x64x1x128xbf16>,
+func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>, %y: memref<1x64x1x128xbf16>,
     %z: memref<1x?x2x512xbf16>, %w: memref<1x?x64x128xbf16>, %v: memref<1x64x2x256xbf16>,
     %cu: memref<?xi32>) {
   %c1 = arith.constant 1 : index
@@ -148,6 +163,7 @@ func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x
   gdn_tile.launch @given grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @pair grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @norms grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
+  gdn_tile.launch @norms_and_state grid(%c1, %c2, %c2) tokens(%t) ins(%x, %h0 : memref<1x64x2x128xbf16>, memref<1x2x64x128xf32>)
   gdn_tile.launch @half grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @four grid(%c1, %c2, %c4) tokens(%t) ins(%v : memref<1x64x2x256xbf16>)
   gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x512xbf16>)

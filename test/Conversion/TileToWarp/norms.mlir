@@ -14,10 +14,11 @@
 // CHECK: %[[SQUARES:.*]] = gdn_warp.diagonal %[[PRODUCT]] from 0
 // CHECK: %[[SUM:.*]] = arith.addf %[[SQUARES]],
 // CHECK: %[[NORM:.*]] = math.rsqrt %[[SUM]]
-// CHECK: linalg.broadcast ins(%[[NORM]]
-// CHECK: %[[ROWS:.*]] = arith.mulf %[[PRODUCT]],
+// CHECK: arith.mulf %{{.*}}, %[[NORM]]
+// CHECK: %[[WEIGHTS:.*]] = linalg.broadcast
+// CHECK: arith.mulf %[[PRODUCT]], %[[WEIGHTS]]
 // CHECK: %[[CUT:.*]] = gdn_warp.causal strict %{{.*}} : tensor<64x32xf32, #gdn_warp.fragment>
-// CHECK-COUNT-6: gdn_warp.vector_store %{{.*}} rows [0, 32]
+// CHECK-COUNT-5: gdn_warp.vector_store %{{.*}} rows [0, 32]
 // CHECK: gdn_warp.fragment_store %[[CUT]], %{{.*}} transpose rows [0, 32] guarded : {{.*}} -> <32x32xf32, stride = 144>
 // CHECK: gdn_warp.fragment_store {{.*}} rows [32, 64] guarded
 // CHECK: gdn_warp.role "move"
@@ -38,7 +39,7 @@
 // CHECK: %[[READ:.*]] = gdn_warp.product negate
 // CHECK: gdn_warp.barrier_wait
 // CHECK: %[[MINUS:.*]] = gdn_warp.await 0 of %[[READ]]
-// CHECK: arith.addf %{{.*}}, %[[MINUS]]
+// CHECK: math.fma %[[MINUS]],
 // CHECK-NOT: gdn_warp.row_dots
 func.func @layer(%q: tensor<4x?x16x128xbf16>, %v: tensor<4x?x64x128xbf16>, %beta: tensor<4x?x64xbf16>,
                  %p: tensor<64xf32>) -> tensor<4x?x64x128xbf16> {

@@ -76,7 +76,7 @@ gdn_warp.kernel @solve() threads(128) shared(1024) {
   %x = gdn_warp.view %c512 : !gdn_warp.view<16x16xf16>
   // CHECK-COUNT-22: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
   // CHECK-NOT: llvm.load
-  // CHECK-COUNT-16: llvm.store {{.*}} : f16, !llvm.ptr<3>
+  // CHECK-COUNT-2: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
   gdn_warp.solve %m, %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xf16>
 }
 

@@ -832,7 +832,7 @@ gdn_warp.kernel @forward(%q : !array,
         %beta_a = gdn_warp.vector_load %beta_av : !vector_view -> !columns
         %betas_a = linalg.broadcast ins(%beta_a : !columns) outs(%none : !tile) dimensions = [0]
         gdn_warp.product_fence
-        %e_a0 = gdn_warp.product %wb_a, %x_av transpose_b into(%w_a : !tile) : !tile16,
+        %e_a0 = gdn_warp.product %wb_a, %x_av into(%w_a : !tile) : !tile16,
             !x_view -> !tile
         gdn_warp.product_commit
         %o_a0 = gdn_warp.product %sb_a, %q_av transpose_b : !state16, !k_view -> !tile
@@ -869,7 +869,7 @@ gdn_warp.kernel @forward(%q : !array,
         %beta_b = gdn_warp.vector_load %beta_bv : !vector_view -> !columns
         %betas_b = linalg.broadcast ins(%beta_b : !columns) outs(%none : !tile) dimensions = [0]
         gdn_warp.product_fence
-        %e_b0 = gdn_warp.product %wb_b, %x_bv transpose_b into(%w_b : !tile) : !tile16,
+        %e_b0 = gdn_warp.product %wb_b, %x_bv into(%w_b : !tile) : !tile16,
             !x_view -> !tile
         gdn_warp.product_commit
         %o_b0 = gdn_warp.product %sb_b, %q_bv transpose_b : !state16, !k_view -> !tile

@@ -5,7 +5,7 @@
 // CHECK: .entry solve(
 // CHECK-DAG: ld.shared.v4.b32
 // CHECK-DAG: fma.rn.f16x2
-// CHECK-DAG: cvt.rn.bf16.f32
+// CHECK-DAG: cvt.rn.bf16x2.f32
 // CHECK-DAG: shfl.sync.idx
 // CHECK-DAG: shfl.sync.bfly
 // CHECK-NOT: local
@@ -41,7 +41,7 @@ gdn_warp.kernel @solve(%m16 : memref<16x16xf32>, %m32 : memref<32x32xf32>, %m64 
     gdn_warp.sync warp
     scf.if %low {
       scf.for %i = %c0 to %c16 step %c1 {
-        %h = gdn_warp.load %x[%i, %lane] : !gdn_warp.view<16x16xf16, stride = 48> -> f16
+        %h = gdn_warp.load %x[%lane, %i] : !gdn_warp.view<16x16xf16, stride = 48> -> f16
         %f = arith.extf %h : f16 to f32
         memref.store %f, %x16[%i, %lane] : memref<16x16xf32>
       }
@@ -62,7 +62,7 @@ gdn_warp.kernel @solve(%m16 : memref<16x16xf32>, %m32 : memref<32x32xf32>, %m64 
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
     gdn_warp.sync warp
     scf.for %i = %c0 to %c32 step %c1 {
-      %h = gdn_warp.load %x[%i, %lane]
+      %h = gdn_warp.load %x[%lane, %i]
           : !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64> -> bf16
       %f = arith.extf %h : bf16 to f32
       memref.store %f, %x32[%i, %lane] : memref<32x32xf32>
@@ -86,7 +86,7 @@ gdn_warp.kernel @solve(%m16 : memref<16x16xf32>, %m32 : memref<32x32xf32>, %m64 
     scf.for %i = %c0 to %c64 step %c1 {
       scf.for %j = %c0 to %c64 step %c32 {
         %column = arith.addi %j, %lane : index
-        %h = gdn_warp.load %x[%i, %column] : !gdn_warp.view<64x64xbf16, swizzle = 128> -> bf16
+        %h = gdn_warp.load %x[%column, %i] : !gdn_warp.view<64x64xbf16, swizzle = 128> -> bf16
         %f = arith.extf %h : bf16 to f32
         memref.store %f, %x64[%i, %column] : memref<64x64xf32>
       }

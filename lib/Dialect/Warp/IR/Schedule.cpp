@@ -31,7 +31,7 @@ int64_t ScheduleAttr::getThreads() const {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t trip, int64_t parts, int64_t cluster,
-                                   bool persistent,
+                                   bool persistent, bool separate,
                                    ArrayRef<RolePlanAttr> roles,
                                    ArrayRef<ChannelPlanAttr> channels) {
   if (trip < 1 || parts < 1)

@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Slots.h"
+
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -174,11 +177,11 @@ static bool holdsLoads(Operation *op) {
 
 /// What makes the left operand of the first product under which `load` stands
 /// and before which it may stand; null if there is none.
-static Operation *findMaker(FragmentLoadOp load) {
+static Operation *findMaker(Operation *load, Value view) {
   SmallPtrSet<Operation *, 4> makers;
   Operation *first = nullptr;
   for (Operation *op = load->getPrevNode();
-       op && !holdsLoads(op) && op != load.getView().getDefiningOp();
+       op && !holdsLoads(op) && op != view.getDefiningOp();
        op = op->getPrevNode()) {
     if (makers.contains(op))
       first = op;
@@ -188,13 +191,60 @@ static Operation *findMaker(FragmentLoadOp load) {
   return first;
 }
 
+/// Whether something reads what `load` gives before the next product is
+/// awaited. It must be there early: ptxas leaves behind the wait what cannot be
+/// done when it gets there.
+static bool isReadUnderProduct(VectorLoadOp load) {
+  Operation *wait = load->getNextNode();
+  while (wait && !isa<AwaitOp>(wait))
+    wait = wait->getNextNode();
+  auto isBefore = [&](Operation *user) {
+    return wait && user->getBlock() == wait->getBlock() &&
+           user->isBeforeInBlock(wait);
+  };
+  return llvm::any_of(load->getUsers(), [&](Operation *user) {
+    return isa<linalg::BroadcastOp>(user)
+               ? llvm::any_of(user->getUsers(), isBefore)
+               : isBefore(user);
+  });
+}
+
+/// Whether the slot that `load` reads has been waited for at `place`: another
+/// of its fields is read before it.
+static bool isOpenAt(VectorLoadOp load, Operation *place) {
+  auto slot = load.getView().getDefiningOp<SlotOp>();
+  if (!slot)
+    return false;
+  return llvm::any_of(slot.getChannel().getUsers(), [&](Operation *user) {
+    auto other = dyn_cast<SlotOp>(user);
+    return other && isSameSlot(other, slot) &&
+           llvm::any_of(getViewUsers(other), [&](Operation *access) {
+             Operation *outer =
+                 access->getBlock()->findAncestorOpInBlock(*place);
+             return outer && outer != access && access->isBeforeInBlock(outer);
+           });
+  });
+}
+
+/// Where a load that would hide under a product is to stand instead; null if it
+/// stays.
+static Operation *findPlace(Operation *op) {
+  if (auto load = dyn_cast<FragmentLoadOp>(op))
+    return findMaker(load, load.getView());
+  auto load = dyn_cast<VectorLoadOp>(op);
+  if (!load || !isReadUnderProduct(load))
+    return nullptr;
+  Operation *maker = findMaker(load, load.getView());
+  return maker && isOpenAt(load, maker) ? maker : nullptr;
+}
+
 /// Moves a load that would hide under a product to before what makes the
 /// product's left operand. A warp issues in order: where it waits for the load,
 /// it begins no further part of the product.
 static void hoistLoads(Block &block) {
-  for (auto load : llvm::make_early_inc_range(block.getOps<FragmentLoadOp>()))
-    if (Operation *maker = findMaker(load))
-      load->moveBefore(maker);
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (Operation *place = findPlace(&op))
+      op.moveBefore(place);
 }
 
 namespace {

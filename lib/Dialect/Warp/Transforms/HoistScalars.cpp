@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Slots.h"
+
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -25,15 +27,6 @@ static SlotOp findSlot(LoadOp load, Block *block) {
     return index.getParentBlock() == block;
   });
   return slot && slot->getBlock() == block && isKnown ? slot : SlotOp();
-}
-
-/// Whether both are fields of one slot, and `first` takes all that `later`
-/// does.
-static bool isSameSlot(SlotOp first, SlotOp later) {
-  return first.getChannel() == later.getChannel() &&
-         llvm::all_of(later->getOperands(), [&](Value operand) {
-           return llvm::is_contained(first->getOperands(), operand);
-         });
 }
 
 /// Moves the loads of a block behind the first ones of their slots.

@@ -20,6 +20,13 @@ static void addViewUsers(Value view, SmallVectorImpl<Operation *> &users) {
   }
 }
 
+bool gdn::warp::isSameSlot(SlotOp first, SlotOp later) {
+  return first.getChannel() == later.getChannel() &&
+         llvm::all_of(later->getOperands(), [&](Value operand) {
+           return llvm::is_contained(first->getOperands(), operand);
+         });
+}
+
 SmallVector<Operation *> gdn::warp::getViewUsers(SlotOp slot) {
   SmallVector<Operation *> users;
   addViewUsers(slot.getResult(), users);

@@ -18,6 +18,10 @@ namespace mlir::gdn::warp {
 /// Ops that read or write a slot's view or slices of it.
 SmallVector<Operation *> getViewUsers(SlotOp slot);
 
+/// Whether both are fields of one slot, and `first` takes all that `later`
+/// does.
+bool isSameSlot(SlotOp first, SlotOp later);
+
 /// Where stores to slots must be ordered before what reads them through another
 /// proxy: behind a block's last store to a slot, or before its first copy out
 /// of it. `slot` is where the block names it first.

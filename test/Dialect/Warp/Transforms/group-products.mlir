@@ -5,6 +5,8 @@
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 !sum = tensor<64x64xf32, #gdn_warp.fragment>
 !half = tensor<64x64xbf16, #gdn_warp.fragment>
+!vector = !gdn_warp.view<64xf32>
+!scalar = !gdn_warp.view<1xf32>
 
 // A product of shared memory alone begins behind the one before it; a wait stands before the first reader
 // and leaves the later group on its way; at the end nothing is.
@@ -123,6 +125,45 @@ gdn_warp.kernel @behind_store(%x: memref<?x64xbf16>) threads(128) shared(16384)
     %use = arith.addf %load, %other : !half
     gdn_warp.array_store %use, %x[%c0, %c0] axes [0, 1] : !half -> memref<?x64xbf16>
     %minus = arith.negf %b : !sum
+  }
+}
+
+// So does a vector that is multiplied before the product is awaited, if its slot has been waited for: another of its
+// fields is read before. One that is read behind the wait stays, and so does one that would wait for its slot.
+// CHECK-LABEL: gdn_warp.kernel @vectors(
+// CHECK: %[[FACTOR:.*]] = gdn_warp.vector_load
+// CHECK-NEXT: %[[LEFT:.*]] = arith.truncf
+// CHECK: gdn_warp.product %[[LEFT]],
+// CHECK-NEXT: gdn_warp.product_commit
+// CHECK: %[[LATE:.*]] = gdn_warp.vector_load
+// CHECK: %[[OTHER:.*]] = gdn_warp.vector_load
+// CHECK: gdn_warp.await
+gdn_warp.kernel @vectors(%x: memref<?x64xf32>) threads(128) shared(16384)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  %open = gdn_warp.channel "open" depth(1) : <!vector, !scalar, !vector>
+  %closed = gdn_warp.channel "closed" depth(1) : <!vector>
+  %none = tensor.empty() : !sum
+  %s = arith.constant dense<1.0> : !sum
+  gdn_warp.role "state" warps(0, 4) {
+    %first = gdn_warp.slot get %open[1] at %c0 : <!vector, !scalar, !vector> -> !scalar
+    %f = gdn_warp.load %first[%c0] : !scalar -> f32
+    %values = gdn_warp.slot get %open[0] at %c0 : <!vector, !scalar, !vector> -> !vector
+    %reads = gdn_warp.slot get %open[2] at %c0 : <!vector, !scalar, !vector> -> !vector
+    %others = gdn_warp.slot get %closed[0] at %c0 : <!vector> -> !vector
+    %left = arith.truncf %s : !sum to !half
+    %p = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %a = gdn_warp.vector_load %values : !vector -> tensor<64xf32, #gdn_warp.columns>
+    %ab = linalg.broadcast ins(%a : tensor<64xf32, #gdn_warp.columns>) outs(%none : !sum) dimensions = [0]
+    %av = arith.mulf %s, %ab : !sum
+    %b = gdn_warp.vector_load %reads : !vector -> tensor<64xf32, #gdn_warp.columns>
+    %bb = linalg.broadcast ins(%b : tensor<64xf32, #gdn_warp.columns>) outs(%none : !sum) dimensions = [0]
+    %c = gdn_warp.vector_load %others : !vector -> tensor<64xf32, #gdn_warp.columns>
+    %cb = linalg.broadcast ins(%c : tensor<64xf32, #gdn_warp.columns>) outs(%none : !sum) dimensions = [0]
+    %cv = arith.mulf %av, %cb : !sum
+    %w = math.fma %p, %bb, %cv : !sum
+    gdn_warp.array_store %w, %x[%c0, %c0] axes [0, 1] : !sum -> memref<?x64xf32>
   }
 }
 

@@ -9,7 +9,7 @@
 // CHECK: .maxntid 384
 // CHECK-DAG: rsqrt.approx.ftz.f32
 // CHECK-DAG: lg2.approx.ftz.f32
-// CHECK-DAG: rcp.rn.f32
+// CHECK-DAG: rcp.approx.ftz.f32
 // CHECK-DAG: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
 func.func @layer(%q: tensor<1x?x16x128xbf16>, %k: tensor<1x?x16x128xbf16>, %v: tensor<1x?x32x128xbf16>,
     %beta: tensor<1x?x32xbf16>, %gate: tensor<1x?x32xbf16>, %initial: tensor<1x32x128x128xf32>,

@@ -4,8 +4,8 @@
 
 // CHECK: .entry layer_fused(
 // CHECK: .maxntid 512
-// CHECK-DAG: setmaxnreg.dec.sync.aligned.u32 {{ *}}80
-// CHECK-DAG: setmaxnreg.dec.sync.aligned.u32 {{ *}}96
+// CHECK-DAG: setmaxnreg.dec.sync.aligned.u32 {{ *}}72
+// CHECK-DAG: setmaxnreg.dec.sync.aligned.u32 {{ *}}104
 // CHECK-DAG: setmaxnreg.inc.sync.aligned.u32 {{ *}}168
 // CHECK-DAG: mbarrier.init.shared.b64
 // CHECK-DAG: fence.mbarrier_init

@@ -47,6 +47,10 @@ def Warp_Dialect : Dialect {
 
     /// Unit attribute of a role of which the CTAs of a cluster take the trips in turn.
     static constexpr ::llvm::StringLiteral getShareAttrName() { return "gdn_warp.share"; }
+    /// Attribute of an scf.if: whether its condition usually holds (a boolean).
+    static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_warp.likely"; }
+    /// Unit attribute of a kernel whose usual trips get code of their own.
+    static constexpr ::llvm::StringLiteral getSeparateAttrName() { return "gdn_warp.separate"; }
     /// Unit attribute of a role whose warps work alone, one after the other.
     static constexpr ::llvm::StringLiteral getAloneAttrName() { return "gdn_warp.alone"; }
 

@@ -70,13 +70,16 @@ def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
     each, which form a cluster. A step stands in one role. With
     `persistent` a CTA takes items in turn, and its roles run ahead of each
     other from one item into the next: so what begins and ends an item costs
-    less than a CTA that begins and ends.
+    less than a CTA that begins and ends. With `separate` trips whose chunks all
+    take their likely branches have code of their own (`gdn-warp-separate-branches`).
   }];
   let parameters = (ins "int64_t":$trip, "int64_t":$parts,
     DefaultValuedParameter<"int64_t", "1">:$cluster, DefaultValuedParameter<"bool", "false">:$persistent,
+    DefaultValuedParameter<"bool", "false">:$separate,
     ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
   let assemblyFormat = [{
-    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` (`cluster` `=` $cluster^ `,`)? (`persistent` `=` $persistent^ `,`)? `roles` `=` custom<PlanList>($roles) `,`
+    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` (`cluster` `=` $cluster^ `,`)? (`persistent` `=` $persistent^ `,`)?
+    (`separate` `=` $separate^ `,`)? `roles` `=` custom<PlanList>($roles) `,`
     `channels` `=` custom<PlanList>($channels) `>`
   }];
   let genVerifyDecl = 1;

@@ -124,12 +124,13 @@ def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
     `x` = (I + M)^-1 - I for a strictly lower M [C, C], C of 16, 32 or 64. `m`
     holds M transposed, in f16, zero on and above the diagonal of M, so that a
     step of the substitution reads a run of a column; rows of an odd number of
-    16 bytes keep the banks apart. It is overwritten. `x` is written whole. The
-    lanes hold columns; blocks of 16 by substitution in pairs of f16, then
+    16 bytes keep the banks apart. It is overwritten. `x` is written whole, and
+    holds the result transposed: the lanes hold columns, and write them in runs of
+    16 bytes; blocks of 16 by substitution in pairs of f16, then
     merges X21 = -X22 (M21 X11). All lanes run it; the accesses of one warp are
     ordered inside it, not with those that come after.
 
-    With `rows` and `columns`, views of C elements of f32, `x` is
+    With `rows` and `columns`, views of C elements of f32, the result is
     Diag(rows) ((I + M)^-1 - I) Diag(columns): multiplied in f32 before it is
     rounded, so that these factors need not fit f16. With `scale`, one more such
     view, `m` is f32 and M its product with Diag(scale), which is rounded.

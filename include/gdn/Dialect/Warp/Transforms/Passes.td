@@ -63,6 +63,22 @@ def MergeBranchesPass : Pass<"gdn-warp-merge-branches"> {
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
+def SeparateBranchesPass : Pass<"gdn-warp-separate-branches", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Give the usual way through a loop's body code of its own";
+  let description = [{
+    Where the schedule says `separate` and the body of a loop has likely branches
+    (`gdn_warp.likely`), the rest of the body from the first one on is copied: the
+    copy is for trips that take all of them, and has none. What is left, for all
+    other trips, keeps them. ptxas puts a branch that is seldom taken between what
+    runs, and where instructions that run lie apart they share places in the cache.
+    A branch stays as it is if its condition is not known at the first one.
+
+    In all kernels the branches around products lose the hint: the order of blocks
+    that LLVM makes of it is slower there.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Begin, group and await products";
   let description = [{
