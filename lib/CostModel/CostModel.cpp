@@ -24,11 +24,11 @@ using namespace gdn::cost;
 // 32: other channels and chunks are extrapolated. The items of `whole` have two
 // parts there, so the second one costs what they have more than those of
 // `split`.
-static constexpr PartSeconds kItem = {2.0e-6, 0.7e-6},
-                             kChunk = {0.676e-6, 0.358e-6};
+static constexpr PartSeconds kItem = {3.0e-6, 1.8e-6},
+                             kChunk = {0.645e-6, 0.309e-6};
 
 /// From the launch to the first instruction, and from the last to the end.
-static constexpr double kLaunchSeconds = 8.0e-6;
+static constexpr double kLaunchSeconds = 7.7e-6;
 
 /// What a change of item in a CTA costs less than a CTA that ends and one that
 /// begins (docs/Performance.md, "Items in turn").

@@ -207,8 +207,8 @@ TEST(CostModelTest, NeitherChoiceIsSafe) {
                      secondsOf(equal, Schedule::Whole),
            ofWhole = secondsOf(one, Schedule::Whole) /
                      secondsOf(one, Schedule::Split);
-    EXPECT_NEAR(ofSplit, 1.30, 0.02) << sequences;
-    EXPECT_NEAR(ofWhole, 1.53, 0.02) << sequences;
+    EXPECT_NEAR(ofSplit, 1.33, 0.02) << sequences;
+    EXPECT_NEAR(ofWhole, 1.47, 0.02) << sequences;
   }
 }
 
