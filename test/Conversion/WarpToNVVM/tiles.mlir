@@ -33,9 +33,15 @@ gdn_warp.kernel @elementwise(%x : memref<64x64xf32>, %s : f32) threads(128) shar
       : tensor<64x8xi1, #gdn_warp.fragment>, tensor<64x8xf32, #gdn_warp.fragment>
   // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
   %e = math.exp2 %z : tensor<64x8xf32, #gdn_warp.fragment>
+  // 1 / x is an instruction, x / y a division.
+  // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+  // CHECK: arith.divf %{{.*}} : vector<4xf32>
+  %one = arith.constant dense<1.0> : tensor<64x8xf32, #gdn_warp.fragment>
+  %r = arith.divf %one, %e : tensor<64x8xf32, #gdn_warp.fragment>
+  %d = arith.divf %r, %z : tensor<64x8xf32, #gdn_warp.fragment>
   // Two neighbours of a row are one store.
   // CHECK-COUNT-2: llvm.store {{.*}} {alignment = 8 : i64} : vector<2xf32>, !llvm.ptr<1>
-  gdn_warp.array_store %e, %x[%c0, %c0] axes [0, 1]
+  gdn_warp.array_store %d, %x[%c0, %c0] axes [0, 1]
       : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
   // Along columns of memory they are not, and each has its own end.
   // CHECK-COUNT-4: scf.if

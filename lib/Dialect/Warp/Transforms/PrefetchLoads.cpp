@@ -87,21 +87,6 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   return longer;
 }
 
-/// Loads once what is the same in each trip: parameters of a head. Arrays that
-/// a kernel reads it does not write, and without an end the place is in the
-/// array, whether or not there is a trip.
-static void hoistInvariantLoads(scf::ForOp loop) {
-  SmallVector<ArrayLoadOp> loads;
-  for (auto load : loop.getOps<ArrayLoadOp>())
-    if (!load.getEnd() && isEncoded<LanesAttr>(load.getType()) &&
-        llvm::all_of(load->getOperands(), [&](Value operand) {
-          return loop.isDefinedOutsideOfLoop(operand);
-        }))
-      loads.push_back(load);
-  for (ArrayLoadOp load : loads)
-    load->moveBefore(loop);
-}
-
 namespace {
 struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
   void runOnOperation() override {
@@ -122,7 +107,6 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
         loops.insert(loop);
     });
     for (scf::ForOp loop : loops) {
-      hoistInvariantLoads(loop);
       // Without an end a load of a trip that never comes may leave the array.
       SmallVector<ArrayLoadOp> loads;
       loop.walk([&](ArrayLoadOp load) {

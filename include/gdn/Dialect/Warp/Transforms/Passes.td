@@ -27,8 +27,7 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
     In a role of the schedule with `ahead` = n, a vector that a trip loads from
     an array is loaded n trips earlier and carried in registers, so that nobody
     waits for memory. Trips past the end load nothing. The loop asks for n
-    bodies (`gdn_warp.unroll`), so that no register moves. What is the same in each
-    trip, such as the parameters of a head, is loaded once.
+    bodies (`gdn_warp.unroll`), so that no register moves.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
