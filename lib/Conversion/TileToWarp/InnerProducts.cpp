@@ -89,6 +89,11 @@ bool RoleLayouts::isOfNegated(arith::SubFOp difference) {
   return product && isNegated(product);
 }
 
+/// Whether an op may round once with the next one.
+static bool mayFuse(arith::FastMathFlags flags) {
+  return arith::bitEnumContainsAll(flags, arith::FastMathFlags::contract);
+}
+
 /// Adds the product that `difference` subtracts, and that is made negated. Its
 /// factor is fused with the addition here: LLVM might fuse that of what it is
 /// subtracted from, which need not wait for the product.
@@ -98,12 +103,13 @@ LogicalResult RoleLayouts::convertDifference(arith::SubFOp difference) {
   if (failed(left) || failed(product))
     return failure();
   auto scaled = (*product).getDefiningOp<arith::MulFOp>();
+  bool fuses = scaled && mayFuse(scaled.getFastmath()) &&
+               mayFuse(difference.getFastmath());
   Value sum =
-      scaled
-          ? Value(math::FmaOp::create(b, difference.getLoc(), scaled.getLhs(),
-                                      scaled.getRhs(), *left))
-          : arith::AddFOp::create(b, difference.getLoc(), *left, *product,
-                                  difference.getFastmath());
+      fuses ? Value(math::FmaOp::create(b, difference.getLoc(), scaled.getLhs(),
+                                        scaled.getRhs(), *left))
+            : arith::AddFOp::create(b, difference.getLoc(), *left, *product,
+                                    difference.getFastmath());
   map.map(difference.getResult(), sum);
   return placeLike(difference.getResult(), difference.getOperands());
 }

@@ -142,3 +142,59 @@ gdn_warp.kernel @rows(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {
     gdn_warp.put %qs, %out[1] at %c0 : tensor<32xf32>, <tensor<32xf32>, tensor<32xf32>>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+
+// A product that is subtracted is made negated and added, with a factor in one instruction if the ops may be
+// contracted. One that is read otherwise too is subtracted.
+// CHECK-LABEL: gdn_warp.kernel @differences(
+// CHECK: %[[A:.*]] = gdn_warp.product negate
+// CHECK: %[[LEFT:.*]] = gdn_warp.fragment_load
+// CHECK: %[[W:.*]] = arith.extf %[[LEFT]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[W]], %[[A]] fastmath<contract> : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: %[[B:.*]] = gdn_warp.product negate
+// CHECK: %[[FUSED:.*]] = math.fma %[[B]], %{{.*}}, %[[SUM]] : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: %[[C:.*]] = gdn_warp.product negate
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[C]], %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: %[[APART:.*]] = arith.addf %[[FUSED]], %[[SCALED]] : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: %[[D:.*]] = gdn_warp.product %
+// CHECK: %[[LESS:.*]] = arith.subf %[[APART]], %[[D]]
+// CHECK: arith.addf %[[LESS]], %[[D]]
+gdn_warp.kernel @differences(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>, tensor<64xf32>>
+  %out = gdn_warp.channel "out" depth(2) : <tensor<64x64xbf16>>
+  gdn_warp.role "state" warps(0, 4) {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %none = tensor.empty() : tensor<64x64xf32>
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xbf16>, tensor<64xf32>> -> tensor<64x64xbf16>
+    %beta = gdn_warp.get %in[1] at %c0 : <tensor<64x64xbf16>, tensor<64xf32>> -> tensor<64xf32>
+    %w = arith.extf %tile {gdn_tile.step = "state"} : tensor<64x64xbf16> to tensor<64x64xf32>
+    %factors = linalg.broadcast ins(%beta : tensor<64xf32>) outs(%none : tensor<64x64xf32>) dimensions = [0] {gdn_tile.step = "state"}
+    %a = linalg.contract indexing_maps = [#mk, #nk, #mn] {gdn_tile.step = "state"}
+        ins(%tile, %tile : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%zero : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %plain = arith.subf %w, %a fastmath<contract> {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %r = arith.truncf %plain {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    %b = linalg.contract indexing_maps = [#mk, #nk, #mn] {gdn_tile.step = "state"}
+        ins(%r, %tile : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%zero : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %bs = arith.mulf %b, %factors fastmath<contract> {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %fused = arith.subf %plain, %bs fastmath<contract> {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %s = arith.truncf %fused {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    %c = linalg.contract indexing_maps = [#mk, #nk, #mn] {gdn_tile.step = "state"}
+        ins(%s, %tile : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%zero : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %cs = arith.mulf %c, %factors {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %apart = arith.subf %fused, %cs {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %t = arith.truncf %apart {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    %d = linalg.contract indexing_maps = [#mk, #nk, #mn] {gdn_tile.step = "state"}
+        ins(%t, %tile : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%zero : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %less = arith.subf %apart, %d {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %both = arith.addf %less, %d {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %narrow = arith.truncf %both {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    gdn_warp.put %narrow, %out[0] at %c0 : tensor<64x64xbf16>, <tensor<64x64xbf16>>
+  }
+}
