@@ -91,16 +91,14 @@ void gdn::foldSolve(Program &p, ChainOperands &in) {
     return b.round(b.product(spec, b.to(lhs, type), b.to(rhs, type), identity));
   };
   Value keys = b.f32(in.writeKeys);
-  if (Value factor = mulVectors(p, in.writeNorm, in.writeDecay))
-    keys = b.mulAxis(keys, factor, 0);
+  if (in.writeDecay)
+    keys = b.mulAxis(keys, in.writeDecay, 0);
   in.writeKeys = fold("ij,ik->jk", in.solve, keys, keys);
   if (in.scores) {
     Value scores = b.f32(in.scores);
-    if (in.writeNorm)
-      scores = b.mulAxis(scores, in.writeNorm, 1);
     in.scores = fold("ij,jk->ik", scores, in.solve, scores);
   }
-  in.solve = in.writeNorm = in.writeDecay = Value();
+  in.solve = in.writeDecay = Value();
 }
 
 Value gdn::roundScores(Program &p, Value scores) {

@@ -16,7 +16,7 @@ namespace mlir::gdn {
 /// What the chain of a chunk takes. Tiles without another note are in the
 /// operand type; null tiles are absent factors. Of the chain of two products
 /// (spec 3.5), `writeKeys` and `scores` hold X and R, which have the solve and
-/// the write's norm and decay in them; those are null then.
+/// the write's decay in them; those are null then.
 struct ChainOperands {
   /// S^T on entry as it is read, f32 [partV, K].
   Value state;
@@ -28,8 +28,9 @@ struct ChainOperands {
   Value writeKeys;
   /// v^T, f32 [partV, C].
   Value values;
-  /// What the chain takes values and what keys read times: beta, and what is
-  /// not in the values and the keys; f32 [C] or null.
+  /// What the chain takes values and what keys read times: beta, norms that are
+  /// not in the keys, and of values 1 / gam in the decay-free form; f32 [C] or
+  /// null.
   Value valueFactor, readFactor;
   /// Strictly lower (I + Diag(beta) Kk)^-1 - I = -Diag(beta) Bm [C, C], with
   /// lengths and norms in it where keys are not normalised (chainInverse); null

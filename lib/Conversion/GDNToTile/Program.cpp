@@ -106,8 +106,9 @@ Value gdn::loadKeys(Program &p, StringRef name, Value t) {
 }
 
 KeyRows gdn::loadKeyRows(Program &p, StringRef name, Value t) {
-  // f16 has no room for products of rows of any length, f32 needs none of it.
-  if (!p.b.getOperandType().isBF16())
+  // f16, to which a chain of two products rounds too, has no room for products
+  // of rows of any length, f32 needs none of it.
+  if (!p.b.getOperandType().isBF16() || p.facts.twoProductChain)
     return {loadKeys(p, name, t)};
   Value rows = loadArrayRows(p, name, t);
   return {p.b.round(rows), rows};

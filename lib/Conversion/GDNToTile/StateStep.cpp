@@ -17,17 +17,20 @@ using namespace mlir::gdn;
 /// The decay-free form (spec 3.7) scales by exp2(-G). Lowest G for which it is
 /// used: far from the range of bf16 and f32; in f32 programs also where the
 /// rounding of G itself, 2^-24 |G|, stays below 1e-5.
-/// Values that are times the norm of a key may be larger by 2^10, which is 1 /
-/// sqrt(1e-6): bf16 and f32 end at 2^128.
-static double lowestDecayFree(FloatType operandType, bool hasNorms) {
-  return operandType.isF32() ? -40.0 : hasNorms ? -90.0 : -100.0;
+/// Keys and queries that are not normalised read S^ as they are: bf16 and f32,
+/// which end at 2^128, have room for lengths of some 2^30.
+static double lowestDecayFree(FloatType operandType, bool hasLengths) {
+  return operandType.isF32() ? -40.0 : hasLengths ? -90.0 : -100.0;
 }
-/// Where G, summed since the reference point, is below this at the end of a
-/// chunk, the chunk's end becomes the new reference point.
+/// S is 2^G S^. Where G is below this at the end of a chunk, that becomes the
+/// new reference point.
 static constexpr double kNewReference = -24.0;
-/// G at a new reference point: the higher, the longer until the next one. The
-/// factor from the lowest G to this must not end at 2^-126.
-static constexpr double kFirstG = 24.0;
+/// G at a new reference point: the higher, the longer until the next one.
+/// 2^(the lowest G - this) must stay above 2^-126, where f32 ends. In f32
+/// programs the rounding of G, which adds up over chunks, counts.
+static double firstG(FloatType operandType) {
+  return operandType.isF32() ? 0.0 : 24.0;
+}
 
 namespace {
 /// What a chunk's preparation leaves for the chain.
@@ -74,12 +77,12 @@ static SmallVector<Value> choose(Program &p, Value condition,
 }
 
 /// Whether keys that are not normalised read and write the state as they are.
-/// With N their norms, W = N^-1 W' and b e = N^-1 b' e' turn b e = W - b Bm W
-/// into the same with W' = N b v - N^2 b K S and N (b Bm) N^-1: the chain
-/// multiplies no tile by norms alone. That matrix has the range of the keys'
+/// With N their norms and Y = -b Bm, W' = N b v - N^2 b K S is N times W, and
+/// W' + N Y N^-1 W' is N times the write, which raw keys take as it is: the
+/// chain multiplies no tile by norms alone. N Y N^-1 has the range of the keys'
 /// lengths, which bf16 and f32 have room for, f16 does not.
 static bool scalesSolve(Program &p, const KeyRows &keys, Value bm) {
-  return p.facts.l2norm && keys.loaded && !bm && !p.facts.twoProductChain;
+  return p.facts.l2norm && keys.loaded && !bm;
 }
 
 /// Loads the chunk at token t; multiplies queries with keys if there is an
@@ -260,7 +263,8 @@ static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
   SmallVector<Value> results = choose(
       p, low,
       [&]() -> SmallVector<Value> {
-        Value log2 = arith::SubFOp::create(b, decay.lastG, b.scalar(kFirstG));
+        Value log2 = arith::SubFOp::create(
+            b, decay.lastG, b.scalar(firstG(b.getOperandType())));
         return {b.mul(out.state, b.splat(b.exp2(log2), shapeOf(out.state)))};
       },
       [&]() -> SmallVector<Value> { return {out.state}; }, /*likely=*/false);
@@ -362,8 +366,9 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
       p, inRange, [&] { return writeDecayFree(p, in, decay, low); },
       [&] { return writeDecayed(p, in, decay); }, /*likely=*/true);
   storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
-  // A new reference point: after a chunk in the decayed form, and where low.
-  Value first = b.scalar(kFirstG);
+  // After the decayed form the state is S itself. Where G is low S^ has been
+  // made what it is at `first`.
+  Value first = b.scalar(firstG(b.getOperandType()));
   Value keep = arith::SelectOp::create(b, low, first, decay.lastG);
   Value next = arith::SelectOp::create(b, inRange, keep, b.scalar(0.0));
   return {results[0], next};

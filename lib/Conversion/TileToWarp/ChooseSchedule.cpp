@@ -99,7 +99,7 @@ private:
   bool storesByChunk() const { return !bytes.hasNorms; }
   int64_t outputChunks() const { return storesByChunk() ? 3 : 2 * trip; }
   /// With norms and states about as many instructions run as the instruction
-  /// cache holds; elsewhere the copy gains nothing (docs/Performance.md).
+  /// cache holds; elsewhere the copy costs up to 4 % (docs/Performance.md).
   bool separates() const { return bytes.hasNorms && bytes.hasStates; }
   /// A part on its own has room for more.
   int64_t triangleChunks() const { return parts == 1 ? 8 : 6; }

@@ -108,8 +108,8 @@ template <typename Op> struct ExpandMath : OpConversionPattern<Op> {
   Expand expand;
 };
 
-/// 1 / x in one instruction (PTX ISA, "rcp.approx": 1 ulp): a division is a
-/// dozen and a branch.
+/// 1 / x in one instruction (PTX ISA, "rcp.approx": 1 ulp, subnormals are
+/// zero): a division is a dozen and a branch.
 struct LowerReciprocal : OpConversionPattern<arith::DivFOp> {
   using OpConversionPattern::OpConversionPattern;
 

@@ -39,7 +39,11 @@
 // What lies above the diagonal, infinities included, goes here.
 // CHECK: gdn_tile.causal %[[SCORES]]#1
 // CHECK: %[[KK:.*]] = gdn_tile.causal strict %[[SCORES]]#0
-// CHECK: gdn_tile.solve %[[KK]]
+// The matrix of the chain is -Diag(beta) Bm, and beta is in W.
+// CHECK: %[[BM:.*]] = gdn_tile.solve %[[KK]], %[[BETA:[0-9]+]]
+// CHECK: %[[MINUS:.*]] = arith.negf %[[BETA]] {gdn_tile.step = "solve"}
+// CHECK: linalg.broadcast ins(%[[MINUS]] {{.*}} dimensions = [1] {gdn_tile.step = "solve"}
+// CHECK: arith.mulf %[[BM]], %{{.*}}"solve"}
 // K+, Q+ and Kr are rounded; the state decays by channel.
 // CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
 // CHECK: %[[KF:.*]] = arith.extf %[[K]]
@@ -55,7 +59,11 @@
 // CHECK: %[[CHANNELS:.*]] = linalg.broadcast ins(%[[GAMC]] {{.*}} dimensions = [0]
 // CHECK: %[[DECAYED:.*]] = arith.mulf %[[S]], %[[CHANNELS]]
 // CHECK: %[[SB:.*]] = arith.truncf %[[S]]
-// CHECK: linalg.contract {{.*}} ins(%[[SB]], %[[KREAD]] :
+// CHECK: %[[READ:.*]] = linalg.contract {{.*}} ins(%[[SB]], %[[KREAD]] :
+// CHECK: %[[BETAS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "state"}
+// CHECK: %[[BV:.*]] = arith.mulf %{{.*}}, %[[BETAS]] {{.*}}"state"}
+// CHECK: %[[BREAD:.*]] = arith.mulf %[[READ]], %{{.*}}"state"}
+// CHECK: arith.subf %[[BV]], %[[BREAD]] {{.*}}"state"}
 // CHECK: linalg.contract {{.*}} ins(%[[SB]], %[[QREAD]] :
 // CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[KWRITE]] : {{.*}}) outs(%[[DECAYED]] :
 func.func @layer(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>,

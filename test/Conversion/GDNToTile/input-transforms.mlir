@@ -77,7 +77,7 @@ func.func @linear(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
 // bf16 rows of q and k enter products as they are: normalised, they would be
 // rounded again. M is multiplied by the norms of its rows and columns, values by
 // beta and a norm, what the solve makes by norms and lengths, what keys read by beta and
-// norms squared: the products of the state are not. The squares of keys are on the
+// norms squared: the products of the state are multiplied by no norm alone. The squares of keys are on the
 // diagonal of the product that M is made of, whose columns the solve multiplies,
 // before it rounds M.
 // CHECK-LABEL: gdn_tile.program @l2norm_fused(

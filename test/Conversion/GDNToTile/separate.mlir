@@ -27,6 +27,7 @@
 // CHECK: %[[STORED:.*]] = gdn_tile.load %decay[%batch, %[[T]], %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
 // CHECK: gdn_tile.load %decay[%batch, %[[LAST]], %h] axes [1] {gdn_tile.step = "gates"} : {{.*}} -> tensor<1xf32>
 // CHECK: arith.addf %[[STORED]], %
+// CHECK: linalg.broadcast ins(%{{.*}} : tensor<32xf32>) {{.*}} dimensions = [1] {gdn_tile.step = "solve"}
 // CHECK: gdn_tile.store {{.*}}, %o
 // CHECK-NOT: gdn_tile.solve
 

@@ -16,7 +16,11 @@
 // CHECK: %[[R:.*]] = arith.truncf %[[R32]] {{.*}} to tensor<32x32xbf16>
 
 // The state waits for K S and X^T W; there is no product with the solve.
-// CHECK: %[[W:.*]] = arith.subf {{.*}}"state"} : tensor<16x32xf32>
+// CHECK: %[[KS:.*]] = linalg.contract {{.*}}"state"}
+// CHECK: %[[BETA:.*]] = linalg.broadcast {{.*}} dimensions = [0] {gdn_tile.step = "state"}
+// CHECK: %[[BV:.*]] = arith.mulf %{{.*}}, %[[BETA]] {{.*}}"state"}
+// CHECK: %[[BKS:.*]] = arith.mulf %[[KS]], %[[BETA]] {{.*}}"state"}
+// CHECK: %[[W:.*]] = arith.subf %[[BV]], %[[BKS]] {{.*}}"state"} : tensor<16x32xf32>
 // CHECK: %[[WB:.*]] = arith.truncf %[[W]] {{.*}} to tensor<16x32xbf16>
 // CHECK: linalg.contract {{.*}}"state"} ins(%[[WB]], %[[R]] :
 // CHECK: linalg.contract {{.*}}"state"} ins(%[[WB]], %[[X]] :
@@ -28,6 +32,20 @@ func.func @layer(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: ten
       v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) {chunk_size = 32}
       -> tensor<1x64x4x16xbf16>, tensor<1x4x64x16xf32>
   return %o, %s : tensor<1x64x4x16xbf16>, tensor<1x4x64x16xf32>
+}
+
+// Rows are normalised when they are loaded: f16 has no room for products of rows of any length.
+// CHECK-LABEL: gdn_tile.program @normed_fused(
+// CHECK: math.rsqrt {{.*}}"norms"}
+// CHECK: arith.truncf %{{.*}} {gdn_tile.step = "norms"} : tensor<32x64xf32> to tensor<32x64xbf16>
+// CHECK-NOT: gdn_tile.diagonal
+// CHECK-LABEL: func.func @normed
+func.func @normed(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>)
+    -> tensor<1x64x4x16xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%q : tensor<1x64x2x64xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) {chunk_size = 32, qk_l2norm}
+      -> tensor<1x64x4x16xbf16>
+  return %o : tensor<1x64x4x16xbf16>
 }
 
 // Plain linear attention has no solve to fold.

@@ -253,6 +253,22 @@ gdn_warp.kernel @k(%x : memref<4xf32>) threads(128) shared(0) {
 
 // -----
 
+// What is likely is true or false, of a branch.
+gdn_warp.kernel @k(%c : i1) threads(128) shared(0) {
+  // expected-error @below {{expected gdn_warp.likely on an scf.if, true or false, got 1 : i64}}
+  scf.if %c {
+  } {gdn_warp.likely = 1}
+}
+
+// -----
+
+// A kernel is separate or not.
+// expected-error @below {{expected gdn_warp.separate on a gdn_warp.kernel, without a value, got true}}
+gdn_warp.kernel @k() threads(128) shared(0) attributes {gdn_warp.separate = true} {
+}
+
+// -----
+
 // The rows of a copy end, not its columns.
 gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(8192) {
   %c0 = arith.constant 0 : index

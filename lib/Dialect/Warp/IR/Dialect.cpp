@@ -65,6 +65,16 @@ void WarpDialect::initialize() {
 LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
   StringRef name = attribute.getName();
+  if (name == getLikelyAttrName() &&
+      (!isa<scf::IfOp>(op) || !isa<BoolAttr>(attribute.getValue())))
+    return op->emitOpError("expected ")
+           << name << " on an scf.if, true or false, got "
+           << attribute.getValue();
+  if (name == getSeparateAttrName() &&
+      (!isa<KernelOp>(op) || !isa<UnitAttr>(attribute.getValue())))
+    return op->emitOpError("expected ")
+           << name << " on a gdn_warp.kernel, without a value, got "
+           << attribute.getValue();
   if (name != getUnrollAttrName() && name != getChunksAttrName())
     return success();
   auto factor = dyn_cast<IntegerAttr>(attribute.getValue());

@@ -33,14 +33,14 @@ static bool isLikely(scf::IfOp branch) {
   return likely && likely.getValue();
 }
 
-/// Moves what makes `value` before `place` if it has no effects. Returns false
-/// if some of it has.
+/// Moves what makes `value` before `place` if it may run where the rest does
+/// not. Returns false if some of it may not; the other part may have moved.
 static bool makeBefore(Value value, Operation *place) {
   Operation *outer = value.getParentBlock()->findAncestorOpInBlock(*place);
   Operation *maker = value.getDefiningOp();
   if (outer && (!maker || maker->isBeforeInBlock(outer)))
     return true;
-  if (!maker || !isMemoryEffectFree(maker) || maker->getNumRegions() ||
+  if (!maker || !isPure(maker) || maker->getNumRegions() ||
       !llvm::all_of(maker->getOperands(),
                     [&](Value operand) { return makeBefore(operand, place); }))
     return false;

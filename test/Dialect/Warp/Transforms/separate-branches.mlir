@@ -21,6 +21,7 @@
 // CHECK: arith.subf
 // CHECK-NOT: likely = true
 // CHECK: %[[LAST:.*]] = scf.if %[[B]] -> (f32) {
+// CHECK-NOT: likely
 // CHECK: scf.yield %[[LAST]] : f32
 // CHECK: scf.yield %[[NEXT]] : f32
 gdn_warp.kernel @pair(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_warp.separate} {
@@ -63,7 +64,8 @@ gdn_warp.kernel @pair(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_
 
 // A branch inside another one whose condition is known outside counts too. What it decides may have no results.
 // CHECK-LABEL: gdn_warp.kernel @nested(
-// CHECK: scf.if %[[LIKELY:.*]] {
+// CHECK: %[[LIKELY:.*]] = arith.cmpf
+// CHECK-NEXT: scf.if %[[LIKELY]] {
 // CHECK-NEXT: scf.if %[[MINE:.*]] {
 // CHECK-NEXT: memref.store %[[X:.*]], %{{.*}}[%{{.*}}]
 // CHECK-NEXT: }
@@ -91,6 +93,39 @@ gdn_warp.kernel @nested(%m: memref<?xf32>, %mine: i1) threads(128) shared(0) att
       }
       gdn_warp.sync warp
     }
+  }
+}
+
+// -----
+
+// Each loop has its own branches: those of an inner one are separate there.
+// CHECK-LABEL: gdn_warp.kernel @loops(
+// CHECK: scf.for
+// CHECK: memref.store
+// CHECK-NEXT: scf.for
+// CHECK: scf.if
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: gdn_warp.sync warp
+// CHECK-NEXT: } else {
+// CHECK-NEXT: scf.if
+// CHECK-NOT: scf.for
+// CHECK: gdn_warp.role "other"
+gdn_warp.kernel @loops(%m: memref<?xf32>, %c: i1, %x: f32) threads(128) shared(0) attributes {gdn_warp.separate} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_warp.role "scores" warps(0, 1) {
+    scf.for %i = %c0 to %c4 step %c1 {
+      memref.store %x, %m[%i] : memref<?xf32>
+      scf.for %j = %c0 to %c4 step %c1 {
+        scf.if %c {
+          memref.store %x, %m[%j] : memref<?xf32>
+        } {gdn_warp.likely = true}
+        gdn_warp.sync warp
+      }
+    }
+  }
+  gdn_warp.role "other" warps(1, 1) {
   }
 }
 

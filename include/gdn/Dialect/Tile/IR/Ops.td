@@ -239,8 +239,8 @@ def Tile_SolveOp : Tile_Op<"solve", [Pure, AllTypesMatch<["scores", "result"]>]>
 def Tile_InverseOp : Tile_Op<"inverse", [Pure]> {
   let summary = "Inverse of a unit lower triangular tile, less the identity";
   let description = [{
-    X = (I + M)^-1 - I of a strictly lower M [C, C]; with M = Kk Diag(beta) it is
-    -Bm Diag(beta), all that a forward needs of the solve (spec 3.3, 3.7). M is
+    X = (I + M)^-1 - I of a strictly lower M [C, C]; with M = Diag(beta) Kk it is
+    -Diag(beta) Bm, all that a forward needs of the solve (spec 3.3, 3.7). M is
     f32 or of `merge_type`; blocks and merges are those of `gdn_tile.solve`. A
     macro: each target has one expansion.
 

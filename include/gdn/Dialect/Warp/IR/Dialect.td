@@ -27,7 +27,9 @@ def Warp_Dialect : Dialect {
     attribute `gdn_warp.unroll` = n. A loop that loads ahead of the use carries
     the values through as many iterations as it has bodies: then they need no
     moves, of which each would wait for its load. A loop with `gdn_warp.chunks` =
-    n takes the n chunks of a trip one after the other.
+    n takes the n chunks of a trip one after the other. `gdn_warp.likely` on an
+    `scf.if` says whether its condition usually holds, `gdn_warp.separate` on a
+    kernel that trips of which all likely branches are taken get code of their own.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
@@ -47,7 +49,8 @@ def Warp_Dialect : Dialect {
 
     /// Unit attribute of a role of which the CTAs of a cluster take the trips in turn.
     static constexpr ::llvm::StringLiteral getShareAttrName() { return "gdn_warp.share"; }
-    /// Attribute of an scf.if: whether its condition usually holds (a boolean).
+    /// Attribute of an scf.if: whether its condition usually holds (a boolean). All
+    /// threads of a role agree on it.
     static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_warp.likely"; }
     /// Unit attribute of a kernel whose usual trips get code of their own.
     static constexpr ::llvm::StringLiteral getSeparateAttrName() { return "gdn_warp.separate"; }

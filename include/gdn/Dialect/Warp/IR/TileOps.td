@@ -121,13 +121,12 @@ def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterf
 def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
   let summary = "Inverse of a unit lower triangular matrix, by one warp";
   let description = [{
-    `x` = (I + M)^-1 - I for a strictly lower M [C, C], C of 16, 32 or 64. `m`
-    holds M transposed, in f16, zero on and above the diagonal of M, so that a
+    `x` receives the transpose of (I + M)^-1 - I for a strictly lower M [C, C], C of
+    16, 32 or 64. `m` holds M transposed too, in f16, zero on and above the diagonal of M, so that a
     step of the substitution reads a run of a column; rows of an odd number of
-    16 bytes keep the banks apart. It is overwritten. `x` is written whole, and
-    holds the result transposed: the lanes hold columns, and write them in runs of
-    16 bytes; blocks of 16 by substitution in pairs of f16, then
-    merges X21 = -X22 (M21 X11). All lanes run it; the accesses of one warp are
+    16 bytes keep the banks apart. It is overwritten. `x` is written whole. The
+    lanes hold columns, which they write in runs of 16 bytes; blocks of 16 by
+    substitution in pairs of f16, then merges X21 = -X22 (M21 X11). All lanes run it; the accesses of one warp are
     ordered inside it, not with those that come after.
 
     With `rows` and `columns`, views of C elements of f32, the result is
@@ -140,10 +139,10 @@ def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
     ```mlir
     gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16, stride = 80>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
-    gdn_warp.solve %m, %x times %lengths, %norms : !gdn_warp.view<32x32xf16, stride = 80>,
+    gdn_warp.solve %m, %x times %norms, %lengths : !gdn_warp.view<32x32xf16, stride = 80>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>,
         !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
-    gdn_warp.solve %m by(%betas : !gdn_warp.view<32xf32>), %x times %lengths, %norms
+    gdn_warp.solve %m by(%norms : !gdn_warp.view<32xf32>), %x times %norms, %lengths
         : !gdn_warp.view<32x32xf32, stride = 144>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>,
         !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>

@@ -66,9 +66,10 @@ def SeparateBranchesPass : Pass<"gdn-warp-separate-branches", "::mlir::gdn::warp
   let summary = "Give the usual way through a loop's body code of its own";
   let description = [{
     Where the schedule says `separate` and the body of a loop has likely branches
-    (`gdn_warp.likely`), the rest of the body from the first one on is copied: the
-    copy is for trips that take all of them, and has none. What is left, for all
-    other trips, keeps them. ptxas puts a branch that is seldom taken between what
+    (`gdn_warp.likely`), the body is there twice from the first one on: without these
+    branches, for trips that take all of them, and as it was, for the others. All
+    threads of a role must agree on the conditions: the rest of the trip, with its
+    barriers, lies under them. ptxas puts a branch that is seldom taken between what
     runs, and where instructions that run lie apart they share places in the cache.
     A branch stays as it is if its condition is not known at the first one.
 
@@ -85,7 +86,8 @@ def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::Kern
     product before it if it takes only what lies in shared memory. A wait stands
     before the first op that reads a product's result, and leaves the groups
     begun later on their way; at the end of a block nothing is on its way. A load
-    of a fragment under a product moves to before what makes the product's left
+    under a product, of a fragment or of a vector that is multiplied before the wait
+    and whose slot has been waited for, moves to before what makes the product's left
     operand, for a warp that waits for a load begins no product.
   }];
 }
