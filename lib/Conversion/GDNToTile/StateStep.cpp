@@ -39,13 +39,13 @@ struct Chunk {
   KeyRows q, k;
   /// What the chain takes values and what keys read times, f32 [C].
   Value valueFactor, readFactor;
-  /// Whether the solve has the norms of the keys that write in it.
-  bool scalesSolve = false;
   /// Lower triangle of the scores and M = Diag(beta) Kk, strictly lower; f32
   /// [C, C] without any decay. Null without an output, or with `bm`.
   Value queryKey, m;
-  /// What the columns of `m` are still to be times, f32 [C] or null.
+  /// What the columns of `m` are still to be times, f32 [C]: norms, which the
+  /// solve's result has in it then. Null without.
   Value columnsOfM;
+  bool scalesSolve() const { return static_cast<bool>(columnsOfM); }
   /// Bm with the chunk's decay, where prepare has made it.
   Value bm;
   /// Cumulated log2 gate of the chunk, [C].
@@ -104,7 +104,7 @@ static Chunk loadChunk(Program &p, Value t, Value bm = {}) {
   if (chunk.q.tile)
     queryKey = innerProducts(p, chunk.q.tile, chunk.k.tile);
   b.step("norms");
-  bool scales = chunk.scalesSolve = scalesSolve(p, chunk.k, bm);
+  bool scales = scalesSolve(p, chunk.k, bm);
   measureRows(p, chunk.k,
               scales ? Value(tile::DiagonalOp::create(b, keyKey)) : Value());
   Value norm = chunk.k.norm, keyBeta = mulVectors(p, chunk.beta, norm);
@@ -177,8 +177,8 @@ static ChainOperands chainOperands(Program &p, const Chunk &chunk, Value state,
   in.scores = triangles.scores;
   in.solve = chunk.bm ? chainSolve(p, chunk.bm, chunk.beta)
                       : chainInverse(p, triangles.m, chunk.columnsOfM,
-                                     chunk.scalesSolve ? chunk.k : KeyRows());
-  if (!chunk.scalesSolve)
+                                     chunk.scalesSolve() ? chunk.k : KeyRows());
+  if (!chunk.scalesSolve())
     in.writeNorm = chunk.k.norm;
   if (p.facts.twoProductChain) {
     in.writeDecay = writeDecay;
@@ -333,11 +333,11 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   };
   Value inRange =
       compare(arith::CmpFPredicate::OGE,
-              lowestDecayFree(b.getOperandType(), chunk.scalesSolve));
+              lowestDecayFree(b.getOperandType(), chunk.scalesSolve()));
   Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
   decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
   decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
-  b.step(chunk.scalesSolve ? "norms" : "gates");
+  b.step(chunk.scalesSolve() ? "norms" : "gates");
   decay.freeValues = b.mul(decay.freeValues, chunk.valueFactor);
 
   b.step("scores");

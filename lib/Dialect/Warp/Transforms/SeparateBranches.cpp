@@ -13,8 +13,9 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::gdn::warp {
@@ -24,28 +25,10 @@ namespace mlir::gdn::warp {
 
 using namespace mlir;
 
-/// Marks a branch while it is copied.
-static constexpr StringLiteral kTaken = "gdn_warp.taken";
-
 static bool isLikely(scf::IfOp branch) {
   auto likely = branch->getAttrOfType<BoolAttr>(
       gdn::warp::WarpDialect::getLikelyAttrName());
   return likely && likely.getValue();
-}
-
-/// Moves what makes `value` before `place` if it may run where the rest does
-/// not. Returns false if some of it may not; the other part may have moved.
-static bool makeBefore(Value value, Operation *place) {
-  Operation *outer = value.getParentBlock()->findAncestorOpInBlock(*place);
-  Operation *maker = value.getDefiningOp();
-  if (outer && (!maker || maker->isBeforeInBlock(outer)))
-    return true;
-  if (!maker || !isPure(maker) || maker->getNumRegions() ||
-      !llvm::all_of(maker->getOperands(),
-                    [&](Value operand) { return makeBefore(operand, place); }))
-    return false;
-  maker->moveBefore(place);
-  return true;
 }
 
 namespace {
@@ -60,6 +43,7 @@ struct LikelyBranches {
 } // namespace
 
 LikelyBranches::LikelyBranches(Block &body) {
+  IRRewriter rewriter(body.getParentOp()->getContext());
   body.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<LoopLikeOpInterface>(op))
       return WalkResult::skip();
@@ -67,7 +51,8 @@ LikelyBranches::LikelyBranches(Block &body) {
     if (!branch || !isLikely(branch))
       return WalkResult::advance();
     Operation *first = place ? place : body.findAncestorOpInBlock(*op);
-    if (makeBefore(branch.getCondition(), first)) {
+    if (succeeded(
+            moveValueDefinitions(rewriter, branch.getCondition(), first))) {
       place = first;
       branches.push_back(branch);
     }
@@ -75,22 +60,13 @@ LikelyBranches::LikelyBranches(Block &body) {
   });
 }
 
-/// Replaces the branches in `block` that are marked by what they do if taken.
-static void inlineTaken(Block *block) {
-  SmallVector<scf::IfOp> taken;
-  block->walk([&](scf::IfOp branch) {
-    if (branch->hasAttr(kTaken))
-      taken.push_back(branch);
-  });
-  for (scf::IfOp branch : taken) {
-    Block *then = branch.thenBlock();
-    Operation *yield = then->getTerminator();
-    branch->getBlock()->getOperations().splice(
-        branch->getIterator(), then->getOperations(), then->begin(),
-        yield->getIterator());
-    branch.replaceAllUsesWith(ValueRange(yield->getOperands()));
-    branch.erase();
-  }
+/// Replaces `branch` by what it does if taken.
+static void inlineTaken(scf::IfOp branch) {
+  IRRewriter rewriter(branch);
+  scf::YieldOp yield = branch.thenYield();
+  rewriter.inlineBlockBefore(branch.thenBlock(), branch);
+  rewriter.replaceOp(branch, yield.getOperands());
+  rewriter.eraseOp(yield);
 }
 
 /// Whether all of `branches` are taken.
@@ -117,10 +93,8 @@ static void separate(scf::ForOp loop) {
       scf::IfOp::create(b, yield->getOperandTypes(),
                         areTaken(b, likely.branches), /*withElseRegion=*/true);
   // In what is left no branch is likelier than another.
-  for (scf::IfOp branch : likely.branches) {
+  for (scf::IfOp branch : likely.branches)
     branch->removeAttr(gdn::warp::WarpDialect::getLikelyAttrName());
-    branch->setAttr(kTaken, b.getUnitAttr());
-  }
   auto rest =
       llvm::make_range(std::next(choice->getIterator()), yield->getIterator());
   IRMapping map;
@@ -139,9 +113,9 @@ static void separate(scf::ForOp loop) {
   other->getOperations().splice(other->begin(), body.getOperations(),
                                 rest.begin(), rest.end());
   yield->setOperands(choice.getResults());
-  for (scf::IfOp branch : likely.branches)
-    branch->removeAttr(kTaken);
-  inlineTaken(choice.thenBlock());
+  // Inner ones first: an outer one may go with what holds them.
+  for (scf::IfOp branch : llvm::reverse(likely.branches))
+    inlineTaken(cast<scf::IfOp>(map.lookup(branch.getOperation())));
 }
 
 namespace {

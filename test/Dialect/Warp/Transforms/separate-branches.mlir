@@ -62,7 +62,7 @@ gdn_warp.kernel @pair(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_
 
 // -----
 
-// A branch inside another one whose condition is known outside counts too. What it decides may have no results.
+// A branch inside another one counts too, if its condition is known outside. What it decides may have no results.
 // CHECK-LABEL: gdn_warp.kernel @nested(
 // CHECK: %[[LIKELY:.*]] = arith.cmpf
 // CHECK-NEXT: scf.if %[[LIKELY]] {
@@ -83,8 +83,8 @@ gdn_warp.kernel @nested(%m: memref<?xf32>, %mine: i1) threads(128) shared(0) att
   gdn_warp.role "scores" warps(0, 1) {
     scf.for %i = %c0 to %c4 step %c1 {
       %x = memref.load %m[%i] : memref<?xf32>
+      %likely = arith.cmpf oge, %x, %bound : f32
       scf.if %mine {
-        %likely = arith.cmpf oge, %x, %bound : f32
         scf.if %likely {
           memref.store %x, %m[%i] : memref<?xf32>
         } else {
