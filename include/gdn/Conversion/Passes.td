@@ -19,11 +19,12 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
     state is S^T (rows V, columns K). Every rounding of the kernel is an
     `arith.truncf` in the program (spec 8).
 
-    With `two-product-chain`, X = b T^T Kr and R = P T b are made beside the
-    chain (spec 3.5), from f16 operands where the program's have 16 bits: one
-    more product of C x C x K and C x C x C a chunk, one of V x C x C less. Its
-    results are closer to exact ones where the keys of a chunk are alike and
-    nothing decays, since nothing that cancels is rounded (docs/Testing.md).
+    With `two-product-chain`, X = (I + Y)^T Kr and R = P (I + Y), Y = -b Bm, are
+    made beside the chain and multiply b V - b K S (spec 3.5). They are made from
+    f16 operands where the program's have 16 bits: one more product of C x C x K
+    and C x C x C a chunk, one of V x C x C less. Its results are closer to exact
+    ones where the keys of a chunk are alike and nothing decays, since nothing
+    that cancels is rounded (docs/Testing.md).
   }];
   let dependentDialects = ["::mlir::gdn::tile::TileDialect"];
   let options = [
@@ -39,8 +40,8 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
   let summary = "Expand the tile ops for a CPU: programs become functions";
   let description = [{
     Programs become `func.func` on memrefs and item indices; load, store, scan,
-    causal and solve become loops, vector transfers and `linalg`. Launches stay:
-    they are bufferized first. Numerics unchanged.
+    causal, diagonal, inverse and solve become loops, vector transfers and
+    `linalg`. Launches stay: they are bufferized first. Numerics unchanged.
   }];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];

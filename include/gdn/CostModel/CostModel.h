@@ -179,8 +179,8 @@ struct Choice {
 /// Takes the schedule that is predicted to be the fastest, or `forced`.
 ///
 /// Where sequences may differ and the longest is not known, no choice is safe.
-/// If N x H items fill the chip, `whole` takes 1.53 times as long as `split`
-/// when one sequence has all tokens, and `split` 1.30 times as long as `whole`
+/// If N x H items fill the chip, `whole` takes 1.48 times as long as `split`
+/// when one sequence has all tokens, and `split` 1.35 times as long as `whole`
 /// when all are of one length, whatever N is. It is decided by what callers do:
 /// two sequences are a short and a long one, as random cuts make them on
 /// average (3/4 of the tokens in one); three or more are a batch of equal ones.
