@@ -521,6 +521,13 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnFunctionGetWorkspaceBytes(
     const GdnFunctionDesc *function, const GdnArg *args, int32_t num_args,
     uint64_t *bytes);
 
+/// Checks the function's description and the arguments, for all kernels, as
+/// gdnFunctionPrepare and gdnFunctionLaunch do, and launches nothing: neither
+/// arrays nor device need be there, any address of the right alignment will do.
+/// Pure host work.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnFunctionCheck(
+    const GdnFunctionDesc *function, const GdnArg *args, int32_t num_args);
+
 /// Checks the arguments, for all kernels, and launches these on `stream`. What
 /// gdnKernelLaunch says of devices, streams and the workspace holds here too.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnFunctionLaunch(

@@ -173,12 +173,15 @@ GdnRuntimeStatus gdnFunctionGetWorkspaceBytes(const GdnFunctionDesc *function,
   return status;
 }
 
-/// The input's extent that fixes a symbol; null if no input has it.
+/// The input's extent that fixes a symbol; null if no input that is there has
+/// it.
 static const int64_t *findSymbol(const Call &call, int64_t symbol) {
-  for (int a = 0; a < call.function.num_inputs; ++a)
-    for (int d = 0; d < call.function.args[a].rank; ++d)
+  for (int a = 0; a < call.function.num_inputs; ++a) {
+    const GdnTensor *tensor = call.args[a].value.tensor;
+    for (int d = 0; tensor && d < tensor->rank; ++d)
       if (call.function.args[a].shape[d] == symbol)
-        return &call.args[a].value.tensor->shape[d];
+        return &tensor->shape[d];
+  }
   return nullptr;
 }
 
@@ -211,12 +214,13 @@ GdnRuntimeStatus gdnFunctionGetOutputShape(const GdnFunctionDesc *function,
                                            int64_t *shape) {
   if (GdnRuntimeStatus status = checkFunction(function))
     return status;
-  int32_t arg = function->num_inputs + output;
-  if (output < 0 || arg >= function->num_args || !shape)
+  int32_t numOutputs = function->num_args - function->num_inputs;
+  if (output < 0 || output >= numOutputs || !shape)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a place for the shape of one of %d outputs, got "
                 "output %d",
-                function->num_args - function->num_inputs, output);
+                numOutputs, output);
+  int32_t arg = function->num_inputs + output;
   GdnKernelDesc head = asKernel(*function);
   head.num_args = function->num_inputs;
   if (GdnRuntimeStatus status = checkArguments(head, inputs, num_inputs))
@@ -305,9 +309,12 @@ static GdnRuntimeStatus checkWorkspace(const Call &call, const void *workspace,
   return GDN_SUCCESS;
 }
 
-/// Says no to a function whose description nobody has checked yet.
+/// Says no to a function whose description nobody has checked yet: a kernel in
+/// its place says that gdnFunctionPrepare has. Without kernels it is done here.
 static GdnRuntimeStatus checkPrepared(const GdnFunctionDesc &function) {
-  if (function.version != GDN_RUNTIME_VERSION)
+  if (function.version != GDN_RUNTIME_VERSION ||
+      function.struct_size < sizeof(function) || function.num_launches <= 0 ||
+      !function.kernels)
     return checkFunction(&function);
   for (int i = 0; i < function.num_launches; ++i)
     if (!__atomic_load_n(&function.kernels[i], __ATOMIC_ACQUIRE))
@@ -318,11 +325,8 @@ static GdnRuntimeStatus checkPrepared(const GdnFunctionDesc &function) {
   return GDN_SUCCESS;
 }
 
-/// What is wrong with any launch is said before the first one runs; a single
-/// launch checks itself.
+/// What is wrong with the arguments of any launch.
 static GdnRuntimeStatus checkLaunches(const Call &call, void *workspace) {
-  if (call.function.num_launches < 2)
-    return GDN_SUCCESS;
   for (int i = 0; i < call.function.num_launches; ++i) {
     const GdnLaunchDesc &launch = call.function.launches[i];
     KernelCall kernel;
@@ -333,6 +337,48 @@ static GdnRuntimeStatus checkLaunches(const Call &call, void *workspace) {
             checkArguments(*launch.kernel, kernel.args, launch.num_operands))
       return status;
   }
+  return GDN_SUCCESS;
+}
+
+GdnRuntimeStatus gdnFunctionCheck(const GdnFunctionDesc *function,
+                                  const GdnArg *args, int32_t num_args) {
+  if (GdnRuntimeStatus status = checkFunction(function))
+    return status;
+  for (int i = 0; i < function->num_launches; ++i) {
+    GdnKernelDesc desc;
+    if (GdnRuntimeStatus status =
+            copyDescription(function->launches[i].kernel, desc))
+      return status;
+  }
+  Call call = {*function, args, {}, {}, 0, {}};
+  if (GdnRuntimeStatus status = prepareCall(call, num_args))
+    return status;
+  // Any workspace does: only its alignment is looked at.
+  alignas(GDN_WORKSPACE_ALIGNMENT) static char workspace[1];
+  return checkLaunches(call, workspace);
+}
+
+static const GdnKernel *getKernel(const GdnFunctionDesc &function, int index) {
+  return static_cast<const GdnKernel *>(
+      __atomic_load_n(&function.kernels[index], __ATOMIC_ACQUIRE));
+}
+
+/// Finds the device of the launches, and says no if a kernel is not ready
+/// there.
+static GdnRuntimeStatus checkReady(const GdnFunctionDesc &function,
+                                   void *stream, int32_t &device) {
+  const Driver *driver;
+  if (GdnRuntimeStatus status = openDriver(driver))
+    return status;
+  if (device < 0) {
+    ScopedContext scope(*driver);
+    if (GdnRuntimeStatus status = enterStream(
+            *driver, static_cast<CUstream>(stream), device, scope, device))
+      return status;
+  }
+  for (int i = 0; i < function.num_launches; ++i)
+    if (GdnRuntimeStatus status = checkReady(*getKernel(function, i), device))
+      return status;
   return GDN_SUCCESS;
 }
 
@@ -352,19 +398,23 @@ static GdnRuntimeStatus launch(const GdnFunctionDesc *function, int32_t device,
   if (GdnRuntimeStatus status =
           checkWorkspace(call, workspace, workspace_bytes))
     return status;
-  if (GdnRuntimeStatus status = checkLaunches(call, workspace))
-    return status;
+  // What is wrong with any launch is said before the first one runs; a single
+  // launch checks itself.
+  if (function->num_launches > 1) {
+    if (GdnRuntimeStatus status = checkLaunches(call, workspace))
+      return status;
+    if (GdnRuntimeStatus status = checkReady(*function, stream, device))
+      return status;
+  }
   for (int i = 0; i < function->num_launches; ++i) {
     const GdnLaunchDesc &launch = function->launches[i];
     KernelCall kernel;
     if (GdnRuntimeStatus status =
             prepareLaunch(call, launch, workspace, kernel))
       return status;
-    auto *handle = static_cast<const GdnKernel *>(
-        __atomic_load_n(&function->kernels[i], __ATOMIC_ACQUIRE));
-    if (GdnRuntimeStatus status =
-            launchKernel(handle, kernel.args, launch.num_operands, nullptr, 0,
-                         &kernel.grid, stream, device))
+    if (GdnRuntimeStatus status = launchKernel(
+            getKernel(*function, i), kernel.args, launch.num_operands, nullptr,
+            0, &kernel.grid, stream, device))
       return status;
   }
   return GDN_SUCCESS;

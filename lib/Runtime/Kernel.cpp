@@ -42,9 +42,8 @@ template <typename T> static void unlink(T *&head, T *element) {
   *link = element->next;
 }
 
-/// Copies as much of the description as its compiler knew; the rest is 0.
-static GdnRuntimeStatus copyDescription(const GdnKernelDesc *source,
-                                        GdnKernelDesc &desc) {
+GdnRuntimeStatus gdn::runtime::copyDescription(const GdnKernelDesc *source,
+                                               GdnKernelDesc &desc) {
   if (!source)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a kernel description, got null");

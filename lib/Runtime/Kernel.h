@@ -42,6 +42,10 @@ uint32_t getParamBytes(const GdnKernelDesc &desc, const GdnParamDesc &param);
 GdnRuntimeStatus checkArgDescs(const GdnKernelDesc &desc);
 /// Checks what does not need the image.
 GdnRuntimeStatus checkDescription(const GdnKernelDesc &desc);
+/// Copies a description that has been checked as far as this goes without the
+/// image.
+GdnRuntimeStatus copyDescription(const GdnKernelDesc *source,
+                                 GdnKernelDesc &desc);
 /// Checks a function's description but for its kernels'.
 GdnRuntimeStatus checkFunction(const GdnFunctionDesc *function);
 /// The function's arguments as those of a kernel, whose checks are the same.
@@ -66,6 +70,12 @@ GdnRuntimeStatus getMapGeometry(const GdnKernelDesc &desc,
                                 const GdnTensorMapDesc &map,
                                 const GdnTensor &tensor, MapGeometry &geometry);
 
+/// Enters the stream's context and finds its device, which is `wanted` unless
+/// that is negative.
+GdnRuntimeStatus enterStream(const Driver &driver, CUstream stream,
+                             int32_t wanted, ScopedContext &scope, int &device);
+/// Says no to a kernel that is not prepared on the device.
+GdnRuntimeStatus checkReady(const GdnKernel &kernel, int32_t device);
 /// gdnKernelLaunch. Where `device` is not negative, the launch is on it: a
 /// default stream is then that of a context of the device.
 GdnRuntimeStatus launchKernel(const GdnKernel *kernel, const GdnArg *args,

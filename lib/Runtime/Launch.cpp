@@ -121,11 +121,9 @@ static GdnRuntimeStatus enterDefault(const Driver &driver, int32_t wanted,
   return GDN_SUCCESS;
 }
 
-/// Enters the stream's context and finds its device, which is `wanted` unless
-/// that is negative.
-static GdnRuntimeStatus enterStream(const Driver &driver, CUstream stream,
-                                    int32_t wanted, ScopedContext &scope,
-                                    int &device) {
+GdnRuntimeStatus gdn::runtime::enterStream(const Driver &driver,
+                                           CUstream stream, int32_t wanted,
+                                           ScopedContext &scope, int &device) {
   // Handles 0 to 2 are the default streams, which every context has.
   if (reinterpret_cast<uintptr_t>(stream) <= 2) {
     if (GdnRuntimeStatus status = enterDefault(driver, wanted, scope, device))
@@ -235,6 +233,16 @@ GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel, int32_t device,
   return GDN_SUCCESS;
 }
 
+GdnRuntimeStatus gdn::runtime::checkReady(const GdnKernel &kernel,
+                                          int32_t device) {
+  if (!kernel.prepared[device].load(std::memory_order_acquire))
+    return fail(GDN_ERROR_NOT_PREPARED,
+                "expected kernel '%s' to be prepared on device %d, got no "
+                "gdnKernelPrepare for it",
+                kernel.desc.symbol, device);
+  return GDN_SUCCESS;
+}
+
 GdnRuntimeStatus gdn::runtime::launchKernel(const GdnKernel *kernel,
                                             const GdnArg *args, int32_t numArgs,
                                             void *workspace,
@@ -258,11 +266,8 @@ GdnRuntimeStatus gdn::runtime::launchKernel(const GdnKernel *kernel,
   if (GdnRuntimeStatus status =
           enterStream(*driver, handle, wanted, scope, device))
     return status;
-  if (!kernel->prepared[device].load(std::memory_order_acquire))
-    return fail(GDN_ERROR_NOT_PREPARED,
-                "expected kernel '%s' to be prepared on device %d, got no "
-                "gdnKernelPrepare for it",
-                desc.symbol, device);
+  if (GdnRuntimeStatus status = checkReady(*kernel, device))
+    return status;
 
   GdnPlan plan;
   GdnGrid chosen;

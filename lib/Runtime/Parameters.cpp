@@ -146,13 +146,13 @@ GdnRuntimeStatus gdn::runtime::rewriteParameters(const Driver &driver,
     if (!known.hasElements[map.arg])
       continue;
     const void *data = args[map.arg].value.tensor->data;
-    if (known.addresses[param.index] == data)
+    if (known.addresses[i] == data)
       continue;
     if (GdnRuntimeStatus status = moveMap(driver, desc, map, args, place)) {
       known.keyLength = 0;
       return status;
     }
-    known.addresses[param.index] = data;
+    known.addresses[i] = data;
   }
   return GDN_SUCCESS;
 }
@@ -216,9 +216,12 @@ bool Known::note(const GdnKernelDesc &desc, const GdnArg *args) {
       key[length++] = tensor->strides[d];
     addressMasks[i] = getAlignment(desc.args[i]) - 1;
   }
-  for (int i = 0; i < desc.num_tensor_maps; ++i) {
-    int arg = desc.tensor_maps[i].arg;
-    addressMasks[arg] |= mapAlignment - 1;
+  for (int i = 0; i < desc.num_tensor_maps; ++i)
+    addressMasks[desc.tensor_maps[i].arg] |= mapAlignment - 1;
+  for (int i = 0; i < desc.num_params; ++i) {
+    if (desc.params[i].kind != GDN_PARAM_TENSOR_MAP)
+      continue;
+    int arg = desc.tensor_maps[desc.params[i].index].arg;
     addresses[i] = hasElements[arg] ? args[arg].value.tensor->data : nullptr;
   }
   // Functions without arrays have nothing to remember.

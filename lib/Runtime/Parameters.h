@@ -55,8 +55,9 @@ struct Known {
   uint64_t addressMasks[maxArgs];
   bool hasElements[maxArgs];
   Parameters parameters;
-  /// The addresses in the tensor maps.
-  const void *addresses[maxTensorMaps];
+  /// The address in each parameter that is a tensor map: several may be made
+  /// of one map.
+  const void *addresses[maxParams];
 
   /// Whether these arguments would be found right, and give the same
   /// parameters but for addresses and scalars.

@@ -104,7 +104,8 @@ def chunk_gated_delta_rule(
     tensors are torch tensors, or all are arrays: NumPy's (bfloat16 by ml_dtypes), or any with `__dlpack__`. B is
     the batch, T the tokens, H the query and key heads, HV the value heads, K and V the channels of a head (1 to
     256), N the sequences (B, or one less than the entries of `cu_seqlens`). Strides are free but for the last
-    dimension of q, k, v and the states: views of one projection need no copy.
+    dimension of q, k, v and the states, and on a GPU of g and beta too: views of one projection need no copy.
+    docs/Python.md has what else a GPU asks for.
 
     Args:
         q, k: queries and keys [B, T, H, K]; float32, float16 or bfloat16.
@@ -119,7 +120,7 @@ def chunk_gated_delta_rule(
         allow_neg_eigval: with logits, twice the sigmoid.
         state_v_first: states are [N, HV, V, K].
         cu_seqlens: boundaries [N + 1] of packed sequences (int32 or int64), ascending from 0; then B = 1. Outputs
-            after the last boundary are zero.
+            after the last boundary are zero on a CPU, and on a GPU not written.
         cu_seqlens_cpu: the same on the host, where the caller has it: a hint for GPUs, as `max_seqlen` is.
         chunk_indices: taken for FLA's sake, not needed.
         cp_context: None (refused until there is context parallelism).
@@ -234,9 +235,9 @@ def fused_recurrent_gated_delta_rule(
 ) -> tuple[Any, Any]:
     r"""The gated delta rule token by token, in float32: the function of decoding.
 
-    Computes what `chunk_gated_delta_rule` does, whose page explains the arguments, with FLA 0.6's signature of this
-    name: `gk` and `gv` (gates per channel) are refused if given, `beta` may be None for 1, and what stands after
-    `cu_seqlens` is by keyword only.
+    So it is on a CPU; on a GPU it runs the kernels of `chunk_gated_delta_rule`, with their roundings. It computes what
+    that function does, whose page explains the arguments, with FLA 0.6's signature of this name: `gk` and `gv` (gates
+    per channel) are refused if given, `beta` may be None for 1, and what stands after `cu_seqlens` is by keyword only.
 
     Raises:
         TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`.

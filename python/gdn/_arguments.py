@@ -72,7 +72,10 @@ def number(name: str, value: Any) -> float:
     """An argument that is to be a number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}: expected a number or None, got {type(value).__name__}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ValueError(f"{name}: expected a finite number, got one beyond the range of a float") from error
 
 
 def _gate_domain(name: str | None, raw: bool) -> int:
@@ -143,16 +146,20 @@ def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tupl
     return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
 
 
-def widened_on_gpu(options: int, types: dict[str, str | None]) -> list[str]:
+def widened_on_gpu(options: int, q_type: str, types: dict[str, str | None]) -> list[str]:
     """Which gate tensors a call widens to float32 for the GPU kernels, by the types of g, beta, A_log and dt_bias:
-    beta may be bfloat16 except with linear gates, and where it is, a raw g as well."""
+    with q in bfloat16 beta may be too except with linear gates, and where it is, a raw g as well."""
     domain = options & 3
-    kept = {"beta"} if types["beta"] == "bfloat16" and domain != _library.GATE_DOMAINS["linear"] else set()
+    kept = set()
+    if q_type == types["beta"] == "bfloat16" and domain != _library.GATE_DOMAINS["linear"]:
+        kept.add("beta")
     if kept and types["g"] == "bfloat16" and domain == _library.GATE_DOMAINS["raw"]:
         kept.add("g")
     return [name for name, dtype in types.items() if dtype in ("float16", "bfloat16") and name not in kept]
 
 
+#: The largest number of tokens that the library can be told.
+_MOST_TOKENS = 2**63 - 1
 #: K ** -0.5, the one scale that the GPU kernels have.
 GPU_SCALE = 128**-0.5
 
@@ -173,15 +180,21 @@ def longest_sequence(max_seqlen: Any, cu_seqlens_cpu: Any, chunk_indices: Any) -
         if value is not None:
             shape_of(name, value)
     if max_seqlen is not None:
-        return max(int(max_seqlen), 0)
+        longest = int(max_seqlen)
+        if longest > _MOST_TOKENS:
+            raise ValueError(f"max_seqlen: expected at most 2^63 - 1, got {max_seqlen}")
+        return max(longest, 0)
     if cu_seqlens_cpu is None:
         return 0
     if str(getattr(cu_seqlens_cpu, "device", "cpu")) != "cpu":
         raise ValueError(f"cu_seqlens_cpu: expected a tensor on the CPU, got one on {cu_seqlens_cpu.device}")
     ends = cu_seqlens_cpu.tolist()
-    if not isinstance(ends, list):
-        raise ValueError("cu_seqlens_cpu: expected the shape [N + 1], got a number")
-    return max((int(end - begin) for begin, end in zip(ends, ends[1:])), default=0)
+    if not isinstance(ends, list) or (ends and not hasattr(ends[0], "__index__")):
+        raise ValueError(
+            f"cu_seqlens_cpu: expected integers of the shape [N + 1], got {cu_seqlens_cpu.dtype} of the shape "
+            f"{list(cu_seqlens_cpu.shape)}"
+        )
+    return max([0, *(int(end - begin) for begin, end in zip(ends, ends[1:]))])
 
 
 def check_chunk_size(chunk_size: Any) -> None:

@@ -13,6 +13,10 @@ from . import _library
 from ._arguments import TENSORS, Call, output_shapes
 
 
+#: The arrays that a call writes.
+_WRITTEN = ("out", "final_state")
+
+
 def num_threads() -> int:
     """Threads for a call: GDN_NUM_THREADS, or the cores that the process may use."""
     wanted = os.environ.get("GDN_NUM_THREADS")
@@ -80,6 +84,15 @@ def _writeable_view(array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
     return numpy.asarray(View())
 
 
+def describe(name: str, value: Any) -> tuple[str, tuple[int, ...], list[int], str, int]:
+    """Type, extents, strides, device and address of an array that the library takes."""
+    array = to_numpy(name, value)
+    assert array is not None
+    _to_library(name, array, name in _WRITTEN)
+    strides = [stride // array.itemsize for stride in array.strides]
+    return array.dtype.name, array.shape, strides, "cpu", array.__array_interface__["data"][0]
+
+
 def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
     """The result in the caller's own library."""
     if isinstance(q, numpy.ndarray):
@@ -107,8 +120,7 @@ def forward(*values: Any) -> tuple[Any, Any]:
     elif arrays["out"] is None:
         # The library refuses the shapes; it wants an output all the same.
         arrays["out"] = numpy.empty(0, numpy.float32)
-    written = ("out", "final_state")
-    tensors = [_to_library(name, array, name in written) for name, array in arrays.items()]
+    tensors = [_to_library(name, array, name in _WRITTEN) for name, array in arrays.items()]
     options = call.options | _library.BF16_AS_BITS
     _library.load().forward(*tensors, call.scale, options, num_threads(), call.max_seqlen)
     o = call.out if call.out is not None else _like_caller(call.q, arrays["out"])

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import re
 import struct
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 
 from . import _library
 from ._api import BUILDERS
-from ._arguments import TENSORS, Call, factor_on_gpu, output_shapes, widened_on_gpu
+from ._arguments import TENSORS, Call
 
 #: DLPack's code and bits of the types that arrays have.
 _TYPES = {
@@ -132,49 +131,53 @@ class Support:
         return self.ok
 
 
-def _describe(name: str, value: Any) -> tuple[str, Any, Any, str]:
-    """Type, extents, strides in elements, and device of any tensor."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        from . import _torch
-
-        return _torch.describe(value)
-    from . import _arrays
-
-    array = _arrays.to_numpy(name, value)
-    assert array is not None
-    strides = [stride // array.itemsize for stride in array.strides]
-    return array.dtype.name, array.shape, strides, "cpu"
+#: Type, extents, strides in elements, device and address of a tensor.
+_Described = tuple[str, Any, Any, str, int]
 
 
-def _pack(described: tuple[str, Any, Any, str] | None, device: str) -> bytes:
+def _pack(described: _Described | None, device: str) -> bytes:
     """One array as the integers that the library reads (Bridge.cpp)."""
     if described is None:
         return struct.pack("=q", -1)
-    dtype, shape, strides, place = described
+    dtype, shape, strides, place, address = described
     code, bits = _TYPES.get(dtype, _OPAQUE)
     # Tensors without data go where the call would run.
     kind, _, index = (device if place == "meta" else place).partition(":")
-    numbers = [len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0)]
+    numbers = [len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0), address]
     numbers += [*shape[:_MAX_RANK], *strides[:_MAX_RANK]]
     return struct.pack(f"={len(numbers)}q", *numbers)
 
 
-def _threads(value: Any) -> int:
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return int(torch.get_num_threads())
+def _place(place: str, device: str | None) -> str:
+    """Where a call runs whose q is on `place`."""
+    where = (device or "cpu") if place == "meta" else place
+    # The library takes numbers of 32 bits.
+    if not re.fullmatch("(cpu|cuda)(:[0-9]{1,9})?", where):
+        raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
+    return where
+
+
+def _describe_arrays(call: Call) -> tuple[Call, str, list[_Described | None], int]:
+    """The call, where it runs, its arrays, and the threads that it may use."""
     from . import _arrays
 
-    return _arrays.num_threads()
+    described = [None if value is None else _arrays.describe(name, value) for name, value in zip(TENSORS, call)]
+    return call, "cpu", described, _arrays.num_threads()
 
 
-def _requires_grad(call: Call) -> str | None:
-    """The first input that autograd would want a gradient of."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.is_grad_enabled():
-        return None
-    return next((name for name, value in zip(TENSORS, call) if getattr(value, "requires_grad", False)), None)
+def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_Described | None], int]:
+    """The same of torch tensors; on a GPU those that a kernel gets."""
+    import torch
+
+    from . import _torch
+
+    _torch.check_kinds(call[:11])
+    _torch.refuse_derivatives(zip(TENSORS, call))
+    where = _place(str(call.q.device), device)
+    if where.startswith("cuda"):
+        call = _torch.as_on_gpu(call)
+    described = [None if tensor is None else _torch.describe(tensor) for tensor in call[:11]]
+    return call, where, described, torch.get_num_threads()
 
 
 def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -188,46 +191,19 @@ def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return (("chunk", f"chunks: {chunk:.3g} ms predicted, token by token {recurrent:.3g} ms (one thread)"),)
 
 
-def _adapt_gates(call: Call, described: dict[str, Any]) -> None:
-    """Describes the gate tensors as the call gives them to a kernel on a GPU (gdn/_torch.py)."""
-    gates = ("g", "beta", "A_log", "dt_bias")
-    types = {name: described[name] and described[name][0] for name in gates}
-    for name in widened_on_gpu(call.options, types):
-        described[name] = ("float32", *described[name][1:])
-    shape = described["v"][1][:3]
-    made = ("float32", shape, [math.prod(shape[dim + 1 :]) for dim in range(len(shape))], described["q"][3])
-    if described["g"] is None and call.options & 3 == 0:
-        described["g"] = made
-    if described["beta"] is None and call.options >> 2 & 3 == 0:
-        described["beta"] = made
-    if described["A_log"] is not None and described["dt_bias"] is None:
-        described["dt_bias"] = described["A_log"]
-
-
-def _add_final_state(call: Call, described: dict[str, Any]) -> None:
-    """Describes the states as the call gives them to a kernel: one that takes a state gives one, of the same type."""
-    q, v, cu, initial, final = (described[name] for name in ("q", "v", "cu_seqlens", "initial_state", "final_state"))
-    known = len(q[1]) == 4 and len(v[1]) == 4 and (cu is None or len(cu[1]) == 1)
-    if final is None and call.output_final_state and known:
-        _, shape = output_shapes(call, q[1], v[1], cu and cu[1])
-        final = ("float32", shape, [math.prod(shape[dim + 1 :]) for dim in range(len(shape))], q[3])
-    final = final or initial
-    if initial and final[0] != initial[0]:
-        described["initial_state"], final = ("float32", *initial[1:]), ("float32", *final[1:])
-    described["final_state"] = final
-
-
 def explain(
     *args: Any, function: str = "chunk_gated_delta_rule", device: str | None = None, **kwargs: Any
 ) -> Plan:
     """What `function` would run for these arguments: the kernel, its schedule and cost, and why not another.
 
-    Nothing runs, and contents are not read: torch tensors on the meta device will do.
+    Nothing runs, and torch tensors on the meta device will do. Of contents the boundaries alone are read, and these
+    on a CPU alone.
 
     Args:
         *args, **kwargs: the arguments of the function.
         function: "chunk_gated_delta_rule" or "fused_recurrent_gated_delta_rule".
-        device: where tensors without data would be: "cpu" (the default) or "cuda".
+        device: where torch tensors on the meta device would be: "cpu" (the default) or "cuda". Others are where
+            they are.
 
     Returns:
         The `Plan`, which prints as a table.
@@ -245,22 +221,13 @@ def explain(
     if function not in BUILDERS:
         raise ValueError(f"function: expected one of {', '.join(BUILDERS)}, got {function!r}")
     call = BUILDERS[function](*args, **kwargs)
-    if name := _requires_grad(call):
-        raise NotImplementedError(f"{name}: expected a tensor that needs no gradient: gdn has no backward yet")
-    described = {
-        name: None if value is None else _describe(name, value) for name, value in zip(TENSORS, call)
-    }
-    place = described["q"][3] if described["q"] else "cpu"
-    where = (device or "cpu") if place == "meta" else place
-    if not re.fullmatch("(cpu|cuda)(:[0-9]+)?", where):
-        raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
-    scale = call.scale
-    if where.startswith("cuda") and described["q"] and described["v"]:
-        scale /= factor_on_gpu(described["q"][1], scale)
-        _adapt_gates(call, described)
-        _add_final_state(call, described)
-    blob = b"".join(_pack(described[name], where) for name in TENSORS)
-    facts = json.loads(_library.load().explain(blob, scale, call.options, _threads(call.q), call.max_seqlen))
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(call.q, torch.Tensor):
+        call, where, described, threads = _describe_tensors(call, device)
+    else:
+        call, where, described, threads = _describe_arrays(call)
+    blob = b"".join(_pack(tensor, where) for tensor in described)
+    facts = json.loads(_library.load().explain(blob, call.scale, call.options, threads, call.max_seqlen))
     alternatives = _alternatives(facts)
     # What only a plan of a GPU has.
     facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, **facts, "alternatives": alternatives}
@@ -280,6 +247,6 @@ def supported(*args: Any, **kwargs: Any) -> Support:
     """
     try:
         explain(*args, **kwargs)
-    except (TypeError, ValueError, NotImplementedError, RuntimeError) as error:
+    except (TypeError, ValueError, NotImplementedError, RuntimeError, DeprecationWarning) as error:
         return Support(False, (str(error),))
     return Support(True)

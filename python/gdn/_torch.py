@@ -8,18 +8,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from . import _library
 from ._arguments import GPU_SCALE, TENSORS, Call, factor_on_gpu, widened_on_gpu
 
-_F32 = torch.float32
-#: Devices with kernels.
-_DEVICES = ("cpu", "cuda")
-
+# Types are single objects, so that `is` compares them at half the cost.
+_F32, _BF16 = torch.float32, torch.bfloat16
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
     "Tensor? initial_state, Tensor? cu_seqlens, "
@@ -42,6 +42,8 @@ def _check_shapes(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | N
             raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(tensor.shape)}")
     if cu_seqlens is not None and cu_seqlens.dim() != 1:
         raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
+    if cu_seqlens is not None and cu_seqlens.shape[0] == 0:
+        raise ValueError("cu_seqlens: expected at least two boundaries, got 0")
 
 
 def _new_output(v: torch.Tensor) -> torch.Tensor:
@@ -59,7 +61,7 @@ def _new_state(
     options: int,
 ) -> torch.Tensor:
     """The final state, in float32."""
-    if initial_state is not None and initial_state.dtype == _F32 and initial_state.is_contiguous():
+    if initial_state is not None and initial_state.dtype is _F32 and initial_state.is_contiguous():
         return torch.empty_like(initial_state)
     q_shape, v_shape = q.shape, v.shape
     sequences = q_shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
@@ -78,7 +80,18 @@ def _allocate(
     return o, _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
 
 
-def _compute(
+def _compute_on_cpu(
+    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any,
+    o: Any, state: Any, scale: float | None, options: int, max_seqlen: int,
+) -> None:  # fmt: skip
+    """Runs the library, on as many threads as torch uses."""
+    threads = torch.get_num_threads()
+    _library.load().forward(
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, threads, max_seqlen
+    )
+
+
+def _compute_on_gpu(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
@@ -94,21 +107,23 @@ def _compute(
     options: int,
     max_seqlen: int,
 ) -> None:
-    """Runs the library, on the CPU or on the current stream of the tensors' GPU."""
-    threads = 1
+    """Runs the library on the current stream of the tensors' GPU."""
     final_state, factor = state, 1.0
-    if o.is_cuda:
-        if options & 3 or g is None or beta is None or g.dtype != _F32 or beta.dtype not in _BETAS:
-            g, beta, A_log, dt_bias = _adapt_gates(v, g, beta, A_log, dt_bias, options)
-        if initial_state is not None and (state is None or state.dtype != initial_state.dtype):
-            initial_state, state = _adapt_states(initial_state, state)
-        if scale is not None and scale != GPU_SCALE:
-            factor = factor_on_gpu(q.shape, scale)
-            scale /= factor
-    else:
-        threads = torch.get_num_threads()
+    if (
+        options & 3
+        or g is None
+        or beta is None
+        or g.dtype is not _F32
+        or ((beta_type := beta.dtype) is not _F32 and (beta_type is not _BF16 or q.dtype is not _BF16))
+    ):
+        g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
+    if initial_state is not None and (state is None or state.dtype is not initial_state.dtype):
+        initial_state, state = _adapt_states(initial_state, state)
+    if scale is not None and scale != GPU_SCALE:
+        factor = factor_on_gpu(q.shape, scale)
+        scale /= factor
     _library.load().forward(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, threads, max_seqlen
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, 1, max_seqlen
     )
     if factor != 1.0:
         o.mul_(factor)
@@ -116,11 +131,16 @@ def _compute(
         final_state.copy_(state)
 
 
-#: The types of beta that need no copy.
-_BETAS = (torch.float32, torch.bfloat16)
+#: What an absent gate stands for, by domain; a raw one is the library's to refuse.
+_NO_DECAY = {_library.GATE_DOMAINS["log"]: 0.0, _library.GATE_DOMAINS["linear"]: 1.0}
+
+
+def _name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _adapt_gates(
+    q: torch.Tensor,
     v: torch.Tensor,
     g: torch.Tensor | None,
     beta: torch.Tensor | None,
@@ -129,34 +149,40 @@ def _adapt_gates(
     options: int,
 ) -> Iterable[torch.Tensor | None]:
     """Gate tensors as the kernels take them: all that the domain has are there, in the types that are shipped."""
-    if g is None and options & 3 == 0:
-        # A logarithm of 0 is no decay; where the domain needs a gate, the library says so.
-        g = v.new_zeros(v.shape[:3], dtype=torch.float32)
+    no_decay = _NO_DECAY.get(options & 3)
+    if g is None and no_decay is not None:
+        g = v.new_full(v.shape[:3], no_decay, dtype=torch.float32)
     if beta is None and options >> 2 & 3 == 0:
         beta = v.new_ones(v.shape[:3], dtype=torch.float32)
     if A_log is not None and dt_bias is None:
         dt_bias = torch.zeros_like(A_log, dtype=torch.float32)
     gates = {"g": g, "beta": beta, "A_log": A_log, "dt_bias": dt_bias}
-    types = {name: None if gate is None else str(gate.dtype)[6:] for name, gate in gates.items()}
-    for name in widened_on_gpu(options, types):
+    types = {name: None if gate is None else _name_of(gate.dtype) for name, gate in gates.items()}
+    for name in widened_on_gpu(options, _name_of(q.dtype), types):
         gates[name] = gates[name].float()  # type: ignore[union-attr]
     return gates.values()
 
 
 def _adapt_states(
-    initial_state: torch.Tensor, state: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
+    initial_state: torch.Tensor | None, state: torch.Tensor | None
+) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     """States as the kernels take them: one that takes a state gives one, of the same type."""
+    if initial_state is None or (state is not None and state.dtype == initial_state.dtype):
+        return initial_state, state
     if state is None:
         return initial_state, torch.empty_like(initial_state, memory_format=torch.contiguous_format)
     return initial_state.float(), state if state.dtype == _F32 else torch.empty_like(state, dtype=_F32)
 
 
-def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+#: What runs the library, by device.
+_DEVICES = {"cpu": _compute_on_cpu, "cuda": _compute_on_gpu}
+
+
+def _run(compute: Callable[..., None], *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(q, v, cu_seqlens, options, with_state)
     values = (*arguments[:9], o, state if with_state else None, scale, options, max_seqlen)
-    _compute(*values)
+    compute(*values)
     return o, state
 
 
@@ -169,18 +195,34 @@ def _fake_into(*arguments: Any) -> None:
     return None
 
 
+def refuse_derivatives(named: Iterable[tuple[str, Any]]) -> None:
+    """Refuses tensors that a derivative would be asked of, backward or forward: there is none yet, and never a
+    wrong one."""
+    backward = torch.is_grad_enabled()
+    forward = forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
+    if not (backward or forward):
+        return
+    for name, value in named:
+        if not isinstance(value, torch.Tensor):
+            continue
+        if backward and value.requires_grad:
+            got, way_out = "requires_grad=True", "call it under torch.no_grad() or torch.inference_mode(), or "
+        elif forward and forward_ad.unpack_dual(value).tangent is not None:
+            got, way_out = "one with a tangent (forward-mode differentiation)", ""
+        else:
+            continue
+        raise NotImplementedError(
+            f"{name}: expected a tensor that needs no gradient, got {got}; gdn has no backward yet: "
+            f"{way_out}pass {name}.detach()"
+        )
+
+
 def _below_autograd(op: Any) -> Any:
-    """The operator's gradient: none yet, and never a wrong one."""
+    """The operator's gradient: none."""
+    names = [argument.name for argument in op._schema.arguments]
 
     def run(*arguments: Any) -> Any:
-        if torch.is_grad_enabled():
-            for schema, value in zip(op._schema.arguments, arguments):
-                if isinstance(value, torch.Tensor) and value.requires_grad:
-                    raise NotImplementedError(
-                        f"{schema.name}: expected a tensor that needs no gradient, got requires_grad=True; "
-                        "gdn has no backward yet: call it under torch.no_grad() or torch.inference_mode(), or "
-                        f"pass {schema.name}.detach()"
-                    )
+        refuse_derivatives(zip(names, arguments))
         with torch._C._AutoDispatchBelowAutograd():
             return op(*arguments)
 
@@ -203,16 +245,19 @@ def _autocast(op: Any, device: str) -> Any:
     return run
 
 
-for _name, _op, _kernel in (("gated_delta_rule", _functional, _run), ("gated_delta_rule_out", _into, _compute)):
+for _device, _compute in _DEVICES.items():
+    _ops.impl("gated_delta_rule", functools.partial(_run, _compute), _device.upper())
+    _ops.impl("gated_delta_rule_out", _compute, _device.upper())
+for _name, _op in (("gated_delta_rule", _functional), ("gated_delta_rule_out", _into)):
     _ops.impl(_name, _below_autograd(_op), "Autograd")
     for _device in _DEVICES:
-        _ops.impl(_name, _kernel, _device.upper())
         _ops.impl(_name, _autocast(_op, _device), f"Autocast{_device.upper()}")
 torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
 torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
 
 
-def _check_kinds(tensors: Sequence[Any]) -> None:
+def check_kinds(tensors: Sequence[Any]) -> None:
+    """Refuses what is no tensor that the library can read, by the rule of its name."""
     device = tensors[0].device
     for name, value in zip(TENSORS, tensors):
         if value is None:
@@ -222,33 +267,44 @@ def _check_kinds(tensors: Sequence[Any]) -> None:
             raise TypeError(f"{name}: expected a torch.Tensor as q is, got {type(value).__name__}")
         elif value.device != device:
             raise ValueError(f"{name}: expected a tensor on {device} as q is, got one on {value.device}")
+        elif value.layout is not torch.strided:
+            raise TypeError(f"{name}: expected a tensor with strides, got one of the layout {value.layout}")
 
 
 #: Types whose operations nobody but torch itself sees; None is an absent tensor.
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
 
 
-#: What may have a say in an operation beside the tensors: looked up once, for a call asks all of them.
-_is_compiling = torch.compiler.is_compiling
+#: What may have a say in an operation beside the tensors: looked up once, for a call asks all of them. Of compilers
+#: Dynamo alone follows Python; what else traces a call does it by a mode.
+_is_compiling = torch.compiler.is_dynamo_compiling
 _count_modes = torch._C._len_torch_dispatch_stack
 _has_autocast = torch._C._is_any_autocast_enabled
 _peek_transform = torch._C._functorch.peek_interpreter_stack
 _has_gradients = torch.is_grad_enabled
 
 
-def _is_plain(tensors: Sequence[Any]) -> bool:
-    """Whether nobody but the kernel has a say in the call: no autograd, autocast, compiler, mode or subclass. The
-    operator asks them all, which takes longer on the host than the rest of a call."""
-    if _is_compiling() or _count_modes() or _has_autocast() or _peek_transform() is not None:
-        return False
+def _find_plain(tensors: Sequence[Any]) -> Callable[..., None] | None:
+    """What computes a call that nobody but the kernel has a say in: no autograd, autocast, compiler, mode or subclass.
+    For others None: the operator asks them all, which takes longer on the host than the rest of a call."""
+    if (
+        _is_compiling()
+        or _count_modes()
+        or _has_autocast()
+        or _peek_transform() is not None
+        or forward_ad._current_level >= 0
+    ):
+        return None
     if not _PLAIN.issuperset(map(type, tensors)):
-        return False
+        return None
     if _has_gradients():
         for tensor in tensors:
             if tensor is not None and tensor.requires_grad:
-                return False
+                return None
     q = tensors[0]
-    return tensors[1] is not None and tensors[2] is not None and (q.is_cuda or q.is_cpu)
+    if tensors[1] is None or tensors[2] is None:
+        return None
+    return _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
 
 
 def forward(
@@ -270,7 +326,15 @@ def forward(
 ) -> tuple[Any, Any]:
     """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state)
-    if not _is_plain(tensors):
+    compute = _find_plain(tensors)
+    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. Of the inputs only
+    # those below can be one: its elements are two apart, and rows of the others are contiguous.
+    if (
+        compute is None
+        or (g is not None and g.is_neg())
+        or (beta is not None and beta.is_neg())
+        or (A_log is not None and (A_log.is_neg() or (dt_bias is not None and dt_bias.is_neg())))
+    ):
         return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
     o, state = out, final_state
     try:
@@ -282,10 +346,10 @@ def forward(
             _count_write(state)
         elif wants_state:
             state = _new_state(q, v, initial_state, cu_seqlens, options)
-        _compute(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, max_seqlen)
+        compute(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, max_seqlen)
     except Exception:
         # What the operator would have said first.
-        _check_kinds(tensors)
+        check_kinds(tensors)
         if out is None or (final_state is None and wants_state):
             _check_shapes(q, v, cu_seqlens)
         raise
@@ -296,7 +360,7 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     """Runs a call that others than the kernel have a say in."""
     o, state = call.out, call.final_state
     wants_state = call.output_final_state
-    _check_kinds(call[:11])
+    check_kinds(call[:11])
     if o is None and state is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
@@ -314,6 +378,35 @@ def _count_write(given: torch.Tensor) -> None:
         torch.autograd.graph.increment_version(given)
 
 
-def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str]:
-    """Type, extents, strides and device of a tensor, which may have no data."""
-    return str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride(), str(tensor.device)
+def _without_data(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
+def as_on_gpu(call: Call) -> Call:
+    """The call as a kernel on a GPU gets it. Nothing runs: tensors that the call makes have no data here."""
+    given = call[:11]
+    bare = [None if tensor is None else _without_data(tensor) for tensor in given]
+    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state = bare
+    assert q is not None and v is not None
+    _check_shapes(q, v, cu_seqlens)
+    o = _new_output(v) if o is None else o
+    if state is None and call.output_final_state:
+        state = _new_state(q, v, initial_state, cu_seqlens, call.options)
+    g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, call.options)
+    initial_state, state = _adapt_states(initial_state, state)
+    taken = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+    # What the kernel reads as it was given has an address.
+    tensors = [old if new is same else new for old, same, new in zip(given, bare, taken)]
+    scale = call.scale / factor_on_gpu(q.shape, call.scale)
+    return Call._make((*tensors, scale, *call[12:]))
+
+
+def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str, int]:
+    """Type, extents, strides, device and address of a tensor; the address is 0 where there is none."""
+    try:
+        # Of a subclass (FakeTensor) the address is nobody's business.
+        address = tensor.data_ptr() if type(tensor) in _PLAIN else 0
+    except RuntimeError:
+        # A tensor that stands for others (torch.func).
+        address = 0
+    return _name_of(tensor.dtype), tensor.shape, tensor.stride(), str(tensor.device), address

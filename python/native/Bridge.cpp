@@ -18,9 +18,9 @@
 //
 // A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
 // bit field each for the gate domain, the domain of beta and the switches, as
-// gdn/_library.py writes it. `descriptions` are the eleven tensors without
-// their data, as 64-bit integers: the rank (or -1), DLPack's type code and
-// bits, the device's type and index, extents and strides.
+// gdn/_library.py writes it. `descriptions` are the eleven tensors as 64-bit
+// integers: the rank (or -1), DLPack's type code and bits, the device's type
+// and index, the address (0 where nobody knows it), extents and strides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -158,13 +158,13 @@ static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
     return true;
   };
   for (int i = 0; i < kNumArrays; ++i) {
-    int64_t header[4], shape[2][kMaxRank];
+    int64_t header[5], shape[2][kMaxRank];
     if (!take(header, 1))
       return {"ValueError", "descriptions: expected eleven arrays"};
     if (header[0] < 0)
       continue;
     int64_t stored = std::min<int64_t>(header[0], kMaxRank);
-    if (!take(header + 1, 3) || !take(shape[0], stored) ||
+    if (!take(header + 1, 4) || !take(shape[0], stored) ||
         !take(shape[1], stored))
       return {"ValueError", "descriptions: expected extents and strides"};
     Device device = {static_cast<int32_t>(header[2]),
@@ -175,6 +175,7 @@ static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
             {static_cast<uint8_t>(header[1] >> 8),
              static_cast<uint8_t>(header[1]), 1},
             problem);
+    arrays[i]->data = reinterpret_cast<void *>(header[4]);
     setShape(*arrays[i], static_cast<int>(header[0]), shape[0], shape[1]);
   }
   return {};
@@ -193,8 +194,15 @@ static Error readOptions(const TVMFFIAny *args, Problem &p) {
   if (args[0].type_index == kTVMFFIFloat)
     p.scale = args[0].v_float64;
   int64_t bits = args[1].v_int64;
-  p.gateDomain = static_cast<GateDomain>(bits & 3);
-  p.betaDomain = static_cast<BetaDomain>(bits >> 2 & 3);
+  int64_t gateDomain = bits & 3, betaDomain = bits >> 2 & 3;
+  if (bits >> 8 || gateDomain > static_cast<int64_t>(GateDomain::Raw) ||
+      betaDomain > static_cast<int64_t>(BetaDomain::DoubledLogit))
+    return {"ValueError",
+            "options: expected domains of g and beta of 0 to 2 and no bits "
+            "above the first 8 (gdn/_library.py packs them), got " +
+                std::to_string(bits)};
+  p.gateDomain = static_cast<GateDomain>(gateDomain);
+  p.betaDomain = static_cast<BetaDomain>(betaDomain);
   p.l2norm = bits >> 4 & 1;
   p.stateVFirst = bits >> 5 & 1;
   p.recurrent = bits >> 6 & 1;
@@ -305,9 +313,17 @@ static Error describeOnCPU(const Problem &problem, std::string &facts) {
   return {};
 }
 
-static Error describeOnGPU(const Problem &problem, std::string &facts) {
+static Error describeOnGPU(Problem problem, std::string &facts) {
   hopper::Plan plan;
   if (Error error = hopper::makePlan(problem, plan))
+    return error;
+  // An address that nobody knows is taken for a right one: never read, and as
+  // far aligned as an allocation.
+  alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
+  for (Array *array : arraysOf(problem))
+    if (!array->data)
+      array->data = somewhere;
+  if (Error error = hopper::checkLaunch(problem, plan))
     return error;
   facts = hopper::toJson(problem, plan);
   return {};

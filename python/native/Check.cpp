@@ -158,50 +158,58 @@ static Extent extentOf(const Array &array) {
 }
 
 static bool isSameView(const Array &a, const Array &b) {
-  return a.data == b.data && a.element == b.element && a.sizes == b.sizes &&
-         a.strides == b.strides;
+  bool same = a.data == b.data && a.element == b.element && a.sizes == b.sizes;
+  // Nothing steps along an extent of 1, so its stride says nothing.
+  for (int i = 0; i < a.rank && same; ++i)
+    same = a.sizes[i] == 1 || a.strides[i] == b.strides[i];
+  return same;
 }
 
-/// An output is written once, by one thread: it may not lie on an input, nor
-/// on itself (as an expanded view does).
-static Error checkOutput(Named output, std::initializer_list<Named> others) {
+/// Elements of an output have memory of their own, as those of an expanded
+/// view have not.
+static Error checkSpread(Named output) {
   const Array &array = *output.array;
-  if (!array.isPresent())
+  if (!array.isPresent() || countElements(array) == 0)
     return {};
-  bool isEmpty = countElements(array) == 0;
-  for (int i = 0; i < array.rank && !isEmpty; ++i)
+  for (int i = 0; i < array.rank; ++i)
     if (array.sizes[i] > 1 && array.strides[i] == 0)
       return fail("ValueError", output.name,
                   "a tensor whose elements have memory of their own",
                   "stride 0 in dimension " + std::to_string(i));
-  Extent extent = extentOf(array);
-  for (Named other : others)
-    if (extent.overlaps(extentOf(*other.array)))
-      return fail("ValueError", output.name,
-                  std::string("memory apart from ") + other.name,
-                  "tensors that overlap");
   return {};
 }
 
+/// An output is written once, by one thread, while others read: it may lie on
+/// no input and on no other output.
 static Error checkOutputs(const Problem &p) {
-  Named o = {"out", &p.o}, final = {"final_state", &p.finalState},
-        initial = {"initial_state", &p.initialState};
-  if (Error error = checkOutput(o, {{"q", &p.q},
-                                    {"k", &p.k},
-                                    {"v", &p.v},
-                                    {"g", &p.gate},
-                                    {"beta", &p.beta},
-                                    initial,
-                                    final}))
-    return error;
-  Named inputs[] = {{"q", &p.q}, {"k", &p.k}, {"v", &p.v}};
-  for (Named input : inputs)
-    if (Error error = checkOutput(final, {input}))
-      return error;
+  const Named arrays[] = {{"out", &p.o},
+                          {"final_state", &p.finalState},
+                          {"initial_state", &p.initialState},
+                          {"q", &p.q},
+                          {"k", &p.k},
+                          {"v", &p.v},
+                          {"g", &p.gate},
+                          {"beta", &p.beta},
+                          {"A_log", &p.aLog},
+                          {"dt_bias", &p.dtBias},
+                          {"cu_seqlens", &p.cuSeqlens}};
+  constexpr size_t numOutputs = 2, numArrays = std::size(arrays);
+  Extent extents[numArrays];
+  for (size_t i = 0; i < numArrays; ++i)
+    extents[i] = extentOf(*arrays[i].array);
   // A state may be updated in place: an item reads all of it first.
   if (isSameView(p.initialState, p.finalState))
-    return {};
-  return checkOutput(final, {initial});
+    extents[numOutputs] = {};
+  for (size_t i = 0; i < numOutputs; ++i) {
+    if (Error error = checkSpread(arrays[i]))
+      return error;
+    for (size_t j = i + 1; j < numArrays; ++j)
+      if (extents[i].overlaps(extents[j]))
+        return fail("ValueError", arrays[i].name,
+                    std::string("memory apart from ") + arrays[j].name,
+                    "tensors that overlap");
+  }
+  return {};
 }
 
 //===----------------------------------------------------------------------===//

@@ -314,13 +314,10 @@ static std::vector<Range> rangesOf(const Problem &p) {
   return ranges;
 }
 
-/// Outputs of tokens that belong to no sequence, after the last boundary.
-static void clearTail(const Problem &p) {
-  const Array &cu = p.cuSeqlens;
-  if (!cu.isPresent())
-    return;
-  int64_t last = p.sequences() * cu.strides[0];
-  for (int64_t t = loadInteger(cu.data, cu.element, last); t < p.tokens(); ++t)
+/// Outputs of tokens that belong to no sequence: those from `begin` on, the
+/// last boundary as it was read.
+static void clearTail(const Problem &p, int64_t begin) {
+  for (int64_t t = begin; t < p.tokens(); ++t)
     for (int64_t h = 0; h < p.valueHeads(); ++h)
       std::memset(at(p.o, 0, t, h), 0, p.valueChannels() * sizeOf(p.o.element));
 }
@@ -342,5 +339,6 @@ void gdn::cpu::run(const Problem &p, const Plan &plan) {
       worker.runItem(ranges[sequence], sequence, i % H);
     }
   });
-  clearTail(p);
+  if (p.cuSeqlens.isPresent())
+    clearTail(p, ranges.back().end);
 }

@@ -315,6 +315,12 @@ private:
 };
 } // namespace
 
+Error gdn::hopper::checkLaunch(const Problem &p, const Plan &plan) {
+  Arguments arguments(p);
+  return errorOf(gdnFunctionCheck(plan.kernel->function, arguments.data(),
+                                  arguments.size()));
+}
+
 /// Makes the kernel ready on the device, on its first call there.
 static Error prepare(const Kernel &kernel, int32_t device) {
   // A bit for each device that is ready; the runtime knows up to 64.

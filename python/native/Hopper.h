@@ -72,6 +72,9 @@ struct Plan {
 /// host alone. What no kernel serves is refused with the rule that it breaks.
 Error makePlan(const Problem &problem, Plan &plan);
 
+/// Says what `run` would refuse before it launches.
+Error checkLaunch(const Problem &problem, const Plan &plan);
+
 /// Launches the kernel on `stream`. The first call of a kernel on a device
 /// loads it there; later ones allocate nothing and do not synchronise.
 Error run(const Problem &problem, const Plan &plan, void *stream);

@@ -98,8 +98,8 @@ struct Error {
   explicit operator bool() const { return kind; }
 };
 
-/// Compares the arguments with the rules of the call. Outputs, contents and
-/// overlaps are checked only where there is data on the CPU.
+/// Compares the arguments with the rules of the call. Overlaps are looked at
+/// where addresses are known, contents where these are the CPU's.
 Error check(const Problem &problem);
 
 /// Whether this build has kernels for a device, and if not, why.

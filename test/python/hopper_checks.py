@@ -292,6 +292,70 @@ def test_explain_what_is_adapted(name, kwargs):
     assert explain(**kwargs).kernel == f"gdn_hopper_bf16_fixed_{name}_plain_split"
 
 
+@pytest.mark.parametrize("states", [{}, {"final_state": "bfloat16"}, {"initial_state": "bfloat16"}])
+@pytest.mark.parametrize("kwargs", [
+    {}, {"use_qk_l2norm_in_kernel": True}, {"use_beta_sigmoid_in_kernel": True}, {"gate_domain": "linear"},
+])
+def test_states_of_16_bits(states, kwargs):
+    """Initial and final state together, with log gates, values and no norms: docs/Python.md."""
+    given = {name: meta(1, 64, 128, 128, dtype=dtype) for name, dtype in states.items()}
+    if not states or ("initial_state" in states and not kwargs):
+        assert explain(**given, **kwargs)
+        return
+    with pytest.raises(NotImplementedError, match="initial_state, final_state: expected float32 .*, got bfloat16"):
+        explain(**given, **kwargs)
+    # By a copy there is a final state in float32.
+    if "initial_state" in states:
+        assert explain(**given, **kwargs, output_final_state=True)
+
+
+def test_states_in_float16():
+    state = meta(1, 64, 128, 128, dtype="float16")
+    assert explain(initial_state=state, output_final_state=True)
+    for given in ({"initial_state": state}, {"final_state": state}, {"initial_state": state, "final_state": state}):
+        with pytest.raises(NotImplementedError, match="initial_state, final_state: expected .*, got float16"):
+            explain(**given)
+
+
+def test_linear_gates_with_logits():
+    with pytest.raises(NotImplementedError, match="beta: expected values on a GPU in this version, got logits"):
+        explain(gate_domain="linear", use_beta_sigmoid_in_kernel=True)
+
+
+def test_explain_what_is_made_and_widened():
+    q, g = meta(1, 4096, 64, 128), meta(1, 4096, 64, dtype="float32")
+    plan = gdn.explain(q, q, q, None, g, gate_domain="linear", device="cuda")
+    assert plan.kernel == "gdn_hopper_bf16_fixed_none_linear_f32_value_f32_plain_split"
+    q = meta(1, 4096, 64, 128, dtype="float16")
+    plan = gdn.explain(q, q, q, g, meta(1, 4096, 64), device="cuda")
+    assert plan.kernel == "gdn_hopper_f16_fixed_none_log_f32_value_f32_plain_split"
+
+
+def reason(*arguments, **kwargs):
+    answer = gdn.supported(*arguments, device="cuda", **kwargs)
+    assert not answer
+    return answer.reasons[0]
+
+
+def test_supported_knows_the_rules_of_a_launch(monkeypatch):
+    """Strides, the number of blocks, and addresses where there are any."""
+    from gdn import _torch
+
+    q, g = meta(1, 64, 4, 128), meta(1, 64, 4, dtype="float32")
+    assert gdn.supported(q, q, q, g, g, device="cuda")
+    padded = meta(1, 64, 4, 129)[..., :128]
+    assert "expected strides of q in multiples of 16 bytes" in reason(padded, q, q, g, g)
+    assert "expected strides of o in multiples of 16 bytes" in reason(q, q, q, g, g, out=padded)
+    by_head = meta(1, 4, 64, dtype="float32").transpose(1, 2)
+    assert "beta: expected a contiguous last dimension on a GPU, got stride 64" in reason(q, q, q, g, by_head)
+    many, gates = meta(2**29, 1, 4, 128), meta(2**29, 1, 4, dtype="float32")
+    assert "expected a grid of 0 to 2^31 - 1 blocks" in reason(many, many, many, gates, gates)
+    describe = _torch.describe
+    monkeypatch.setattr(_torch, "describe", lambda tensor: (*describe(tensor)[:4], 1026 if tensor is q else 0))
+    k = meta(1, 64, 4, 128)
+    assert "expected q to be aligned to 16 bytes" in reason(q, k, k, g, g)
+
+
 def test_supported():
     q, g = meta(1, 64, 2, 128), meta(1, 64, 2, dtype="float32")
     answer = gdn.supported(q, q, q, g, g, device="cuda", use_beta_sigmoid_in_kernel=True, allow_neg_eigval=True)

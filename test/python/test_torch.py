@@ -212,6 +212,120 @@ def test_no_gradient_is_ever_wrong(index):
             assert gdn.supported(*arguments)
 
 
+def along(function, argument):
+    """The ways to ask torch for a derivative along an argument, forward."""
+    from torch.autograd import forward_ad
+
+    yield "jvp", lambda: torch.func.jvp(function, (argument,), (torch.ones_like(argument),))
+    yield "jacfwd", lambda: torch.func.jacfwd(lambda scale: function(argument * scale).sum())(torch.tensor(1.0))
+    for name, mode in (("dual", torch.enable_grad), ("dual without gradients", torch.no_grad)):
+
+        def dual(mode=mode):
+            with forward_ad.dual_level(), mode():
+                return function(forward_ad.make_dual(argument, torch.ones_like(argument)))
+
+        yield name, dual
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_no_tangent_is_ever_wrong(index):
+    """Forward-mode differentiation is refused; inside it, a call on other tensors is not."""
+    name = ("q", "k", "v", "g", "beta")[index]
+    arguments = tensors()
+
+    def with_one(value):
+        return (*arguments[:index], value, *arguments[index + 1 :])
+
+    message = f"^{name}: expected a tensor that needs no gradient, got one with a tangent"
+    calls = (
+        lambda value: gdn.chunk_gated_delta_rule(*with_one(value))[0],
+        lambda value: gdn.chunk_gated_delta_rule(*with_one(value), out=torch.empty(1, 70, 4, 64))[0],
+        lambda value: gdn.explain(*with_one(value)),
+    )
+    for call in calls:
+        for _, derive in along(call, arguments[index]):
+            with pytest.raises(NotImplementedError, match=message):
+                derive()
+    expected = calls[0](arguments[index])
+    for _, derive in along(lambda value: calls[0](value.detach()), arguments[index]):
+        derive()
+    with torch.autograd.forward_ad.dual_level():
+        assert torch.equal(calls[0](arguments[index]), expected)
+
+
+def imaginary(tensor):
+    """The tensor as a view whose memory has its negative: the imaginary part of a conjugate."""
+    view = torch.complex(torch.zeros_like(tensor), -tensor).conj().imag
+    assert view.is_neg() and torch.equal(view, tensor)
+    return view
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("name", ["g", "beta", "A_log", "dt_bias"])
+def test_views_with_a_negative_bit(name, raw):
+    q, k, v, g, beta = tensors()
+    arguments = {"g": g, "beta": beta}
+    if raw:
+        arguments.update(A_log=torch.randn(4), dt_bias=torch.randn(4), gate_domain="raw")
+    elif name not in arguments:
+        pytest.skip("a parameter of raw gates")
+    expected, _ = gdn.chunk_gated_delta_rule(q, k, v, **arguments)
+    arguments[name] = imaginary(arguments[name])
+    assert torch.equal(gdn.chunk_gated_delta_rule(q, k, v, **arguments)[0], expected)
+    out = torch.empty_like(expected)
+    gdn.chunk_gated_delta_rule(q, k, v, **arguments, out=out)
+    assert torch.equal(out, expected)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_no_boundaries(given):
+    """The library's words, whoever finds that a state would have -1 sequences."""
+    arguments, none = tensors(), torch.zeros(0, dtype=torch.int64)
+    out = torch.empty(1, 70, 4, 64) if given else None
+    with pytest.raises(ValueError, match="^cu_seqlens: expected at least two boundaries, got 0$"):
+        gdn.chunk_gated_delta_rule(*arguments, cu_seqlens=none, output_final_state=True, out=out)
+    with pytest.raises(ValueError, match="^cu_seqlens: expected at least two boundaries, got 0$"):
+        torch.ops.gdn.gated_delta_rule(*arguments, *NO_STATE[:3], none, 1.0, 0, 0, True)
+
+
+def test_layouts_without_strides():
+    q, *rest = tensors()
+    with pytest.raises(TypeError, match="^q: expected a tensor with strides, got one of the layout torch.sparse_coo$"):
+        gdn.chunk_gated_delta_rule(q.to_sparse(), *rest)
+    assert not gdn.supported(q.to_sparse(), *rest)
+
+
+@pytest.mark.parametrize("domain,filling", [("log", 0.0), ("linear", 1.0)])
+def test_absent_gates_on_a_gpu(monkeypatch, domain, filling):
+    """What a GPU's kernel gets, seen on a CPU: no decay in each domain."""
+    q, k, v, _, beta = tensors(torch.bfloat16)
+    got = given_to_gpu(monkeypatch, q, k, v, None, beta, domain)
+    assert got[3].dtype == torch.float32 and got[3].shape == (1, 70, 4) and (got[3] == filling).all()
+    assert got[4] is beta
+
+
+@pytest.mark.parametrize("dtype,beta_dtype,widened", [
+    ("bfloat16", "bfloat16", False), ("float16", "bfloat16", True), ("bfloat16", "float16", True),
+])
+def test_types_of_beta_on_a_gpu(monkeypatch, dtype, beta_dtype, widened):
+    q, k, v, g, beta = tensors(TYPES[dtype])
+    beta = beta.to(TYPES[beta_dtype])
+    got = given_to_gpu(monkeypatch, q, k, v, g, beta, "log")[4]
+    assert got.dtype == (torch.float32 if widened else beta.dtype) and torch.equal(got, beta.to(got.dtype))
+
+
+def given_to_gpu(monkeypatch, q, k, v, g, beta, domain):
+    """What the library is called with for such tensors on a GPU."""
+    from gdn import _library, _torch
+
+    calls = []
+    library = _library.Functions(lambda *arguments: calls.append(arguments), None, None)
+    monkeypatch.setattr(_library, "load", lambda: library)
+    options = _library.pack_options(_library.GATE_DOMAINS[domain], 0, False, False, False)
+    _torch._compute_on_gpu(q, k, v, g, beta, *NO_STATE, torch.empty_like(v), None, None, options, 0)
+    return calls[0]
+
+
 def test_threads_are_torchs():
     arguments = tensors(T=2000)
     before = torch.get_num_threads()

@@ -179,6 +179,30 @@ TEST_F(Function, WorkspaceAndOutputShape) {
             GDN_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(message(), "expected a place for the shape of one of 1 outputs, "
                        "got output 1");
+  EXPECT_EQ(
+      gdnFunctionGetOutputShape(&function.desc, call.args, 2, INT32_MAX, shape),
+      GDN_ERROR_INVALID_ARGUMENT);
+}
+
+/// An extent that only an absent input has cannot be told.
+TEST_F(Function, OutputShapeOfAnAbsentInput) {
+  TestFunction function;
+  TestCall call;
+  // y has the symbol of cu_seqlens, and no rule.
+  function.shapeY[0] = function.shapeCu[0];
+  function.desc.num_rules = function.desc.num_steps = 0;
+  function.desc.num_launches = function.desc.num_temporaries = 0;
+  function.args[1].flags = GDN_ARG_FLAG_OPTIONAL;
+  int64_t shape[1] = {0};
+  ASSERT_EQ(gdnFunctionGetOutputShape(&function.desc, call.args, 2, 0, shape),
+            GDN_SUCCESS)
+      << message();
+  EXPECT_EQ(shape[0], 4);
+  call.args[1].value.tensor = nullptr;
+  EXPECT_EQ(gdnFunctionGetOutputShape(&function.desc, call.args, 2, 0, shape),
+            GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(),
+            "expected inputs that give extent 0 of y a size, got none");
 }
 
 TEST_F(Function, LaunchesInOrder) {
@@ -272,6 +296,73 @@ TEST_F(Function, WrongCallsReachNoDriver) {
             GDN_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(message(), "expected 3 arguments of 'pool', got 2");
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
+}
+
+/// A launch on a device that only some kernels are ready on does not begin.
+TEST_F(Function, NoKernelRunsBeforeAllAreReady) {
+  TestFunction function;
+  prepareBoth(function);
+  fakeSetParams(poolParams, 1);
+  GdnKernel *first;
+  ASSERT_EQ(gdnKernelLoad(&function.first, &first), GDN_SUCCESS);
+  ASSERT_EQ(gdnKernelPrepare(first, 1), GDN_SUCCESS) << message();
+  ASSERT_EQ(gdnKernelUnload(first), GDN_SUCCESS);
+  fakeSetParams(poolParams, 0);
+  TestCall call;
+  const char *text = "expected kernel 'second' to be prepared on device 1, got "
+                     "no gdnKernelPrepare for it";
+  EXPECT_EQ(gdnFunctionLaunchOn(&function.desc, 1, call.args, 3, call.workspace,
+                                4096, nullptr),
+            GDN_ERROR_NOT_PREPARED);
+  EXPECT_EQ(message(), text);
+  EXPECT_EQ(gdnFunctionLaunch(&function.desc, call.args, 3, call.workspace,
+                              4096, fakeStream(1)),
+            GDN_ERROR_NOT_PREPARED);
+  EXPECT_EQ(message(), text);
+  EXPECT_EQ(fakeCurrentDevice(), -1) << "the launch left its context";
+  EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
+  EXPECT_EQ(call.launch(function), GDN_SUCCESS) << message();
+}
+
+/// Nothing but a kernel in its place shows that a description was checked.
+TEST_F(Function, DescriptionsThatNobodyChecked) {
+  TestFunction function;
+  TestCall call;
+  function.desc.struct_size = 8;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_VERSION);
+  function.desc.struct_size = sizeof(function.desc);
+  function.desc.kernels = nullptr;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_KERNEL);
+  EXPECT_EQ(message(), "function 'pool': expected 0 to 64 places for kernels, "
+                       "got 0");
+  function.desc.kernels = function.kernels;
+  function.desc.num_launches = 0;
+  EXPECT_EQ(call.launch(function), GDN_SUCCESS) << message();
+  function.desc.num_symbols = 1 << 20;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_KERNEL);
+  function.desc.num_symbols = 4;
+  function.desc.num_launches = 2;
+}
+
+/// The checks of a launch, without one and without preparation.
+TEST_F(Function, Check) {
+  TestFunction function;
+  TestCall call;
+  auto check = [&] { return gdnFunctionCheck(&function.desc, call.args, 3); };
+  EXPECT_EQ(check(), GDN_SUCCESS) << message();
+  call.y.data = fakeAddress(0, 0x9004);
+  EXPECT_EQ(check(), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message().substr(0, 38), "expected y to be aligned to 16 bytes, ");
+  call.y.data = fakeAddress(0, 0x9000);
+  call.shapeX[1] = int64_t(1) << 31;
+  EXPECT_EQ(check(), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected a grid of 0 to 2^31 - 1 blocks for kernel "
+                       "'first', got 3 x 2147483648 x 1");
+  call.shapeX[1] = 3;
+  function.second.version = 0;
+  EXPECT_EQ(check(), GDN_ERROR_VERSION);
+  function.second.version = GDN_RUNTIME_VERSION;
+  EXPECT_EQ(fakeCount("cuLibraryLoadData"), 0);
 }
 
 TEST_F(Function, ScalarsThatDoNotFitAreRefused) {

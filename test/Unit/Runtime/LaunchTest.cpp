@@ -272,6 +272,23 @@ TEST_F(Launch, KnownArguments) {
   EXPECT_EQ(fakeLastMap()->address, args.q.data);
 }
 
+/// All parameters that are made of one tensor map move with its array.
+TEST_F(Launch, TensorMapOfTwoParameters) {
+  TestDesc test;
+  test.params[1] = test.params[0];
+  static constexpr FakeParam places[] = {{64, 128}, {192, 128}, {320, 4},
+                                         {328, 8},  {336, 4},   {340, 4},
+                                         {344, 8},  {352, 8}};
+  fakeSetParams(places, 8);
+  GdnKernel *kernel = prepare(test);
+  TestArgs args;
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  args.q.data = fakeAddress(0, 0x2000);
+  ASSERT_EQ(args.launch(kernel, fakeStream(0)), GDN_SUCCESS) << message();
+  EXPECT_EQ(fakeLastLaunch()->parameters[64], 0xcd) << "not moved";
+  EXPECT_EQ(fakeLastLaunch()->parameters[192], 0xcd) << "not moved";
+}
+
 /// Each thing that the parameters follow from makes arguments unknown.
 TEST_F(Launch, UnknownArguments) {
   TestDesc test;
