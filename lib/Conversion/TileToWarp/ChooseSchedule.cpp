@@ -63,7 +63,9 @@ public:
       : b(context), parts(parts), cluster(cluster), persistent(persistent),
         trip(trip), bytes(bytes) {}
 
-  ScheduleAttr build();
+  /// Null after an error that `emitError` makes: a trip may have any number of
+  /// chunks here.
+  ScheduleAttr build(function_ref<InFlightDiagnostic()> emitError);
 
 private:
   ArrayAttr names(ArrayRef<StringRef> list) { return b.getStrArrayAttr(list); }
@@ -244,7 +246,8 @@ SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
                   {"state"}, {"move"}, storesByChunk())};
 }
 
-ScheduleAttr ScheduleBuilder::build() {
+ScheduleAttr
+ScheduleBuilder::build(function_ref<InFlightDiagnostic()> emitError) {
   int64_t loads = fitLoads();
   // The order decides who shares a scheduler with whom: warps 0 and 1 of the
   // scores, which hold keys, have the most to do and are kept from those that
@@ -252,8 +255,8 @@ ScheduleAttr ScheduleBuilder::build() {
   RolePlanAttr move = planMove(loads), vectors = planVectors();
   RolePlanAttr gates = bytes.hasNorms ? move : vectors,
                other = bytes.hasNorms ? vectors : move;
-  return ScheduleAttr::get(
-      b.getContext(), trip, parts, cluster, persistent, separates(),
+  return ScheduleAttr::getChecked(
+      emitError, b.getContext(), trip, parts, cluster, persistent, separates(),
       {planScores(), gates, planSolve(), other, planState()},
       planChannels(loads));
 }
@@ -266,11 +269,13 @@ static int64_t getBytes(Type type) {
 
 /// Chunks of one trip of the loop (gdn-tile-unroll-chunks).
 static int64_t countChunks(tile::ProgramOp program) {
+  // More than any schedule has, and few enough to compute with.
+  constexpr int64_t kTooMany = 1 << 16;
   int64_t chunks = 1;
   program.walk([&](Operation *op) {
     if (auto chunk = op->getAttrOfType<IntegerAttr>(
             tile::TileDialect::getChunkAttrName()))
-      chunks = std::max(chunks, chunk.getInt() + 1);
+      chunks = std::max(chunks, std::min(chunk.getInt(), kTooMany) + 1);
   });
   return chunks;
 }
@@ -318,12 +323,21 @@ struct ChooseSchedule
           << schedule;
       return signalPassFailure();
     }
-    getOperation().walk([&](tile::LaunchOp launch) {
+    WalkResult walked = getOperation().walk([&](tile::LaunchOp launch) {
       auto program =
           getOperation().lookupSymbol<tile::ProgramOp>(launch.getProgram());
-      if (program && !program->hasAttr(ScheduleAttr::kName))
-        choose(program, launch);
+      bool isOpen = program && !program->hasAttr(ScheduleAttr::kName);
+      return isOpen && failed(choose(program, launch)) ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
     });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
+    // What nobody launches, since nobody uses its results, has no grid to
+    // choose by and needs no kernel.
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<tile::ProgramOp>()))
+      if (!program->hasAttr(ScheduleAttr::kName))
+        program.erase();
   }
 
   /// What the cost model may know of a launch: what is constant, or else what
@@ -348,7 +362,7 @@ struct ChooseSchedule
     return problem;
   }
 
-  void choose(tile::ProgramOp program, tile::LaunchOp launch) {
+  LogicalResult choose(tile::ProgramOp program, tile::LaunchOp launch) {
     int64_t parts = getConstantIntValue(launch.getGrid()[2]).value_or(1);
     cost::Choice choice =
         cost::choose(describe(launch, parts), cost::getHopper(),
@@ -363,7 +377,11 @@ struct ChooseSchedule
     ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
                             shares ? parts : 1, choice.chosen().inTurn, trip,
                             bytes);
-    program->setAttr(ScheduleAttr::kName, builder.build());
+    ScheduleAttr built = builder.build([&] { return program.emitOpError(); });
+    if (!built)
+      return failure();
+    program->setAttr(ScheduleAttr::kName, built);
+    return success();
   }
 };
 } // namespace

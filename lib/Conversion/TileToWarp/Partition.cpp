@@ -423,20 +423,6 @@ LogicalResult Partition::checkShared(unsigned channel) {
          << plan.getDepth();
 }
 
-/// The loop takes as many chunks a trip as the schedule says.
-LogicalResult Partition::checkTrip() {
-  int64_t chunks = 1;
-  program.walk(
-      [&](Operation *op) { chunks = std::max(chunks, getChunk(op) + 1); });
-  if (!loop || chunks == schedule.getTrip())
-    return success();
-  return program.emitOpError("expected a loop of ")
-         << schedule.getTrip()
-         << " chunks a trip, as the schedule says (gdn-tile-unroll-chunks), "
-            "got "
-         << chunks;
-}
-
 LogicalResult Partition::analyse() {
   if (failed(assignRoles(program.getBody().front())))
     return failure();
@@ -448,6 +434,9 @@ LogicalResult Partition::analyse() {
       return failure();
   for (unsigned channel = 0; channel < fieldTypes.size(); ++channel)
     if (failed(checkShared(channel)))
+      return failure();
+  for (unsigned role = 0; role < schedule.getRoles().size(); ++role)
+    if (failed(checkDelay(role)))
       return failure();
   return success();
 }
@@ -471,16 +460,12 @@ struct PartitionPrograms : gdn::impl::PartitionPassBase<PartitionPrograms> {
     if (!schedule)
       return program.emitOpError("expected a schedule in attribute ")
              << ScheduleAttr::kName;
-    tile::LaunchOp launch;
-    getOperation().walk([&](tile::LaunchOp op) {
-      if (op.getProgram() == program.getSymName())
-        launch = op;
-    });
-    if (!launch)
-      return program.emitOpError("expected a launch of the program");
+    FailureOr<tile::LaunchOp> launch = findLaunch(getOperation(), program);
+    if (failed(launch) || failed(checkTokens(program, *launch)))
+      return failure();
     Partition work(program, schedule);
     OpBuilder b(program);
-    if (failed(work.analyse()) || failed(work.write(b, launch)))
+    if (failed(work.analyse()) || failed(work.write(b, *launch)))
       return failure();
     program.erase();
     return success();

@@ -24,6 +24,13 @@ namespace mlir::gdn {
 Value toI32(OpBuilder &b, Location loc, Value index);
 Value toIndex(OpBuilder &b, Location loc, Value number);
 
+/// The launch that a program's kernel is made for: its only one.
+FailureOr<tile::LaunchOp> findLaunch(ModuleOp module, tile::ProgramOp program);
+
+/// Fails where sequences that are not packed end elsewhere than their arrays:
+/// copies end with the arrays.
+LogicalResult checkTokens(tile::ProgramOp program, tile::LaunchOp launch);
+
 /// Writes which sequence, head and part an item's number stands for: the last
 /// arguments of a program.
 class ItemWriter {
@@ -150,6 +157,18 @@ private:
   LogicalResult assignFields();
   LogicalResult checkRolled(unsigned role);
   LogicalResult checkShared(unsigned channel);
+  /// Whether `op` runs some trips late.
+  bool isLate(Operation *op) const;
+  LogicalResult checkLateValues(unsigned role);
+  /// A channel and what is done with it.
+  using ChannelUse = std::pair<unsigned, warp::SlotDirection>;
+  /// What steps of a role that are late, or those that are not, do.
+  SetVector<ChannelUse> findUses(unsigned role, bool late) const;
+  LogicalResult checkLateUses(unsigned role);
+  /// Chunks that the slots of these channels hold together.
+  int64_t countSlotChunks(ArrayRef<unsigned> channels) const;
+  SmallVector<SmallVector<unsigned>> findNarrowestWays(unsigned role) const;
+  LogicalResult checkDelay(unsigned role);
   /// Slots that a CTA fills before it is the next one's turn; null where each
   /// fills its own.
   IntegerAttr getTurn(unsigned channel) const;

@@ -16,7 +16,7 @@
 namespace mlir::gdn {
 
 /// Writes the body of one role: what it does for a trip (WriteRole.cpp), and
-/// its trips and items (WriteTurns.cpp).
+/// its trips and items (WriteTurns.cpp, WriteNext.cpp).
 class RoleWriter {
 public:
   RoleWriter(Partition &partition, unsigned role, OpBuilder &b,
@@ -74,6 +74,9 @@ private:
   Value writeBegin(Value index);
   void writeLate(Value index, ValueRange pending);
   void writeRest(const Progress &progress);
+  std::pair<Value, Value> writeNextNumber();
+  void prefetch(tile::LoadOp load);
+  void writeNext(Value index, Value last);
   /// Whether the CTA takes items in turn, or has one.
   bool takesTurns() const { return items.getCount() != nullptr; }
   Value createIndex(int64_t value) {
@@ -98,6 +101,8 @@ private:
   /// all parts, then those of each part. `ofNoItem` has what all items share.
   SmallVector<IRMapping> maps, ofNoItem;
   Value splitPart, trip, step;
+  /// The number of the item, where the CTA takes several.
+  Value turn;
   /// The number of the trip among those of this CTA, where CTAs share the role.
   Value ownTrip;
   /// The chunk of the trip, where the chunks are a loop.

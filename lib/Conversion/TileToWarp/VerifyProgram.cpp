@@ -78,7 +78,7 @@ static LogicalResult verifyLoad(tile::LoadOp load) {
   if (bytes > kSm90a.panelBytes && bytes % kSm90a.panelBytes != 0)
     return load.emitOpError("expected rows of at most ")
            << kSm90a.panelBytes << " bytes or a multiple of it, got " << bytes
-           << "; use K and V of 64 or 128";
+           << "; use K of at most 64 or of 128, and V of a multiple of 64";
   return success();
 }
 

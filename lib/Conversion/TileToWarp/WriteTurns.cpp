@@ -82,8 +82,9 @@ SmallVector<Value> RoleWriter::writeIfLeft(Value index, Value begin, Value last,
   return llvm::to_vector_of<Value>(left.getResults());
 }
 
-/// One round: the trip and what is late by then, last, since nobody waits for
-/// that as long as for this trip. Returns what is carried and pending next.
+/// One round: the trip, what comes behind the item's last one, and what is late
+/// by then, last, since nobody waits for that as long as for this trip. Returns
+/// what is carried and pending next.
 SmallVector<Value> RoleWriter::writeRound(Value index, Value begin, Value last,
                                           ValueRange carried,
                                           ValueRange pending) {
@@ -95,6 +96,7 @@ SmallVector<Value> RoleWriter::writeRound(Value index, Value begin, Value last,
   SmallVector<Value> next = takesTurns()
                                 ? writeNow(index, begin)
                                 : writeIfLeft(index, begin, last, carried);
+  writeNext(index, last);
   writeLate(index, pending);
   if (takesTurns())
     llvm::append_range(next, remember(pending, place));
@@ -169,7 +171,8 @@ RoleWriter::Progress RoleWriter::writeItems() {
   auto turns = scf::ForOp::create(b, loc, cta, items.getCount(), ctas, begin());
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(turns.getBody());
-  IRMapping item = items.write(b, turns.getInductionVar());
+  turn = turns.getInductionVar();
+  IRMapping item = items.write(b, turn);
   for (Value name : names)
     maps[0].map(name, item.lookup(name));
   Progress progress(turns.getRegionIterArgs());
@@ -210,7 +213,7 @@ void RoleWriter::write(const IRMapping &item, Value part) {
   }
   Progress progress = writeItems();
   maps = ofNoItem;
-  if (plan.getDelay() != 0)
+  if (plan.getDelay() != 0 && partition.needs[role].inLoop)
     writeRest(progress);
 }
 

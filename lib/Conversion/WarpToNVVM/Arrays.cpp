@@ -11,6 +11,7 @@
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -95,7 +96,8 @@ static bool hasAlignedPairs(MemRefType type, ValueRange offsets, int64_t axis) {
     return false;
   // Without a layout a stride is a multiple of the ones further in.
   bool isDense = type.getLayout().isIdentity() && axis == type.getRank() - 1 &&
-                 axis > 0 && type.getDimSize(axis) % 2 == 0;
+                 axis > 0 && !type.isDynamicDim(axis) &&
+                 type.getDimSize(axis) % 2 == 0;
   for (auto [dim, stride] : llvm::enumerate(strides))
     if (!isDense && static_cast<int64_t>(dim) != axis &&
         (ShapedType::isDynamic(stride) || stride % 2 != 0))
@@ -215,6 +217,32 @@ static void createArrayStore(ImplicitLocOpBuilder &b, Value tile,
   }
 }
 
+/// Asks for the cache line of line `line` (index) of the tile; a row along the
+/// last dimension has several.
+static void createPrefetch(ImplicitLocOpBuilder &b, PrefetchOp op,
+                           const Array &array, ValueRange offsets, Value line,
+                           int64_t lines, int64_t elements) {
+  Type element = cast<MemRefType>(op.getArray().getType()).getElementType();
+  size_t last = array.strides.size() - 1;
+  ArrayRef<int64_t> axes = op.getAxes();
+  int64_t along = axes[0] == static_cast<int64_t>(last) ? axes[1] : axes[0];
+  SmallVector<Value> place(offsets);
+  place[along] = arith::AddIOp::create(
+      b, place[along], arith::DivUIOp::create(b, line, createIndex(b, lines)));
+  place[last] = arith::AddIOp::create(
+      b, place[last],
+      arith::MulIOp::create(
+          b, arith::RemUIOp::create(b, line, createIndex(b, lines)),
+          createIndex(b, elements)));
+  auto level = NVVM::PrefetchCacheLevelAttr::get(b.getContext(),
+                                                 NVVM::PrefetchCacheLevel::L2);
+  NVVM::PrefetchOp::create(b, level, NVVM::CacheEvictionPriorityAttr(),
+                           warp::createElementAddress(b, array, element, place),
+                           /*predicate=*/Value(), /*tensormap=*/UnitAttr(),
+                           /*uniform=*/UnitAttr(),
+                           /*in_param_space=*/UnitAttr());
+}
+
 //===----------------------------------------------------------------------===//
 // Patterns
 //===----------------------------------------------------------------------===//
@@ -259,6 +287,35 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
                       adaptor.getOffsets(), op.getAxes(), adaptor.getEnd(),
                       op.getDim());
     createArrayStore(b, adaptor.getTile(), access);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// A loop, since its instructions run once an item.
+struct LowerPrefetch : ArrayPattern<PrefetchOp> {
+  using ArrayPattern::ArrayPattern;
+
+  LogicalResult
+  matchAndRewrite(PrefetchOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const Array &array = *kernels.lookup(op.getArray());
+    auto type = cast<MemRefType>(op.getArray().getType());
+    bool isTurned = op.getAxes()[0] == type.getRank() - 1;
+    int64_t columns = op.getSizes()[isTurned ? 0 : 1],
+            rows = op.getSizes()[isTurned ? 1 : 0];
+    int64_t elements =
+        kSm90a.cacheLineBytes * 8 / type.getElementTypeBitWidth();
+    int64_t lines = llvm::divideCeil(columns, elements);
+    Value lane = arith::IndexCastUIOp::create(
+        b, b.getIndexType(), createLane(b, createThreadHere(b)));
+    auto loop = scf::ForOp::create(b, lane, createIndex(b, rows * lines),
+                                   createIndex(b, kSm90a.warpThreads));
+    keepLoop(loop);
+    ImplicitLocOpBuilder body = inside(b, loop.getBody());
+    createPrefetch(body, op, array, adaptor.getOffsets(),
+                   loop.getInductionVar(), lines, elements);
     rewriter.eraseOp(op);
     return success();
   }
@@ -318,7 +375,7 @@ struct LowerDim : ArrayPattern<memref::DimOp> {
 void warp::populateArrayPatterns(const TypeConverter &converter,
                                  const LoweredKernels &kernels,
                                  RewritePatternSet &patterns) {
-  patterns.add<LowerArrayLoad, LowerArrayStore, LowerMemRefLoad,
+  patterns.add<LowerArrayLoad, LowerArrayStore, LowerPrefetch, LowerMemRefLoad,
                LowerMemRefStore, LowerDim>(converter, patterns.getContext(),
                                            kernels);
 }

@@ -99,6 +99,10 @@ Value createQuad(ImplicitLocOpBuilder &b, Value thread = {});
 Value createFragmentRow(ImplicitLocOpBuilder &b, Value thread = {});
 Value createFragmentColumn(ImplicitLocOpBuilder &b, Value thread = {});
 
+/// Tells ptxas not to unroll `loop`: all roles together must fit the
+/// instruction cache.
+void keepLoop(scf::ForOp loop);
+
 /// The lanes of a warp wait for each other, and see what they wrote.
 void createWarpSync(ImplicitLocOpBuilder &b);
 

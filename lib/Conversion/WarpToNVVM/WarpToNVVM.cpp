@@ -118,9 +118,7 @@ static void hintBranches(ModuleOp module) {
   });
 }
 
-/// Tells ptxas not to unroll `loop`: all roles together must fit the
-/// instruction cache.
-static void keepLoop(scf::ForOp loop) {
+void warp::keepLoop(scf::ForOp loop) {
   MLIRContext *context = loop.getContext();
   auto unroll = LLVM::LoopUnrollAttr::get(
       context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {},

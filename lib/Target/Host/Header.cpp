@@ -29,21 +29,86 @@ static bool isIdentifier(StringRef name) {
                       [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
+/// Keywords of C (up to C23) and C++ (up to C++20), and what a header that both
+/// read needs besides.
+static bool isKeyword(StringRef name) {
+  static constexpr StringLiteral keywords =
+      "_Alignas _Alignof _Atomic _BitInt _Bool _Complex "
+      "_Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary "
+      "_Noreturn _Static_assert _Thread_local alignas alignof and "
+      "and_eq asm auto bitand bitor bool break case catch char "
+      "char16_t char32_t char8_t class co_await co_return co_yield "
+      "compl concept const const_cast consteval constexpr "
+      "constinit continue decltype default delete do double "
+      "dynamic_cast else enum explicit export extern false float "
+      "for friend goto if inline int int32_t long main mutable "
+      "namespace new noexcept not not_eq nullptr operator or or_eq "
+      "private protected public register reinterpret_cast requires "
+      "restrict return short signed size_t sizeof static "
+      "static_assert static_cast struct switch template this "
+      "thread_local throw true try typedef typeid typename typeof "
+      "typeof_unqual uint64_t union unsigned using virtual void "
+      "volatile wchar_t while xor xor_eq";
+  return llvm::is_contained(llvm::split(keywords, ' '), name);
+}
+
+/// Whether the runtime has such names: gdnFunctionLaunch, GdnTensor,
+/// GDN_DTYPE_F32.
+static bool isOfRuntime(StringRef name) {
+  return name.starts_with("GDN_") ||
+         ((name.consume_front("gdn") || name.consume_front("Gdn")) &&
+          !name.empty() && llvm::isUpper(name.front()));
+}
+
+/// Fails unless a C and a C++ compiler take `name` in a header. `what` is it
+/// that has the name.
+static llvm::Error checkName(const std::string &name, const llvm::Twine &what) {
+  if (isIdentifier(name) && !isKeyword(name) && !isOfRuntime(name))
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "expected " + what +
+      " that is a C identifier, no keyword of C or C++ and no name of the "
+      "runtime's (gdnX..., GdnX..., GDN_...), got '" +
+      name + "'");
+}
+
+/// Each function has several entries: none may be another one's.
+static llvm::Error addEntries(const std::string &function,
+                              llvm::StringMap<std::string> &owners) {
+  for (StringRef suffix : {"", prepareSuffix.data(), workspaceSuffix.data(),
+                           descriptionSuffix.data()}) {
+    auto [owner, isNew] =
+        owners.try_emplace((function + suffix).str(), function);
+    if (!isNew)
+      return llvm::createStringError(
+          "expected entries of distinct names, got '" + owner->first() +
+          "' for both @" + owner->second + " and @" + function +
+          "; rename one of these functions");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error host::checkNames(const ModuleTable &table) {
+  llvm::StringMap<std::string> owners;
   for (const FunctionTable &function : table.functions) {
+    if (llvm::Error error = checkName(function.name, "a function's name"))
+      return error;
+    if (llvm::Error error = addEntries(function.name, owners))
+      return error;
     // The entries' own parameters.
     llvm::StringSet<> names = {"bytes", "device", "stream", "workspace",
                                "workspace_bytes"};
-    if (!isIdentifier(function.name))
-      return llvm::createStringError(
-          "expected a function whose name is a C identifier, got '" +
-          function.name + "'");
-    for (const ArgumentTable &argument : function.arguments)
-      if (!isIdentifier(argument.name) || !names.insert(argument.name).second)
+    for (const ArgumentTable &argument : function.arguments) {
+      if (llvm::Error error =
+              checkName(argument.name,
+                        "a gdn.name of @" + function.name + "'s arguments"))
+        return error;
+      if (!names.insert(argument.name).second)
         return llvm::createStringError(
             "expected arguments of @" + function.name +
-            " with distinct C identifiers as gdn.name, got '" + argument.name +
-            "'");
+            " with distinct names as gdn.name, got two of '" + argument.name +
+            "', or it is a parameter that each function has");
+    }
   }
   return llvm::Error::success();
 }

@@ -290,15 +290,15 @@ void TableWriter::entries(const FunctionTable &function,
                                               /*isVarArg=*/false);
   auto *prepare =
       llvm::Function::Create(prepareType, llvm::GlobalValue::ExternalLinkage,
-                             function.name + "_prepare", module);
+                             (function.name + prepareSuffix).str(), module);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "", prepare));
   auto *calleeType = llvm::FunctionType::get(
       b.getInt32Ty(), {b.getPtrTy(), b.getInt32Ty()}, /*isVarArg=*/false);
   b.CreateRet(
       b.CreateCall(module.getOrInsertFunction("gdnFunctionPrepare", calleeType),
                    {description, prepare->getArg(0)}));
-  entry(function, description, "_workspace_bytes",
-        "gdnFunctionGetWorkspaceBytes", {b.getPtrTy()});
+  entry(function, description, workspaceSuffix, "gdnFunctionGetWorkspaceBytes",
+        {b.getPtrTy()});
   entry(function, description, "", "gdnFunctionLaunch",
         {b.getPtrTy(), b.getInt64Ty(), b.getPtrTy()});
 }

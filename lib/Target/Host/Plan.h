@@ -104,6 +104,11 @@ FailureOr<FunctionTable> describeFunction(func::FuncOp function,
 /// before it would not know.
 llvm::Expected<ModuleTable> describeModule(ModuleOp module);
 
+/// Entries of a function are called as it, with one of these or
+/// descriptionSuffix behind.
+inline constexpr StringLiteral prepareSuffix = "_prepare",
+                               workspaceSuffix = "_workspace_bytes";
+
 /// Fails unless the functions and their arguments can be named so in C.
 llvm::Error checkNames(const ModuleTable &table);
 

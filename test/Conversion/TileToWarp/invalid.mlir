@@ -8,7 +8,7 @@ gdn_tile.program @no_schedule() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 #one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
-// expected-error @below {{expected a launch of the program}}
+// expected-error @below {{expected a launch of the program, got none}}
 gdn_tile.program @no_launch() item(%n, %h, %p) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
 }

@@ -39,7 +39,7 @@ func.func @values(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x4x32xbf16>, %beta: t
 // -----
 
 func.func @panels(%q: tensor<1x?x2x96xbf16>, %v: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>) -> tensor<1x?x4x64xbf16> {
-  // expected-error @below {{expected rows of at most 128 bytes or a multiple of it, got 192; use K and V of 64 or 128}}
+  // expected-error @below {{expected rows of at most 128 bytes or a multiple of it, got 192; use K of at most 64 or of 128, and V of a multiple of 64}}
   %o = gdn.stage.fused q(%q : tensor<1x?x2x96xbf16>) k(%q : tensor<1x?x2x96xbf16>) v(%v : tensor<1x?x4x64xbf16>)
       beta(%beta : tensor<1x?x4xf32>) {chunk_size = 32} -> tensor<1x?x4x64xbf16>
   return %o : tensor<1x?x4x64xbf16>

@@ -147,3 +147,14 @@ gdn_warp.kernel @strict(%y : memref<64x16xf32>) threads(128) shared(4096) {
   %c = gdn_warp.causal strict %f : tensor<64x16xf32, #gdn_warp.fragment>
   gdn_warp.array_store %c, %y[%c0, %c0] axes [0, 1] : tensor<64x16xf32, #gdn_warp.fragment> -> memref<64x16xf32>
 }
+
+// Rows of any number of elements begin anywhere: no pairs.
+// CHECK-LABEL: llvm.func @rows(
+// CHECK-NOT: vector<2xf32>, !llvm.ptr<1>
+// CHECK: llvm.store {{.*}} {alignment = 4 : i64} : vector<1xf32>, !llvm.ptr<1>
+gdn_warp.kernel @rows(%x : memref<?x?xf32>, %s : f32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %b = tensor.splat %s : tensor<64x8xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %b, %x[%c0, %c0] axes [0, 1]
+      : tensor<64x8xf32, #gdn_warp.fragment> -> memref<?x?xf32>
+}

@@ -1,7 +1,7 @@
 // RUN: gdn-opt %s --split-input-file --verify-diagnostics
 
 gdn_warp.kernel @k() threads(128) shared(0) {
-  // expected-error @below {{expected at least one slot, got 0}}
+  // expected-error @below {{expected 1 to 14528 slots, got 0}}
   %in = gdn_warp.channel "in" depth(0) : <f32>
 }
 
@@ -65,7 +65,7 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected at least one chunk a trip and one part, got 0 and 1}}
+// expected-error @below {{expected 1 to 64 chunks a trip and parts, got 0 and 1}}
 #schedule = #gdn_warp.schedule<trip = 0, parts = 1, roles = [], channels = []>
 
 // -----
@@ -87,7 +87,7 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected at least one slot in channel in, got 0}}
+// expected-error @below {{expected 1 to 14528 slots in channel in, got 0}}
 #schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = [<name = "in", depth = 0, from = ["load"], to = ["a"]>]>
 
 // -----
@@ -135,3 +135,54 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 // So is what is loaded ahead.
 // expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
 #schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], ahead = 1, roll = true, share = true>], channels = []>
+
+// -----
+
+// Numbers that nothing could be written for.
+gdn_warp.kernel @depth() threads(128) shared(0) {
+  // expected-error @below {{expected 1 to 14528 slots, got 1152921504606846976}}
+  %in = gdn_warp.channel "in" depth(1152921504606846976) : <f32>
+}
+
+// -----
+
+// expected-error @below {{expected delay of 0 to 64 trips in role a, got -1}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], delay = -1>], channels = []>
+
+// -----
+
+// expected-error @below {{expected ahead of 0 to 64 trips in role a, got 65}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], ahead = 65>], channels = []>
+
+// -----
+
+// expected-error @below {{expected 1 to 32 warps in role a, got 33}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 33, registers = 96, steps = []>], channels = []>
+
+// -----
+
+// A chunk is one of several.
+gdn_warp.kernel @chunk() threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(1) : <f32, f32>
+  gdn_warp.role "a" warps(0, 1) {
+    // expected-error @below {{expected a chunk only where the channel has fields for several, got one of channel "in", which has them for one}}
+    %i = gdn_warp.get %in[0] chunk %c0 at %c0 : <f32, f32> -> f32
+  }
+}
+
+// -----
+
+gdn_warp.kernel @second() threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(1) chunks(2) : <f32, f32>
+  gdn_warp.role "a" warps(0, 1) {
+    // expected-error @below {{expected a field of the first chunk, below 1, and the chunk's number, got number 1}}
+    %i = gdn_warp.get %in[1] chunk %c0 at %c0 : <f32, f32> -> f32
+  }
+}
+
+// -----
+
+// expected-error @below {{expected a delay of at least 1 trip for the delayed steps of role a, got 0}}
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], delayed = ["store"]>], channels = []>

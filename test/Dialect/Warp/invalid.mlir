@@ -310,3 +310,11 @@ gdn_warp.kernel @k() threads(128) shared(8192) cluster(2) {
   // expected-error @below {{expected a vector of a multiple of 16 bytes, got '!gdn_warp.view<32x32xbf16, swizzle = 128>'}}
   gdn_warp.copy_across %v, %b rank(%rank) : !gdn_warp.view<32x32xbf16, swizzle = 128>
 }
+
+// -----
+
+gdn_warp.kernel @k(%x : memref<32xindex>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected an array of integers or floats, got 'memref<32xindex>'}}
+  %v = gdn_warp.array_load %x[%c0] axes [0] : memref<32xindex> -> tensor<32xindex, #gdn_warp.lanes>
+}

@@ -69,3 +69,53 @@ gdn_warp.kernel @sum() threads(384) shared(0) {
   gdn_warp.role "b" warps(4, 8) registers(240) {
   }
 }
+
+// -----
+
+// The first warp of the warpgroup has no role.
+gdn_warp.kernel @later() threads(128) shared(0) {
+  // expected-note @below {{the other role}}
+  gdn_warp.role "a" warps(1, 1) registers(40) {
+  }
+  // expected-error @below {{expected the register number of the other role of its warpgroup, got 48}}
+  gdn_warp.role "b" warps(2, 1) registers(48) {
+  }
+}
+
+// -----
+
+// Sums that do not fit 64 bits.
+// expected-error @below {{expected min_ctas of 1 to 16, as many threads as a multiprocessor has, got 144115188075855872}}
+gdn_warp.kernel @ctas() threads(128) shared(0) min_ctas(144115188075855872) {
+}
+
+// -----
+
+// expected-error @below {{expected at most 232448 bytes of shared memory in 4 CTAs, got 4611686018427387904 each}}
+gdn_warp.kernel @all() threads(128) shared(4611686018427387904) min_ctas(4) {
+}
+
+// -----
+
+gdn_warp.kernel @before() threads(128) shared(16) {
+  %a = arith.constant -8 : index
+  // expected-error @below {{expected an offset of at least 0, got -8}}
+  %x = gdn_warp.barrier %a
+}
+
+// -----
+
+gdn_warp.kernel @between() threads(128) shared(16) {
+  %b = arith.constant 4 : index
+  // expected-error @below {{expected an offset that is a multiple of 8, got 4}}
+  %y = gdn_warp.barrier %b
+}
+
+// -----
+
+gdn_warp.kernel @count() threads(128) shared(16) {
+  %b = arith.constant 8 : index
+  %y = gdn_warp.barrier %b
+  // expected-error @below {{expected 1 to 1048575 arrivals a phase, got 4294967297}}
+  gdn_warp.barrier_init %y, 4294967297
+}

@@ -23,7 +23,7 @@ START = time.monotonic()
 
 @dataclasses.dataclass
 class Layer:
-    """A chunked layer of K = V = 128 on packed sequences or, without lengths of their own, on a batch."""
+    """A chunked layer on packed sequences or, without lengths of their own, on a batch."""
 
     name: str
     query_heads: int
@@ -33,15 +33,18 @@ class Layer:
     data: str = "bf16"
     state: bool = False  # Initial and final state.
     model: bool = False  # Raw gate, logits of beta, normalisation: all that a model leaves to the op.
+    channels: tuple = (128, 128)  # K, V.
+    chunk: int = 0  # Tokens of a chunk; 0 for what the compiler takes.
 
     def text(self):
         """The function as MLIR."""
         batch = "1" if self.packed else str(len(self.lengths))
         count = "?" if self.packed else batch
-        qk = f"tensor<{batch}x?x{self.query_heads}x128x{self.data}>"
-        v = f"tensor<{batch}x?x{self.heads}x128x{self.data}>"
+        keys, values = self.channels
+        qk = f"tensor<{batch}x?x{self.query_heads}x{keys}x{self.data}>"
+        v = f"tensor<{batch}x?x{self.heads}x{values}x{self.data}>"
         small = f"tensor<{batch}x?x{self.heads}x{'bf16' if self.model else 'f32'}>"
-        state, vector = f"tensor<{count}x{self.heads}x128x128xf32>", f"tensor<{self.heads}xf32>"
+        state, vector = f"tensor<{count}x{self.heads}x{keys}x{values}xf32>", f"tensor<{self.heads}xf32>"
         arguments = [("q", qk), ("k", qk), ("v", v), ("beta", small), ("gate", small)]
         if self.state:
             arguments.append(("initial_state", state))
@@ -50,6 +53,8 @@ class Layer:
         if self.model:
             arguments += [("a_log", vector), ("dt_bias", vector)]
         attributes = ["output_final_state"] if self.state else []
+        if self.chunk:
+            attributes.append(f"chunk_size = {self.chunk} : i64")
         if self.model:
             attributes += ["gate_domain = #gdn.gate_domain<softplus>", "qk_l2norm",
                            "beta_domain = #gdn.beta_domain<logit>"]
@@ -76,6 +81,11 @@ def plain(heads, *lengths, **more):
     return Layer(f"{heads[0]}x{heads[1]} {name}{extra}", *heads, list(lengths), **more)
 
 
+def sized(keys, values, *lengths, **more):
+    layer = plain((2, 4), *lengths, channels=(keys, values), **more)
+    return dataclasses.replace(layer, name=f"K {keys}, V {values}: {layer.name}")
+
+
 RAGGED = [12000, 8000, 5000, 3000, 2000, 1500, 800, 300, 100, 64, 3, 1]
 BENCH = [
     plain((16, 64), *[8192] * 4), plain((16, 64), *[4096] * 8), plain((16, 64), *[1024] * 8),
@@ -89,7 +99,9 @@ CHECKS = [
     plain((2, 2), *[256] * 2, packed=False), plain((2, 4), 0, 1, 63, 64, 65, 200),
     plain((1, 3), 31, 32, 33, 0, 127), plain((1, 4), 1000), plain((2, 4), 4096, 3, state=True),
     plain((2, 4), 17, 300, data="f16"), plain((2, 4), 1, 130, model=True, state=True),
-    plain((16, 32), *[1024] * 2, state=True),
+    plain((16, 32), *[1024] * 2, state=True), sized(16, 64, 1, 130, state=True), sized(48, 192, 333, 333, packed=False),
+    sized(32, 64, 0, 65, 300, state=True, model=True), sized(128, 256, 1, 333, state=True),
+    sized(64, 64, 17, 300, state=True, chunk=16),
 ]
 # Slots that are used again, CTAs with several items, clusters, norms.
 SANITIZED = [plain((1, 2), 1, 700, 0, 64, state=True), plain((100, 200), 96, 96, packed=False),

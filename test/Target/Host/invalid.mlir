@@ -5,6 +5,10 @@
 // RUN: not gdn-compile %t/count.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not gdn-compile %t/returned.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=RETURNED
 // RUN: not gdn-compile %t/name.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not gdn-compile %t/twice.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not gdn-compile %t/keyword.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=KEYWORD
+// RUN: not gdn-compile %t/runtime.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=RUNTIME
+// RUN: not gdn-compile %t/entries.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=ENTRIES
 // RUN: not gdn-compile %t/nothing.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=NOTHING
 
 //--- other.mlir
@@ -32,8 +36,22 @@ func.func @returned(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 //--- name.mlir
-// NAME: error: expected arguments of @name with distinct C identifiers as gdn.name, got 'a b'
+// NAME: error: expected a gdn.name of @name's arguments that is a C identifier, no keyword of C or C++ and no name of the runtime's (gdnX..., GdnX..., GDN_...), got 'a b'
 func.func @name(%x: tensor<4xf32> {gdn.name = "a b"}) { return }
+//--- twice.mlir
+// TWICE: error: expected arguments of @twice with distinct names as gdn.name, got two of 'stream', or it is a parameter that each function has
+func.func @twice(%x: tensor<4xf32> {gdn.name = "stream"}) { return }
+//--- keyword.mlir
+// KEYWORD: error: expected a function's name that is a C identifier, no keyword of C or C++ and no name of the runtime's (gdnX..., GdnX..., GDN_...), got 'int'
+func.func @int(%x: tensor<4xf32> {gdn.name = "x"}) { return }
+//--- runtime.mlir
+// The function would call itself.
+// RUNTIME: error: expected a function's name that is {{.*}} no name of the runtime's (gdnX..., GdnX..., GDN_...), got 'gdnFunctionLaunch'
+func.func @gdnFunctionLaunch(%x: tensor<4xf32> {gdn.name = "x"}) { return }
+//--- entries.mlir
+// ENTRIES: error: expected entries of distinct names, got 'f_prepare' for both @f and @f_prepare; rename one of these functions
+func.func @f(%x: tensor<4xf32> {gdn.name = "x"}) { return }
+func.func @f_prepare(%x: tensor<4xf32> {gdn.name = "x"}) { return }
 //--- nothing.mlir
 // NOTHING: error: expected a public function that launches kernels, got none
 func.func private @helper() { return }

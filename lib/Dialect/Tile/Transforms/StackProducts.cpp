@@ -128,7 +128,8 @@ static void stackIn(Block &block, int64_t maxRows) {
     }
     bool isLoaded =
         alike[0].getDpsInputs()[0].getDefiningOp<LoadOp>() != nullptr;
-    if (isLoaded && 2 * rows <= maxRows)
+    // Nothing fills up with tiles of no rows.
+    if (isLoaded && rows > 0 && 2 * rows <= maxRows)
       stack(alike, maxRows);
     open = rest;
   }

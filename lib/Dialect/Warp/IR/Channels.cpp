@@ -6,14 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
 LogicalResult ChannelOp::verify() {
-  if (getDepth() < 1)
-    return emitOpError("expected at least one slot, got ") << getDepth();
+  if (getDepth() < 1 || getDepth() > kSm90a.maxSlots())
+    return emitOpError("expected 1 to ")
+           << kSm90a.maxSlots() << " slots, got " << getDepth();
   if (getTurn() && *getTurn() < 1)
     return emitOpError("expected a CTA to fill at least one slot in its turn, "
                        "got ")
@@ -36,34 +38,45 @@ LogicalResult ChannelOp::verify() {
   return success();
 }
 
-/// The op stands in a role, the field exists and is of the value's type, and
-/// behind it those of the other parts if the op says which part.
-static LogicalResult verifyField(Operation *op, ChannelType channel,
-                                 uint64_t field, Type value, Value part) {
-  if (!op->getParentOfType<RoleOp>())
-    return op->emitOpError("expected to stand in a role");
-  ArrayRef<Type> fields = channel.getFields();
-  if (field >= fields.size())
-    return op->emitOpError("expected a field of ")
-           << channel << ", got number " << field;
-  if (fields[field] != value)
-    return op->emitOpError("expected the type of field ")
-           << field << ", " << fields[field] << ", got " << value;
-  if (part && (field + 1 >= fields.size() || fields[field + 1] != value))
-    return op->emitOpError("expected a field for each part, got none of ")
-           << value << " behind field " << field;
+/// What names a chunk names a field of the first one; further ones follow.
+static LogicalResult verifyChunk(Operation *op, ChannelOp channel,
+                                 uint64_t field) {
+  uint64_t fields = channel.getType().getFields().size(),
+           ofChunk = fields / channel.getChunks();
+  if (channel.getChunks() == 1)
+    return op->emitOpError("expected a chunk only where the channel has fields "
+                           "for several, got one of channel ")
+           << channel.getNameAttr() << ", which has them for one";
+  if (field >= ofChunk)
+    return op->emitOpError("expected a field of the first chunk, below ")
+           << ofChunk << ", and the chunk's number, got number " << field;
   return success();
 }
 
+/// The op stands in a role, the field exists and is of the value's type, and
+/// behind it those of the other parts and chunks if the op says which.
+template <typename Op> static LogicalResult verifyField(Op op, Type value) {
+  ChannelType channel = op.getChannel().getType();
+  uint64_t field = op.getField();
+  if (!op->template getParentOfType<RoleOp>())
+    return op.emitOpError("expected to stand in a role");
+  ArrayRef<Type> fields = channel.getFields();
+  if (field >= fields.size())
+    return op.emitOpError("expected a field of ")
+           << channel << ", got number " << field;
+  if (fields[field] != value)
+    return op.emitOpError("expected the type of field ")
+           << field << ", " << fields[field] << ", got " << value;
+  if (op.getPart() &&
+      (field + 1 >= fields.size() || fields[field + 1] != value))
+    return op.emitOpError("expected a field for each part, got none of ")
+           << value << " behind field " << field;
+  auto maker = op.getChannel().template getDefiningOp<ChannelOp>();
+  return op.getChunk() && maker ? verifyChunk(op, maker, field) : success();
+}
+
 LogicalResult PutOp::verify() {
-  return verifyField(*this, getChannel().getType(), getField(),
-                     getValue().getType(), getPart());
+  return verifyField(*this, getValue().getType());
 }
-LogicalResult GetOp::verify() {
-  return verifyField(*this, getChannel().getType(), getField(), getType(),
-                     getPart());
-}
-LogicalResult SlotOp::verify() {
-  return verifyField(*this, getChannel().getType(), getField(), getType(),
-                     getPart());
-}
+LogicalResult GetOp::verify() { return verifyField(*this, getType()); }
+LogicalResult SlotOp::verify() { return verifyField(*this, getType()); }

@@ -112,9 +112,11 @@ LogicalResult KernelOp::verify() {
   if (static_cast<int64_t>(getSharedBytes()) < 0)
     return emitOpError("expected shared bytes of at least 0, got ")
            << static_cast<int64_t>(getSharedBytes());
-  if (static_cast<int64_t>(getMinCtas()) < 1)
-    return emitOpError("expected min_ctas of at least 1, got ")
-           << static_cast<int64_t>(getMinCtas());
+  int64_t minCTAs = getMinCtas(), maxCTAs = kSm90a.maxResidentThreads / threads;
+  if (minCTAs < 1 || minCTAs > maxCTAs)
+    return emitOpError("expected min_ctas of 1 to ")
+           << maxCTAs << ", as many threads as a multiprocessor has, got "
+           << minCTAs;
   int64_t cluster = getCluster();
   if (cluster < 1 || cluster > kSm90a.maxCluster)
     return emitOpError("expected a cluster of 1 to ")

@@ -204,6 +204,9 @@ static LogicalResult verifyTile(Operation *op, Value array, size_t offsets,
     if (axis < 0 || axis >= type.getRank())
       return op->emitOpError("expected axes in [0, ")
              << type.getRank() << "), got " << axis;
+  if (!type.getElementType().isIntOrFloat())
+    return op->emitOpError("expected an array of integers or floats, got ")
+           << type;
   if (element != type.getElementType())
     return op->emitOpError("expected elements of the array's type ")
            << type.getElementType() << ", got " << element;
@@ -308,6 +311,20 @@ LogicalResult ArrayLoadOp::verify() {
                         type.getRank(), type.getElementType())))
     return failure();
   return verifyEnd(*this, getAxes(), bool(getEnd()), getDim());
+}
+
+LogicalResult PrefetchOp::verify() {
+  auto type = cast<MemRefType>(getArray().getType());
+  if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
+                        /*rank=*/2, type.getElementType())))
+    return failure();
+  if (getSizes().size() != 2 || getSizes()[0] < 1 || getSizes()[1] < 1)
+    return emitOpError("expected two sizes of at least 1, got [")
+           << getSizes() << "]";
+  if (!llvm::is_contained(getAxes(), type.getRank() - 1))
+    return emitOpError("expected an axis along the array's last dimension, ")
+           << type.getRank() - 1 << ", got [" << getAxes() << "]";
+  return success();
 }
 
 LogicalResult ArrayStoreOp::verify() {

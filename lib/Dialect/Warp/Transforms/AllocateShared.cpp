@@ -28,6 +28,32 @@ static int64_t getAlignment(ViewType view) {
   return view.isSwizzled() ? kSm90a.swizzleAlignment : kPlainAlignment;
 }
 
+/// A view that begins inside a row has the rest of the rows of the narrow one
+/// before it, for itself.
+static LogicalResult verifyColumns(ChannelOp channel) {
+  ViewType narrow;
+  for (auto [number, field] : llvm::enumerate(channel.getType().getFields())) {
+    auto view = cast<ViewType>(field);
+    int64_t bytes = view.getColumns() * view.getElementBytes();
+    if (view.getColumn() == 0) {
+      if (view.isSwizzled() && bytes <= kSm90a.panelBytes / 2)
+        narrow = view;
+      continue;
+    }
+    bool fits =
+        narrow && narrow.getRows() >= view.getRows() &&
+        narrow.getColumns() * narrow.getElementBytes() <= view.getColumn() &&
+        view.getPanels() == 1;
+    if (!fits)
+      return channel.emitOpError("expected before field ")
+             << number << ", " << view
+             << ", a view of as many rows that leaves "
+             << "room from column byte " << view.getColumn() << ", got none";
+    narrow = ViewType();
+  }
+  return success();
+}
+
 /// Places the fields in a slot, those of greater alignment first. Returns the
 /// slot's bytes and alignment.
 static std::pair<int64_t, int64_t>
@@ -81,6 +107,9 @@ struct AllocateShared
             << channel.getType();
         return signalPassFailure();
       }
+    for (ChannelOp channel : channels)
+      if (failed(verifyColumns(channel)))
+        return signalPassFailure();
     int64_t end = 0;
     for (ChannelOp channel : channels)
       end = placeChannel(channel, end);

@@ -30,6 +30,24 @@ static bool readsViewsOnly(ProductOp product) {
   return isa<ViewType>(product.getA().getType()) && !product.getAccumulator();
 }
 
+/// Whether the wait for `slot` may stand behind `place` already: over a store,
+/// or a load, it would move over the arrival behind it, for which the other
+/// side of the channel may have to wait first.
+static bool mayWaitBehind(Operation *place, SlotOp slot) {
+  bool isOpen =
+      llvm::any_of(slot.getChannel().getUsers(), [&](Operation *user) {
+        auto other = dyn_cast<SlotOp>(user);
+        return other && other->getBlock() == place->getBlock() &&
+               other.getDirection() == slot.getDirection() &&
+               isSameSlot(other, slot) && !place->isBeforeInBlock(other);
+      });
+  auto between = llvm::make_range(std::next(Block::iterator(place)),
+                                  Block::iterator(slot));
+  return isOpen || llvm::all_of(between, [](Operation &op) {
+           return isMemoryEffectFree(&op);
+         });
+}
+
 /// Moves what `value` needs, if it is only addresses, behind `place`. Returns
 /// false if it needs more.
 static bool hoistAddress(Value value, Operation *&place) {
@@ -38,6 +56,8 @@ static bool hoistAddress(Value value, Operation *&place) {
       op->isBeforeInBlock(place) || op == place)
     return true;
   if (!isMemoryEffectFree(op) || op->getNumRegions() || isa<ProductOp>(op))
+    return false;
+  if (auto slot = dyn_cast<SlotOp>(op); slot && !mayWaitBehind(place, slot))
     return false;
   for (Value operand : op->getOperands())
     if (!hoistAddress(operand, place))

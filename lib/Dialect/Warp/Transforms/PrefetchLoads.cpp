@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/SetVector.h"
@@ -53,7 +54,8 @@ static Value copyLoad(OpBuilder &b, scf::ForOp loop, ArrayLoadOp load,
   return b.clone(*load, copies)->getResult(0);
 }
 
-/// Carries the values of `load` for the next `ahead` trips around `loop`.
+/// Carries the values of `load` for the next `ahead` trips around `loop`, which
+/// counts by ones.
 static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   IRRewriter b(loop);
   Location loc = load.getLoc();
@@ -107,6 +109,8 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
         loops.insert(loop);
     });
     for (scf::ForOp loop : loops) {
+      if (!isConstantIntValue(loop.getStep(), 1))
+        continue;
       // Without an end a load of a trip that never comes may leave the array.
       SmallVector<ArrayLoadOp> loads;
       loop.walk([&](ArrayLoadOp load) {

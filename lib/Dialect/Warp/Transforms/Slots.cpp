@@ -27,6 +27,21 @@ bool gdn::warp::isSameSlot(SlotOp first, SlotOp later) {
          });
 }
 
+SmallVector<uint64_t> gdn::warp::getNamedFields(SlotOp slot) {
+  auto channel = slot.getChannel().getDefiningOp<ChannelOp>();
+  ArrayRef<Type> types = channel.getType().getFields();
+  uint64_t ofChunk = types.size() / channel.getChunks(),
+           first = slot.getField(), end = first + 1;
+  // The fields of the parts follow each other.
+  while (slot.getPart() && end % ofChunk != 0 && types[end] == types[first])
+    ++end;
+  uint64_t last = slot.getChunk() ? types.size() : end;
+  SmallVector<uint64_t> named;
+  for (uint64_t chunk = 0; first + chunk < last; chunk += ofChunk)
+    llvm::append_range(named, llvm::seq(first + chunk, end + chunk));
+  return named;
+}
+
 SmallVector<Operation *> gdn::warp::getViewUsers(SlotOp slot) {
   SmallVector<Operation *> users;
   addViewUsers(slot.getResult(), users);
@@ -35,21 +50,29 @@ SmallVector<Operation *> gdn::warp::getViewUsers(SlotOp slot) {
 
 namespace {
 using Field = std::pair<Value, uint64_t>;
+using FieldSet = DenseSet<Field>;
 /// An op for each slot of a channel that a block names.
 using PlaceMap = llvm::MapVector<std::tuple<Block *, Value, Value>, FencePlace>;
 } // namespace
 
 /// Fields that products read, or that go to other CTAs: all of a slot does.
-static DenseSet<Field> findFenced(KernelOp kernel) {
-  DenseSet<Field> fields;
+static FieldSet findFenced(KernelOp kernel) {
+  FieldSet fields;
   kernel.walk([&](SlotOp slot) {
     bool isRead = slot.getDirection() == SlotDirection::Get &&
                   llvm::any_of(getViewUsers(slot), llvm::IsaPred<ProductOp>);
     if (isRead ||
         llvm::any_of(slot.getChannel().getUsers(), llvm::IsaPred<ShareOp>))
-      fields.insert({slot.getChannel(), slot.getField()});
+      for (uint64_t field : getNamedFields(slot))
+        fields.insert({slot.getChannel(), field});
   });
   return fields;
+}
+
+static auto isIn(const FieldSet &fields, SlotOp slot) {
+  return [&fields, slot](uint64_t field) mutable {
+    return fields.contains({slot.getChannel(), field});
+  };
 }
 
 static FencePlace &getPlace(PlaceMap &places, SlotOp slot) {
@@ -62,11 +85,11 @@ static FencePlace &getPlace(PlaceMap &places, SlotOp slot) {
 
 /// The last store of each block and slot to these fields. Many warps wait
 /// for a product, or for another CTA's copy: who stored pays, not they.
-static PlaceMap findLastStores(KernelOp kernel, const DenseSet<Field> &fenced) {
+static PlaceMap findLastStores(KernelOp kernel, const FieldSet &fenced) {
   PlaceMap last;
   kernel.walk([&](SlotOp slot) {
     if (slot.getDirection() != SlotDirection::Put ||
-        !fenced.contains({slot.getChannel(), slot.getField()}))
+        llvm::none_of(getNamedFields(slot), isIn(fenced, slot)))
       return;
     for (Operation *user : getViewUsers(slot)) {
       if (isa<FetchOp>(user))
@@ -82,12 +105,11 @@ static PlaceMap findLastStores(KernelOp kernel, const DenseSet<Field> &fenced) {
 
 /// The first copy of each block and slot out of fields that no fence stands
 /// behind: the one warp that copies has time, those that stored have none.
-static PlaceMap findFirstCopies(KernelOp kernel,
-                                const DenseSet<Field> &fenced) {
+static PlaceMap findFirstCopies(KernelOp kernel, const FieldSet &fenced) {
   PlaceMap first;
   kernel.walk([&](SlotOp slot) {
     if (slot.getDirection() != SlotDirection::Get ||
-        fenced.contains({slot.getChannel(), slot.getField()}))
+        llvm::all_of(getNamedFields(slot), isIn(fenced, slot)))
       return;
     for (Operation *user : getViewUsers(slot)) {
       if (!isa<FlushOp>(user))
@@ -102,7 +124,7 @@ static PlaceMap findFirstCopies(KernelOp kernel,
 }
 
 SmallVector<FencePlace> gdn::warp::findFencePlaces(KernelOp kernel) {
-  DenseSet<Field> fenced = findFenced(kernel);
+  FieldSet fenced = findFenced(kernel);
   SmallVector<FencePlace> places;
   auto add = [&](const PlaceMap &ops, bool isStore) {
     for (auto &[key, place] : ops)

@@ -18,6 +18,10 @@ namespace mlir::gdn::warp {
 /// Ops that read or write a slot's view or slices of it.
 SmallVector<Operation *> getViewUsers(SlotOp slot);
 
+/// The fields that a slot op may stand for: where it names a chunk or a part,
+/// those of all.
+SmallVector<uint64_t> getNamedFields(SlotOp slot);
+
 /// Whether both are fields of one slot, and `first` takes all that `later`
 /// does.
 bool isSameSlot(SlotOp first, SlotOp later);

@@ -27,20 +27,26 @@ static bool isFence(Operation &op) {
   return fence && fence.getKind() == FenceKind::Async;
 }
 
+/// Fences directly behind `op`: who stored arrives behind them.
+static bool isFencedBehind(Operation *op) {
+  do
+    op = op->getNextNode();
+  while (op && isa<FenceOp>(op) && !isFence(*op));
+  return op && isFence(*op);
+}
+
 static LogicalResult verifyFence(FencePlace place) {
-  Block &block = *place.op->getBlock();
-  auto at = Block::iterator(place.op);
   bool isFenced =
-      place.isStore
-          ? llvm::any_of(llvm::make_range(at, block.end()), isFence)
-          : llvm::any_of(llvm::make_range(Block::iterator(place.slot), at),
-                         isFence);
+      place.isStore ? isFencedBehind(place.op)
+                    : llvm::any_of(llvm::make_range(Block::iterator(place.slot),
+                                                    Block::iterator(place.op)),
+                                   isFence);
   if (isFenced)
     return success();
   auto channel = place.slot.getChannel().getDefiningOp<ChannelOp>();
   InFlightDiagnostic diagnostic =
       place.op->emitOpError("expected gdn_warp.fence async ")
-      << (place.isStore ? "behind the last store to channel "
+      << (place.isStore ? "directly behind the last store to channel "
                         : "before the first copy out of channel ")
       << channel.getNameAttr()
       << (place.isStore ? ", which products or other CTAs read"
@@ -120,6 +126,29 @@ static LogicalResult verifyTakes(ChannelOp channel) {
   return success();
 }
 
+/// What is taken was filled: arrivals are for a slot, whatever its fields hold.
+static LogicalResult verifyFilled(ChannelOp channel) {
+  DenseSet<uint64_t> filled;
+  SmallVector<SlotOp> takes;
+  for (Operation *user : channel->getUsers())
+    if (auto slot = dyn_cast<SlotOp>(user)) {
+      if (slot.getDirection() == SlotDirection::Get)
+        takes.push_back(slot);
+      else if (!getViewUsers(slot).empty())
+        filled.insert_range(getNamedFields(slot));
+    }
+  for (SlotOp slot : takes)
+    if (!filled.contains(slot.getField())) {
+      InFlightDiagnostic diagnostic =
+          slot.emitOpError("expected a role that fills field ")
+          << slot.getField() << " of channel " << channel.getNameAttr()
+          << ", which is taken here, got none";
+      diagnostic.attachNote(channel.getLoc()) << "the channel";
+      return diagnostic;
+    }
+  return success();
+}
+
 namespace {
 struct VerifyChannels
     : gdn::warp::impl::VerifyChannelsPassBase<VerifyChannels> {
@@ -129,7 +158,7 @@ struct VerifyChannels
       if (failed(verifyFence(place)))
         return signalPassFailure();
     for (auto channel : kernel.getBody().getOps<ChannelOp>())
-      if (failed(verifyTakes(channel)))
+      if (failed(verifyFilled(channel)) || failed(verifyTakes(channel)))
         return signalPassFailure();
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
       if (role->hasAttr(WarpDialect::getShareAttrName()))

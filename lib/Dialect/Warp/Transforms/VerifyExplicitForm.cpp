@@ -29,32 +29,54 @@ static LogicalResult verifyPlace(Operation *op, Value offset, int64_t bytes,
   APInt value;
   if (!matchPattern(offset, m_ConstantInt(&value)))
     return success();
-  int64_t end = value.getSExtValue() + bytes;
-  if (end <= static_cast<int64_t>(kernel.getSharedBytes()))
+  int64_t begin = value.getSExtValue(), shared = kernel.getSharedBytes();
+  if (begin < 0)
+    return op->emitOpError("expected an offset of at least 0, got ") << begin;
+  if (begin <= shared - bytes)
     return success();
   InFlightDiagnostic diagnostic =
       op->emitOpError("expected the end at or below byte ")
-      << kernel.getSharedBytes() << " of shared memory, got " << end;
+      << shared << " of shared memory, got "
+      << static_cast<uint64_t>(begin) + bytes;
   diagnostic.attachNote(kernel.getLoc()) << "the kernel's shared memory";
   return diagnostic;
 }
 
+/// A barrier at a known place lies as the hardware takes it.
+static LogicalResult verifyBarrier(BarrierOp barrier, KernelOp kernel) {
+  APInt offset;
+  if (matchPattern(barrier.getOffset(), m_ConstantInt(&offset)) &&
+      offset.getSExtValue() % kSm90a.barrierBytes != 0)
+    return barrier.emitOpError("expected an offset that is a multiple of ")
+           << kSm90a.barrierBytes << ", got " << offset.getSExtValue();
+  return verifyPlace(barrier, barrier.getOffset(), kSm90a.barrierBytes, kernel);
+}
+
+static LogicalResult verifyCount(BarrierInitOp init) {
+  int64_t count = init.getCount();
+  if (count >= 1 && count <= kSm90a.maxArrivals)
+    return success();
+  return init.emitOpError("expected 1 to ")
+         << kSm90a.maxArrivals << " arrivals a phase, got " << count;
+}
+
 static LogicalResult verifyShared(KernelOp kernel) {
-  int64_t bytes = kernel.getSharedBytes();
-  if (bytes * static_cast<int64_t>(kernel.getMinCtas()) > kSm90a.sharedBytes)
+  uint64_t bytes = kernel.getSharedBytes();
+  uint64_t all = llvm::SaturatingMultiply(bytes, kernel.getMinCtas());
+  if (all > static_cast<uint64_t>(kSm90a.sharedBytes))
     return kernel.emitOpError("expected at most ")
            << kSm90a.sharedBytes << " bytes of shared memory in "
            << kernel.getMinCtas() << " CTAs, got " << bytes << " each, "
-           << bytes * static_cast<int64_t>(kernel.getMinCtas()) -
-                  kSm90a.sharedBytes
-           << " too many";
+           << all - kSm90a.sharedBytes << " too many";
   WalkResult result = kernel.walk([&](Operation *op) {
     LogicalResult inside = success();
     if (auto view = dyn_cast<ViewOp>(op))
       inside =
           verifyPlace(op, view.getOffset(), view.getType().getSpan(), kernel);
     else if (auto barrier = dyn_cast<BarrierOp>(op))
-      inside = verifyPlace(op, barrier.getOffset(), sizeof(uint64_t), kernel);
+      inside = verifyBarrier(barrier, kernel);
+    else if (auto init = dyn_cast<BarrierInitOp>(op))
+      inside = verifyCount(init);
     return succeeded(inside) ? WalkResult::advance() : WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -78,10 +100,13 @@ static LogicalResult verifyRoles(KernelOp kernel) {
       owner[warp] = role;
     }
   }
+  // Of each warpgroup the first warp that has a role.
+  SmallVector<RoleOp> firsts(warps / kSm90a.warpgroupWarps);
   for (int64_t warp = 0; warp < warps; ++warp) {
-    RoleOp role = owner[warp],
-           first = owner[warp - warp % kSm90a.warpgroupWarps];
-    if (!role || !first || role.getRegisters() == first.getRegisters())
+    RoleOp role = owner[warp], &first = firsts[warp / kSm90a.warpgroupWarps];
+    if (!first)
+      first = role;
+    if (!role || role.getRegisters() == first.getRegisters())
       continue;
     InFlightDiagnostic diagnostic = role.emitOpError(
         "expected the register number of the other role of its warpgroup, "

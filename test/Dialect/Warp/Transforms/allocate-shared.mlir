@@ -27,3 +27,13 @@ gdn_warp.kernel @tensors() threads(128) shared(0) {
   // expected-error @below {{expected fields with layouts, got '!gdn_warp.channel<f32>'}}
   %a = gdn_warp.channel "a" depth(2) : !gdn_warp.channel<f32>
 }
+
+// -----
+
+// A field that begins inside a row has a row only from a narrow one before it, and for itself.
+!half = !gdn_warp.view<16x32xbf16, swizzle = 128>
+!rest = !gdn_warp.view<16x32xbf16, swizzle = 128, column = 64>
+gdn_warp.kernel @columns() threads(128) shared(0) {
+  // expected-error @below {{expected before field 2, '!gdn_warp.view<16x32xbf16, swizzle = 128, column = 64>', a view of as many rows that leaves room from column byte 64, got none}}
+  %a = gdn_warp.channel "a" depth(1) : !gdn_warp.channel<!half, !rest, !rest>
+}

@@ -175,3 +175,27 @@ gdn_warp.kernel @explicit() threads(128) shared(8192) {
   %v = gdn_warp.view %c0 : !tile
   %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
 }
+
+// A product does not follow the one before where its slot would be waited for before what others wait for is stored.
+// CHECK-LABEL: gdn_warp.kernel @answer(
+// CHECK: gdn_warp.product %
+// CHECK: gdn_warp.await
+// CHECK: gdn_warp.slot put
+// CHECK: gdn_warp.fragment_store
+// CHECK: gdn_warp.slot get
+// CHECK: gdn_warp.product %
+gdn_warp.kernel @answer(%x: memref<?x64xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  %there = gdn_warp.channel "there" depth(1) : <!tile>
+  %back = gdn_warp.channel "back" depth(1) : <!tile>
+  gdn_warp.role "state" warps(0, 4) {
+    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %h = arith.truncf %a : !sum to !half
+    %s = gdn_warp.slot put %there[0] at %c0 : <!tile> -> !tile
+    gdn_warp.fragment_store %h, %s : !half -> !tile
+    %r = gdn_warp.slot get %back[0] at %c0 : <!tile> -> !tile
+    %b = gdn_warp.product %r, %r : !tile, !tile -> !sum
+    gdn_warp.array_store %b, %x[%c0, %c0] axes [0, 1] : !sum -> memref<?x64xf32>
+  }
+}

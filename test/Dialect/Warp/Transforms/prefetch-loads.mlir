@@ -87,3 +87,21 @@ gdn_warp.kernel @indirect(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) thr
     }
   }
 }
+
+// Nor in a loop that does not count trips.
+// CHECK-LABEL: gdn_warp.kernel @tokens(
+// CHECK-NOT: gdn_warp.array_load
+// CHECK: scf.for
+// CHECK-NOT: iter_args
+gdn_warp.kernel @tokens(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #ahead} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %end = arith.index_cast %n : i64 to index
+  gdn_warp.role "move" warps(0, 1) {
+    scf.for %at = %c0 to %end step %c32 {
+      %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
+      gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+    }
+  }
+}

@@ -54,7 +54,7 @@ gdn_warp.kernel @store(%n: i64) threads(256) shared(0) {
   gdn_warp.role "make" warps(0, 4) {
     %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
     gdn_warp.fence async
-    // expected-error @below {{expected gdn_warp.fence async behind the last store to channel "in", which products or other CTAs read, got none (gdn-warp-insert-fences)}}
+    // expected-error @below {{expected gdn_warp.fence async directly behind the last store to channel "in", which products or other CTAs read, got none (gdn-warp-insert-fences)}}
     gdn_warp.fragment_store %v, %s : !value -> !tile
   }
   gdn_warp.role "use" warps(4, 4) {
@@ -149,6 +149,54 @@ gdn_warp.kernel @load(%x: memref<?xf32>, %n: i64) threads(256) shared(0) cluster
   gdn_warp.role "use" warps(4, 4) {
     %s = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!row> -> !row
     // expected-error @below {{expected products alone to read slots of channel "in", which CTAs fill for each other: the arrival in the other CTA is not ordered behind a load}}
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+  }
+}
+
+// -----
+
+// A fence behind another channel's stores is behind the arrival for this one.
+!tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
+!value = tensor<64x64xbf16, #gdn_warp.fragment>
+gdn_warp.kernel @late_fence(%n: i64) threads(256) shared(0) {
+  %t = arith.index_cast %n : i64 to index
+  %v = arith.constant dense<1.0> : !value
+  // expected-note @below {{the channel}}
+  %a = gdn_warp.channel "a" depth(2) : !gdn_warp.channel<!tile>
+  %b = gdn_warp.channel "b" depth(2) : !gdn_warp.channel<!tile>
+  gdn_warp.role "make" warps(0, 4) {
+    %s = gdn_warp.slot put %a[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    // expected-error @below {{expected gdn_warp.fence async directly behind the last store to channel "a"}}
+    gdn_warp.fragment_store %v, %s : !value -> !tile
+    %r = gdn_warp.slot put %b[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.fragment_store %v, %r : !value -> !tile
+    gdn_warp.fence async
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    %s = gdn_warp.slot get %a[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    %p = gdn_warp.product %v, %s : !value, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+  }
+}
+
+// -----
+
+// The arrivals of a slot say nothing of its fields.
+!row = !gdn_warp.view<32xf32>
+!pair = !gdn_warp.channel<!row, !row>
+gdn_warp.kernel @unfilled(%x: memref<?xf32>, %n: i64) threads(256) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i64 to index
+  %row = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
+  // expected-note @below {{the channel}}
+  %in = gdn_warp.channel "in" depth(2) : !pair
+  gdn_warp.role "make" warps(0, 1) {
+    %s = gdn_warp.slot put %in[0] at %t : !pair -> !row
+    gdn_warp.vector_store %row, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    // expected-error @below {{expected a role that fills field 1 of channel "in", which is taken here, got none}}
+    %s = gdn_warp.slot get %in[1] at %t : !pair -> !row
     %f = gdn_warp.load %s[%c0] : !row -> f32
     memref.store %f, %x[%c0] : memref<?xf32>
   }

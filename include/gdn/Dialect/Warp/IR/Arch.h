@@ -24,6 +24,8 @@ struct Arch {
   int64_t warpgroupWarps;
   /// Threads of a CTA (guide).
   int64_t maxThreads;
+  /// Threads of all CTAs of a multiprocessor (guide).
+  int64_t maxResidentThreads;
   /// 32-bit registers of a multiprocessor (guide).
   int64_t registers;
   /// Registers that a thread can have at launch (guide).
@@ -54,14 +56,20 @@ struct Arch {
   int64_t copyUnit;
   /// Named barriers of a CTA (ptx, "bar").
   int64_t namedBarriers;
-  /// Bytes of an mbarrier (ptx, "mbarrier").
-  int64_t barrierBytes;
+  /// Bytes of an mbarrier, and arrivals of a phase (ptx, "mbarrier").
+  int64_t barrierBytes, maxArrivals;
+  /// Bytes of a line of the L2 cache (guide, "Device Memory Accesses").
+  int64_t cacheLineBytes;
   /// Multiprocessors of an H100 SXM and of an H200 (their data sheets).
   int64_t multiprocessors;
   /// FLOP of 16-bit products and bytes of memory that a second has. Measured on
   /// an H200: a large GEMM, a large copy (docs/Performance.md).
   double flopPerSecond, bytesPerSecond;
 
+  /// Slots of a channel, of which each has two barriers.
+  constexpr int64_t maxSlots() const {
+    return sharedBytes / (2 * barrierBytes);
+  }
   /// Rows of a wgmma's result that one warp holds.
   constexpr int64_t warpRows() const { return productRows / warpgroupWarps; }
 };
@@ -72,6 +80,7 @@ inline constexpr Arch kSm90a = {
     /*warpThreads=*/32,
     /*warpgroupWarps=*/4,
     /*maxThreads=*/1024,
+    /*maxResidentThreads=*/2048,
     /*registers=*/65536,
     /*maxThreadRegisters=*/255,
     /*registerUnit=*/8,
@@ -90,6 +99,8 @@ inline constexpr Arch kSm90a = {
     /*copyUnit=*/16,
     /*namedBarriers=*/16,
     /*barrierBytes=*/8,
+    /*maxArrivals=*/(1 << 20) - 1,
+    /*cacheLineBytes=*/128,
     /*multiprocessors=*/132,
     /*flopPerSecond=*/790e12,
     /*bytesPerSecond=*/4.3e12,

@@ -445,6 +445,29 @@ def Warp_ArrayLoadOp : Warp_Op<"array_load", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Warp_PrefetchOp : Warp_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Bring a tile of an array into the L2 cache";
+  let description = [{
+    Row i and column j of the tile of `sizes` run along array dimensions `axes[0]`
+    and `axes[1]`, one of which is the last, from `offsets`. The lanes of a warp
+    ask for its cache lines together and wait for nothing: for what is soon
+    loaded by whoever comes next. The tile lies inside the array.
+
+    Example:
+
+    ```mlir
+    gdn_warp.prefetch %S[%n, %h, %c0, %v] axes [3, 2] sizes [64, 128]
+        : memref<?x4x128x128xf32>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$array, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
+    DenseI64ArrayAttr:$sizes);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `axes` $axes `sizes` $sizes attr-dict `:` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
 def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
   let summary = "Write a fragment or a vector over lanes to an array";
   let description = [{

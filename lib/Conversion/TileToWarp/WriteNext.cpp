@@ -1,0 +1,78 @@
+//===- WriteNext.cpp - What the next item loads first ---------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleWriter.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// The tiles that an item loads before its loop.
+static SmallVector<tile::LoadOp> findFirstLoads(Partition &partition) {
+  SmallVector<tile::LoadOp> loads;
+  for (auto load : partition.program.getBody().getOps<tile::LoadOp>())
+    if (load.getType().getRank() == 2 && !load.getEnd())
+      loads.push_back(load);
+  return loads;
+}
+
+/// The number of the item that comes to this multiprocessor next, and whether
+/// there is one: the one of this CTA's next turn, or what the hardware hands
+/// out as many CTAs later as the chip runs at a time. Where that guess is wrong
+/// another item's tiles come near for nothing.
+std::pair<Value, Value> RoleWriter::writeNextNumber() {
+  Value ctas = toI32(b, loc, IdOp::create(b, loc, IdKind::CTACount));
+  Value own =
+      takesTurns() ? turn : toI32(b, loc, IdOp::create(b, loc, IdKind::CTA));
+  Value next = arith::AddIOp::create(
+      b, loc, own, takesTurns() ? ctas : createI32(kSm90a.multiprocessors));
+  Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, next,
+                                        takesTurns() ? items.getCount() : ctas);
+  return {next, isThere};
+}
+
+void RoleWriter::prefetch(tile::LoadOp load) {
+  unsigned copies = unrollsParts() && partition.isPartial(load)
+                        ? partition.schedule.getParts()
+                        : 1;
+  for (unsigned part = 0; part < copies; ++part) {
+    SmallVector<Value> offsets = llvm::map_to_vector(
+        load.getOffsets(), [&](Value offset) { return lookup(offset, part); });
+    PrefetchOp::create(b, load.getLoc(), lookup(load.getSource(), part),
+                       offsets, load.getAxes(), load.getType().getShape());
+  }
+}
+
+/// With the last trip of an item, whose chunks are still ahead of the others,
+/// the role that loads brings the next item's first tiles near: CTAs change
+/// items at about the same time, and wait for all these tiles at once then.
+void RoleWriter::writeNext(Value index, Value last) {
+  SmallVector<tile::LoadOp> loads = findFirstLoads(partition);
+  if (loads.empty())
+    return;
+  auto [number, isThere] = writeNextNumber();
+  Value after = arith::AddIOp::create(b, loc, index, createI32(1));
+  Value isLast =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, after, last);
+  auto branch =
+      scf::IfOp::create(b, loc, arith::AndIOp::create(b, loc, isLast, isThere));
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<IRMapping> outside = maps;
+  maps = ofNoItem;
+  IRMapping next = items.write(b, number);
+  for (Value name : names)
+    maps[0].map(name, next.lookup(name));
+  llvm::for_each(loads, [&](tile::LoadOp load) { prefetch(load); });
+  maps = outside;
+}

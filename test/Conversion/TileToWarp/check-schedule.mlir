@@ -1,0 +1,167 @@
+// Launches and schedules that would give a kernel that is wrong or hangs.
+// RUN: gdn-opt %s --split-input-file --gdn-warp-choose-schedule --gdn-warp-partition --verify-diagnostics
+
+// A kernel is made for one grid.
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @twice() item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #one} {
+}
+func.func @host(%n: index) {
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  // expected-note @below {{the other launch}}
+  gdn_tile.launch @twice grid(%n, %c8, %c1) tokens(%n)
+  // expected-error @below {{expected one launch of program @twice, whose kernel is made for its grid and tokens, got two; give each one a program of its own}}
+  gdn_tile.launch @twice grid(%n, %c1, %c1) tokens(%n)
+  return
+}
+
+// -----
+
+// Copies end with their array. The first launch is right, and so would an array be of which nothing is known.
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @right(%x: memref<8x40xf32>, %z: memref<8x?xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  %a = gdn_tile.load %x[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<8x40xf32> -> tensor<32xf32>
+  %b = gdn_tile.load %z[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<8x?xf32> -> tensor<32xf32>
+}
+gdn_tile.program @fewer(%x: memref<8x40xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  %a = gdn_tile.load %x[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<8x40xf32> -> tensor<32xf32>
+}
+func.func @host(%x: memref<8x40xf32>, %z: memref<8x?xf32>) {
+  %c1 = arith.constant 1 : index
+  %c39 = arith.constant 39 : index
+  %c40 = arith.constant 40 : index
+  gdn_tile.launch @right grid(%c1, %c1, %c1) tokens(%c40) ins(%x, %z : memref<8x40xf32>, memref<8x?xf32>)
+  // expected-error @below {{expected as many tokens as the arrays have that end there, since copies do: the extent of one of them (a tensor.dim, or the constant), got 39}}
+  gdn_tile.launch @fewer grid(%c1, %c1, %c1) tokens(%c39) ins(%x : memref<8x40xf32>)
+  return
+}
+
+// -----
+
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @axis(%x: memref<?x?xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  %a = gdn_tile.load %x[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<?x?xf32> -> tensor<32xf32>
+}
+func.func @host(%x: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = memref.dim %x, %c0 : memref<?x?xf32>
+  // expected-error @below {{(a tensor.dim, or the constant), got another value}}
+  gdn_tile.launch @axis grid(%c1, %c1, %c1) tokens(%rows) ins(%x : memref<?x?xf32>)
+  return
+}
+
+// -----
+
+// A trip has chunks of the numbers that the schedule says.
+#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @label(%x: memref<8x40xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  // expected-error @below {{expected gdn_tile.chunk in [0, 1), the chunks that the schedule has a trip (gdn-tile-unroll-chunks), got 9223372036854775807}}
+  %a = gdn_tile.load %x[%n, %begin] axes [1] {gdn_tile.step = "load", gdn_tile.chunk = 9223372036854775807} : memref<8x40xf32> -> tensor<32xf32>
+}
+func.func @host(%n: index, %x: memref<8x40xf32>) {
+  gdn_tile.launch @label grid(%n, %n, %n) tokens(%n) ins(%x : memref<8x40xf32>)
+  return
+}
+
+// -----
+
+// "move" fills three slots, and one comes back: in its fourth round, its first late one, all that were filled wait.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 4>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>,
+    <name = "out", depth = 1, from = ["state"], to = ["move"]>]>
+// expected-error @below {{expected slots for at least 5 chunks in the channels from role move back to its steps that are delayed by 4 trips (in, out), or it waits for ever, got 4; give them more slots or delay less}}
+gdn_tile.program @late(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    %b = arith.negf %a {gdn_tile.step = "state"} : tensor<32xf32>
+    gdn_tile.store %b, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @late grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// A role keeps nothing for its late steps.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>], channels = []>
+gdn_tile.program @kept(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    // expected-error @below {{expected values through a channel between steps that are delayed and others, got one that role move makes itself}}
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @kept grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>], channels = []>
+gdn_tile.program @carried(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  %none = arith.constant dense<0.0> : tensor<32xf32>
+  %last = scf.for %t = %begin to %end step %c32 iter_args(%before = %none) -> tensor<32xf32> {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    // expected-error @below {{got one that role move carries from trip to trip}}
+    gdn_tile.store %before, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<1x?x4xf32>
+    scf.yield %a : tensor<32xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @carried grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// More chunks than anything could be written for (gdn-tile-unroll-chunks=factor=71).
+// expected-error @below {{expected 1 to 64 chunks a trip and parts, got 71 and 1}}
+gdn_tile.program @many(%x: memref<8x40xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  %a = gdn_tile.load %x[%n, %begin] axes [1] {gdn_tile.step = "load", gdn_tile.chunk = 70} : memref<8x40xf32> -> tensor<32xf32>
+}
+func.func @host(%n: index, %x: memref<8x40xf32>) {
+  %c1 = arith.constant 1 : index
+  gdn_tile.launch @many grid(%n, %n, %c1) tokens(%n) ins(%x : memref<8x40xf32>)
+  return
+}
+
+// -----
+
+// A slot has one visit of a role: now or late.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 1>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "out", depth = 3, from = ["state"], to = ["move"]>]>
+// expected-error @below {{expected role move to take channel out either in steps that are delayed or in others, got both; use two channels}}
+gdn_tile.program @both(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "state"} : memref<1x?x4xf32> -> tensor<32xf32>
+    %b = arith.negf %a {gdn_tile.step = "state"} : tensor<32xf32>
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : tensor<32xf32> -> memref<1x?x4xf32>
+    gdn_tile.store %b, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @both grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}

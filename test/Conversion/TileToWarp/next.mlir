@@ -1,0 +1,106 @@
+// What an item loads before its loop comes near while the one before it is in its last trip, by the role that loads
+// for the loop.
+// RUN: gdn-opt %s --split-input-file --gdn-warp-partition --canonicalize --cse | FileCheck %s
+
+// One item a CTA: the one that comes next is as many CTAs on as the chip runs at a time. Parts that share a CTA, all.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 1>,
+    <name = "state", warps = 8, registers = 160, steps = ["state"], split = true>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>,
+    <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @packed(
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[WIDTH:.*]] = arith.constant 64 : index
+// CHECK-DAG: %[[CHIP:.*]] = arith.constant 132 : i32
+// CHECK: gdn_warp.role "move"
+// CHECK: scf.for %[[TRIP:[a-z0-9]+]] =
+// CHECK: gdn_tile.load %x
+// CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %[[CHIP]]
+// CHECK: %[[THERE:.*]] = arith.cmpi ult, %[[NEXT]],
+// CHECK: %[[AFTER:.*]] = arith.addi %[[TRIP]],
+// CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[AFTER]],
+// CHECK: %[[BOTH:.*]] = arith.andi %[[LAST]], %[[THERE]]
+// CHECK: scf.if %[[BOTH]] {
+// CHECK: arith.remui %[[NEXT]]
+// CHECK: %[[N:.*]], %{{.*}}, %{{.*}} = gdn_warp.longest %cu_seqlens,
+// CHECK: gdn_warp.prefetch %s[%[[N]], %{{.*}}, %[[ZERO]], %[[ZERO]]] axes [3, 2] sizes [64, 128]
+// CHECK: gdn_warp.prefetch %s[%[[N]], %{{.*}}, %[[ZERO]], %[[WIDTH]]] axes [3, 2] sizes [64, 128]
+// CHECK: gdn_tile.store
+// CHECK: gdn_warp.role "state"
+// CHECK-NOT: gdn_warp.prefetch
+gdn_tile.program @packed(%x: memref<1x?x4x128xf32>, %s: memref<?x4x128x128xf32>) outs(%y: memref<1x?x4x128xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %column = arith.muli %p, %c64 : index
+  %first = gdn_tile.load %s[%n, %h, %c0, %column] axes [3, 2] {gdn_tile.step = "state"}
+      : memref<?x4x128x128xf32> -> tensor<64x128xf32>
+  %last = scf.for %t = %begin to %end step %c128 iter_args(%state = %first) -> tensor<64x128xf32> {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %column] axes [3, 1] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x128xf32> -> tensor<64x128xf32>
+    %sum = arith.addf %tile, %state {gdn_tile.step = "state"} : tensor<64x128xf32>
+    gdn_tile.store %sum, %y[%batch, %t, %h, %column] axes [3, 1] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x128xf32> -> memref<1x?x4x128xf32>
+    scf.yield %sum : tensor<64x128xf32>
+  }
+}
+func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xf32>, %s: memref<?x4x128x128xf32>,
+                %y: memref<1x?x4x128xf32>, %cu: memref<?xi32>) {
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @packed grid(%n, %c4, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>)
+      ins(%x, %s : memref<1x?x4x128xf32>, memref<?x4x128x128xf32>) outs(%y : memref<1x?x4x128xf32>)
+  return
+}
+
+// -----
+
+// In turns: the CTA's own next one. A vector is not worth it.
+#schedule = #gdn_warp.schedule<trip = 1, parts = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 1>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>,
+    <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @turns(
+// CHECK: gdn_warp.role "move"
+// CHECK: %[[COUNT:.*]] = gdn_warp.id cta_count
+// CHECK: %[[CTAS:.*]] = arith.index_castui %[[COUNT]]
+// CHECK: scf.for %[[ITEM:[a-z0-9]+]] = %{{.*}} to %[[ITEMS:[a-z0-9]+]] step %[[CTAS]]
+// CHECK: %[[NEXT:.*]] = arith.addi %[[ITEM]], %[[CTAS]]
+// CHECK: arith.cmpi ult, %[[NEXT]], %[[ITEMS]]
+// CHECK: gdn_warp.prefetch %s[
+// CHECK-NOT: gdn_warp.prefetch
+gdn_tile.program @turns(%x: memref<?x?x4x64xf32>, %s: memref<?x4x64x64xf32>, %b: memref<4x64xf32>)
+    outs(%y: memref<?x?x4x64xf32>)
+    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %first = gdn_tile.load %s[%n, %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "state"}
+      : memref<?x4x64x64xf32> -> tensor<64x64xf32>
+  %bias = gdn_tile.load %b[%h, %c0] axes [1] {gdn_tile.step = "state"} : memref<4x64xf32> -> tensor<64xf32>
+  %none = tensor.empty() {gdn_tile.step = "state"} : tensor<64x64xf32>
+  %rows = linalg.broadcast ins(%bias : tensor<64xf32>) outs(%none : tensor<64x64xf32>) dimensions = [0] {gdn_tile.step = "state"}
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %first) -> tensor<64x64xf32> {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<?x?x4x64xf32> -> tensor<64x64xf32>
+    %more = arith.addf %tile, %rows {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %sum = arith.addf %more, %state {gdn_tile.step = "state"} : tensor<64x64xf32>
+    gdn_tile.store %sum, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xf32> -> memref<?x?x4x64xf32>
+    scf.yield %sum : tensor<64x64xf32>
+  }
+}
+func.func @host(%t: index, %x: tensor<?x?x4x64xf32>, %s: tensor<?x4x64x64xf32>, %b: tensor<4x64xf32>,
+                %y: tensor<?x?x4x64xf32>) -> tensor<?x?x4x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?x4x64xf32>
+  %r = gdn_tile.launch @turns grid(%n, %c4, %c1) tokens(%t)
+      ins(%x, %s, %b : tensor<?x?x4x64xf32>, tensor<?x4x64x64xf32>, tensor<4x64xf32>)
+      outs(%y : tensor<?x?x4x64xf32>) -> tensor<?x?x4x64xf32>
+  return %r : tensor<?x?x4x64xf32>
+}
