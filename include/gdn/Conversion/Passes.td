@@ -67,7 +67,8 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
     trip for both, but where rows are normed. `auto` takes what the cost model predicts to be faster
     (include/gdn/CostModel/CostModel.h), from what of the launch is constant and
     from the options. What neither says is taken for many long sequences, of
-    equal length unless there are two.
+    equal length unless there are two. A program without a launch and a schedule
+    is erased: nobody uses its results.
   }];
   let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
   let options = [
@@ -94,7 +95,16 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     the others (`gdn_warp.share`), and lets the slots of their trips pass
     (`gdn_warp.skip`). The kernel's arguments are the program's
     arrays, then `tokens` (i64), then `cu_seqlens` if the launch has it; its grid
-    has one CTA an item, parts next to each other, then heads.
+    has one CTA an item, parts next to each other, then heads. A role with delayed
+    steps asks, with the last trip of an item, for the tiles that the next item
+    loads before its loop (`gdn_warp.prefetch`).
+
+    Fails where a program has not exactly one launch, where the tokens of the
+    launch are not the extent at which its arrays end, and where the schedule does
+    not go with the program: where delayed and other steps of a role exchange
+    values or use one channel alike, or where the slots on the way from a role
+    back to its delayed steps are fewer than the chunks of `delay` + 1 trips (the
+    roles would wait for each other for ever).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::gdn::warp::WarpDialect"];

@@ -26,7 +26,8 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
   let description = [{
     In a role of the schedule with `ahead` = n, a vector that a trip loads from
     an array is loaded n trips earlier and carried in registers, so that nobody
-    waits for memory. Trips past the end load nothing. The loop asks for n
+    waits for memory. Trips past the end load nothing. A loop that does not count
+    by ones stays as it is. The loop asks for n
     bodies (`gdn_warp.unroll`), so that no register moves.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
@@ -106,8 +107,10 @@ def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::Kernel
 def VerifyChannelsPass : Pass<"gdn-warp-verify-channels", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Check that slots are handed over right";
   let description = [{
-    Fails where stores to slots have no `gdn_warp.fence async` before products,
-    copies out or other CTAs read them, where a role fills or takes slots of
+    Fails where stores to slots that products or other CTAs read have no
+    `gdn_warp.fence async` directly behind the last one, where their role arrives,
+    and slots that others stored in none before they are copied out, where a field
+    is taken that nobody fills, where a role fills or takes slots of
     a channel on one side of a branch alone (who waits for the slot would wait
     for ever), and where anything but a product takes from slots that CTAs fill
     for each other. Changes nothing. A channel that nobody fills or takes is refused by
