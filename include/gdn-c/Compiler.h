@@ -86,15 +86,17 @@ typedef struct GdnCompileOptions {
 /** Version of gdn, as "major.minor.patch". */
 GDN_COMPILER_EXPORT const char *gdnCompilerGetVersion(void);
 
-/** Fills in the defaults. `structSize` is sizeof(GdnCompileOptions), by which
- *  a caller built against an older header stays valid. */
+/** Fills in the defaults; does nothing with a null pointer. `structSize` is
+ *  sizeof(GdnCompileOptions), by which a caller built against an older header
+ *  stays valid. */
 GDN_COMPILER_EXPORT void gdnCompileOptionsInit(GdnCompileOptions *options,
                                                size_t structSize);
 
 /** Compiles a module of `length` bytes down to `level` and hands its text to
- *  `output` in one call. `options` may be null. Errors go to `error`, one call
- *  each, as `<name>:<line>:<column>: error: <message>` where they have a
- *  place in the text; `name` is what the text is called there. */
+ *  `output` in one call. `options`, `name` and `error` may be null; a null
+ *  `text` with a length, or a null `output`, is an error. Errors go to `error`,
+ *  one call each, as `<name>:<line>:<column>: error: <message>` where they have
+ * a place in the text; `name` is what the text is called there. */
 GDN_COMPILER_EXPORT GdnCompileStatus gdnCompileToText(
     const char *text, size_t length, const char *name, GdnLevel level,
     const GdnCompileOptions *options, GdnBytesCallback output,

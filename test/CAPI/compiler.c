@@ -56,15 +56,19 @@ static int compileText(const char *path, GdnLevel level,
   return status;
 }
 
-/* Compiles to an object with a CPU by name ("" is the host) and checks that it
-   is ELF. */
-static int compileObject(const char *path, const char *cpu) {
+/* Compiles to an object with a CPU by name ("" is the host), features on top
+   and a level of optimisation, and checks that there is code in it. */
+static int compileObject(const char *path, const char *cpu,
+                         const char *features, const char *level) {
   size_t length, size = 0;
   char *text = readFile(path, &length);
   GdnCompileOptions options;
   GdnCompileStatus status;
   gdnCompileOptionsInit(&options, sizeof(options));
   options.cpu = cpu;
+  options.features = features;
+  if (level)
+    options.opt_level = (uint32_t)atoi(level);
   status = gdnCompileToObject(text, length, NULL, &options, countBytes,
                               printError, &size);
   if (status == GDN_COMPILE_SUCCESS)
@@ -93,6 +97,28 @@ static int compileSequential(const char *path) {
   gdnCompileOptionsInit(&options, sizeof(options));
   options.parallel = 0;
   return compileText(path, GDN_LEVEL_LLVM, &options);
+}
+
+/* A caller's mistakes end in a status, and none in a crash. */
+static int compileMisused(void) {
+  const char *module = "module {}", *notUTF8 = "\xff\xfe";
+  GdnCompileOptions options;
+  int failures = 0;
+  gdnCompileOptionsInit(NULL, sizeof(options));
+  failures += gdnCompileToText(module, strlen(module), "x", GDN_LEVEL_TILE,
+                               NULL, NULL, printError, NULL);
+  failures += gdnCompileToObject(module, strlen(module), "x", NULL, NULL,
+                                 printError, NULL);
+  failures += gdnCompileToText(NULL, 5, "x", GDN_LEVEL_TILE, NULL, printBytes,
+                               printError, NULL);
+  failures += gdnCompileToText(notUTF8, 2, notUTF8, GDN_LEVEL_TILE, NULL,
+                               printBytes, printError, NULL);
+  failures += gdnCompileToText("?", 1, "x", GDN_LEVEL_TILE, NULL, printBytes,
+                               NULL, NULL);
+  failures += gdnCompileToText(NULL, 0, NULL, GDN_LEVEL_TILE, NULL, printBytes,
+                               printError, NULL);
+  printf("%d failures\n", failures);
+  return 0;
 }
 
 struct Job {
@@ -145,7 +171,13 @@ int main(int argc, char **argv) {
   if (!strcmp(command, "no-such-level"))
     return compileText(path, (GdnLevel)99, NULL);
   if (!strcmp(command, "object"))
-    return compileObject(path, argc > 3 ? argv[3] : NULL);
+    return compileObject(path, argc > 3 ? argv[3] : NULL, NULL, NULL);
+  if (!strcmp(command, "features"))
+    return compileObject(path, NULL, argc > 3 ? argv[3] : NULL, NULL);
+  if (!strcmp(command, "opt-level"))
+    return compileObject(path, NULL, NULL, argc > 3 ? argv[3] : NULL);
+  if (!strcmp(command, "misuse"))
+    return compileMisused();
   if (!strcmp(command, "chunk"))
     return compileWithChunk(path, argc > 3 ? atoi(argv[3]) : 32);
   if (!strcmp(command, "two-product-chain"))

@@ -19,6 +19,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -39,8 +40,13 @@ public:
 
   GdnCompileStatus fail(StringRef message) {
     called = true;
-    if (callback)
-      callback(message.data(), message.size(), userData);
+    if (!callback)
+      return GDN_COMPILE_FAILURE;
+    // Messages quote what the caller gave, which may be no UTF-8.
+    std::string text = llvm::json::isUTF8(message)
+                           ? message.str()
+                           : llvm::json::fixUTF8(message);
+    callback(text.data(), text.size(), userData);
     return GDN_COMPILE_FAILURE;
   }
 
@@ -82,7 +88,8 @@ private:
 class Compilation {
 public:
   Compilation(const GdnCompileOptions *given, ErrorSink &errors)
-      : context(makeRegistry(), MLIRContext::Threading::DISABLED),
+      : errors(errors),
+        context(makeRegistry(), MLIRContext::Threading::DISABLED),
         handler(&context,
                 [&](Diagnostic &diagnostic) { errors.take(diagnostic); }) {
     // A whole module in an error helps nobody; the place is enough.
@@ -96,6 +103,11 @@ public:
   /// Parses `text` and takes it down; null after a diagnostic.
   OwningOpRef<ModuleOp> lower(StringRef text, const char *name,
                               PipelineBuilder buildPipeline) {
+    if (options.opt_level > 3) {
+      errors.fail("error: expected opt_level to be 0 to 3, got " +
+                  std::to_string(options.opt_level));
+      return nullptr;
+    }
     // The parser wants a zero byte behind the text; the copy has one.
     auto module = parseSourceString<ModuleOp>(
         text.str(), ParserConfig(&context), name ? name : "<text>");
@@ -139,6 +151,7 @@ private:
     return registry;
   }
 
+  ErrorSink &errors;
   GdnCompileOptions options;
   MLIRContext context;
   ScopedDiagnosticHandler handler;
@@ -161,6 +174,8 @@ static PipelineBuilder getPipeline(GdnLevel level) {
 const char *gdnCompilerGetVersion(void) { return GDN_VERSION_STRING; }
 
 void gdnCompileOptionsInit(GdnCompileOptions *options, size_t structSize) {
+  if (!options)
+    return;
   GdnCompileOptions defaults = {};
   defaults.struct_size = std::min(structSize, sizeof(defaults));
   const CPULoweringOptions lowering;
@@ -174,12 +189,26 @@ void gdnCompileOptionsInit(GdnCompileOptions *options, size_t structSize) {
   std::memcpy(options, &defaults, defaults.struct_size);
 }
 
+/// What a caller got wrong before the compiler looks at the text; empty if
+/// nothing.
+static std::string findMisuse(const char *text, size_t length,
+                              GdnBytesCallback output) {
+  if (!text && length > 0)
+    return "error: expected text, got a null pointer and a length of " +
+           std::to_string(length);
+  if (!output)
+    return "error: expected an output callback, got a null pointer";
+  return "";
+}
+
 GdnCompileStatus gdnCompileToText(const char *text, size_t length,
                                   const char *name, GdnLevel level,
                                   const GdnCompileOptions *options,
                                   GdnBytesCallback output,
                                   GdnBytesCallback error, void *userData) {
   ErrorSink errors(error, userData);
+  if (std::string misuse = findMisuse(text, length, output); !misuse.empty())
+    return errors.fail(misuse);
   PipelineBuilder pipeline = getPipeline(level);
   if (!pipeline)
     return errors.fail("error: expected a level of GdnLevel, got " +
@@ -202,6 +231,8 @@ GdnCompileStatus gdnCompileToObject(const char *text, size_t length,
                                     GdnBytesCallback output,
                                     GdnBytesCallback error, void *userData) {
   ErrorSink errors(error, userData);
+  if (std::string misuse = findMisuse(text, length, output); !misuse.empty())
+    return errors.fail(misuse);
   Compilation compilation(options, errors);
   OwningOpRef<ModuleOp> module =
       compilation.lower(StringRef(text, length), name, buildGDNToLLVMPipeline);

@@ -16,6 +16,9 @@
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -82,6 +85,28 @@ static llvm::Error checkFeatureNames(const llvm::MCSubtargetInfo &subtarget,
   return llvm::Error::success();
 }
 
+/// LLVM ends the process where the subtarget has no 64-bit code, and computes
+/// floating point in x87 registers, with other roundings, where it has no SSE2.
+static llvm::Error checkSubtarget(const llvm::Target &target,
+                                  const llvm::Triple &triple, StringRef cpu,
+                                  StringRef features, StringRef given) {
+  if (!triple.isX86())
+    return llvm::Error::success();
+  std::unique_ptr<llvm::MCSubtargetInfo> plain(
+      target.createMCSubtargetInfo(triple, cpu, ""));
+  if (!plain->checkFeatures("+64bit"))
+    return llvm::createStringError("expected a cpu with 64-bit code, got '" +
+                                   cpu + "'");
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
+      target.createMCSubtargetInfo(triple, cpu, features));
+  for (StringRef needed : {"+64bit", "+64bit-mode", "-32bit-mode",
+                           "-16bit-mode", "+sse2", "-soft-float"})
+    if (!subtarget->checkFeatures(needed.str()))
+      return llvm::createStringError("expected features that keep " + needed +
+                                     ", got '" + given + "'");
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 cpu::createTargetMachine(const TargetOptions &options) {
   // LLVM's registry is process-wide and not made for several threads at once.
@@ -110,6 +135,9 @@ cpu::createTargetMachine(const TargetOptions &options) {
   std::string features = isForHost(options) ? getHostFeatures() : "";
   if (!options.features.empty())
     features += (features.empty() ? "" : ",") + options.features;
+  if (llvm::Error error =
+          checkSubtarget(*target, triple, cpu, features, options.features))
+    return std::move(error);
 
   llvm::TargetOptions machineOptions;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
@@ -228,6 +256,26 @@ void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   addAMXRequest(module);
 }
 
+namespace {
+/// Collects LLVM's errors, which would otherwise be printed and end the
+/// process.
+struct ErrorCollector : llvm::DiagnosticHandler {
+  explicit ErrorCollector(std::string &errors) : errors(errors) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error)
+      return true;
+    llvm::raw_string_ostream stream(errors);
+    stream << (errors.empty() ? "" : "\n");
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    return true;
+  }
+
+  std::string &errors;
+};
+} // namespace
+
 /// Translates and optimises for a given machine.
 static llvm::Expected<std::unique_ptr<llvm::Module>>
 translate(ModuleOp module, llvm::LLVMContext &context,
@@ -271,6 +319,8 @@ llvm::Error cpu::emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream,
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
+  std::string errors;
+  context.setDiagnosticHandler(std::make_unique<ErrorCollector>(errors));
   auto result = translate(module, context, **machine, options.optLevel);
   if (!result)
     return result.takeError();
@@ -281,5 +331,9 @@ llvm::Error cpu::emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream,
         "expected a target that writes object files, got " +
         (*machine)->getTargetTriple().str());
   passes.run(**result);
+  if (!errors.empty())
+    return llvm::createStringError(
+        "expected code that LLVM can generate for the cpu and features, got: " +
+        errors);
   return llvm::Error::success();
 }
