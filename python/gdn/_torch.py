@@ -269,6 +269,8 @@ def check_kinds(tensors: Sequence[Any]) -> None:
             raise ValueError(f"{name}: expected a tensor on {device} as q is, got one on {value.device}")
         elif value.layout is not torch.strided:
             raise TypeError(f"{name}: expected a tensor with strides, got one of the layout {value.layout}")
+        elif name in ("out", "final_state") and not _is_compiling() and value.is_neg():
+            raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
 #: Types whose operations nobody but torch itself sees; None is an absent tensor.
@@ -327,13 +329,18 @@ def forward(
     """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state)
     compute = _find_plain(tensors)
-    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. Of the inputs only
-    # those below can be one: its elements are two apart, and rows of the others are contiguous.
+    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. A loop over all
+    # tensors would take longer than this.
     if (
         compute is None
+        or (q.is_neg() or k.is_neg() or v.is_neg())
         or (g is not None and g.is_neg())
         or (beta is not None and beta.is_neg())
         or (A_log is not None and (A_log.is_neg() or (dt_bias is not None and dt_bias.is_neg())))
+        or (initial_state is not None and initial_state.is_neg())
+        or (out is not None and out.is_neg())
+        or (final_state is not None and final_state.is_neg())
+        or (cu_seqlens is not None and cu_seqlens.is_neg())
     ):
         return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
     o, state = out, final_state

@@ -284,6 +284,9 @@ GDN_FUNCTION(forward) {
       return raise(error);
     if (Error error = checkDevice(problem.device))
       return raise(error);
+    for (int i = 0; i < kNumArrays; ++i)
+      if (Error error = checkMemory(kArrayNames[i], *arrays[i]))
+        return raise(error);
     bool isCPU = problem.device.type == Device::CPU;
     if (Error error = isCPU ? runOnCPU(problem) : runOnGPU(problem))
       return raise(error);

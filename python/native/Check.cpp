@@ -6,23 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Problem.h"
+#include "Check.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <initializer_list>
-#include <iterator>
 #include <utility>
 
 using namespace gdn::cpu;
 
 namespace {
-/// An array with the names that messages need.
-struct Named {
-  const char *name;
-  const Array *array;
-};
-
 /// The rule of one array: its dimensions by name and size (negative: any), and
 /// the element types that it may have.
 struct Rule {
@@ -34,8 +27,8 @@ struct Rule {
 };
 } // namespace
 
-static Error fail(const char *kind, const char *name, const std::string &rule,
-                  const std::string &got) {
+Error gdn::cpu::fail(const char *kind, const char *name,
+                     const std::string &rule, const std::string &got) {
   return {kind, std::string(name) + ": expected " + rule + ", got " + got};
 }
 
@@ -106,13 +99,6 @@ static Error checkRule(const Rule &rule) {
   return {};
 }
 
-static int64_t countElements(const Array &array) {
-  int64_t count = 1;
-  for (int i = 0; i < array.rank; ++i)
-    count *= array.sizes[i];
-  return count;
-}
-
 /// Kernels read rows of channels.
 static Error checkLastStride(Named argument) {
   const Array &array = *argument.array;
@@ -126,90 +112,6 @@ static Error checkLastStride(Named argument) {
               "a contiguous last dimension (other dimensions may have any "
               "stride; .contiguous() makes a copy)",
               "strides " + listOf(array.strides.data(), array.rank));
-}
-
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// First and one past the last byte that an array reaches; the same where there
-/// are none.
-struct Extent {
-  uintptr_t begin = 0, end = 0;
-
-  bool overlaps(const Extent &other) const {
-    return begin < other.end && other.begin < end;
-  }
-};
-} // namespace
-
-static Extent extentOf(const Array &array) {
-  if (!array.data || !countElements(array))
-    return {};
-  int64_t low = 0, high = 1;
-  for (int i = 0; i < array.rank; ++i) {
-    int64_t reach = (array.sizes[i] - 1) * array.strides[i];
-    (reach < 0 ? low : high) += reach;
-  }
-  auto base = reinterpret_cast<uintptr_t>(array.data);
-  int64_t bytes = sizeOf(array.element);
-  return {base + low * bytes, base + high * bytes};
-}
-
-static bool isSameView(const Array &a, const Array &b) {
-  bool same = a.data == b.data && a.element == b.element && a.sizes == b.sizes;
-  // Nothing steps along an extent of 1, so its stride says nothing.
-  for (int i = 0; i < a.rank && same; ++i)
-    same = a.sizes[i] == 1 || a.strides[i] == b.strides[i];
-  return same;
-}
-
-/// Elements of an output have memory of their own, as those of an expanded
-/// view have not.
-static Error checkSpread(Named output) {
-  const Array &array = *output.array;
-  if (!array.isPresent() || countElements(array) == 0)
-    return {};
-  for (int i = 0; i < array.rank; ++i)
-    if (array.sizes[i] > 1 && array.strides[i] == 0)
-      return fail("ValueError", output.name,
-                  "a tensor whose elements have memory of their own",
-                  "stride 0 in dimension " + std::to_string(i));
-  return {};
-}
-
-/// An output is written once, by one thread, while others read: it may lie on
-/// no input and on no other output.
-static Error checkOutputs(const Problem &p) {
-  const Named arrays[] = {{"out", &p.o},
-                          {"final_state", &p.finalState},
-                          {"initial_state", &p.initialState},
-                          {"q", &p.q},
-                          {"k", &p.k},
-                          {"v", &p.v},
-                          {"g", &p.gate},
-                          {"beta", &p.beta},
-                          {"A_log", &p.aLog},
-                          {"dt_bias", &p.dtBias},
-                          {"cu_seqlens", &p.cuSeqlens}};
-  constexpr size_t numOutputs = 2, numArrays = std::size(arrays);
-  Extent extents[numArrays];
-  for (size_t i = 0; i < numArrays; ++i)
-    extents[i] = extentOf(*arrays[i].array);
-  // A state may be updated in place: an item reads all of it first.
-  if (isSameView(p.initialState, p.finalState))
-    extents[numOutputs] = {};
-  for (size_t i = 0; i < numOutputs; ++i) {
-    if (Error error = checkSpread(arrays[i]))
-      return error;
-    for (size_t j = i + 1; j < numArrays; ++j)
-      if (extents[i].overlaps(extents[j]))
-        return fail("ValueError", arrays[i].name,
-                    std::string("memory apart from ") + arrays[j].name,
-                    "tensors that overlap");
-  }
-  return {};
 }
 
 //===----------------------------------------------------------------------===//

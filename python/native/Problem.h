@@ -102,6 +102,9 @@ struct Error {
 /// where addresses are known, contents where these are the CPU's.
 Error check(const Problem &problem);
 
+/// Refuses an array with elements and no address, which a call cannot read.
+Error checkMemory(const char *name, const Array &array);
+
 /// Whether this build has kernels for a device, and if not, why.
 Error checkDevice(Device device);
 

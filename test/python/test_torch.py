@@ -276,6 +276,35 @@ def test_views_with_a_negative_bit(name, raw):
     assert torch.equal(out, expected)
 
 
+@pytest.mark.parametrize("name", ["q", "k", "v", "initial_state", "out", "final_state"])
+@pytest.mark.parametrize("view,channels", [(imaginary, 1), (lambda tensor: torch._neg_view(-tensor), 64)])
+def test_rows_with_a_negative_bit(name, view, channels):
+    """Where the last extent is 1 an imaginary part passes for contiguous; torch has such views of its own as well."""
+    arguments = dict(zip(("q", "k", "v", "g", "beta"), tensors(K=channels, V=channels)))
+    arguments["initial_state"] = torch.randn(1, 4, channels, channels)
+    arguments["output_final_state"] = True
+    expected = gdn.chunk_gated_delta_rule(**arguments)
+    given = {"out": expected[0], "final_state": expected[1]}.get(name, arguments.get(name))
+    arguments[name] = view(given)
+    if name in ("out", "final_state"):
+        with pytest.raises(ValueError, match=f"^{name}: expected a tensor whose memory has its elements, got one with"):
+            gdn.chunk_gated_delta_rule(**arguments)
+        return
+    got = gdn.chunk_gated_delta_rule(**arguments)
+    assert torch.equal(got[0], expected[0]) and torch.equal(got[1], expected[1])
+
+
+@pytest.mark.parametrize("name", ["q", "k", "v", "g", "beta", "initial_state"])
+def test_tensors_without_memory(name):
+    arguments = dict(zip(("q", "k", "v", "g", "beta"), tensors()))
+    arguments["initial_state"] = torch.randn(1, 4, 64, 64)
+    freed = arguments[name].clone()
+    freed.untyped_storage().resize_(0)
+    for tensor in (torch._efficientzerotensor(arguments[name].shape), freed):
+        with pytest.raises(ValueError, match=f"^{name}: expected a tensor whose elements have memory, got a null"):
+            gdn.chunk_gated_delta_rule(**{**arguments, name: tensor})
+
+
 @pytest.mark.parametrize("given", [False, True])
 def test_no_boundaries(given):
     """The library's words, whoever finds that a state would have -1 sequences."""

@@ -49,6 +49,12 @@ def expanded(*shape):
     return np.broadcast_to(np.zeros((*shape[:2], 1, shape[3]), np.float32), shape)
 
 
+def folded(*shape, strides):
+    """A tensor that lies over itself."""
+    memory = np.zeros(20000, np.float32)
+    return np.lib.stride_tricks.as_strided(memory[5000:], shape, [4 * stride for stride in strides])
+
+
 CASES = []
 
 
@@ -100,6 +106,13 @@ for name in ("q", "k", "v"):
 # Strides.
 for name in ("q", "k", "v", "initial_state", "out", "final_state"):
     case(ValueError, rf"{name}: expected a contiguous last dimension", **{name: strided(*SHAPES[name])})
+for name, strides in (
+    ("out", (0, 64, 32, 1)), ("out", (10240, 256, 63, 1)), ("out", (0, 256, -32, 1)),
+    ("final_state", (0, 4096, 1, 1)), ("final_state", (0, 64, 64, 1)),
+):
+    case(ValueError, f"{name}: expected a tensor whose elements have memory of their own", **{
+        name: folded(*SHAPES[name], strides=strides)
+    })
 # NumPy's expanded arrays are read-only, torch's are not.
 case(ValueError, "out: expected (a tensor whose elements|an array that can)", out=expanded(*SHAPES["out"]))
 case(ValueError, "final_state: expected (a tensor whose|an array that)", final_state=expanded(*SHAPES["final_state"]))

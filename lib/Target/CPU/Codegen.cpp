@@ -100,7 +100,7 @@ static llvm::Error checkSubtarget(const llvm::Target &target,
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
       target.createMCSubtargetInfo(triple, cpu, features));
   for (StringRef needed : {"+64bit", "+64bit-mode", "-32bit-mode",
-                           "-16bit-mode", "+sse2", "-soft-float"})
+                           "-16bit-mode", "-x32", "+sse2", "-soft-float"})
     if (!subtarget->checkFeatures(needed.str()))
       return llvm::createStringError("expected features that keep " + needed +
                                      ", got '" + given + "'");

@@ -1,0 +1,39 @@
+//===- Check.h - What the checks of a call share ----------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_CHECK_H
+#define GDN_PYTHON_NATIVE_CHECK_H
+
+#include "Problem.h"
+
+namespace gdn::cpu {
+
+/// An array with its name in messages.
+struct Named {
+  const char *name;
+  const Array *array;
+};
+
+/// "<name>: expected <rule>, got <got>" as an exception of `kind`.
+Error fail(const char *kind, const char *name, const std::string &rule,
+           const std::string &got);
+
+inline int64_t countElements(const Array &array) {
+  int64_t count = 1;
+  for (int i = 0; i < array.rank; ++i)
+    count *= array.sizes[i];
+  return count;
+}
+
+/// The elements of an output have memory apart from one another, from other
+/// outputs and from the inputs.
+Error checkOutputs(const Problem &problem);
+
+} // namespace gdn::cpu
+
+#endif // GDN_PYTHON_NATIVE_CHECK_H
