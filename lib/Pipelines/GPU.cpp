@@ -77,7 +77,12 @@ void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
                                  const CPULoweringOptions &options) {
   // Names of arguments, while there are ops that know them.
   manager.addPass(createNameArgumentsPass());
-  buildGDNToTilePipeline(manager, options);
+  // A GPU's parts are those of a product's rows unless somebody says otherwise.
+  CPULoweringOptions lowering;
+  lowering.copyOptionValuesFrom(options);
+  if (options.vParts == 1)
+    lowering.vParts = 0;
+  buildGDNToTilePipeline(manager, lowering);
   buildTileToWarpPipeline(manager, options);
 }
 

@@ -117,6 +117,7 @@ def InferLayoutsPass : Pass<"gdn-warp-infer-layouts", "::mlir::gdn::warp::Kernel
     vectors over lanes; fields of channels become views. Products, loads, stores,
     triangles and solves become the ops of `gdn_warp`. A tile of fewer rows than
     a fragment lies in some of its rows: the others hold what nobody reads.
+    A kernel that has layouts stays as it is.
   }];
   let dependentDialects = ["::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }

@@ -456,12 +456,29 @@ LogicalResult RoleLayouts::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// Whether values of the kernel have their layouts already.
+static bool hasLayouts(KernelOp kernel) {
+  auto hasLayout = [](Type type) {
+    if (auto channel = dyn_cast<ChannelType>(type))
+      return llvm::any_of(channel.getFields(), llvm::IsaPred<ViewType>);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getEncoding();
+  };
+  return kernel
+      .walk([&](Operation *op) {
+        return llvm::any_of(op->getResultTypes(), hasLayout)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 namespace {
 struct InferLayouts : gdn::impl::InferLayoutsPassBase<InferLayouts> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     // Without a schedule a kernel is in the explicit form already.
-    if (!getOperation()->hasAttr(ScheduleAttr::kName))
+    if (!kernel->hasAttr(ScheduleAttr::kName) || hasLayouts(kernel))
       return;
     FieldLayouts fields(kernel);
     for (auto role : kernel.getBody().getOps<RoleOp>())

@@ -1,4 +1,7 @@
 // RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts,cse))' | FileCheck %s
+// A kernel that has its layouts is left alone.
+// RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts))' > %t.mlir
+// RUN: gdn-opt %t.mlir --split-input-file --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts))' | diff %t.mlir -
 
 #one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
 

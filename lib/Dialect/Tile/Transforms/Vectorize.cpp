@@ -53,6 +53,15 @@ struct Vectorize : gdn::tile::impl::VectorizePassBase<Vectorize> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(TileDialect::getProgramAttrName()))
       return;
+    // All code below reads and writes buffers.
+    WalkResult onBuffers = getOperation().walk([](linalg::LinalgOp op) {
+      if (op.hasPureBufferSemantics())
+        return WalkResult::advance();
+      op.emitOpError("expected an op on memrefs, got one on tensors");
+      return WalkResult::interrupt();
+    });
+    if (onBuffers.wasInterrupted())
+      return signalPassFailure();
     const CPUArch &arch =
         getCPUArch(vectorBits ? int64_t(vectorBits) : getHostVectorBits());
     IRRewriter rewriter(&getContext());
@@ -86,7 +95,7 @@ LogicalResult Vectorize::lower(RewriterBase &rewriter, linalg::LinalgOp op,
     return success();
   // What is left are loops over elements: correct, and rare.
   if (failed(linalg::linalgOpToLoops(rewriter, op)))
-    return op.emitOpError("expected an op on memrefs, got tensors");
+    return op.emitOpError("expected an op that loops over elements can make");
   rewriter.eraseOp(op);
   return success();
 }
