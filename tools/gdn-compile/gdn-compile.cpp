@@ -11,6 +11,7 @@
 #include "gdn/Target/PTX.h"
 #include "gdn/Tools/CommandLine.h"
 #include "gdn/Tools/Explain.h"
+#include "gdn/Tools/Progress.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -202,6 +203,7 @@ static llvm::Expected<std::string> makeCubin(const Flags &flags,
     return text;
   ptx::Options options;
   options.allowSpills = flags.compile.get().lanesArrive;
+  Progress progress(toolName, "ptxas");
   llvm::Expected<ptx::Assembled> assembled = ptx::assemble(*text, options);
   if (!assembled)
     return assembled.takeError();

@@ -27,6 +27,8 @@ struct Options {
   /// Where ptxas is; empty: GDN_PTXAS, PATH, CUDA_HOME, the Python package
   /// nvidia-cuda-nvcc-cu12, /usr/local/cuda.
   std::string ptxas;
+  /// Seconds after which ptxas is ended; GDN_PTXAS_TIMEOUT goes before it.
+  unsigned ptxasTimeout = 600;
   /// Takes kernels with a stack and spills: ones for tools, which need not be
   /// fast.
   bool allowSpills = false;
@@ -65,7 +67,7 @@ std::vector<KernelUsage> parseUsage(llvm::StringRef log);
 /// they are allowed.
 llvm::Error checkLog(llvm::StringRef log, bool allowSpills = false);
 
-/// Runs ptxas and checks what it prints. An error holds the command that
+/// Runs ptxas and checks what it prints and writes. An error holds the command that
 /// repeats the run and leaves its input in place.
 llvm::Expected<Assembled> assemble(llvm::StringRef ptx,
                                    const Options &options = {});

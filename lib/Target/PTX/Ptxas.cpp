@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -17,6 +19,10 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <csignal>
+#include <thread>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -160,11 +166,73 @@ static llvm::Expected<std::string> createTemporary(StringRef suffix) {
   return std::string(path);
 }
 
+/// Seconds that ptxas may take.
+static llvm::Expected<unsigned> getTimeLimit(const ptx::Options &options) {
+  std::optional<std::string> given =
+      llvm::sys::Process::GetEnv("GDN_PTXAS_TIMEOUT");
+  if (!given)
+    return options.ptxasTimeout;
+  unsigned seconds = 0;
+  if (StringRef(*given).getAsInteger(10, seconds) || seconds == 0)
+    return llvm::createStringError(
+        "expected GDN_PTXAS_TIMEOUT to be a positive number of seconds, got '" +
+        *given + "'");
+  return seconds;
+}
+
+/// Runs a program for at most `limit` seconds and returns its exit code. LLVM's
+/// own limit is an alarm, which reaches any thread of the process.
+static llvm::Expected<int>
+runFor(unsigned limit, StringRef program, ArrayRef<StringRef> arguments,
+       ArrayRef<std::optional<StringRef>> redirects) {
+  using Clock = std::chrono::steady_clock;
+  std::string reason;
+  bool notStarted = false;
+  llvm::sys::ProcessInfo child = llvm::sys::ExecuteNoWait(
+      program, arguments, std::nullopt, redirects, 0, &reason, &notStarted);
+  if (notStarted)
+    return llvm::createStringError("cannot start " + program + ": " + reason);
+  auto end = Clock::now() + std::chrono::seconds(limit);
+  while (true) {
+    llvm::sys::ProcessInfo state =
+        llvm::sys::Wait(child, /*SecondsToWait=*/0, &reason, nullptr,
+                        /*Polling=*/true);
+    if (state.Pid != 0)
+      return state.ReturnCode;
+    if (Clock::now() >= end)
+      break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  kill(child.Pid, SIGKILL);
+  (void)llvm::sys::Wait(child, std::nullopt, &reason);
+  return llvm::createStringError(
+      "expected " + program + " to end within " + llvm::Twine(limit) +
+      " s, got none of its output in that time; GDN_PTXAS_TIMEOUT=<seconds> "
+      "sets another limit");
+}
+
+/// An ELF file for CUDA, as its header says.
+static llvm::Error checkCubin(StringRef cubin) {
+  constexpr size_t kMachine = 18, kHeader = 64;
+  if (cubin.size() >= kHeader &&
+      cubin.starts_with("\x7f"
+                        "ELF") &&
+      llvm::support::endian::read16le(cubin.data() + kMachine) ==
+          llvm::ELF::EM_CUDA)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "expected ptxas to write an ELF file for CUDA, got " +
+      llvm::Twine(cubin.size()) + " bytes that are none");
+}
+
 llvm::Expected<ptx::Assembled> ptx::assemble(StringRef ptx,
                                              const Options &options) {
   auto program = findPtxas(options);
   if (!program)
     return program.takeError();
+  auto limit = getTimeLimit(options);
+  if (!limit)
+    return limit.takeError();
   llvm::SmallVector<std::string, 3> paths;
   for (StringRef suffix : {"ptx", "cubin", "log"}) {
     auto created = createTemporary(suffix);
@@ -184,12 +252,14 @@ llvm::Expected<ptx::Assembled> ptx::assemble(StringRef ptx,
   std::string arch = "-arch=" + options.chip;
   StringRef arguments[] = {*program, "-v", arch, input, "-o", output};
   std::optional<StringRef> redirects[] = {std::nullopt, log, log};
-  int status =
-      llvm::sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects);
+  auto status = runFor(*limit, *program, arguments, redirects);
   Assembled result{readFile(output), readFile(log), {}};
   llvm::Error failure =
-      status == 0 ? checkLog(result.log, options.allowSpills)
-                  : llvm::createStringError("ptxas failed:\n" + result.log);
+      !status ? status.takeError()
+      : *status != 0
+          ? llvm::createStringError("ptxas failed:\n" + result.log)
+          : llvm::joinErrors(checkCubin(result.cubin),
+                             checkLog(result.log, options.allowSpills));
   if (failure) {
     removeInput.releaseFile();
     return llvm::createStringError(
