@@ -323,6 +323,14 @@ struct ChooseSchedule
           << schedule;
       return signalPassFailure();
     }
+    for (auto [name, value] : {std::pair("sequences", sequences.getValue()),
+                               std::pair("tokens", tokens.getValue()),
+                               std::pair("longest", longest.getValue())})
+      if (value < 0) {
+        getOperation().emitError("expected ")
+            << name << " of at least 0, got " << value;
+        return signalPassFailure();
+      }
     WalkResult walked = getOperation().walk([&](tile::LaunchOp launch) {
       auto program =
           getOperation().lookupSymbol<tile::ProgramOp>(launch.getProgram());

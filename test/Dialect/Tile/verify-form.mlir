@@ -55,6 +55,17 @@ gdn_tile.program @dynamic() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
+// Too large for code; the second has no number of elements that 64 bits hold.
+gdn_tile.program @large() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<4294967296x32xf32>'}}
+  %a = tensor.empty() {gdn_tile.step = "load"} : tensor<4294967296x32xf32>
+  // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<9223372036854775807x32xf32>'}}
+  %b = tensor.empty() {gdn_tile.step = "load"} : tensor<9223372036854775807x32xf32>
+  %c = tensor.empty() {gdn_tile.step = "load"} : tensor<1024x1024xf32>
+}
+
+// -----
+
 // A product is a contraction; no named op whose operands cannot be transposed.
 gdn_tile.program @matmul() item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %one = arith.constant dense<1.0> : tensor<16x16xf32>

@@ -140,6 +140,13 @@ struct StackProducts : gdn::tile::impl::StackProductsPassBase<StackProducts> {
   using StackProductsPassBase::StackProductsPassBase;
 
   void runOnOperation() override {
+    // Each tile of a stack is an operand.
+    constexpr int64_t kMostRows = 1024;
+    if (rows < 1 || rows > kMostRows) {
+      getOperation().emitOpError("expected rows to be 1 to ")
+          << kMostRows << ", got " << rows.getValue();
+      return signalPassFailure();
+    }
     getOperation()->walk([&](Block *block) { stackIn(*block, rows); });
   }
 };

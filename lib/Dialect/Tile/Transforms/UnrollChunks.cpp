@@ -70,9 +70,11 @@ struct UnrollChunks : gdn::tile::impl::UnrollChunksPassBase<UnrollChunks> {
   using UnrollChunksPassBase::UnrollChunksPassBase;
 
   void runOnOperation() override {
-    if (factor < 1) {
-      getOperation().emitOpError("expected at least one chunk a trip, got ")
-          << factor.getValue();
+    // Each chunk is a copy of the body.
+    constexpr int64_t kMostChunks = 64;
+    if (factor < 1 || factor > kMostChunks) {
+      getOperation().emitOpError("expected factor to be 1 to ")
+          << kMostChunks << ", got " << factor.getValue();
       return signalPassFailure();
     }
     Block &body = getOperation().getBody().front();

@@ -53,6 +53,15 @@ struct Vectorize : gdn::tile::impl::VectorizePassBase<Vectorize> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(TileDialect::getProgramAttrName()))
       return;
+    bool isKnown = llvm::any_of(kCPUArchs, [&](const CPUArch &arch) {
+      return arch.vectorBits == vectorBits;
+    });
+    if (vectorBits != 0 && !isKnown) {
+      getOperation().emitOpError(
+          "expected vector-bits to be 0, 128, 256 or 512, got ")
+          << vectorBits.getValue();
+      return signalPassFailure();
+    }
     // All code below reads and writes buffers.
     WalkResult onBuffers = getOperation().walk([](linalg::LinalgOp op) {
       if (op.hasPureBufferSemantics())

@@ -1,6 +1,12 @@
 // RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-stack-products),canonicalize)' | FileCheck %s
 // RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-stack-products{rows=32}),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=SMALL
+// RUN: not gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-stack-products{rows=2147483648}))' \
+// RUN:   2>&1 | FileCheck %s --check-prefix=BOUND -DGOT=2147483648
+// RUN: not gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-stack-products{rows=-1}))' \
+// RUN:   2>&1 | FileCheck %s --check-prefix=BOUND -DGOT=-1
+
+// BOUND: error: 'gdn_tile.program' op expected rows to be 1 to 1024, got [[GOT]]
 
 // Tiles that already have the rows of a product are left alone.
 // SMALL-NOT: tensor.concat

@@ -2,7 +2,9 @@
 // RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-unroll-chunks{factor=1}),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=ONE
 // RUN: not gdn-opt %s --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-unroll-chunks{factor=0}))' 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=NONE
+// RUN:   | FileCheck %s --check-prefix=NONE -DGOT=0
+// RUN: not gdn-opt %s --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-unroll-chunks{factor=2147483648}))' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NONE -DGOT=2147483648
 
 // Two chunks a trip: the second begins a chunk later and takes on what the first carries.
 // CHECK-LABEL: gdn_tile.program @sum(
@@ -23,7 +25,7 @@
 // ONE: gdn_tile.chunk = 0
 // ONE-NOT: gdn_tile.chunk = 1
 
-// NONE: error: 'gdn_tile.program' op expected at least one chunk a trip, got 0
+// NONE: error: 'gdn_tile.program' op expected factor to be 1 to 64, got [[GOT]]
 gdn_tile.program @sum(%x: memref<1x?x4xf32>) outs(%y: memref<1x4x32xf32>)
     item(%n, %h, %p) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index

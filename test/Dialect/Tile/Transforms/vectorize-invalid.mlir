@@ -1,4 +1,8 @@
 // RUN: gdn-opt %s --gdn-tile-vectorize --split-input-file --verify-diagnostics
+// RUN: not gdn-opt %s --gdn-tile-vectorize=vector-bits=-1 2>&1 | FileCheck %s -DGOT=-1
+// RUN: not gdn-opt %s --gdn-tile-vectorize=vector-bits=384 2>&1 | FileCheck %s -DGOT=384
+
+// CHECK: error: 'func.func' op expected vector-bits to be 0, 128, 256 or 512, got [[GOT]]
 
 // A program that has no buffers yet.
 func.func @tensors(%x : tensor<128x64xf32>) -> tensor<64x128xf32> attributes {gdn_tile.program} {

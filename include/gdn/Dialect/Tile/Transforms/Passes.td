@@ -148,7 +148,7 @@ def VectorizePass : Pass<"gdn-tile-vectorize", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "int64_t", "0",
-      "Width of the target's vector registers in bits; 0 is that of the host">,
+      "Width of the target's vector registers in bits: 128, 256, 512, or 0 for that of the host">,
     Option<"amx", "amx", "bool", "false",
       "Multiply pairs of bf16 by the target's tile registers">];
   let dependentDialects = ["::mlir::amx::AMXDialect",
@@ -186,7 +186,7 @@ def UnrollChunksPass : Pass<"gdn-tile-unroll-chunks", "::mlir::gdn::tile::Progra
     its chunk's number in `gdn_tile.chunk`. Chunks past the item's end read as
     zero: they change no state and write nothing. Numerics unchanged.
   }];
-  let options = [Option<"factor", "factor", "int64_t", "2", "Chunks a trip">];
+  let options = [Option<"factor", "factor", "int64_t", "2", "Chunks a trip, 1 to 64">];
 }
 
 def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::ProgramOp"> {
@@ -198,7 +198,7 @@ def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::Prog
 
     Example: K K^T and Q K^T of a chunk of 32 tokens are one product of 64 rows.
   }];
-  let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a product">];
+  let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a product, 1 to 1024">];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
