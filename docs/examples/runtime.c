@@ -42,12 +42,14 @@ static const GdnParamDesc params[] = {{GDN_PARAM_POINTER, 0, 0, 0},
                                       {GDN_PARAM_SCALAR, 2, 0, 0},
                                       {GDN_PARAM_EXTENT, 0, 0, GDN_DTYPE_I32}};
 
-static GdnRuntimeStatus planScale(const GdnArg *arguments, int32_t count,
-                                  const GdnDeviceInfo *device, GdnPlan *plan) {
+static GdnRuntimeStatus configureScale(const GdnArg *arguments, int32_t count,
+                                       const GdnDeviceInfo *device,
+                                       GdnLaunchConfig *config) {
   (void)count, (void)device;
-  plan->grid.x = (uint32_t)((arguments[0].value.tensor->shape[0] + 127) / 128);
-  plan->grid.y = plan->grid.z = 1;
-  plan->workspace_bytes = 0;
+  config->grid.x =
+      (uint32_t)((arguments[0].value.tensor->shape[0] + 127) / 128);
+  config->grid.y = config->grid.z = 1;
+  config->workspace_bytes = 0;
   return GDN_SUCCESS;
 }
 
@@ -64,7 +66,7 @@ static const GdnKernelDesc scale = {.struct_size = sizeof(GdnKernelDesc),
                                     .args = args,
                                     .params = params,
                                     .symbols = symbols,
-                                    .plan = planScale};
+                                    .configure = configureScale};
 
 /// Says what went wrong and ends the program.
 #define CHECK(call)                                                            \
@@ -98,12 +100,12 @@ int main(void) {
   const GdnArg arguments[] = {{GDN_ARG_TENSOR, {.tensor = &x}},
                               {GDN_ARG_TENSOR, {.tensor = &y}},
                               {GDN_ARG_F32, {.f32 = 2.5f}}};
-  GdnPlan plan = {.struct_size = sizeof(plan)};
-  CHECK(gdnKernelPlan(kernel, 0, arguments, 3, &plan));
+  GdnLaunchConfig config = {.struct_size = sizeof(config)};
+  CHECK(gdnKernelConfigure(kernel, 0, arguments, 3, &config));
   void *workspace = NULL;
-  if (plan.workspace_bytes)
-    CHECK(gdnMemoryAllocate(0, plan.workspace_bytes, &workspace));
-  CHECK(gdnKernelLaunch(kernel, arguments, 3, workspace, plan.workspace_bytes,
+  if (config.workspace_bytes)
+    CHECK(gdnMemoryAllocate(0, config.workspace_bytes, &workspace));
+  CHECK(gdnKernelLaunch(kernel, arguments, 3, workspace, config.workspace_bytes,
                         NULL, NULL));
 
   CHECK(gdnMemoryCopyFromDevice(0, host, y.data, sizeof(host)));

@@ -67,7 +67,7 @@ typedef struct GdnCompileOptions {
    *  "auto" (default), the type of v. */
   const char *operand_type;
   /** Parts that the value channels of a head are split into. */
-  int64_t v_parts;
+  int64_t v_tiles;
   /** LLVM's name of the CPU; default is the host with its features, AMX_BF16
    *  among them where the system allows it to this process. */
   const char *cpu;

@@ -304,24 +304,24 @@ typedef struct GdnGrid {
 } GdnGrid;
 
 /// What a launch needs.
-typedef struct GdnPlan {
-  /// sizeof(GdnPlan).
+typedef struct GdnLaunchConfig {
+  /// sizeof(GdnLaunchConfig).
   uint32_t struct_size;
   GdnGrid grid;
   /// Bytes of device memory, aligned to GDN_WORKSPACE_ALIGNMENT.
   uint64_t workspace_bytes;
-} GdnPlan;
+} GdnLaunchConfig;
 
 #define GDN_WORKSPACE_ALIGNMENT 256
 
 /// Sizes grid and workspace from the shapes and the device; it runs inside
-/// gdnKernelPlan and gdnKernelLaunch after the arguments have been checked, and
-/// must neither allocate nor call the driver. It refuses arguments with what
-/// gdnSetLastErrorMessage returns.
-typedef GdnRuntimeStatus (*GdnPlanFunction)(const GdnArg *args,
-                                            int32_t num_args,
-                                            const GdnDeviceInfo *device,
-                                            GdnPlan *plan);
+/// gdnKernelConfigure and gdnKernelLaunch after the arguments have been
+/// checked, and must neither allocate nor call the driver. It refuses arguments
+/// with what gdnSetLastErrorMessage returns.
+typedef GdnRuntimeStatus (*GdnConfigureFunction)(const GdnArg *args,
+                                                 int32_t num_args,
+                                                 const GdnDeviceInfo *device,
+                                                 GdnLaunchConfig *config);
 
 /// A compiled kernel. The description and all it points to stay unchanged until
 /// the kernel is unloaded.
@@ -359,7 +359,7 @@ typedef struct GdnKernelDesc {
   /// Names of the symbolic extents, for messages.
   const char *const *symbols;
   /// Null if every launch brings its grid and no workspace is needed.
-  GdnPlanFunction plan;
+  GdnConfigureFunction configure;
 } GdnKernelDesc;
 
 //===----------------------------------------------------------------------===//
@@ -383,11 +383,11 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelPrepare(GdnKernel *kernel,
                                                      int32_t device);
 
 /// Checks the arguments and says what a launch with them needs. Pure host work.
-GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel,
-                                                  int32_t device,
-                                                  const GdnArg *args,
-                                                  int32_t num_args,
-                                                  GdnPlan *plan);
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnKernelConfigure(const GdnKernel *kernel,
+                                                       int32_t device,
+                                                       const GdnArg *args,
+                                                       int32_t num_args,
+                                                       GdnLaunchConfig *config);
 
 /// Checks the arguments and launches the kernel on `stream` (a CUstream or
 /// cudaStream_t; null is the default stream of the current context) and on the

@@ -21,25 +21,25 @@ using namespace gdn::cost;
 //===----------------------------------------------------------------------===//
 
 // All on an H200, fitted to docs/data/forward-h200.csv. K = V = 128, chunks of
-// 32: other channels and chunks are extrapolated. The items of `whole` have two
-// parts there, so the second one costs what they have more than those of
-// `split`.
-static constexpr PartSeconds kItem = {3.0e-6, 1.8e-6},
-                             kChunk = {0.645e-6, 0.309e-6};
+// 32: other channels and chunks are extrapolated. The work items of
+// `cta_per_head` have two parts there, so the second one costs what they have
+// more than those of `cta_per_v_tile`.
+static constexpr VTileSeconds kItem = {3.0e-6, 1.8e-6},
+                              kChunk = {0.645e-6, 0.309e-6};
 
 /// From the launch to the first instruction, and from the last to the end.
 static constexpr double kLaunchSeconds = 7.7e-6;
 
-/// What a change of item in a CTA costs less than a CTA that ends and one that
-/// begins (docs/Performance.md, "Items in turn").
+/// What a change of work item in a CTA costs less than a CTA that ends and one
+/// that begins (docs/Performance.md, "Work items in turn").
 static constexpr double kTurnSeconds = 2e-6;
 
 const std::vector<ScheduleCosts> &gdn::cost::allSchedules() {
   static const std::vector<ScheduleCosts> schedules = {
-      {Schedule::Whole, "whole", /*folds=*/true, /*takesTurns=*/true, kItem,
-       kChunk},
-      {Schedule::Split, "split", /*folds=*/false, /*takesTurns=*/false, kItem,
-       kChunk}};
+      {Schedule::CtaPerHead, "cta_per_head", /*folds=*/true,
+       /*takesTurns=*/true, kItem, kChunk},
+      {Schedule::CtaPerVTile, "cta_per_v_tile", /*folds=*/false,
+       /*takesTurns=*/false, kItem, kChunk}};
   return schedules;
 }
 
@@ -94,7 +94,7 @@ static int64_t guessLongest(int64_t sequences, int64_t tokens) {
 static constexpr int64_t kMaxSequences = int64_t(1) << 31,
                          kMaxTokens = int64_t(1) << 31,
                          kMaxHeads = int64_t(1) << 20,
-                         kMaxParts = int64_t(1) << 8;
+                         kMaxVTiles = int64_t(1) << 8;
 
 static Lengths resolve(const Problem &p, const Chip &chip) {
   Lengths lengths = {};
@@ -153,16 +153,17 @@ double gdn::cost::countBytes(const Problem &p) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Items that take the same time.
+/// Work items that take the same time.
 struct Items {
   int64_t count;
   double seconds;
 };
 } // namespace
 
-/// When all items are done, if each starts where a processor becomes free, the
-/// long ones before the short ones.
-static double scheduleItems(int64_t processors, Items longer, Items shorter) {
+/// When all work items are done, if each starts where a processor becomes free,
+/// the long ones before the short ones.
+static double scheduleWorkItems(int64_t processors, Items longer,
+                                Items shorter) {
   int64_t rounds = longer.count / processors, rest = longer.count % processors;
   double start = static_cast<double>(rounds) * longer.seconds;
   if (rest == 0)
@@ -188,9 +189,9 @@ static double scheduleItems(int64_t processors, Items longer, Items shorter) {
 Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
                              const ScheduleCosts &costs) {
   Lengths lengths = resolve(p, chip);
-  int64_t parts = std::clamp<int64_t>(p.parts, 1, kMaxParts);
-  int64_t together = costs.folds ? parts : 1;
-  int64_t apart = costs.folds ? 1 : parts;
+  int64_t vTiles = std::clamp<int64_t>(p.vTiles, 1, kMaxVTiles);
+  int64_t together = costs.folds ? vTiles : 1;
+  int64_t apart = costs.folds ? 1 : vTiles;
   auto further = static_cast<double>(together - 1);
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
@@ -216,8 +217,9 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   if (items == 0)
     return result;
   double longest = secondsOf(lengths.longest);
-  double end = scheduleItems(chip.multiprocessors, {ofSequence, longest},
-                             {items - ofSequence, secondsOf(lengths.other)});
+  double end =
+      scheduleWorkItems(chip.multiprocessors, {ofSequence, longest},
+                        {items - ofSequence, secondsOf(lengths.other)});
   if (result.inTurn)
     end -= static_cast<double>(result.waves - 1) * kTurnSeconds;
   double memory = countBytes(p) / chip.bytesPerSecond;
@@ -254,10 +256,11 @@ static std::string describe(const Estimate &lost) {
     break;
   case Bound::Items:
     std::snprintf(text, sizeof(text),
-                  lost.inTurn ? "%lld CTAs, with up to %lld items one after "
-                                "the other"
-                              : "%lld CTAs, up to %lld of them on a "
-                                "multiprocessor one after the other",
+                  lost.inTurn
+                      ? "%lld CTAs, with up to %lld work items one after "
+                        "the other"
+                      : "%lld CTAs, up to %lld of them on a "
+                        "multiprocessor one after the other",
                   number(lost.ctas), number(lost.waves));
     break;
   case Bound::Memory:
@@ -297,7 +300,8 @@ Choice gdn::cost::choose(const Problem &p, const Chip &chip,
     if (now.bound != Bound::Registers && (!best || now.seconds < best->seconds))
       best = &now;
   }
-  choice.schedule = forced.value_or(best ? best->schedule : Schedule::Split);
+  choice.schedule =
+      forced.value_or(best ? best->schedule : Schedule::CtaPerVTile);
   return choice;
 }
 
@@ -314,7 +318,7 @@ static constexpr Core cores[] = {
     {CoreLevel::V4, CoreOperand::F32, 177e9, 4.3e9},
     {CoreLevel::V4BF16, CoreOperand::BF16, 150e9, 4.3e9},
 };
-/// What an item costs besides its tokens: buffers, the state in and out.
+/// What a work item costs besides its tokens: buffers, the state in and out.
 static constexpr double kCoreItemSeconds = 5e-6;
 
 const Core &gdn::cost::coreOf(CoreLevel level, CoreOperand operand) {

@@ -48,7 +48,7 @@ void gdn::registerPasses() {
   tile::registerLaunchToParallelPass();
   tile::registerPackProductsPass();
   tile::registerPrepareBufferizationPass();
-  tile::registerScheduleItemsPass();
+  tile::registerScheduleWorkItemsPass();
   tile::registerStackProductsPass();
   tile::registerUnrollChunksPass();
   tile::registerVectorizePass();
@@ -58,7 +58,7 @@ void gdn::registerPasses() {
   warp::registerHoistScalarsPass();
   warp::registerInsertFencesPass();
   warp::registerMergeBranchesPass();
-  warp::registerSeparateBranchesPass();
+  warp::registerCloneLikelyPathPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();
   warp::registerSinkStoresPass();

@@ -26,7 +26,7 @@ using namespace mlir::gdn;
 
 /// Work on tensors --> few linalg ops, in the form that vectorises.
 static void addTensorOptimization(OpPassManager &manager,
-                                  const CPULoweringOptions &options) {
+                                  const LoweringOptions &options) {
   // products --> products of f32 tiles, transposes
   tile::PackProductsPassOptions pack;
   pack.bf16Dot = options.bf16Dot;
@@ -62,8 +62,7 @@ static void addBufferization(OpPassManager &manager) {
 }
 
 /// scf, vector, memref, arith, math, func --> llvm, omp.
-static void addToLLVM(OpPassManager &manager,
-                      const CPULoweringOptions &options) {
+static void addToLLVM(OpPassManager &manager, const LoweringOptions &options) {
   // math.exp, math.log, ... --> arith
   manager.addPass(tile::createApproximateMathPass());
   // vector.transfer of rank above 1 --> loops
@@ -79,7 +78,7 @@ static void addToLLVM(OpPassManager &manager,
   // scf.parallel --> omp.parallel, omp.wsloop
   if (options.parallel) {
     manager.addPass(createConvertSCFToOpenMPPass());
-    manager.addPass(tile::createScheduleItemsPass());
+    manager.addPass(tile::createScheduleWorkItemsPass());
   }
   // scf --> cf
   manager.addPass(createSCFToControlFlowPass());
@@ -96,7 +95,7 @@ static void addToLLVM(OpPassManager &manager,
 }
 
 void gdn::buildTileToLLVMPipeline(OpPassManager &manager,
-                                  const CPULoweringOptions &options) {
+                                  const LoweringOptions &options) {
   // gdn_tile --> linalg, vector, scf (but for gdn_tile.launch)
   manager.addPass(createConvertGDNTileToLinalgPass());
   manager.addPass(createCanonicalizerPass());

@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 void gdn::buildTileToWarpPipeline(OpPassManager &manager,
-                                  const CPULoweringOptions &options) {
+                                  const LoweringOptions &options) {
   // gdn_tile programs: products of a tensor core's rows
   OpPassManager &programs = manager.nest<tile::ProgramOp>();
   programs.addPass(tile::createStackProductsPass());
@@ -68,20 +68,20 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   {
     OpPassManager &kernels = manager.nest<warp::KernelOp>();
     kernels.addPass(warp::createMergeBranchesPass());
-    kernels.addPass(warp::createSeparateBranchesPass());
+    kernels.addPass(warp::createCloneLikelyPathPass());
   }
   manager.addPass(warp::createVerifyExplicitFormPass());
 }
 
 void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
-                                 const CPULoweringOptions &options) {
+                                 const LoweringOptions &options) {
   // Names of arguments, while there are ops that know them.
   manager.addPass(createNameArgumentsPass());
   // A GPU's parts are those of a product's rows unless somebody says otherwise.
-  CPULoweringOptions lowering;
+  LoweringOptions lowering;
   lowering.copyOptionValuesFrom(options);
-  if (options.vParts == 1)
-    lowering.vParts = 0;
+  if (options.vTiles == 1)
+    lowering.vTiles = 0;
   buildGDNToTilePipeline(manager, lowering);
   buildTileToWarpPipeline(manager, options);
 }
@@ -106,7 +106,7 @@ void gdn::buildWarpToLLVMPipeline(OpPassManager &manager) {
 }
 
 void gdn::buildGDNToNVVMPipeline(OpPassManager &manager,
-                                 const CPULoweringOptions &options) {
+                                 const LoweringOptions &options) {
   buildGDNToWarpPipeline(manager, options);
   buildWarpToLLVMPipeline(manager);
 }

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
-                                   const CPULoweringOptions &options) {
+                                   const LoweringOptions &options) {
   // gdn layer ops on memrefs --> gdn layer ops on tensors
   manager.addPass(createRaiseBuffersPass());
   PlanStagesPassOptions plan;
@@ -31,10 +31,10 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
 }
 
 void gdn::buildStagesToTilePipeline(OpPassManager &manager,
-                                    const CPULoweringOptions &options) {
+                                    const LoweringOptions &options) {
   ConvertGDNToTilePassOptions tile;
   tile.operandType = options.operandType;
-  tile.vParts = options.vParts;
+  tile.vTiles = options.vTiles;
   tile.twoProductChain = options.twoProductChain;
   // gdn stage ops --> gdn_tile programs and launches
   manager.addPass(createConvertGDNToTilePass(tile));
@@ -44,19 +44,19 @@ void gdn::buildStagesToTilePipeline(OpPassManager &manager,
 }
 
 void gdn::buildGDNToTilePipeline(OpPassManager &manager,
-                                 const CPULoweringOptions &options) {
+                                 const LoweringOptions &options) {
   buildGDNToStagesPipeline(manager, options);
   buildStagesToTilePipeline(manager, options);
 }
 
 void gdn::buildGDNToLLVMPipeline(OpPassManager &manager,
-                                 const CPULoweringOptions &options) {
+                                 const LoweringOptions &options) {
   buildGDNToTilePipeline(manager, options);
   buildTileToLLVMPipeline(manager, options);
 }
 
 void gdn::registerPipelines() {
-  using Registration = PassPipelineRegistration<CPULoweringOptions>;
+  using Registration = PassPipelineRegistration<LoweringOptions>;
   Registration("gdn-to-stages", "Lower layer ops to stage ops",
                buildGDNToStagesPipeline);
   Registration("gdn-to-tile", "Lower layer ops to tile programs",

@@ -22,14 +22,15 @@ using namespace gdn::runtime;
 
 /// Asks the kernel's plan; without one the grid is empty and so is the
 /// workspace.
-static GdnRuntimeStatus askPlan(const GdnKernelDesc &desc, const GdnArg *args,
-                                int32_t numArgs, const GdnDeviceInfo &device,
-                                GdnPlan &plan) {
-  plan = {};
-  plan.struct_size = sizeof(plan);
-  if (!desc.plan)
+static GdnRuntimeStatus askLaunchConfig(const GdnKernelDesc &desc,
+                                        const GdnArg *args, int32_t numArgs,
+                                        const GdnDeviceInfo &device,
+                                        GdnLaunchConfig &config) {
+  config = {};
+  config.struct_size = sizeof(config);
+  if (!desc.configure)
     return GDN_SUCCESS;
-  return desc.plan(args, numArgs, &device, &plan);
+  return desc.configure(args, numArgs, &device, &config);
 }
 
 /// GDN_RUNTIME_CHECK: asks the driver where an array lies.
@@ -64,12 +65,12 @@ static GdnRuntimeStatus checkPointers(const Driver &driver, int device,
 }
 
 static GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
-                                       const GdnPlan &plan,
+                                       const GdnLaunchConfig &config,
                                        const void *workspace, size_t bytes) {
-  if (bytes < plan.workspace_bytes || (plan.workspace_bytes && !workspace))
+  if (bytes < config.workspace_bytes || (config.workspace_bytes && !workspace))
     return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
                 "expected a workspace of %llu bytes for kernel '%s', got %zu",
-                static_cast<unsigned long long>(plan.workspace_bytes),
+                static_cast<unsigned long long>(config.workspace_bytes),
                 desc.symbol, workspace ? bytes : 0);
   if (reinterpret_cast<uintptr_t>(workspace) % GDN_WORKSPACE_ALIGNMENT)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -81,13 +82,13 @@ static GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
 /// The grid of a launch.
 static GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
                                    const GdnDeviceInfo &device,
-                                   const GdnPlan &plan, const GdnGrid *asked,
-                                   GdnGrid &grid) {
-  if (!asked && !desc.plan)
+                                   const GdnLaunchConfig &config,
+                                   const GdnGrid *asked, GdnGrid &grid) {
+  if (!asked && !desc.configure)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a grid for kernel '%s', which has no plan, got null",
                 desc.symbol);
-  grid = asked ? *asked : plan.grid;
+  grid = asked ? *asked : config.grid;
   uint32_t cluster = std::max(desc.cluster_size, 1u);
   uint32_t resident =
       desc.resident_blocks * static_cast<uint32_t>(device.multiprocessors);
@@ -211,25 +212,26 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
   return submit(driver, kernel, parameters, grid, stream);
 }
 
-GdnRuntimeStatus gdnKernelPlan(const GdnKernel *kernel, int32_t device,
-                               const GdnArg *args, int32_t num_args,
-                               GdnPlan *plan) {
-  if (!kernel || !plan || plan->struct_size < sizeof(plan->struct_size))
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a kernel and a GdnPlan with its struct_size, got "
-                "neither or one");
+GdnRuntimeStatus gdnKernelConfigure(const GdnKernel *kernel, int32_t device,
+                                    const GdnArg *args, int32_t num_args,
+                                    GdnLaunchConfig *config) {
+  if (!kernel || !config || config->struct_size < sizeof(config->struct_size))
+    return fail(
+        GDN_ERROR_INVALID_ARGUMENT,
+        "expected a kernel and a GdnLaunchConfig with its struct_size, got "
+        "neither or one");
   const Driver *driver;
   if (GdnRuntimeStatus status = openDevice(device, driver))
     return status;
   if (GdnRuntimeStatus status = checkArguments(kernel->desc, args, num_args))
     return status;
-  GdnPlan known;
-  if (GdnRuntimeStatus status = askPlan(kernel->desc, args, num_args,
-                                        driver->devices[device].info, known))
+  GdnLaunchConfig known;
+  if (GdnRuntimeStatus status = askLaunchConfig(
+          kernel->desc, args, num_args, driver->devices[device].info, known))
     return status;
   known.struct_size =
-      std::min(plan->struct_size, static_cast<uint32_t>(sizeof(known)));
-  memcpy(plan, &known, known.struct_size);
+      std::min(config->struct_size, static_cast<uint32_t>(sizeof(known)));
+  memcpy(config, &known, known.struct_size);
   return GDN_SUCCESS;
 }
 
@@ -269,16 +271,16 @@ GdnRuntimeStatus gdn::runtime::launchKernel(const GdnKernel *kernel,
   if (GdnRuntimeStatus status = checkReady(*kernel, device))
     return status;
 
-  GdnPlan plan;
+  GdnLaunchConfig config;
   GdnGrid chosen;
-  if (GdnRuntimeStatus status =
-          askPlan(desc, args, numArgs, driver->devices[device].info, plan))
+  if (GdnRuntimeStatus status = askLaunchConfig(
+          desc, args, numArgs, driver->devices[device].info, config))
     return status;
   if (GdnRuntimeStatus status =
-          checkWorkspace(desc, plan, workspace, workspaceBytes))
+          checkWorkspace(desc, config, workspace, workspaceBytes))
     return status;
   if (GdnRuntimeStatus status =
-          chooseGrid(desc, driver->devices[device].info, plan, grid, chosen))
+          chooseGrid(desc, driver->devices[device].info, config, grid, chosen))
     return status;
   if (driver->checkMore)
     if (GdnRuntimeStatus status =

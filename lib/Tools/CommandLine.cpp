@@ -32,14 +32,14 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                   cl::desc("Type that operands of products are rounded to: "
                            "bf16, f16, f32 or auto (that of v; the default)"),
                   cl::init(CompileOptions().operandType), cl::cat(category)),
-      vParts("v-parts",
+      vTiles("v-tiles",
              cl::desc("Parts that the V channels of a head are split into (1)"),
-             cl::init(CompileOptions().vParts), cl::cat(category)),
-      schedule(
-          "schedule",
-          cl::desc("Parts of a head on a GPU: whole (in one CTA), split (a "
-                   "CTA each) or auto (by the grid; the default)"),
-          cl::init(CompileOptions().schedule), cl::cat(category)),
+             cl::init(CompileOptions().vTiles), cl::cat(category)),
+      schedule("schedule",
+               cl::desc("Parts of a head on a GPU: cta_per_head (in one CTA), "
+                        "cta_per_v_tile (a "
+                        "CTA each) or auto (by the grid; the default)"),
+               cl::init(CompileOptions().schedule), cl::cat(category)),
       lanesArrive("lanes-arrive",
                   cl::desc("Every lane arrives at the barriers of a GPU kernel "
                            "for itself: slower, for compute-sanitizer's "
@@ -110,7 +110,7 @@ CompileOptions CompileFlags::get() const {
   options.plan = plan;
   options.chunkSize = chunkSize;
   options.operandType = operandType;
-  options.vParts = vParts;
+  options.vTiles = vTiles;
   options.schedule = schedule;
   options.lanesArrive = lanesArrive;
   options.parallel = parallel;

@@ -51,11 +51,13 @@ llvm::Error tools::checkOptions(const CompileOptions &options) {
   if (!llvm::is_contained(types, options.operandType))
     return fail("expected --operand-type of auto, bf16, f16 or f32, got '{0}'",
                 options.operandType);
-  if (options.vParts < 1)
-    return fail("expected --v-parts of at least 1, got {0}", options.vParts);
-  constexpr llvm::StringRef schedules[] = {"auto", "whole", "split"};
+  if (options.vTiles < 1)
+    return fail("expected --v-tiles of at least 1, got {0}", options.vTiles);
+  constexpr llvm::StringRef schedules[] = {"auto", "cta_per_head",
+                                           "cta_per_v_tile"};
   if (!llvm::is_contained(schedules, options.schedule))
-    return fail("expected --schedule of auto, whole or split, got '{0}'",
+    return fail("expected --schedule of auto, cta_per_head or cta_per_v_tile, "
+                "got '{0}'",
                 options.schedule);
   return llvm::Error::success();
 }
@@ -147,7 +149,7 @@ static bool hasKernels(ModuleOp module) {
 
 /// Adds the passes from the level above to `level`.
 static void addStep(PassManager &manager, Level level, Device device,
-                    const CPULoweringOptions &lowering) {
+                    const LoweringOptions &lowering) {
   switch (level) {
   case Level::Stages:
     // Only the host's side of a GPU asks for names.
@@ -168,13 +170,13 @@ static void addStep(PassManager &manager, Level level, Device device,
 LogicalResult
 tools::lower(ModuleOp module, Level level, const CompileOptions &options,
              llvm::function_ref<llvm::Error(Level, ModuleOp)> reached) {
-  CPULoweringOptions lowering;
+  LoweringOptions lowering;
   lowering.plan = options.plan;
   lowering.chunkSize = options.chunkSize;
   lowering.operandType = options.operandType;
   // A GPU's parts are those of a product's rows unless somebody says otherwise.
-  bool chooses = options.device == Device::GPU && options.vParts == 1;
-  lowering.vParts = chooses ? 0 : options.vParts;
+  bool chooses = options.device == Device::GPU && options.vTiles == 1;
+  lowering.vTiles = chooses ? 0 : options.vTiles;
   lowering.schedule = options.schedule;
   lowering.lanesArrive = options.lanesArrive;
   const SizeHints &sizes = options.sizes;

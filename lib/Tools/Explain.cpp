@@ -36,11 +36,11 @@ class LayerReader {
 public:
   LayerReader(DeltaRuleOpInterface op, const CompileOptions &options)
       : op(op), options(options) {
-    plan.function = op->getParentOfType<func::FuncOp>().getSymName().str();
-    plan.op = op->getName().getStringRef().str();
+    layer.function = op->getParentOfType<func::FuncOp>().getSymName().str();
+    layer.op = op->getName().getStringRef().str();
   }
 
-  llvm::Expected<LayerPlan> read();
+  llvm::Expected<KernelChoice> read();
 
 private:
   llvm::Error set(llvm::StringRef name, int64_t size, llvm::StringRef source);
@@ -51,18 +51,18 @@ private:
 
   DeltaRuleOpInterface op;
   const CompileOptions &options;
-  LayerPlan plan;
+  KernelChoice layer;
 };
 } // namespace
 
 /// Takes a size that must be the one that is known, if there is one.
 llvm::Error LayerReader::set(llvm::StringRef name, int64_t size,
                              llvm::StringRef source) {
-  auto [entry, isNew] = plan.sizes.try_emplace(name.str(), size);
+  auto [entry, isNew] = layer.sizes.try_emplace(name.str(), size);
   if (isNew || entry->second == size)
     return llvm::Error::success();
   return fail("expected {0} = {1} as {2} in @{3} has it, got {4} from {5}",
-              name, entry->second, plan.op, plan.function, size, source);
+              name, entry->second, layer.op, layer.function, size, source);
 }
 
 llvm::Error LayerReader::readSizes() {
@@ -86,12 +86,12 @@ llvm::Error LayerReader::readSizes() {
         return error;
   // What is settled may differ between layers: --dim only fills in.
   for (auto &[name, size] : hints.dims)
-    plan.sizes.try_emplace(name, size);
+    layer.sizes.try_emplace(name, size);
   if (op.getCuSeqlens())
     return set("B", 1, "cu_seqlens");
   // A sequence a batch.
   for (auto [from, to] : {std::pair("B", "N"), std::pair("N", "B")})
-    if (auto known = plan.sizes.find(from); known != plan.sizes.end())
+    if (auto known = layer.sizes.find(from); known != layer.sizes.end())
       if (llvm::Error error = set(to, known->second, from))
         return error;
   return llvm::Error::success();
@@ -99,21 +99,21 @@ llvm::Error LayerReader::readSizes() {
 
 llvm::Error LayerReader::requireSizes() {
   for (llvm::StringRef name : {"B", "T", "N", "Hq", "H"}) {
-    if (plan.sizes.count(name.str()))
+    if (layer.sizes.count(name.str()))
       continue;
     bool isLength = op.getCuSeqlens() && (name == "T" || name == "N");
     return fail("expected --dim {0}=<size>{1} for {2} in @{3}, got none", name,
-                isLength ? " or --lengths=<length>,<length>..." : "", plan.op,
-                plan.function);
+                isLength ? " or --lengths=<length>,<length>..." : "", layer.op,
+                layer.function);
   }
-  for (auto &[name, size] : plan.sizes)
+  for (auto &[name, size] : layer.sizes)
     if (size > std::numeric_limits<int32_t>::max())
       return fail("expected {0} of at most 2147483647 for {1} in @{2}, got {3}",
-                  name, plan.op, plan.function, size);
-  int64_t queryHeads = plan.sizes["Hq"], heads = plan.sizes["H"];
+                  name, layer.op, layer.function, size);
+  int64_t queryHeads = layer.sizes["Hq"], heads = layer.sizes["H"];
   if (queryHeads < 1 || heads % queryHeads != 0)
     return fail("expected H to be a multiple of Hq = {0} in @{1}, got {2}",
-                queryHeads, plan.function, heads);
+                queryHeads, layer.function, heads);
   return llvm::Error::success();
 }
 
@@ -151,8 +151,8 @@ int64_t LayerReader::chunkSize() {
 
 /// The layer as the cost model sees it.
 void LayerReader::describe() {
-  std::map<std::string, int64_t> &sizes = plan.sizes;
-  cost::Problem &problem = plan.problem;
+  std::map<std::string, int64_t> &sizes = layer.sizes;
+  cost::Problem &problem = layer.problem;
   problem.packed = static_cast<bool>(op.getCuSeqlens());
   problem.sequences = sizes["N"];
   problem.tokens = sizes["T"];
@@ -161,10 +161,10 @@ void LayerReader::describe() {
   problem.heads = sizes["H"];
   problem.keyChannels = sizes["K"];
   problem.valueChannels = sizes["V"];
-  problem.parts = options.vParts == 1
-                      ? std::max<int64_t>(sizes["V"] / cost::kPartChannels, 1)
-                      : options.vParts;
-  problem.chunkTokens = plan.chunkSize;
+  problem.vTiles = options.vTiles == 1
+                       ? std::max<int64_t>(sizes["V"] / cost::kVTileChannels, 1)
+                       : options.vTiles;
+  problem.chunkTokens = layer.chunkSize;
   problem.dataBytes = bytesOf(op.getV());
   auto gate = op.getGate();
   bool byChannel = gate && cast<ShapedType>(gate.getType()).getRank() == 4;
@@ -174,26 +174,26 @@ void LayerReader::describe() {
       bytesOf(op.getInitialState()) + bytesOf(finalStateOf(op));
 }
 
-llvm::Expected<LayerPlan> LayerReader::read() {
+llvm::Expected<KernelChoice> LayerReader::read() {
   if (!isa<ChunkGatedDeltaRuleOp, FusedStageOp>(op) && !isRecurrent(op))
-    return fail("expected forward layers to explain, got {0} in @{1}", plan.op,
-                plan.function);
+    return fail("expected forward layers to explain, got {0} in @{1}", layer.op,
+                layer.function);
   if (llvm::Error error = readSizes())
     return std::move(error);
   if (llvm::Error error = requireSizes())
     return std::move(error);
-  plan.chunkSize = chunkSize();
+  layer.chunkSize = chunkSize();
   describe();
-  return std::move(plan);
+  return std::move(layer);
 }
 
 //===----------------------------------------------------------------------===//
 // What it costs
 //===----------------------------------------------------------------------===//
 
-static void planForGPU(LayerPlan &plan, const CompileOptions &options) {
-  plan.choice = cost::choose(plan.problem, cost::getHopper(),
-                             cost::findSchedule(options.schedule));
+static void chooseForGPU(KernelChoice &layer, const CompileOptions &options) {
+  layer.choice = cost::choose(layer.problem, cost::getHopper(),
+                              cost::findSchedule(options.schedule));
 }
 
 /// The type that operands of products are rounded to.
@@ -209,14 +209,14 @@ static cost::CoreOperand operandOf(DeltaRuleOpInterface op,
   return cost::CoreOperand::F32;
 }
 
-static void planForCPU(LayerPlan &plan, DeltaRuleOpInterface op,
-                       const CompileOptions &options) {
+static void chooseForCPU(KernelChoice &layer, DeltaRuleOpInterface op,
+                         const CompileOptions &options) {
   cost::CoreLevel level =
       cpu::hasBF16Dot(options.target)             ? cost::CoreLevel::V4BF16
       : cpu::getVectorBits(options.target) >= 512 ? cost::CoreLevel::V4
                                                   : cost::CoreLevel::V3;
   const cost::Core &core = cost::coreOf(level, operandOf(op, options));
-  const cost::Problem &problem = plan.problem;
+  const cost::Problem &problem = layer.problem;
   auto secondsOf = [&](int64_t tokens) {
     return isRecurrent(op)
                ? cost::recurrentSeconds(core, tokens, problem.keyChannels,
@@ -226,42 +226,42 @@ static void planForCPU(LayerPlan &plan, DeltaRuleOpInterface op,
                                       problem.chunkTokens);
   };
   double seconds = 0;
-  int64_t count = plan.sizes["N"], tokens = plan.sizes["T"];
+  int64_t count = layer.sizes["N"], tokens = layer.sizes["T"];
   if (problem.packed && options.sizes.lengths)
     for (int64_t length : *options.sizes.lengths)
       seconds += secondsOf(length);
   else if (count > 0)
     seconds = static_cast<double>(count) *
               secondsOf(problem.packed ? tokens / count : tokens);
-  plan.coreSeconds = seconds * static_cast<double>(problem.heads);
-  plan.choice.flop = flopPerToken(op, static_cast<double>(problem.keyChannels),
-                                  static_cast<double>(problem.valueChannels)) *
-                     static_cast<double>(plan.sizes["B"]) *
-                     static_cast<double>(tokens) *
-                     static_cast<double>(problem.heads);
-  plan.choice.bytes = cost::countBytes(problem);
+  layer.coreSeconds = seconds * static_cast<double>(problem.heads);
+  layer.choice.flop = flopPerToken(op, static_cast<double>(problem.keyChannels),
+                                   static_cast<double>(problem.valueChannels)) *
+                      static_cast<double>(layer.sizes["B"]) *
+                      static_cast<double>(tokens) *
+                      static_cast<double>(problem.heads);
+  layer.choice.bytes = cost::countBytes(problem);
 }
 
-llvm::Expected<std::vector<LayerPlan>>
+llvm::Expected<std::vector<KernelChoice>>
 tools::explain(ModuleOp module, const CompileOptions &options) {
-  std::vector<LayerPlan> plans;
+  std::vector<KernelChoice> layers;
   llvm::Error error = llvm::Error::success();
   module.walk([&](DeltaRuleOpInterface op) {
-    llvm::Expected<LayerPlan> plan = LayerReader(op, options).read();
-    if (!plan) {
-      error = llvm::joinErrors(std::move(error), plan.takeError());
+    llvm::Expected<KernelChoice> layer = LayerReader(op, options).read();
+    if (!layer) {
+      error = llvm::joinErrors(std::move(error), layer.takeError());
       return WalkResult::interrupt();
     }
     if (options.device == Device::GPU)
-      planForGPU(*plan, options);
+      chooseForGPU(*layer, options);
     else
-      planForCPU(*plan, op, options);
-    plans.push_back(std::move(*plan));
+      chooseForCPU(*layer, op, options);
+    layers.push_back(std::move(*layer));
     return WalkResult::advance();
   });
   if (error)
     return std::move(error);
-  if (plans.empty())
+  if (layers.empty())
     return fail("expected a file with layers of the gdn dialect to explain, "
                 "got none");
   // What cannot be compiled has no schedule.
@@ -270,5 +270,5 @@ tools::explain(ModuleOp module, const CompileOptions &options) {
     if (failed(lower(*lowered, Level::Warp, options)))
       return fail("expected layers that can be compiled, got the above");
   }
-  return plans;
+  return layers;
 }

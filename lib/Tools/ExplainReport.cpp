@@ -32,29 +32,29 @@ static std::string approximate(double value) {
   return text;
 }
 
-static std::string describeSizes(const LayerPlan &plan) {
+static std::string describeSizes(const KernelChoice &layer) {
   std::string text;
   for (llvm::StringRef name : {"B", "T", "N", "Hq", "H", "K", "V"})
     text += llvm::formatv("{0}{1} = {2}", text.empty() ? "" : ", ", name,
-                          plan.sizes.at(name.str()));
+                          layer.sizes.at(name.str()));
   return text;
 }
 
 using Rows = llvm::SmallVector<std::pair<std::string, std::string>>;
 
-static void addCommonRows(const LayerPlan &plan, Rows &rows) {
-  rows.emplace_back("chunk", plan.chunkSize == 1
+static void addCommonRows(const KernelChoice &layer, Rows &rows) {
+  rows.emplace_back("chunk", layer.chunkSize == 1
                                  ? "token by token"
-                                 : std::to_string(plan.chunkSize) + " tokens");
-  rows.emplace_back("FLOP", approximate(plan.choice.flop));
-  rows.emplace_back("bytes", approximate(plan.choice.bytes));
+                                 : std::to_string(layer.chunkSize) + " tokens");
+  rows.emplace_back("FLOP", approximate(layer.choice.flop));
+  rows.emplace_back("bytes", approximate(layer.choice.bytes));
 }
 
-static void addGPURows(const LayerPlan &plan, const CompileOptions &options,
+static void addGPURows(const KernelChoice &layer, const CompileOptions &options,
                        Rows &rows) {
-  const cost::Choice &choice = plan.choice;
+  const cost::Choice &choice = layer.choice;
   const cost::Estimate &chosen = choice.chosen();
-  if (plan.problem.packed)
+  if (layer.problem.packed)
     rows.emplace_back("longest",
                       std::to_string(choice.longest) + " tokens" +
                           (choice.knowsLongest
@@ -74,7 +74,7 @@ static void addGPURows(const LayerPlan &plan, const CompileOptions &options,
                         : "",
                     options.schedule == "auto" ? ""
                                                : "; --schedule asks for it"));
-  addCommonRows(plan, rows);
+  addCommonRows(layer, rows);
   rows.emplace_back("floor", milliseconds(choice.floorSeconds) +
                                  llvm::formatv(", {0:F0} % of the prediction",
                                                100 * choice.utilisation())
@@ -87,25 +87,25 @@ static void addGPURows(const LayerPlan &plan, const CompileOptions &options,
                         choice.whyNot(estimate));
 }
 
-static void addCPURows(const LayerPlan &plan, const CompileOptions &options,
+static void addCPURows(const KernelChoice &layer, const CompileOptions &options,
                        Rows &rows) {
   rows.emplace_back("schedule",
                     llvm::formatv("{0} items (sequence x value head) on {1}",
-                                  plan.sizes.at("N") * plan.sizes.at("H"),
+                                  layer.sizes.at("N") * layer.sizes.at("H"),
                                   options.parallel ? "all cores" : "one core"));
-  addCommonRows(plan, rows);
-  rows.emplace_back("predicted", milliseconds(plan.coreSeconds) +
+  addCommonRows(layer, rows);
+  rows.emplace_back("predicted", milliseconds(layer.coreSeconds) +
                                      " on one core, shared out over cores");
 }
 
-void tools::printText(llvm::ArrayRef<LayerPlan> layers,
+void tools::printText(llvm::ArrayRef<KernelChoice> layers,
                       const CompileOptions &options, llvm::raw_ostream &os) {
   bool onGPU = options.device == Device::GPU;
-  for (const LayerPlan &plan : layers) {
-    os << "@" << plan.function << ": " << plan.op << " on "
+  for (const KernelChoice &layer : layers) {
+    os << "@" << layer.function << ": " << layer.op << " on "
        << (onGPU ? support::gpuTarget : support::cpuTarget) << "\n";
-    Rows rows = {{"sizes", describeSizes(plan)}};
-    onGPU ? addGPURows(plan, options, rows) : addCPURows(plan, options, rows);
+    Rows rows = {{"sizes", describeSizes(layer)}};
+    onGPU ? addGPURows(layer, options, rows) : addCPURows(layer, options, rows);
     size_t width = 0;
     for (auto &[name, text] : rows)
       width = std::max(width, name.size());
@@ -125,18 +125,18 @@ static llvm::json::Object describeEstimate(const cost::Choice &choice,
   return entry;
 }
 
-static llvm::json::Object describeLayer(const LayerPlan &plan, bool onGPU,
+static llvm::json::Object describeLayer(const KernelChoice &layer, bool onGPU,
                                         const CompileOptions &options) {
-  const cost::Choice &choice = plan.choice;
+  const cost::Choice &choice = layer.choice;
   llvm::json::Object sizes;
-  for (auto &[name, size] : plan.sizes)
+  for (auto &[name, size] : layer.sizes)
     sizes[name] = size;
   llvm::json::Object entry{
-      {"function", plan.function}, {"op", plan.op},
-      {"sizes", std::move(sizes)}, {"chunk_size", plan.chunkSize},
-      {"flop", choice.flop},       {"bytes", choice.bytes}};
+      {"function", layer.function}, {"op", layer.op},
+      {"sizes", std::move(sizes)},  {"chunk_size", layer.chunkSize},
+      {"flop", choice.flop},        {"bytes", choice.bytes}};
   if (!onGPU) {
-    entry["core_seconds"] = plan.coreSeconds;
+    entry["core_seconds"] = layer.coreSeconds;
     return entry;
   }
   llvm::json::Array schedules;
@@ -153,13 +153,13 @@ static llvm::json::Object describeLayer(const LayerPlan &plan, bool onGPU,
   return entry;
 }
 
-void tools::printJson(llvm::ArrayRef<LayerPlan> layers,
+void tools::printJson(llvm::ArrayRef<KernelChoice> layers,
                       const CompileOptions &options, llvm::StringRef file,
                       llvm::raw_ostream &os) {
   bool onGPU = options.device == Device::GPU;
   llvm::json::Array entries;
-  for (const LayerPlan &plan : layers)
-    entries.push_back(describeLayer(plan, onGPU, options));
+  for (const KernelChoice &layer : layers)
+    entries.push_back(describeLayer(layer, onGPU, options));
   llvm::json::Object object{
       {"file", file},
       {"target", onGPU ? support::gpuTarget : support::cpuTarget},

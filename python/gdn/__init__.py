@@ -19,7 +19,7 @@ from ._api import (
     fused_recurrent_gated_delta_rule,
     fused_recurrent_gdn,
 )
-from ._explain import Plan, Support, explain, supported
+from ._explain import KernelChoice, Support, explain, supported
 
 if TYPE_CHECKING:
     from . import fla, flashinfer
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Plan",
+    "KernelChoice",
     "Support",
     "chunk_gated_delta_rule",
     "chunk_gdn",

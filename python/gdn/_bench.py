@@ -156,14 +156,14 @@ def run(options: argparse.Namespace) -> int:
     for tokens in options.tokens:
         arrays = _inputs(options, tokens)
         own = to_gpu(arrays, dtype) if on_gpu else _cast(arrays, dtype)
-        plan = gdn.explain(*own, output_final_state=True)
+        choice = gdn.explain(*own, output_final_state=True)
         calls = {"gdn": _ours(own)}
         if options.fla:
             calls["FLA naive (torch)"] = _naive(arrays, dtype)
         for name, call in calls.items():
             advance = functools.partial(progress.advance, f"{name}, {tokens} tokens")
             seconds = _time(call, options.runs, advance, _synchronize if on_gpu else lambda: None)
-            results.append(Result(name, tokens, seconds * 1e3, plan.flop / seconds / 1e9))
+            results.append(Result(name, tokens, seconds * 1e3, choice.flop / seconds / 1e9))
     print(f"B = {options.batch}, H = {options.heads[0]}, HV = {options.heads[1]}, K = V = {options.channels}, "
           f"{dtype}, {options.device}, median of {options.runs}")
     print(f"{'what':<18} {'tokens':>8} {'ms':>10} {'GFLOP/s':>9}")

@@ -36,7 +36,7 @@ _MAX_RANK = 4
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class KernelChoice:
     """What a call runs and what that costs; `print` it for a table.
 
     Attributes:
@@ -48,7 +48,7 @@ class Plan:
         chunk_size: tokens of a chunk, 1 token by token.
         items: sequences times value heads, the work that threads share out.
         threads: threads that work on them; 0 on a GPU.
-        schedule: "items" on a CPU; on a GPU "whole" (a block, CTA, a head) or "split" (a CTA for each half of its
+        schedule: "items" on a CPU; on a GPU "cta_per_head" (a block, CTA, a head) or "cta_per_v_tile" (a CTA for each half of its
             value channels).
         ctas: CTAs of the launch; 0 on a CPU.
         padded: whether heads are copied to `kernel_channels` channels.
@@ -58,7 +58,7 @@ class Plan:
         workspace_bytes: memory that the call takes while it runs.
         seconds: predicted time.
         floor_seconds: on a GPU, the least time that its arithmetic or its memory takes; 0 on a CPU.
-        longest: on a GPU, tokens of the longest sequence, as the plan takes it; 0 on a CPU.
+        longest: on a GPU, tokens of the longest sequence, as the choice takes it; 0 on a CPU.
         knows_longest: whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`.
         alternatives: other ways, each with the reason why it lost.
     """
@@ -88,7 +88,7 @@ class Plan:
         items = f"{self.items} items (sequence x value head)"
         if self.threads:
             return f"{items} on {self.threads} threads"
-        return f"{items} in {self.ctas} CTAs, {self.schedule} heads"
+        return f"{items} in {self.ctas} CTAs, {self.schedule}"
 
     def _gpu_rows(self) -> list[tuple[str, str]]:
         if self.threads:
@@ -193,7 +193,7 @@ def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def explain(
     *args: Any, function: str = "chunk_gated_delta_rule", device: str | None = None, **kwargs: Any
-) -> Plan:
+) -> KernelChoice:
     """What `function` would run for these arguments: the kernel, its schedule and cost, and why not another.
 
     Nothing runs, and torch tensors on the meta device will do. Of contents the boundaries alone are read, and these
@@ -206,7 +206,7 @@ def explain(
             they are.
 
     Returns:
-        The `Plan`, which prints as a table.
+        The `KernelChoice`, which prints as a table.
 
     Raises:
         TypeError, ValueError, NotImplementedError, RuntimeError: what the call itself would raise.
@@ -229,10 +229,10 @@ def explain(
     blob = b"".join(_pack(tensor, where) for tensor in described)
     facts = json.loads(_library.load().explain(blob, call.scale, call.options, threads, call.max_seqlen))
     alternatives = _alternatives(facts)
-    # What only a plan of a GPU has.
+    # What only a choice of a GPU has.
     facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, **facts, "alternatives": alternatives}
-    names = {field.name for field in dataclasses.fields(Plan)} & facts.keys()
-    return Plan(function=function, **{name: facts[name] for name in names})
+    names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()
+    return KernelChoice(function=function, **{name: facts[name] for name in names})
 
 
 def supported(*args: Any, **kwargs: Any) -> Support:

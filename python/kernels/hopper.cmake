@@ -9,7 +9,7 @@
 #   GATE       domain, Log Linear Raw; the type
 #   BETA       domain, Value Logit DoubledLogit; the type
 #   NORM       Plain or L2: q and k are normalised first
-#   SCHEDULE   Whole: a CTA a head; Split: a CTA for each half of the V channels
+#   SCHEDULE   CtaPerHead; CtaPerVTile: a CTA for each half of the V channels of a head
 #
 # Channels are K = V = 128, the scale is K^(-1/2).
 set(hopper_channels 128)
@@ -18,7 +18,10 @@ set(hopper_table)
 
 # Adds one kernel to hopper_objects and hopper_table of the caller.
 function(gdn_add_hopper_kernel element layout state gate beta norm schedule)
-  string(TOLOWER "gdn_hopper_${element}_${layout}_${state}_${gate}_${beta}_${norm}_${schedule}" name)
+  string(REGEX REPLACE "([a-z])([A-Z])" "\\1_\\2" schedule_option "${schedule}")
+  string(REPLACE "VTile" "V_Tile" schedule_option "${schedule_option}")
+  string(TOLOWER "${schedule_option}" schedule_option)
+  string(TOLOWER "gdn_hopper_${element}_${layout}_${state}_${gate}_${beta}_${norm}_${schedule_option}" name)
   string(TOLOWER "${element}" type)
   string(REPLACE "_" ";" state "${state}")
   string(REPLACE "_" ";" gate "${gate}")
@@ -92,7 +95,6 @@ function(gdn_add_hopper_kernel element layout state gate beta norm schedule)
   list(JOIN attributes ", " attributes)
   configure_file(kernels/hopper.mlir.in "${kernel_dir}/${name}.mlir" @ONLY)
 
-  string(TOLOWER "${schedule}" schedule_option)
   add_custom_command(
     OUTPUT "${kernel_dir}/${name}.o"
     COMMAND "${CMAKE_COMMAND}" -E env "GDN_PTXAS=${GDN_PTXAS}"
@@ -114,7 +116,7 @@ macro(gdn_add_hopper_kernels)
         foreach(gate ${set_GATE})
           foreach(beta ${set_BETA})
             foreach(norm ${set_NORM})
-              foreach(schedule Whole Split)
+              foreach(schedule CtaPerHead CtaPerVTile)
                 gdn_add_hopper_kernel(${element} ${layout} ${state} ${gate} ${beta} ${norm} ${schedule})
               endforeach()
             endforeach()

@@ -25,7 +25,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Hopper.h"
-#include "Plan.h"
+#include "KernelChoice.h"
 
 #include <algorithm>
 #include <cmath>
@@ -246,23 +246,23 @@ static int wrongCount(const char *function, int expected, int got) {
       void *, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
 
 static Error runOnCPU(const Problem &problem) {
-  Plan plan;
-  if (Error error = makePlan(problem, plan))
+  KernelChoice chosen;
+  if (Error error = chooseKernel(problem, chosen))
     return error;
-  run(problem, plan);
+  run(problem, chosen);
   return {};
 }
 
 /// The stream is the one that TVM-FFI found current where it read the tensors:
 /// torch's.
 static Error runOnGPU(const Problem &problem) {
-  hopper::Plan plan;
-  if (Error error = hopper::makePlan(problem, plan))
+  hopper::KernelChoice chosen;
+  if (Error error = hopper::chooseKernel(problem, chosen))
     return error;
   void *stream = TVMFFIEnvGetStream
                      ? TVMFFIEnvGetStream(kDLCUDA, problem.device.index)
                      : nullptr;
-  return hopper::run(problem, plan, stream);
+  return hopper::run(problem, chosen, stream);
 }
 
 GDN_FUNCTION(forward) {
@@ -309,16 +309,16 @@ static bool readBytes(const TVMFFIAny &value, TVMFFIByteArray &bytes) {
 }
 
 static Error describeOnCPU(const Problem &problem, std::string &facts) {
-  Plan plan;
-  if (Error error = makePlan(problem, plan))
+  KernelChoice chosen;
+  if (Error error = chooseKernel(problem, chosen))
     return error;
-  facts = toJson(problem, plan);
+  facts = toJson(problem, chosen);
   return {};
 }
 
 static Error describeOnGPU(Problem problem, std::string &facts) {
-  hopper::Plan plan;
-  if (Error error = hopper::makePlan(problem, plan))
+  hopper::KernelChoice chosen;
+  if (Error error = hopper::chooseKernel(problem, chosen))
     return error;
   // An address that nobody knows is taken for a right one: never read, and as
   // far aligned as an allocation.
@@ -326,9 +326,9 @@ static Error describeOnGPU(Problem problem, std::string &facts) {
   for (Array *array : arraysOf(problem))
     if (!array->data)
       array->data = somewhere;
-  if (Error error = hopper::checkLaunch(problem, plan))
+  if (Error error = hopper::checkLaunch(problem, chosen))
     return error;
-  facts = hopper::toJson(problem, plan);
+  facts = hopper::toJson(problem, chosen);
   return {};
 }
 

@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelChoice.h"
 #include "Parallel.h"
-#include "Plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ struct StateView {
 /// What one thread needs to run items.
 class Worker {
 public:
-  Worker(const Problem &problem, const Plan &plan);
+  Worker(const Problem &problem, const KernelChoice &chosen);
   void runItem(const Range &range, int64_t sequence, int64_t head);
 
 private:
@@ -64,7 +64,7 @@ private:
   void scaleRow(char *row, int64_t size) const;
 
   const Problem &p;
-  const Plan &plan;
+  const KernelChoice &chosen;
   Kernel kernel;
   /// Channels of the kernel.
   int64_t D;
@@ -171,7 +171,7 @@ StateView Worker::readState(int64_t sequence, int64_t head) {
     return zero;
   }
   StateView given = stateOf(p.initialState, sequence, head);
-  if (given.element == Element::F32 && !plan.padded)
+  if (given.element == Element::F32 && !chosen.padded)
     return given;
   StateView copy = scratchState(states[0]);
   std::fill(states[0].begin(), states[0].end(), 0.0f);
@@ -271,9 +271,10 @@ void Worker::runPadded(const Range &range, int64_t head, StateView from,
     copyState(from, to);
 }
 
-Worker::Worker(const Problem &problem, const Plan &plan)
-    : p(problem), plan(plan), kernel(plan.kernel->get(p.stateVFirst, p.l2norm)),
-      D(plan.kernel->channels) {
+Worker::Worker(const Problem &problem, const KernelChoice &chosen)
+    : p(problem), chosen(chosen),
+      kernel(chosen.kernel->get(p.stateVFirst, p.l2norm)),
+      D(chosen.kernel->channels) {
   double exact = p.scale * std::sqrt(static_cast<double>(D));
   // The kernel's own scale is a float.
   factor = std::abs(exact - 1.0) < 1e-7 ? 1.0f : static_cast<float>(exact);
@@ -285,7 +286,7 @@ void Worker::runItem(const Range &range, int64_t sequence, int64_t head) {
   StateView from = readState(sequence, head), to;
   if (p.finalState.isPresent())
     to = stateOf(p.finalState, sequence, head);
-  if (plan.padded)
+  if (chosen.padded)
     return runPadded(range, head, from, to);
   // The kernel writes the caller's state where it may: float32, and not the
   // one that it reads.
@@ -322,7 +323,7 @@ static void clearTail(const Problem &p, int64_t begin) {
       std::memset(at(p.o, 0, t, h), 0, p.valueChannels() * sizeOf(p.o.element));
 }
 
-void gdn::cpu::run(const Problem &p, const Plan &plan) {
+void gdn::cpu::run(const Problem &p, const KernelChoice &chosen) {
   std::vector<Range> ranges = rangesOf(p);
   // The longest first, so that no thread is left alone with one at the end.
   std::vector<int64_t> order(ranges.size());
@@ -331,9 +332,9 @@ void gdn::cpu::run(const Problem &p, const Plan &plan) {
     int64_t left = ranges[a].length(), right = ranges[b].length();
     return left != right ? left > right : a < b;
   });
-  int64_t H = p.valueHeads(), count = plan.items;
-  forEachItem(count, plan.threads, [&](const std::function<int64_t()> &take) {
-    Worker worker(p, plan);
+  int64_t H = p.valueHeads(), count = chosen.items;
+  forEachItem(count, chosen.threads, [&](const std::function<int64_t()> &take) {
+    Worker worker(p, chosen);
     for (int64_t i = take(); i < count; i = take()) {
       int64_t sequence = order[i / H];
       worker.runItem(ranges[sequence], sequence, i % H);

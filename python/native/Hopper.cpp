@@ -183,22 +183,22 @@ static Error checkSizes(const Problem &p) {
   return {};
 }
 
-Error gdn::hopper::makePlan(const Problem &p, Plan &plan) {
+Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
   if (Error error = checkSizes(p))
     return error;
   Traits traits = traitsOf(p);
-  if (!findKernel(traits, Schedule::Whole) ||
-      !findKernel(traits, Schedule::Split))
+  if (!findKernel(traits, Schedule::CtaPerHead) ||
+      !findKernel(traits, Schedule::CtaPerVTile))
     return explainMissing(traits);
   GdnDeviceInfo info = {};
   info.struct_size = sizeof(info);
   if (gdnDeviceGetInfo(p.device.index, &info) != GDN_SUCCESS)
     return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
-  plan.multiprocessors = std::max(info.multiprocessors, 1);
-  plan.items = p.sequences() * p.valueHeads();
-  plan.choice =
-      cost::choose(cpu::describe(p), cost::getHopper(plan.multiprocessors));
-  plan.kernel = findKernel(traits, plan.choice.schedule);
+  chosen.multiprocessors = std::max(info.multiprocessors, 1);
+  chosen.items = p.sequences() * p.valueHeads();
+  chosen.choice =
+      cost::choose(cpu::describe(p), cost::getHopper(chosen.multiprocessors));
+  chosen.kernel = findKernel(traits, chosen.choice.schedule);
   return {};
 }
 
@@ -213,8 +213,8 @@ static std::string alternativesOf(const cost::Choice &choice) {
   return "[" + text + "]";
 }
 
-std::string gdn::hopper::toJson(const Problem &p, const Plan &plan) {
-  const cost::Choice &choice = plan.choice;
+std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
+  const cost::Choice &choice = chosen.choice;
   char text[1024];
   std::snprintf(
       text, sizeof(text),
@@ -225,11 +225,11 @@ std::string gdn::hopper::toJson(const Problem &p, const Plan &plan) {
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
       "\"workspace_bytes\": 0, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
-      nameOf(p.device).c_str(), plan.kernel->name,
+      nameOf(p.device).c_str(), chosen.kernel->name,
       static_cast<long long>(kChannels), static_cast<long long>(kChunkTokens),
-      static_cast<long long>(plan.items), cost::costsOf(choice.schedule).name,
+      static_cast<long long>(chosen.items), cost::costsOf(choice.schedule).name,
       static_cast<long long>(choice.chosen().ctas),
-      static_cast<long long>(plan.multiprocessors),
+      static_cast<long long>(chosen.multiprocessors),
       static_cast<long long>(p.sequences()), choice.flop, choice.bytes,
       choice.chosen().seconds, choice.floorSeconds,
       static_cast<long long>(choice.longest),
@@ -315,9 +315,9 @@ private:
 };
 } // namespace
 
-Error gdn::hopper::checkLaunch(const Problem &p, const Plan &plan) {
+Error gdn::hopper::checkLaunch(const Problem &p, const KernelChoice &chosen) {
   Arguments arguments(p);
-  return errorOf(gdnFunctionCheck(plan.kernel->function, arguments.data(),
+  return errorOf(gdnFunctionCheck(chosen.kernel->function, arguments.data(),
                                   arguments.size()));
 }
 
@@ -336,11 +336,13 @@ static Error prepare(const Kernel &kernel, int32_t device) {
   return {};
 }
 
-Error gdn::hopper::run(const Problem &p, const Plan &plan, void *stream) {
-  if (Error error = prepare(*plan.kernel, p.device.index))
+Error gdn::hopper::run(const Problem &p, const KernelChoice &chosen,
+                       void *stream) {
+  if (Error error = prepare(*chosen.kernel, p.device.index))
     return error;
   Arguments arguments(p);
-  return errorOf(gdnFunctionLaunchOn(
-      plan.kernel->function, p.device.index, arguments.data(), arguments.size(),
-      /*workspace=*/nullptr, /*workspace_bytes=*/0, stream));
+  return errorOf(gdnFunctionLaunchOn(chosen.kernel->function, p.device.index,
+                                     arguments.data(), arguments.size(),
+                                     /*workspace=*/nullptr,
+                                     /*workspace_bytes=*/0, stream));
 }

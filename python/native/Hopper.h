@@ -62,7 +62,7 @@ inline constexpr int64_t kChannels = 128;
 inline constexpr int64_t kChunkTokens = 32;
 
 /// What a call runs.
-struct Plan {
+struct KernelChoice {
   const Kernel *kernel = nullptr;
   int64_t items = 0, multiprocessors = 0;
   cost::Choice choice;
@@ -70,17 +70,17 @@ struct Plan {
 
 /// Chooses the kernel of a call that `check` and `checkDevice` took, on the
 /// host alone. What no kernel serves is refused with the rule that it breaks.
-Error makePlan(const Problem &problem, Plan &plan);
+Error chooseKernel(const Problem &problem, KernelChoice &chosen);
 
 /// Says what `run` would refuse before it launches.
-Error checkLaunch(const Problem &problem, const Plan &plan);
+Error checkLaunch(const Problem &problem, const KernelChoice &chosen);
 
 /// Launches the kernel on `stream`. The first call of a kernel on a device
 /// loads it there; later ones allocate nothing and do not synchronise.
-Error run(const Problem &problem, const Plan &plan, void *stream);
+Error run(const Problem &problem, const KernelChoice &chosen, void *stream);
 
 /// The plan as JSON: the facts of `gdn.explain`.
-std::string toJson(const Problem &problem, const Plan &plan);
+std::string toJson(const Problem &problem, const KernelChoice &chosen);
 
 } // namespace gdn::hopper
 

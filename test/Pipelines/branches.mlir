@@ -8,7 +8,7 @@
 // CHECK: return
 gdn_tile.program @p(%x : memref<?x16xf32, strided<[?, 1], offset: ?>>)
     outs(%y : memref<?x16xf32, strided<[?, 1], offset: ?>>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   %two = arith.constant dense<2.0> : tensor<8x16xf32>

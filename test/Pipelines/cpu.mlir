@@ -4,7 +4,7 @@
 // RUN: llvm-nm --undefined-only %t.o | FileCheck %s --check-prefix=SYMBOLS
 
 // A program and its launch all the way: a public function has a C interface, the
-// items are shared out as threads become free, and no op of another level is
+// work items are shared out as threads become free, and no op of another level is
 // left.
 // CHECK-NOT: {{(gdn_tile|linalg|memref|vector|scf|arith|func)\.}}
 // CHECK-DAG: llvm.func @_mlir_ciface_scale(
@@ -21,7 +21,7 @@
 // SYMBOLS-NOT: bf
 gdn_tile.program @p(%x : memref<?x16xbf16, strided<[?, 1], offset: ?>>)
     outs(%y : memref<?x16xbf16, strided<[?, 1], offset: ?>>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   %two = arith.constant dense<2.0> : tensor<8x16xf32>

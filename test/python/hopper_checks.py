@@ -253,26 +253,26 @@ def explain(T=4096, HV=64, B=1, beta="float32", **kwargs):
 
 
 def test_explain():
-    plan = explain(B=8, output_final_state=True)
-    assert plan.kernel == "gdn_hopper_bf16_fixed_final_kv_log_f32_value_f32_plain_whole"
-    assert (plan.device, plan.isa, plan.schedule, plan.ctas, plan.items) == ("cuda:0", "sm_90a", "whole", 132, 512)
-    assert plan.alternatives[0][0] == "split" and plan.seconds > 0
-    assert "512 items (sequence x value head) in 132 CTAs, whole heads" in str(plan)
-    assert 0 < plan.floor_seconds < plan.seconds and (plan.longest, plan.knows_longest) == (4096, True)
-    assert "floor " in str(plan) and "guessed" not in str(plan)
-    assert explain().schedule == "split"
+    choice = explain(B=8, output_final_state=True)
+    assert choice.kernel == "gdn_hopper_bf16_fixed_final_kv_log_f32_value_f32_plain_cta_per_head"
+    assert (choice.device, choice.isa, choice.schedule, choice.ctas, choice.items) == ("cuda:0", "sm_90a", "cta_per_head", 132, 512)
+    assert choice.alternatives[0][0] == "cta_per_v_tile" and choice.seconds > 0
+    assert "512 items (sequence x value head) in 132 CTAs, cta_per_head" in str(choice)
+    assert 0 < choice.floor_seconds < choice.seconds and (choice.longest, choice.knows_longest) == (4096, True)
+    assert "floor " in str(choice) and "guessed" not in str(choice)
+    assert explain().schedule == "cta_per_v_tile"
 
 
 def test_explain_a_guess():
     torch = pytest.importorskip("torch")
     boundaries = torch.empty(3, dtype=torch.int32, device="meta")
-    plan = explain(cu_seqlens=boundaries)
-    assert (plan.schedule, plan.longest, plan.knows_longest) == ("split", 3072, False)
-    assert "a longest sequence of 3072 tokens" in str(plan)
-    plan = explain(cu_seqlens=boundaries, cu_seqlens_cpu=torch.tensor([0, 2048, 4096]))
-    assert (plan.schedule, plan.longest, plan.knows_longest) == ("whole", 2048, True)
-    name, reason = plan.alternatives[0]
-    assert name == "split" and reason.startswith("split heads: ") and "256 CTAs" in reason
+    choice = explain(cu_seqlens=boundaries)
+    assert (choice.schedule, choice.longest, choice.knows_longest) == ("cta_per_v_tile", 3072, False)
+    assert "a longest sequence of 3072 tokens" in str(choice)
+    choice = explain(cu_seqlens=boundaries, cu_seqlens_cpu=torch.tensor([0, 2048, 4096]))
+    assert (choice.schedule, choice.longest, choice.knows_longest) == ("cta_per_head", 2048, True)
+    name, reason = choice.alternatives[0]
+    assert name == "cta_per_v_tile" and reason.startswith("cta_per_v_tile: ") and "256 CTAs" in reason
 
 
 @pytest.mark.parametrize("name,kwargs", [
@@ -289,7 +289,7 @@ def test_explain_what_is_adapted(name, kwargs):
     """The kernel behind the copies that a call of torch makes."""
     if "initial_state" in kwargs:
         kwargs = {**kwargs, "initial_state": meta(1, 64, 128, 128, dtype=kwargs["initial_state"][0])}
-    assert explain(**kwargs).kernel == f"gdn_hopper_bf16_fixed_{name}_plain_split"
+    assert explain(**kwargs).kernel == f"gdn_hopper_bf16_fixed_{name}_plain_cta_per_v_tile"
 
 
 @pytest.mark.parametrize("states", [{}, {"final_state": "bfloat16"}, {"initial_state": "bfloat16"}])
@@ -324,11 +324,11 @@ def test_linear_gates_with_logits():
 
 def test_explain_what_is_made_and_widened():
     q, g = meta(1, 4096, 64, 128), meta(1, 4096, 64, dtype="float32")
-    plan = gdn.explain(q, q, q, None, g, gate_domain="linear", device="cuda")
-    assert plan.kernel == "gdn_hopper_bf16_fixed_none_linear_f32_value_f32_plain_split"
+    choice = gdn.explain(q, q, q, None, g, gate_domain="linear", device="cuda")
+    assert choice.kernel == "gdn_hopper_bf16_fixed_none_linear_f32_value_f32_plain_cta_per_v_tile"
     q = meta(1, 4096, 64, 128, dtype="float16")
-    plan = gdn.explain(q, q, q, g, meta(1, 4096, 64), device="cuda")
-    assert plan.kernel == "gdn_hopper_f16_fixed_none_log_f32_value_f32_plain_split"
+    choice = gdn.explain(q, q, q, g, meta(1, 4096, 64), device="cuda")
+    assert choice.kernel == "gdn_hopper_f16_fixed_none_log_f32_value_f32_plain_cta_per_v_tile"
 
 
 def reason(*arguments, **kwargs):

@@ -17,33 +17,33 @@ def arguments(**sizes):
 
 
 def test_a_long_sequence_goes_in_chunks():
-    plan = gdn.explain(*arguments(T=1000, H=2, HV=4, K=128, V=128), output_final_state=True)
-    assert plan.algorithm == "chunk" and plan.kernel.startswith("gdn_cpu_chunk_f32_128_")
-    assert (plan.items, plan.padded, plan.kernel_channels) == (4, False, 128)
+    choice = gdn.explain(*arguments(T=1000, H=2, HV=4, K=128, V=128), output_final_state=True)
+    assert choice.algorithm == "chunk" and choice.kernel.startswith("gdn_cpu_chunk_f32_128_")
+    assert (choice.items, choice.padded, choice.kernel_channels) == (4, False, 128)
     # 163,840 FLOP a token and value head (docs/Performance.md).
-    assert plan.flop == 163840 * 1000 * 4
-    assert plan.bytes == 4 * (2 * 1000 * 2 * 128 + 2 * 1000 * 4 * 128 + 2 * 1000 * 4)
-    assert plan.seconds > 0 and plan.workspace_bytes > 0
-    (name, reason), = plan.alternatives
+    assert choice.flop == 163840 * 1000 * 4
+    assert choice.bytes == 4 * (2 * 1000 * 2 * 128 + 2 * 1000 * 4 * 128 + 2 * 1000 * 4)
+    assert choice.seconds > 0 and choice.workspace_bytes > 0
+    (name, reason), = choice.alternatives
     assert name == "recurrent" and "predicted" in reason
 
 
 def test_one_token_goes_by_token():
-    plan = gdn.explain(*arguments(T=1, K=128, V=128))
-    assert plan.algorithm == "recurrent" and plan.threads == 1 and plan.chunk_size == 1
-    assert plan.alternatives[0][0] == "chunk"
+    choice = gdn.explain(*arguments(T=1, K=128, V=128))
+    assert choice.algorithm == "recurrent" and choice.threads == 1 and choice.chunk_size == 1
+    assert choice.alternatives[0][0] == "chunk"
 
 
 def test_the_recurrent_function_is_recurrent():
     q, k, v, g, beta = arguments(T=1000)
-    plan = gdn.explain(q, k, v, g, beta=beta, function="fused_recurrent_gated_delta_rule")
-    assert plan.algorithm == "recurrent" and "token by token" in plan.alternatives[0][1]
+    choice = gdn.explain(q, k, v, g, beta=beta, function="fused_recurrent_gated_delta_rule")
+    assert choice.algorithm == "recurrent" and "token by token" in choice.alternatives[0][1]
 
 
 def test_padded_heads_are_told():
-    plan = gdn.explain(*arguments(K=60, V=100))
-    assert plan.padded and plan.kernel_channels == 128
-    assert "copies" in str(plan) and "to 128 channels a head" in str(plan)
+    choice = gdn.explain(*arguments(K=60, V=100))
+    assert choice.padded and choice.kernel_channels == 128
+    assert "copies" in str(choice) and "to 128 channels a head" in str(choice)
 
 
 def test_it_prints_a_table():

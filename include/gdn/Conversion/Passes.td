@@ -15,7 +15,7 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
   let summary = "Write the program of every stage op";
   let description = [{
     Each stage op becomes a `gdn_tile.program` and a `gdn_tile.launch` of it: a
-    grid of (sequence, value head, part of V), a loop over chunks, tiles. The
+    grid of (sequence, value head, V tile), a loop over chunks, tiles. The
     state is S^T (rows V, columns K). Every rounding of the kernel is an
     `arith.truncf` in the program (spec 8).
 
@@ -30,8 +30,8 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
   let options = [
     Option<"operandType", "operand-type", "std::string", "\"auto\"",
       "Type that product operands are rounded to: bf16, f16, f32, or auto (the type of q, k and v)">,
-    Option<"vParts", "v-parts", "int64_t", "1",
-      "Parts that the V channels of a head are split into">,
+    Option<"vTiles", "v-tiles", "int64_t", "1",
+      "Tiles that the V channels of a head are split into">,
     Option<"twoProductChain", "two-product-chain", "bool", "false",
       "Fold the solve into the keys and scores: a chunk's state waits for two products instead of three">];
 }
@@ -39,7 +39,7 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
 def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::ModuleOp"> {
   let summary = "Expand the tile ops for a CPU: programs become functions";
   let description = [{
-    Programs become `func.func` on memrefs and item indices; load, store, scan,
+    Programs become `func.func` on memrefs and work item indices; load, store, scan,
     causal, diagonal, inverse and solve become loops, vector transfers and
     `linalg`. Launches stay: they are bufferized first. Numerics unchanged.
   }];
@@ -61,10 +61,10 @@ def VerifyProgramPass : Pass<"gdn-warp-verify-program", "::mlir::gdn::tile::Prog
 def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Give every program a schedule";
   let description = [{
-    Sets `gdn_warp.schedule` on programs that have none. `whole` folds the parts
-    of a head into one CTA, which prepares its chunks once; `split` gives each
+    Sets `gdn_warp.schedule` on programs that have none. `cta_per_head` folds the parts
+    of a head into one CTA, which prepares its chunks once; `cta_per_v_tile` gives each
     part a CTA. Two such CTAs are a cluster, each of which prepares every other
-    trip for both, but where rows are normed. `auto` takes what the cost model predicts to be faster
+    iteration for both, but where rows are normed. `auto` takes what the cost model predicts to be faster
     (include/gdn/CostModel/CostModel.h), from what of the launch is constant and
     from the options. What neither says is taken for many long sequences, of
     equal length unless there are two. A program without a launch and a schedule
@@ -72,7 +72,7 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
   let options = [
-    Option<"schedule", "schedule", "std::string", "\"auto\"", "auto, whole or split">,
+    Option<"schedule", "schedule", "std::string", "\"auto\"", "auto, cta_per_head or cta_per_v_tile">,
     Option<"sequences", "sequences", "int64_t", "0",
       "Number of sequences where the module does not say; 0 is many">,
     Option<"tokens", "tokens", "int64_t", "0",
@@ -91,19 +91,19 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     where none goes to all that take it. Parts of the V
     channels that the schedule folds become warpgroups in roles that split them
     and copies of the ops elsewhere. A role that the CTAs of a cluster share has a
-    branch: a CTA runs the ops for trips of its own and copies what it makes to
-    the others (`gdn_warp.share`), and lets the slots of their trips pass
-    (`gdn_warp.skip`). The kernel's arguments are the program's
+    branch: a CTA runs the ops for iterations of its own and copies what it makes to
+    the others (`gdn_warp.copy_to_cluster`), and lets the slots of their iterations pass
+    (`gdn_warp.release_unused`). The kernel's arguments are the program's
     arrays, then `tokens` (i64), then `cu_seqlens` if the launch has it; its grid
-    has one CTA an item, parts next to each other, then heads. A role with delayed
-    steps asks, with the last trip of an item, for the tiles that the next item
+    has one CTA a work item, parts next to each other, then heads. A role with delayed
+    steps asks, with the last iteration of a work item, for the tiles that the next work item
     loads before its loop (`gdn_warp.prefetch`).
 
     Fails where a program has not exactly one launch, where the tokens of the
     launch are not the extent at which its arrays end, and where the schedule does
     not go with the program: where delayed and other steps of a role exchange
     values or use one channel alike, or where the slots on the way from a role
-    back to its delayed steps are fewer than the chunks of `delay` + 1 trips (the
+    back to its delayed steps are fewer than the chunks of `delay` + 1 iterations (the
     roles would wait for each other for ever).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",

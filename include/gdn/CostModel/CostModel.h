@@ -10,19 +10,19 @@
 // --explain) and the library of the Python package ask the same functions.
 // Plain C++: no MLIR, no CUDA. Times are in seconds.
 //
-// The model. An item is a sequence and a value head, or a part of its value
-// channels. An item of `tokens` tokens keeps a multiprocessor for
+// The model. A work item is a sequence and a value head, or a part of its value
+// channels. A work item of `tokens` tokens keeps a multiprocessor for
 //
 //   itemSeconds + ceil(tokens / chunk) * chunkSeconds
 //
-// of its schedule, for the chunks of an item follow one another and a CTA
-// fills a multiprocessor. Items are started in order, the longest first, each
-// where a multiprocessor becomes free; a CTA that takes items in turn saves
-// turnSeconds at each change. Of the lengths of the sequences there is
+// of its schedule, for the chunks of a work item follow one another and a CTA
+// fills a multiprocessor. Work items are started in order, the longest first,
+// each where a multiprocessor becomes free; a CTA that takes work items in turn
+// saves turnSeconds at each change. Of the lengths of the sequences there is
 // known at most the longest; the others share what remains. They give the end
-// of the last item, and
+// of the last work item, and
 //
-//   seconds = launchSeconds + max(end of the last item, bytes / bandwidth)
+//   seconds = launchSeconds + max(end of the last work item, bytes / bandwidth)
 //
 // The constants are fitted to docs/data/forward-h200.csv, the times of
 // docs/Performance.md, with the least greatest error: 6 % (CalibrationTest.cpp
@@ -51,16 +51,16 @@ struct Chip {
 /// An H200, of Arch.h; `multiprocessors`, if not 0, are those of the device.
 Chip getHopper(int64_t multiprocessors = 0);
 
-/// How the parts of the value channels of a head are spread.
+/// How the V tiles of a head are spread.
 enum class Schedule {
   /// All in one CTA, which prepares each chunk once.
-  Whole,
+  CtaPerHead,
   /// A CTA each; two such CTAs of a head share the preparation.
-  Split
+  CtaPerVTile
 };
 
 /// Seconds of the first part of a CTA, and of each further one.
-struct PartSeconds {
+struct VTileSeconds {
   double first, further;
 };
 
@@ -72,13 +72,13 @@ struct ScheduleCosts {
   /// Whether a CTA has all parts of a head.
   bool folds;
   /// Whether sequences of one length have a CTA a multiprocessor, which takes
-  /// items in turn, and not a CTA an item.
+  /// work items in turn, and not a CTA a work item.
   bool takesTurns;
-  /// Of an item besides its chunks: barriers, the state in and out, the first
-  /// loads and the last stores, which nothing hides.
-  PartSeconds item;
+  /// Of a work item besides its chunks: barriers, the state in and out, the
+  /// first loads and the last stores, which nothing hides.
+  VTileSeconds item;
   /// Of a chunk of 32 tokens and 128 key channels.
-  PartSeconds chunk;
+  VTileSeconds chunk;
 };
 
 /// All schedules; the first of equals is chosen.
@@ -90,7 +90,7 @@ std::optional<Schedule> findSchedule(std::string_view name);
 /// Parts whose states the registers of a CTA hold.
 inline constexpr int64_t kMaxFolded = 2;
 /// Value channels of a part: the rows of a tensor core's product.
-inline constexpr int64_t kPartChannels = 64;
+inline constexpr int64_t kVTileChannels = 64;
 
 /// A launch, as far as the host knows it.
 struct Problem {
@@ -106,7 +106,7 @@ struct Problem {
   int64_t keyHeads = 1, heads = 1;
   int64_t keyChannels = 128, valueChannels = 128;
   /// Parts of the value channels.
-  int64_t parts = 2;
+  int64_t vTiles = 2;
   int64_t chunkTokens = 32;
   /// Bytes of an element of q, k, v and o.
   int64_t dataBytes = 2;
@@ -127,9 +127,9 @@ double countBytes(const Problem &problem);
 
 /// What the time of a schedule is made of.
 enum class Bound {
-  /// The chunks of one item, which follow one another.
+  /// The chunks of one work item, which follow one another.
   Longest,
-  /// The items that a multiprocessor gets one after the other.
+  /// The work items that a multiprocessor gets one after the other.
   Items,
   /// Bytes.
   Memory,
@@ -141,12 +141,12 @@ enum class Bound {
 struct Estimate {
   Schedule schedule;
   int64_t ctas = 0;
-  /// Whether they take items in turn.
+  /// Whether they take work items in turn.
   bool inTurn = false;
-  /// Items that a multiprocessor gets one after the other, if all take the
+  /// Work items that a multiprocessor gets one after the other, if all take the
   /// same time.
   int64_t waves = 0;
-  /// Chunks of the longest item.
+  /// Chunks of the longest work item.
   int64_t longestChunks = 0;
   double seconds = 0;
   Bound bound = Bound::Items;
@@ -179,12 +179,13 @@ struct Choice {
 /// Takes the schedule that is predicted to be the fastest, or `forced`.
 ///
 /// Where sequences may differ and the longest is not known, no choice is safe.
-/// If N x H items fill the chip, `whole` takes 1.48 times as long as `split`
-/// when one sequence has all tokens, and `split` 1.35 times as long as `whole`
-/// when all are of one length, whatever N is. It is decided by what callers do:
-/// two sequences are a short and a long one, as random cuts make them on
-/// average (3/4 of the tokens in one); three or more are a batch of equal ones.
-/// Who knows better passes `longest`.
+/// If N x H work items fill the chip, `cta_per_head` takes 1.48 times as long
+/// as `cta_per_v_tile` when one sequence has all tokens, and
+/// `cta_per_v_tile` 1.35 times as long as `cta_per_head` when all are of one
+/// length, whatever N is. It is decided by what callers do: two sequences are a
+/// short and a long one, as random cuts make them on average (3/4 of the tokens
+/// in one); three or more are a batch of equal ones. Who knows better passes
+/// `longest`.
 Choice choose(const Problem &problem, const Chip &chip,
               std::optional<Schedule> forced = std::nullopt);
 

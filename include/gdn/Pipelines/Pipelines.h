@@ -33,7 +33,7 @@ class OpPassManager;
 namespace gdn {
 
 /// Options of the whole way; each pipeline reads those of its own steps.
-struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
+struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
   PassOptions::Option<std::string> plan{
       *this, "plan",
       llvm::cl::desc("Kernels of a forward: 'fused' or 'separate'"),
@@ -47,9 +47,9 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::desc("Type that product operands are rounded to: bf16, f16, "
                      "f32, or auto (the type of v)"),
       llvm::cl::init("auto")};
-  PassOptions::Option<int64_t> vParts{
-      *this, "v-parts",
-      llvm::cl::desc("Parts that the V channels of a head are split into"),
+  PassOptions::Option<int64_t> vTiles{
+      *this, "v-tiles",
+      llvm::cl::desc("Tiles that the V channels of a head are split into"),
       llvm::cl::init(1)};
   PassOptions::Option<bool> twoProductChain{
       *this, "two-product-chain",
@@ -63,7 +63,8 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::init(false)};
   PassOptions::Option<std::string> schedule{
       *this, "schedule",
-      llvm::cl::desc("Parts of a head on a GPU: 'whole' (in one CTA), 'split' "
+      llvm::cl::desc("Parts of a head on a GPU: 'cta_per_head' (in one CTA), "
+                     "'cta_per_v_tile' "
                      "(a CTA each) or 'auto'"),
       llvm::cl::init("auto")};
   PassOptions::Option<int64_t> sequences{
@@ -101,40 +102,40 @@ struct CPULoweringOptions : PassPipelineOptions<CPULoweringOptions> {
       llvm::cl::init(false)};
   PassOptions::Option<bool> parallel{
       *this, "parallel",
-      llvm::cl::desc("Run the items of a grid on all cores (OpenMP)"),
+      llvm::cl::desc("Run the work items of a grid on all cores (OpenMP)"),
       llvm::cl::init(true)};
 };
 
 /// `gdn-to-stages`: layer ops --> stage ops.
 void buildGDNToStagesPipeline(OpPassManager &manager,
-                              const CPULoweringOptions &options);
+                              const LoweringOptions &options);
 
 /// `gdn-to-tile`: layer ops --> tile programs and their launches.
 void buildGDNToTilePipeline(OpPassManager &manager,
-                            const CPULoweringOptions &options);
+                            const LoweringOptions &options);
 
 /// Stage ops --> tile programs and their launches.
 void buildStagesToTilePipeline(OpPassManager &manager,
-                               const CPULoweringOptions &options);
+                               const LoweringOptions &options);
 
 /// `gdn-tile-to-llvm`: tile programs and the functions that launch them --> the
 /// LLVM dialect (and `omp`).
 void buildTileToLLVMPipeline(OpPassManager &manager,
-                             const CPULoweringOptions &options);
+                             const LoweringOptions &options);
 
 /// `gdn-to-llvm`: layer ops --> the LLVM dialect.
 void buildGDNToLLVMPipeline(OpPassManager &manager,
-                            const CPULoweringOptions &options);
+                            const LoweringOptions &options);
 
 /// `gdn-tile-to-warp`: tile programs --> kernels of the explicit form. The
 /// functions around them stay as they are from here on, launches and all: the
 /// host side is made from them (Target/Host.h).
 void buildTileToWarpPipeline(OpPassManager &manager,
-                             const CPULoweringOptions &options);
+                             const LoweringOptions &options);
 
 /// `gdn-to-warp`: layer ops --> kernels of the explicit form.
 void buildGDNToWarpPipeline(OpPassManager &manager,
-                            const CPULoweringOptions &options);
+                            const LoweringOptions &options);
 
 /// `gdn-warp-to-llvm`: kernels of the explicit form --> the LLVM and nvvm
 /// dialects.
@@ -142,7 +143,7 @@ void buildWarpToLLVMPipeline(OpPassManager &manager);
 
 /// `gdn-to-nvvm`: layer ops --> kernels in the LLVM and nvvm dialects.
 void buildGDNToNVVMPipeline(OpPassManager &manager,
-                            const CPULoweringOptions &options);
+                            const LoweringOptions &options);
 
 /// Registers the pipelines under their names.
 void registerPipelines();

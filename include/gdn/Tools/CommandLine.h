@@ -24,7 +24,7 @@ struct CompileFlags {
   llvm::cl::opt<std::string> plan;
   llvm::cl::opt<int64_t> chunkSize;
   llvm::cl::opt<std::string> operandType;
-  llvm::cl::opt<int64_t> vParts;
+  llvm::cl::opt<int64_t> vTiles;
   llvm::cl::opt<std::string> schedule;
   llvm::cl::opt<bool> lanesArrive;
   llvm::cl::opt<bool> parallel;

@@ -53,8 +53,8 @@ struct CompileOptions {
   /// What product operands are rounded to: auto, bf16, f16 or f32.
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.
-  int64_t vParts = 1;
-  /// Parts of a head on a GPU: whole, split or auto.
+  int64_t vTiles = 1;
+  /// Parts of a head on a GPU: cta_per_head, cta_per_v_tile or auto.
   std::string schedule = "auto";
   /// Every lane of a GPU kernel arrives at barriers for itself.
   bool lanesArrive = false;

@@ -15,7 +15,7 @@
 namespace mlir::gdn::tools {
 
 /// A layer of a file: one launch.
-struct LayerPlan {
+struct KernelChoice {
   std::string function;
   /// The op's name.
   std::string op;
@@ -34,15 +34,16 @@ struct LayerPlan {
 /// in the order of the file. Fails where a size is missing, where there is no
 /// such layer, and, for a GPU, where the module cannot be compiled (with
 /// diagnostics).
-llvm::Expected<std::vector<LayerPlan>> explain(ModuleOp module,
-                                               const CompileOptions &options);
+llvm::Expected<std::vector<KernelChoice>>
+explain(ModuleOp module, const CompileOptions &options);
 
 /// A table for each layer.
-void printText(llvm::ArrayRef<LayerPlan> layers, const CompileOptions &options,
-               llvm::raw_ostream &os);
+void printText(llvm::ArrayRef<KernelChoice> layers,
+               const CompileOptions &options, llvm::raw_ostream &os);
 /// One JSON object.
-void printJson(llvm::ArrayRef<LayerPlan> layers, const CompileOptions &options,
-               llvm::StringRef file, llvm::raw_ostream &os);
+void printJson(llvm::ArrayRef<KernelChoice> layers,
+               const CompileOptions &options, llvm::StringRef file,
+               llvm::raw_ostream &os);
 
 } // namespace mlir::gdn::tools
 

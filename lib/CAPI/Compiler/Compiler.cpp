@@ -30,7 +30,7 @@ using namespace mlir::gdn;
 
 namespace {
 /// The way down to a level.
-using PipelineBuilder = void (*)(OpPassManager &, const CPULoweringOptions &);
+using PipelineBuilder = void (*)(OpPassManager &, const LoweringOptions &);
 
 /// Where a call's errors go.
 class ErrorSink {
@@ -113,13 +113,13 @@ public:
         text.str(), ParserConfig(&context), name ? name : "<text>");
     if (!module)
       return nullptr;
-    CPULoweringOptions lowering;
+    LoweringOptions lowering;
     if (options.plan)
       lowering.plan = options.plan;
     if (options.operand_type)
       lowering.operandType = options.operand_type;
     lowering.chunkSize = options.chunk_size;
-    lowering.vParts = options.v_parts;
+    lowering.vTiles = options.v_tiles;
     lowering.twoProductChain = options.two_product_chain != 0;
     lowering.parallel = options.parallel != 0;
     lowering.vectorBits = cpu::getVectorBits(getTarget());
@@ -178,9 +178,9 @@ void gdnCompileOptionsInit(GdnCompileOptions *options, size_t structSize) {
     return;
   GdnCompileOptions defaults = {};
   defaults.struct_size = std::min(structSize, sizeof(defaults));
-  const CPULoweringOptions lowering;
+  const LoweringOptions lowering;
   defaults.chunk_size = lowering.chunkSize;
-  defaults.v_parts = lowering.vParts;
+  defaults.v_tiles = lowering.vTiles;
   defaults.opt_level = cpu::TargetOptions().optLevel;
   defaults.two_product_chain = lowering.twoProductChain;
   defaults.parallel = lowering.parallel;

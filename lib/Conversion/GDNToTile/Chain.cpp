@@ -128,7 +128,7 @@ Value gdn::chainInverse(Program &p, Value m, Value columns,
   if (columns)
     m = roundForSolve(p, b.mulAxis(m, columns, 1));
   RankedTensorType type = b.tileType(shapeOf(m));
-  Value inverse = tile::InverseOp::create(b, type, m, solveType(p));
+  Value inverse = tile::TriInverseOp::create(b, type, m, solveType(p));
   return roundMatrix(p, mulNorms(p, inverse, keys.norm, keys.length));
 }
 

@@ -18,7 +18,7 @@ namespace mlir::gdn {
 /// (spec 3.5), `writeKeys` and `scores` hold X and R, which have the solve and
 /// the write's decay in them; those are null then.
 struct ChainOperands {
-  /// S^T on entry as it is read, f32 [partV, K].
+  /// S^T on entry as it is read, f32 [vTileChannels, K].
   Value state;
   /// S^T with the chunk's decay, f32; what the chunk's writes are added to.
   Value decayedState;
@@ -26,7 +26,7 @@ struct ChainOperands {
   Value readKeys, readQueries;
   /// Keys that write the state [C, K].
   Value writeKeys;
-  /// v^T, f32 [partV, C].
+  /// v^T, f32 [vTileChannels, C].
   Value values;
   /// What the chain takes values and what keys read times: beta, norms that are
   /// not in the keys, and of values 1 / gam in the decay-free form; f32 [C] or
@@ -45,7 +45,8 @@ struct ChainOperands {
   Value readDecay, writeDecay;
 };
 
-/// S^T on exit, f32 [partV, K], and o^T without scale, f32 [partV, C].
+/// S^T on exit, f32 [vTileChannels, K], and o^T without scale, f32
+/// [vTileChannels, C].
 struct ChainResult {
   Value state, output;
 };

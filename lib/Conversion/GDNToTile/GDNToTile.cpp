@@ -143,10 +143,10 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
     return getValueOrCreateConstantIndexOp(b, loc, value);
   };
   const StageFacts &facts = stage.facts;
-  int64_t parts = facts.partV ? facts.V / facts.partV : 1;
+  int64_t tiles = facts.vTileChannels ? facts.V / facts.vTileChannels : 1;
   SmallVector<Value> grid = {index(numSequences(b, stage)),
                              index(numHeads(b, stage)),
-                             index(b.getIndexAttr(parts))};
+                             index(b.getIndexAttr(tiles))};
   Value tokens = index(sizeOf(b, loc, stage.keys(), 1));
   SmallVector<Value> inputs, outputs;
   for (const NamedInput &input : stage.inputs)
@@ -182,18 +182,18 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
 
 /// V channels of a part where their number is not given: the rows of a tensor
 /// core's product.
-static constexpr int64_t kPartV = 64;
+static constexpr int64_t kVTileChannels = 64;
 
 LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
                                         SymbolTableCollection &symbols) {
   StageFacts &facts = stage.facts;
   if (stage.splitsV) {
-    int64_t parts =
-        vParts != 0 ? vParts : std::max<int64_t>(1, facts.V / kPartV);
-    if (facts.V % parts != 0)
+    int64_t tiles =
+        vTiles != 0 ? vTiles : std::max<int64_t>(1, facts.V / kVTileChannels);
+    if (facts.V % tiles != 0)
       return stage.op->emitOpError("expected V = ")
-             << facts.V << " to be a multiple of v-parts, got " << parts;
-    facts.partV = facts.V / parts;
+             << facts.V << " to be a multiple of v-tiles, got " << tiles;
+    facts.vTileChannels = facts.V / tiles;
   }
   auto module =
       dyn_cast<ModuleOp>(SymbolTable::getNearestSymbolTable(stage.op));
@@ -217,9 +217,9 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
 }
 
 void ConvertGDNToTile::runOnOperation() {
-  if (vParts < 0) {
-    getOperation().emitError("expected v-parts of at least 0, got ")
-        << vParts.getValue();
+  if (vTiles < 0) {
+    getOperation().emitError("expected v-tiles of at least 0, got ")
+        << vTiles.getValue();
     return signalPassFailure();
   }
   FailureOr<FloatType> operandType = parseOperandType();

@@ -30,17 +30,18 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
     arrays[cast<StringAttr>(name).getValue()] = array;
   zero = b.index(0);
   keyHead = findKeyHead();
-  firstV = facts.partV == facts.V
+  firstV = facts.vTileChannels == facts.V
                ? zero
-               : arith::MulIOp::create(b, op.getPart(), b.index(facts.partV));
+               : arith::MulIOp::create(b, op.getVTile(),
+                                       b.index(facts.vTileChannels));
   b.step("gates");
   bias = loadGateParameter("dt_bias");
   if (Value logRate = loadGateParameter("a_log"))
     rate = b.exp2(b.scaled(logRate, M_LOG2E));
 }
 
-/// A gate parameter at the item's head: of an array [H] a scalar, of [H, K] a
-/// vector; null without.
+/// A gate parameter at the work item's head: of an array [H] a scalar, of [H,
+/// K] a vector; null without.
 Value Program::loadGateParameter(StringRef name) {
   Value array = (*this)[name];
   if (!array)
@@ -50,8 +51,8 @@ Value Program::loadGateParameter(StringRef name) {
   return b.extract(b.f32(b.load(array, {head}, {0}, {1})), {0});
 }
 
-/// The q/k head of the item. Heads that are known when running alone make one
-/// division of 32 bits: a GPU has none of 64.
+/// The q/k head of the work item. Heads that are known when running alone make
+/// one division of 32 bits: a GPU has none of 64.
 Value Program::findKeyHead() {
   bool isKnown =
       !ShapedType::isDynamic(facts.H) && !ShapedType::isDynamic(facts.Hq);
@@ -125,7 +126,7 @@ void gdn::measureRows(Program &p, KeyRows &rows, Value squares) {
 Value gdn::loadValuesT(Program &p, Value t) {
   p.b.step("load");
   return p.b.f32(p.b.load(p["v"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
-                          {p.facts.partV, p.facts.C}, p.end));
+                          {p.facts.vTileChannels, p.facts.C}, p.end));
 }
 
 Value gdn::tokenMask(Program &p, Value t) {
@@ -202,7 +203,7 @@ stateAccess(Program &p) {
 }
 
 Value gdn::loadStateT(Program &p, StringRef name) {
-  SmallVector<int64_t> shape = {p.facts.partV, p.facts.K};
+  SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
   if (!p[name])
     return p.b.fill(0.0, shape);
   p.b.step("state");

@@ -25,8 +25,8 @@ struct StageFacts {
   /// Tokens a chunk; 1 in the token by token stage.
   int64_t C = 1;
   int64_t K = 0, V = 0, Hq = 0, H = 0;
-  /// V channels of one item.
-  int64_t partV = 0;
+  /// V channels of one work item.
+  int64_t vTileChannels = 0;
   DecayKind decay = DecayKind::None;
   double scale = 1.0;
   bool l2norm = false;
@@ -38,7 +38,7 @@ struct StageFacts {
   bool twoProductChain = false;
 };
 
-/// One program: its arrays by name (`q`, `k`, `o`, ...) and its item.
+/// One program: its arrays by name (`q`, `k`, `o`, ...) and its work item.
 struct Program {
   Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op);
 
@@ -81,7 +81,7 @@ KeyRows loadKeyRows(Program &p, StringRef name, Value t);
 /// Sets norm and length of rows, if the op asks for it; `squares` of the
 /// lengths are summed unless somebody has them.
 void measureRows(Program &p, KeyRows &rows, Value squares = {});
-/// v^T [partV, C] in f32.
+/// v^T [vTileChannels, C] in f32.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.
 Value loadBeta(Program &p, Value t);
@@ -89,18 +89,19 @@ Value loadBeta(Program &p, Value t);
 Value loadLog2Gate(Program &p, Value t);
 /// 1 for the chunk's tokens, 0 beyond the end, f32 [C].
 Value tokenMask(Program &p, Value t);
-/// S^T [partV, K] in f32 of the item's state in the array `name`; zero where
-/// the stage has no such array.
+/// S^T [vTileChannels, K] in f32 of the work item's state in the array `name`;
+/// zero where the stage has no such array.
 Value loadStateT(Program &p, StringRef name = "initial_state");
-/// Stores S^T as the item's state in the array `name`, if the stage has it.
+/// Stores S^T as the work item's state in the array `name`, if the stage has
+/// it.
 void storeStateT(Program &p, Value state, StringRef name = "final_state");
-/// Stores o^T [partV, C] of the chunk at token t.
+/// Stores o^T [vTileChannels, C] of the chunk at token t.
 void storeOutputT(Program &p, Value t, Value output);
 
-/// Offsets of an array [B, T, head, channel] at this item.
+/// Offsets of an array [B, T, head, channel] at this work item.
 SmallVector<Value> tokenOffsets(Program &p, Value t, Value head, Value channel);
 
-/// A loop over the item's chunks, in order or from the last to the first.
+/// A loop over the work item's chunks, in order or from the last to the first.
 /// `body` gets the chunk's first token and the carried values and returns the
 /// next ones. Returns the last values.
 SmallVector<Value>

@@ -21,7 +21,7 @@ static Value asVector(TileBuilder &b, Value tile) {
   return tensor::CollapseShapeOp::create(b, b.tileType(size), b.f32(tile), all);
 }
 
-/// The decay of one token over S^T [partV, K].
+/// The decay of one token over S^T [vTileChannels, K].
 static Value tokenDecay(Program &p, Value t, ArrayRef<int64_t> shape) {
   TileBuilder &b = p.b;
   Value decay = b.exp2(loadLog2Gate(p, t));
@@ -33,12 +33,12 @@ static Value tokenDecay(Program &p, Value t, ArrayRef<int64_t> shape) {
 /// The recurrence of spec 1, in f32: a chunk is one token.
 void gdn::writeRecurrent(Program &p) {
   TileBuilder &b = p.b;
-  SmallVector<int64_t> shape = {p.facts.partV, p.facts.K};
+  SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
   auto writeToken = [&](Value t, ValueRange carried) -> SmallVector<Value> {
     Value k = asVector(b, loadKeys(p, "k", t));
     Value q = asVector(b, loadKeys(p, "q", t));
     Value v = asVector(b, loadValuesT(p, t));
-    Value beta = b.splat(b.extract(loadBeta(p, t), {0}), p.facts.partV);
+    Value beta = b.splat(b.extract(loadBeta(p, t), {0}), p.facts.vTileChannels);
     Value state = carried[0];
     if (p.facts.decay != DecayKind::None)
       state = b.mul(state, tokenDecay(p, t, shape));
@@ -51,7 +51,7 @@ void gdn::writeRecurrent(Program &p) {
     SmallVector<ReassociationIndices> all = {{0, 1}};
     storeOutputT(p, t,
                  tensor::ExpandShapeOp::create(
-                     b, b.tileType({p.facts.partV, 1}), o, all));
+                     b, b.tileType({p.facts.vTileChannels, 1}), o, all));
     return {state};
   };
   Value state = forEachChunk(p, loadStateT(p), writeToken)[0];

@@ -153,7 +153,7 @@ static StageFacts readFacts(const Stage &stage) {
   facts.H = cast<RankedTensorType>(perHead.getType()).getDimSize(2);
   if (values)
     facts.V = cast<RankedTensorType>(values.getType()).getDimSize(3);
-  facts.partV = facts.V;
+  facts.vTileChannels = facts.V;
   return facts;
 }
 

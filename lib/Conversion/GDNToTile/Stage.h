@@ -32,8 +32,8 @@ struct Stage {
   SmallVector<NamedOutput> outputs;
   /// Sequence boundaries, or null.
   Value cuSeqlens;
-  /// Whether the V channels of a head may be split over items: every row of
-  /// S^T is on its own, but not the sums over V that the backward needs.
+  /// Whether the V channels of a head may be split over work items: every row
+  /// of S^T is on its own, but not the sums over V that the backward needs.
   bool splitsV = false;
   /// Whether operands of products are rounded to the operand type.
   bool rounds = false;

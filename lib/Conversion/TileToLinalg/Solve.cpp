@@ -221,10 +221,10 @@ struct SolveToSubstitution : OpRewritePattern<SolveOp> {
 
 namespace {
 /// (I + M)^-1 - I = -Bm where (I + M) Bm = M: a solve without beta.
-struct InverseToSolve : OpRewritePattern<InverseOp> {
+struct TriInverseToSolve : OpRewritePattern<TriInverseOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(InverseOp inverse,
+  LogicalResult matchAndRewrite(TriInverseOp inverse,
                                 PatternRewriter &rewriter) const override {
     Location loc = inverse.getLoc();
     RankedTensorType type = inverse.getResult().getType();
@@ -244,5 +244,5 @@ struct InverseToSolve : OpRewritePattern<InverseOp> {
 } // namespace
 
 void mlir::gdn::tile::populateSolvePatterns(RewritePatternSet &patterns) {
-  patterns.add<SolveToSubstitution, InverseToSolve>(patterns.getContext());
+  patterns.add<SolveToSubstitution, TriInverseToSolve>(patterns.getContext());
 }

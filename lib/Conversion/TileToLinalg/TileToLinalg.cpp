@@ -40,7 +40,7 @@ Value tile::createZeroTile(OpBuilder &builder, Location loc,
 }
 
 namespace {
-/// A program becomes a private function of its arrays and its item.
+/// A program becomes a private function of its arrays and its work item.
 struct ProgramToFunction : OpRewritePattern<ProgramOp> {
   using OpRewritePattern::OpRewritePattern;
 

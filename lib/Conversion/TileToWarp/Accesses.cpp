@@ -20,7 +20,7 @@ static Value findVector(Value factor, int64_t axis) {
              : Value();
 }
 
-ScaledTile gdn::findScaled(tile::InverseOp inverse) {
+ScaledTile gdn::findScaled(tile::TriInverseOp inverse) {
   auto round = inverse.getSource().getDefiningOp<arith::TruncFOp>();
   auto scale =
       round ? round.getIn().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
@@ -33,13 +33,13 @@ std::optional<SolvedTile> gdn::findSolve(Value value) {
   auto round = value.getDefiningOp<arith::TruncFOp>();
   if (!round)
     return std::nullopt;
-  if (auto inverse = round.getIn().getDefiningOp<tile::InverseOp>())
+  if (auto inverse = round.getIn().getDefiningOp<tile::TriInverseOp>())
     return SolvedTile{inverse};
   auto byColumns = round.getIn().getDefiningOp<arith::MulFOp>();
   auto byRows = byColumns ? byColumns.getLhs().getDefiningOp<arith::MulFOp>()
                           : arith::MulFOp();
-  auto inverse = byRows ? byRows.getLhs().getDefiningOp<tile::InverseOp>()
-                        : tile::InverseOp();
+  auto inverse = byRows ? byRows.getLhs().getDefiningOp<tile::TriInverseOp>()
+                        : tile::TriInverseOp();
   if (!inverse)
     return std::nullopt;
   SolvedTile solved = {inverse, findVector(byRows.getRhs(), 0),
@@ -52,8 +52,8 @@ template <typename Op>
 Value RoleLayouts::createSlot(Op op, const FieldLayout &layout,
                               SlotDirection direction) {
   return SlotOp::create(b, op.getLoc(), layout.view, direction, op.getChannel(),
-                        op.getField(), map.lookupOrDefault(op.getTrip()),
-                        map.lookupOrDefault(op.getPart()),
+                        op.getField(), map.lookupOrDefault(op.getIteration()),
+                        map.lookupOrDefault(op.getVTile()),
                         map.lookupOrDefault(op.getChunk()));
 }
 
@@ -84,8 +84,8 @@ Value RoleLayouts::sliceView(Value view, int64_t row, int64_t column,
   return SliceOp::create(b, view.getLoc(), type, view, row, column);
 }
 
-/// Where a copy of a tensor map has to end. Items that end with the array, at
-/// the kernel's argument `tokens`, need nothing: the map ends there too.
+/// Where a copy of a tensor map has to end. Work items that end with the array,
+/// at the kernel's argument `tokens`, need nothing: the map ends there too.
 Value RoleLayouts::getCopyEnd(Value end) {
   if (!end)
     return {};
@@ -115,8 +115,8 @@ void RoleLayouts::fetch(tile::LoadOp load, Value view) {
     if (first != 0)
       at[axes[1]] = arith::AddIOp::create(
           b, loc, at[axes[1]], arith::ConstantIndexOp::create(b, loc, first));
-    FetchOp::create(b, loc, map.lookupOrDefault(load.getSource()), at, axes,
-                    end, end ? load.getDimAttr() : IntegerAttr(), part);
+    TmaLoadOp::create(b, loc, map.lookupOrDefault(load.getSource()), at, axes,
+                      end, end ? load.getDimAttr() : IntegerAttr(), part);
   }
 }
 
@@ -170,7 +170,7 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
             "expected a matrix and its factors from a channel");
       views.push_back(taken ? place->second.view : Value());
     }
-    SolveOp::create(b, loc, views[0], views[1], view, views[2], views[3]);
+    TriInverseOp::create(b, loc, views[0], views[1], view, views[2], views[3]);
     return success();
   }
   FailureOr<Value> registers = fragment(tile);
@@ -201,8 +201,8 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
     SmallVector<int64_t> axes(store.getAxes());
     llvm::sort(axes);
     end = getCopyEnd(store.getEnd());
-    FlushOp::create(b, loc, place->second.view, array, offsets, axes, end,
-                    end ? store.getDimAttr() : IntegerAttr());
+    TmaStoreOp::create(b, loc, place->second.view, array, offsets, axes, end,
+                       end ? store.getDimAttr() : IntegerAttr());
     return success();
   }
   FailureOr<Value> tile = value(store.getTile());

@@ -18,18 +18,18 @@ using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
 //===----------------------------------------------------------------------===//
-// Chunks of a trip
+// Chunks of an iteration
 //===----------------------------------------------------------------------===//
 
-/// The loop takes as many chunks a trip as the schedule says.
-LogicalResult Partition::checkTrip() {
-  int64_t trip = schedule.getTrip(), chunks = 1;
+/// The loop takes as many chunks an iteration as the schedule says.
+LogicalResult Partition::checkChunksPerIteration() {
+  int64_t chunksPerIteration = schedule.getChunksPerIteration(), chunks = 1;
   WalkResult walked = program.walk([&](Operation *op) {
     int64_t chunk = getChunk(op);
-    if (chunk < 0 || chunk >= trip) {
+    if (chunk < 0 || chunk >= chunksPerIteration) {
       op->emitOpError("expected gdn_tile.chunk in [0, ")
-          << trip
-          << "), the chunks that the schedule has a trip "
+          << chunksPerIteration
+          << "), the chunks that the schedule has an iteration "
              "(gdn-tile-unroll-chunks), got "
           << chunk;
       return WalkResult::interrupt();
@@ -39,11 +39,12 @@ LogicalResult Partition::checkTrip() {
   });
   if (walked.wasInterrupted())
     return failure();
-  if (!loop || chunks == trip)
+  if (!loop || chunks == chunksPerIteration)
     return success();
   return program.emitOpError("expected a loop of ")
-         << trip
-         << " chunks a trip, as the schedule says (gdn-tile-unroll-chunks), "
+         << chunksPerIteration
+         << " chunks an iteration, as the schedule says "
+            "(gdn-tile-unroll-chunks), "
             "got "
          << chunks;
 }
@@ -77,8 +78,8 @@ static SetVector<Value> findSources(Operation *op) {
   return sources;
 }
 
-/// A trip's late steps know its number and what comes through channels; what
-/// the role has made or carried since is of later trips.
+/// An iteration's late steps know its number and what comes through channels;
+/// what the role has made or carried since is of later iterations.
 LogicalResult Partition::checkLateValues(unsigned role) {
   for (auto &[op, owner] : roles) {
     if (owner != role || op->getParentOp() != loop)
@@ -94,7 +95,8 @@ LogicalResult Partition::checkLateValues(unsigned role) {
                                "steps that are delayed and others, got one "
                                "that role ")
                << schedule.getRoles()[role].getName()
-               << (isCarried ? " carries from trip to trip" : " makes itself");
+               << (isCarried ? " carries from iteration to iteration"
+                             : " makes itself");
     }
   }
   return success();
@@ -116,7 +118,7 @@ SetVector<Partition::ChannelUse> Partition::findUses(unsigned role,
   return uses;
 }
 
-/// A role visits a slot once: in the slot's trip or late.
+/// A role visits a slot once: in the slot's iteration or late.
 LogicalResult Partition::checkLateUses(unsigned role) {
   SetVector<ChannelUse> now = findUses(role, /*late=*/false);
   for (ChannelUse use : findUses(role, /*late=*/true))
@@ -133,8 +135,9 @@ LogicalResult Partition::checkLateUses(unsigned role) {
 int64_t Partition::countSlotChunks(ArrayRef<unsigned> channels) const {
   int64_t chunks = 0;
   for (unsigned channel : channels) {
-    ChannelPlanAttr plan = schedule.getChannels()[channel];
-    chunks += plan.getDepth() * (plan.getByChunk() ? 1 : schedule.getTrip());
+    ChannelSpecAttr spec = schedule.getChannels()[channel];
+    chunks += spec.getDepth() *
+              (spec.getSlotPerChunk() ? 1 : schedule.getChunksPerIteration());
   }
   return chunks;
 }
@@ -173,12 +176,12 @@ Partition::findNarrowestWays(unsigned role) const {
 /// A role fills a slot before it takes, late, what came of earlier ones: until
 /// then all must have room on the way. Otherwise the roles wait for each other.
 LogicalResult Partition::checkDelay(unsigned role) {
-  RolePlanAttr plan = schedule.getRoles()[role];
-  if (plan.getDelay() == 0)
+  RoleSpecAttr spec = schedule.getRoles()[role];
+  if (spec.getDelay() == 0)
     return success();
   if (failed(checkLateValues(role)) || failed(checkLateUses(role)))
     return failure();
-  int64_t needed = schedule.getTrip() * (plan.getDelay() + 1);
+  int64_t needed = schedule.getChunksPerIteration() * (spec.getDelay() + 1);
   SmallVector<SmallVector<unsigned>> ways = findNarrowestWays(role);
   for (auto [channel, direction] : findUses(role, /*late=*/true)) {
     if (direction == SlotDirection::Put)
@@ -188,9 +191,9 @@ LogicalResult Partition::checkDelay(unsigned role) {
     if (way.empty() || chunks >= needed)
       continue;
     return program.emitOpError("expected slots for at least ")
-           << needed << " chunks in the channels from role " << plan.getName()
-           << " back to its steps that are delayed by " << plan.getDelay()
-           << " trips ("
+           << needed << " chunks in the channels from role " << spec.getName()
+           << " back to its steps that are delayed by " << spec.getDelay()
+           << " iterations ("
            << llvm::join(llvm::map_range(
                              way,
                              [&](unsigned index) {

@@ -28,14 +28,14 @@ using namespace mlir::gdn::warp;
 namespace cost = ::gdn::cost;
 
 namespace {
-/// What a program brings through a CTA in one trip, in bytes, and what it does
-/// with it.
-struct TripBytes {
+/// What a program brings through a CTA in one iteration, in bytes, and what it
+/// does with it.
+struct IterationBytes {
   /// Tiles of keys and queries, values (of one part), and output.
   int64_t keys = 0, values = 0, output = 0;
   /// Whether rows of keys and queries are measured.
   bool hasNorms = false;
-  /// Whether an item begins with a state that is loaded.
+  /// Whether a work item begins with a state that is loaded.
   bool hasStates = false;
   /// Columns of the state.
   int64_t stateColumns = 0;
@@ -48,63 +48,66 @@ struct Registers {
   int64_t scores, solve, state;
 };
 
-/// How a role does its steps (`#gdn_warp.role_plan`).
+/// How a role does its steps (`#gdn_warp.role_spec`).
 struct Manner {
-  int64_t delay = 0, ahead = 0;
-  bool rotate = false, split = false, roll = false, share = false,
-       interleave = false;
+  int64_t delay = 0, prefetchDistance = 0;
+  bool roundRobin = false, warpgroupPerVTile = false, loopChunks = false,
+       alternateCtas = false, interleaveChunks = false;
 };
 
-/// Builds the schedule of a program whose V parts are folded or not.
+/// Builds the schedule of a program whose V tiles are folded or not.
 class ScheduleBuilder {
 public:
-  ScheduleBuilder(MLIRContext *context, int64_t parts, int64_t cluster,
-                  bool persistent, int64_t trip, TripBytes bytes)
-      : b(context), parts(parts), cluster(cluster), persistent(persistent),
-        trip(trip), bytes(bytes) {}
+  ScheduleBuilder(MLIRContext *context, int64_t vTiles, int64_t cluster,
+                  bool persistent, int64_t chunksPerIteration,
+                  IterationBytes bytes)
+      : b(context), vTiles(vTiles), cluster(cluster), persistent(persistent),
+        chunksPerIteration(chunksPerIteration), bytes(bytes) {}
 
-  /// Null after an error that `emitError` makes: a trip may have any number of
-  /// chunks here.
+  /// Null after an error that `emitError` makes: an iteration may have any
+  /// number of chunks here.
   ScheduleAttr build(function_ref<InFlightDiagnostic()> emitError);
 
 private:
   ArrayAttr names(ArrayRef<StringRef> list) { return b.getStrArrayAttr(list); }
-  /// Slots for so many chunks, in trips.
+  /// Slots for so many chunks, in iterations.
   int64_t forChunks(int64_t chunks) const {
-    return llvm::divideCeil(chunks, trip);
+    return llvm::divideCeil(chunks, chunksPerIteration);
   }
   /// Chunks whose loads fit beside the rest.
   int64_t fitLoads() const;
   Registers getRegisters() const;
-  RolePlanAttr planRole(StringRef name, int64_t warps, int64_t registers,
+  RoleSpecAttr makeRole(StringRef name, int64_t warps, int64_t registers,
                         ArrayRef<StringRef> steps,
                         ArrayRef<StringRef> delayed = {}, Manner manner = {});
-  RolePlanAttr planScores();
-  RolePlanAttr planSolve();
-  RolePlanAttr planMove(int64_t loads);
-  RolePlanAttr planVectors();
-  RolePlanAttr planState();
-  SmallVector<ChannelPlanAttr> planChannels(int64_t loads);
+  RoleSpecAttr makeScores();
+  RoleSpecAttr makeSolve();
+  RoleSpecAttr makeMove(int64_t loads);
+  RoleSpecAttr makeVectors();
+  RoleSpecAttr makeState();
+  SmallVector<ChannelSpecAttr> makeChannels(int64_t loads);
 
   OpBuilder b;
-  int64_t parts;
+  int64_t vTiles;
   int64_t cluster;
   bool persistent;
-  int64_t trip;
-  TripBytes bytes;
+  int64_t chunksPerIteration;
+  IterationBytes bytes;
   /// Chunks of M and of the triangles that are on their way. The solve of a
   /// chunk takes as long as a chunk of the state or longer: it must be ahead.
   /// With norms M is f32, and there is no room for four.
   int64_t solveChunks() const { return bytes.hasNorms ? 3 : 4; }
   /// The warp that moves stores an output a chunk after the state made it. With
-  /// norms, where it has more to do, it stores a trip at a time.
+  /// norms, where it has more to do, it stores an iteration at a time.
   bool storesByChunk() const { return !bytes.hasNorms; }
-  int64_t outputChunks() const { return storesByChunk() ? 3 : 2 * trip; }
+  int64_t outputChunks() const {
+    return storesByChunk() ? 3 : 2 * chunksPerIteration;
+  }
   /// With norms and states about as many instructions run as the instruction
   /// cache holds; elsewhere the copy costs up to 4 % (docs/Performance.md).
-  bool separates() const { return bytes.hasNorms && bytes.hasStates; }
+  bool clonesLikelyPath() const { return bytes.hasNorms && bytes.hasStates; }
   /// A part on its own has room for more.
-  int64_t triangleChunks() const { return parts == 1 ? 8 : 6; }
+  int64_t triangleChunks() const { return vTiles == 1 ? 8 : 6; }
   /// Warps that solve; two others complete their warpgroup. Two keep up with
   /// the state, a third gains nothing.
   static constexpr int64_t kSolveWarps = 2;
@@ -125,10 +128,11 @@ int64_t ScheduleBuilder::fitLoads() const {
           triangles = kTriangleBytes + (bytes.hasNorms ? kNormBytes : 0);
   int64_t fixed = kBarrierBytes + solveChunks() * solve +
                   triangleChunks() * triangles +
-                  outputChunks() * parts * bytes.output / trip;
-  int64_t load = (bytes.keys + parts * bytes.values) / trip + kVectorBytes;
-  return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load, 2 * trip,
-                             kMaxLoadChunks);
+                  outputChunks() * vTiles * bytes.output / chunksPerIteration;
+  int64_t load =
+      (bytes.keys + vTiles * bytes.values) / chunksPerIteration + kVectorBytes;
+  return std::clamp<int64_t>((kSm90a.sharedBytes - fixed) / load,
+                             2 * chunksPerIteration, kMaxLoadChunks);
 }
 
 /// A state warpgroup's thread holds 64 of the state, 32 of its bf16 copy and
@@ -137,110 +141,111 @@ int64_t ScheduleBuilder::fitLoads() const {
 /// columns. With one state warpgroup there is more for all, and the solve keeps
 /// more loads in flight; half a state leaves some for norms.
 Registers ScheduleBuilder::getRegisters() const {
-  if (parts == 1)
+  if (vTiles == 1)
     return {120, 120, 240};
   if (bytes.hasNorms && bytes.stateColumns <= kSm90a.productRows)
     return {80, 112, 160};
   return {72, 104, 168};
 }
 
-RolePlanAttr ScheduleBuilder::planRole(StringRef name, int64_t warps,
+RoleSpecAttr ScheduleBuilder::makeRole(StringRef name, int64_t warps,
                                        int64_t registers,
                                        ArrayRef<StringRef> steps,
                                        ArrayRef<StringRef> delayed,
                                        Manner manner) {
-  return RolePlanAttr::get(b.getContext(), name, warps, registers, names(steps),
-                           delayed.empty() ? ArrayAttr() : names(delayed),
-                           manner.delay, manner.ahead, manner.rotate,
-                           manner.split, manner.roll, manner.share,
-                           manner.interleave);
+  return RoleSpecAttr::get(
+      b.getContext(), name, warps, registers, names(steps),
+      delayed.empty() ? ArrayAttr() : names(delayed), manner.delay,
+      manner.prefetchDistance, manner.roundRobin, manner.warpgroupPerVTile,
+      manner.loopChunks, manner.alternateCtas, manner.interleaveChunks);
 }
 
-// All but the state take the chunks of a trip one after the other where they
-// can: two copies of everything do not fit the instruction cache, and the state
-// is what the others wait for.
+// All but the state take the chunks of an iteration one after the other where
+// they can: two copies of everything do not fit the instruction cache, and the
+// state is what the others wait for.
 
 /// The norms of keys are on the diagonal of what the scores make anyway.
-RolePlanAttr ScheduleBuilder::planScores() {
+RoleSpecAttr ScheduleBuilder::makeScores() {
   Manner manner;
-  manner.roll = true;
-  manner.share = cluster > 1;
-  return planRole("scores", kSm90a.warpgroupWarps, getRegisters().scores,
+  manner.loopChunks = true;
+  manner.alternateCtas = cluster > 1;
+  return makeRole("scores", kSm90a.warpgroupWarps, getRegisters().scores,
                   {"norms", "scores"}, {}, manner);
 }
 
-RolePlanAttr ScheduleBuilder::planSolve() {
+RoleSpecAttr ScheduleBuilder::makeSolve() {
   Manner manner;
-  manner.rotate = manner.roll = true;
-  manner.share = cluster > 1;
-  return planRole("solve", kSolveWarps, getRegisters().solve, {"solve"}, {},
+  manner.roundRobin = manner.loopChunks = true;
+  manner.alternateCtas = cluster > 1;
+  return makeRole("solve", kSolveWarps, getRegisters().solve, {"solve"}, {},
                   manner);
 }
 
 /// Stores stand behind the loads that the state waits for. With norms the gates
 /// are made here: the warp that has them otherwise sums squares.
-RolePlanAttr ScheduleBuilder::planMove(int64_t loads) {
+RoleSpecAttr ScheduleBuilder::makeMove(int64_t loads) {
   Manner manner;
   manner.delay = forChunks(loads) - 1;
   if (!bytes.hasNorms) {
-    manner.roll = true;
-    return planRole("move", 1, getRegisters().solve, {"load"}, {"store"},
+    manner.loopChunks = true;
+    return makeRole("move", 1, getRegisters().solve, {"load"}, {"store"},
                     manner);
   }
   // Then nothing that it stores is waited for before it loads.
   ++manner.delay;
-  manner.ahead = forChunks(2);
-  manner.interleave = true;
-  return planRole("move", 1, getRegisters().solve, {"load", "gates"}, {"store"},
+  manner.prefetchDistance = forChunks(2);
+  manner.interleaveChunks = true;
+  return makeRole("move", 1, getRegisters().solve, {"load", "gates"}, {"store"},
                   manner);
 }
 
 /// The last warp beside those that solve: it makes the gates, or where rows are
 /// normed the norms of queries, which only the output takes.
-RolePlanAttr ScheduleBuilder::planVectors() {
+RoleSpecAttr ScheduleBuilder::makeVectors() {
   int64_t warps = kSm90a.warpgroupWarps - kSolveWarps - 1;
   Manner manner;
   if (bytes.hasNorms) {
-    manner.roll = true;
-    return planRole("queries", warps, getRegisters().solve, {"query_norms"}, {},
+    manner.loopChunks = true;
+    return makeRole("queries", warps, getRegisters().solve, {"query_norms"}, {},
                     manner);
   }
   // A gather of gates takes longer than the chunk that it is for.
-  manner.ahead = forChunks(2);
-  return planRole("gates", warps, getRegisters().solve, {"gates"}, {}, manner);
+  manner.prefetchDistance = forChunks(2);
+  return makeRole("gates", warps, getRegisters().solve, {"gates"}, {}, manner);
 }
 
-RolePlanAttr ScheduleBuilder::planState() {
+RoleSpecAttr ScheduleBuilder::makeState() {
   Manner manner;
-  manner.split = parts != 1;
-  return planRole("state", kSm90a.warpgroupWarps * parts, getRegisters().state,
+  manner.warpgroupPerVTile = vTiles != 1;
+  return makeRole("state", kSm90a.warpgroupWarps * vTiles, getRegisters().state,
                   {"state"}, {}, manner);
 }
 
-SmallVector<ChannelPlanAttr> ScheduleBuilder::planChannels(int64_t loads) {
+SmallVector<ChannelSpecAttr> ScheduleBuilder::makeChannels(int64_t loads) {
   auto channel = [&](StringRef name, int64_t depth, ArrayRef<StringRef> from,
-                     ArrayRef<StringRef> to, bool byChunk = false) {
-    return ChannelPlanAttr::get(b.getContext(), name, depth, names(from),
-                                names(to), byChunk);
+                     ArrayRef<StringRef> to, bool slotPerChunk = false) {
+    return ChannelSpecAttr::get(b.getContext(), name, depth, names(from),
+                                names(to), slotPerChunk);
   };
-  // A slot for one chunk lets the state begin earlier, one for a trip costs it
-  // a wait less: that counts where it is alone and always what is waited for.
-  bool byChunk = parts != 1;
+  // A slot for one chunk lets the state begin earlier, one for an iteration
+  // costs it a wait less: that counts where it is alone and always what is
+  // waited for.
+  bool slotPerChunk = vTiles != 1;
   auto forSlots = [&](int64_t chunks) {
-    return byChunk ? chunks : forChunks(chunks);
+    return slotPerChunk ? chunks : forChunks(chunks);
   };
   // Roles that take rows and vectors as they are.
   SmallVector<StringRef> readers = {"scores", "state"};
   if (bytes.hasNorms)
     readers.insert(readers.begin() + 1, "queries");
-  return {channel("tokens", loads, {"load"}, readers, /*byChunk=*/true),
+  return {channel("tokens", loads, {"load"}, readers, /*slotPerChunk=*/true),
           // Gates run ahead of the tokens.
           channel("vectors", forChunks(loads) + 1, {"gates"}, readers),
           channel("m", forSlots(solveChunks()), {"scores", "norms"}, {"solve"},
-                  byChunk),
+                  slotPerChunk),
           channel("triangles", forSlots(triangleChunks()),
                   {"scores", "solve", "norms", "query_norms"}, {"state"},
-                  byChunk),
+                  slotPerChunk),
           channel("output",
                   storesByChunk() ? outputChunks() : forChunks(outputChunks()),
                   {"state"}, {"move"}, storesByChunk())};
@@ -252,13 +257,14 @@ ScheduleBuilder::build(function_ref<InFlightDiagnostic()> emitError) {
   // The order decides who shares a scheduler with whom: warps 0 and 1 of the
   // scores, which hold keys, have the most to do and are kept from those that
   // solve by the warp that makes the gates.
-  RolePlanAttr move = planMove(loads), vectors = planVectors();
-  RolePlanAttr gates = bytes.hasNorms ? move : vectors,
+  RoleSpecAttr move = makeMove(loads), vectors = makeVectors();
+  RoleSpecAttr gates = bytes.hasNorms ? move : vectors,
                other = bytes.hasNorms ? vectors : move;
   return ScheduleAttr::getChecked(
-      emitError, b.getContext(), trip, parts, cluster, persistent, separates(),
-      {planScores(), gates, planSolve(), other, planState()},
-      planChannels(loads));
+      emitError, b.getContext(), chunksPerIteration, vTiles, cluster,
+      persistent, clonesLikelyPath(),
+      {makeScores(), gates, makeSolve(), other, makeState()},
+      makeChannels(loads));
 }
 
 /// Bytes of a tile.
@@ -267,7 +273,7 @@ static int64_t getBytes(Type type) {
   return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
 }
 
-/// Chunks of one trip of the loop (gdn-tile-unroll-chunks).
+/// Chunks of one iteration of the loop (gdn-tile-unroll-chunks).
 static int64_t countChunks(tile::ProgramOp program) {
   // More than any schedule has, and few enough to compute with.
   constexpr int64_t kTooMany = 1 << 16;
@@ -280,9 +286,9 @@ static int64_t countChunks(tile::ProgramOp program) {
   return chunks;
 }
 
-/// The tiles that one trip loads and stores.
-static TripBytes measureTrip(tile::ProgramOp program) {
-  TripBytes bytes;
+/// The tiles that one iteration loads and stores.
+static IterationBytes measureIteration(tile::ProgramOp program) {
+  IterationBytes bytes;
   program.walk([&](Operation *op) {
     auto load = dyn_cast<tile::LoadOp>(op);
     bool loadsTile = load && load.getType().getRank() == 2;
@@ -318,8 +324,10 @@ struct ChooseSchedule
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
   void runOnOperation() override {
-    if (schedule != "auto" && schedule != "whole" && schedule != "split") {
-      getOperation().emitError("expected schedule auto, whole or split, got ")
+    if (schedule != "auto" && schedule != "cta_per_head" &&
+        schedule != "cta_per_v_tile") {
+      getOperation().emitError(
+          "expected schedule auto, cta_per_head or cta_per_v_tile, got ")
           << schedule;
       return signalPassFailure();
     }
@@ -350,7 +358,7 @@ struct ChooseSchedule
 
   /// What the cost model may know of a launch: what is constant, or else what
   /// the options say.
-  cost::Problem describe(tile::LaunchOp launch, int64_t parts) {
+  cost::Problem describe(tile::LaunchOp launch, int64_t vTiles) {
     auto know = [](Value value, int64_t option) -> std::optional<int64_t> {
       std::optional<int64_t> constant = getConstantIntValue(value);
       if (constant && *constant >= 0)
@@ -365,26 +373,27 @@ struct ChooseSchedule
       problem.longest = longest;
     problem.heads = problem.keyHeads =
         know(launch.getGrid()[1], 0).value_or(kSm90a.multiprocessors);
-    problem.parts = parts;
-    problem.valueChannels = parts * cost::kPartChannels;
+    problem.vTiles = vTiles;
+    problem.valueChannels = vTiles * cost::kVTileChannels;
     return problem;
   }
 
   LogicalResult choose(tile::ProgramOp program, tile::LaunchOp launch) {
-    int64_t parts = getConstantIntValue(launch.getGrid()[2]).value_or(1);
+    int64_t vTiles = getConstantIntValue(launch.getGrid()[2]).value_or(1);
     cost::Choice choice =
-        cost::choose(describe(launch, parts), cost::getHopper(),
+        cost::choose(describe(launch, vTiles), cost::getHopper(),
                      cost::findSchedule(schedule.getValue()));
-    bool isWhole = choice.schedule == cost::Schedule::Whole;
-    TripBytes bytes = measureTrip(program);
-    int64_t trip = countChunks(program);
+    bool isCtaPerHead = choice.schedule == cost::Schedule::CtaPerHead;
+    IterationBytes bytes = measureIteration(program);
+    int64_t chunksPerIteration = countChunks(program);
     // The parts of a head share what does not depend on the part, in roles
     // whose chunks are a loop. With norms that was slower
     // (docs/Performance.md).
-    bool shares = !isWhole && parts == 2 && trip > 1 && !bytes.hasNorms;
-    ScheduleBuilder builder(&getContext(), isWhole ? parts : 1,
-                            shares ? parts : 1, choice.chosen().inTurn, trip,
-                            bytes);
+    bool shares = !isCtaPerHead && vTiles == 2 && chunksPerIteration > 1 &&
+                  !bytes.hasNorms;
+    ScheduleBuilder builder(&getContext(), isCtaPerHead ? vTiles : 1,
+                            shares ? vTiles : 1, choice.chosen().inTurn,
+                            chunksPerIteration, bytes);
     ScheduleAttr built = builder.build([&] { return program.emitOpError(); });
     if (!built)
       return failure();

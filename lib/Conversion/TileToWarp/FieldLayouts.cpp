@@ -54,13 +54,13 @@ static tile::LoadOp findLoad(Value value) {
 
 /// True if `taker` is the inverse of `tile`, or begins what it is rounded by.
 static bool isInverted(Operation *taker, Value tile) {
-  if (isa<tile::InverseOp>(taker))
+  if (isa<tile::TriInverseOp>(taker))
     return true;
   if (!isa<arith::MulFOp>(taker) || !taker->hasOneUse())
     return false;
   auto round = dyn_cast<arith::TruncFOp>(*taker->user_begin());
   return round && llvm::any_of(round->getUsers(), [&](Operation *user) {
-           auto inverse = dyn_cast<tile::InverseOp>(user);
+           auto inverse = dyn_cast<tile::TriInverseOp>(user);
            return inverse && findScaled(inverse).tile == tile;
          });
 }

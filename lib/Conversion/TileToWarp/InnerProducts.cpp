@@ -74,10 +74,10 @@ LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
     into = *converted;
   }
   map.map(contract.getResult(0),
-          Value(ProductOp::create(b, contract.getLoc(),
-                                  convertType(contract.getResult(0).getType()),
-                                  a, place->second.view, into, transposeA,
-                                  transposeB, isNegated(contract))));
+          Value(WgmmaOp::create(b, contract.getLoc(),
+                                convertType(contract.getResult(0).getType()), a,
+                                place->second.view, into, transposeA,
+                                transposeB, isNegated(contract))));
   return success();
 }
 

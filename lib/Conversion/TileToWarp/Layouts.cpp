@@ -414,7 +414,7 @@ LogicalResult RoleLayouts::convert(Operation *op) {
   bool isTileConstant = op->hasTrait<OpTrait::ConstantLike>() &&
                         isa<RankedTensorType>(op->getResult(0).getType());
   if (isTileConstant ||
-      isa<tensor::EmptyOp, tensor::ConcatOp, tile::InverseOp>(op))
+      isa<tensor::EmptyOp, tensor::ConcatOp, tile::TriInverseOp>(op))
     return success();
   if (auto round = dyn_cast<arith::TruncFOp>(op);
       round && findSolve(round.getResult()))

@@ -98,7 +98,7 @@ LogicalResult Partition::assignRoles(Block &block) {
       continue;
     if (auto found = dyn_cast<scf::ForOp>(op)) {
       if (loop || op.getBlock() != &program.getBody().front())
-        return op.emitOpError("expected one loop, over the item's chunks");
+        return op.emitOpError("expected one loop, over the work item's chunks");
       loop = found;
       if (failed(assignRoles(*loop.getBody())))
         return failure();
@@ -112,13 +112,13 @@ LogicalResult Partition::assignRoles(Block &block) {
   return success();
 }
 
-/// Everything that depends on the part of the V channels.
-void Partition::findPartial() {
-  if (schedule.getParts() == 1)
+/// Everything that depends on the V tile.
+void Partition::findPerVTile() {
+  if (schedule.getVTiles() == 1)
     return;
-  partial.insert(program.getPart());
+  perVTile.insert(program.getVTile());
   bool changed = true;
-  auto add = [&](Value value) { changed |= partial.insert(value).second; };
+  auto add = [&](Value value) { changed |= perVTile.insert(value).second; };
   while (changed) {
     changed = false;
     program.walk([&](Operation *op) {
@@ -126,12 +126,12 @@ void Partition::findPartial() {
         for (auto [init, arg, yielded, result] :
              llvm::zip(loop.getInits(), loop.getRegionIterArgs(),
                        loop.getYieldedValues(), loop.getResults()))
-          if (partial.contains(init) || partial.contains(yielded))
+          if (perVTile.contains(init) || perVTile.contains(yielded))
             add(arg), add(result);
         return;
       }
       if (op == program || llvm::none_of(getTakenValues(op), [&](Value value) {
-            return partial.contains(value);
+            return perVTile.contains(value);
           }))
         return;
       for (Value result : op->getResults())
@@ -140,9 +140,9 @@ void Partition::findPartial() {
   }
 }
 
-bool Partition::isPartial(Operation *op) const {
+bool Partition::dependsOnVTile(Operation *op) const {
   return llvm::any_of(getTakenValues(op),
-                      [&](Value value) { return partial.contains(value); });
+                      [&](Value value) { return perVTile.contains(value); });
 }
 
 static bool isNamed(ArrayAttr names, StringRef name) {
@@ -197,7 +197,7 @@ LogicalResult Partition::findCrossing() {
   return success();
 }
 
-bool Partition::carries(ChannelPlanAttr channel, Value value,
+bool Partition::carries(ChannelSpecAttr channel, Value value,
                         unsigned taker) const {
   return isNamed(channel.getFrom(), getStep(value.getDefiningOp())) &&
          isNamed(channel.getTo(), schedule.getRoles()[taker].getName());
@@ -236,8 +236,9 @@ Partition::findCarriers(Value value, const SetVector<unsigned> &takers) {
 /// Of each channel and chunk the values that cross, in the order of the
 /// program.
 LogicalResult Partition::sortCrossing(ChannelValues &values) {
-  values.assign(schedule.getChannels().size(),
-                SmallVector<SmallVector<Value>>(schedule.getTrip()));
+  values.assign(
+      schedule.getChannels().size(),
+      SmallVector<SmallVector<Value>>(schedule.getChunksPerIteration()));
   if (!loop)
     return success();
   for (Operation &op : *loop.getBody())
@@ -263,31 +264,32 @@ LogicalResult Partition::assignFields() {
   if (failed(sortCrossing(values)))
     return failure();
   fieldTypes.resize(values.size());
-  alike.assign(values.size(), schedule.getTrip());
+  alike.assign(values.size(), schedule.getChunksPerIteration());
   for (size_t channel = 0; channel < values.size(); ++channel) {
-    ChannelPlanAttr plan = schedule.getChannels()[channel];
+    ChannelSpecAttr spec = schedule.getChannels()[channel];
     SmallVector<Type> &types = fieldTypes[channel], first;
     for (auto [chunk, list] : llvm::enumerate(values[channel])) {
       SmallVector<Type> own;
-      size_t begin = plan.getByChunk() ? 0 : types.size();
+      size_t begin = spec.getSlotPerChunk() ? 0 : types.size();
       for (Value value : list) {
         for (Field &field : fields[value])
           if (field.channel == channel)
             field.index = begin + own.size();
-        own.append(partial.contains(value) ? schedule.getParts() : 1,
+        own.append(perVTile.contains(value) ? schedule.getVTiles() : 1,
                    value.getType());
       }
       if (chunk == 0)
         first = own;
       else if (own != first)
         alike[channel] = 1;
-      if (chunk == 0 || !plan.getByChunk())
+      if (chunk == 0 || !spec.getSlotPerChunk())
         llvm::append_range(types, own);
     }
-    if (plan.getByChunk() && alike[channel] != schedule.getTrip())
+    if (spec.getSlotPerChunk() &&
+        alike[channel] != schedule.getChunksPerIteration())
       return program.emitOpError("expected the same values of each chunk in "
                                  "channel ")
-             << plan.getName() << ", whose slots are for one";
+             << spec.getName() << ", whose slots are for one";
   }
   return success();
 }
@@ -313,12 +315,13 @@ const Partition::Field *Partition::getFieldOf(Value value,
 }
 
 int64_t Partition::getChunksOfSlot(unsigned channel) const {
-  return schedule.getChannels()[channel].getByChunk() ? 1 : alike[channel];
+  return schedule.getChannels()[channel].getSlotPerChunk() ? 1 : alike[channel];
 }
 
 bool Partition::isRolled(unsigned role) const {
-  RolePlanAttr plan = schedule.getRoles()[role];
-  return schedule.getTrip() > 1 && (plan.getRoll() || plan.getRotate());
+  RoleSpecAttr spec = schedule.getRoles()[role];
+  return schedule.getChunksPerIteration() > 1 &&
+         (spec.getLoopChunks() || spec.getRoundRobin());
 }
 
 /// A role whose chunks are a loop does the same for each, with values of that
@@ -329,7 +332,7 @@ LogicalResult Partition::checkRolled(unsigned role) {
     return program.emitOpError("expected no values from one chunk to the next "
                                "in role ")
            << name << ", whose chunks are a loop";
-  SmallVector<SmallVector<StringRef>> names(schedule.getTrip());
+  SmallVector<SmallVector<StringRef>> names(schedule.getChunksPerIteration());
   for (auto &[op, owner] : roles) {
     if (owner != role || !loop || op->getBlock() != loop.getBody())
       continue;
@@ -348,8 +351,9 @@ LogicalResult Partition::checkRolled(unsigned role) {
     }
   }
   if (!llvm::all_equal(names))
-    return program.emitOpError("expected the same ops for each chunk of a trip "
-                               "in role ")
+    return program.emitOpError(
+               "expected the same ops for each chunk of an iteration "
+               "in role ")
            << name << ", whose chunks are a loop";
   return success();
 }
@@ -367,8 +371,8 @@ SmallVector<unsigned> Partition::getFillers(unsigned channel) const {
 
 int64_t Partition::getFirstWarp(unsigned role) const {
   int64_t first = 0;
-  for (RolePlanAttr plan : schedule.getRoles().take_front(role))
-    first += plan.getWarps();
+  for (RoleSpecAttr spec : schedule.getRoles().take_front(role))
+    first += spec.getWarps();
   return first;
 }
 
@@ -381,53 +385,56 @@ bool Partition::takes(unsigned role, unsigned channel) const {
 
 std::optional<unsigned> Partition::getSharer(unsigned channel) const {
   SmallVector<unsigned> fillers = getFillers(channel);
-  if (fillers.empty() || !schedule.getRoles()[fillers.back()].getShare() ||
+  if (fillers.empty() ||
+      !schedule.getRoles()[fillers.back()].getAlternateCtas() ||
       isShared(channel))
     return {};
   return fillers.back();
 }
 
 bool Partition::isShared(unsigned channel) const {
-  ArrayRef<RolePlanAttr> plans = schedule.getRoles();
+  ArrayRef<RoleSpecAttr> specs = schedule.getRoles();
   SmallVector<unsigned> fillers = getFillers(channel);
-  return !fillers.empty() && plans[fillers.back()].getShare() &&
-         llvm::all_of(llvm::seq<unsigned>(0, plans.size()), [&](unsigned role) {
-           return plans[role].getShare() || !takes(role, channel);
+  return !fillers.empty() && specs[fillers.back()].getAlternateCtas() &&
+         llvm::all_of(llvm::seq<unsigned>(0, specs.size()), [&](unsigned role) {
+           return specs[role].getAlternateCtas() || !takes(role, channel);
          });
 }
 
 IntegerAttr Partition::getTurn(unsigned channel) const {
   if (!getSharer(channel))
     return {};
-  int64_t slots =
-      schedule.getChannels()[channel].getByChunk() ? schedule.getTrip() : 1;
+  int64_t slots = schedule.getChannels()[channel].getSlotPerChunk()
+                      ? schedule.getChunksPerIteration()
+                      : 1;
   return Builder(schedule.getContext()).getI64IntegerAttr(slots);
 }
 
 /// The CTAs of a cluster fill a slot in each of its turns, or one of them does.
 LogicalResult Partition::checkShared(unsigned channel) {
-  ChannelPlanAttr plan = schedule.getChannels()[channel];
+  ChannelSpecAttr spec = schedule.getChannels()[channel];
   SmallVector<unsigned> fillers = getFillers(channel);
   if (!llvm::all_equal(llvm::map_range(fillers, [&](unsigned role) {
-        return schedule.getRoles()[role].getShare();
+        return schedule.getRoles()[role].getAlternateCtas();
       })))
     return program.emitOpError("expected channel ")
-           << plan.getName()
+           << spec.getName()
            << " to be filled by roles that CTAs share, or by others, got both";
   IntegerAttr turn = getTurn(channel);
-  if (!turn || plan.getDepth() % (turn.getInt() * schedule.getCluster()) == 0)
+  if (!turn || spec.getDepth() % (turn.getInt() * schedule.getCluster()) == 0)
     return success();
   return program.emitOpError("expected a multiple of ")
          << turn.getInt() * schedule.getCluster() << " slots in channel "
-         << plan.getName() << ", which the CTAs of a cluster fill in turn, got "
-         << plan.getDepth();
+         << spec.getName() << ", which the CTAs of a cluster fill in turn, got "
+         << spec.getDepth();
 }
 
 LogicalResult Partition::analyse() {
   if (failed(assignRoles(program.getBody().front())))
     return failure();
-  findPartial();
-  if (failed(checkTrip()) || failed(findCrossing()) || failed(assignFields()))
+  findPerVTile();
+  if (failed(checkChunksPerIteration()) || failed(findCrossing()) ||
+      failed(assignFields()))
     return failure();
   for (unsigned role = 0; role < schedule.getRoles().size(); ++role)
     if (isRolled(role) && failed(checkRolled(role)))

@@ -31,22 +31,22 @@ FailureOr<tile::LaunchOp> findLaunch(ModuleOp module, tile::ProgramOp program);
 /// copies end with the arrays.
 LogicalResult checkTokens(tile::ProgramOp program, tile::LaunchOp launch);
 
-/// Writes which sequence, head and part an item's number stands for: the last
-/// arguments of a program.
-class ItemWriter {
+/// Writes which sequence, head and part a work item's number stands for: the
+/// last arguments of a program.
+class WorkItemWriter {
 public:
-  ItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
-             warp::KernelOp kernel);
+  WorkItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
+                 warp::KernelOp kernel);
 
-  /// Writes what all items share; fails where the launch does not say it.
+  /// Writes what all work items share; fails where the launch does not say it.
   LogicalResult prepare(OpBuilder &b, warp::ScheduleAttr schedule);
-  /// Maps those arguments of the program that all items share.
+  /// Maps those arguments of the program that all work items share.
   const IRMapping &getShared() const { return shared; }
-  /// The arguments that differ from item to item.
+  /// The arguments that differ from work item to work item.
   ArrayRef<Value> getNames() const { return names; }
-  /// Maps the program's arguments for an item, an i32.
+  /// Maps the program's arguments for a work item, an i32.
   IRMapping write(OpBuilder &b, Value number);
-  /// The number of items, an i32, if the schedule is persistent.
+  /// The number of work items, an i32, if the schedule is persistent.
   Value getCount() const { return count; }
 
 private:
@@ -65,8 +65,8 @@ private:
   Value heads, count;
   IRMapping shared;
   SmallVector<Value> names;
-  /// Parts that are items of their own.
-  int64_t parts = 1;
+  /// Parts that are work items of their own.
+  int64_t vTiles = 1;
   bool isFolded = false;
 };
 
@@ -95,21 +95,21 @@ struct Partition {
   static SetVector<Value> getTakenValues(Operation *op);
   /// The step of an op, or of the ops inside it.
   static StringAttr getStep(Operation *op);
-  /// The chunk of its trip that an op belongs to.
+  /// The chunk of its iteration that an op belongs to.
   static int64_t getChunk(Operation *op);
 
   LogicalResult analyse();
   /// Writes the kernel at `b`'s place. `launch` runs the program.
   LogicalResult write(OpBuilder &b, tile::LaunchOp launch);
 
-  bool isPartial(Operation *op) const;
+  bool dependsOnVTile(Operation *op) const;
   /// The field of a value in `channel`, or that role `taker` takes; null if
   /// there is none.
   const Field *getField(Value value, unsigned channel) const;
   const Field *getFieldOf(Value value, unsigned taker) const;
   /// For how many chunks a slot has fields of the same types.
   int64_t getChunksOfSlot(unsigned channel) const;
-  /// Whether the chunks of a trip are a loop in this role.
+  /// Whether the chunks of an iteration are a loop in this role.
   bool isRolled(unsigned role) const;
   /// The first warp of a role.
   int64_t getFirstWarp(unsigned role) const;
@@ -123,11 +123,11 @@ struct Partition {
 
   tile::ProgramOp program;
   warp::ScheduleAttr schedule;
-  /// The loop over the item's chunks, if there is one.
+  /// The loop over the work item's chunks, if there is one.
   scf::ForOp loop;
   llvm::MapVector<Operation *, unsigned> roles;
-  /// Values that depend on the part of the V channels.
-  DenseSet<Value> partial;
+  /// Values that depend on the V tile.
+  DenseSet<Value> perVTile;
   SmallVector<Needs> needs;
   /// Values that cross, with the roles that take them.
   llvm::MapVector<Value, SetVector<unsigned>> crossing;
@@ -142,12 +142,12 @@ struct Partition {
 private:
   FailureOr<unsigned> assignRole(Operation *op);
   LogicalResult assignRoles(Block &block);
-  void findPartial();
+  void findPerVTile();
   void collectNeeds(Value value, unsigned role, DenseSet<Value> &seen);
-  LogicalResult checkTrip();
+  LogicalResult checkChunksPerIteration();
   LogicalResult findCrossing();
   /// Whether `channel` may carry `value` to a role.
-  bool carries(warp::ChannelPlanAttr channel, Value value,
+  bool carries(warp::ChannelSpecAttr channel, Value value,
                unsigned taker) const;
   FailureOr<SmallVector<Field, 1>>
   findCarriers(Value value, const SetVector<unsigned> &takers);
@@ -157,7 +157,7 @@ private:
   LogicalResult assignFields();
   LogicalResult checkRolled(unsigned role);
   LogicalResult checkShared(unsigned channel);
-  /// Whether `op` runs some trips late.
+  /// Whether `op` runs some iterations late.
   bool isLate(Operation *op) const;
   LogicalResult checkLateValues(unsigned role);
   /// A channel and what is done with it.
@@ -174,11 +174,11 @@ private:
   IntegerAttr getTurn(unsigned channel) const;
   /// Roles that fill a channel.
   SmallVector<unsigned> getFillers(unsigned channel) const;
-  /// Writes the body of a role at `b`'s place. `item` maps the program's item,
-  /// or what all share where the role takes items in turn; `part` is the part
-  /// or warp of what runs, where the role divides by it.
-  void writeRole(unsigned role, OpBuilder &b, ItemWriter &items,
-                 const IRMapping &item, Value part);
+  /// Writes the body of a role at `b`'s place. `workItem` maps the program's
+  /// work item, or what all share where the role takes work items in turn;
+  /// `vTile` is the part or warp of what runs, where the role divides by it.
+  void writeRole(unsigned role, OpBuilder &b, WorkItemWriter &workItems,
+                 const IRMapping &workItem, Value vTile);
   warp::KernelOp createKernel(OpBuilder &b, tile::LaunchOp launch);
 };
 

@@ -33,12 +33,12 @@ struct ScaledTile {
 };
 
 /// What `inverse` is of, before it is rounded to where it has factors.
-ScaledTile findScaled(tile::InverseOp inverse);
+ScaledTile findScaled(tile::TriInverseOp inverse);
 
 /// The inverse of a matrix, times factors of its rows and of its columns, which
-/// may be null: what `gdn_warp.solve` writes.
+/// may be null: what `gdn_warp.tri_inverse` writes.
 struct SolvedTile {
-  tile::InverseOp inverse;
+  tile::TriInverseOp inverse;
   Value rows = {}, columns = {};
 };
 
@@ -61,7 +61,7 @@ public:
   RoleLayouts(warp::RoleOp role, FieldLayouts &fields)
       : role(role), fields(fields), b(role.getContext()),
         isGroup(role.getCount() % warp::kSm90a.warpgroupWarps == 0 &&
-                !role->hasAttr(warp::WarpDialect::getAloneAttrName())) {}
+                !role->hasAttr(warp::WarpDialect::getRoundRobinAttrName())) {}
 
   LogicalResult run();
 

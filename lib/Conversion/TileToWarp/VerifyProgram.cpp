@@ -117,8 +117,9 @@ static LogicalResult verify(Operation *op) {
   if (auto reduce = dyn_cast<linalg::ReduceOp>(op))
     return verifyReduction(reduce);
   if (isa<tile::SolveOp>(op))
-    return op->emitOpError("expected gdn_tile.inverse, the solve that a warp "
-                           "has; use --plan=fused");
+    return op->emitOpError(
+        "expected gdn_tile.tri_inverse, the solve that a warp "
+        "has; use --plan=fused");
   if (isa<memref::AllocOp>(op))
     return op->emitOpError("expected no scratch memory; use the forward");
   return success();

@@ -41,8 +41,8 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
                        /*min_ctas=*/1, schedule.getCluster());
   kernel->setAttr(ScheduleAttr::kName, schedule);
   kernel.setPersistent(schedule.getPersistent());
-  if (schedule.getSeparate())
-    kernel->setAttr(WarpDialect::getSeparateAttrName(), b.getUnitAttr());
+  if (schedule.getCloneLikelyPath())
+    kernel->setAttr(WarpDialect::getCloneLikelyPathAttrName(), b.getUnitAttr());
   if (ArrayAttr names = program.getArgNamesAttr()) {
     SmallVector<Attribute> all(names.begin(), names.end());
     all.push_back(b.getStringAttr("tokens"));
@@ -59,55 +59,56 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
   b.setInsertionPointToStart(&kernel.getBody().front());
   Location loc = program.getLoc();
   // What follows reads arrays, cu_seqlens first.
-  FollowOp::create(b, loc);
-  ItemWriter items(program, launch, kernel);
-  if (failed(items.prepare(b, schedule)))
+  GridDependencyWaitOp::create(b, loc);
+  WorkItemWriter workItems(program, launch, kernel);
+  if (failed(workItems.prepare(b, schedule)))
     return failure();
-  if (schedule.getParts() != 1) {
+  if (schedule.getVTiles() != 1) {
     // A CTA takes all parts of a head.
     OpBuilder host(launch);
     launch.getGridMutable()[2].set(
         arith::ConstantIndexOp::create(host, launch.getLoc(), 1));
   }
-  // Without a loop over items all roles have the same one.
-  IRMapping item =
+  // Without a loop over work items all roles have the same one.
+  IRMapping workItem =
       schedule.getPersistent()
-          ? items.getShared()
-          : items.write(b, toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
+          ? workItems.getShared()
+          : workItems.write(b,
+                            toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
   for (auto [number, types] : llvm::enumerate(fieldTypes)) {
-    ChannelPlanAttr plan = schedule.getChannels()[number];
+    ChannelSpecAttr spec = schedule.getChannels()[number];
     channels.emplace_back();
     if (!types.empty())
       channels.back() = ChannelOp::create(
           b, loc, ChannelType::get(b.getContext(), types),
-          b.getStringAttr(plan.getName()), b.getI64IntegerAttr(plan.getDepth()),
+          b.getStringAttr(spec.getName()), b.getI64IntegerAttr(spec.getDepth()),
           b.getI64IntegerAttr(getChunksOfSlot(number)), getTurn(number),
           /*offset=*/IntegerAttr(),
           /*barriers=*/IntegerAttr(),
           /*places=*/DenseI64ArrayAttr(), /*slot_bytes=*/IntegerAttr());
   }
-  for (auto [number, plan] : llvm::enumerate(schedule.getRoles())) {
+  for (auto [number, spec] : llvm::enumerate(schedule.getRoles())) {
     int64_t first = getFirstWarp(number);
-    auto role = RoleOp::create(b, loc, plan.getName(), first, plan.getWarps(),
-                               b.getI64IntegerAttr(plan.getRegisters()));
-    if (plan.getRotate())
-      role->setAttr(WarpDialect::getAloneAttrName(), b.getUnitAttr());
-    if (plan.getShare())
-      role->setAttr(WarpDialect::getShareAttrName(), b.getUnitAttr());
+    auto role = RoleOp::create(b, loc, spec.getName(), first, spec.getWarps(),
+                               b.getI64IntegerAttr(spec.getRegisters()));
+    if (spec.getRoundRobin())
+      role->setAttr(WarpDialect::getRoundRobinAttrName(), b.getUnitAttr());
+    if (spec.getAlternateCtas())
+      role->setAttr(WarpDialect::getAlternateCtasAttrName(), b.getUnitAttr());
     OpBuilder::InsertionGuard inside(b);
     b.setInsertionPointToStart(&role.getBody().emplaceBlock());
-    Value part;
-    if (plan.getSplit() || plan.getRotate()) {
+    Value vTile;
+    if (spec.getWarpgroupPerVTile() || spec.getRoundRobin()) {
       auto constant = [&](int64_t value) -> Value {
         return arith::ConstantIndexOp::create(b, loc, value);
       };
       Value warp = IdOp::create(b, loc, IdKind::Warp);
-      part = arith::SubIOp::create(b, loc, warp, constant(first));
-      if (plan.getSplit())
-        part = arith::DivUIOp::create(b, loc, part,
-                                      constant(kSm90a.warpgroupWarps));
+      vTile = arith::SubIOp::create(b, loc, warp, constant(first));
+      if (spec.getWarpgroupPerVTile())
+        vTile = arith::DivUIOp::create(b, loc, vTile,
+                                       constant(kSm90a.warpgroupWarps));
     }
-    writeRole(number, b, items, item, part);
+    writeRole(number, b, workItems, workItem, vTile);
   }
   return success();
 }

@@ -1,4 +1,4 @@
-//===- WriteNext.cpp - What the next item loads first ---------------------===//
+//===- WriteNext.cpp - What the next work item loads first ----------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// The tiles that an item loads before its loop.
+/// The tiles that a work item loads before its loop.
 static SmallVector<tile::LoadOp> findFirstLoads(Partition &partition) {
   SmallVector<tile::LoadOp> loads;
   for (auto load : partition.program.getBody().getOps<tile::LoadOp>())
@@ -26,36 +26,38 @@ static SmallVector<tile::LoadOp> findFirstLoads(Partition &partition) {
   return loads;
 }
 
-/// The number of the item that comes to this multiprocessor next, and whether
-/// there is one: the one of this CTA's next turn, or what the hardware hands
-/// out as many CTAs later as the chip runs at a time. Where that guess is wrong
-/// another item's tiles come near for nothing.
+/// The number of the work item that comes to this multiprocessor next, and
+/// whether there is one: the one of this CTA's next turn, or what the hardware
+/// hands out as many CTAs later as the chip runs at a time. Where that guess is
+/// wrong another work item's tiles come near for nothing.
 std::pair<Value, Value> RoleWriter::writeNextNumber() {
   Value ctas = toI32(b, loc, IdOp::create(b, loc, IdKind::CTACount));
   Value own =
       takesTurns() ? turn : toI32(b, loc, IdOp::create(b, loc, IdKind::CTA));
   Value next = arith::AddIOp::create(
       b, loc, own, takesTurns() ? ctas : createI32(kSm90a.multiprocessors));
-  Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, next,
-                                        takesTurns() ? items.getCount() : ctas);
+  Value isThere =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, next,
+                            takesTurns() ? workItems.getCount() : ctas);
   return {next, isThere};
 }
 
 void RoleWriter::prefetch(tile::LoadOp load) {
-  unsigned copies = unrollsParts() && partition.isPartial(load)
-                        ? partition.schedule.getParts()
+  unsigned copies = unrollsVTiles() && partition.dependsOnVTile(load)
+                        ? partition.schedule.getVTiles()
                         : 1;
-  for (unsigned part = 0; part < copies; ++part) {
+  for (unsigned vTile = 0; vTile < copies; ++vTile) {
     SmallVector<Value> offsets = llvm::map_to_vector(
-        load.getOffsets(), [&](Value offset) { return lookup(offset, part); });
-    PrefetchOp::create(b, load.getLoc(), lookup(load.getSource(), part),
+        load.getOffsets(), [&](Value offset) { return lookup(offset, vTile); });
+    PrefetchOp::create(b, load.getLoc(), lookup(load.getSource(), vTile),
                        offsets, load.getAxes(), load.getType().getShape());
   }
 }
 
-/// With the last trip of an item, whose chunks are still ahead of the others,
-/// the role that loads brings the next item's first tiles near: CTAs change
-/// items at about the same time, and wait for all these tiles at once then.
+/// With the last iteration of a work item, whose chunks are still ahead of the
+/// others, the role that loads brings the next work item's first tiles near:
+/// CTAs change work items at about the same time, and wait for all these tiles
+/// at once then.
 void RoleWriter::writeNext(Value index, Value last) {
   SmallVector<tile::LoadOp> loads = findFirstLoads(partition);
   if (loads.empty())
@@ -69,8 +71,8 @@ void RoleWriter::writeNext(Value index, Value last) {
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(branch.thenBlock());
   SmallVector<IRMapping> outside = maps;
-  maps = ofNoItem;
-  IRMapping next = items.write(b, number);
+  maps = ofNoWorkItem;
+  IRMapping next = workItems.write(b, number);
   for (Value name : names)
     maps[0].map(name, next.lookup(name));
   llvm::for_each(loads, [&](tile::LoadOp load) { prefetch(load); });

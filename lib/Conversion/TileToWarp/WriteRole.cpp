@@ -1,4 +1,4 @@
-//===- WriteRole.cpp - What a role does for a trip ------------------------===//
+//===- WriteRole.cpp - What a role does for an iteration ------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,20 +15,21 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-Value RoleWriter::partOperand(Value value, unsigned part) {
-  if (!partition.partial.contains(value))
+Value RoleWriter::vTileOperand(Value value, unsigned vTile) {
+  if (!partition.perVTile.contains(value))
     return {};
-  return plan.getSplit() ? splitPart : createIndex(part);
+  return spec.getWarpgroupPerVTile() ? warpgroupVTile : createIndex(vTile);
 }
 
-/// The number of a channel's slot for a trip or, where it is for one, a chunk.
-Value RoleWriter::getSlot(unsigned channel, Value chunkOfTrip) {
-  Value number = partition.isShared(channel) ? ownTrip : trip;
-  if (!partition.schedule.getChannels()[channel].getByChunk())
+/// The number of a channel's slot for an iteration or, where it is for one, a
+/// chunk.
+Value RoleWriter::getSlot(unsigned channel, Value chunkOfIteration) {
+  Value number = partition.isShared(channel) ? ownIteration : iteration;
+  if (!partition.schedule.getChannels()[channel].getSlotPerChunk())
     return number;
   Value first = arith::MulIOp::create(
-      b, loc, number, createIndex(partition.schedule.getTrip()));
-  return arith::AddIOp::create(b, loc, first, chunkOfTrip);
+      b, loc, number, createIndex(partition.schedule.getChunksPerIteration()));
+  return arith::AddIOp::create(b, loc, first, chunkOfIteration);
 }
 
 Value RoleWriter::slotOperand(Value value, unsigned channel) {
@@ -38,49 +39,49 @@ Value RoleWriter::slotOperand(Value value, unsigned channel) {
 }
 
 Value RoleWriter::chunkOperand(unsigned channel) {
-  return partition.schedule.getChannels()[channel].getByChunk() ? Value()
-                                                                : chunk;
+  return partition.schedule.getChannels()[channel].getSlotPerChunk() ? Value()
+                                                                     : chunk;
 }
 
-Value RoleWriter::lookup(Value value, unsigned part) {
-  if (Value known = mapFor(value, part).lookupOrNull(value))
+Value RoleWriter::lookup(Value value, unsigned vTile) {
+  if (Value known = mapFor(value, vTile).lookupOrNull(value))
     return known;
   if (Partition::isFree(value.getDefiningOp()))
-    return copyFree(value, part);
-  return take(value, part);
+    return copyFree(value, vTile);
+  return take(value, vTile);
 }
 
-Value RoleWriter::copyFree(Value value, unsigned part) {
+Value RoleWriter::copyFree(Value value, unsigned vTile) {
   Operation *op = value.getDefiningOp();
   IRMapping operands;
   for (Value operand : op->getOperands())
-    operands.map(operand, lookup(operand, part));
+    operands.map(operand, lookup(operand, vTile));
   Operation *copy = b.clone(*op, operands);
   for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))
-    mapFor(from, part).map(from, to);
-  return mapFor(value, part).lookup(value);
+    mapFor(from, vTile).map(from, to);
+  return mapFor(value, vTile).lookup(value);
 }
 
-Value RoleWriter::take(Value value, unsigned part) {
+Value RoleWriter::take(Value value, unsigned vTile) {
   Partition::Field field = *partition.getFieldOf(value, role);
   Value taken =
       GetOp::create(b, loc, value.getType(), partition.channels[field.channel],
                     field.index, slotOperand(value, field.channel),
-                    partOperand(value, part), chunkOperand(field.channel));
-  mapFor(value, part).map(value, taken);
+                    vTileOperand(value, vTile), chunkOperand(field.channel));
+  mapFor(value, vTile).map(value, taken);
   return taken;
 }
 
-void RoleWriter::copy(Operation *op, unsigned part) {
+void RoleWriter::copy(Operation *op, unsigned vTile) {
   IRMapping taken;
   for (Value value : Partition::getTakenValues(op))
-    taken.map(value, lookup(value, part));
+    taken.map(value, lookup(value, vTile));
   Operation *copied = b.clone(*op, taken);
   for (auto [from, to] : llvm::zip(op->getResults(), copied->getResults())) {
-    mapFor(from, part).map(from, to);
+    mapFor(from, vTile).map(from, to);
     for (const Partition::Field &field : partition.fields.lookup(from))
       PutOp::create(b, loc, to, partition.channels[field.channel], field.index,
-                    slotOperand(from, field.channel), partOperand(from, part),
+                    slotOperand(from, field.channel), vTileOperand(from, vTile),
                     chunkOperand(field.channel));
   }
 }
@@ -102,17 +103,18 @@ void RoleWriter::copyOnce(Operation *op,
     else
       copyOnce(maker, wanted);
   }
-  unsigned copies = unrollsParts() && partition.isPartial(op)
-                        ? partition.schedule.getParts()
+  unsigned copies = unrollsVTiles() && partition.dependsOnVTile(op)
+                        ? partition.schedule.getVTiles()
                         : 1;
-  for (unsigned part = 0; part < copies; ++part)
-    copy(op, part);
+  for (unsigned vTile = 0; vTile < copies; ++vTile)
+    copy(op, vTile);
 }
 
 /// The ops of `step` in the order in which the role does them: chunk after
 /// chunk, or by turns.
 SmallVector<Operation *> RoleWriter::orderOps(Block &block, Attribute step) {
-  SmallVector<SmallVector<Operation *>> chunks(partition.schedule.getTrip());
+  SmallVector<SmallVector<Operation *>> chunks(
+      partition.schedule.getChunksPerIteration());
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator()) {
     if (Partition::isFree(&op) || &op == partition.loop ||
@@ -121,7 +123,7 @@ SmallVector<Operation *> RoleWriter::orderOps(Block &block, Attribute step) {
     ops.push_back(&op);
     chunks[Partition::getChunk(&op)].push_back(&op);
   }
-  if (!plan.getInterleave())
+  if (!spec.getInterleaveChunks())
     return ops;
   ops.clear();
   for (size_t number = 0; number < chunks.front().size(); ++number)
@@ -135,36 +137,36 @@ SmallVector<Operation *> RoleWriter::orderOps(Block &block, Attribute step) {
 /// as one does not need the other.
 void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
   copied.clear();
-  for (ArrayAttr steps : {plan.getSteps(), plan.getDelayed()})
+  for (ArrayAttr steps : {spec.getSteps(), spec.getDelayedSteps()})
     for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
       for (Operation *op : orderOps(block, step))
         copyOnce(op, wanted);
 }
 
-/// The ops of trip `index`, which begins at token `begin`.
-void RoleWriter::copyTrip(Value index, Value begin, bool late) {
-  trip = toIndex(b, loc, index);
+/// The ops of iteration `index`, which begins at token `begin`.
+void RoleWriter::copyIteration(Value index, Value begin, bool late) {
+  iteration = toIndex(b, loc, index);
   step = lookup(partition.loop.getStep(), 0);
-  // Outside of a loop over the chunks, which all have this trip.
-  if (plan.getShare())
-    ownTrip = arith::DivUIOp::create(
-        b, loc, trip, createIndex(partition.schedule.getCluster()));
+  // Outside of a loop over the chunks, which all have this iteration.
+  if (spec.getAlternateCtas())
+    ownIteration = arith::DivUIOp::create(
+        b, loc, iteration, createIndex(partition.schedule.getCluster()));
   auto isNow = [&](Operation *op) {
-    return plan.runsLate(Partition::getStep(op)) == late;
+    return spec.runsLate(Partition::getStep(op)) == late;
   };
   if (partition.isRolled(role))
     return copyRolled(begin, isNow);
   maps[0].map(partition.loop.getInductionVar(), begin);
-  if (plan.getRotate())
+  if (spec.getRoundRobin())
     return copyInTurn(index, isNow);
   copyOps(*partition.loop.getBody(), isNow);
 }
 
-/// The chunks of a trip that begins at token `begin` as a loop: what it does
-/// for the first is done for each.
+/// The chunks of an iteration that begins at token `begin` as a loop: what it
+/// does for the first is done for each.
 void RoleWriter::copyRolled(Value begin,
                             function_ref<bool(Operation *)> wanted) {
-  int64_t chunks = partition.schedule.getTrip();
+  int64_t chunks = partition.schedule.getChunksPerIteration();
   SmallVector<IRMapping> outside = maps;
   auto loop = scf::ForOp::create(b, loc, createIndex(0), createIndex(chunks),
                                  createIndex(1));
@@ -179,9 +181,9 @@ void RoleWriter::copyRolled(Value begin,
   auto isFirst = [&](Operation *op) {
     return wanted(op) && Partition::getChunk(op) == 0;
   };
-  if (plan.getRotate()) {
+  if (spec.getRoundRobin()) {
     Value number = arith::AddIOp::create(
-        b, loc, arith::MulIOp::create(b, loc, trip, createIndex(chunks)),
+        b, loc, arith::MulIOp::create(b, loc, iteration, createIndex(chunks)),
         chunk);
     copyInTurn(number, isFirst);
   } else {
@@ -191,15 +193,15 @@ void RoleWriter::copyRolled(Value begin,
   chunk = Value();
 }
 
-/// The ops of a chunk, if the trip is one of this CTA's where CTAs share the
-/// role; it lets the slots of others' trips pass.
+/// The ops of a chunk, if the iteration is one of this CTA's where CTAs share
+/// the role; it lets the slots of others' iterations pass.
 void RoleWriter::copyOwn(function_ref<bool(Operation *)> wanted) {
   Block &body = *partition.loop.getBody();
-  if (!plan.getShare())
+  if (!spec.getAlternateCtas())
     return copyOps(body, wanted);
   Value cluster = createIndex(partition.schedule.getCluster());
   Value rank = IdOp::create(b, loc, IdKind::ClusterRank);
-  Value owner = arith::RemUIOp::create(b, loc, trip, cluster);
+  Value owner = arith::RemUIOp::create(b, loc, iteration, cluster);
   Value mine =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, owner, rank);
   auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/true);
@@ -218,11 +220,11 @@ void RoleWriter::skipSlots() {
   for (auto [channel, slots] : llvm::enumerate(partition.channels))
     if (partition.takes(role, channel) && !partition.isShared(channel) &&
         !partition.getSharer(channel))
-      SkipOp::create(b, loc, slots, getSlot(channel, chunk));
+      ReleaseUnusedOp::create(b, loc, slots, getSlot(channel, chunk));
 }
 
 /// Copies the slots that this role is the last to fill to the other CTAs, in
-/// one warp: a slot of a trip when its last chunk is there.
+/// one warp: a slot of an iteration when its last chunk is there.
 void RoleWriter::shareSlots() {
   for (auto [channel, slots] : llvm::enumerate(partition.channels)) {
     if (partition.getSharer(channel) != role)
@@ -233,16 +235,16 @@ void RoleWriter::shareSlots() {
                                           value, createIndex(number));
       now = now ? arith::AndIOp::create(b, loc, now, equal) : equal;
     };
-    if (!partition.schedule.getChannels()[channel].getByChunk())
-      require(chunk, partition.schedule.getTrip() - 1);
-    if (!plan.getRotate() && plan.getWarps() > 1)
+    if (!partition.schedule.getChannels()[channel].getSlotPerChunk())
+      require(chunk, partition.schedule.getChunksPerIteration() - 1);
+    if (!spec.getRoundRobin() && spec.getWarps() > 1)
       require(IdOp::create(b, loc, IdKind::Warp), partition.getFirstWarp(role));
     OpBuilder::InsertionGuard insertion(b);
     Value slot = getSlot(channel, chunk);
     if (now)
       b.setInsertionPointToStart(
           scf::IfOp::create(b, loc, now, /*withElseRegion=*/false).thenBlock());
-    ShareOp::create(b, loc, slots, slot);
+    CopyToClusterOp::create(b, loc, slots, slot);
   }
 }
 
@@ -250,9 +252,9 @@ void RoleWriter::shareSlots() {
 void RoleWriter::copyInTurn(Value number,
                             function_ref<bool(Operation *)> wanted) {
   Value turn =
-      arith::RemUIOp::create(b, loc, number, createIndex(plan.getWarps()));
-  Value mine =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn, splitPart);
+      arith::RemUIOp::create(b, loc, number, createIndex(spec.getWarps()));
+  Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn,
+                                     warpgroupVTile);
   auto guard = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(guard.thenBlock());

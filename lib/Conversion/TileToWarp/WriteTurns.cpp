@@ -1,4 +1,4 @@
-//===- WriteTurns.cpp - The trips and items of a role ---------------------===//
+//===- WriteTurns.cpp - The iterations and work items of a role -----------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,14 +15,14 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// The trips that are pending behind one more, at `place`.
+/// The iterations that are pending behind one more, at `place`.
 SmallVector<Value> RoleWriter::remember(ValueRange pending, ValueRange place) {
   SmallVector<Value> next(pending.drop_front(getPlaceSize()));
   llvm::append_range(next, place);
   return next;
 }
 
-/// Where trip `index` of the item that is mapped begins.
+/// Where iteration `index` of the work item that is mapped begins.
 Value RoleWriter::writeBegin(Value index) {
   scf::ForOp loop = partition.loop;
   Value lower = lookup(loop.getLowerBound(), 0),
@@ -32,37 +32,37 @@ Value RoleWriter::writeBegin(Value index) {
       arith::MulIOp::create(b, loc, toIndex(b, loc, index), width));
 }
 
-/// What is late in round `index`: the steps of the trip `delay` rounds ago, if
-/// there was one. It is the oldest of the pending ones; of the only item it
-/// follows from its number.
+/// What is late in round `index`: the steps of the iteration `delay` rounds
+/// ago, if there was one. It is the oldest of the pending ones; of the only
+/// work item it follows from its number.
 void RoleWriter::writeLate(Value index, ValueRange pending) {
-  Value delay = createI32(plan.getDelay());
+  Value delay = createI32(spec.getDelay());
   Value started =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, index, delay);
   auto late = scf::IfOp::create(b, loc, started, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(late.thenBlock());
   SmallVector<IRMapping> outside = maps;
-  maps = ofNoItem;
+  maps = ofNoWorkItem;
   for (auto [number, name] : llvm::enumerate(names))
     maps[0].map(name, takesTurns() ? pending[number] : only->lookup(name));
   Value past = arith::SubIOp::create(b, loc, index, delay);
-  copyTrip(past, takesTurns() ? pending[names.size()] : writeBegin(past),
-           /*late=*/true);
+  copyIteration(past, takesTurns() ? pending[names.size()] : writeBegin(past),
+                /*late=*/true);
   maps = outside;
 }
 
-/// The trip itself; returns the next carried values.
+/// The iteration itself; returns the next carried values.
 SmallVector<Value> RoleWriter::writeNow(Value index, Value begin) {
-  copyTrip(index, begin, /*late=*/false);
+  copyIteration(index, begin, /*late=*/false);
   SmallVector<Value> next;
   for (unsigned number : partition.needs[role].carried)
     next.push_back(lookup(partition.loop.getYieldedValues()[number], 0));
   return next;
 }
 
-/// The trip while there is one: the rounds behind the last trip of the only
-/// item are for what is late.
+/// The iteration while there is one: the rounds behind the last iteration of
+/// the only work item are for what is late.
 SmallVector<Value> RoleWriter::writeIfLeft(Value index, Value begin, Value last,
                                            ValueRange carried) {
   Value more =
@@ -82,13 +82,13 @@ SmallVector<Value> RoleWriter::writeIfLeft(Value index, Value begin, Value last,
   return llvm::to_vector_of<Value>(left.getResults());
 }
 
-/// One round: the trip, what comes behind the item's last one, and what is late
-/// by then, last, since nobody waits for that as long as for this trip. Returns
-/// what is carried and pending next.
+/// One round: the iteration, what comes behind the work item's last one, and
+/// what is late by then, last, since nobody waits for that as long as for this
+/// iteration. Returns what is carried and pending next.
 SmallVector<Value> RoleWriter::writeRound(Value index, Value begin, Value last,
                                           ValueRange carried,
                                           ValueRange pending) {
-  if (plan.getDelay() == 0)
+  if (spec.getDelay() == 0)
     return writeNow(index, begin);
   SmallVector<Value> place = llvm::map_to_vector(
       names, [&](Value name) { return maps[0].lookup(name); });
@@ -103,7 +103,7 @@ SmallVector<Value> RoleWriter::writeRound(Value index, Value begin, Value last,
   return next;
 }
 
-/// The trips of an item, numbered on from those before.
+/// The iterations of a work item, numbered on from those before.
 void RoleWriter::writeLoop(Progress &progress) {
   scf::ForOp loop = partition.loop;
   const SetVector<unsigned> &kept = partition.needs[role].carried;
@@ -115,8 +115,8 @@ void RoleWriter::writeLoop(Progress &progress) {
   Value first = progress.front(),
         last = arith::AddIOp::create(b, loc, first, toI32(b, loc, count));
   Value end = last;
-  if (plan.getDelay() != 0 && !takesTurns())
-    end = arith::AddIOp::create(b, loc, last, createI32(plan.getDelay()));
+  if (spec.getDelay() != 0 && !takesTurns())
+    end = arith::AddIOp::create(b, loc, last, createI32(spec.getDelay()));
   SmallVector<Value> inits;
   for (unsigned number : kept)
     inits.push_back(lookup(loop.getInits()[number], 0));
@@ -143,8 +143,8 @@ void RoleWriter::writeLoop(Progress &progress) {
   llvm::append_range(progress, rounds.getResults().drop_front(kept.size()));
 }
 
-/// All that the role does for the item that is mapped.
-void RoleWriter::writeItem(Progress &progress) {
+/// All that the role does for the work item that is mapped.
+void RoleWriter::writeWorkItem(Progress &progress) {
   Block &body = partition.program.getBody().front();
   scf::ForOp loop = partition.loop;
   auto isBefore = [&](Operation *op) {
@@ -156,35 +156,36 @@ void RoleWriter::writeItem(Progress &progress) {
   copyOps(body, [&](Operation *op) { return !isBefore(op); });
 }
 
-/// No trip so far; what is pending then has no meaning.
+/// No iteration so far; what is pending then has no meaning.
 RoleWriter::Progress RoleWriter::begin() {
   Progress progress = {createI32(0)};
   if (takesTurns())
-    progress.append(plan.getDelay() * getPlaceSize(), createIndex(0));
+    progress.append(spec.getDelay() * getPlaceSize(), createIndex(0));
   return progress;
 }
 
-/// The items that this CTA takes in turn.
-RoleWriter::Progress RoleWriter::writeItems() {
+/// The work items that this CTA takes in turn.
+RoleWriter::Progress RoleWriter::writeWorkItems() {
   Value cta = toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)),
         ctas = toI32(b, loc, IdOp::create(b, loc, IdKind::CTACount));
-  auto turns = scf::ForOp::create(b, loc, cta, items.getCount(), ctas, begin());
+  auto turns =
+      scf::ForOp::create(b, loc, cta, workItems.getCount(), ctas, begin());
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(turns.getBody());
   turn = turns.getInductionVar();
-  IRMapping item = items.write(b, turn);
+  IRMapping workItem = workItems.write(b, turn);
   for (Value name : names)
-    maps[0].map(name, item.lookup(name));
+    maps[0].map(name, workItem.lookup(name));
   Progress progress(turns.getRegionIterArgs());
-  writeItem(progress);
+  writeWorkItem(progress);
   scf::YieldOp::create(b, loc, progress);
   return Progress(turns.getResults());
 }
 
-/// What is late when the last item is over.
+/// What is late when the last work item is over.
 void RoleWriter::writeRest(const Progress &progress) {
   Value last = arith::AddIOp::create(b, loc, progress.front(),
-                                     createI32(plan.getDelay()));
+                                     createI32(spec.getDelay()));
   auto rest = scf::ForOp::create(b, loc, progress.front(), last, createI32(1),
                                  ValueRange(progress).drop_front());
   OpBuilder::InsertionGuard insertion(b);
@@ -195,29 +196,30 @@ void RoleWriter::writeRest(const Progress &progress) {
                        remember(pending, pending.take_back(getPlaceSize())));
 }
 
-void RoleWriter::write(const IRMapping &item, Value part) {
-  splitPart = part;
-  maps[0] = items.getShared();
-  if (plan.getSplit())
-    maps[0].map(partition.program.getPart(), part);
-  else if (unrollsParts())
+void RoleWriter::write(const IRMapping &workItem, Value vTile) {
+  warpgroupVTile = vTile;
+  maps[0] = workItems.getShared();
+  if (spec.getWarpgroupPerVTile())
+    maps[0].map(partition.program.getVTile(), vTile);
+  else if (unrollsVTiles())
     for (auto [number, map] : llvm::enumerate(llvm::drop_begin(maps)))
-      map.map(partition.program.getPart(), createIndex(number));
-  ofNoItem = maps;
-  only = &item;
+      map.map(partition.program.getVTile(), createIndex(number));
+  ofNoWorkItem = maps;
+  only = &workItem;
   if (!takesTurns()) {
     for (Value name : names)
-      maps[0].map(name, item.lookup(name));
+      maps[0].map(name, workItem.lookup(name));
     Progress progress = begin();
-    return writeItem(progress);
+    return writeWorkItem(progress);
   }
-  Progress progress = writeItems();
-  maps = ofNoItem;
-  if (plan.getDelay() != 0 && partition.needs[role].inLoop)
+  Progress progress = writeWorkItems();
+  maps = ofNoWorkItem;
+  if (spec.getDelay() != 0 && partition.needs[role].inLoop)
     writeRest(progress);
 }
 
-void Partition::writeRole(unsigned role, OpBuilder &b, ItemWriter &items,
-                          const IRMapping &item, Value part) {
-  RoleWriter(*this, role, b, items).write(item, part);
+void Partition::writeRole(unsigned role, OpBuilder &b,
+                          WorkItemWriter &workItems, const IRMapping &workItem,
+                          Value vTile) {
+  RoleWriter(*this, role, b, workItems).write(workItem, vTile);
 }

@@ -113,7 +113,7 @@ static SmallVector<Value> createPlace(ImplicitLocOpBuilder &b,
   if (isEncoded<LanesAttr>(tile)) {
     place = {createLanePlace(b, tile.getDimSize(0))};
   } else {
-    // Fragments of arrays are states, at the beginning and end of an item.
+    // Fragments of arrays are states, at the beginning and end of a work item.
     Value thread = createThreadHere(b);
     place = {createFragmentRow(b, thread), createFragmentColumn(b, thread)};
   }
@@ -292,7 +292,7 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
   }
 };
 
-/// A loop, since its instructions run once an item.
+/// A loop, since its instructions run once a work item.
 struct LowerPrefetch : ArrayPattern<PrefetchOp> {
   using ArrayPattern::ArrayPattern;
 

@@ -183,16 +183,17 @@ template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
     }
   }
 
-  static void createCopy(ImplicitLocOpBuilder &b, CopyInOp::Adaptor adaptor,
-                         Value map, Value address, ValueRange coordinates) {
+  static void createCopy(ImplicitLocOpBuilder &b,
+                         BulkTensorLoadOp::Adaptor adaptor, Value map,
+                         Value address, ValueRange coordinates) {
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
         b, address, map, coordinates, adaptor.getBarrier(), ValueRange(),
         Value(), Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true,
         NVVM::CTAGroupKindAttr(), Value());
   }
 
-  static void createCopy(ImplicitLocOpBuilder &b, CopyOutOp::Adaptor, Value map,
-                         Value address, ValueRange coordinates) {
+  static void createCopy(ImplicitLocOpBuilder &b, BulkTensorStoreOp::Adaptor,
+                         Value map, Value address, ValueRange coordinates) {
     NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
         b, map, address, coordinates, Value(), NVVM::TMAStoreMode::TILE,
         Value());
@@ -201,11 +202,11 @@ template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
   const LoweredKernels &kernels;
 };
 
-struct LowerCopyAcross : OpConversionPattern<CopyAcrossOp> {
+struct LowerBulkCopyToCta : OpConversionPattern<BulkCopyToCtaOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(CopyAcrossOp op, OpAdaptor adaptor,
+  matchAndRewrite(BulkCopyToCtaOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value target = createRemote(b, adaptor.getView(), adaptor.getRank());
@@ -224,22 +225,22 @@ struct LowerCopyAcross : OpConversionPattern<CopyAcrossOp> {
   }
 };
 
-struct LowerCopyCommit : OpConversionPattern<CopyCommitOp> {
+struct LowerBulkCommit : OpConversionPattern<BulkCommitOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(CopyCommitOp op, OpAdaptor,
+  matchAndRewrite(BulkCommitOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<NVVM::CpAsyncBulkCommitGroupOp>(op);
     return success();
   }
 };
 
-struct LowerCopyWait : OpConversionPattern<CopyWaitOp> {
+struct LowerBulkWait : OpConversionPattern<BulkWaitOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(CopyWaitOp op, OpAdaptor,
+  matchAndRewrite(BulkWaitOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     NVVM::CpAsyncBulkWaitGroupOp::create(
@@ -255,8 +256,8 @@ struct LowerCopyWait : OpConversionPattern<CopyWaitOp> {
 void warp::populateCopyPatterns(const TypeConverter &converter,
                                 const LoweredKernels &kernels,
                                 RewritePatternSet &patterns) {
-  patterns.add<CopyPattern<CopyInOp>, CopyPattern<CopyOutOp>>(
+  patterns.add<CopyPattern<BulkTensorLoadOp>, CopyPattern<BulkTensorStoreOp>>(
       converter, patterns.getContext(), kernels);
-  patterns.add<LowerCopyAcross, LowerCopyCommit, LowerCopyWait>(
+  patterns.add<LowerBulkCopyToCta, LowerBulkCommit, LowerBulkWait>(
       converter, patterns.getContext());
 }

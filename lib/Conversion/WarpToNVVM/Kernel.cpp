@@ -67,8 +67,8 @@ static llvm::SetVector<TensorMapAttr> collectTensorMaps(KernelOp kernel) {
       maps.insert(getTensorMap(type, argument, copy.getAxes(), view,
                                /*isCut=*/true));
   };
-  kernel.walk([&](CopyInOp copy) { add(copy); });
-  kernel.walk([&](CopyOutOp copy) { add(copy); });
+  kernel.walk([&](BulkTensorLoadOp copy) { add(copy); });
+  kernel.walk([&](BulkTensorStoreOp copy) { add(copy); });
   return maps;
 }
 
@@ -109,7 +109,7 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
       LaunchAttr::get(b.getContext(), kernel.getThreads(),
                       kernel.getSharedBytes(), kernel.getCluster(),
                       kernel.getPersistent() ? kernel.getMinCtas() : 0,
-                      !kernel.getBody().getOps<FollowOp>().empty(),
+                      !kernel.getBody().getOps<GridDependencyWaitOp>().empty(),
                       b.getArrayAttr(arguments), b.getArrayAttr(mapAttrs)));
   return function;
 }

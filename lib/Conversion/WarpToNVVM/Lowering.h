@@ -75,7 +75,8 @@ LLVM::InlineAsmOp createAsm(ImplicitLocOpBuilder &b, TypeRange results,
                             StringRef constraints, bool hasSideEffects = true);
 
 /// The number of the thread, read here: what is made from it for one use an
-/// item stays there, and holds no registers in the loop over the item's chunks.
+/// work item stays there, and holds no registers in the loop over the work
+/// item's chunks.
 Value createThreadHere(ImplicitLocOpBuilder &b);
 
 /// Number of the place that this lane holds first in a vector of `size`
@@ -150,9 +151,9 @@ private:
 // Patterns, a family a file
 //===----------------------------------------------------------------------===//
 
-void populateLongestPattern(const TypeConverter &converter,
-                            const LoweredKernels &kernels,
-                            RewritePatternSet &patterns);
+void populateSequenceByRankPattern(const TypeConverter &converter,
+                                   const LoweredKernels &kernels,
+                                   RewritePatternSet &patterns);
 void populateArrayPatterns(const TypeConverter &converter,
                            const LoweredKernels &kernels,
                            RewritePatternSet &patterns);

@@ -162,11 +162,11 @@ createSharedProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct LowerProduct : OpConversionPattern<ProductOp> {
+struct LowerWgmma : OpConversionPattern<WgmmaOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(ProductOp op, OpAdaptor adaptor,
+  matchAndRewrite(WgmmaOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto result =
@@ -213,11 +213,11 @@ struct LowerProduct : OpConversionPattern<ProductOp> {
 
 /// The wait takes the accumulators through, so that LLVM cannot move their
 /// readers to before it.
-struct LowerAwait : OpConversionPattern<AwaitOp> {
+struct LowerWgmmaWait : OpConversionPattern<WgmmaWaitOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(AwaitOp op, OpAdaptor adaptor,
+  matchAndRewrite(WgmmaWaitOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     if (adaptor.getAccumulators().empty()) {
@@ -260,8 +260,8 @@ struct LowerPlain : OpConversionPattern<Op> {
 
 void warp::populateProductPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<LowerProduct, LowerAwait,
-               LowerPlain<ProductFenceOp, NVVM::WgmmaFenceAlignedOp>,
-               LowerPlain<ProductCommitOp, NVVM::WgmmaGroupSyncAlignedOp>>(
+  patterns.add<LowerWgmma, LowerWgmmaWait,
+               LowerPlain<WgmmaFenceOp, NVVM::WgmmaFenceAlignedOp>,
+               LowerPlain<WgmmaCommitOp, NVVM::WgmmaGroupSyncAlignedOp>>(
       converter, patterns.getContext());
 }

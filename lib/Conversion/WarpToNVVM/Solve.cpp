@@ -492,11 +492,11 @@ void Solver::run() {
 }
 
 namespace {
-struct LowerSolve : OpConversionPattern<SolveOp> {
+struct LowerTriInverse : OpConversionPattern<TriInverseOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(SolveOp op, OpAdaptor adaptor,
+  matchAndRewrite(TriInverseOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     // What is scaled lies as it was, in half of each row.
@@ -517,5 +517,5 @@ struct LowerSolve : OpConversionPattern<SolveOp> {
 
 void warp::populateSolvePatterns(const TypeConverter &converter,
                                  RewritePatternSet &patterns) {
-  patterns.add<LowerSolve>(converter, patterns.getContext());
+  patterns.add<LowerTriInverse>(converter, patterns.getContext());
 }

@@ -152,13 +152,14 @@ static void addThreadPatterns(const TypeConverter &converter,
     createCompilerFence(b);
     return {};
   });
-  add<FollowOp>(converter, patterns, [](auto, auto, auto &b) -> Values {
-    NVVM::GriddepcontrolOp::create(b,
-                                   NVVM::GridDepActionKind::launch_dependents);
-    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-    createCompilerFence(b);
-    return {};
-  });
+  add<GridDependencyWaitOp>(
+      converter, patterns, [](auto, auto, auto &b) -> Values {
+        NVVM::GriddepcontrolOp::create(
+            b, NVVM::GridDepActionKind::launch_dependents);
+        NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+        createCompilerFence(b);
+        return {};
+      });
   add<FenceOp>(converter, patterns, [](auto op, auto, auto &b) -> Values {
     createCompilerFence(b);
     if (op.getKind() == FenceKind::Async)

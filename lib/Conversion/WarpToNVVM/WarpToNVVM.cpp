@@ -128,8 +128,8 @@ void warp::keepLoop(scf::ForOp loop) {
                                        {}, {}, {}, {}, {}, {}, {}, {}));
 }
 
-/// Unrolls the loops that ask for it; the loops over the chunks of a trip stay
-/// loops.
+/// Unrolls the loops that ask for it; the loops over the chunks of an iteration
+/// stay loops.
 static LogicalResult unrollLoops(ModuleOp module) {
   SmallVector<std::pair<scf::ForOp, int64_t>> loops;
   module.walk([&](scf::ForOp loop) {
@@ -170,7 +170,7 @@ struct ConvertGDNWarpToNVVM
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     populateArrayPatterns(converter, kernels, patterns);
-    populateLongestPattern(converter, kernels, patterns);
+    populateSequenceByRankPattern(converter, kernels, patterns);
     populateCopyPatterns(converter, kernels, patterns);
     populateElementwisePatterns(converter, patterns);
     populateFragmentPatterns(converter, patterns);

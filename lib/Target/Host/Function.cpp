@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Plan.h"
+#include "Tables.h"
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
 

@@ -8,7 +8,7 @@
 
 #include "gdn/Target/Host.h"
 
-#include "Plan.h"
+#include "Tables.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

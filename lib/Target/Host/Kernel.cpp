@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Plan.h"
+#include "Tables.h"
 
 using namespace mlir;
 using namespace mlir::gdn;

@@ -8,7 +8,7 @@
 
 #include "gdn/Target/Host.h"
 
-#include "Plan.h"
+#include "Tables.h"
 #include "gdn/Target/CPU.h"
 
 #include "llvm/IR/IRBuilder.h"

@@ -1,7 +1,7 @@
-// RUN: gdn-opt %s --convert-gdn-to-tile="operand-type=bf16 v-parts=2" --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
+// RUN: gdn-opt %s --convert-gdn-to-tile="operand-type=bf16 v-tiles=2" --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
 // The chunked formulas of spec 5 in f32: the states on entry of all chunks from
-// a replay of the forward, kept in scratch memory of the item, then the chunks
+// a replay of the forward, kept in scratch memory of the work item, then the chunks
 // from the last to the first. The sums over V need all of it: no parts.
 
 // CHECK-LABEL: gdn_tile.program @layer_backward(

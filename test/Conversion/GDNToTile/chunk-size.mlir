@@ -9,7 +9,7 @@
 // CHECK: %[[STEP:.*]] = arith.constant [[$C]] : index
 // CHECK: scf.for %{{.*}} = %begin to %end step %[[STEP]]
 // CHECK: gdn_tile.load %k{{.*}} -> tensor<[[$C]]x128xf32>
-// CHECK: gdn_tile.inverse {{.*}} : tensor<[[$C]]x[[$C]]xf32>
+// CHECK: gdn_tile.tri_inverse {{.*}} : tensor<[[$C]]x[[$C]]xf32>
 func.func @gdn(%q: tensor<1x64x2x128xf32>, %k: tensor<1x64x2x128xf32>, %v: tensor<1x64x4x48xf32>,
     %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) -> tensor<1x64x4x48xf32> {
   %o = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x128xf32>) k(%k : tensor<1x64x2x128xf32>)

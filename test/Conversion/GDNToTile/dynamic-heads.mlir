@@ -1,11 +1,11 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
-// Heads that are known when running alone: the q/k head of an item is
+// Heads that are known when running alone: the q/k head of a work item is
 // h Hq / H, in 32 bits, and the grid and the results have the heads of v.
 
 // CHECK-LABEL: gdn_tile.program @heads_fused(
 // CHECK-SAME: %k: memref<?x?x?x64xbf16, {{.*}}>, %v: memref<?x?x?x16xbf16,
-// CHECK-SAME: item(%{{.*}}, %[[HEAD:.*]], %{{.*}}) tokens
+// CHECK-SAME: work_item(%{{.*}}, %[[HEAD:.*]], %{{.*}}) tokens
 // CHECK-DAG: %[[H:.*]] = memref.dim %v, %c2
 // CHECK-DAG: %[[HQ:.*]] = memref.dim %k, %c2
 // CHECK-DAG: %[[HEAD32:.*]] = arith.index_castui %[[HEAD]] : index to i32

@@ -50,7 +50,7 @@
 // CHECK: } else {
 // CHECK: arith.mulf %[[QK]], %{{.*}}"scores"}
 // CHECK: gdn_tile.causal %[[PR]] {gdn_tile.step = "scores"} : tensor<32x32xbf16>
-// CHECK: gdn_tile.inverse %[[CUT]] merge f16
+// CHECK: gdn_tile.tri_inverse %[[CUT]] merge f16
 
 // Decay-free: values times beta over gam, the state as it is, the output times gam.
 // CHECK: %[[CHAIN:.*]]:2 = scf.if %[[IN_RANGE]]

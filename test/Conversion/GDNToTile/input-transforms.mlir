@@ -102,7 +102,7 @@ func.func @linear(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
 // CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
 // CHECK: %[[MF:.*]] = arith.mulf %[[LOWER]], %
 // CHECK: %[[M:.*]] = arith.truncf %[[MF]]
-// CHECK: %[[INVERSE:.*]] = gdn_tile.inverse %[[M]]
+// CHECK: %[[INVERSE:.*]] = gdn_tile.tri_inverse %[[M]]
 // CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [1] {gdn_tile.step = "solve"}
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[INVERSE]], %
 // CHECK: linalg.broadcast ins(%[[LENGTH]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}

@@ -15,7 +15,7 @@
 // BF16: linalg.contract {{.*}} ins(%{{.*}} : tensor<32x64xbf16>, tensor<32x64xbf16>)
 // BF16: arith.truncf {{.*}}"scores"} : tensor<32x32xf32> to tensor<32x32xf16>
 // BF16: arith.truncf {{.*}}"scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
-// BF16: gdn_tile.inverse {{.*}} merge f16
+// BF16: gdn_tile.tri_inverse {{.*}} merge f16
 // BF16: arith.truncf {{.*}}"solve"} : tensor<32x32xf32> to tensor<32x32xbf16>
 // BF16: arith.truncf {{.*}}"state"} : tensor<16x64xf32> to tensor<16x64xbf16>
 // BF16: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
@@ -28,12 +28,12 @@
 // F16: %[[KF:.*]] = arith.extf %[[K]] {gdn_tile.step = "load"}
 // F16: %[[KH:.*]] = arith.truncf %[[KF]] {gdn_tile.step = "load"} : tensor<32x64xf32> to tensor<32x64xf16>
 // F16: linalg.contract {{.*}} ins(%[[KH]], %[[KH]] :
-// F16: gdn_tile.inverse {{.*}} merge f16
+// F16: gdn_tile.tri_inverse {{.*}} merge f16
 // F16: arith.truncf {{.*}} to tensor<16x64xf16>
 // F16: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
 
 // f32: nothing but the output is rounded.
-// F32: gdn_tile.inverse {{.*}} merge f32
+// F32: gdn_tile.tri_inverse {{.*}} merge f32
 // F32-NOT: arith.truncf
 // F32: arith.truncf {{.*}}"state"} : tensor<16x32xf32> to tensor<16x32xbf16>
 // F32-NOT: arith.truncf

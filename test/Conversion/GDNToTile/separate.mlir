@@ -1,7 +1,7 @@
 // RUN: gdn-opt %s --gdn-plan-stages=plan=separate --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
 // Two kernels with Bm and the cumulated gate between them. Bm is stored with
-// its decay and without beta, in f16; prepare has no parts of V.
+// its decay and without beta, in f16; prepare has no V tiles.
 
 // CHECK-LABEL: gdn_tile.program @layer_prepare(
 // CHECK-SAME: outs(%bm: memref<1x?x4x32xf16, {{.*}}>, %decay: memref<1x?x4xf32,

@@ -1,10 +1,10 @@
-// RUN: gdn-opt %s --convert-gdn-to-tile=v-parts=2 --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
+// RUN: gdn-opt %s --convert-gdn-to-tile=v-tiles=2 --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
 
 // States in memory as [N, H, V, K]: the same tile S^T, other axes. A bf16 state
 // is computed in f32 and rounded where it is stored.
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
-// CHECK: %[[FIRST:.*]] = arith.muli %p
+// CHECK: %[[FIRST:.*]] = arith.muli %vt
 // CHECK: %[[IN:.*]] = gdn_tile.load %initial_state[%n, %h, %[[FIRST]], %{{.*}}] axes [2, 3] {{.*}} -> tensor<16x64xbf16>
 // CHECK: %[[S0:.*]] = arith.extf %[[IN]] {gdn_tile.step = "state"}
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[S0]]) -> (tensor<16x64xf32>)

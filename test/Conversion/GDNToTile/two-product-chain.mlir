@@ -5,7 +5,7 @@
 // identity's part is added in f32 and each is rounded once.
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
-// CHECK: %[[Y32:.*]] = gdn_tile.inverse
+// CHECK: %[[Y32:.*]] = gdn_tile.tri_inverse
 // CHECK: %[[Y:.*]] = arith.truncf %[[Y32]] {gdn_tile.step = "solve"} : tensor<32x32xf32> to tensor<32x32xf16>
 // CHECK: %[[K:.*]] = arith.extf {{.*}}"solve"} : tensor<32x64xbf16> to tensor<32x64xf32>
 // CHECK: %[[KH:.*]] = arith.truncf %[[K]] {{.*}} to tensor<32x64xf16>

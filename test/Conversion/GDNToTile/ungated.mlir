@@ -7,7 +7,7 @@
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 // CHECK-SAME: %q: memref<1x64x2x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, %k: {{.*}} %v: {{.*}} %beta: {{.*}} %initial_state:
 // CHECK-SAME: outs(%o: {{.*}} %final_state:
-// CHECK-SAME: item(%n, %h, %p) tokens(%batch, %begin, %end)
+// CHECK-SAME: work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
 
 // Value head h reads q/k head h / (H / Hq).
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
@@ -36,7 +36,7 @@
 // CHECK: %[[P:.*]] = gdn_tile.causal %[[PR]] {gdn_tile.step = "scores"} : tensor<32x32xbf16>
 
 // -Diag(beta) Bm, rounded once.
-// CHECK: %[[BMB:.*]] = gdn_tile.inverse %[[M]] merge f16 {gdn_tile.step = "solve"}
+// CHECK: %[[BMB:.*]] = gdn_tile.tri_inverse %[[M]] merge f16 {gdn_tile.step = "solve"}
 // CHECK: %[[B:.*]] = arith.truncf %[[BMB]] {gdn_tile.step = "solve"} : tensor<32x32xf32> to tensor<32x32xbf16>
 
 // W = b V - b K S; u = W - b Bm W with W itself in f32: no factor stands between its two products.

@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
-// Packed sequences: N + 1 boundaries give N items a head. The program does not
+// Packed sequences: N + 1 boundaries give N work items a head. The program does not
 // change, its token range comes from the launch; every load and store of tokens
 // is bounded by it, so a ragged tail reads zeros and writes nothing beyond.
 

@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --convert-gdn-tile-to-linalg -split-input-file | FileCheck %s
 
-// A program becomes a private function of its arrays and its item, and rows at
+// A program becomes a private function of its arrays and its work item, and rows at
 // or beyond the end are never read: the first loop stops there, the second one
 // writes zeros.
 // CHECK-LABEL: func.func private @rows
@@ -17,7 +17,7 @@
 // CHECK:   vector.transfer_write %cst
 // CHECK: return
 gdn_tile.program @rows(%x : memref<1x?x4x128xf32>) outs(%y : memref<32x128xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %tile = gdn_tile.load %x[%batch, %begin, %h, %c0] axes [1, 3] until(%end, dim = 1)
       : memref<1x?x4x128xf32> -> tensor<32x128xf32>
@@ -36,7 +36,7 @@ gdn_tile.program @rows(%x : memref<1x?x4x128xf32>) outs(%y : memref<32x128xf32>)
 // CHECK: scf.for
 // CHECK:   vector.transfer_write %{{.*}} : vector<128xf32>, memref<1x?x4x128xf32>
 gdn_tile.program @turned(%x : memref<1x?x4x128xf32>) outs(%y : memref<1x?x4x128xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %tile = gdn_tile.load %x[%batch, %begin, %h, %c0] axes [3, 1] until(%end, dim = 1)
       : memref<1x?x4x128xf32> -> tensor<128x32xf32>
@@ -61,7 +61,7 @@ gdn_tile.program @turned(%x : memref<1x?x4x128xf32>) outs(%y : memref<1x?x4x128x
 // CHECK:   memref.store
 // CHECK-NOT: scf.for
 gdn_tile.program @elements(%g : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %tile = gdn_tile.load %g[%batch, %begin, %h] axes [1] until(%end, dim = 1)
       : memref<1x?x4xf32> -> tensor<32xf32>
   gdn_tile.store %tile, %y[%batch, %begin, %h] axes [1] until(%end, dim = 1)

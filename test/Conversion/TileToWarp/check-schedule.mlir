@@ -2,8 +2,8 @@
 // RUN: gdn-opt %s --split-input-file --gdn-warp-choose-schedule --gdn-warp-partition --verify-diagnostics
 
 // A kernel is made for one grid.
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
-gdn_tile.program @twice() item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #one} {
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @twice() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #one} {
 }
 func.func @host(%n: index) {
   %c1 = arith.constant 1 : index
@@ -18,13 +18,13 @@ func.func @host(%n: index) {
 // -----
 
 // Copies end with their array. The first launch is right, and so would an array be of which nothing is known.
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
-gdn_tile.program @right(%x: memref<8x40xf32>, %z: memref<8x?xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @right(%x: memref<8x40xf32>, %z: memref<8x?xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
   %a = gdn_tile.load %x[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<8x40xf32> -> tensor<32xf32>
   %b = gdn_tile.load %z[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<8x?xf32> -> tensor<32xf32>
 }
-gdn_tile.program @fewer(%x: memref<8x40xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+gdn_tile.program @fewer(%x: memref<8x40xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
   %a = gdn_tile.load %x[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<8x40xf32> -> tensor<32xf32>
 }
@@ -40,8 +40,8 @@ func.func @host(%x: memref<8x40xf32>, %z: memref<8x?xf32>) {
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
-gdn_tile.program @axis(%x: memref<?x?xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @axis(%x: memref<?x?xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
   %a = gdn_tile.load %x[%n, %begin] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<?x?xf32> -> tensor<32xf32>
 }
@@ -56,11 +56,11 @@ func.func @host(%x: memref<?x?xf32>) {
 
 // -----
 
-// A trip has chunks of the numbers that the schedule says.
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
-gdn_tile.program @label(%x: memref<8x40xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+// An iteration has chunks of the numbers that the schedule says.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @label(%x: memref<8x40xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
-  // expected-error @below {{expected gdn_tile.chunk in [0, 1), the chunks that the schedule has a trip (gdn-tile-unroll-chunks), got 9223372036854775807}}
+  // expected-error @below {{expected gdn_tile.chunk in [0, 1), the chunks that the schedule has an iteration (gdn-tile-unroll-chunks), got 9223372036854775807}}
   %a = gdn_tile.load %x[%n, %begin] axes [1] {gdn_tile.step = "load", gdn_tile.chunk = 9223372036854775807} : memref<8x40xf32> -> tensor<32xf32>
 }
 func.func @host(%n: index, %x: memref<8x40xf32>) {
@@ -71,13 +71,13 @@ func.func @host(%n: index, %x: memref<8x40xf32>) {
 // -----
 
 // "move" fills three slots, and one comes back: in its fourth round, its first late one, all that were filled wait.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 4>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 4>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["state"]>,
     <name = "out", depth = 1, from = ["state"], to = ["move"]>]>
-// expected-error @below {{expected slots for at least 5 chunks in the channels from role move back to its steps that are delayed by 4 trips (in, out), or it waits for ever, got 4; give them more slots or delay less}}
-gdn_tile.program @late(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+// expected-error @below {{expected slots for at least 5 chunks in the channels from role move back to its steps that are delayed by 4 iterations (in, out), or it waits for ever, got 4; give them more slots or delay less}}
+gdn_tile.program @late(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   scf.for %t = %begin to %end step %c32 {
@@ -94,9 +94,9 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // A role keeps nothing for its late steps.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>], channels = []>
-gdn_tile.program @kept(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 2>], channels = []>
+gdn_tile.program @kept(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   scf.for %t = %begin to %end step %c32 {
@@ -112,15 +112,15 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>], channels = []>
-gdn_tile.program @carried(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 2>], channels = []>
+gdn_tile.program @carried(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %none = arith.constant dense<0.0> : tensor<32xf32>
   %last = scf.for %t = %begin to %end step %c32 iter_args(%before = %none) -> tensor<32xf32> {
     %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
-    // expected-error @below {{got one that role move carries from trip to trip}}
+    // expected-error @below {{got one that role move carries from iteration to iteration}}
     gdn_tile.store %before, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<1x?x4xf32>
     scf.yield %a : tensor<32xf32>
   }
@@ -133,8 +133,8 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // More chunks than anything could be written for (gdn-tile-unroll-chunks=factor=71).
-// expected-error @below {{expected 1 to 64 chunks a trip and parts, got 71 and 1}}
-gdn_tile.program @many(%x: memref<8x40xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// expected-error @below {{expected 1 to 64 chunks an iteration and V tiles, got 71 and 1}}
+gdn_tile.program @many(%x: memref<8x40xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %a = gdn_tile.load %x[%n, %begin] axes [1] {gdn_tile.step = "load", gdn_tile.chunk = 70} : memref<8x40xf32> -> tensor<32xf32>
 }
 func.func @host(%n: index, %x: memref<8x40xf32>) {
@@ -146,12 +146,12 @@ func.func @host(%n: index, %x: memref<8x40xf32>) {
 // -----
 
 // A slot has one visit of a role: now or late.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 1>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 1>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "out", depth = 3, from = ["state"], to = ["move"]>]>
 // expected-error @below {{expected role move to take channel out either in steps that are delayed or in others, got both; use two channels}}
-gdn_tile.program @both(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @both(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   scf.for %t = %begin to %end step %c32 {

@@ -1,7 +1,7 @@
 // RUN: gdn-opt %s --gdn-warp-choose-schedule | FileCheck %s --check-prefixes=CHECK,AUTO
 // RUN: gdn-opt %s --gdn-warp-choose-schedule=sequences=64 | FileCheck %s --check-prefixes=CHECK,MANY
-// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=whole | FileCheck %s --check-prefixes=CHECK,WHOLE
-// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=split | FileCheck %s --check-prefixes=CHECK,SPLIT
+// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=cta_per_head | FileCheck %s --check-prefixes=CHECK,WHOLE
+// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=cta_per_v_tile | FileCheck %s --check-prefixes=CHECK,SPLIT
 // RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=2 tokens=32768" | FileCheck %s --check-prefixes=CHECK,GUESS
 // RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=2 tokens=32768 longest=16384" | FileCheck %s --check-prefixes=CHECK,EQUAL
 // RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=4 tokens=32768 longest=30000" | FileCheck %s --check-prefixes=CHECK,LONG
@@ -11,62 +11,62 @@
 // RUN: not gdn-opt %s --gdn-warp-choose-schedule=longest=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE -DNAME=longest
 
 // NEGATIVE: error: expected [[NAME]] of at least 0, got -1
-// WRONG: error: expected schedule auto, whole or split, got half
+// WRONG: error: expected schedule auto, cta_per_head or cta_per_v_tile, got half
 
-// Two items of two parts: too few for the chip, so a part has a CTA. The warp that makes the gates stands between the
+// Two work items of two parts: too few for the chip, so a part has a CTA. The warp that makes the gates stands between the
 // scores and those that solve.
 // CHECK-LABEL: gdn_tile.program @few(
-// AUTO-SAME: trip = 1, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 2>
-// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true>
-// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 7, roll = true>
+// AUTO-SAME: chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = 2>
+// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true>
+// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store"], delay = 7, loop_chunks = true>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
-// MANY-SAME: parts = 1,
-// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>
-// WHOLE-SAME: <name = "state", warps = 8, registers = 168, steps = ["state"], split = true>
-// SPLIT-SAME: parts = 1,
-gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// MANY-SAME: v_tiles = 1,
+// WHOLE-SAME: v_tiles = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], loop_chunks = true>
+// WHOLE-SAME: <name = "state", warps = 8, registers = 168, steps = ["state"], warpgroup_per_v_tile = true>
+// SPLIT-SAME: v_tiles = 1,
+gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 }
 
-// As many as keep it busy: 67 items of two parts are more than 132 multiprocessors.
+// As many as keep it busy: 67 work items of two parts are more than 132 multiprocessors.
 // CHECK-LABEL: gdn_tile.program @many(
-// AUTO-SAME: parts = 2,
-gdn_tile.program @many(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// AUTO-SAME: v_tiles = 2,
+gdn_tile.program @many(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 }
 
 // An unknown number of sequences is many, or what the option says.
 // CHECK-LABEL: gdn_tile.program @unknown(
-// AUTO-SAME: parts = 2,
-// MANY-SAME: parts = 1,
-gdn_tile.program @unknown(%x: memref<1x64x1x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// AUTO-SAME: v_tiles = 2,
+// MANY-SAME: v_tiles = 1,
+gdn_tile.program @unknown(%x: memref<1x64x1x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 }
 
 // Packed sequences: many are whole; two are taken for unequal unless the longest is told, which decides.
 // CHECK-LABEL: gdn_tile.program @packed(
-// AUTO-SAME: parts = 2,
-// GUESS-SAME: parts = 1,
-// EQUAL-SAME: parts = 2,
-// LONG-SAME: parts = 1,
-gdn_tile.program @packed(%x: memref<1x?x64x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// AUTO-SAME: v_tiles = 2,
+// GUESS-SAME: v_tiles = 1,
+// EQUAL-SAME: v_tiles = 2,
+// LONG-SAME: v_tiles = 1,
+gdn_tile.program @packed(%x: memref<1x?x64x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 }
 
 // A schedule that a program has stays.
 // CHECK-LABEL: gdn_tile.program @given(
-// CHECK-SAME: gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
-gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end)
-    attributes {gdn_warp.schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>} {
+// CHECK-SAME: gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
+gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>} {
 }
 
-// Two chunks a trip, and a CTA for each of two parts: they are a cluster, and share what does not depend on the part.
+// Two chunks an iteration, and a CTA for each of two parts: they are a cluster, and share what does not depend on the part.
 // CHECK-LABEL: gdn_tile.program @pair(
-// AUTO-SAME: trip = 2, parts = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true, share = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], ahead = 1>
-// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], rotate = true, roll = true, share = true>
-// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed = ["store"], delay = 3, roll = true>
+// AUTO-SAME: chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true, alternate_ctas = true>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = 1>
+// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
+// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store"], delay = 3, loop_chunks = true>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // AUTO-SAME: <name = "triangles", depth = 4, from = ["scores", "solve", "norms", "query_norms"], to = ["state"]>
-// WHOLE-SAME: parts = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>
-gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// WHOLE-SAME: v_tiles = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], loop_chunks = true>
+gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -79,15 +79,15 @@ gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%bat
 
 // A program that norms rows has no cluster yet. A warp sums the squares of queries; the one that moves makes the gates.
 // CHECK-LABEL: gdn_tile.program @norms(
-// AUTO-SAME: trip = 2, parts = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], roll = true>
-// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed = ["store"], delay = 4, ahead = 1, interleave = true>
+// AUTO-SAME: chunks_per_iteration = 2, v_tiles = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true>
+// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed_steps = ["store"], delay = 4, prefetch_distance = 1, interleave_chunks = true>
 // AUTO-SAME: <name = "solve", warps = 2, registers = 120,
-// AUTO-SAME: <name = "queries", warps = 1, registers = 120, steps = ["query_norms"], roll = true>
-// AUTO-SAME: <name = "tokens", depth = 8, from = ["load"], to = ["scores", "queries", "state"], by_chunk = true>
+// AUTO-SAME: <name = "queries", warps = 1, registers = 120, steps = ["query_norms"], loop_chunks = true>
+// AUTO-SAME: <name = "tokens", depth = 8, from = ["load"], to = ["scores", "queries", "state"], slot_per_chunk = true>
 // AUTO-SAME: <name = "m", depth = 2, from = ["scores", "norms"], to = ["solve"]>
-// WHOLE-SAME: <name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], roll = true>, <name = "move", warps = 1, registers = 104,
-// WHOLE-SAME: <name = "m", depth = 3, from = ["scores", "norms"], to = ["solve"], by_chunk = true>
-gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// WHOLE-SAME: <name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], loop_chunks = true>, <name = "move", warps = 1, registers = 104,
+// WHOLE-SAME: <name = "m", depth = 3, from = ["scores", "norms"], to = ["solve"], slot_per_chunk = true>
+gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
   %s = arith.constant dense<1.0> : tensor<64x128xf32>
@@ -98,10 +98,10 @@ gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%ba
   }
 }
 
-// With norms and a state that is loaded, the usual trips have code of their own.
+// With norms and a state that is loaded, the usual iterations have code of their own.
 // CHECK-LABEL: gdn_tile.program @norms_and_state(
-// WHOLE-SAME: persistent = true, separate = true, roles =
-gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// WHOLE-SAME: persistent = true, clone_likely_path = true, roles =
+gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
@@ -115,9 +115,9 @@ gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x6
 
 // Half a state leaves registers to those that solve.
 // CHECK-LABEL: gdn_tile.program @half(
-// WHOLE-SAME: <name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], roll = true>, <name = "move", warps = 1, registers = 112,
-// WHOLE-SAME: <name = "state", warps = 8, registers = 160, steps = ["state"], split = true>
-gdn_tile.program @half(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// WHOLE-SAME: <name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], loop_chunks = true>, <name = "move", warps = 1, registers = 112,
+// WHOLE-SAME: <name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>
+gdn_tile.program @half(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c32 = arith.constant 32 : index
   %s = arith.constant dense<1.0> : tensor<64x64xf32>
   scf.for %t = %begin to %end step %c32 {
@@ -128,8 +128,8 @@ gdn_tile.program @half(%x: memref<1x64x2x128xbf16>) item(%n, %h, %p) tokens(%bat
 
 // Four parts are no pair.
 // CHECK-LABEL: gdn_tile.program @four(
-// SPLIT-SAME: trip = 2, parts = 1, roles =
-gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// SPLIT-SAME: chunks_per_iteration = 2, v_tiles = 1, roles =
+gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
   scf.for %t = %begin to %end step %c64 {
@@ -138,10 +138,10 @@ gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) item(%n, %h, %p) tokens(%bat
   }
 }
 
-// The loads have as many slots as fit beside the rest: a trip of large tiles has fewer.
+// The loads have as many slots as fit beside the rest: an iteration of large tiles has fewer.
 // CHECK-LABEL: gdn_tile.program @large(
-// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "state"], by_chunk = true>
-gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "state"], slot_per_chunk = true>
+gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {

@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts))'
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // Sums of columns would cross warps.
 gdn_warp.kernel @columns() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
@@ -17,7 +17,7 @@ gdn_warp.kernel @columns() threads(256) shared(0) attributes {gdn_warp.schedule 
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // What a warpgroup has of each row is not where it is wanted of each column.
 gdn_warp.kernel @turned() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
@@ -36,7 +36,7 @@ gdn_warp.kernel @turned() threads(256) shared(0) attributes {gdn_warp.schedule =
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // Tiles of fewer rows than a fragment meet only where they lie in the same rows.
 gdn_warp.kernel @apart() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
@@ -53,7 +53,7 @@ gdn_warp.kernel @apart() threads(256) shared(0) attributes {gdn_warp.schedule = 
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // A tile of a channel that no fragment holds.
 gdn_warp.kernel @small() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
@@ -68,7 +68,7 @@ gdn_warp.kernel @small() threads(256) shared(0) attributes {gdn_warp.schedule = 
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // A warp alone holds no tile whose rows it could reduce.
 gdn_warp.kernel @alone() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {

@@ -3,7 +3,7 @@
 // RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts))' > %t.mlir
 // RUN: gdn-opt %t.mlir --split-input-file --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts))' | diff %t.mlir -
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // A tile that is copied to a channel lies there as in its array, row by row in panels; a product reads it
 // there, takes a left operand from registers, and leaves a fragment. What goes on is stored as the taker asks.
@@ -12,14 +12,14 @@
 // CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(2) : <!gdn_warp.view<64x64xbf16, swizzle = 128>>
 // CHECK: gdn_warp.role "move"
 // CHECK-NEXT: %[[SLOT:.*]] = gdn_warp.slot put %[[IN]][0] at
-// CHECK-NEXT: gdn_warp.fetch %x[{{.*}}] axes [0, 1], %[[SLOT]]
+// CHECK-NEXT: gdn_warp.tma_load %x[{{.*}}] axes [0, 1], %[[SLOT]]
 // CHECK: %[[BACK:.*]] = gdn_warp.slot get %[[OUT]][0] at
-// CHECK-NEXT: gdn_warp.flush %[[BACK]], %y[{{.*}}] axes [0, 1]
+// CHECK-NEXT: gdn_warp.tma_store %[[BACK]], %y[{{.*}}] axes [0, 1]
 // CHECK: gdn_warp.role "state"
 // CHECK-NEXT: %[[TILE:.*]] = gdn_warp.slot get %[[IN]][0] at
-// CHECK-NEXT: %[[S:.*]] = gdn_warp.product %[[TILE]], %[[TILE]] transpose_b : {{.*}} -> tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK-NEXT: %[[S:.*]] = gdn_warp.wgmma %[[TILE]], %[[TILE]] transpose_b : {{.*}} -> tensor<64x64xf32, #gdn_warp.fragment>
 // CHECK-NEXT: %[[ROUNDED:.*]] = arith.truncf %[[S]] : tensor<64x64xf32, #gdn_warp.fragment>
-// CHECK-NEXT: %[[MORE:.*]] = gdn_warp.product %[[ROUNDED]], %[[TILE]] into(%[[S]] :
+// CHECK-NEXT: %[[MORE:.*]] = gdn_warp.wgmma %[[ROUNDED]], %[[TILE]] into(%[[S]] :
 // CHECK: %[[NARROW:.*]] = arith.truncf %[[MORE]]
 // CHECK: %[[PLACE:.*]] = gdn_warp.slot put %[[OUT]][0] at
 // CHECK-NEXT: gdn_warp.fragment_store %[[NARROW]], %[[PLACE]] :
@@ -51,7 +51,7 @@ gdn_warp.kernel @products(%x: memref<?x64xbf16>, %y: memref<?x64xbf16>) threads(
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // A warp that works alone has vectors over its lanes, and of tiles the inner products of rows.
 // CHECK-LABEL: gdn_warp.kernel @alone(
@@ -65,7 +65,7 @@ gdn_warp.kernel @alone(%x: memref<?x64xbf16>) threads(256) shared(0) attributes 
   %c0 = arith.constant 0 : index
   %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
   %out = gdn_warp.channel "norms" depth(2) : <tensor<32xf32>>
-  gdn_warp.role "norms" warps(0, 3) attributes {gdn_warp.alone} {
+  gdn_warp.role "norms" warps(0, 3) attributes {gdn_warp.round_robin} {
     %zero = arith.constant dense<0.0> : tensor<32xf32>
     %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
     %slice = tensor.extract_slice %tile[32, 0] [32, 64] [1, 1] {gdn_tile.step = "norms"} : tensor<64x64xbf16> to tensor<32x64xbf16>
@@ -80,7 +80,7 @@ gdn_warp.kernel @alone(%x: memref<?x64xbf16>) threads(256) shared(0) attributes 
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // A warpgroup takes them of all the rows of its fragments, and each warp needs those of its own.
 // CHECK-LABEL: gdn_warp.kernel @together(
@@ -108,7 +108,7 @@ gdn_warp.kernel @together(%x: memref<?x64xbf16>) threads(256) shared(0) attribut
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
 // A warpgroup's rows lie in fragments: a tile of fewer rows in those of the stack that it is part of, and so
 // does what is left of its rows. A factor of columns comes through a channel, repeated where it is one of rows.
@@ -148,7 +148,7 @@ gdn_warp.kernel @rows(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 #mk = affine_map<(m, n, k) -> (m, k)>
 #nk = affine_map<(m, n, k) -> (n, k)>
 #mn = affine_map<(m, n, k) -> (m, n)>
@@ -156,16 +156,16 @@ gdn_warp.kernel @rows(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {
 // A product that is subtracted is made negated and added, with a factor in one instruction if the ops may be
 // contracted. One that is read otherwise too is subtracted.
 // CHECK-LABEL: gdn_warp.kernel @differences(
-// CHECK: %[[A:.*]] = gdn_warp.product negate
+// CHECK: %[[A:.*]] = gdn_warp.wgmma negate
 // CHECK: %[[LEFT:.*]] = gdn_warp.fragment_load
 // CHECK: %[[W:.*]] = arith.extf %[[LEFT]]
 // CHECK: %[[SUM:.*]] = arith.addf %[[W]], %[[A]] fastmath<contract> : tensor<64x64xf32, #gdn_warp.fragment>
-// CHECK: %[[B:.*]] = gdn_warp.product negate
+// CHECK: %[[B:.*]] = gdn_warp.wgmma negate
 // CHECK: %[[FUSED:.*]] = math.fma %[[B]], %{{.*}}, %[[SUM]] : tensor<64x64xf32, #gdn_warp.fragment>
-// CHECK: %[[C:.*]] = gdn_warp.product negate
+// CHECK: %[[C:.*]] = gdn_warp.wgmma negate
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[C]], %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
 // CHECK: %[[APART:.*]] = arith.addf %[[FUSED]], %[[SCALED]] : tensor<64x64xf32, #gdn_warp.fragment>
-// CHECK: %[[D:.*]] = gdn_warp.product %
+// CHECK: %[[D:.*]] = gdn_warp.wgmma %
 // CHECK: %[[LESS:.*]] = arith.subf %[[APART]], %[[D]]
 // CHECK: arith.addf %[[LESS]], %[[D]]
 gdn_warp.kernel @differences(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {

@@ -1,24 +1,24 @@
 // RUN: gdn-opt %s --split-input-file --gdn-warp-partition --verify-diagnostics
 
 // expected-error @below {{expected a schedule in attribute gdn_warp.schedule}}
-gdn_tile.program @no_schedule() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @no_schedule() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 }
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 // expected-error @below {{expected a launch of the program, got none}}
-gdn_tile.program @no_launch() item(%n, %h, %p) tokens(%batch, %begin, %end)
+gdn_tile.program @no_launch() work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
 }
 
 // -----
 
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 1, from = ["load"], to = ["state"]>]>
-gdn_tile.program @no_role(%x: memref<1x?x4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end)
+gdn_tile.program @no_role(%x: memref<1x?x4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #schedule} {
   // expected-error @below {{expected a role for step "load" in the schedule}}
   %tile = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
@@ -30,11 +30,11 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 2, from = ["load"], to = ["move"]>]>
-gdn_tile.program @no_channel(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @no_channel(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   scf.for %t = %begin to %end step %c32 {
@@ -50,12 +50,12 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
-// What crosses outside of the loop has no trip.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+// What crosses outside of the loop has no iteration.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
-gdn_tile.program @outside(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @outside(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   // expected-error @below {{expected values between roles to be made in the loop over chunks}}
   %tile = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
@@ -68,22 +68,22 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
-gdn_tile.program @grid() item(%n, %h, %p) tokens(%batch, %begin, %end)
+gdn_tile.program @grid() work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
 }
 func.func @host(%n: index) {
-  // expected-error @below {{expected a constant number of parts in the grid}}
+  // expected-error @below {{expected a constant number of V tiles in the grid}}
   gdn_tile.launch @grid grid(%n, %n, %n) tokens(%n)
   return
 }
 
 // -----
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
-gdn_tile.program @heads() item(%n, %h, %p) tokens(%batch, %begin, %end)
+gdn_tile.program @heads() work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #one} {
 }
 func.func @host(%n: index) {
@@ -95,27 +95,27 @@ func.func @host(%n: index) {
 
 // -----
 
-#two = #gdn_warp.schedule<trip = 1, parts = 2, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+#two = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 2, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
-gdn_tile.program @parts() item(%n, %h, %p) tokens(%batch, %begin, %end)
+gdn_tile.program @parts() work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #two} {
 }
 func.func @host(%n: index) {
   %c4 = arith.constant 4 : index
-  // expected-error @below {{expected 2 parts in the grid, as the schedule folds, got 4}}
+  // expected-error @below {{expected 2 V tiles in the grid, as the schedule folds, got 4}}
   gdn_tile.launch @parts grid(%n, %c4, %c4) tokens(%n)
   return
 }
 
 // -----
 
-// Of a trip of two chunks the first alone hands something on: a slot for one chunk has no place for that.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
+// Of an iteration of two chunks the first alone hands something on: a slot for one chunk has no place for that.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
-    <name = "in", depth = 2, from = ["load"], to = ["state"], by_chunk = true>]>
+    <name = "in", depth = 2, from = ["load"], to = ["state"], slot_per_chunk = true>]>
 // expected-error @below {{expected the same values of each chunk in channel in, whose slots are for one}}
-gdn_tile.program @one_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @one_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -135,11 +135,11 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // The second chunk takes what the first one made: no loop over the two.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>,
-    <name = "state", warps = 4, registers = 160, steps = ["state"], roll = true>], channels = [
+    <name = "state", warps = 4, registers = 160, steps = ["state"], loop_chunks = true>], channels = [
     <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
-gdn_tile.program @other_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @other_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -160,11 +160,11 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // The chunks differ: no loop either.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
-    <name = "state", warps = 4, registers = 160, steps = ["state"], roll = true>], channels = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+    <name = "state", warps = 4, registers = 160, steps = ["state"], loop_chunks = true>], channels = [
     <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
-// expected-error @below {{expected the same ops for each chunk of a trip in role state, whose chunks are a loop}}
-gdn_tile.program @different(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+// expected-error @below {{expected the same ops for each chunk of an iteration in role state, whose chunks are a loop}}
+gdn_tile.program @different(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -187,13 +187,13 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // A slot is filled by one CTA for all, or by each for itself.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
-    <name = "make", warps = 4, registers = 96, steps = ["scores"], roll = true, share = true>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores"], loop_chunks = true, alternate_ctas = true>,
     <name = "own", warps = 4, registers = 96, steps = ["norms"]>,
     <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "out", depth = 4, from = ["scores", "norms"], to = ["take"]>]>
 // expected-error @below {{expected channel out to be filled by roles that CTAs share, or by others, got both}}
-gdn_tile.program @mixed(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @mixed(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
@@ -220,12 +220,12 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // A slot is always filled by the same CTA.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
-    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], loop_chunks = true, alternate_ctas = true>,
     <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "out", depth = 3, from = ["scores", "norms"], to = ["take"]>]>
 // expected-error @below {{expected a multiple of 2 slots in channel out, which the CTAs of a cluster fill in turn, got 3}}
-gdn_tile.program @slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
@@ -251,13 +251,13 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
-// Slots for a chunk are filled a trip at a time.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
-    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
+// Slots for a chunk are filled an iteration at a time.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], loop_chunks = true, alternate_ctas = true>,
     <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
-    <name = "out", depth = 6, from = ["scores", "norms"], to = ["take"], by_chunk = true>]>
+    <name = "out", depth = 6, from = ["scores", "norms"], to = ["take"], slot_per_chunk = true>]>
 // expected-error @below {{expected a multiple of 4 slots in channel out, which the CTAs of a cluster fill in turn, got 6}}
-gdn_tile.program @chunk_slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @chunk_slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
@@ -284,11 +284,11 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // CTAs of different heads have nothing to share.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
-    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], loop_chunks = true, alternate_ctas = true>,
     <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "out", depth = 4, from = ["scores", "norms"], to = ["take"]>]>
-gdn_tile.program @clusters(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @clusters(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
@@ -308,7 +308,7 @@ gdn_tile.program @clusters(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) it
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>) {
   %parts = arith.constant 3 : index
-  // expected-error @below {{expected a multiple of 2 parts in the grid, as the schedule makes clusters of them, got 3}}
+  // expected-error @below {{expected a multiple of 2 V tiles in the grid, as the schedule makes clusters of them, got 3}}
   gdn_tile.launch @clusters grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }

@@ -1,11 +1,11 @@
-// What an item loads before its loop comes near while the one before it is in its last trip, by the role that loads
+// What a work item loads before its loop comes near while the one before it is in its last iteration, by the role that loads
 // for the loop.
 // RUN: gdn-opt %s --split-input-file --gdn-warp-partition --canonicalize --cse | FileCheck %s
 
 // One item a CTA: the one that comes next is as many CTAs on as the chip runs at a time. Parts that share a CTA, all.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 1>,
-    <name = "state", warps = 8, registers = 160, steps = ["state"], split = true>], channels = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 2, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 1>,
+    <name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["state"]>,
     <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
 
@@ -23,18 +23,18 @@
 // CHECK: %[[BOTH:.*]] = arith.andi %[[LAST]], %[[THERE]]
 // CHECK: scf.if %[[BOTH]] {
 // CHECK: arith.remui %[[NEXT]]
-// CHECK: %[[N:.*]], %{{.*}}, %{{.*}} = gdn_warp.longest %cu_seqlens,
+// CHECK: %[[N:.*]], %{{.*}}, %{{.*}} = gdn_warp.sequence_by_rank %cu_seqlens,
 // CHECK: gdn_warp.prefetch %s[%[[N]], %{{.*}}, %[[ZERO]], %[[ZERO]]] axes [3, 2] sizes [64, 128]
 // CHECK: gdn_warp.prefetch %s[%[[N]], %{{.*}}, %[[ZERO]], %[[WIDTH]]] axes [3, 2] sizes [64, 128]
 // CHECK: gdn_tile.store
 // CHECK: gdn_warp.role "state"
 // CHECK-NOT: gdn_warp.prefetch
 gdn_tile.program @packed(%x: memref<1x?x4x128xf32>, %s: memref<?x4x128x128xf32>) outs(%y: memref<1x?x4x128xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c128 = arith.constant 128 : index
-  %column = arith.muli %p, %c64 : index
+  %column = arith.muli %vt, %c64 : index
   %first = gdn_tile.load %s[%n, %h, %c0, %column] axes [3, 2] {gdn_tile.step = "state"}
       : memref<?x4x128x128xf32> -> tensor<64x128xf32>
   %last = scf.for %t = %begin to %end step %c128 iter_args(%state = %first) -> tensor<64x128xf32> {
@@ -58,8 +58,8 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xf32>, %s: memref<?x4x
 // -----
 
 // In turns: the CTA's own next one. A vector is not worth it.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, persistent = true, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 1>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 1>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["state"]>,
     <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
@@ -75,7 +75,7 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xf32>, %s: memref<?x4x
 // CHECK-NOT: gdn_warp.prefetch
 gdn_tile.program @turns(%x: memref<?x?x4x64xf32>, %s: memref<?x4x64x64xf32>, %b: memref<4x64xf32>)
     outs(%y: memref<?x?x4x64xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %first = gdn_tile.load %s[%n, %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "state"}

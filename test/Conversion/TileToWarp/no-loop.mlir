@@ -1,15 +1,15 @@
-// What has no trips, or nobody launches.
-// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=whole --gdn-warp-partition | FileCheck %s
+// What has no iterations, or nobody launches.
+// RUN: gdn-opt %s --gdn-warp-choose-schedule=schedule=cta_per_head --gdn-warp-partition | FileCheck %s
 
-// A CTA takes items in turn and stores late: where there are no trips nothing is late either.
+// A CTA takes work items in turn and stores late: where there are no iterations nothing is late either.
 // CHECK-LABEL: gdn_warp.kernel @empty(
 // CHECK: gdn_warp.role "move"
-gdn_tile.program @empty(%x: memref<67x64x2x128xbf16>) item(%n, %h, %i) tokens(%batch, %begin, %end) {
+gdn_tile.program @empty(%x: memref<67x64x2x128xbf16>) work_item(%n, %h, %i) tokens(%batch, %begin, %end) {
 }
 
 // A layer whose results nobody uses has lost its launch: no kernel.
 // CHECK-NOT: @dead
-gdn_tile.program @dead(%x: memref<67x64x2x128xbf16>) item(%n, %h, %i) tokens(%batch, %begin, %end) {
+gdn_tile.program @dead(%x: memref<67x64x2x128xbf16>) work_item(%n, %h, %i) tokens(%batch, %begin, %end) {
 }
 func.func @host(%x: memref<67x64x2x128xbf16>) {
   %c1 = arith.constant 1 : index

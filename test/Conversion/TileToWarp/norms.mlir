@@ -6,10 +6,10 @@
 // one that moves makes the gates, of both chunks by turns. No product of the state is multiplied by a norm.
 // CHECK: gdn_warp.role "scores"
 // CHECK: scf.for
-// CHECK: %[[BEGUN:.*]] = gdn_warp.product %{{.*}}, %{{.*}} transpose_b
+// CHECK: %[[BEGUN:.*]] = gdn_warp.wgmma %{{.*}}, %{{.*}} transpose_b
 // CHECK-COUNT-3: gdn_warp.barrier_wait
 // CHECK: gdn_warp.vector_load %{{.*}} : <32xbf16> -> tensor<64xbf16, #gdn_warp.rows>
-// CHECK: %[[PRODUCT:.*]] = gdn_warp.await 0 of %[[BEGUN]]
+// CHECK: %[[PRODUCT:.*]] = gdn_warp.wgmma_wait 0 of %[[BEGUN]]
 // CHECK: scf.if
 // CHECK: %[[SQUARES:.*]] = gdn_warp.diagonal %[[PRODUCT]] from 0
 // CHECK: %[[SUM:.*]] = arith.addf %[[SQUARES]],
@@ -29,16 +29,16 @@
 // CHECK-NOT: math.exp2
 // CHECK: gdn_tile.scan
 // CHECK: gdn_warp.role "solve"
-// CHECK: gdn_warp.solve %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf32, stride = 144>
+// CHECK: gdn_warp.tri_inverse %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf32, stride = 144>
 // CHECK: gdn_warp.role "queries"
 // CHECK: %[[QUERIES:.*]] = gdn_warp.row_dots %[[Q:.*]], %[[Q]] :
 // CHECK: %[[QSUM:.*]] = arith.addf %[[QUERIES]],
 // CHECK: math.rsqrt %[[QSUM]]
 // CHECK-NOT: gdn_warp.row_dots
 // CHECK: gdn_warp.role "state"
-// CHECK: %[[READ:.*]] = gdn_warp.product negate
+// CHECK: %[[READ:.*]] = gdn_warp.wgmma negate
 // CHECK: gdn_warp.barrier_wait
-// CHECK: %[[MINUS:.*]] = gdn_warp.await 0 of %[[READ]]
+// CHECK: %[[MINUS:.*]] = gdn_warp.wgmma_wait 0 of %[[READ]]
 // CHECK: math.fma %[[MINUS]],
 // CHECK-NOT: gdn_warp.row_dots
 func.func @layer(%q: tensor<4x?x16x128xbf16>, %v: tensor<4x?x64x128xbf16>, %beta: tensor<4x?x64xbf16>,

@@ -1,9 +1,9 @@
 // RUN: gdn-opt %s --split-input-file --gdn-warp-partition --canonicalize --cse | FileCheck %s
 
 // Each role has the ops of its steps. What one makes and another takes goes through a channel of the
-// schedule; constants, addresses and widening are copied. The mover stores two trips late.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>,
+// schedule; constants, addresses and widening are copied. The mover stores two iterations late.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 2>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["state"]>,
     <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
@@ -13,7 +13,7 @@
 // The item of a CTA: heads next to each other.
 // CHECK-DAG: %[[HEADS:.*]] = arith.constant 4 : i32
 // CHECK-DAG: %[[DELAY:.*]] = arith.constant 2 : i32
-// CHECK: gdn_warp.follow
+// CHECK: gdn_warp.grid_dependency_wait
 // CHECK: %[[ID:.*]] = gdn_warp.id cta
 // CHECK: %[[CTA:.*]] = arith.index_castui %[[ID]] : index to i32
 // CHECK: %[[REST:.*]] = arith.remui %[[CTA]], %[[HEADS]]
@@ -53,7 +53,7 @@
 // CHECK-NOT: gdn_tile.program
 // CHECK: gdn_tile.launch @double
 gdn_tile.program @double(%x: memref<1x?x4x64xbf16>) outs(%y: memref<1x?x4x64xbf16>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -78,9 +78,9 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 
 // Two parts folded into a CTA: the role that splits them takes its warpgroup's, the other makes both,
 // and the grid has one CTA a head. Packed: tokens come from the sequence's bounds.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 2, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>,
-    <name = "state", warps = 8, registers = 160, steps = ["state"], split = true>], channels = [
+    <name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["state"]>]>
 
 // CHECK-LABEL: gdn_warp.kernel @parts(
@@ -89,7 +89,7 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[WIDTH:.*]] = arith.constant 64 : index
 // CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
-// CHECK: %{{.*}}, %[[BEGIN:.*]], %[[END:.*]] = gdn_warp.longest %cu_seqlens, %{{.*}} :
+// CHECK: %{{.*}}, %[[BEGIN:.*]], %[[END:.*]] = gdn_warp.sequence_by_rank %cu_seqlens, %{{.*}} :
 // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>, tensor<64x64xbf16>>
 // CHECK: gdn_warp.role "move"
 // CHECK: arith.subi %[[END]], %[[BEGIN]]
@@ -109,10 +109,10 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 // CHECK: %[[CTAS:.*]] = arith.constant 1 : index
 // CHECK: gdn_tile.launch @parts grid(%{{.*}}, %{{.*}}, %[[CTAS]])
 gdn_tile.program @parts(%x: memref<1x?x4x128xbf16>) outs(%y: memref<1x?x4x128xbf16>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #schedule} {
   %c64 = arith.constant 64 : index
-  %column = arith.muli %p, %c64 : index
+  %column = arith.muli %vt, %c64 : index
   scf.for %t = %begin to %end step %c64 {
     %tile = gdn_tile.load %x[%batch, %t, %h, %column] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
         : memref<1x?x4x128xbf16> -> tensor<64x64xbf16>
@@ -131,14 +131,14 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?
 
 // -----
 
-// The chunks of a trip are a loop. Of "turns" each is one warp's: (2 trip + chunk) mod 3. A slot of "in" is for both
+// The chunks of an iteration are a loop. Of "turns" each is one warp's: (2 iteration + chunk) mod 3. A slot of "in" is for both
 // chunks, one of "out" for one.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
-    <name = "turns", warps = 3, registers = 96, steps = ["gates"], rotate = true>,
-    <name = "load", warps = 1, registers = 96, steps = ["load"], roll = true>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+    <name = "turns", warps = 3, registers = 96, steps = ["gates"], round_robin = true>,
+    <name = "load", warps = 1, registers = 96, steps = ["load"], loop_chunks = true>,
     <name = "store", warps = 4, registers = 96, steps = ["store"]>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["turns"]>,
-    <name = "out", depth = 6, from = ["gates"], to = ["store"], by_chunk = true>]>
+    <name = "out", depth = 6, from = ["gates"], to = ["store"], slot_per_chunk = true>]>
 
 // CHECK-LABEL: gdn_warp.kernel @turns(
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
@@ -146,7 +146,7 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?
 // CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : index
 // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) chunks(2) : <tensor<32xf32>, tensor<32xf32>>
 // CHECK: %[[OUT:.*]] = gdn_warp.channel "out" depth(6) : <tensor<32xf32>>
-// CHECK: gdn_warp.role "turns" warps(0, 3) registers(96) attributes {gdn_warp.alone}
+// CHECK: gdn_warp.role "turns" warps(0, 3) registers(96) attributes {gdn_warp.round_robin}
 // CHECK: %[[WARP:.*]] = gdn_warp.id warp
 // CHECK: scf.for %[[ROUND:.*]] =
 // CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
@@ -172,7 +172,7 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?
 // CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[ONE]]
 // CHECK: gdn_warp.get %[[OUT]][0] at %[[SECOND]]
 gdn_tile.program @turns(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -199,7 +199,7 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
 // -----
 
 // Heads that are known when running alone are an extent of an input.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 
@@ -213,7 +213,7 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
 // CHECK-DAG: %[[SEQUENCE:.*]] = arith.index_castui %[[QUOTIENT]] : i32 to index
 // CHECK-DAG: %[[HEAD:.*]] = arith.index_castui %[[REST]] : i32 to index
 // CHECK: gdn_tile.load %x[%[[SEQUENCE]], %{{.*}}, %[[HEAD]]]
-gdn_tile.program @heads(%x: memref<?x32x?xf32>) outs(%y: memref<?x32x?xf32>) item(%n, %h, %p)
+gdn_tile.program @heads(%x: memref<?x32x?xf32>) outs(%y: memref<?x32x?xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %tile = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "state"} : memref<?x32x?xf32> -> tensor<32xf32>
   gdn_tile.store %tile, %y[%batch, %begin, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<?x32x?xf32>
@@ -232,10 +232,10 @@ func.func @host(%x: tensor<?x32x?xf32>, %y: tensor<?x32x?xf32>) -> tensor<?x32x?
 
 // -----
 
-// A persistent CTA takes items in turn, and trips are numbered on from one to the next. What is late may be of
-// an item before: its sequence, head and first token are remembered for two trips.
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, persistent = true, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed = ["store"], delay = 2>,
+// A persistent CTA takes work items in turn, and iterations are numbered on from one to the next. What is late may be of
+// a work item before: its sequence, head and first token are remembered for two iterations.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 2>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["state"]>,
     <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
@@ -255,14 +255,14 @@ func.func @host(%x: tensor<?x32x?xf32>, %y: tensor<?x32x?xf32>) -> tensor<?x32x?
 // CHECK: %[[LEFT:.*]]:11 = scf.for %[[ITEM:.*]] = %[[CTA]] to %[[ITEMS]] step %[[CTAS]] iter_args(%[[TRIPS:[a-z0-9]+]] = %[[ZERO]],
 // CHECK: arith.remui %[[ITEM]]
 // CHECK: %[[END:.*]] = arith.addi %[[TRIPS]],
-// Sequence, head, part, batch and first token of a trip.
+// Sequence, head, part, batch and first token of an iteration.
 // CHECK: %[[LATER:.*]]:10 = scf.for %[[TRIP:.*]] = %[[TRIPS]] to %[[END]] step %{{.*}} iter_args(%{{[a-z0-9]+}} = %{{[a-z0-9]+}}, %[[HEAD:[a-z0-9]+]] = %{{[a-z0-9]+}}, %{{[a-z0-9]+}} = %{{[a-z0-9]+}}, %[[BATCH:[a-z0-9]+]] = %{{[a-z0-9]+}}, %[[TOKEN:[a-z0-9]+]] =
 // CHECK: gdn_tile.load %x
 // CHECK: %[[STARTED:.*]] = arith.cmpi uge, %[[TRIP]], %[[DELAY]]
 // CHECK: scf.if %[[STARTED]] {
 // CHECK: gdn_tile.store %{{.*}}, %y[%[[BATCH]], %[[TOKEN]], %[[HEAD]],
 // CHECK: scf.yield %[[END]], %[[LATER]]#0,
-// The stores of the last two trips.
+// The stores of the last two iterations.
 // CHECK: %[[LAST:.*]] = arith.addi %[[LEFT]]#0, %[[DELAY]]
 // CHECK: scf.for %{{.*}} = %[[LEFT]]#0 to %[[LAST]]
 // CHECK-NOT: gdn_tile.load
@@ -271,7 +271,7 @@ func.func @host(%x: tensor<?x32x?xf32>, %y: tensor<?x32x?xf32>) -> tensor<?x32x?
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[ITEMS]] step %{{.*}} iter_args(%[[TRIPS:.*]] = %[[ZERO]]) -> (i32)
 // CHECK: scf.for %{{.*}} = %[[TRIPS]] to
 gdn_tile.program @turns(%x: memref<?x?x4x64xbf16>) outs(%y: memref<?x?x4x64xbf16>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -294,18 +294,18 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 
 // -----
 
-// Two CTAs, a cluster, share two roles: trip t is of CTA t mod 2, which lets the slots of the other one's trips pass.
-// What stays between shared roles ("m") has slots by the CTA's own trips. What "take" needs of every trip goes to both
+// Two CTAs, a cluster, share two roles: iteration t is of CTA t mod 2, which lets the slots of the other one's iterations pass.
+// What stays between shared roles ("m") has slots by the CTA's own iterations. What "take" needs of every iteration goes to both
 // CTAs: copied by the last role that fills it, when the last chunk of a slot is there, by one of its warps.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
     <name = "take", warps = 4, registers = 160, steps = ["state"]>,
-    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], roll = true, share = true>,
-    <name = "turns", warps = 2, registers = 96, steps = ["solve"], rotate = true, roll = true, share = true>,
-    <name = "load", warps = 2, registers = 96, steps = ["load"], roll = true>], channels = [
-    <name = "in", depth = 4, from = ["load"], to = ["make", "take"], by_chunk = true>,
+    <name = "make", warps = 4, registers = 96, steps = ["scores", "norms"], loop_chunks = true, alternate_ctas = true>,
+    <name = "turns", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>,
+    <name = "load", warps = 2, registers = 96, steps = ["load"], loop_chunks = true>], channels = [
+    <name = "in", depth = 4, from = ["load"], to = ["make", "take"], slot_per_chunk = true>,
     <name = "m", depth = 2, from = ["scores"], to = ["turns"]>,
     <name = "trip", depth = 4, from = ["scores", "solve"], to = ["take"]>,
-    <name = "chunk", depth = 8, from = ["norms"], to = ["take"], by_chunk = true>]>
+    <name = "chunk", depth = 8, from = ["norms"], to = ["take"], slot_per_chunk = true>]>
 
 // CHECK-LABEL: gdn_warp.kernel @cluster(
 // CHECK-SAME: threads(384) shared(0) cluster(2)
@@ -318,7 +318,7 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK: %[[BY_TRIP:.*]] = gdn_warp.channel "trip" depth(4) chunks(2) turn(1) : <
 // CHECK: %[[BY_CHUNK:.*]] = gdn_warp.channel "chunk" depth(8) turn(2) : <
 
-// What each CTA does alone takes all trips.
+// What each CTA does alone takes all iterations.
 // CHECK: gdn_warp.role "take" warps(0, 4) registers(160) {
 // CHECK-NOT: gdn_warp.id
 // CHECK: scf.for %[[ROUND:.*]] =
@@ -328,7 +328,7 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK: gdn_tile.store
 // CHECK: gdn_tile.store
 
-// CHECK: gdn_warp.role "make" warps(4, 4) registers(96) attributes {gdn_warp.share} {
+// CHECK: gdn_warp.role "make" warps(4, 4) registers(96) attributes {gdn_warp.alternate_ctas} {
 // CHECK: scf.for %[[ROUND:.*]] =
 // CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
 // CHECK: %[[OWN:.*]] = arith.divui %[[TRIP]], %[[TWO]]
@@ -346,15 +346,15 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK: %[[WARP:.*]] = gdn_warp.id warp
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[WARP]], %[[FOUR]]
 // CHECK-NEXT: scf.if %[[IS_FIRST]] {
-// CHECK-NEXT: gdn_warp.share %[[BY_CHUNK]] at %[[NUMBER]] :
+// CHECK-NEXT: gdn_warp.copy_to_cluster %[[BY_CHUNK]] at %[[NUMBER]] :
 // CHECK-NEXT: }
 // CHECK-NEXT: } else {
 // CHECK: %[[PASSED:.*]] = arith.addi %{{.*}}, %[[CHUNK]]
-// CHECK-NEXT: gdn_warp.skip %[[IN]] at %[[PASSED]] :
+// CHECK-NEXT: gdn_warp.release_unused %[[IN]] at %[[PASSED]] :
 // CHECK-NEXT: }
 // CHECK-NEXT: } {gdn_warp.chunks = 2 : i64}
 
-// CHECK: gdn_warp.role "turns" warps(8, 2) registers(96) attributes {gdn_warp.alone, gdn_warp.share} {
+// CHECK: gdn_warp.role "turns" warps(8, 2) registers(96) attributes {gdn_warp.alternate_ctas, gdn_warp.round_robin} {
 // CHECK: scf.for %[[ROUND:.*]] =
 // CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
 // CHECK: %[[OWN:.*]] = arith.divui %[[TRIP]], %[[TWO]]
@@ -367,14 +367,14 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK: gdn_warp.put %{{.*}}, %[[BY_TRIP]][1] chunk %[[CHUNK]] at %[[TRIP]] :
 // CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[CHUNK]], %[[ONE]]
 // CHECK-NEXT: scf.if %[[IS_LAST]] {
-// CHECK-NEXT: gdn_warp.share %[[BY_TRIP]] at %[[TRIP]] :
+// CHECK-NEXT: gdn_warp.copy_to_cluster %[[BY_TRIP]] at %[[TRIP]] :
 // CHECK-NEXT: }
-// CHECK-NOT: gdn_warp.skip
+// CHECK-NOT: gdn_warp.release_unused
 // CHECK: gdn_warp.role "load"
 // CHECK-NOT: gdn_warp.{{skip|share|id}}
 // CHECK: gdn_tile.launch @cluster
 gdn_tile.program @cluster(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
@@ -413,10 +413,10 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
 
 // -----
 
-// No channel goes to both takers: each has a copy of the value by its own. The chunks of a trip take turns where the
+// No channel goes to both takers: each has a copy of the value by its own. The chunks of an iteration take turns where the
 // schedule says so.
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [
-    <name = "gates", warps = 1, registers = 96, steps = ["gates"], interleave = true>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+    <name = "gates", warps = 1, registers = 96, steps = ["gates"], interleave_chunks = true>,
     <name = "scores", warps = 1, registers = 96, steps = ["scores"]>,
     <name = "state", warps = 2, registers = 96, steps = ["state"]>], channels = [
     <name = "early", depth = 2, from = ["gates"], to = ["scores"]>,
@@ -439,7 +439,7 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>) {
 // CHECK: gdn_warp.role "state"
 // CHECK: gdn_warp.get %[[LATE]][0]
 // CHECK: gdn_warp.get %[[LATE]][1]
-gdn_tile.program @both(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>, %z: memref<1x?x4xf32>) item(%n, %h, %p)
+gdn_tile.program @both(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>, %z: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index

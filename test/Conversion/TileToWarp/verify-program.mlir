@@ -69,7 +69,7 @@ func.func @gates(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x4x64xbf16>, %beta: te
 
 // One half of two kernels.
 func.func @prepare(%k: tensor<1x?x2x64xbf16>, %beta: tensor<1x?x4xf32>) -> tensor<1x?x4x32xbf16> {
-  // expected-error @below {{expected gdn_tile.inverse, the solve that a warp has; use --plan=fused}}
+  // expected-error @below {{expected gdn_tile.tri_inverse, the solve that a warp has; use --plan=fused}}
   %bm = gdn.stage.prepare k(%k : tensor<1x?x2x64xbf16>) beta(%beta : tensor<1x?x4xf32>) {chunk_size = 32} -> tensor<1x?x4x32xbf16>
   return %bm : tensor<1x?x4x32xbf16>
 }

@@ -24,20 +24,20 @@ gdn_warp.kernel @copies(%k : memref<?x?x4x128xbf16>) threads(128) shared(65536) 
   %v = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128>
   %w = gdn_warp.view %c0 : !gdn_warp.view<32x128xbf16, swizzle = 128, stride = 8192>
   // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[AT:.*]], %[[DENSE]], %{{.*}}, box[%[[C0]], %[[C2]], %[[C0]], %[[C2]], %[[C0]]] {isCTAOnly = true}
-  gdn_warp.copy_in %k[%c0, %c2, %c2, %c0] axes [1, 3], %v signal %bar
+  gdn_warp.bulk_tensor_load %k[%c0, %c2, %c2, %c0] axes [1, 3], %v signal %bar
       : memref<?x?x4x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
   // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[AT]], %[[APART]], %{{.*}}, box[%[[C0]], %[[C2]], %[[C0]],
   // CHECK: %[[PANEL:.*]] = llvm.getelementptr %[[AT]][8192]
   // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[PANEL]], %[[APART]], %{{.*}}, box[%[[C0]], %[[C2]], %[[C1]],
-  gdn_warp.copy_in %k[%c0, %c2, %c2, %c0] axes [1, 3], %w signal %bar
+  gdn_warp.bulk_tensor_load %k[%c0, %c2, %c2, %c0] axes [1, 3], %w signal %bar
       : memref<?x?x4x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128, stride = 8192>
   // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[DENSE]], %[[AT]], box[
-  gdn_warp.copy_out %v, %k[%c0, %c2, %c2, %c0] axes [1, 3]
+  gdn_warp.bulk_tensor_store %v, %k[%c0, %c2, %c2, %c0] axes [1, 3]
       : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<?x?x4x128xbf16>
   // CHECK: nvvm.cp.async.bulk.commit.group
-  gdn_warp.copy_commit
+  gdn_warp.bulk_commit
   // CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
-  gdn_warp.copy_wait 0 read
+  gdn_warp.bulk_wait 0 read
 }
 
 // A tile that crosses the end takes a map that ends its rows there: row t is 2^30 + t - end of the
@@ -65,7 +65,7 @@ gdn_warp.kernel @ragged(%k : memref<1x?x4x128xbf16>, %row : i32, %stop : i32) th
   // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[CUT]], %{{.*}}, box[%[[C64]], %[[X]], %[[C2]], %[[END]], %[[ROWS]]]
   // CHECK: } else {
   // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[PLAIN]], %{{.*}}, box[%[[C0]], %[[T]], %[[C0]], %[[C2]], %[[C0]]]
-  gdn_warp.copy_out %v, %k[%c0, %t, %c2, %c0] axes [1, 3] until(%end, dim = 1)
+  gdn_warp.bulk_tensor_store %v, %k[%c0, %t, %c2, %c0] axes [1, 3] until(%end, dim = 1)
       : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
 }
 
@@ -86,5 +86,5 @@ gdn_warp.kernel @across(%rank : i32) threads(128) shared(65536) cluster(2) {
   // CHECK: %[[SIGNAL:.*]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<3>
   // CHECK: llvm.inline_asm has_side_effects asm_dialect = att "", "~{memory}"
   // CHECK-NEXT: nvvm.cp.async.bulk.shared.cluster.shared.cta %[[TO]], %[[FROM]], %[[SIGNAL]], %[[BYTES]]
-  gdn_warp.copy_across %v, %bar rank(%rank) : !gdn_warp.view<512xf32>
+  gdn_warp.bulk_copy_to_cta %v, %bar rank(%rank) : !gdn_warp.view<512xf32>
 }

@@ -58,6 +58,6 @@ gdn_warp.kernel @roles() threads(384) shared(0) {
 // CHECK: llvm.store
 gdn_warp.kernel @follower(%x : memref<2xf32>, %f : f32) threads(128) shared(0) {
   %c0 = arith.constant 0 : index
-  gdn_warp.follow
+  gdn_warp.grid_dependency_wait
   memref.store %f, %x[%c0] : memref<2xf32>
 }

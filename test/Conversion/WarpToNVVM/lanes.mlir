@@ -77,7 +77,7 @@ gdn_warp.kernel @solve() threads(128) shared(1024) {
   // CHECK-COUNT-22: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
   // CHECK-NOT: llvm.load
   // CHECK-COUNT-2: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
-  gdn_warp.solve %m, %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xf16>
+  gdn_warp.tri_inverse %m, %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xf16>
 }
 
 // With factors, a lane loads that of its column and those of the rows that it writes, and multiplies in f32.
@@ -94,7 +94,7 @@ gdn_warp.kernel @scaled() threads(128) shared(2048) {
   // CHECK: %[[COLUMN:.*]] = arith.mulf %[[WIDE]], %{{.*}} : vector<2xf32>
   // CHECK: %[[BOTH:.*]] = arith.mulf %[[COLUMN]], %{{.*}} : vector<2xf32>
   // CHECK: arith.truncf %[[BOTH]] : vector<2xf32> to vector<2xbf16>
-  gdn_warp.solve %m, %x times %f, %f : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>,
+  gdn_warp.tri_inverse %m, %x times %f, %f : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>,
       !gdn_warp.view<16xf32>, !gdn_warp.view<16xf32>
 }
 
@@ -119,7 +119,7 @@ gdn_warp.kernel @rounded() threads(128) shared(8192) {
   // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
   // CHECK: nvvm.bar.warp.sync
   // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
-  gdn_warp.solve %m by(%f : !gdn_warp.view<32xf32>), %x : !gdn_warp.view<32x32xf32, stride = 144>, !gdn_warp.view<32x32xbf16>
+  gdn_warp.tri_inverse %m by(%f : !gdn_warp.view<32xf32>), %x : !gdn_warp.view<32x32xf32, stride = 144>, !gdn_warp.view<32x32xbf16>
 }
 
 // A lane has a sequence and counts those that come before it; the sum over lanes is the number of the one whose count is
@@ -133,7 +133,7 @@ gdn_warp.kernel @longest(%cu : memref<?xi64>, %o : memref<?x?x?xf32>) threads(12
   %rank = gdn_warp.id cta
   // CHECK: %[[FEW:.*]] = arith.cmpi ule, %[[COUNT:.*]], %c32_i32
   // CHECK: scf.if %[[FEW]] -> (i32, i32, i32) {
-  // Read here, so that nothing of it leaves a loop over items.
+  // Read here, so that nothing of it leaves a loop over work items.
   // CHECK: llvm.inline_asm has_side_effects {{.*}} "mov.u32 $0, %tid.x;"
   // CHECK: %[[HAS:.*]] = arith.cmpi ult, %[[LANE:.*]], %[[COUNT]]
   // CHECK: %[[OWN:.*]]:3 = scf.if %[[HAS]] -> (i32, i32, i32) {
@@ -152,6 +152,6 @@ gdn_warp.kernel @longest(%cu : memref<?xi64>, %o : memref<?x?x?xf32>) threads(12
   // CHECK: } else {
   // CHECK-COUNT-2: llvm.load {{.*}} -> i64
   // CHECK: scf.yield %[[RANK]],
-  %n, %begin, %end = gdn_warp.longest %cu, %rank : memref<?xi64>
+  %n, %begin, %end = gdn_warp.sequence_by_rank %cu, %rank : memref<?xi64>
   memref.store %c1, %o[%n, %begin, %end] : memref<?x?x?xf32>
 }

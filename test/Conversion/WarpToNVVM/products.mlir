@@ -19,15 +19,15 @@ gdn_warp.kernel @registers(%y : memref<64x32xf32>) threads(128) shared(8192) {
   // CHECK: %[[D1:.*]] = arith.addi %[[D0]], %c128_i64
   // CHECK: llvm.inline_asm has_side_effects {{.*}}setp.ne.b32 p, 1, 0;{{.*}} %[[D1]]
   // CHECK: nvvm.wgmma.commit.group.sync.aligned
-  gdn_warp.product_fence
-  %d = gdn_warp.product %a, %w : tensor<64x32xbf16, #gdn_warp.fragment>,
+  gdn_warp.wgmma_fence
+  %d = gdn_warp.wgmma %a, %w : tensor<64x32xbf16, #gdn_warp.fragment>,
       !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
       -> tensor<64x32xf32, #gdn_warp.fragment>
-  gdn_warp.product_commit
+  gdn_warp.wgmma_commit
   // The wait hands the accumulators on, so that nothing reads them before it.
   // CHECK: %[[DONE:.*]] = llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 0;", "=f,{{.*}},0,1,{{.*}},~{memory}"
   // CHECK: llvm.extractvalue %[[DONE]][0]
-  %e = gdn_warp.await 0 of %d : tensor<64x32xf32, #gdn_warp.fragment>
+  %e = gdn_warp.wgmma_wait 0 of %d : tensor<64x32xf32, #gdn_warp.fragment>
   gdn_warp.array_store %e, %y[%c0, %c0] axes [0, 1]
       : tensor<64x32xf32, #gdn_warp.fragment> -> memref<64x32xf32>
 }
@@ -47,9 +47,9 @@ gdn_warp.kernel @shared(%y : memref<64x64xf32>) threads(128) shared(16384) {
   // CHECK: arith.addi %[[D]], %c512_i64
   // CHECK-COUNT-4: nvvm.wgmma.mma_async
   // CHECK-NOT: nvvm.wgmma.mma_async
-  %d = gdn_warp.product %v, %v transpose_b : !gdn_warp.view<64x128xf16, swizzle = 128>,
+  %d = gdn_warp.wgmma %v, %v transpose_b : !gdn_warp.view<64x128xf16, swizzle = 128>,
       !gdn_warp.view<64x128xf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
-  %e = gdn_warp.await 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
+  %e = gdn_warp.wgmma_wait 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
   gdn_warp.array_store %e, %y[%c0, %c0] axes [0, 1]
       : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
 }
@@ -60,11 +60,11 @@ gdn_warp.kernel @transposed() threads(128) shared(16384) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<16x64xbf16, swizzle = 128>
   // CHECK: nvvm.wgmma.mma_async {{.*}}A[<bf16>, <one>, <col>], B[<bf16>, <one>, <row>]
-  %d = gdn_warp.product %v transpose_a, %v : !gdn_warp.view<16x64xbf16, swizzle = 128>,
+  %d = gdn_warp.wgmma %v transpose_a, %v : !gdn_warp.view<16x64xbf16, swizzle = 128>,
       !gdn_warp.view<16x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
   // Without accumulators the wait is the plain one.
   // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
-  gdn_warp.await 1
+  gdn_warp.wgmma_wait 1
 }
 
 // Minus a b: the left operand is negated by the instruction.
@@ -74,15 +74,15 @@ gdn_warp.kernel @negated(%x : memref<64x64xf32>) threads(128) shared(16384) {
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x16xbf16, swizzle = 128>
   %f = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x16xf32, #gdn_warp.fragment>
   %a = arith.truncf %f : tensor<64x16xf32, #gdn_warp.fragment> to tensor<64x16xbf16, #gdn_warp.fragment>
-  gdn_warp.product_fence
+  gdn_warp.wgmma_fence
   // CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16{{.*}}, p, -1, 1, 0;
-  %d = gdn_warp.product negate %a, %v transpose_b : tensor<64x16xbf16, #gdn_warp.fragment>,
+  %d = gdn_warp.wgmma negate %a, %v transpose_b : tensor<64x16xbf16, #gdn_warp.fragment>,
       !gdn_warp.view<64x16xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
   // CHECK: nvvm.wgmma.mma_async {{.*}}A[<bf16>, <neg>, <row>]
-  %e = gdn_warp.product negate %v, %v transpose_b into(%d : tensor<64x64xf32, #gdn_warp.fragment>)
+  %e = gdn_warp.wgmma negate %v, %v transpose_b into(%d : tensor<64x64xf32, #gdn_warp.fragment>)
       : !gdn_warp.view<64x16xbf16, swizzle = 128>, !gdn_warp.view<64x16xbf16, swizzle = 128>
       -> tensor<64x64xf32, #gdn_warp.fragment>
-  gdn_warp.product_commit
-  %r = gdn_warp.await 0 of %e : tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.wgmma_commit
+  %r = gdn_warp.wgmma_wait 0 of %e : tensor<64x64xf32, #gdn_warp.fragment>
   gdn_warp.array_store %r, %x[%c0, %c0] axes [0, 1] : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
 }

@@ -29,7 +29,7 @@ gdn_warp.kernel @ahead(%x : memref<?xf32>, %y : memref<?xf32>, %n : i32) threads
   } {gdn_warp.unroll = 2}
 }
 
-// The chunks of a trip stay a loop, also for ptxas: a copy of them would not fit the instruction cache.
+// The chunks of an iteration stay a loop, also for ptxas: a copy of them would not fit the instruction cache.
 // CHECK-LABEL: llvm.func @chunks(
 gdn_warp.kernel @chunks(%y : memref<?xf32>) threads(128) shared(0) {
   %c0 = arith.constant 0 : index

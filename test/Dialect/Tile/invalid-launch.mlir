@@ -17,9 +17,9 @@ func.func @not_a_program(%n: index) {
 
 // -----
 
-gdn_tile.program @p() item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @grid(%n: index) {
-  // expected-error @below {{expected a grid of 3 sizes (sequences, value heads, parts of V), got 2}}
+  // expected-error @below {{expected a grid of 3 sizes (sequences, value heads, V tiles), got 2}}
   gdn_tile.launch @p grid(%n, %n) tokens(%n)
   return
 }
@@ -27,7 +27,7 @@ func.func @grid(%n: index) {
 // -----
 
 // expected-note @below {{program declared here}}
-gdn_tile.program @p(%x: memref<4xf32>, %s: f32) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p(%x: memref<4xf32>, %s: f32) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @inputs(%n: index, %x: memref<4xf32>) {
   // expected-error @below {{expected 2 inputs for @p, got 1}}
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) ins(%x : memref<4xf32>)
@@ -37,7 +37,7 @@ func.func @inputs(%n: index, %x: memref<4xf32>) {
 // -----
 
 // expected-note @below {{program declared here}}
-gdn_tile.program @p() outs(%y: memref<4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p() outs(%y: memref<4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @outs(%n: index) {
   // expected-error @below {{expected 1 outs for @p, got 0}}
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n)
@@ -47,7 +47,7 @@ func.func @outs(%n: index) {
 // -----
 
 // expected-note @below {{program declared here}}
-gdn_tile.program @p(%x: memref<4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p(%x: memref<4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @element(%n: index, %x: tensor<4xbf16>) {
   // expected-error @below {{expected inputs #0 to fit 'memref<4xf32>', got 'tensor<4xbf16>'}}
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) ins(%x : tensor<4xbf16>)
@@ -57,7 +57,7 @@ func.func @element(%n: index, %x: tensor<4xbf16>) {
 // -----
 
 // expected-note @below {{program declared here}}
-gdn_tile.program @p(%x: memref<4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p(%x: memref<4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @rank(%n: index, %x: tensor<4x1xf32>) {
   // expected-error @below {{expected inputs #0 to fit 'memref<4xf32>', got 'tensor<4x1xf32>'}}
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) ins(%x : tensor<4x1xf32>)
@@ -67,7 +67,7 @@ func.func @rank(%n: index, %x: tensor<4x1xf32>) {
 // -----
 
 // expected-note @below {{program declared here}}
-gdn_tile.program @p() outs(%y: memref<?x4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p() outs(%y: memref<?x4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @size(%n: index, %x: memref<2x8xf32>) {
   // expected-error @below {{expected outs #0 to fit 'memref<?x4xf32>', got 'memref<2x8xf32>'}}
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) outs(%x : memref<2x8xf32>)
@@ -77,7 +77,7 @@ func.func @size(%n: index, %x: memref<2x8xf32>) {
 // -----
 
 // expected-note @below {{program declared here}}
-gdn_tile.program @p(%s: f32) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p(%s: f32) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @scalar(%n: index, %s: f16) {
   // expected-error @below {{expected inputs #0 to fit 'f32', got 'f16'}}
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) ins(%s : f16)
@@ -87,7 +87,7 @@ func.func @scalar(%n: index, %s: f16) {
 // -----
 
 // A launch on tensors returns every out (upstream's destination style).
-gdn_tile.program @p() outs(%y: memref<4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @p() outs(%y: memref<4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @results(%n: index, %x: tensor<4xf32>) {
   // expected-error @below {{expected the number of tensor results (0) to be equal to the number of output tensors (1)}}
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) outs(%x : tensor<4xf32>)

@@ -1,40 +1,40 @@
 // RUN: gdn-opt %s -split-input-file -verify-diagnostics
 
-// An item has three coordinates and three facts of its tokens.
-// expected-error @below {{expected 3 arguments of 'item', got 2}}
-gdn_tile.program @item(%x: memref<4xf32>) item(%n, %h) tokens(%batch, %begin, %end) {}
+// A work item has three coordinates and three facts of its tokens.
+// expected-error @below {{expected 3 arguments of 'work_item', got 2}}
+gdn_tile.program @item(%x: memref<4xf32>) work_item(%n, %h) tokens(%batch, %begin, %end) {}
 
 // -----
 
 // Outputs are arrays.
 // expected-error @below {{expected outputs to be memrefs, got 'f32'}}
-gdn_tile.program @outputs() outs(%y: f32) item(%n, %h, %p) tokens(%batch, %begin, %end) {}
+gdn_tile.program @outputs() outs(%y: f32) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 
 // -----
 
 // num_inputs comes from the block arguments.
-// expected-error @below {{expected 3 inputs and 6 item arguments, got 6 block arguments}}
+// expected-error @below {{expected 3 inputs and 6 work item arguments, got 6 block arguments}}
 "gdn_tile.program"() <{sym_name = "count", num_inputs = 3 : i64}> ({
 ^bb0(%n: index, %h: index, %p: index, %batch: index, %begin: index, %end: index):
 }) : () -> ()
 
 // -----
 
-gdn_tile.program @offsets(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @offsets(%x: memref<4x8xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected 2 offsets, one a dimension of the array, got 1}}
   %t = gdn_tile.load %x[%n] axes [1] : memref<4x8xf32> -> tensor<8xf32>
 }
 
 // -----
 
-gdn_tile.program @axes(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @axes(%x: memref<4x8xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected 2 axes, one a dimension of the tile, got 1}}
   %t = gdn_tile.load %x[%n, %h] axes [1] : memref<4x8xf32> -> tensor<4x8xf32>
 }
 
 // -----
 
-gdn_tile.program @same_axis(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @same_axis(%x: memref<4x8xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected distinct axes in [0, 2), got 1}}
   %t = gdn_tile.load %x[%n, %h] axes [1, 1] : memref<4x8xf32> -> tensor<8x8xf32>
 }
@@ -42,21 +42,21 @@ gdn_tile.program @same_axis(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch,
 // -----
 
 // A load converts nothing: roundings are ops of their own.
-gdn_tile.program @element(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @element(%x: memref<4x8xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected a tile of the array's element type 'f32', got 'bf16'}}
   %t = gdn_tile.load %x[%n, %h] axes [0, 1] : memref<4x8xf32> -> tensor<4x8xbf16>
 }
 
 // -----
 
-gdn_tile.program @end_dim(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @end_dim(%x: memref<4x8xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected `dim` to be one of the axes, got 0}}
   %t = gdn_tile.load %x[%n, %h] axes [1] until(%end, dim = 0) : memref<4x8xf32> -> tensor<8xf32>
 }
 
 // -----
 
-gdn_tile.program @half_end(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @half_end(%x: memref<4x8xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %t = arith.constant dense<0.0> : tensor<8xf32>
   // expected-error @below {{expected `end` and `dim` together, got only one}}
   gdn_tile.store %t, %x[%n, %h] axes [1] {dim = 1 : i64} : tensor<8xf32> -> memref<4x8xf32>
@@ -64,7 +64,7 @@ gdn_tile.program @half_end(%x: memref<4x8xf32>) item(%n, %h, %p) tokens(%batch, 
 
 // -----
 
-gdn_tile.program @scan_axis() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @scan_axis() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %t = arith.constant dense<0.0> : tensor<8xf32>
   // expected-error @below {{expected an axis in [0, 1), got 1}}
   %s = gdn_tile.scan %t axis 1 : tensor<8xf32>
@@ -72,7 +72,7 @@ gdn_tile.program @scan_axis() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
-gdn_tile.program @square() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @square() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %t = arith.constant dense<0.0> : tensor<8x16xf32>
   // expected-error @below {{expected a square tile, got 'tensor<8x16xf32>'}}
   %s = gdn_tile.causal %t : tensor<8x16xf32>
@@ -80,7 +80,7 @@ gdn_tile.program @square() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
-gdn_tile.program @no_diagonal() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @no_diagonal() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %t = arith.constant dense<0.0> : tensor<8x16xf32>
   // expected-error @below {{expected a square tile, got 'tensor<8x16xf32>'}}
   %d = gdn_tile.diagonal %t : tensor<8x16xf32> -> tensor<8xf32>
@@ -88,7 +88,7 @@ gdn_tile.program @no_diagonal() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
-gdn_tile.program @diagonal_size() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @diagonal_size() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %t = arith.constant dense<0.0> : tensor<16x16xf32>
   // expected-error @below {{expected a result of type 'tensor<16xf32>', got 'tensor<8xf32>'}}
   %d = gdn_tile.diagonal %t : tensor<16x16xf32> -> tensor<8xf32>
@@ -96,7 +96,7 @@ gdn_tile.program @diagonal_size() item(%n, %h, %p) tokens(%batch, %begin, %end) 
 
 // -----
 
-gdn_tile.program @solve_beta() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @solve_beta() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %m = arith.constant dense<0.0> : tensor<16x16xf32>
   %b = arith.constant dense<0.0> : tensor<8xf32>
   // expected-error @below {{expected beta to be a tile of 16 elements, got 'tensor<8xf32>'}}
@@ -105,7 +105,7 @@ gdn_tile.program @solve_beta() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
-gdn_tile.program @solve_merge() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @solve_merge() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %m = arith.constant dense<0.0> : tensor<16x16xf32>
   %b = arith.constant dense<0.0> : tensor<16xf32>
   // expected-error @below {{expected merge type f16, bf16 or f32, got 'f64'}}
@@ -116,7 +116,7 @@ gdn_tile.program @solve_merge() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 func.func @inverse_square(%m: tensor<32x16xf32>) {
   // expected-error @below {{expected a square tile, got 'tensor<32x16xf32>'}}
-  %x = gdn_tile.inverse %m merge f16 : tensor<32x16xf32> -> tensor<32x32xf32>
+  %x = gdn_tile.tri_inverse %m merge f16 : tensor<32x16xf32> -> tensor<32x32xf32>
   return
 }
 
@@ -124,7 +124,7 @@ func.func @inverse_square(%m: tensor<32x16xf32>) {
 
 func.func @inverse_shape(%m: tensor<32x32xf32>) {
   // expected-error @below {{expected a result of the operand's shape, got 'tensor<32x32xf32>' and 'tensor<16x16xf32>'}}
-  %x = gdn_tile.inverse %m merge f16 : tensor<32x32xf32> -> tensor<16x16xf32>
+  %x = gdn_tile.tri_inverse %m merge f16 : tensor<32x32xf32> -> tensor<16x16xf32>
   return
 }
 
@@ -132,7 +132,7 @@ func.func @inverse_shape(%m: tensor<32x32xf32>) {
 
 func.func @inverse_operand(%m: tensor<32x32xbf16>) {
   // expected-error @below {{expected an operand of f32 or of the merge type, got 'bf16' and 'f16'}}
-  %x = gdn_tile.inverse %m merge f16 : tensor<32x32xbf16> -> tensor<32x32xf32>
+  %x = gdn_tile.tri_inverse %m merge f16 : tensor<32x32xbf16> -> tensor<32x32xf32>
   return
 }
 
@@ -140,6 +140,6 @@ func.func @inverse_operand(%m: tensor<32x32xbf16>) {
 
 func.func @inverse_merge(%m: tensor<32x32xf32>) {
   // expected-error @below {{expected merge type f16, bf16 or f32, got 'i8'}}
-  %x = gdn_tile.inverse %m merge i8 : tensor<32x32xf32> -> tensor<32x32xf32>
+  %x = gdn_tile.tri_inverse %m merge i8 : tensor<32x32xf32> -> tensor<32x32xf32>
   return
 }

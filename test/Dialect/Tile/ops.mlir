@@ -1,11 +1,11 @@
 // RUN: gdn-opt %s --verify-roundtrip | FileCheck %s
 
 // Loads read zeros beyond the end, stores write nothing there; the loop walks
-// the item's tokens.
+// the work item's tokens.
 // CHECK-LABEL: gdn_tile.program @copy(%x: memref<1x?x4x128xf32>) outs(%y: memref<1x?x4x128xf32>)
-// CHECK-SAME: item(%n, %h, %p) tokens(%batch, %begin, %end) {
+// CHECK-SAME: work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 gdn_tile.program @copy(%x: memref<1x?x4x128xf32>) outs(%y: memref<1x?x4x128xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   scf.for %t = %begin to %end step %c32 {
@@ -20,10 +20,10 @@ gdn_tile.program @copy(%x: memref<1x?x4x128xf32>) outs(%y: memref<1x?x4x128xf32>
 
 // Axes may be transposed, a tile may have fewer than the array, and an array
 // without tokens has no end. A program may have attributes and no outputs.
-// CHECK-LABEL: gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32) item
+// CHECK-LABEL: gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32) work_item
 // CHECK-SAME: attributes {note = "kept"}
 gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32)
-    item(%i, %j, %k) tokens(%b, %from, %to) attributes {note = "kept"} {
+    work_item(%i, %j, %k) tokens(%b, %from, %to) attributes {note = "kept"} {
   %c0 = arith.constant 0 : index
   // CHECK: gdn_tile.load %x[%n, %h, %{{.*}}, %{{.*}}] axes [3, 2] {gdn_tile.step = "state"} : memref<2x4x16x32xbf16> -> tensor<32x16xbf16>
   %s = gdn_tile.load %x[%i, %j, %c0, %c0] axes [3, 2] {gdn_tile.step = "state"}
@@ -34,7 +34,7 @@ gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32)
 
 // The ops on tiles alone.
 // CHECK-LABEL: gdn_tile.program @tiles(
-gdn_tile.program @tiles() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @tiles() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %g = arith.constant dense<1.0> : tensor<32xf32>
   %s = arith.constant dense<1.0> : tensor<32x32xf32>
   // CHECK: gdn_tile.scan %{{.*}} axis 0 : tensor<32xf32>
@@ -72,9 +72,9 @@ func.func @launch(%n: index, %t: index, %x: tensor<1x64x4x128xf32>, %y: tensor<1
 // The inverse of a solve, of M in f32 or in the type of its merges.
 // CHECK-LABEL: func.func @inverse(
 func.func @inverse(%m: tensor<32x32xf32>, %h: tensor<16x16xf16>) {
-  // CHECK: gdn_tile.inverse %{{.*}} merge bf16 : tensor<32x32xf32> -> tensor<32x32xf32>
-  %x = gdn_tile.inverse %m merge bf16 : tensor<32x32xf32> -> tensor<32x32xf32>
-  // CHECK: gdn_tile.inverse %{{.*}} merge f16 : tensor<16x16xf16> -> tensor<16x16xf32>
-  %y = gdn_tile.inverse %h merge f16 : tensor<16x16xf16> -> tensor<16x16xf32>
+  // CHECK: gdn_tile.tri_inverse %{{.*}} merge bf16 : tensor<32x32xf32> -> tensor<32x32xf32>
+  %x = gdn_tile.tri_inverse %m merge bf16 : tensor<32x32xf32> -> tensor<32x32xf32>
+  // CHECK: gdn_tile.tri_inverse %{{.*}} merge f16 : tensor<16x16xf16> -> tensor<16x16xf32>
+  %y = gdn_tile.tri_inverse %h merge f16 : tensor<16x16xf16> -> tensor<16x16xf32>
   return
 }

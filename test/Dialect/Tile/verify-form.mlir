@@ -3,7 +3,7 @@
 // What the level allows: labelled ops on static tiles, constants and scalar
 // arithmetic without labels, control flow whose parts are labelled, scratch.
 gdn_tile.program @allowed(%x: memref<1x?x4x16xf32>) outs(%y: memref<1x?x4x16xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %one = arith.constant dense<1.0> : tensor<16x16xf32>
@@ -32,7 +32,7 @@ func.func @outside(%x: tensor<1x32x4x16xf32>) -> tensor<1x32x4x16xf32> {
 
 // -----
 
-gdn_tile.program @no_step() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @no_step() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %one = arith.constant dense<1.0> : tensor<16xf32>
   // expected-error @below {{expected gdn_tile.step to be one of load, gates, norms, query_norms, scores, solve, state, store, got none}}
   %b = arith.addf %one, %one : tensor<16xf32>
@@ -40,7 +40,7 @@ gdn_tile.program @no_step() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
-gdn_tile.program @unknown_step() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @unknown_step() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %one = arith.constant dense<1.0> : tensor<16xf32>
   // expected-error @below {{store, got "warp 3"}}
   %b = arith.addf %one, %one {gdn_tile.step = "warp 3"} : tensor<16xf32>
@@ -48,7 +48,7 @@ gdn_tile.program @unknown_step() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 
 // -----
 
-gdn_tile.program @dynamic() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @dynamic() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected tiles of static shape, got 'tensor<?xf32>'}}
   %b = tensor.empty(%n) {gdn_tile.step = "load"} : tensor<?xf32>
 }
@@ -56,7 +56,7 @@ gdn_tile.program @dynamic() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 // -----
 
 // Too large for code; the second has no number of elements that 64 bits hold.
-gdn_tile.program @large() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @large() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<4294967296x32xf32>'}}
   %a = tensor.empty() {gdn_tile.step = "load"} : tensor<4294967296x32xf32>
   // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<9223372036854775807x32xf32>'}}
@@ -67,7 +67,7 @@ gdn_tile.program @large() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 // -----
 
 // A product is a contraction; no named op whose operands cannot be transposed.
-gdn_tile.program @matmul() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @matmul() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %one = arith.constant dense<1.0> : tensor<16x16xf32>
   // expected-error @below {{expected an op of the tile level in a program (arith, gdn_tile, math, scf, tensor; linalg.broadcast, linalg.contract,}}
   %b = linalg.matmul {gdn_tile.step = "state"} ins(%one, %one : tensor<16x16xf32>, tensor<16x16xf32>)
@@ -77,7 +77,7 @@ gdn_tile.program @matmul() item(%n, %h, %p) tokens(%batch, %begin, %end) {
 // -----
 
 // Arrays are read and written by load and store alone, which know the end.
-gdn_tile.program @plain_load(%x: memref<4xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @plain_load(%x: memref<4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{got memref.load}}
   %b = memref.load %x[%n] : memref<4xf32>
 }
@@ -85,7 +85,7 @@ gdn_tile.program @plain_load(%x: memref<4xf32>) item(%n, %h, %p) tokens(%batch, 
 // -----
 
 // A program launches nothing.
-gdn_tile.program @nested() item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @nested() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   // expected-error @below {{got gdn_tile.launch}}
   gdn_tile.launch @nested grid(%n, %n, %n) tokens(%n)
 }

@@ -65,76 +65,76 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected 1 to 64 chunks a trip and parts, got 0 and 1}}
-#schedule = #gdn_warp.schedule<trip = 0, parts = 1, roles = [], channels = []>
+// expected-error @below {{expected 1 to 64 chunks an iteration and V tiles, got 0 and 1}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 0, v_tiles = 1, roles = [], channels = []>
 
 // -----
 
 // expected-error @below {{expected roles of different names, got two of a}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = []>,
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 1, registers = 96, steps = []>,
     <name = "a", warps = 1, registers = 96, steps = []>], channels = []>
 
 // -----
 
-// expected-error @below {{expected 8 warps in role a, a warpgroup a part, got 4}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 2, roles = [<name = "a", warps = 4, registers = 96, steps = [], split = true>], channels = []>
+// expected-error @below {{expected 8 warps in role a, a warpgroup a V tile, got 4}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 2, roles = [<name = "a", warps = 4, registers = 96, steps = [], warpgroup_per_v_tile = true>], channels = []>
 
 // -----
 
 // expected-error @below {{expected a step in one role, got "load" in two}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = ["load"]>,
-    <name = "b", warps = 1, registers = 96, steps = [], delayed = ["load"], delay = 1>], channels = []>
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 1, registers = 96, steps = ["load"]>,
+    <name = "b", warps = 1, registers = 96, steps = [], delayed_steps = ["load"], delay = 1>], channels = []>
 
 // -----
 
 // expected-error @below {{expected 1 to 14528 slots in channel in, got 0}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = [<name = "in", depth = 0, from = ["load"], to = ["a"]>]>
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = [<name = "in", depth = 0, from = ["load"], to = ["a"]>]>
 
 // -----
 
 // A cluster is of parts that have a CTA each.
-// expected-error @below {{expected a cluster of 1 to 8 CTAs, of parts that are not folded, got 2 CTAs of 2 parts}}
-#schedule = #gdn_warp.schedule<trip = 2, parts = 2, cluster = 2, roles = [], channels = []>
+// expected-error @below {{expected a cluster of 1 to 8 CTAs, of V tiles that are not folded, got 2 CTAs of 2 V tiles}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 2, cluster = 2, roles = [], channels = []>
 
 // -----
 
-// expected-error @below {{expected a cluster of 1 to 8 CTAs, of parts that are not folded, got 9 CTAs of 1 parts}}
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 9, roles = [], channels = []>
+// expected-error @below {{expected a cluster of 1 to 8 CTAs, of V tiles that are not folded, got 9 CTAs of 1 V tiles}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 9, roles = [], channels = []>
 
 // -----
 
-// expected-error @below {{expected a cluster of 1 to 8 CTAs, of parts that are not folded, got 0 CTAs of 1 parts}}
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 0, roles = [], channels = []>
+// expected-error @below {{expected a cluster of 1 to 8 CTAs, of V tiles that are not folded, got 0 CTAs of 1 V tiles}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 0, roles = [], channels = []>
 
 // -----
 
 // Without a cluster nobody shares.
-// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], roll = true, share = true>], channels = []>
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its iteration in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], loop_chunks = true, alternate_ctas = true>], channels = []>
 
 // -----
 
 // The CTAs share a loop over chunks.
-// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], share = true>], channels = []>
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its iteration in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], alternate_ctas = true>], channels = []>
 
 // -----
 
-// A trip of one chunk has no such loop.
-// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], roll = true, share = true>], channels = []>
+// An iteration of one chunk has no such loop.
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its iteration in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], loop_chunks = true, alternate_ctas = true>], channels = []>
 
 // -----
 
-// What is delayed is of another trip, maybe of the other CTA.
-// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], delayed = ["store"], delay = 1, roll = true, share = true>], channels = []>
+// What is delayed is of another iteration, maybe of the other CTA.
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its iteration in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], delayed_steps = ["store"], delay = 1, loop_chunks = true, alternate_ctas = true>], channels = []>
 
 // -----
 
 // So is what is loaded ahead.
-// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its trip in role a, which CTAs share}}
-#schedule = #gdn_warp.schedule<trip = 2, parts = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], ahead = 1, roll = true, share = true>], channels = []>
+// expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its iteration in role a, which CTAs share}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], prefetch_distance = 1, loop_chunks = true, alternate_ctas = true>], channels = []>
 
 // -----
 
@@ -146,18 +146,18 @@ gdn_warp.kernel @depth() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected delay of 0 to 64 trips in role a, got -1}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], delay = -1>], channels = []>
+// expected-error @below {{expected delay of 0 to 64 iterations in role a, got -1}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], delay = -1>], channels = []>
 
 // -----
 
-// expected-error @below {{expected ahead of 0 to 64 trips in role a, got 65}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], ahead = 65>], channels = []>
+// expected-error @below {{expected prefetch_distance of 0 to 64 iterations in role a, got 65}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], prefetch_distance = 65>], channels = []>
 
 // -----
 
 // expected-error @below {{expected 1 to 32 warps in role a, got 33}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 33, registers = 96, steps = []>], channels = []>
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 33, registers = 96, steps = []>], channels = []>
 
 // -----
 
@@ -184,5 +184,5 @@ gdn_warp.kernel @second() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected a delay of at least 1 trip for the delayed steps of role a, got 0}}
-#schedule = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], delayed = ["store"]>], channels = []>
+// expected-error @below {{expected a delay of at least 1 iteration for the delayed steps of role a, got 0}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], delayed_steps = ["store"]>], channels = []>

@@ -78,7 +78,7 @@ gdn_warp.kernel @k() threads(128) shared(4096) {
   %x = gdn_warp.view %c0 : !gdn_warp.view<16x16xbf16>
   %f = gdn_warp.view %c0 : !gdn_warp.view<32xf32>
   // expected-error @below {{expected factors of 16 elements of f32, got '!gdn_warp.view<32xf32>'}}
-  gdn_warp.solve %m, %x times %f, %f : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>,
+  gdn_warp.tri_inverse %m, %x times %f, %f : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>,
       !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
 }
 
@@ -91,7 +91,7 @@ gdn_warp.kernel @k() threads(128) shared(4096) {
   %x = gdn_warp.view %c0 : !gdn_warp.view<16x16xbf16>
   %f = gdn_warp.view %c0 : !gdn_warp.view<16xf32>
   // expected-error @below {{expected M in f32 without a swizzle}}
-  gdn_warp.solve %m by(%f : !gdn_warp.view<16xf32>), %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>
+  gdn_warp.tri_inverse %m by(%f : !gdn_warp.view<16xf32>), %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xbf16>
 }
 
 // -----

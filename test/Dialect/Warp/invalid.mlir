@@ -64,7 +64,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
   %w = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16, swizzle = 128>
   // expected-error @below {{expected operands [64, K] and [K, 64], got [64, 64] and [32, 64]}}
-  %p = gdn_warp.product %v, %w : !gdn_warp.view<64x64xbf16, swizzle = 128>, !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+  %p = gdn_warp.wgmma %v, %w : !gdn_warp.view<64x64xbf16, swizzle = 128>, !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
 }
 
 // -----
@@ -74,7 +74,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16>
   // expected-error @below {{expected views with a swizzle of 128 bytes, got '!gdn_warp.view<64x64xbf16>'}}
-  %p = gdn_warp.product %v, %v : !gdn_warp.view<64x64xbf16>, !gdn_warp.view<64x64xbf16> -> tensor<64x64xf32, #gdn_warp.fragment>
+  %p = gdn_warp.wgmma %v, %v : !gdn_warp.view<64x64xbf16>, !gdn_warp.view<64x64xbf16> -> tensor<64x64xf32, #gdn_warp.fragment>
 }
 
 // -----
@@ -84,7 +84,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xf32, swizzle = 128>
   // expected-error @below {{expected operands of type f16 or bf16, got 'f32'}}
-  %p = gdn_warp.product %v, %v : !gdn_warp.view<64x64xf32, swizzle = 128>, !gdn_warp.view<64x64xf32, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+  %p = gdn_warp.wgmma %v, %v : !gdn_warp.view<64x64xf32, swizzle = 128>, !gdn_warp.view<64x64xf32, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
 }
 
 // -----
@@ -95,7 +95,7 @@ gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(1024) {
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
   %b = gdn_warp.barrier %c0
   // expected-error @below {{expected stride 1 along axis 0 of the array, got 'memref<?x64xbf16>'}}
-  gdn_warp.copy_in %a[%c0, %c0] axes [1, 0], %v signal %b : memref<?x64xbf16> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+  gdn_warp.bulk_tensor_load %a[%c0, %c0] axes [1, 0], %v signal %b : memref<?x64xbf16> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
 }
 
 // -----
@@ -205,7 +205,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
   %c0 = arith.constant 0 : index
   %m = gdn_warp.view %c0 : !gdn_warp.view<128x128xf16>
   // expected-error @below {{expected a matrix of 16, 32 or 64 rows and columns, got '!gdn_warp.view<128x128xf16>'}}
-  gdn_warp.solve %m, %m : !gdn_warp.view<128x128xf16>, !gdn_warp.view<128x128xf16>
+  gdn_warp.tri_inverse %m, %m : !gdn_warp.view<128x128xf16>, !gdn_warp.view<128x128xf16>
 }
 
 // -----
@@ -215,7 +215,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
   %c0 = arith.constant 0 : index
   %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16, stride = 68>
   // expected-error @below {{expected M in f16 without a swizzle, its rows a multiple of 16 bytes apart, got '!gdn_warp.view<32x32xf16, stride = 68>'}}
-  gdn_warp.solve %m, %m : !gdn_warp.view<32x32xf16, stride = 68>, !gdn_warp.view<32x32xf16, stride = 68>
+  gdn_warp.tri_inverse %m, %m : !gdn_warp.view<32x32xf16, stride = 68>, !gdn_warp.view<32x32xf16, stride = 68>
 }
 
 // -----
@@ -226,7 +226,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
   %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16>
   %x = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16>
   // expected-error @below {{expected a result of 32x32 elements of f16 or bf16, got '!gdn_warp.view<32x64xbf16>'}}
-  gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x64xbf16>
+  gdn_warp.tri_inverse %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x64xbf16>
 }
 
 // -----
@@ -237,7 +237,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(32768) {
   %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16>
   %x = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, stride = 68>
   // expected-error @below {{expected rows of the result a multiple of 16 bytes apart, got '!gdn_warp.view<32x32xbf16, stride = 68>'}}
-  gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x32xbf16, stride = 68>
+  gdn_warp.tri_inverse %m, %x : !gdn_warp.view<32x32xf16>, !gdn_warp.view<32x32xbf16, stride = 68>
 }
 
 // -----
@@ -263,8 +263,8 @@ gdn_warp.kernel @k(%c : i1) threads(128) shared(0) {
 // -----
 
 // A kernel is separate or not.
-// expected-error @below {{expected gdn_warp.separate on a gdn_warp.kernel, without a value, got true}}
-gdn_warp.kernel @k() threads(128) shared(0) attributes {gdn_warp.separate = true} {
+// expected-error @below {{expected gdn_warp.clone_likely_path on a gdn_warp.kernel, without a value, got true}}
+gdn_warp.kernel @k() threads(128) shared(0) attributes {gdn_warp.clone_likely_path = true} {
 }
 
 // -----
@@ -274,7 +274,7 @@ gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
   // expected-error @below {{expected the end of a copy along axis 0, got 1}}
-  gdn_warp.copy_out %v, %a[%c0, %c0] axes [0, 1] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x64xbf16>
+  gdn_warp.bulk_tensor_store %v, %a[%c0, %c0] axes [0, 1] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x64xbf16>
 }
 
 // -----
@@ -284,7 +284,7 @@ gdn_warp.kernel @k(%a : memref<?x?x4x64xbf16>) threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
   // expected-error @below {{expected at most 1 dimensions beside the axes that are not 1, for a copy with an end, got 'memref<?x?x4x64xbf16>'}}
-  gdn_warp.copy_out %v, %a[%c0, %c0, %c0, %c0] axes [1, 3] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x?x4x64xbf16>
+  gdn_warp.bulk_tensor_store %v, %a[%c0, %c0, %c0, %c0] axes [1, 3] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x?x4x64xbf16>
 }
 
 // -----
@@ -296,7 +296,7 @@ gdn_warp.kernel @k() threads(128) shared(8192) cluster(2) {
   %b = gdn_warp.barrier %c0
   %v = gdn_warp.view %c0 : !gdn_warp.view<7xf32>
   // expected-error @below {{expected a vector of a multiple of 16 bytes, got '!gdn_warp.view<7xf32>'}}
-  gdn_warp.copy_across %v, %b rank(%rank) : !gdn_warp.view<7xf32>
+  gdn_warp.bulk_copy_to_cta %v, %b rank(%rank) : !gdn_warp.view<7xf32>
 }
 
 // -----
@@ -308,7 +308,7 @@ gdn_warp.kernel @k() threads(128) shared(8192) cluster(2) {
   %b = gdn_warp.barrier %c0
   %v = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128>
   // expected-error @below {{expected a vector of a multiple of 16 bytes, got '!gdn_warp.view<32x32xbf16, swizzle = 128>'}}
-  gdn_warp.copy_across %v, %b rank(%rank) : !gdn_warp.view<32x32xbf16, swizzle = 128>
+  gdn_warp.bulk_copy_to_cta %v, %b rank(%rank) : !gdn_warp.view<32x32xbf16, swizzle = 128>
 }
 
 // -----

@@ -4,8 +4,8 @@
 // CHECK-LABEL: gdn_warp.kernel @order(
 gdn_warp.kernel @order(%cu : memref<?xi32>, %ranks : i32) threads(128) shared(0) {
   %rank = gdn_warp.id cta
-  // CHECK: gdn_warp.longest %cu, %{{.*}} : memref<?xi32>
-  %n, %begin, %end = gdn_warp.longest %cu, %rank : memref<?xi32>
+  // CHECK: gdn_warp.sequence_by_rank %cu, %{{.*}} : memref<?xi32>
+  %n, %begin, %end = gdn_warp.sequence_by_rank %cu, %rank : memref<?xi32>
 }
 
 // CHECK-LABEL: gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {
@@ -16,8 +16,8 @@ gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {
 gdn_warp.kernel @synchronisation(%x : f32) threads(256) shared(1024) min_ctas(2) cluster(2) {
   %c0 = arith.constant 0 : index
   %p = arith.constant 0 : i32
-  // CHECK: gdn_warp.follow
-  gdn_warp.follow
+  // CHECK: gdn_warp.grid_dependency_wait
+  gdn_warp.grid_dependency_wait
   // CHECK: gdn_warp.id cluster_rank
   %rank = gdn_warp.id cluster_rank
   // CHECK: %[[BAR:.*]] = gdn_warp.barrier %{{.*}}
@@ -74,27 +74,27 @@ gdn_warp.kernel @memory(%a : memref<?x128xbf16>) threads(128) shared(32768) {
   %x = gdn_warp.load %view[%c0, %c0] : !gdn_warp.view<64x128xbf16, swizzle = 128> -> vector<8xbf16>
   // CHECK: gdn_warp.store
   gdn_warp.store %x, %view[%c0, %c0] : vector<8xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
-  // CHECK: gdn_warp.copy_in %a[%{{.*}}, %{{.*}}] axes [0, 1], %[[VIEW]] signal %{{.*}} :
-  gdn_warp.copy_in %a[%c0, %c0] axes [0, 1], %view signal %bar
+  // CHECK: gdn_warp.bulk_tensor_load %a[%{{.*}}, %{{.*}}] axes [0, 1], %[[VIEW]] signal %{{.*}} :
+  gdn_warp.bulk_tensor_load %a[%c0, %c0] axes [0, 1], %view signal %bar
       : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
-  // CHECK: gdn_warp.copy_out %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] :
-  gdn_warp.copy_out %view, %a[%c0, %c0] axes [0, 1]
+  // CHECK: gdn_warp.bulk_tensor_store %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] :
+  gdn_warp.bulk_tensor_store %view, %a[%c0, %c0] axes [0, 1]
       : !gdn_warp.view<64x128xbf16, swizzle = 128> -> memref<?x128xbf16>
   %end = arith.constant 40 : index
-  // CHECK: gdn_warp.copy_in %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0), %[[VIEW]] signal %{{.*}} :
-  gdn_warp.copy_in %a[%c0, %c0] axes [0, 1] until(%end, dim = 0), %view signal %bar
+  // CHECK: gdn_warp.bulk_tensor_load %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0), %[[VIEW]] signal %{{.*}} :
+  gdn_warp.bulk_tensor_load %a[%c0, %c0] axes [0, 1] until(%end, dim = 0), %view signal %bar
       : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
-  // CHECK: gdn_warp.copy_out %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
-  gdn_warp.copy_out %view, %a[%c0, %c0] axes [0, 1] until(%end, dim = 0)
+  // CHECK: gdn_warp.bulk_tensor_store %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
+  gdn_warp.bulk_tensor_store %view, %a[%c0, %c0] axes [0, 1] until(%end, dim = 0)
       : !gdn_warp.view<64x128xbf16, swizzle = 128> -> memref<?x128xbf16>
-  // CHECK: gdn_warp.copy_across %{{.*}}, %{{.*}} rank(%{{.*}}) : <2048xf32>
+  // CHECK: gdn_warp.bulk_copy_to_cta %{{.*}}, %{{.*}} rank(%{{.*}}) : <2048xf32>
   %rank = arith.constant 1 : i32
   %slot = gdn_warp.view %c0 : !gdn_warp.view<2048xf32>
-  gdn_warp.copy_across %slot, %bar rank(%rank) : !gdn_warp.view<2048xf32>
-  // CHECK: gdn_warp.copy_commit
-  gdn_warp.copy_commit
-  // CHECK: gdn_warp.copy_wait 1 read
-  gdn_warp.copy_wait 1 read
+  gdn_warp.bulk_copy_to_cta %slot, %bar rank(%rank) : !gdn_warp.view<2048xf32>
+  // CHECK: gdn_warp.bulk_commit
+  gdn_warp.bulk_commit
+  // CHECK: gdn_warp.bulk_wait 1 read
+  gdn_warp.bulk_wait 1 read
 }
 
 // CHECK-LABEL: gdn_warp.kernel @tiles(
@@ -108,24 +108,24 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   // CHECK: gdn_warp.fragment_load %{{.*}} transpose : <64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
   %f = gdn_warp.fragment_load %vb transpose
       : !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
-  // CHECK: gdn_warp.product_fence
-  gdn_warp.product_fence
-  // CHECK: %[[D:.*]] = gdn_warp.product %{{.*}}, %{{.*}} transpose_b :
-  %d = gdn_warp.product %f, %vb transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>,
+  // CHECK: gdn_warp.wgmma_fence
+  gdn_warp.wgmma_fence
+  // CHECK: %[[D:.*]] = gdn_warp.wgmma %{{.*}}, %{{.*}} transpose_b :
+  %d = gdn_warp.wgmma %f, %vb transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>,
       !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
-  // CHECK: gdn_warp.product %{{.*}} transpose_a, %{{.*}} into(%[[D]] : tensor<64x64xf32, #gdn_warp.fragment>) :
-  %e = gdn_warp.product %vb transpose_a, %vb into(%d : tensor<64x64xf32, #gdn_warp.fragment>)
+  // CHECK: gdn_warp.wgmma %{{.*}} transpose_a, %{{.*}} into(%[[D]] : tensor<64x64xf32, #gdn_warp.fragment>) :
+  %e = gdn_warp.wgmma %vb transpose_a, %vb into(%d : tensor<64x64xf32, #gdn_warp.fragment>)
       : !gdn_warp.view<64x64xbf16, swizzle = 128>, !gdn_warp.view<64x64xbf16, swizzle = 128>
       -> tensor<64x64xf32, #gdn_warp.fragment>
-  // CHECK: gdn_warp.product negate %{{.*}}, %{{.*}} transpose_b :
-  %minus = gdn_warp.product negate %f, %vb transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>,
+  // CHECK: gdn_warp.wgmma negate %{{.*}}, %{{.*}} transpose_b :
+  %minus = gdn_warp.wgmma negate %f, %vb transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>,
       !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
-  // CHECK: gdn_warp.product_commit
-  gdn_warp.product_commit
-  // CHECK: gdn_warp.await 1{{$}}
-  gdn_warp.await 1
-  // CHECK: gdn_warp.await 0 of %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
-  %w = gdn_warp.await 0 of %e : tensor<64x64xf32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.wgmma_commit
+  gdn_warp.wgmma_commit
+  // CHECK: gdn_warp.wgmma_wait 1{{$}}
+  gdn_warp.wgmma_wait 1
+  // CHECK: gdn_warp.wgmma_wait 0 of %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
+  %w = gdn_warp.wgmma_wait 0 of %e : tensor<64x64xf32, #gdn_warp.fragment>
   // CHECK: gdn_warp.fragment_store %{{.*}}, %{{.*}} rows [16, 48] :
   %vp = gdn_warp.view %c0 : !gdn_warp.view<32x64xf32>
   gdn_warp.fragment_store %w, %vp rows [16, 48]
@@ -145,17 +145,17 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [1, 0] :
   gdn_warp.array_store %x, %a[%c0, %c0] axes [1, 0]
       : tensor<64x64xf32, #gdn_warp.fragment> -> memref<?x64xf32>
-  // CHECK: gdn_warp.solve %{{.*}}, %{{.*}} : <32x32xf16, stride = 80>, <32x32xbf16, swizzle = 128>
+  // CHECK: gdn_warp.tri_inverse %{{.*}}, %{{.*}} : <32x32xf16, stride = 80>, <32x32xbf16, swizzle = 128>
   %m = gdn_warp.view %c0 : !gdn_warp.view<32x32xf16, stride = 80>
   %s = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128>
-  gdn_warp.solve %m, %s : !gdn_warp.view<32x32xf16, stride = 80>,
+  gdn_warp.tri_inverse %m, %s : !gdn_warp.view<32x32xf16, stride = 80>,
       !gdn_warp.view<32x32xbf16, swizzle = 128>
-  // CHECK: gdn_warp.solve %{{.*}}, %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf16, stride = 80>, <32x32xbf16, swizzle = 128>, !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
-  gdn_warp.solve %m, %s times %vh, %vh : !gdn_warp.view<32x32xf16, stride = 80>,
+  // CHECK: gdn_warp.tri_inverse %{{.*}}, %{{.*}} times %{{.*}}, %{{.*}} : <32x32xf16, stride = 80>, <32x32xbf16, swizzle = 128>, !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
+  gdn_warp.tri_inverse %m, %s times %vh, %vh : !gdn_warp.view<32x32xf16, stride = 80>,
       !gdn_warp.view<32x32xbf16, swizzle = 128>, !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
-  // CHECK: gdn_warp.solve %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} : <32x32xf32, stride = 144>, <32x32xbf16, swizzle = 128>
+  // CHECK: gdn_warp.tri_inverse %{{.*}} by(%{{.*}} : !gdn_warp.view<32xf32>), %{{.*}} : <32x32xf32, stride = 144>, <32x32xbf16, swizzle = 128>
   %mf = gdn_warp.view %c0 : !gdn_warp.view<32x32xf32, stride = 144>
-  gdn_warp.solve %mf by(%vh : !gdn_warp.view<32xf32>), %s : !gdn_warp.view<32x32xf32, stride = 144>,
+  gdn_warp.tri_inverse %mf by(%vh : !gdn_warp.view<32xf32>), %s : !gdn_warp.view<32x32xf32, stride = 144>,
       !gdn_warp.view<32x32xbf16, swizzle = 128>
   // CHECK: gdn_warp.diagonal %{{.*}} from 0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
   %dg = gdn_warp.diagonal %w from 0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>

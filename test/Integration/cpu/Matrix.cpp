@@ -31,7 +31,7 @@ const std::array<Axis, kProgramAxes> &gdn::numerics::programAxes() {
       {"dims", {"64x64", "128x128", "64x128", "128x64"}},
       {"chunk", {"16", "32", "64"}},
       {"plan", {"fused", "separate"}},
-      {"v-parts", {"1", "2"}},
+      {"v-tiles", {"1", "2"}},
       // Products of a chunk that its state waits for.
       {"chain", {"3", "2"}},
       {"sizes", {"dynamic", "static"}},
@@ -62,7 +62,7 @@ Program gdn::numerics::normalise(Program program) {
   if (op == "recurrent")
     program[kChunk] = 0;
   if (op == "backward")
-    program[kVParts] = 0;
+    program[kVTiles] = 0;
   llvm::StringRef states = valueOf(program, kStates);
   if (states == "none" || states.starts_with("out"))
     program[kStateType] = 0;

@@ -40,7 +40,7 @@ enum ProgramAxis {
   kDims,
   kChunk,
   kPlan,
-  kVParts,
+  kVTiles,
   kChain,
   kSizes,
   kBoundaries,

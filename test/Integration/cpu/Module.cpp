@@ -218,7 +218,7 @@ Module gdn::numerics::writeModule(const Program &program,
   module.text = Writer(program, sizesOf(program, setting)).write();
   module.compile.plan = valueOf(program, kPlan).str();
   (void)valueOf(program, kChunk).getAsInteger(10, module.compile.chunkSize);
-  (void)valueOf(program, kVParts).getAsInteger(10, module.compile.vParts);
+  (void)valueOf(program, kVTiles).getAsInteger(10, module.compile.vTiles);
   module.compile.twoProductChain = valueOf(program, kChain) == "2";
   return module;
 }
@@ -250,10 +250,10 @@ std::string gdn::numerics::commandOf(const Program &program,
                                      llvm::StringRef file) {
   Sizes sizes = sizesOf(program, setting);
   std::string text = llvm::formatv(
-      "gdn-run {0} --check --plan={1} --chunk-size={2} --v-parts={3} "
+      "gdn-run {0} --check --plan={1} --chunk-size={2} --v-tiles={3} "
       "--mean-gate={4} --keys={5} --seed={6}{7}",
       file, valueOf(program, kPlan), valueOf(program, kChunk),
-      valueOf(program, kVParts),
+      valueOf(program, kVTiles),
       settingAxes()[kMeanGate].values[setting[kMeanGate]],
       settingAxes()[kKeys].values[setting[kKeys]], seedOf(setting),
       valueOf(program, kChain) == "2" ? " --two-product-chain" : "");

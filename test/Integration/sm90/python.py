@@ -544,7 +544,7 @@ def host_parts(torch, gdn, tensors, kwargs):
     def copies(arrays):
         return [x if x is None else x.clone() for x in arrays]
 
-    parts = {
+    v_tiles = {
         "call": public,
         "call into given outputs": functools.partial(public, out=o, final_state=state),
         "reading arguments": functools.partial(public, **{_api._THEN: lambda *fields: None}),
@@ -594,13 +594,13 @@ def measure(options):
         for hint in (0, 1 << 24):
             case = Case("time", heads=heads, batch=batch, tokens=tokens, initial="float32", max_seqlen=hint)
             tensors, kwargs = make(torch, case)
-            plan = gdn.explain(*tensors, **kwargs)
+            choice = gdn.explain(*tensors, **kwargs)
             seconds = device_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
             chunk = seconds / (tokens // 32)
-            print(f"{batch} x {tokens:<6} {heads[0]}/{heads[1]:<4} {plan.schedule:<6} {plan.ctas:>4} CTAs "
-                  f"{seconds * 1e3:8.4f} ms  {chunk * 1e6:6.3f} us a chunk of 32 (predicted {plan.seconds * 1e3:.4f})",
+            print(f"{batch} x {tokens:<6} {heads[0]}/{heads[1]:<4} {choice.schedule:<6} {choice.ctas:>4} CTAs "
+                  f"{seconds * 1e3:8.4f} ms  {chunk * 1e6:6.3f} us a chunk of 32 (predicted {choice.seconds * 1e3:.4f})",
                   flush=True)
-            if plan.schedule == "split" and not hint:
+            if choice.schedule == "cta_per_v_tile" and not hint:
                 break
     for name, change in MODEL_CALLS.items():
         case = Case(name, heads=(16, 64), batch=4, tokens=8192, initial="float32", **change)

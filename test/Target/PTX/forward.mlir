@@ -258,15 +258,15 @@ gdn_warp.kernel @forward(%q : !array,
       %t_bv = gdn_warp.view %t_b_at : !v_view
       %p_bv = gdn_warp.slice %t_bv[0, 32] : !v_view -> !p_view
       gdn_warp.barrier_wait %full, %phase
-      gdn_warp.product_fence
-      %s_a0 = gdn_warp.product %kq_a, %k_a transpose_b : !kq_view, !k_view -> !tile
-      %s_b0 = gdn_warp.product %kq_b, %k_b transpose_b : !kq_view, !k_view -> !tile
-      gdn_warp.product_commit
+      gdn_warp.wgmma_fence
+      %s_a0 = gdn_warp.wgmma %kq_a, %k_a transpose_b : !kq_view, !k_view -> !tile
+      %s_b0 = gdn_warp.wgmma %kq_b, %k_b transpose_b : !kq_view, !k_view -> !tile
+      gdn_warp.wgmma_commit
       %beta_a = gdn_warp.vector_load %beta_av : !vector_view -> !rows
       %betas_a = linalg.broadcast ins(%beta_a : !rows) outs(%none : !tile) dimensions = [1]
       %beta_b = gdn_warp.vector_load %beta_bv : !vector_view -> !rows
       %betas_b = linalg.broadcast ins(%beta_b : !rows) outs(%none : !tile) dimensions = [1]
-      %s_a, %s_b = gdn_warp.await 0 of %s_a0, %s_b0 : !tile, !tile
+      %s_a, %s_b = gdn_warp.wgmma_wait 0 of %s_a0, %s_b0 : !tile, !tile
       gdn_warp.sync warp
       scf.if %lane0 {
         gdn_warp.barrier_arrive %empty
@@ -351,7 +351,7 @@ gdn_warp.kernel @forward(%q : !array,
       %x = gdn_warp.view %x_at : !x_view
       gdn_warp.barrier_wait %m_full, %phase
       gdn_warp.barrier_wait %tile_empty, %free
-      gdn_warp.solve %m, %x : !m_view, !x_view
+      gdn_warp.tri_inverse %m, %x : !m_view, !x_view
       gdn_warp.fence async
       gdn_warp.sync warp
       scf.if %lane0 {
@@ -557,15 +557,15 @@ gdn_warp.kernel @forward(%q : !array,
         gdn_warp.barrier_wait %empty, %free
         scf.if %lane0 {
           gdn_warp.barrier_expect %full, 49152
-          gdn_warp.copy_in %k[%l_batch, %l_t, %hq, %c0] axes [1, 3], %ka signal %full
+          gdn_warp.bulk_tensor_load %k[%l_batch, %l_t, %hq, %c0] axes [1, 3], %ka signal %full
               : !array -> !k_view
-          gdn_warp.copy_in %q[%l_batch, %l_t, %hq, %c0] axes [1, 3], %qa signal %full
+          gdn_warp.bulk_tensor_load %q[%l_batch, %l_t, %hq, %c0] axes [1, 3], %qa signal %full
               : !array -> !k_view
-          gdn_warp.copy_in %k[%l_batch, %tb, %hq, %c0] axes [1, 3], %kb signal %full
+          gdn_warp.bulk_tensor_load %k[%l_batch, %tb, %hq, %c0] axes [1, 3], %kb signal %full
               : !array -> !k_view
-          gdn_warp.copy_in %q[%l_batch, %tb, %hq, %c0] axes [1, 3], %qb signal %full
+          gdn_warp.bulk_tensor_load %q[%l_batch, %tb, %hq, %c0] axes [1, 3], %qb signal %full
               : !array -> !k_view
-          gdn_warp.copy_in %v[%l_batch, %l_t, %l_head, %c0] axes [1, 3], %vt signal %full
+          gdn_warp.bulk_tensor_load %v[%l_batch, %l_t, %l_head, %c0] axes [1, 3], %vt signal %full
               : !array -> !kq_view
         }
       }
@@ -649,10 +649,10 @@ gdn_warp.kernel @forward(%q : !array,
         %ot = gdn_warp.view %o_at : !kq_view
         gdn_warp.barrier_wait %o_full, %pair_phase
         scf.if %lane0 {
-          gdn_warp.copy_out %ot, %o[%s_batch, %s_t, %s_head, %c0] axes [1, 3]
+          gdn_warp.bulk_tensor_store %ot, %o[%s_batch, %s_t, %s_head, %c0] axes [1, 3]
               : !kq_view -> !array
-          gdn_warp.copy_commit
-          gdn_warp.copy_wait 0 read
+          gdn_warp.bulk_commit
+          gdn_warp.bulk_wait 0 read
           gdn_warp.barrier_arrive %o_empty
         }
         %pair_up = arith.addi %pair, %i1 : i32
@@ -710,7 +710,7 @@ gdn_warp.kernel @forward(%q : !array,
               !lanes, !lanes, !lanes, !lanes, !lanes, !lanes
     } {gdn_warp.unroll = 4}
     scf.if %lane0 {
-      gdn_warp.copy_wait 0
+      gdn_warp.bulk_wait 0
     }
   }
   // Each warpgroup 64 value channels. Nothing is in flight where a trip ends.
@@ -820,72 +820,72 @@ gdn_warp.kernel @forward(%q : !array,
           scf.yield %s : !state
         }
         %sb_a = arith.truncf %s_a : !state to !state16
-        gdn_warp.product_fence
-        %u_a0 = gdn_warp.product %sb_a, %k_av transpose_b : !state16, !k_view -> !tile
-        gdn_warp.product_commit
+        gdn_warp.wgmma_fence
+        %u_a0 = gdn_warp.wgmma %sb_a, %k_av transpose_b : !state16, !k_view -> !tile
+        gdn_warp.wgmma_commit
         %vw_a = arith.extf %v_a : !tile16 to !tile
         %vg_a = arith.mulf %vw_a, %invs_a : !tile
-        %u_a = gdn_warp.await 0 of %u_a0 : !tile
+        %u_a = gdn_warp.wgmma_wait 0 of %u_a0 : !tile
         %w_a = arith.subf %vg_a, %u_a : !tile
         %wb_a = arith.truncf %w_a : !tile to !tile16
         gdn_warp.barrier_wait %tile_full, %pair_phase
         %beta_a = gdn_warp.vector_load %beta_av : !vector_view -> !columns
         %betas_a = linalg.broadcast ins(%beta_a : !columns) outs(%none : !tile) dimensions = [0]
-        gdn_warp.product_fence
-        %e_a0 = gdn_warp.product %wb_a, %x_av into(%w_a : !tile) : !tile16,
+        gdn_warp.wgmma_fence
+        %e_a0 = gdn_warp.wgmma %wb_a, %x_av into(%w_a : !tile) : !tile16,
             !x_view -> !tile
-        gdn_warp.product_commit
-        %o_a0 = gdn_warp.product %sb_a, %q_av transpose_b : !state16, !k_view -> !tile
-        gdn_warp.product_commit
+        gdn_warp.wgmma_commit
+        %o_a0 = gdn_warp.wgmma %sb_a, %q_av transpose_b : !state16, !k_view -> !tile
+        gdn_warp.wgmma_commit
         %gam_a = gdn_warp.vector_load %gam_av : !vector_view -> !columns
         %gams_a = linalg.broadcast ins(%gam_a : !columns) outs(%none : !tile) dimensions = [0]
-        %e_a = gdn_warp.await 1 of %e_a0 : !tile
+        %e_a = gdn_warp.wgmma_wait 1 of %e_a0 : !tile
         %r_a = arith.mulf %e_a, %betas_a : !tile
         %rb_a = arith.truncf %r_a : !tile to !tile16
-        gdn_warp.product_fence
-        %o_a1 = gdn_warp.product %rb_a, %p_av transpose_b into(%o_a0 : !tile) : !tile16,
+        gdn_warp.wgmma_fence
+        %o_a1 = gdn_warp.wgmma %rb_a, %p_av transpose_b into(%o_a0 : !tile) : !tile16,
             !p_view -> !tile
-        gdn_warp.product_commit
-        %s_a1 = gdn_warp.product %rb_a, %k_av into(%s_a : !state) : !tile16, !k_view -> !state
-        gdn_warp.product_commit
+        gdn_warp.wgmma_commit
+        %s_a1 = gdn_warp.wgmma %rb_a, %k_av into(%s_a : !state) : !tile16, !k_view -> !state
+        gdn_warp.wgmma_commit
         gdn_warp.barrier_wait %o_empty, %free
-        %o_a2 = gdn_warp.await 1 of %o_a1 : !tile
+        %o_a2 = gdn_warp.wgmma_wait 1 of %o_a1 : !tile
         %og_a = arith.mulf %o_a2, %gams_a : !tile
         %ob_a = arith.truncf %og_a : !tile to !tile16
         gdn_warp.fragment_store %ob_a, %o_av transpose : !tile16 -> !v_view
         %v_b = gdn_warp.fragment_load %v_bv transpose : !v_view -> !tile16
         %inv_b = gdn_warp.vector_load %inv_bv : !vector_view -> !columns
         %invs_b = linalg.broadcast ins(%inv_b : !columns) outs(%none : !tile) dimensions = [0]
-        %s_b = gdn_warp.await 0 of %s_a1 : !state
+        %s_b = gdn_warp.wgmma_wait 0 of %s_a1 : !state
         %sb_b = arith.truncf %s_b : !state to !state16
-        gdn_warp.product_fence
-        %u_b0 = gdn_warp.product %sb_b, %k_bv transpose_b : !state16, !k_view -> !tile
-        gdn_warp.product_commit
+        gdn_warp.wgmma_fence
+        %u_b0 = gdn_warp.wgmma %sb_b, %k_bv transpose_b : !state16, !k_view -> !tile
+        gdn_warp.wgmma_commit
         %vw_b = arith.extf %v_b : !tile16 to !tile
         %vg_b = arith.mulf %vw_b, %invs_b : !tile
-        %u_b = gdn_warp.await 0 of %u_b0 : !tile
+        %u_b = gdn_warp.wgmma_wait 0 of %u_b0 : !tile
         %w_b = arith.subf %vg_b, %u_b : !tile
         %wb_b = arith.truncf %w_b : !tile to !tile16
         %beta_b = gdn_warp.vector_load %beta_bv : !vector_view -> !columns
         %betas_b = linalg.broadcast ins(%beta_b : !columns) outs(%none : !tile) dimensions = [0]
-        gdn_warp.product_fence
-        %e_b0 = gdn_warp.product %wb_b, %x_bv into(%w_b : !tile) : !tile16,
+        gdn_warp.wgmma_fence
+        %e_b0 = gdn_warp.wgmma %wb_b, %x_bv into(%w_b : !tile) : !tile16,
             !x_view -> !tile
-        gdn_warp.product_commit
-        %o_b0 = gdn_warp.product %sb_b, %q_bv transpose_b : !state16, !k_view -> !tile
-        gdn_warp.product_commit
+        gdn_warp.wgmma_commit
+        %o_b0 = gdn_warp.wgmma %sb_b, %q_bv transpose_b : !state16, !k_view -> !tile
+        gdn_warp.wgmma_commit
         %gam_b = gdn_warp.vector_load %gam_bv : !vector_view -> !columns
         %gams_b = linalg.broadcast ins(%gam_b : !columns) outs(%none : !tile) dimensions = [0]
-        %e_b = gdn_warp.await 1 of %e_b0 : !tile
+        %e_b = gdn_warp.wgmma_wait 1 of %e_b0 : !tile
         %r_b = arith.mulf %e_b, %betas_b : !tile
         %rb_b = arith.truncf %r_b : !tile to !tile16
-        gdn_warp.product_fence
-        %o_b1 = gdn_warp.product %rb_b, %p_bv transpose_b into(%o_b0 : !tile) : !tile16,
+        gdn_warp.wgmma_fence
+        %o_b1 = gdn_warp.wgmma %rb_b, %p_bv transpose_b into(%o_b0 : !tile) : !tile16,
             !p_view -> !tile
-        gdn_warp.product_commit
-        %s_b1 = gdn_warp.product %rb_b, %k_bv into(%s_b : !state) : !tile16, !k_view -> !state
-        gdn_warp.product_commit
-        %o_b2 = gdn_warp.await 1 of %o_b1 : !tile
+        gdn_warp.wgmma_commit
+        %s_b1 = gdn_warp.wgmma %rb_b, %k_bv into(%s_b : !state) : !tile16, !k_view -> !state
+        gdn_warp.wgmma_commit
+        %o_b2 = gdn_warp.wgmma_wait 1 of %o_b1 : !tile
         %og_b = arith.mulf %o_b2, %gams_b : !tile
         %ob_b = arith.truncf %og_b : !tile to !tile16
         gdn_warp.fragment_store %ob_b, %o_bv transpose : !tile16 -> !v_view
@@ -904,7 +904,7 @@ gdn_warp.kernel @forward(%q : !array,
         %pair_next = arith.select %pair_wrap, %i0, %pair_up : i32
         %pair_phase_flip = arith.xori %pair_phase, %i1 : i32
         %pair_phase_next = arith.select %pair_wrap, %pair_phase_flip, %pair_phase : i32
-        %s_next = gdn_warp.await 0 of %s_b1 : !state
+        %s_next = gdn_warp.wgmma_wait 0 of %s_b1 : !state
         gdn_warp.sync warp
         scf.if %lane0 {
           gdn_warp.barrier_arrive %empty

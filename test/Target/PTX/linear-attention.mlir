@@ -75,11 +75,11 @@ gdn_warp.kernel @linear_attention(
         %token = arith.muli %i, %c32 : index
         gdn_warp.barrier_wait %empty, %parity
         gdn_warp.barrier_expect %full, 24576
-        gdn_warp.copy_in %q[%token, %head, %c0] axes [0, 2], %qv signal %full
+        gdn_warp.bulk_tensor_load %q[%token, %head, %c0] axes [0, 2], %qv signal %full
             : memref<?x2x128xbf16, strided<[?, ?, 1]>> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
-        gdn_warp.copy_in %k[%token, %head, %c0] axes [0, 2], %kv signal %full
+        gdn_warp.bulk_tensor_load %k[%token, %head, %c0] axes [0, 2], %kv signal %full
             : memref<?x2x128xbf16, strided<[?, ?, 1]>> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
-        gdn_warp.copy_in %v[%token, %head, %c0] axes [0, 2], %vv signal %full
+        gdn_warp.bulk_tensor_load %v[%token, %head, %c0] axes [0, 2], %vv signal %full
             : memref<?x2x128xbf16, strided<[?, ?, 1]>> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
       }
     }
@@ -119,19 +119,19 @@ gdn_warp.kernel @linear_attention(
           -> tensor<64x32xbf16, #gdn_warp.fragment>
       %sb = arith.truncf %state
           : tensor<64x128xf32, #gdn_warp.fragment> to tensor<64x128xbf16, #gdn_warp.fragment>
-      gdn_warp.product_fence
-      %o0 = gdn_warp.product %sb, %qv transpose_b : tensor<64x128xbf16, #gdn_warp.fragment>,
+      gdn_warp.wgmma_fence
+      %o0 = gdn_warp.wgmma %sb, %qv transpose_b : tensor<64x128xbf16, #gdn_warp.fragment>,
           !gdn_warp.view<32x128xbf16, swizzle = 128> -> tensor<64x32xf32, #gdn_warp.fragment>
-      gdn_warp.product_commit
-      %s0 = gdn_warp.product %vt, %kv into(%state : tensor<64x128xf32, #gdn_warp.fragment>)
+      gdn_warp.wgmma_commit
+      %s0 = gdn_warp.wgmma %vt, %kv into(%state : tensor<64x128xf32, #gdn_warp.fragment>)
           : tensor<64x32xbf16, #gdn_warp.fragment>, !gdn_warp.view<32x128xbf16, swizzle = 128>
           -> tensor<64x128xf32, #gdn_warp.fragment>
-      gdn_warp.product_commit
+      gdn_warp.wgmma_commit
       scf.if %leader {
-        gdn_warp.copy_wait 0 read
+        gdn_warp.bulk_wait 0 read
       }
       gdn_warp.sync_group %id, 128
-      %o1 = gdn_warp.await 1 of %o0 : tensor<64x32xf32, #gdn_warp.fragment>
+      %o1 = gdn_warp.wgmma_wait 1 of %o0 : tensor<64x32xf32, #gdn_warp.fragment>
       %ob = arith.truncf %o1
           : tensor<64x32xf32, #gdn_warp.fragment> to tensor<64x32xbf16, #gdn_warp.fragment>
       gdn_warp.fragment_store %ob, %ov transpose
@@ -140,11 +140,11 @@ gdn_warp.kernel @linear_attention(
       gdn_warp.sync_group %id, 128
       %token = arith.muli %i, %c32 : index
       scf.if %leader {
-        gdn_warp.copy_out %ov, %o[%token, %head, %v0] axes [0, 2]
+        gdn_warp.bulk_tensor_store %ov, %o[%token, %head, %v0] axes [0, 2]
             : !gdn_warp.view<32x64xbf16, swizzle = 128> -> memref<?x2x128xbf16>
-        gdn_warp.copy_commit
+        gdn_warp.bulk_commit
       }
-      %s1 = gdn_warp.await 0 of %s0 : tensor<64x128xf32, #gdn_warp.fragment>
+      %s1 = gdn_warp.wgmma_wait 0 of %s0 : tensor<64x128xf32, #gdn_warp.fragment>
       scf.if %lane0 {
         gdn_warp.barrier_arrive %empty
       }
@@ -153,7 +153,7 @@ gdn_warp.kernel @linear_attention(
     gdn_warp.array_store %final, %s[%head, %v0, %c0] axes [1, 2]
         : tensor<64x128xf32, #gdn_warp.fragment> -> memref<2x128x128xf32>
     scf.if %leader {
-      gdn_warp.copy_wait 0
+      gdn_warp.bulk_wait 0
     }
   }
 }

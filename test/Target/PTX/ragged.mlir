@@ -39,15 +39,15 @@ gdn_warp.kernel @ragged(%x : memref<1x?x2x128xbf16>, %y : memref<1x?x2x128xbf16>
     %last:2 = scf.for %t = %begin to %end step %c32 iter_args(%tile = %first_tile, %phase = %i0)
         -> (index, i32) {
       gdn_warp.barrier_expect %full, 8192
-      gdn_warp.copy_in %x[%c0, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view signal %full
+      gdn_warp.bulk_tensor_load %x[%c0, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view signal %full
           : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
       gdn_warp.barrier_wait %full, %phase
-      gdn_warp.copy_out %view, %y[%c0, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+      gdn_warp.bulk_tensor_store %view, %y[%c0, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
           : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<1x?x2x128xbf16>
-      gdn_warp.copy_out %view, %tiles[%tile, %c0, %c0] axes [1, 2]
+      gdn_warp.bulk_tensor_store %view, %tiles[%tile, %c0, %c0] axes [1, 2]
           : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<?x32x128xbf16>
-      gdn_warp.copy_commit
-      gdn_warp.copy_wait 0
+      gdn_warp.bulk_commit
+      gdn_warp.bulk_wait 0
       %next = arith.addi %tile, %c1 : index
       %flip = arith.xori %phase, %i1 : i32
       scf.yield %next, %flip : index, i32

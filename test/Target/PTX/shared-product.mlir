@@ -47,19 +47,19 @@ gdn_warp.kernel @shared_product(%a : memref<?x128xbf16>, %b : memref<?x128xbf16>
     gdn_warp.barrier_init %full, 1
     gdn_warp.fence barrier_init
     gdn_warp.barrier_expect %full, 32768
-    gdn_warp.copy_in %a[%row, %c0] axes [0, 1], %va signal %full
+    gdn_warp.bulk_tensor_load %a[%row, %c0] axes [0, 1], %va signal %full
         : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
-    gdn_warp.copy_in %b[%c0, %c0] axes [0, 1], %vb signal %full
+    gdn_warp.bulk_tensor_load %b[%c0, %c0] axes [0, 1], %vb signal %full
         : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
   }
   gdn_warp.sync cta
   gdn_warp.role "all" warps(0, 4) {
     gdn_warp.barrier_wait %full, %p0
-    gdn_warp.product_fence
-    %d = gdn_warp.product %va, %vb transpose_b : !gdn_warp.view<64x128xbf16, swizzle = 128>,
+    gdn_warp.wgmma_fence
+    %d = gdn_warp.wgmma %va, %vb transpose_b : !gdn_warp.view<64x128xbf16, swizzle = 128>,
         !gdn_warp.view<64x128xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
-    gdn_warp.product_commit
-    %e = gdn_warp.await 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_commit
+    %e = gdn_warp.wgmma_wait 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
     gdn_warp.array_store %e, %c[%row, %c0] axes [0, 1]
         : tensor<64x64xf32, #gdn_warp.fragment> -> memref<?x64xf32>
   }

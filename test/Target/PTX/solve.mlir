@@ -37,7 +37,7 @@ gdn_warp.kernel @solve(%m16 : memref<16x16xf32>, %m32 : memref<32x32xf32>, %m64 
       }
     }
     gdn_warp.sync warp
-    gdn_warp.solve %m, %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xf16, stride = 48>
+    gdn_warp.tri_inverse %m, %x : !gdn_warp.view<16x16xf16, stride = 48>, !gdn_warp.view<16x16xf16, stride = 48>
     gdn_warp.sync warp
     scf.if %low {
       scf.for %i = %c0 to %c16 step %c1 {
@@ -58,7 +58,7 @@ gdn_warp.kernel @solve(%m16 : memref<16x16xf32>, %m32 : memref<32x32xf32>, %m64 
       gdn_warp.store %h, %m[%lane, %i] : f16 -> !gdn_warp.view<32x32xf16, stride = 80>
     }
     gdn_warp.sync warp
-    gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16, stride = 80>,
+    gdn_warp.tri_inverse %m, %x : !gdn_warp.view<32x32xf16, stride = 80>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
     gdn_warp.sync warp
     scf.for %i = %c0 to %c32 step %c1 {
@@ -80,7 +80,7 @@ gdn_warp.kernel @solve(%m16 : memref<16x16xf32>, %m32 : memref<32x32xf32>, %m64 
       }
     }
     gdn_warp.sync warp
-    gdn_warp.solve %m, %x : !gdn_warp.view<64x64xf16, stride = 144>,
+    gdn_warp.tri_inverse %m, %x : !gdn_warp.view<64x64xf16, stride = 144>,
         !gdn_warp.view<64x64xbf16, swizzle = 128>
     gdn_warp.sync warp
     scf.for %i = %c0 to %c64 step %c1 {

@@ -24,16 +24,16 @@ namespace {
 struct Row {
   std::string lengths;
   Problem problem;
-  Schedule schedule = Schedule::Whole;
+  Schedule schedule = Schedule::CtaPerHead;
   double seconds = 0;
   bool isShipped = false;
 };
 
 /// "8192x4" or "28672+4096": the sequences of a problem.
 void readLengths(const std::string &text, Problem &problem) {
-  std::stringstream parts(text);
+  std::stringstream vTiles(text);
   int64_t sequences = 0, tokens = 0, longest = 0;
-  for (std::string part; std::getline(parts, part, '+');) {
+  for (std::string part; std::getline(vTiles, part, '+');) {
     size_t times = part.find('x');
     int64_t length = std::stoll(part),
             count = times == part.npos ? 1 : std::stoll(part.substr(times + 1));
@@ -68,7 +68,8 @@ std::vector<Row> readTimes() {
     row.problem.keyHeads = std::stoll(keyHeads);
     row.problem.heads = std::stoll(heads);
     row.problem.stateBytes = 8;
-    row.schedule = schedule == "split" ? Schedule::Split : Schedule::Whole;
+    row.schedule = schedule == "cta_per_v_tile" ? Schedule::CtaPerVTile
+                                                : Schedule::CtaPerHead;
     row.seconds = std::stod(time) * 1e-3;
     row.isShipped = !peer.empty();
     rows.push_back(row);
@@ -101,14 +102,14 @@ TEST(CalibrationTest, SchedulesRankAsMeasured) {
                     a.problem.longest == b.problem.longest &&
                     a.problem.heads == b.problem.heads &&
                     a.problem.keyHeads == b.problem.keyHeads &&
-                    a.schedule == Schedule::Whole &&
-                    b.schedule == Schedule::Split;
+                    a.schedule == Schedule::CtaPerHead &&
+                    b.schedule == Schedule::CtaPerVTile;
       if (!isPair)
         continue;
       ++compared;
       Choice choice = choose(a.problem, getHopper());
-      EXPECT_EQ(choice.of(Schedule::Whole).seconds <
-                    choice.of(Schedule::Split).seconds,
+      EXPECT_EQ(choice.of(Schedule::CtaPerHead).seconds <
+                    choice.of(Schedule::CtaPerVTile).seconds,
                 a.seconds < b.seconds)
           << a.lengths;
     }

@@ -78,12 +78,12 @@ TEST(CostModelTest, TheFloorIsTheLargerOfFlopAndBytes) {
 //===----------------------------------------------------------------------===//
 
 TEST(CostModelTest, OneWaveIsItsLongestItem) {
-  const ScheduleCosts &split = costsOf(Schedule::Split);
-  double once = secondsOf(batch(1, 32, 1), Schedule::Split);
-  EXPECT_NEAR(secondsOf(batch(1, 64, 1), Schedule::Split) - once,
+  const ScheduleCosts &split = costsOf(Schedule::CtaPerVTile);
+  double once = secondsOf(batch(1, 32, 1), Schedule::CtaPerVTile);
+  EXPECT_NEAR(secondsOf(batch(1, 64, 1), Schedule::CtaPerVTile) - once,
               split.chunk.first, 1e-12);
-  EXPECT_EQ(secondsOf(batch(66, 32, 1), Schedule::Split), once);
-  EXPECT_GT(secondsOf(batch(67, 32, 1), Schedule::Split), once);
+  EXPECT_EQ(secondsOf(batch(66, 32, 1), Schedule::CtaPerVTile), once);
+  EXPECT_GT(secondsOf(batch(67, 32, 1), Schedule::CtaPerVTile), once);
 }
 
 // By a queue of multiprocessors, the plain way, for all kinds of mixtures.
@@ -97,7 +97,7 @@ TEST(CostModelTest, ItemsStartWhereAMultiprocessorIsFree) {
           continue;
         Problem p = packed(sequences, longest + (sequences - 1) * others, heads,
                            longest);
-        ScheduleCosts costs = costsOf(Schedule::Whole);
+        ScheduleCosts costs = costsOf(Schedule::CtaPerHead);
         double item = costs.item.first + costs.item.further,
                chunk = costs.chunk.first + costs.chunk.further, end = 0;
         std::priority_queue<double, std::vector<double>, std::greater<double>>
@@ -122,13 +122,13 @@ TEST(CostModelTest, BytesMayTakeLonger) {
   Problem p = batch(132, 1, 1);
   p.stateBytes = 8;
   Chip slow = {132, 790e12, 1e9};
-  Estimate found = estimate(p, slow, costsOf(Schedule::Whole));
+  Estimate found = estimate(p, slow, costsOf(Schedule::CtaPerHead));
   EXPECT_EQ(found.bound, Bound::Memory);
   EXPECT_GT(found.seconds, countBytes(p) / 1e9);
 }
 
 TEST(CostModelTest, CtasThatTakeItemsInTurnAreAsManyAsMultiprocessors) {
-  const ScheduleCosts &whole = costsOf(Schedule::Whole);
+  const ScheduleCosts &whole = costsOf(Schedule::CtaPerHead);
   Estimate inTurn = estimate(batch(8, 64, 64), getHopper(), whole);
   EXPECT_TRUE(inTurn.inTurn);
   EXPECT_EQ(inTurn.ctas, 132);
@@ -140,7 +140,8 @@ TEST(CostModelTest, CtasThatTakeItemsInTurnAreAsManyAsMultiprocessors) {
   EXPECT_EQ(each.ctas, 512);
   EXPECT_GT(each.seconds, inTurn.seconds);
   EXPECT_FALSE(
-      estimate(batch(8, 64, 64), getHopper(), costsOf(Schedule::Split)).inTurn);
+      estimate(batch(8, 64, 64), getHopper(), costsOf(Schedule::CtaPerVTile))
+          .inTurn);
 }
 
 TEST(CostModelTest, NothingToDoTakesNoTime) {
@@ -170,15 +171,18 @@ TEST(CostModelTest, ACoreTakesChunksAndTokens) {
 //===----------------------------------------------------------------------===//
 
 TEST(CostModelTest, FewItemsAreSplit) {
-  EXPECT_EQ(choose(batch(1, 32768, 64), getHopper()).schedule, Schedule::Split);
-  EXPECT_EQ(choose(batch(2, 32768, 64), getHopper()).schedule, Schedule::Whole);
+  EXPECT_EQ(choose(batch(1, 32768, 64), getHopper()).schedule,
+            Schedule::CtaPerVTile);
+  EXPECT_EQ(choose(batch(2, 32768, 64), getHopper()).schedule,
+            Schedule::CtaPerHead);
 }
 
 TEST(CostModelTest, AKnownLongestSequenceDecides) {
   Chip chip = getHopper();
-  EXPECT_EQ(choose(packed(4, 32768, 64, 8192), chip).schedule, Schedule::Whole);
+  EXPECT_EQ(choose(packed(4, 32768, 64, 8192), chip).schedule,
+            Schedule::CtaPerHead);
   Choice choice = choose(packed(4, 32768, 64, 30000), chip);
-  EXPECT_EQ(choice.schedule, Schedule::Split);
+  EXPECT_EQ(choice.schedule, Schedule::CtaPerVTile);
   EXPECT_EQ(choice.longest, 30000);
   EXPECT_TRUE(choice.knowsLongest);
 }
@@ -188,13 +192,13 @@ TEST(CostModelTest, TwoSequencesAreTakenForUnequalMoreForEqual) {
   Choice two = choose(packed(2, 32768, 64), getHopper());
   EXPECT_EQ(two.longest, 24576);
   EXPECT_FALSE(two.knowsLongest);
-  EXPECT_EQ(two.schedule, Schedule::Split);
+  EXPECT_EQ(two.schedule, Schedule::CtaPerVTile);
   Choice four = choose(packed(4, 32768, 32), getHopper());
   EXPECT_EQ(four.longest, 8192);
-  EXPECT_EQ(four.schedule, Schedule::Whole);
+  EXPECT_EQ(four.schedule, Schedule::CtaPerHead);
   // Two equal ones, known to be.
   EXPECT_EQ(choose(packed(2, 32768, 64, 16384), getHopper()).schedule,
-            Schedule::Whole);
+            Schedule::CtaPerHead);
 }
 
 // What the comment of `choose` says of the regrets: neither choice is safe.
@@ -203,10 +207,10 @@ TEST(CostModelTest, NeitherChoiceIsSafe) {
     int64_t heads = 128 / sequences;
     Problem equal = batch(sequences, 32768 / sequences, heads),
             one = packed(sequences, 32768, heads, 32768);
-    double ofSplit = secondsOf(equal, Schedule::Split) /
-                     secondsOf(equal, Schedule::Whole),
-           ofWhole = secondsOf(one, Schedule::Whole) /
-                     secondsOf(one, Schedule::Split);
+    double ofSplit = secondsOf(equal, Schedule::CtaPerVTile) /
+                     secondsOf(equal, Schedule::CtaPerHead),
+           ofWhole = secondsOf(one, Schedule::CtaPerHead) /
+                     secondsOf(one, Schedule::CtaPerVTile);
     EXPECT_NEAR(ofSplit, 1.33, 0.02) << sequences;
     EXPECT_NEAR(ofWhole, 1.47, 0.02) << sequences;
   }
@@ -215,9 +219,9 @@ TEST(CostModelTest, NeitherChoiceIsSafe) {
 TEST(CostModelTest, WhatIsUnknownIsMany) {
   Problem p;
   p.heads = 1;
-  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::Whole);
+  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::CtaPerHead);
   p.sequences = 1;
-  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::Split);
+  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::CtaPerVTile);
   // A longest sequence of more tokens than there are is the call's error, not
   // the model's.
   EXPECT_EQ(choose(packed(2, 100, 1, 1000), getHopper()).longest, 100);
@@ -231,28 +235,29 @@ TEST(CostModelTest, AnySizeHasAChoice) {
       Problem p = batch(size, size, size);
       p.packed = isPacked;
       p.longest = size;
-      p.parts = size;
+      p.vTiles = size;
       Choice choice = choose(p, getHopper());
-      EXPECT_GE(choice.of(Schedule::Split).seconds, 0);
+      EXPECT_GE(choice.of(Schedule::CtaPerVTile).seconds, 0);
       EXPECT_GE(choice.longest, 0);
     }
 }
 
 TEST(CostModelTest, AForcedScheduleStays) {
-  Choice choice = choose(batch(1, 32768, 64), getHopper(), Schedule::Whole);
-  EXPECT_EQ(choice.schedule, Schedule::Whole);
-  EXPECT_LT(choice.of(Schedule::Split).seconds, choice.chosen().seconds);
+  Choice choice =
+      choose(batch(1, 32768, 64), getHopper(), Schedule::CtaPerHead);
+  EXPECT_EQ(choice.schedule, Schedule::CtaPerHead);
+  EXPECT_LT(choice.of(Schedule::CtaPerVTile).seconds, choice.chosen().seconds);
 }
 
 TEST(CostModelTest, ALoserHasAReason) {
   Choice choice = choose(batch(1, 32768, 64), getHopper());
-  std::string reason = choice.whyNot(choice.of(Schedule::Whole));
+  std::string reason = choice.whyNot(choice.of(Schedule::CtaPerHead));
   EXPECT_NE(reason.find(" ms predicted, split 0."), reason.npos) << reason;
   EXPECT_NE(reason.find(" ms: a CTA has 1024 chunks, one after the other"),
             reason.npos)
       << reason;
   choice = choose(batch(4, 8192, 64), getHopper());
-  reason = choice.whyNot(choice.of(Schedule::Split));
+  reason = choice.whyNot(choice.of(Schedule::CtaPerVTile));
   EXPECT_NE(reason.find(" ms predicted, whole 0."), reason.npos) << reason;
   EXPECT_NE(reason.find(" ms: 512 CTAs, up to 4 of them on a multiprocessor "
                         "one after the other"),
@@ -264,16 +269,17 @@ TEST(CostModelTest, ALoserHasAReason) {
 TEST(CostModelTest, PartsDecideWhatFits) {
   Problem p = batch(8, 4096, 64);
   p.valueChannels = 256;
-  p.parts = 4;
+  p.vTiles = 4;
   Choice choice = choose(p, getHopper());
-  EXPECT_EQ(choice.schedule, Schedule::Split);
-  EXPECT_EQ(choice.whyNot(choice.of(Schedule::Whole)),
+  EXPECT_EQ(choice.schedule, Schedule::CtaPerVTile);
+  EXPECT_EQ(choice.whyNot(choice.of(Schedule::CtaPerHead)),
             "the states of all parts of a head do not fit the registers of a "
             "CTA");
   p.valueChannels = 64;
-  p.parts = 1;
-  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::Whole);
-  EXPECT_EQ(secondsOf(p, Schedule::Whole), secondsOf(p, Schedule::Split));
+  p.vTiles = 1;
+  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::CtaPerHead);
+  EXPECT_EQ(secondsOf(p, Schedule::CtaPerHead),
+            secondsOf(p, Schedule::CtaPerVTile));
 }
 
 } // namespace

@@ -161,19 +161,19 @@ TEST_F(Arguments, PlanChecksThemToo) {
   TestDesc test;
   GdnKernel *kernel = load(test);
   TestArgs args;
-  GdnPlan plan;
-  plan.struct_size = sizeof(plan);
-  ASSERT_EQ(gdnKernelPlan(kernel, 0, args.list, 5, &plan), GDN_SUCCESS)
+  GdnLaunchConfig config;
+  config.struct_size = sizeof(config);
+  ASSERT_EQ(gdnKernelConfigure(kernel, 0, args.list, 5, &config), GDN_SUCCESS)
       << message();
-  EXPECT_EQ(plan.grid.x, 6u);
-  EXPECT_EQ(plan.workspace_bytes, 100u);
+  EXPECT_EQ(config.grid.x, 6u);
+  EXPECT_EQ(config.workspace_bytes, 100u);
   args.list[3].value.i32 = -1;
-  EXPECT_EQ(gdnKernelPlan(kernel, 0, args.list, 5, &plan),
+  EXPECT_EQ(gdnKernelConfigure(kernel, 0, args.list, 5, &config),
             GDN_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(message(), "expected n >= 0, got less");
   args.q.data = fakeAddress(0, 8);
-  EXPECT_EQ(gdnKernelPlan(kernel, 0, args.list, 5, &plan),
+  EXPECT_EQ(gdnKernelConfigure(kernel, 0, args.list, 5, &config),
             GDN_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(gdnKernelPlan(kernel, 0, args.list, 5, nullptr),
+  EXPECT_EQ(gdnKernelConfigure(kernel, 0, args.list, 5, nullptr),
             GDN_ERROR_INVALID_ARGUMENT);
 }

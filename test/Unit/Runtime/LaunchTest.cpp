@@ -206,9 +206,9 @@ TEST_F(Launch, Grid) {
   EXPECT_EQ(args.launch(turns, fakeStream(0), &grid), GDN_SUCCESS);
   EXPECT_EQ(fakeLastLaunch()->config.grid[0], 6u);
 
-  TestDesc noPlan;
-  noPlan.desc.plan = nullptr;
-  EXPECT_EQ(args.launch(prepare(noPlan), fakeStream(0)),
+  TestDesc notConfigured;
+  notConfigured.desc.configure = nullptr;
+  EXPECT_EQ(args.launch(prepare(notConfigured), fakeStream(0)),
             GDN_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(message(), "expected a grid for kernel 'attend', which has no "
                        "plan, got null");

@@ -67,17 +67,18 @@ struct TestDesc {
                         params,
                         &map,
                         testSymbols,
-                        &plan};
+                        &configure};
 
   /// One cluster a head, one byte of workspace a token.
-  static GdnRuntimeStatus plan(const GdnArg *args, int32_t,
-                               const GdnDeviceInfo *, GdnPlan *plan) {
+  static GdnRuntimeStatus configure(const GdnArg *args, int32_t,
+                                    const GdnDeviceInfo *,
+                                    GdnLaunchConfig *config) {
     const GdnTensor &q = *args[0].value.tensor;
     if (args[3].value.i32 < 0)
       return gdnSetLastErrorMessage(GDN_ERROR_INVALID_ARGUMENT,
                                     "expected n >= 0, got less");
-    plan->grid = {2 * static_cast<uint32_t>(q.shape[1]), 1, 1};
-    plan->workspace_bytes = static_cast<uint64_t>(q.shape[0]);
+    config->grid = {2 * static_cast<uint32_t>(q.shape[1]), 1, 1};
+    config->workspace_bytes = static_cast<uint64_t>(q.shape[0]);
     return GDN_SUCCESS;
   }
 

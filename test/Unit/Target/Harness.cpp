@@ -71,7 +71,7 @@ Array call(StringRef text, std::vector<Array> arguments, int64_t resultRank,
     ADD_FAILURE() << "does not parse:\n" << text.str();
     return {};
   }
-  gdn::CPULoweringOptions lowering;
+  gdn::LoweringOptions lowering;
   lowering.vectorBits = options.vectorBits;
   lowering.parallel = options.parallel;
   PassManager manager(&context);
@@ -117,7 +117,8 @@ std::string makeModule(const std::vector<std::string> &inputs,
     tensors += comma + "tensor<" + inputs[i] + "xf32>";
   }
   std::string result = "tensor<" + output + "xf32>";
-  return program + ") outs(%y : memref<" + output + "xf32>) item(%n, %h, %p) " +
+  return program + ") outs(%y : memref<" + output +
+         "xf32>) work_item(%n, %h, %vt) " +
          "tokens(%batch, %begin, %end) {\n%c0 = arith.constant 0 : index\n" +
          body + "}\n" + function + ") -> " + result + " {\n" +
          "%c1 = arith.constant 1 : index\n%e = tensor.empty() : " + result +

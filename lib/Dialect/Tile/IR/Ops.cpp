@@ -23,7 +23,7 @@ LogicalResult LaunchOp::verify() {
   if (getGrid().size() != ProgramOp::kGridRank)
     return emitOpError("expected a grid of ")
            << ProgramOp::kGridRank
-           << " sizes (sequences, value heads, parts of V), got "
+           << " sizes (sequences, value heads, V tiles), got "
            << getGrid().size();
   return success();
 }
@@ -148,7 +148,7 @@ void StoreOp::getEffects(EffectList &effects) {
 }
 
 //===----------------------------------------------------------------------===//
-// ScanOp, CausalOp, DiagonalOp, SolveOp and InverseOp
+// ScanOp, CausalOp, DiagonalOp, SolveOp and TriInverseOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScanOp::verify() {
@@ -204,7 +204,7 @@ LogicalResult SolveOp::verify() {
   return verifyMergeType(*this, getMergeType());
 }
 
-LogicalResult InverseOp::verify() {
+LogicalResult TriInverseOp::verify() {
   RankedTensorType source = getSource().getType(),
                    result = getResult().getType();
   if (failed(verifySquare(*this, source)))

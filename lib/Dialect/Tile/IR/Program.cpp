@@ -14,9 +14,9 @@
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-/// Names of the item's block arguments, in order.
-static constexpr StringLiteral kItemNames[] = {"n",     "h",     "p",
-                                               "batch", "begin", "end"};
+/// Names of the work item's block arguments, in order.
+static constexpr StringLiteral kWorkItemNames[] = {"n",     "h",     "vt",
+                                                   "batch", "begin", "end"};
 
 void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                       TypeRange inputs, TypeRange outputs,
@@ -32,7 +32,7 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
   for (TypeRange types : {inputs, outputs})
     for (Type type : types)
       block->addArgument(type, state.location);
-  for (unsigned i = 0; i < kNumItemArguments; ++i)
+  for (unsigned i = 0; i < kNumWorkItemArguments; ++i)
     block->addArgument(builder.getIndexType(), state.location);
   state.addRegion()->push_back(block.release());
 }
@@ -40,14 +40,15 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
 void ProgramOp::getAsmBlockArgumentNames(Region &region,
                                          OpAsmSetValueNameFn setName) {
   setNames(getArrays(), getArgNames(), setName);
-  for (auto [argument, name] : llvm::zip(getItemArguments(), kItemNames))
+  for (auto [argument, name] :
+       llvm::zip(getWorkItemArguments(), kWorkItemNames))
     setName(argument, name);
 }
 
 /// Parses `(%a, %b, ...)` of `count` index arguments.
 static ParseResult
-parseItem(OpAsmParser &parser, StringRef keyword, unsigned count,
-          SmallVectorImpl<OpAsmParser::Argument> &arguments) {
+parseWorkItem(OpAsmParser &parser, StringRef keyword, unsigned count,
+              SmallVectorImpl<OpAsmParser::Argument> &arguments) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<OpAsmParser::Argument> parsed;
   if (parser.parseKeyword(keyword) ||
@@ -83,8 +84,8 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute(getArgNamesAttrName(result.name),
                       getNames(builder, arguments));
   Region *body = result.addRegion();
-  if (parseItem(parser, "item", 3, arguments) ||
-      parseItem(parser, "tokens", 3, arguments) ||
+  if (parseWorkItem(parser, "work_item", 3, arguments) ||
+      parseWorkItem(parser, "tokens", 3, arguments) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.parseRegion(*body, arguments))
     return failure();
@@ -101,11 +102,11 @@ void ProgramOp::print(OpAsmPrinter &printer) {
     printer << " outs";
     printArguments(printer, getOutputs());
   }
-  printer << " item";
-  printArguments(printer, getItemArguments().take_front(3),
+  printer << " work_item";
+  printArguments(printer, getWorkItemArguments().take_front(3),
                  /*withTypes=*/false);
   printer << " tokens";
-  printArguments(printer, getItemArguments().take_back(3),
+  printArguments(printer, getWorkItemArguments().take_back(3),
                  /*withTypes=*/false);
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(),
@@ -116,14 +117,14 @@ void ProgramOp::print(OpAsmPrinter &printer) {
 
 LogicalResult ProgramOp::verify() {
   Region &body = getBody();
-  if (body.getNumArguments() < kNumItemArguments + getNumInputs())
+  if (body.getNumArguments() < kNumWorkItemArguments + getNumInputs())
     return emitOpError("expected ")
-           << getNumInputs() << " inputs and " << kNumItemArguments
-           << " item arguments, got " << body.getNumArguments()
+           << getNumInputs() << " inputs and " << kNumWorkItemArguments
+           << " work item arguments, got " << body.getNumArguments()
            << " block arguments";
-  for (BlockArgument argument : getItemArguments())
+  for (BlockArgument argument : getWorkItemArguments())
     if (!argument.getType().isIndex())
-      return emitOpError("expected item arguments of type index, got ")
+      return emitOpError("expected work item arguments of type index, got ")
              << argument.getType();
   for (BlockArgument output : getOutputs())
     if (!isa<MemRefType>(output.getType()))

@@ -1,4 +1,4 @@
-//===- HoistBuffers.cpp - Tile buffers once an item -----------------------===//
+//===- HoistBuffers.cpp - Tile buffers once a work item -------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ namespace mlir::gdn::tile {
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-/// True if a loop around the buffer hands it on to its next trip, where a
+/// True if a loop around the buffer hands it on to its next iteration, where a
 /// second one must exist beside it.
 static bool isCarried(memref::AllocOp alloc, BufferViewFlowAnalysis &flow) {
   return llvm::any_of(flow.resolve(alloc.getMemref()), [&](Value alias) {

@@ -87,16 +87,16 @@ LogicalResult LaunchToParallel::lower(LaunchOp launch, SymbolTable &symbols) {
   if (!program)
     return launch.emitOpError("expected the program to be a function, got ")
            << launch.getProgramAttr();
-  unsigned rank = ProgramOp::kNumItemArguments / 2;
+  unsigned rank = ProgramOp::kNumWorkItemArguments / 2;
   if (launch.getGrid().size() != rank)
     return launch.emitOpError("expected a grid of rank ")
            << rank << ", got " << launch.getGrid().size();
   ArrayRef<Type> types = program.getArgumentTypes();
   size_t arrays = launch.getInputs().size() + launch.getOutputs().size();
-  if (types.size() != arrays + ProgramOp::kNumItemArguments)
+  if (types.size() != arrays + ProgramOp::kNumWorkItemArguments)
     return launch.emitOpError("expected ")
            << types.size() << " arguments of the program, got " << arrays
-           << " and the item";
+           << " and the work item";
 
   OpBuilder builder(launch);
   Location loc = launch.getLoc();

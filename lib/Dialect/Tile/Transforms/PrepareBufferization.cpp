@@ -50,7 +50,8 @@ static bool isLastUser(Operation *op, Value value) {
   });
 }
 
-/// Moves `op` down to its user, but not behind the copies that end a trip.
+/// Moves `op` down to its user, but not behind the copies that end an
+/// iteration.
 static void sink(Operation *op, Operation *user) {
   Operation *next = op->getNextNode();
   while (next != user && !isa<bufferization::MaterializeInDestinationOp>(next))

@@ -1,4 +1,4 @@
-//===- UnrollChunks.cpp - Several chunks a trip ---------------------------===//
+//===- UnrollChunks.cpp - Several chunks an iteration ---------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -50,7 +50,7 @@ static void unroll(scf::ForOp loop, int64_t factor) {
   SmallVector<Value> offsets;
   for (int64_t chunk = 0; chunk < factor; ++chunk)
     offsets.push_back(arith::MulIOp::create(b, loc, step, constant(chunk)));
-  auto trips = scf::ForOp::create(
+  auto iterations = scf::ForOp::create(
       b, loc, loop.getLowerBound(), loop.getUpperBound(), longStep,
       loop.getInits(),
       [&](OpBuilder &b, Location loc, Value t, ValueRange carried) {
@@ -61,7 +61,7 @@ static void unroll(scf::ForOp loop, int64_t factor) {
         }
         scf::YieldOp::create(b, loc, values);
       });
-  loop.replaceAllUsesWith(trips);
+  loop.replaceAllUsesWith(iterations);
   loop.erase();
 }
 

@@ -26,7 +26,7 @@ using namespace mlir::gdn::tile;
 static constexpr StringLiteral kProgramDialects[] = {"arith", "gdn_tile",
                                                      "math", "scf", "tensor"};
 /// Further ops that a program may hold: products and shapes, and scratch memory
-/// of one item.
+/// of one work item.
 static constexpr StringLiteral kProgramOps[] = {
     "linalg.broadcast", "linalg.contract",  "linalg.fill",  "linalg.generic",
     "linalg.reduce",    "linalg.transpose", "linalg.yield", "memref.alloc",

@@ -67,7 +67,7 @@ template <typename Op> static LogicalResult verifyField(Op op, Type value) {
   if (fields[field] != value)
     return op.emitOpError("expected the type of field ")
            << field << ", " << fields[field] << ", got " << value;
-  if (op.getPart() &&
+  if (op.getVTile() &&
       (field + 1 >= fields.size() || fields[field + 1] != value))
     return op.emitOpError("expected a field for each part, got none of ")
            << value << " behind field " << field;

@@ -27,22 +27,22 @@ using namespace mlir::gdn::warp;
 #include "gdn/Dialect/Warp/IR/Enums.cpp.inc"
 
 /// A list of plans in brackets, which may be empty.
-template <typename Plan>
-static ParseResult parsePlanList(AsmParser &parser,
-                                 SmallVectorImpl<Plan> &plans) {
+template <typename Spec>
+static ParseResult parseSpecList(AsmParser &parser,
+                                 SmallVectorImpl<Spec> &specs) {
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-    FailureOr<Plan> plan = FieldParser<Plan>::parse(parser);
-    if (succeeded(plan))
-      plans.push_back(*plan);
-    return ParseResult(plan);
+    FailureOr<Spec> spec = FieldParser<Spec>::parse(parser);
+    if (succeeded(spec))
+      specs.push_back(*spec);
+    return ParseResult(spec);
   });
 }
 
-template <typename Plan>
-static void printPlanList(AsmPrinter &printer, ArrayRef<Plan> plans) {
+template <typename Spec>
+static void printSpecList(AsmPrinter &printer, ArrayRef<Spec> specs) {
   printer << '[';
-  llvm::interleaveComma(plans, printer, [&](Plan plan) {
-    printer.printStrippedAttrOrType(plan);
+  llvm::interleaveComma(specs, printer, [&](Spec spec) {
+    printer.printStrippedAttrOrType(spec);
   });
   printer << ']';
 }
@@ -70,7 +70,7 @@ LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected ")
            << name << " on an scf.if, true or false, got "
            << attribute.getValue();
-  if (name == getSeparateAttrName() &&
+  if (name == getCloneLikelyPathAttrName() &&
       (!isa<KernelOp>(op) || !isa<UnitAttr>(attribute.getValue())))
     return op->emitOpError("expected ")
            << name << " on a gdn_warp.kernel, without a value, got "

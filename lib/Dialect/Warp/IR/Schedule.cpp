@@ -14,83 +14,88 @@
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-bool RolePlanAttr::runs(StringAttr step) const {
+bool RoleSpecAttr::runs(StringAttr step) const {
   return llvm::is_contained(getSteps(), step) || runsLate(step);
 }
 
-bool RolePlanAttr::runsLate(StringAttr step) const {
-  return getDelayed() && llvm::is_contained(getDelayed(), step);
+bool RoleSpecAttr::runsLate(StringAttr step) const {
+  return getDelayedSteps() && llvm::is_contained(getDelayedSteps(), step);
 }
 
 int64_t ScheduleAttr::getThreads() const {
   int64_t warps = 0;
-  for (RolePlanAttr role : getRoles())
+  for (RoleSpecAttr role : getRoles())
     warps += role.getWarps();
   return warps * kSm90a.warpThreads;
 }
 
-/// What makes code for each of a number stays below this: chunks, parts, trips
-/// that are late or ahead.
+/// What makes code for each of a number stays below this: chunks, parts,
+/// iterations that are late or ahead.
 static constexpr int64_t kMaxCopies = 64;
 
 /// The numbers of a role are small enough to compute with and to write out.
 static LogicalResult verifyRole(function_ref<InFlightDiagnostic()> emitError,
-                                RolePlanAttr role) {
+                                RoleSpecAttr role) {
   int64_t maxWarps = kSm90a.maxThreads / kSm90a.warpThreads;
   if (role.getWarps() < 1 || role.getWarps() > maxWarps)
     return emitError() << "expected 1 to " << maxWarps << " warps in role "
                        << role.getName() << ", got " << role.getWarps();
-  for (auto [what, trips] : {std::pair("delay", role.getDelay()),
-                             std::pair("ahead", role.getAhead())})
-    if (trips < 0 || trips > kMaxCopies)
+  for (auto [what, iterations] :
+       {std::pair("delay", role.getDelay()),
+        std::pair("prefetch_distance", role.getPrefetchDistance())})
+    if (iterations < 0 || iterations > kMaxCopies)
       return emitError() << "expected " << what << " of 0 to " << kMaxCopies
-                         << " trips in role " << role.getName() << ", got "
-                         << trips;
-  bool isLate = role.getDelayed() && !role.getDelayed().empty();
+                         << " iterations in role " << role.getName() << ", got "
+                         << iterations;
+  bool isLate = role.getDelayedSteps() && !role.getDelayedSteps().empty();
   if (isLate && role.getDelay() == 0)
-    return emitError() << "expected a delay of at least 1 trip for the delayed "
-                          "steps of role "
-                       << role.getName() << ", got 0";
+    return emitError()
+           << "expected a delay of at least 1 iteration for the delayed "
+              "steps of role "
+           << role.getName() << ", got 0";
   return success();
 }
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t trip, int64_t parts, int64_t cluster,
-                                   bool persistent, bool separate,
-                                   ArrayRef<RolePlanAttr> roles,
-                                   ArrayRef<ChannelPlanAttr> channels) {
-  if (trip < 1 || parts < 1 || trip > kMaxCopies || parts > kMaxCopies)
+                                   int64_t chunksPerIteration, int64_t vTiles,
+                                   int64_t cluster, bool persistent,
+                                   bool separate, ArrayRef<RoleSpecAttr> roles,
+                                   ArrayRef<ChannelSpecAttr> channels) {
+  if (chunksPerIteration < 1 || vTiles < 1 || chunksPerIteration > kMaxCopies ||
+      vTiles > kMaxCopies)
     return emitError() << "expected 1 to " << kMaxCopies
-                       << " chunks a trip and parts, got " << trip << " and "
-                       << parts;
-  if (cluster < 1 || cluster > kSm90a.maxCluster || (cluster > 1 && parts > 1))
+                       << " chunks an iteration and V tiles, got "
+                       << chunksPerIteration << " and " << vTiles;
+  if (cluster < 1 || cluster > kSm90a.maxCluster || (cluster > 1 && vTiles > 1))
     return emitError() << "expected a cluster of 1 to " << kSm90a.maxCluster
-                       << " CTAs, of parts that are not folded, got " << cluster
-                       << " CTAs of " << parts << " parts";
+                       << " CTAs, of V tiles that are not folded, got "
+                       << cluster << " CTAs of " << vTiles << " V tiles";
   llvm::StringSet<> steps, names;
-  for (RolePlanAttr role : roles) {
+  for (RoleSpecAttr role : roles) {
     if (!names.insert(role.getName()).second)
       return emitError() << "expected roles of different names, got two of "
                          << role.getName();
     if (failed(verifyRole(emitError, role)))
       return failure();
-    if (role.getSplit() && role.getWarps() != parts * kSm90a.warpgroupWarps)
-      return emitError() << "expected " << parts * kSm90a.warpgroupWarps
+    if (role.getWarpgroupPerVTile() &&
+        role.getWarps() != vTiles * kSm90a.warpgroupWarps)
+      return emitError() << "expected " << vTiles * kSm90a.warpgroupWarps
                          << " warps in role " << role.getName()
-                         << ", a warpgroup a part, got " << role.getWarps();
-    // One chunk a trip is no loop.
-    if (role.getShare() && (cluster == 1 || trip == 1 || !role.getRoll() ||
-                            role.getDelayed() || role.getAhead() != 0))
+                         << ", a warpgroup a V tile, got " << role.getWarps();
+    // One chunk an iteration is no loop.
+    if (role.getAlternateCtas() &&
+        (cluster == 1 || chunksPerIteration == 1 || !role.getLoopChunks() ||
+         role.getDelayedSteps() || role.getPrefetchDistance() != 0))
       return emitError() << "expected a cluster, chunks in a loop, and nothing "
-                            "delayed or ahead of its trip in role "
+                            "delayed or ahead of its iteration in role "
                          << role.getName() << ", which CTAs share";
-    for (ArrayAttr list : {role.getSteps(), role.getDelayed()})
+    for (ArrayAttr list : {role.getSteps(), role.getDelayedSteps()})
       for (Attribute step : list ? list.getValue() : ArrayRef<Attribute>())
         if (!steps.insert(cast<StringAttr>(step).getValue()).second)
           return emitError()
                  << "expected a step in one role, got " << step << " in two";
   }
-  for (ChannelPlanAttr channel : channels)
+  for (ChannelSpecAttr channel : channels)
     if (channel.getDepth() < 1 || channel.getDepth() > kSm90a.maxSlots())
       return emitError() << "expected 1 to " << kSm90a.maxSlots()
                          << " slots in channel " << channel.getName()

@@ -15,18 +15,18 @@
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-/// How often warps visit the slot of `trip` in `op`: all of the role, or one of
-/// a role whose warps take turns; for each chunk if the chunks of the slot are
-/// a loop.
-static int64_t countRuns(Operation *op, Value trip) {
+/// How often warps visit the slot of `iteration` in `op`: all of the role, or
+/// one of a role whose warps take turns; for each chunk if the chunks of the
+/// slot are a loop.
+static int64_t countRuns(Operation *op, Value iteration) {
   auto role = op->getParentOfType<RoleOp>();
   int64_t runs =
-      role->hasAttr(WarpDialect::getAloneAttrName()) ? 1 : role.getCount();
+      role->hasAttr(WarpDialect::getRoundRobinAttrName()) ? 1 : role.getCount();
   for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>())
     if (auto chunks =
             loop->getAttrOfType<IntegerAttr>(WarpDialect::getChunksAttrName());
-        chunks && loop.isDefinedOutsideOfLoop(trip))
+        chunks && loop.isDefinedOutsideOfLoop(iteration))
       runs *= chunks.getInt();
   return runs;
 }
@@ -34,13 +34,13 @@ static int64_t countRuns(Operation *op, Value trip) {
 /// The op of `op`'s block behind which nothing that `op` began reads any more:
 /// for a product the wait for its group.
 static Operation *getEnd(Operation *op) {
-  if (!isa<ProductOp>(op))
+  if (!isa<WgmmaOp>(op))
     return op;
   int64_t open = 0;
   for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
-    if (isa<ProductCommitOp>(next))
+    if (isa<WgmmaCommitOp>(next))
       ++open;
-    auto await = dyn_cast<AwaitOp>(next);
+    auto await = dyn_cast<WgmmaWaitOp>(next);
     if (await && static_cast<int64_t>(await.getPending()) < open)
       return await;
   }
@@ -67,37 +67,37 @@ static void findLast(Visit &visit) {
 }
 
 /// The block of the loop or role around `block`.
-static Block *findTrip(Block *block) {
+static Block *findIteration(Block *block) {
   while (isa<scf::IfOp>(block->getParentOp()))
     block = block->getParentOp()->getBlock();
   return block;
 }
 
-/// Whether each trip makes the visit, or its twin on the other side of a
+/// Whether each iteration makes the visit, or its twin on the other side of a
 /// branch.
 bool ChannelVisits::isAlwaysMade(const Key &key) {
   auto [block, direction, slot] = key;
   auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
   if (!branch)
     return true;
-  return branch.elseBlock() && branch->getBlock() == findTrip(block) &&
+  return branch.elseBlock() && branch->getBlock() == findIteration(block) &&
          visits.contains({branch.thenBlock(), direction, slot}) &&
          visits.contains({branch.elseBlock(), direction, slot});
 }
 
-/// Of the visits of one trip, the first waits and the last arrives.
+/// Of the visits of one iteration, the first waits and the last arrives.
 void ChannelVisits::orderVisits() {
   for (auto &[key, visit] : visits)
     for (auto &[otherKey, other] : visits) {
       auto [block, direction, slot] = key;
       auto [otherBlock, otherDirection, otherSlot] = otherKey;
-      Block *trip = findTrip(block);
+      Block *iteration = findIteration(block);
       if (direction != otherDirection || slot != otherSlot ||
-          trip != findTrip(otherBlock) || visit.fetched || other.fetched ||
-          !isAlwaysMade(key) || !isAlwaysMade(otherKey))
+          iteration != findIteration(otherBlock) || visit.fetched ||
+          other.fetched || !isAlwaysMade(key) || !isAlwaysMade(otherKey))
         continue;
-      Operation *own = trip->findAncestorOpInBlock(*visit.first),
-                *others = trip->findAncestorOpInBlock(*other.first);
+      Operation *own = iteration->findAncestorOpInBlock(*visit.first),
+                *others = iteration->findAncestorOpInBlock(*other.first);
       visit.opens &= own == others || own->isBeforeInBlock(others);
       visit.closes &= own == others || others->isBeforeInBlock(own);
     }
@@ -105,7 +105,7 @@ void ChannelVisits::orderVisits() {
 
 void ChannelVisits::addSlot(SlotOp slot) {
   Visit &visit =
-      visits[{slot->getBlock(), slot.getDirection(), slot.getTrip()}];
+      visits[{slot->getBlock(), slot.getDirection(), slot.getIteration()}];
   visit.slots.push_back(slot);
   if (!visit.first || slot->isBeforeInBlock(visit.first))
     visit.first = slot;
@@ -114,8 +114,8 @@ void ChannelVisits::addSlot(SlotOp slot) {
     // and tools that look for races follow them.
     visit.byLane |= isa<VectorStoreOp>(taker) &&
                     slot->getParentOfType<RoleOp>().getCount() == 1;
-    visit.flushes |= isa<FlushOp>(taker);
-    if (auto fetch = dyn_cast<FetchOp>(taker)) {
+    visit.flushes |= isa<TmaStoreOp>(taker);
+    if (auto fetch = dyn_cast<TmaLoadOp>(taker)) {
       ViewType view = fetch.getView().getType();
       visit.fetched +=
           view.getRows() * view.getColumns() * view.getElementBytes();
@@ -126,9 +126,9 @@ void ChannelVisits::addSlot(SlotOp slot) {
 
 LogicalResult ChannelVisits::collect() {
   for (Operation *user : channel->getUsers()) {
-    if (auto skip = dyn_cast<SkipOp>(user))
+    if (auto skip = dyn_cast<ReleaseUnusedOp>(user))
       skips.push_back(skip);
-    else if (auto share = dyn_cast<ShareOp>(user))
+    else if (auto share = dyn_cast<CopyToClusterOp>(user))
       shares.push_back(share);
     else if (auto slot = dyn_cast<SlotOp>(user))
       addSlot(slot);
@@ -152,7 +152,8 @@ ChannelVisits::countArrivals(SlotDirection direction) {
     return branch && block == branch.elseBlock() &&
            visits.contains({branch.thenBlock(), direction, slot});
   };
-  // A role that names several slots in a trip visits each of them as the first.
+  // A role that names several slots in an iteration visits each of them as the
+  // first.
   llvm::MapVector<Operation *, std::pair<Value, int64_t>> roles;
   for (auto &[key, visit] : visits) {
     auto [block, visited, slot] = key;
@@ -177,18 +178,18 @@ int64_t ChannelVisits::sumArrivals(SlotDirection direction) {
   int64_t sum = 0;
   for (auto &[role, count] : countArrivals(direction))
     sum += direction == SlotDirection::Get && channel.getTurn() &&
-                   !role->hasAttr(WarpDialect::getShareAttrName())
+                   !role->hasAttr(WarpDialect::getAlternateCtasAttrName())
                ? count * cluster
                : count;
   return sum;
 }
 
-/// A role lets as many slots pass as it takes in a trip of its own.
+/// A role lets as many slots pass as it takes in an iteration of its own.
 LogicalResult ChannelVisits::checkSkips() {
   llvm::MapVector<Operation *, int64_t> passed;
-  for (SkipOp skip : skips)
+  for (ReleaseUnusedOp skip : skips)
     passed[skip->getParentOfType<RoleOp>()] +=
-        countRuns(skip, skip.getTrip()) *
+        countRuns(skip, skip.getIteration()) *
         (lanesArrive ? kSm90a.warpThreads : 1);
   llvm::MapVector<Operation *, int64_t> taken =
       countArrivals(SlotDirection::Get);

@@ -20,8 +20,8 @@ struct Visit {
   /// Bytes that copies bring, and whether there are copies out.
   int64_t fetched = 0;
   bool flushes = false;
-  SmallVector<FetchOp> fetches;
-  /// Whether no visit of the same trip is before it, and none behind.
+  SmallVector<TmaLoadOp> fetches;
+  /// Whether no visit of the same iteration is before it, and none behind.
   bool opens = true, closes = true;
   /// Whether each lane arrives, for what it wrote: one warp fills vectors.
   bool byLane = false;
@@ -30,7 +30,7 @@ struct Visit {
 /// Who visits the slots of a channel, and how often they arrive.
 class ChannelVisits {
 public:
-  /// Block, direction and trip.
+  /// Block, direction and iteration.
   using Key = std::tuple<Block *, SlotDirection, Value>;
 
   ChannelVisits(ChannelOp channel, bool lanesArrive)
@@ -48,8 +48,8 @@ public:
   bool lanesArrive;
   /// CTAs of a cluster.
   int64_t cluster;
-  SmallVector<SkipOp> skips;
-  SmallVector<ShareOp> shares;
+  SmallVector<ReleaseUnusedOp> skips;
+  SmallVector<CopyToClusterOp> shares;
   llvm::MapVector<Key, Visit> visits;
 
 private:

@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 /// Operands from shared memory alone: nothing in registers to wait for.
-static bool readsViewsOnly(ProductOp product) {
+static bool readsViewsOnly(WgmmaOp product) {
   return isa<ViewType>(product.getA().getType()) && !product.getAccumulator();
 }
 
@@ -55,7 +55,7 @@ static bool hoistAddress(Value value, Operation *&place) {
   if (!op || op->getBlock() != place->getBlock() ||
       op->isBeforeInBlock(place) || op == place)
     return true;
-  if (!isMemoryEffectFree(op) || op->getNumRegions() || isa<ProductOp>(op))
+  if (!isMemoryEffectFree(op) || op->getNumRegions() || isa<WgmmaOp>(op))
     return false;
   if (auto slot = dyn_cast<SlotOp>(op); slot && !mayWaitBehind(place, slot))
     return false;
@@ -71,7 +71,7 @@ static bool hoistAddress(Value value, Operation *&place) {
 /// their work hides that of the other's readers.
 static void hoistProducts(Block &block) {
   Operation *last = nullptr;
-  for (auto product : llvm::make_early_inc_range(block.getOps<ProductOp>())) {
+  for (auto product : llvm::make_early_inc_range(block.getOps<WgmmaOp>())) {
     Operation *place = last;
     if (last && readsViewsOnly(product) &&
         llvm::all_of(product->getOperands(), [&](Value operand) {
@@ -95,7 +95,7 @@ private:
   /// The youngest open group that `op` must wait for.
   std::optional<int64_t> neededBy(Operation *op) const;
   void await(Operation *before, int64_t group);
-  void begin(ProductOp product);
+  void begin(WgmmaOp product);
 
   Block &block;
   /// Results of the open groups, oldest first, a product a group.
@@ -117,7 +117,7 @@ std::optional<int64_t> OpenGroups::neededBy(Operation *op) const {
     if (std::optional<int64_t> group = groupOf(value))
       needed = std::max(needed.value_or(0), *group);
   };
-  if (auto product = dyn_cast<ProductOp>(op)) {
+  if (auto product = dyn_cast<WgmmaOp>(op)) {
     // An accumulator may be on its way still; the left operand may not.
     need(product.getA());
     return needed;
@@ -127,7 +127,7 @@ std::optional<int64_t> OpenGroups::neededBy(Operation *op) const {
   for (Value value : values)
     need(value);
   // Inside a region groups are counted from none.
-  bool hasProducts = op->walk([](ProductOp) {
+  bool hasProducts = op->walk([](WgmmaOp) {
                          return WalkResult::interrupt();
                        }).wasInterrupted();
   bool ends = op->hasTrait<OpTrait::IsTerminator>();
@@ -143,7 +143,7 @@ void OpenGroups::await(Operation *before, int64_t group) {
     // What an accumulating product has taken on is that product's to wait for.
     Value result = open.front().second;
     bool read = llvm::any_of(result.getUsers(), [&](Operation *user) {
-      auto product = dyn_cast<ProductOp>(user);
+      auto product = dyn_cast<WgmmaOp>(user);
       return !product || product.getA() == result ||
              !product->isBeforeInBlock(before);
     });
@@ -152,7 +152,7 @@ void OpenGroups::await(Operation *before, int64_t group) {
     open.erase(open.begin());
   }
   auto wait =
-      AwaitOp::create(b, before->getLoc(), committed - group - 1, results);
+      WgmmaWaitOp::create(b, before->getLoc(), committed - group - 1, results);
   for (auto [from, to] : llvm::zip(results, wait.getResults()))
     from.replaceUsesWithIf(to, [&](OpOperand &use) {
       Operation *user = block.findAncestorOpInBlock(*use.getOwner());
@@ -160,12 +160,12 @@ void OpenGroups::await(Operation *before, int64_t group) {
     });
 }
 
-void OpenGroups::begin(ProductOp product) {
+void OpenGroups::begin(WgmmaOp product) {
   OpBuilder b(product);
-  if (!isa_and_present<ProductCommitOp>(product->getPrevNode()))
-    ProductFenceOp::create(b, product.getLoc());
+  if (!isa_and_present<WgmmaCommitOp>(product->getPrevNode()))
+    WgmmaFenceOp::create(b, product.getLoc());
   b.setInsertionPointAfter(product);
-  ProductCommitOp::create(b, product.getLoc());
+  WgmmaCommitOp::create(b, product.getLoc());
   // The accumulator's group is waited for with this one.
   if (Value accumulator = product.getAccumulator())
     llvm::erase_if(open, [&](auto &entry) {
@@ -178,21 +178,20 @@ void OpenGroups::run() {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (std::optional<int64_t> group = neededBy(&op))
       await(&op, *group);
-    if (auto product = dyn_cast<ProductOp>(op))
+    if (auto product = dyn_cast<WgmmaOp>(op))
       begin(product);
   }
   // A role's body has no terminator.
   if (!open.empty()) {
     OpBuilder b = OpBuilder::atBlockEnd(&block);
-    AwaitOp::create(b, block.getParentOp()->getLoc(), 0, ValueRange());
+    WgmmaWaitOp::create(b, block.getParentOp()->getLoc(), 0, ValueRange());
   }
 }
 
 /// Whether a load stays behind `op`, which waits or may store what it loads.
 static bool holdsLoads(Operation *op) {
-  return !isMemoryEffectFree(op) &&
-         !isa<ProductOp, ProductFenceOp, ProductCommitOp, FragmentLoadOp,
-              VectorLoadOp>(op);
+  return !isMemoryEffectFree(op) && !isa<WgmmaOp, WgmmaFenceOp, WgmmaCommitOp,
+                                         FragmentLoadOp, VectorLoadOp>(op);
 }
 
 /// What makes the left operand of the first product under which `load` stands
@@ -205,7 +204,7 @@ static Operation *findMaker(Operation *load, Value view) {
        op = op->getPrevNode()) {
     if (makers.contains(op))
       first = op;
-    if (auto product = dyn_cast<ProductOp>(op))
+    if (auto product = dyn_cast<WgmmaOp>(op))
       makers.insert(product.getA().getDefiningOp());
   }
   return first;
@@ -216,7 +215,7 @@ static Operation *findMaker(Operation *load, Value view) {
 /// done when it gets there.
 static bool isReadUnderProduct(VectorLoadOp load) {
   Operation *wait = load->getNextNode();
-  while (wait && !isa<AwaitOp>(wait))
+  while (wait && !isa<WgmmaWaitOp>(wait))
     wait = wait->getNextNode();
   auto isBefore = [&](Operation *user) {
     return wait && user->getBlock() == wait->getBlock() &&

@@ -25,7 +25,8 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 namespace {
-/// Slot and phase of a trip: the number of times that the slot was used before.
+/// Slot and phase of an iteration: the number of times that the slot was used
+/// before.
 struct Turn {
   Value slot, parity;
 };
@@ -39,36 +40,37 @@ public:
   LogicalResult run(OpBuilder &init);
 
 private:
-  Turn getTurn(OpBuilder &b, Location loc, Value trip, bool fills);
+  Turn getTurn(OpBuilder &b, Location loc, Value iteration, bool fills);
   void lower(SlotDirection direction, Visit &visit);
   void lowerFetches(Visit &visit, Value number);
   void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
-  void lower(SkipOp skip);
-  void lower(ShareOp share, int64_t fills);
+  void lower(ReleaseUnusedOp skip);
+  void lower(CopyToClusterOp share, int64_t fills);
   Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
   void arrive(OpBuilder &b, Location loc, bool byLane,
               function_ref<void()> write);
-  /// The CTA that fills the slot of `trip` for all; null if each fills its own.
-  Value getOwner(OpBuilder &b, Location loc, Value trip);
+  /// The CTA that fills the slot of `iteration` for all; null if each fills its
+  /// own.
+  Value getOwner(OpBuilder &b, Location loc, Value iteration);
 
   ChannelOp channel;
   ChannelVisits uses;
 };
 } // namespace
 
-Turn ChannelLowering::getTurn(OpBuilder &b, Location loc, Value trip,
+Turn ChannelLowering::getTurn(OpBuilder &b, Location loc, Value iteration,
                               bool fills) {
   Type i32 = b.getI32Type();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, loc, i32, value);
   };
-  trip = arith::IndexCastOp::create(b, loc, i32, trip);
+  iteration = arith::IndexCastOp::create(b, loc, i32, iteration);
   Turn turn;
   turn.slot = arith::IndexCastOp::create(
       b, loc, b.getIndexType(),
-      arith::RemUIOp::create(b, loc, trip, constant(channel.getDepth())));
+      arith::RemUIOp::create(b, loc, iteration, constant(channel.getDepth())));
   Value round =
-      arith::DivUIOp::create(b, loc, trip, constant(channel.getDepth()));
+      arith::DivUIOp::create(b, loc, iteration, constant(channel.getDepth()));
   // A filler waits for the empty barrier, whose phase before the first counts
   // as over.
   if (fills)
@@ -77,12 +79,12 @@ Turn ChannelLowering::getTurn(OpBuilder &b, Location loc, Value trip,
   return turn;
 }
 
-Value ChannelLowering::getOwner(OpBuilder &b, Location loc, Value trip) {
+Value ChannelLowering::getOwner(OpBuilder &b, Location loc, Value iteration) {
   if (!channel.getTurn())
     return {};
   Type i32 = b.getI32Type();
   Value turns = arith::DivUIOp::create(
-      b, loc, arith::IndexCastOp::create(b, loc, i32, trip),
+      b, loc, arith::IndexCastOp::create(b, loc, i32, iteration),
       arith::ConstantIntOp::create(b, loc, i32, *channel.getTurn()));
   return arith::RemUIOp::create(
       b, loc, turns, arith::ConstantIntOp::create(b, loc, i32, uses.cluster));
@@ -110,12 +112,12 @@ void ChannelLowering::lowerSlot(OpBuilder &b, SlotOp slot, Value number) {
       b, loc,
       arith::MulIOp::create(b, loc, number, constant(*channel.getSlotBytes())),
       constant(*channel.getOffset() + (*channel.getPlaces())[slot.getField()]));
-  if (Value part = slot.getPart()) {
+  if (Value vTile = slot.getVTile()) {
     // The fields of the parts follow each other.
     int64_t bytes = (*channel.getPlaces())[slot.getField() + 1] -
                     (*channel.getPlaces())[slot.getField()];
     offset = arith::AddIOp::create(
-        b, loc, offset, arith::MulIOp::create(b, loc, part, constant(bytes)));
+        b, loc, offset, arith::MulIOp::create(b, loc, vTile, constant(bytes)));
   }
   if (Value chunk = slot.getChunk()) {
     int64_t ofChunk =
@@ -153,27 +155,27 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   bool fills = direction == SlotDirection::Put;
   Location loc = visit.first->getLoc();
   OpBuilder b(visit.first);
-  Value trip = visit.slots.front().getTrip();
-  Turn turn = getTurn(b, loc, trip, fills);
+  Value iteration = visit.slots.front().getIteration();
+  Turn turn = getTurn(b, loc, iteration, fills);
   Value number = turn.slot;
   if (visit.opens)
     BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills),
                           turn.parity, /*cluster=*/false);
   // Takers of all CTAs arrive at the empty barrier of the one that fills.
   bool isLocal = fills || visit.first->getParentOfType<RoleOp>()->hasAttr(
-                              WarpDialect::getShareAttrName());
+                              WarpDialect::getAlternateCtasAttrName());
   b.setInsertionPointAfter(visit.last);
   if (visit.flushes)
     inFirstLane(b, loc, [&] {
-      CopyCommitOp::create(b, loc);
-      CopyWaitOp::create(b, loc, 0, /*read=*/true);
+      BulkCommitOp::create(b, loc);
+      BulkWaitOp::create(b, loc, 0, /*read=*/true);
     });
   if (visit.fetched)
     lowerFetches(visit, number);
   else if (visit.closes)
     arrive(b, loc, visit.byLane, [&] {
       BarrierArriveOp::create(b, loc, getBarrier(b, loc, number, !fills),
-                              isLocal ? Value() : getOwner(b, loc, trip));
+                              isLocal ? Value() : getOwner(b, loc, iteration));
     });
   for (SlotOp slot : visit.slots) {
     b.setInsertionPoint(slot);
@@ -192,11 +194,11 @@ void ChannelLowering::lowerFetches(Visit &visit, Value number) {
     BarrierExpectOp::create(b, loc, getBarrier(b, loc, number, /*empty=*/false),
                             visit.fetched, /*rank=*/Value());
   };
-  auto copy = [&](FetchOp fetch) {
-    CopyInOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
-                     fetch.getAxesAttr(), fetch.getEnd(), fetch.getDimAttr(),
-                     fetch.getView(),
-                     getBarrier(b, loc, number, /*empty=*/false));
+  auto copy = [&](TmaLoadOp fetch) {
+    BulkTensorLoadOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
+                             fetch.getAxesAttr(), fetch.getEnd(),
+                             fetch.getDimAttr(), fetch.getView(),
+                             getBarrier(b, loc, number, /*empty=*/false));
   };
   // ptxas knows that an elected thread is alone; of another one it asks for
   // each operand of a copy in a loop whether all threads agree on it.
@@ -204,13 +206,13 @@ void ChannelLowering::lowerFetches(Visit &visit, Value number) {
     runIf(b, loc, ElectOp::create(b, loc), write);
   };
   // In the order of the program: what is waited for first comes first.
-  llvm::sort(visit.fetches, [](FetchOp one, FetchOp other) {
+  llvm::sort(visit.fetches, [](TmaLoadOp one, TmaLoadOp other) {
     return one->isBeforeInBlock(other);
   });
   bool together = llvm::any_of(
-      visit.fetches, [](FetchOp fetch) { return fetch.getEnd() != Value(); });
+      visit.fetches, [](TmaLoadOp fetch) { return fetch.getEnd() != Value(); });
   if (!together)
-    for (FetchOp fetch : visit.fetches) {
+    for (TmaLoadOp fetch : visit.fetches) {
       b.setInsertionPoint(fetch);
       elected([&] { copy(fetch); });
     }
@@ -224,7 +226,7 @@ void ChannelLowering::lowerFetches(Visit &visit, Value number) {
   } else {
     arrive(b, loc, /*byLane=*/false, expect);
   }
-  for (FetchOp fetch : visit.fetches)
+  for (TmaLoadOp fetch : visit.fetches)
     fetch.erase();
 }
 
@@ -238,10 +240,10 @@ void ChannelLowering::arrive(OpBuilder &b, Location loc, bool byLane,
   inFirstLane(b, loc, write);
 }
 
-void ChannelLowering::lower(SkipOp skip) {
+void ChannelLowering::lower(ReleaseUnusedOp skip) {
   OpBuilder b(skip);
   Location loc = skip.getLoc();
-  Turn turn = getTurn(b, loc, skip.getTrip(), /*fills=*/false);
+  Turn turn = getTurn(b, loc, skip.getIteration(), /*fills=*/false);
   BarrierWaitOp::create(b, loc, getBarrier(b, loc, turn.slot, /*empty=*/false),
                         turn.parity, /*cluster=*/false);
   arrive(b, loc, uses.lanesArrive, [&] {
@@ -254,10 +256,10 @@ void ChannelLowering::lower(SkipOp skip) {
 
 /// The takers of the other CTAs wait for as many arrivals as those of this one:
 /// one of them announces the bytes, and they count when the bytes are there.
-void ChannelLowering::lower(ShareOp share, int64_t fills) {
+void ChannelLowering::lower(CopyToClusterOp share, int64_t fills) {
   OpBuilder b(share);
   Location loc = share.getLoc();
-  Turn turn = getTurn(b, loc, share.getTrip(), /*fills=*/false);
+  Turn turn = getTurn(b, loc, share.getIteration(), /*fills=*/false);
   Value full = getBarrier(b, loc, turn.slot, /*empty=*/false);
   BarrierWaitOp::create(b, loc, full, turn.parity, /*cluster=*/false);
   int64_t bytes = *channel.getSlotBytes();
@@ -280,7 +282,7 @@ void ChannelLowering::lower(ShareOp share, int64_t fills) {
       if (fills > 1)
         BarrierArriveOp::create(b, loc, full, rank, fills - 1);
       BarrierExpectOp::create(b, loc, full, bytes, rank);
-      CopyAcrossOp::create(b, loc, view, full, rank);
+      BulkCopyToCtaOp::create(b, loc, view, full, rank);
     }
   });
   share.erase();
@@ -309,9 +311,9 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
   }
   for (auto &[key, visit] : uses.visits)
     lower(std::get<SlotDirection>(key), visit);
-  for (SkipOp skip : uses.skips)
+  for (ReleaseUnusedOp skip : uses.skips)
     lower(skip);
-  for (ShareOp share : uses.shares)
+  for (CopyToClusterOp share : uses.shares)
     lower(share, fills);
   channel.erase();
   return success();
@@ -358,13 +360,13 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
   }
 
   void lowerFlushes(KernelOp kernel) {
-    kernel.walk([](FlushOp flush) {
+    kernel.walk([](TmaStoreOp flush) {
       OpBuilder b(flush);
       Location loc = flush.getLoc();
       inFirstLane(b, loc, [&] {
-        CopyOutOp::create(b, loc, flush.getView(), flush.getArray(),
-                          flush.getOffsets(), flush.getAxesAttr(),
-                          flush.getEnd(), flush.getDimAttr());
+        BulkTensorStoreOp::create(b, loc, flush.getView(), flush.getArray(),
+                                  flush.getOffsets(), flush.getAxesAttr(),
+                                  flush.getEnd(), flush.getDimAttr());
       });
       flush.erase();
     });

@@ -1,4 +1,4 @@
-//===- PrefetchLoads.cpp - Load vectors some trips ahead ------------------===//
+//===- PrefetchLoads.cpp - Load vectors some iterations ahead -------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ namespace mlir::gdn::warp {
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-/// Copies what computes `value` inside `loop` from the trip number that
+/// Copies what computes `value` inside `loop` from the iteration number that
 /// `copies` maps. Returns false if that is not all it takes.
 static bool copyAddress(OpBuilder &b, scf::ForOp loop, Value value,
                         IRMapping &copies) {
@@ -43,19 +43,20 @@ static bool copyAddress(OpBuilder &b, scf::ForOp loop, Value value,
   return true;
 }
 
-/// The load of trip `trip`; null if its place depends on more than the trip.
+/// The load of iteration `iteration`; null if its place depends on more than
+/// the iteration.
 static Value copyLoad(OpBuilder &b, scf::ForOp loop, ArrayLoadOp load,
-                      Value trip) {
+                      Value iteration) {
   IRMapping copies;
-  copies.map(loop.getInductionVar(), trip);
+  copies.map(loop.getInductionVar(), iteration);
   for (Value operand : load->getOperands())
     if (!copyAddress(b, loop, operand, copies))
       return {};
   return b.clone(*load, copies)->getResult(0);
 }
 
-/// Carries the values of `load` for the next `ahead` trips around `loop`, which
-/// counts by ones.
+/// Carries the values of `load` for the next `ahead` iterations around `loop`,
+/// which counts by ones.
 static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   IRRewriter b(loop);
   Location loc = load.getLoc();
@@ -64,9 +65,9 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
     return arith::ConstantOp::create(at, loc, at.getIntegerAttr(type, value));
   };
   SmallVector<Value> first;
-  for (int64_t trip = 0; trip < ahead; ++trip) {
-    Value number =
-        arith::AddIOp::create(b, loc, loop.getLowerBound(), constant(b, trip));
+  for (int64_t iteration = 0; iteration < ahead; ++iteration) {
+    Value number = arith::AddIOp::create(b, loc, loop.getLowerBound(),
+                                         constant(b, iteration));
     first.push_back(copyLoad(b, loop, load, number));
     if (!first.back())
       return loop;
@@ -97,9 +98,9 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
     if (!schedule)
       return;
     for (auto role : getOperation().getBody().getOps<RoleOp>())
-      for (RolePlanAttr plan : schedule.getRoles())
-        if (plan.getName() == role.getName() && plan.getAhead() > 0)
-          prefetchIn(role, plan.getAhead());
+      for (RoleSpecAttr spec : schedule.getRoles())
+        if (spec.getName() == role.getName() && spec.getPrefetchDistance() > 0)
+          prefetchIn(role, spec.getPrefetchDistance());
   }
 
   void prefetchIn(RoleOp role, int64_t ahead) {
@@ -111,7 +112,8 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
     for (scf::ForOp loop : loops) {
       if (!isConstantIntValue(loop.getStep(), 1))
         continue;
-      // Without an end a load of a trip that never comes may leave the array.
+      // Without an end a load of an iteration that never comes may leave the
+      // array.
       SmallVector<ArrayLoadOp> loads;
       loop.walk([&](ArrayLoadOp load) {
         if (load->getParentOfType<scf::ForOp>() == loop &&
@@ -125,8 +127,8 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
         carries |= longer != current;
         current = longer;
       }
-      // With a body for each trip that a value is carried through, none moves:
-      // a move would wait for its load.
+      // With a body for each iteration that a value is carried through, none
+      // moves: a move would wait for its load.
       if (carries && ahead > 1)
         current->setAttr(WarpDialect::getUnrollAttrName(),
                          Builder(&getContext()).getI64IntegerAttr(ahead));

@@ -56,7 +56,7 @@ static void sinkIntoBranches(FragmentStoreOp store) {
 }
 
 /// Numbers of rows and columns and what compares them are the same in every
-/// trip: they leave the loop (loop-invariant-code-motion).
+/// iteration: they leave the loop (loop-invariant-code-motion).
 static bool isMask(Operation *op) {
   auto tile = dyn_cast<RankedTensorType>(op->getResultTypes().front());
   return tile && tile.getElementType().isInteger();
@@ -68,7 +68,7 @@ static bool mayRunInSomeWarps(Operation *op) {
   if (op->getNumResults() == 1 && isMask(op))
     return false;
   bool reads = isa<VectorLoadOp, FragmentLoadOp, RowDotsOp, LoadOp>(op);
-  if (isa<SlotOp, SliceOp, ProductOp, AwaitOp>(op))
+  if (isa<SlotOp, SliceOp, WgmmaOp, WgmmaWaitOp>(op))
     return false;
   if (op->getNumRegions() == 0 || isa<linalg::BroadcastOp>(op))
     return reads || isMemoryEffectFree(op);

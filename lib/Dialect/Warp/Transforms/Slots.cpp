@@ -33,7 +33,7 @@ SmallVector<uint64_t> gdn::warp::getNamedFields(SlotOp slot) {
   uint64_t ofChunk = types.size() / channel.getChunks(),
            first = slot.getField(), end = first + 1;
   // The fields of the parts follow each other.
-  while (slot.getPart() && end % ofChunk != 0 && types[end] == types[first])
+  while (slot.getVTile() && end % ofChunk != 0 && types[end] == types[first])
     ++end;
   uint64_t last = slot.getChunk() ? types.size() : end;
   SmallVector<uint64_t> named;
@@ -60,9 +60,9 @@ static FieldSet findFenced(KernelOp kernel) {
   FieldSet fields;
   kernel.walk([&](SlotOp slot) {
     bool isRead = slot.getDirection() == SlotDirection::Get &&
-                  llvm::any_of(getViewUsers(slot), llvm::IsaPred<ProductOp>);
-    if (isRead ||
-        llvm::any_of(slot.getChannel().getUsers(), llvm::IsaPred<ShareOp>))
+                  llvm::any_of(getViewUsers(slot), llvm::IsaPred<WgmmaOp>);
+    if (isRead || llvm::any_of(slot.getChannel().getUsers(),
+                               llvm::IsaPred<CopyToClusterOp>))
       for (uint64_t field : getNamedFields(slot))
         fields.insert({slot.getChannel(), field});
   });
@@ -77,7 +77,7 @@ static auto isIn(const FieldSet &fields, SlotOp slot) {
 
 static FencePlace &getPlace(PlaceMap &places, SlotOp slot) {
   FencePlace &place =
-      places[{slot->getBlock(), slot.getChannel(), slot.getTrip()}];
+      places[{slot->getBlock(), slot.getChannel(), slot.getIteration()}];
   if (!place.slot || slot->isBeforeInBlock(place.slot))
     place.slot = slot;
   return place;
@@ -92,7 +92,7 @@ static PlaceMap findLastStores(KernelOp kernel, const FieldSet &fenced) {
         llvm::none_of(getNamedFields(slot), isIn(fenced, slot)))
       return;
     for (Operation *user : getViewUsers(slot)) {
-      if (isa<FetchOp>(user))
+      if (isa<TmaLoadOp>(user))
         continue;
       Operation *&store = getPlace(last, slot).op;
       Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
@@ -112,7 +112,7 @@ static PlaceMap findFirstCopies(KernelOp kernel, const FieldSet &fenced) {
         llvm::all_of(getNamedFields(slot), isIn(fenced, slot)))
       return;
     for (Operation *user : getViewUsers(slot)) {
-      if (!isa<FlushOp>(user))
+      if (!isa<TmaStoreOp>(user))
         continue;
       Operation *&copy = getPlace(first, slot).op;
       Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);

@@ -67,16 +67,16 @@ static llvm::MapVector<Use, Operation *> collectUses(Region &region) {
   region.walk([&](Operation *op) {
     if (auto slot = dyn_cast<SlotOp>(op))
       uses.insert({{slot.getChannel(), slot.getDirection()}, op});
-    if (auto skip = dyn_cast<SkipOp>(op))
+    if (auto skip = dyn_cast<ReleaseUnusedOp>(op))
       uses.insert({{skip.getChannel(), SlotDirection::Get}, op});
   });
   return uses;
 }
 
 /// Who fills or takes a slot on one side of a branch does so on the other one:
-/// the slot waits for an arrival in each trip. A branch with one side is a
+/// the slot waits for an arrival in each iteration. A branch with one side is a
 /// guard of lanes, warps or rounds; where CTAs share a role, the side of the
-/// other CTA's trips fills nothing.
+/// other CTA's iterations fills nothing.
 static LogicalResult verifyBranch(scf::IfOp branch) {
   if (!branch.elseBlock() || branch.elseBlock()->without_terminator().empty())
     return success();
@@ -108,10 +108,10 @@ static LogicalResult verifyTakes(ChannelOp channel) {
     auto slot = dyn_cast<SlotOp>(user);
     if (!slot || slot.getDirection() == SlotDirection::Put ||
         slot->getParentOfType<RoleOp>()->hasAttr(
-            WarpDialect::getShareAttrName()))
+            WarpDialect::getAlternateCtasAttrName()))
       continue;
     for (Operation *taker : getViewUsers(slot)) {
-      if (isa<ProductOp>(taker))
+      if (isa<WgmmaOp>(taker))
         continue;
       InFlightDiagnostic diagnostic =
           taker->emitOpError(
@@ -161,7 +161,7 @@ struct VerifyChannels
       if (failed(verifyFilled(channel)) || failed(verifyTakes(channel)))
         return signalPassFailure();
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
-      if (role->hasAttr(WarpDialect::getShareAttrName()))
+      if (role->hasAttr(WarpDialect::getAlternateCtasAttrName()))
         continue;
       if (role.walk([](scf::IfOp branch) {
                 return failed(verifyBranch(branch)) ? WalkResult::interrupt()

@@ -1,7 +1,7 @@
 // RUN: gdn-opt %s --gdn-tile-hoist-buffers --gdn-tile-expand-copies | FileCheck %s
 
-// A tile's buffer is made once an item, not once a trip; one that a loop hands
-// from trip to trip must stay, there are two of it at a time.
+// A tile's buffer is made once a work item, not once an iteration; one that a loop hands
+// from iteration to iteration must stay, there are two of it at a time.
 // CHECK-LABEL: func.func @tiles
 // CHECK: memref.alloc() : memref<8xf32>
 // CHECK: scf.for

@@ -8,7 +8,7 @@ func.func @interface(%x : tensor<8xf32>) -> tensor<8xf32> {
   return %x : tensor<8xf32>
 }
 
-// A tile that is scaled every trip is scaled in the buffer that carries it, and
+// A tile that is scaled every iteration is scaled in the buffer that carries it, and
 // whoever needs the old one comes before.
 // CHECK-LABEL: func.func private @carried
 // CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}}) -> (tensor<8xf32>)

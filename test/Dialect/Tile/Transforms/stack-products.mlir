@@ -28,7 +28,7 @@
 // CHECK: gdn_tile.store %[[KK]], %x
 // CHECK: gdn_tile.store %[[QK]], %y
 gdn_tile.program @pair(%k: memref<32x128xbf16>, %q: memref<32x128xbf16>)
-    outs(%x: memref<32x32xf32>, %y: memref<32x32xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    outs(%x: memref<32x32xf32>, %y: memref<32x32xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<32x32xf32>
   %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
@@ -53,7 +53,7 @@ gdn_tile.program @pair(%k: memref<32x128xbf16>, %q: memref<32x128xbf16>)
 // CHECK: %[[QQ:.*]] = tensor.concat dim(0) %[[Q]], %[[Q]]
 // CHECK: linalg.contract {{.*}} ins(%[[QQ]], %{{.*}} -> tensor<64x32xf32>
 gdn_tile.program @one(%k: memref<32x128xbf16>, %q: memref<32x128xbf16>)
-    outs(%x: memref<32x32xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    outs(%x: memref<32x32xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<32x32xf32>
   %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
@@ -74,7 +74,7 @@ gdn_tile.program @one(%k: memref<32x128xbf16>, %q: memref<32x128xbf16>)
 // CHECK-NOT: tensor.concat
 // CHECK-COUNT-2: linalg.contract {{.*}} -> tensor<32x32xf32>
 gdn_tile.program @others(%k: memref<32x128xbf16>)
-    outs(%x: memref<32x32xf32>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    outs(%x: memref<32x32xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<32x32xf32>
   %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<32x128xbf16> -> tensor<32x128xbf16>
@@ -95,7 +95,7 @@ gdn_tile.program @others(%k: memref<32x128xbf16>)
 // Tiles of no rows fill nothing up.
 // CHECK-LABEL: gdn_tile.program @nothing(
 // CHECK-NOT: tensor.concat
-gdn_tile.program @nothing(%k: memref<?x16xbf16>) item(%n, %h, %p) tokens(%batch, %begin, %end) {
+gdn_tile.program @nothing(%k: memref<?x16xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<0x0xf32>
   %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<?x16xbf16> -> tensor<0x16xbf16>

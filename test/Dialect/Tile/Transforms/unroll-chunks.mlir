@@ -6,7 +6,7 @@
 // RUN: not gdn-opt %s --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-unroll-chunks{factor=2147483648}))' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=NONE -DGOT=2147483648
 
-// Two chunks a trip: the second begins a chunk later and takes on what the first carries.
+// Two chunks an iteration: the second begins a chunk later and takes on what the first carries.
 // CHECK-LABEL: gdn_tile.program @sum(
 // CHECK-DAG: %[[CHUNK:.*]] = arith.constant 32 : index
 // CHECK-DAG: %[[TRIP:.*]] = arith.constant 64 : index
@@ -27,7 +27,7 @@
 
 // NONE: error: 'gdn_tile.program' op expected factor to be 1 to 64, got [[GOT]]
 gdn_tile.program @sum(%x: memref<1x?x4xf32>) outs(%y: memref<1x4x32xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %zero = arith.constant dense<0.0> : tensor<32xf32>

@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-group-products))' | FileCheck %s
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 !sum = tensor<64x64xf32, #gdn_warp.fragment>
@@ -12,41 +12,41 @@
 // and leaves the later group on its way; at the end nothing is.
 // CHECK-LABEL: gdn_warp.kernel @order(
 // CHECK: gdn_warp.role
-// CHECK: gdn_warp.product_fence
-// CHECK-NEXT: %[[A:.*]] = gdn_warp.product
-// CHECK-NEXT: gdn_warp.product_commit
-// CHECK-NEXT: %[[B:.*]] = gdn_warp.product
-// CHECK-NEXT: gdn_warp.product_commit
-// CHECK-NEXT: %[[READY:.*]] = gdn_warp.await 1 of %[[A]]
+// CHECK: gdn_warp.wgmma_fence
+// CHECK-NEXT: %[[A:.*]] = gdn_warp.wgmma
+// CHECK-NEXT: gdn_warp.wgmma_commit
+// CHECK-NEXT: %[[B:.*]] = gdn_warp.wgmma
+// CHECK-NEXT: gdn_warp.wgmma_commit
+// CHECK-NEXT: %[[READY:.*]] = gdn_warp.wgmma_wait 1 of %[[A]]
 // CHECK-NEXT: arith.negf %[[READY]]
-// CHECK-NEXT: gdn_warp.await 0{{$}}
+// CHECK-NEXT: gdn_warp.wgmma_wait 0{{$}}
 // CHECK-NEXT: }
 gdn_warp.kernel @order() threads(128) shared(8192)
     attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
   gdn_warp.role "state" warps(0, 4) {
-    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
     %minus = arith.negf %a : !sum
-    %b = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %b = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
   }
 }
 
 // A product may take on a sum that is on its way: one wait serves both.
 // CHECK-LABEL: gdn_warp.kernel @chain(
-// CHECK: %[[A:.*]] = gdn_warp.product
-// CHECK-NOT: gdn_warp.await
-// CHECK: %[[B:.*]] = gdn_warp.product {{.*}} into(%[[A]]
-// CHECK-NEXT: gdn_warp.product_commit
-// CHECK-NEXT: %[[READY:.*]] = gdn_warp.await 0 of %[[B]]
+// CHECK: %[[A:.*]] = gdn_warp.wgmma
+// CHECK-NOT: gdn_warp.wgmma_wait
+// CHECK: %[[B:.*]] = gdn_warp.wgmma {{.*}} into(%[[A]]
+// CHECK-NEXT: gdn_warp.wgmma_commit
+// CHECK-NEXT: %[[READY:.*]] = gdn_warp.wgmma_wait 0 of %[[B]]
 // CHECK-NEXT: arith.negf %[[READY]]
 gdn_warp.kernel @chain() threads(128) shared(8192)
     attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
   gdn_warp.role "state" warps(0, 4) {
-    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
-    %b = gdn_warp.product %v, %v into(%a : !sum) : !tile, !tile -> !sum
+    %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %b = gdn_warp.wgmma %v, %v into(%a : !sum) : !tile, !tile -> !sum
     %minus = arith.negf %b : !sum
   }
 }
@@ -54,21 +54,21 @@ gdn_warp.kernel @chain() threads(128) shared(8192)
 // A load under a product would hold up the parts of it that the warp has still to begin: it moves to before what
 // makes the product's left operand.
 // CHECK-LABEL: gdn_warp.kernel @hoist(
-// CHECK: %[[SUM:.*]] = gdn_warp.await 0 of
+// CHECK: %[[SUM:.*]] = gdn_warp.wgmma_wait 0 of
 // CHECK-NEXT: gdn_warp.fragment_load
 // CHECK-NEXT: gdn_warp.fragment_load {{.*}} transpose
 // CHECK-NEXT: %[[LEFT:.*]] = arith.truncf %[[SUM]]
-// CHECK-NEXT: gdn_warp.product_fence
-// CHECK-NEXT: gdn_warp.product %[[LEFT]],
+// CHECK-NEXT: gdn_warp.wgmma_fence
+// CHECK-NEXT: gdn_warp.wgmma %[[LEFT]],
 // CHECK-NOT: gdn_warp.fragment_load
 gdn_warp.kernel @hoist(%x: memref<?x64xbf16>) threads(128) shared(8192)
     attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
   gdn_warp.role "state" warps(0, 4) {
-    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
     %left = arith.truncf %a : !sum to !half
-    %b = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %b = gdn_warp.wgmma %left, %v : !half, !tile -> !sum
     %load = gdn_warp.fragment_load %v : !tile -> !half
     %other = gdn_warp.fragment_load %v transpose : !tile -> !half
     %use = arith.addf %load, %other : !half
@@ -80,8 +80,8 @@ gdn_warp.kernel @hoist(%x: memref<?x64xbf16>) threads(128) shared(8192)
 // A load stays behind a wait, where nothing is left to begin.
 // CHECK-LABEL: gdn_warp.kernel @behind_wait(
 // CHECK: %[[LEFT:.*]] = arith.truncf
-// CHECK: gdn_warp.product %[[LEFT]],
-// CHECK: gdn_warp.await 0 of
+// CHECK: gdn_warp.wgmma %[[LEFT]],
+// CHECK: gdn_warp.wgmma_wait 0 of
 // CHECK-NEXT: arith.negf
 // CHECK-NEXT: gdn_warp.fragment_load
 gdn_warp.kernel @behind_wait(%x: memref<?x64xbf16>) threads(128) shared(8192)
@@ -89,9 +89,9 @@ gdn_warp.kernel @behind_wait(%x: memref<?x64xbf16>) threads(128) shared(8192)
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
   gdn_warp.role "state" warps(0, 4) {
-    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
     %left = arith.truncf %a : !sum to !half
-    %b = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %b = gdn_warp.wgmma %left, %v : !half, !tile -> !sum
     %minus = arith.negf %b : !sum
     %load = gdn_warp.fragment_load %v : !tile -> !half
     gdn_warp.array_store %load, %x[%c0, %c0] axes [0, 1] : !half -> memref<?x64xbf16>
@@ -102,9 +102,9 @@ gdn_warp.kernel @behind_wait(%x: memref<?x64xbf16>) threads(128) shared(8192)
 // CHECK-LABEL: gdn_warp.kernel @behind_store(
 // CHECK: arith.truncf
 // CHECK-NEXT: gdn_warp.fragment_store
-// CHECK-NEXT: gdn_warp.product_fence
-// CHECK-NEXT: gdn_warp.product
-// CHECK-NEXT: gdn_warp.product_commit
+// CHECK-NEXT: gdn_warp.wgmma_fence
+// CHECK-NEXT: gdn_warp.wgmma
+// CHECK-NEXT: gdn_warp.wgmma_commit
 // CHECK-NEXT: gdn_warp.fragment_load
 // CHECK-NEXT: gdn_warp.vector_store
 // CHECK-NEXT: gdn_warp.fragment_load {{.*}} transpose
@@ -115,10 +115,10 @@ gdn_warp.kernel @behind_store(%x: memref<?x64xbf16>) threads(128) shared(16384)
   %w = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
   %row = arith.constant dense<1.0> : tensor<64xf32, #gdn_warp.rows>
   gdn_warp.role "state" warps(0, 4) {
-    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
     %left = arith.truncf %a : !sum to !half
     gdn_warp.fragment_store %left, %v : !half -> !tile
-    %b = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %b = gdn_warp.wgmma %left, %v : !half, !tile -> !sum
     %load = gdn_warp.fragment_load %v : !tile -> !half
     gdn_warp.vector_store %row, %w : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
     %other = gdn_warp.fragment_load %v transpose : !tile -> !half
@@ -133,11 +133,11 @@ gdn_warp.kernel @behind_store(%x: memref<?x64xbf16>) threads(128) shared(16384)
 // CHECK-LABEL: gdn_warp.kernel @vectors(
 // CHECK: %[[FACTOR:.*]] = gdn_warp.vector_load
 // CHECK-NEXT: %[[LEFT:.*]] = arith.truncf
-// CHECK: gdn_warp.product %[[LEFT]],
-// CHECK-NEXT: gdn_warp.product_commit
+// CHECK: gdn_warp.wgmma %[[LEFT]],
+// CHECK-NEXT: gdn_warp.wgmma_commit
 // CHECK: %[[LATE:.*]] = gdn_warp.vector_load
 // CHECK: %[[OTHER:.*]] = gdn_warp.vector_load
-// CHECK: gdn_warp.await
+// CHECK: gdn_warp.wgmma_wait
 gdn_warp.kernel @vectors(%x: memref<?x64xf32>) threads(128) shared(16384)
     attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
@@ -153,7 +153,7 @@ gdn_warp.kernel @vectors(%x: memref<?x64xf32>) threads(128) shared(16384)
     %reads = gdn_warp.slot get %open[2] at %c0 : <!vector, !scalar, !vector> -> !vector
     %others = gdn_warp.slot get %closed[0] at %c0 : <!vector> -> !vector
     %left = arith.truncf %s : !sum to !half
-    %p = gdn_warp.product %left, %v : !half, !tile -> !sum
+    %p = gdn_warp.wgmma %left, %v : !half, !tile -> !sum
     %a = gdn_warp.vector_load %values : !vector -> tensor<64xf32, #gdn_warp.columns>
     %ab = linalg.broadcast ins(%a : tensor<64xf32, #gdn_warp.columns>) outs(%none : !sum) dimensions = [0]
     %av = arith.mulf %s, %ab : !sum
@@ -169,33 +169,33 @@ gdn_warp.kernel @vectors(%x: memref<?x64xf32>) threads(128) shared(16384)
 
 // Without a schedule a kernel is in the explicit form already.
 // CHECK-LABEL: gdn_warp.kernel @explicit(
-// CHECK-NOT: gdn_warp.product_commit
+// CHECK-NOT: gdn_warp.wgmma_commit
 gdn_warp.kernel @explicit() threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
-  %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+  %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
 }
 
 // A product does not follow the one before where its slot would be waited for before what others wait for is stored.
 // CHECK-LABEL: gdn_warp.kernel @answer(
-// CHECK: gdn_warp.product %
-// CHECK: gdn_warp.await
+// CHECK: gdn_warp.wgmma %
+// CHECK: gdn_warp.wgmma_wait
 // CHECK: gdn_warp.slot put
 // CHECK: gdn_warp.fragment_store
 // CHECK: gdn_warp.slot get
-// CHECK: gdn_warp.product %
+// CHECK: gdn_warp.wgmma %
 gdn_warp.kernel @answer(%x: memref<?x64xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !tile
   %there = gdn_warp.channel "there" depth(1) : <!tile>
   %back = gdn_warp.channel "back" depth(1) : <!tile>
   gdn_warp.role "state" warps(0, 4) {
-    %a = gdn_warp.product %v, %v : !tile, !tile -> !sum
+    %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
     %h = arith.truncf %a : !sum to !half
     %s = gdn_warp.slot put %there[0] at %c0 : <!tile> -> !tile
     gdn_warp.fragment_store %h, %s : !half -> !tile
     %r = gdn_warp.slot get %back[0] at %c0 : <!tile> -> !tile
-    %b = gdn_warp.product %r, %r : !tile, !tile -> !sum
+    %b = gdn_warp.wgmma %r, %r : !tile, !tile -> !sum
     gdn_warp.array_store %b, %x[%c0, %c0] axes [0, 1] : !sum -> memref<?x64xf32>
   }
 }

@@ -2,7 +2,7 @@
 
 !vectors = !gdn_warp.channel<!gdn_warp.view<1xf32>, !gdn_warp.view<32xf32>, !gdn_warp.view<1xf32>>
 
-// What decides the branch of the second chunk is loaded with what decides that of the first. What is of another trip or
+// What decides the branch of the second chunk is loaded with what decides that of the first. What is of another iteration or
 // channel, or at a place that is found later, stays.
 // CHECK-LABEL: gdn_warp.kernel @together(
 // CHECK: scf.for %[[TRIP:.*]] = {{.*}}
@@ -27,19 +27,19 @@ gdn_warp.kernel @together(%n: i64) threads(128) shared(0) {
   %v = gdn_warp.channel "vectors" depth(2) : !vectors
   %w = gdn_warp.channel "others" depth(2) : !vectors
   gdn_warp.role "state" warps(0, 4) {
-    scf.for %trip = %c0 to %end step %c1 {
-      %later = arith.addi %trip, %c1 : index
-      %f = gdn_warp.slot get %v[0] at %trip : !vectors -> !gdn_warp.view<1xf32>
+    scf.for %iteration = %c0 to %end step %c1 {
+      %later = arith.addi %iteration, %c1 : index
+      %f = gdn_warp.slot get %v[0] at %iteration : !vectors -> !gdn_warp.view<1xf32>
       %a = gdn_warp.load %f[%c0] : !gdn_warp.view<1xf32> -> f32
       gdn_warp.fence async
       %g = gdn_warp.slot get %v[2] at %later : !vectors -> !gdn_warp.view<1xf32>
       %x = gdn_warp.load %g[%c0] : !gdn_warp.view<1xf32> -> f32
-      %o = gdn_warp.slot get %w[0] at %trip : !vectors -> !gdn_warp.view<1xf32>
+      %o = gdn_warp.slot get %w[0] at %iteration : !vectors -> !gdn_warp.view<1xf32>
       %y = gdn_warp.load %o[%c0] : !gdn_warp.view<1xf32> -> f32
-      %s = gdn_warp.slot get %v[2] at %trip : !vectors -> !gdn_warp.view<1xf32>
+      %s = gdn_warp.slot get %v[2] at %iteration : !vectors -> !gdn_warp.view<1xf32>
       %b = gdn_warp.load %s[%c0] : !gdn_warp.view<1xf32> -> f32
-      %r = gdn_warp.slot get %v[1] at %trip : !vectors -> !gdn_warp.view<32xf32>
-      %i = arith.addi %trip, %c1 : index
+      %r = gdn_warp.slot get %v[1] at %iteration : !vectors -> !gdn_warp.view<32xf32>
+      %i = arith.addi %iteration, %c1 : index
       %z = gdn_warp.load %r[%i] : !gdn_warp.view<32xf32> -> f32
       %sum = arith.addf %a, %b : f32
     }

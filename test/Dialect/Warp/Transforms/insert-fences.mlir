@@ -20,9 +20,9 @@
 // CHECK: gdn_warp.role "move"
 // CHECK: gdn_warp.slot get
 // CHECK: gdn_warp.fence async
-// CHECK-NEXT: gdn_warp.flush
+// CHECK-NEXT: gdn_warp.tma_store
 // CHECK-NOT: gdn_warp.fence
-// CHECK: gdn_warp.flush
+// CHECK: gdn_warp.tma_store
 gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(384) shared(0) {
   %c0 = arith.constant 0 : index
   %t = arith.constant dense<1.0> : tensor<64x64xbf16, #gdn_warp.fragment>
@@ -45,12 +45,12 @@ gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(384) shared(0) {
     %read = gdn_warp.vector_load %r : !row -> tensor<64xf32, #gdn_warp.rows>
     %a = gdn_warp.slot get %tiles[0] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
     %b = gdn_warp.slot get %tiles[1] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
-    %p = gdn_warp.product %a, %b transpose_b : !tile, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+    %p = gdn_warp.wgmma %a, %b transpose_b : !tile, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
   }
   gdn_warp.role "move" warps(8, 4) {
     %o = gdn_warp.slot get %out[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
-    gdn_warp.flush %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
-    gdn_warp.flush %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    gdn_warp.tma_store %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    gdn_warp.tma_store %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
   }
 }
 
@@ -58,7 +58,7 @@ gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(384) shared(0) {
 // CHECK-LABEL: gdn_warp.kernel @share(
 // CHECK: gdn_warp.vector_store
 // CHECK-NEXT: gdn_warp.fence async
-// CHECK-NEXT: gdn_warp.share
+// CHECK-NEXT: gdn_warp.copy_to_cluster
 // CHECK-NEXT: gdn_warp.slot
 // CHECK-NEXT: gdn_warp.vector_store
 // CHECK-NOT: gdn_warp.fence
@@ -67,10 +67,10 @@ gdn_warp.kernel @share() threads(256) shared(0) cluster(2) {
   %v = arith.constant dense<1.0> : tensor<64xf32, #gdn_warp.rows>
   %all = gdn_warp.channel "all" depth(2) turn(1) : !gdn_warp.channel<!row>
   %own = gdn_warp.channel "own" depth(2) : !gdn_warp.channel<!row>
-  gdn_warp.role "make" warps(0, 4) attributes {gdn_warp.share} {
+  gdn_warp.role "make" warps(0, 4) attributes {gdn_warp.alternate_ctas} {
     %r = gdn_warp.slot put %all[0] at %c0 : !gdn_warp.channel<!row> -> !row
     gdn_warp.vector_store %v, %r : tensor<64xf32, #gdn_warp.rows> -> !row
-    gdn_warp.share %all at %c0 : !gdn_warp.channel<!row>
+    gdn_warp.copy_to_cluster %all at %c0 : !gdn_warp.channel<!row>
     %s = gdn_warp.slot put %own[0] at %c0 : !gdn_warp.channel<!row> -> !row
     gdn_warp.vector_store %v, %s : tensor<64xf32, #gdn_warp.rows> -> !row
   }
@@ -85,10 +85,10 @@ gdn_warp.kernel @share() threads(256) shared(0) cluster(2) {
 // CHECK: gdn_warp.role "move"
 // CHECK: gdn_warp.slot get
 // CHECK-NEXT: gdn_warp.fence async
-// CHECK-NEXT: gdn_warp.flush
+// CHECK-NEXT: gdn_warp.tma_store
 // CHECK-NEXT: gdn_warp.slot get
 // CHECK-NEXT: gdn_warp.fence async
-// CHECK-NEXT: gdn_warp.flush
+// CHECK-NEXT: gdn_warp.tma_store
 gdn_warp.kernel @slots(%y: memref<?x64xbf16>) threads(256) shared(0) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -102,9 +102,9 @@ gdn_warp.kernel @slots(%y: memref<?x64xbf16>) threads(256) shared(0) {
   }
   gdn_warp.role "move" warps(4, 4) {
     %o = gdn_warp.slot get %out[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
-    gdn_warp.flush %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    gdn_warp.tma_store %o, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
     %p = gdn_warp.slot get %out[0] at %c1 : !gdn_warp.channel<!tile> -> !tile
-    gdn_warp.flush %p, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    gdn_warp.tma_store %p, %y[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
   }
 }
 
@@ -139,9 +139,9 @@ gdn_warp.kernel @named() threads(256) shared(0) {
   gdn_warp.role "use" warps(4, 4) {
     scf.for %i = %c0 to %c2 step %c1 {
       %a = gdn_warp.slot get %chunks[0] chunk %i at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
-      %p = gdn_warp.product %v, %a : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+      %p = gdn_warp.wgmma %v, %a : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
       %c = gdn_warp.slot get %parts[0 + %i] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
-      %q = gdn_warp.product %v, %c : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+      %q = gdn_warp.wgmma %v, %c : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
     } {gdn_warp.chunks = 2}
   }
 }

@@ -26,14 +26,14 @@
 // CHECK: gdn_warp.barrier_init
 // CHECK: gdn_warp.fence barrier_init
 // CHECK-NEXT: }
-// CHECK-NEXT: gdn_warp.follow
+// CHECK-NEXT: gdn_warp.grid_dependency_wait
 // CHECK: gdn_warp.sync cta
 // CHECK: gdn_warp.role "move"
 // CHECK: %[[SLOT:.*]] = arith.remui %{{.*}}, %[[TWO]]
 // CHECK: gdn_warp.barrier_wait
 // CHECK: %[[ONE:.*]] = gdn_warp.elect
 // CHECK: scf.if %[[ONE]] {
-// CHECK: gdn_warp.copy_in
+// CHECK: gdn_warp.bulk_tensor_load
 // CHECK: gdn_warp.barrier_expect %{{.*}}, 8192
 // CHECK: gdn_warp.role "state"
 // CHECK: gdn_warp.barrier_wait
@@ -42,14 +42,14 @@
 // CHECK: gdn_warp.barrier_arrive
 // CHECK-NOT: gdn_warp.channel
 gdn_warp.kernel @hand(%x: memref<?x64xbf16>, %n: i32) threads(256) shared(16416) {
-  gdn_warp.follow
+  gdn_warp.grid_dependency_wait
   %c0 = arith.constant 0 : index
   %t = arith.index_cast %n : i32 to index
   %ch = gdn_warp.channel "in" depth(2) {offset = 0, places = array<i64: 0>, slot_bytes = 8192, barriers = 16384}
       : !gdn_warp.channel<!tile>
   gdn_warp.role "move" warps(0, 1) {
     %s = gdn_warp.slot put %ch[0] at %t : !gdn_warp.channel<!tile> -> !tile
-    gdn_warp.fetch %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
+    gdn_warp.tma_load %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
   }
   gdn_warp.role "state" warps(4, 4) {
     %s = gdn_warp.slot get %ch[0] at %t : !gdn_warp.channel<!tile> -> !tile
@@ -65,10 +65,10 @@ gdn_warp.kernel @hand(%x: memref<?x64xbf16>, %n: i32) threads(256) shared(16416)
 // CHECK: %[[ONE:.*]] = gdn_warp.elect
 // CHECK: scf.if %[[ONE]] {
 // CHECK: gdn_warp.barrier_expect %{{.*}}, 16384
-// CHECK: gdn_warp.copy_in %x{{.*}} until
-// CHECK: gdn_warp.copy_in %y{{.*}} until
+// CHECK: gdn_warp.bulk_tensor_load %x{{.*}} until
+// CHECK: gdn_warp.bulk_tensor_load %y{{.*}} until
 // CHECK: }
-// CHECK-NOT: gdn_warp.copy_in
+// CHECK-NOT: gdn_warp.bulk_tensor_load
 gdn_warp.kernel @together(%x: memref<?x64xbf16>, %y: memref<?x64xbf16>, %n: i32) threads(256) shared(32800) {
   %c0 = arith.constant 0 : index
   %t = arith.index_cast %n : i32 to index
@@ -76,9 +76,9 @@ gdn_warp.kernel @together(%x: memref<?x64xbf16>, %y: memref<?x64xbf16>, %n: i32)
       : !gdn_warp.channel<!tile, !tile>
   gdn_warp.role "move" warps(0, 1) {
     %s = gdn_warp.slot put %ch[0] at %t : !gdn_warp.channel<!tile, !tile> -> !tile
-    gdn_warp.fetch %x[%c0, %c0] axes [0, 1] until(%t, dim = 0), %s : memref<?x64xbf16> -> !tile
+    gdn_warp.tma_load %x[%c0, %c0] axes [0, 1] until(%t, dim = 0), %s : memref<?x64xbf16> -> !tile
     %r = gdn_warp.slot put %ch[1] at %t : !gdn_warp.channel<!tile, !tile> -> !tile
-    gdn_warp.fetch %y[%c0, %c0] axes [0, 1] until(%t, dim = 0), %r : memref<?x64xbf16> -> !tile
+    gdn_warp.tma_load %y[%c0, %c0] axes [0, 1] until(%t, dim = 0), %r : memref<?x64xbf16> -> !tile
   }
   gdn_warp.role "state" warps(4, 4) {
     %s = gdn_warp.slot get %ch[0] at %t : !gdn_warp.channel<!tile, !tile> -> !tile
@@ -97,7 +97,7 @@ gdn_warp.kernel @no_taker(%x: memref<?x64xbf16>) threads(128) shared(16416) {
       : !gdn_warp.channel<!tile>
   gdn_warp.role "move" warps(0, 1) {
     %s = gdn_warp.slot put %ch[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
-    gdn_warp.fetch %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
+    gdn_warp.tma_load %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
   }
 }
 
@@ -115,7 +115,7 @@ gdn_warp.kernel @no_place() threads(128) shared(0) {
 
 !row = !gdn_warp.view<32xf32>
 
-// The chunks of a trip are a loop in "make": each turn waits and arrives, with every lane of the one warp, and its
+// The chunks of an iteration are a loop in "make": each turn waits and arrives, with every lane of the one warp, and its
 // field is 128 bytes behind the last one's. "take" visits both fields in two branches: it waits in the first one alone
 // and arrives in the second.
 // CHECK-LABEL: gdn_warp.kernel @chunks(
@@ -148,14 +148,14 @@ gdn_warp.kernel @chunks(%x: memref<?xf32>, %n: i64) threads(256) shared(528) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  %trips = arith.index_cast %n : i64 to index
-  %is = arith.cmpi eq, %trips, %c2 : index
-  %also = arith.cmpi eq, %trips, %c1 : index
+  %iterations = arith.index_cast %n : i64 to index
+  %is = arith.cmpi eq, %iterations, %c2 : index
+  %also = arith.cmpi eq, %iterations, %c1 : index
   %v = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
   %ch = gdn_warp.channel "in" depth(2) chunks(2)
       {offset = 0, places = array<i64: 0, 128>, slot_bytes = 256, barriers = 512} : !gdn_warp.channel<!row, !row>
   gdn_warp.role "make" warps(0, 1) {
-    scf.for %t = %c0 to %trips step %c1 {
+    scf.for %t = %c0 to %iterations step %c1 {
       scf.for %c = %c0 to %c2 step %c1 {
         %s = gdn_warp.slot put %ch[0] chunk %c at %t : !gdn_warp.channel<!row, !row> -> !row
         gdn_warp.vector_store %v, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
@@ -163,7 +163,7 @@ gdn_warp.kernel @chunks(%x: memref<?xf32>, %n: i64) threads(256) shared(528) {
     }
   }
   gdn_warp.role "take" warps(4, 4) {
-    scf.for %t = %c0 to %trips step %c1 {
+    scf.for %t = %c0 to %iterations step %c1 {
       scf.if %is {
         %a = gdn_warp.slot get %ch[0] at %t : !gdn_warp.channel<!row, !row> -> !row
         %f = gdn_warp.load %a[%c0] : !row -> f32
@@ -250,8 +250,8 @@ gdn_warp.kernel @chunks(%x: memref<?xf32>, %n: i64) threads(256) shared(528) {
 // CHECK-NEXT: %[[PEER32:.*]] = arith.index_cast %[[PEER]] : index to i32
 // CHECK-NEXT: gdn_warp.barrier_arrive %[[FULL]] rank(%[[PEER32]]) count(3)
 // CHECK-NEXT: gdn_warp.barrier_expect %[[FULL]], 8192 rank(%[[PEER32]])
-// CHECK-NEXT: gdn_warp.copy_across %[[BYTES]], %[[FULL]] rank(%[[PEER32]]) : <2048xf32>
-// A slot that the other CTA's trip would take from passes: full, then free.
+// CHECK-NEXT: gdn_warp.bulk_copy_to_cta %[[BYTES]], %[[FULL]] rank(%[[PEER32]]) : <2048xf32>
+// A slot that the other CTA's iteration would take from passes: full, then free.
 // CHECK: } else {
 // CHECK: %[[FULL_AT:.*]] = arith.addi %{{.*}}, %[[OWN_FULL]]
 // CHECK-NEXT: %[[FULL:.*]] = gdn_warp.barrier %[[FULL_AT]]
@@ -262,12 +262,12 @@ gdn_warp.kernel @chunks(%x: memref<?xf32>, %n: i64) threads(256) shared(528) {
 // CHECK-NEXT: %[[EMPTY:.*]] = gdn_warp.barrier %[[EMPTY_AT]]
 // CHECK-NEXT: gdn_warp.barrier_arrive %[[EMPTY]]{{$}}
 
-// A trip's owner is told that its slot is free, behind the products that read it.
+// An iteration's owner is told that its slot is free, behind the products that read it.
 // CHECK: gdn_warp.role "take"
 // CHECK: scf.for %[[TRIP:.*]] = %[[ZERO]]
 // CHECK: %[[TRIP32:.*]] = arith.index_cast %[[TRIP]] : index to i32
 // CHECK: %[[OWNER:.*]] = arith.remui %[[TRIP32]], %[[DEPTH]] : i32
-// CHECK: gdn_warp.await 0
+// CHECK: gdn_warp.wgmma_wait 0
 // CHECK-NEXT: gdn_warp.sync warp
 // CHECK: %[[EMPTY_AT:.*]] = arith.addi %{{.*}}, %[[ALL_EMPTY]]
 // CHECK-NEXT: %[[EMPTY:.*]] = gdn_warp.barrier %[[EMPTY_AT]]
@@ -280,22 +280,22 @@ gdn_warp.kernel @cluster(%x: memref<?x64xbf16>, %n: i32) threads(384) shared(328
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %c4 = arith.constant 4 : index
-  %trips = arith.index_cast %n : i32 to index
+  %iterations = arith.index_cast %n : i32 to index
   %own = gdn_warp.channel "own" depth(2) {offset = 0, places = array<i64: 0>, slot_bytes = 8192, barriers = 32768}
       : !gdn_warp.channel<!tile>
   %all = gdn_warp.channel "all" depth(2) turn(1)
       {offset = 16384, places = array<i64: 0>, slot_bytes = 8192, barriers = 32800} : !gdn_warp.channel<!tile>
   gdn_warp.role "load" warps(0, 1) {
-    scf.for %t = %c0 to %trips step %c1 {
+    scf.for %t = %c0 to %iterations step %c1 {
       %s = gdn_warp.slot put %own[0] at %t : !gdn_warp.channel<!tile> -> !tile
-      gdn_warp.fetch %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
+      gdn_warp.tma_load %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
     }
   }
-  gdn_warp.role "make" warps(4, 4) attributes {gdn_warp.share} {
+  gdn_warp.role "make" warps(4, 4) attributes {gdn_warp.alternate_ctas} {
     %rank = gdn_warp.id cluster_rank
     %warp = gdn_warp.id warp
     %first = arith.cmpi eq, %warp, %c4 : index
-    scf.for %t = %c0 to %trips step %c1 {
+    scf.for %t = %c0 to %iterations step %c1 {
       %owner = arith.remui %t, %c2 : index
       %mine = arith.cmpi eq, %owner, %rank : index
       scf.if %mine {
@@ -304,19 +304,19 @@ gdn_warp.kernel @cluster(%x: memref<?x64xbf16>, %n: i32) threads(384) shared(328
         %a = gdn_warp.slot put %all[0] at %t : !gdn_warp.channel<!tile> -> !tile
         gdn_warp.fragment_store %f, %a : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
         scf.if %first {
-          gdn_warp.share %all at %t : !gdn_warp.channel<!tile>
+          gdn_warp.copy_to_cluster %all at %t : !gdn_warp.channel<!tile>
         }
       } else {
-        gdn_warp.skip %own at %t : !gdn_warp.channel<!tile>
+        gdn_warp.release_unused %own at %t : !gdn_warp.channel<!tile>
       }
     }
   }
   gdn_warp.role "take" warps(8, 4) {
-    scf.for %t = %c0 to %trips step %c1 {
+    scf.for %t = %c0 to %iterations step %c1 {
       %a = gdn_warp.slot get %all[0] at %t : !gdn_warp.channel<!tile> -> !tile
-      %p = gdn_warp.product %a, %a : !tile, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
-      gdn_warp.product_commit
-      %q = gdn_warp.await 0 of %p : tensor<64x64xf32, #gdn_warp.fragment>
+      %p = gdn_warp.wgmma %a, %a : !tile, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+      gdn_warp.wgmma_commit
+      %q = gdn_warp.wgmma_wait 0 of %p : tensor<64x64xf32, #gdn_warp.fragment>
     }
   }
 }
@@ -325,8 +325,8 @@ gdn_warp.kernel @cluster(%x: memref<?x64xbf16>, %n: i32) threads(384) shared(328
 
 !row = !gdn_warp.view<32xf32>
 
-// Of four CTAs one copies to the three others, two trips in a row. Its one warp fills the slot, so bytes are all that
-// counts. Who shares the trips ("near") takes in the CTA that fills, alone; "take" does in all four: 1 + 4 * 2 warps.
+// Of four CTAs one copies to the three others, two iterations in a row. Its one warp fills the slot, so bytes are all that
+// counts. Who shares the iterations ("near") takes in the CTA that fills, alone; "take" does in all four: 1 + 4 * 2 warps.
 // CHECK-LABEL: gdn_warp.kernel @four(
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
@@ -344,16 +344,16 @@ gdn_warp.kernel @cluster(%x: memref<?x64xbf16>, %n: i32) threads(384) shared(328
 // CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[ONE]]
 // CHECK: arith.remui %[[NEXT]], %[[FOUR]]
 // CHECK: gdn_warp.barrier_expect %{{.*}}, 128 rank(
-// CHECK-NEXT: gdn_warp.copy_across %{{.*}} : <32xf32>
+// CHECK-NEXT: gdn_warp.bulk_copy_to_cta %{{.*}} : <32xf32>
 // CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[TWO]]
 // CHECK: arith.remui %[[NEXT]], %[[FOUR]]
 // CHECK: gdn_warp.barrier_expect %{{.*}}, 128 rank(
-// CHECK-NEXT: gdn_warp.copy_across %{{.*}} : <32xf32>
+// CHECK-NEXT: gdn_warp.bulk_copy_to_cta %{{.*}} : <32xf32>
 // CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[THREE]]
 // CHECK: arith.remui %[[NEXT]], %[[FOUR]]
 // CHECK: gdn_warp.barrier_expect %{{.*}}, 128 rank(
-// CHECK-NEXT: gdn_warp.copy_across %{{.*}} : <32xf32>
-// CHECK-NOT: gdn_warp.copy_across
+// CHECK-NEXT: gdn_warp.bulk_copy_to_cta %{{.*}} : <32xf32>
+// CHECK-NOT: gdn_warp.bulk_copy_to_cta
 // CHECK: gdn_warp.role "near"
 // CHECK: gdn_warp.barrier_arrive %{{[^ ]*$}}
 // CHECK: gdn_warp.role "take"
@@ -365,13 +365,13 @@ gdn_warp.kernel @four(%x: memref<?xf32>, %n: i32) threads(128) shared(1152) clus
   %t = arith.index_cast %n : i32 to index
   %all = gdn_warp.channel "all" depth(8) turn(2)
       {offset = 0, places = array<i64: 0>, slot_bytes = 128, barriers = 1024} : !gdn_warp.channel<!row>
-  gdn_warp.role "make" warps(0, 1) attributes {gdn_warp.alone, gdn_warp.share} {
+  gdn_warp.role "make" warps(0, 1) attributes {gdn_warp.alternate_ctas, gdn_warp.round_robin} {
     %s = gdn_warp.slot put %all[0] at %t : !gdn_warp.channel<!row> -> !row
     %f = gdn_warp.load %s[%c0] : !row -> f32
     memref.store %f, %x[%c0] : memref<?xf32>
-    gdn_warp.share %all at %t : !gdn_warp.channel<!row>
+    gdn_warp.copy_to_cluster %all at %t : !gdn_warp.channel<!row>
   }
-  gdn_warp.role "near" warps(1, 1) attributes {gdn_warp.share} {
+  gdn_warp.role "near" warps(1, 1) attributes {gdn_warp.alternate_ctas} {
     %s = gdn_warp.slot get %all[0] at %t : !gdn_warp.channel<!row> -> !row
     %f = gdn_warp.load %s[%c0] : !row -> f32
     memref.store %f, %x[%c0] : memref<?xf32>
@@ -399,14 +399,14 @@ gdn_warp.kernel @skips_twice(%x: memref<?xf32>, %is: i1, %n: i32) threads(256) s
     gdn_warp.vector_store %v, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
   }
   // expected-error-re @below {{expected to arrive as often for slots of channel "own" that it lets pass as for those that it takes, got {{8 and 4|256 and 128}}}}
-  gdn_warp.role "make" warps(4, 4) attributes {gdn_warp.share} {
+  gdn_warp.role "make" warps(4, 4) attributes {gdn_warp.alternate_ctas} {
     scf.if %is {
       %s = gdn_warp.slot get %own[0] at %t : !gdn_warp.channel<!row> -> !row
       %f = gdn_warp.load %s[%c0] : !row -> f32
       memref.store %f, %x[%c0] : memref<?xf32>
     } else {
-      gdn_warp.skip %own at %t : !gdn_warp.channel<!row>
-      gdn_warp.skip %own at %t : !gdn_warp.channel<!row>
+      gdn_warp.release_unused %own at %t : !gdn_warp.channel<!row>
+      gdn_warp.release_unused %own at %t : !gdn_warp.channel<!row>
     }
   }
 }
@@ -432,7 +432,7 @@ gdn_warp.kernel @skips_alone(%x: memref<?xf32>, %is: i1, %n: i32) threads(256) s
     memref.store %f, %x[%c0] : memref<?xf32>
   }
   // expected-error-re @below {{expected to arrive as often for slots of channel "own" that it lets pass as for those that it takes, got {{4 and 0|128 and 0}}}}
-  gdn_warp.role "pass" warps(4, 4) attributes {gdn_warp.share} {
-    gdn_warp.skip %own at %t : !gdn_warp.channel<!row>
+  gdn_warp.role "pass" warps(4, 4) attributes {gdn_warp.alternate_ctas} {
+    gdn_warp.release_unused %own at %t : !gdn_warp.channel<!row>
   }
 }

@@ -1,10 +1,10 @@
 // RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-prefetch-loads))' | FileCheck %s
 
-#ahead = #gdn_warp.schedule<trip = 1, parts = 1, roles = [
-    <name = "move", warps = 1, registers = 96, steps = ["gates"], ahead = 2>,
+#ahead = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = 2>,
     <name = "other", warps = 1, registers = 96, steps = ["load"]>], channels = []>
 
-// The values of the next two trips are carried; a trip takes the first and loads that of two trips on. Two
+// The values of the next two iterations are carried; an iteration takes the first and loads that of two iterations on. Two
 // bodies, so that nothing moves.
 // CHECK-LABEL: gdn_warp.kernel @carried(
 // CHECK: gdn_warp.role "move"
@@ -18,7 +18,7 @@
 // CHECK: gdn_warp.array_store %[[NOW]], %y
 // CHECK: scf.yield %[[NEXT]], %[[LATER]]
 // CHECK: } {gdn_warp.unroll = 2 : i64}
-// In a role that loads no trips ahead, nor without an end, where a trip that never comes may be outside of
+// In a role that loads no iterations ahead, nor without an end, where an iteration that never comes may be outside of
 // the array, nothing changes.
 // CHECK: gdn_warp.role "other"
 // CHECK-NOT: gdn_warp.array_load
@@ -32,15 +32,15 @@ gdn_warp.kernel @carried(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) thre
   %c32 = arith.constant 32 : index
   %end = arith.index_cast %n : i64 to index
   gdn_warp.role "move" warps(0, 1) {
-    scf.for %trip = %c0 to %end step %c1 {
-      %at = arith.muli %trip, %c32 : index
+    scf.for %iteration = %c0 to %end step %c1 {
+      %at = arith.muli %iteration, %c32 : index
       %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
       gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
     }
   }
   gdn_warp.role "other" warps(1, 1) {
-    scf.for %trip = %c0 to %end step %c1 {
-      %at = arith.muli %trip, %c32 : index
+    scf.for %iteration = %c0 to %end step %c1 {
+      %at = arith.muli %iteration, %c32 : index
       %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
       gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
     }
@@ -58,14 +58,14 @@ gdn_warp.kernel @endless(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) thre
   %c1 = arith.constant 1 : index
   %end = arith.index_cast %n : i64 to index
   gdn_warp.role "move" warps(0, 1) {
-    scf.for %trip = %c0 to %end step %c1 {
-      %v = gdn_warp.array_load %x[%trip, %c0] axes [0] : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
-      gdn_warp.array_store %v, %y[%trip, %c0] axes [0] : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+    scf.for %iteration = %c0 to %end step %c1 {
+      %v = gdn_warp.array_load %x[%iteration, %c0] axes [0] : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
+      gdn_warp.array_store %v, %y[%iteration, %c0] axes [0] : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
     }
   }
 }
 
-// The place of this load depends on memory: nobody knows it trips before.
+// The place of this load depends on memory: nobody knows it iterations before.
 // CHECK-LABEL: gdn_warp.kernel @indirect(
 // CHECK: scf.for
 // CHECK-NOT: iter_args
@@ -79,16 +79,16 @@ gdn_warp.kernel @indirect(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) thr
   %end = arith.index_cast %n : i64 to index
   %view = gdn_warp.view %c0 : !gdn_warp.view<1xi32>
   gdn_warp.role "move" warps(0, 1) {
-    scf.for %trip = %c0 to %end step %c1 {
+    scf.for %iteration = %c0 to %end step %c1 {
       %number = gdn_warp.load %view[%c0] : !gdn_warp.view<1xi32> -> i32
       %at = arith.index_cast %number : i32 to index
       %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
-      gdn_warp.array_store %v, %y[%trip, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+      gdn_warp.array_store %v, %y[%iteration, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
     }
   }
 }
 
-// Nor in a loop that does not count trips.
+// Nor in a loop that does not count iterations.
 // CHECK-LABEL: gdn_warp.kernel @tokens(
 // CHECK-NOT: gdn_warp.array_load
 // CHECK: scf.for

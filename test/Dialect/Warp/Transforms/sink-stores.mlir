@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-sink-stores,cse))' | FileCheck %s
 
-#one = #gdn_warp.schedule<trip = 1, parts = 1, roles = [], channels = []>
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 !half = !gdn_warp.view<32x64xbf16, swizzle = 128>
 !wide = tensor<64x64xf32, #gdn_warp.fragment>
@@ -66,7 +66,7 @@ gdn_warp.kernel @rows(%x: memref<64x64xf32>) threads(128) shared(0) attributes {
 
 // A product is the work of all warps: it stays outside.
 // CHECK-LABEL: gdn_warp.kernel @product(
-// CHECK: %[[P:.*]] = gdn_warp.product
+// CHECK: %[[P:.*]] = gdn_warp.wgmma
 // CHECK: scf.if
 // CHECK-NEXT: %[[A:.*]] = arith.truncf %[[P]]
 // CHECK-NEXT: gdn_warp.fragment_store %[[A]], %{{.*}} rows [0, 32] guarded
@@ -76,7 +76,7 @@ gdn_warp.kernel @product() threads(128) shared(8192) attributes {gdn_warp.schedu
   %out = gdn_warp.channel "out" depth(2) : <!half>
   gdn_warp.role "scores" warps(0, 4) {
     %slot = gdn_warp.slot put %out[0] at %c0 : <!half> -> !half
-    %p = gdn_warp.product %view, %view : !tile, !tile -> !wide
+    %p = gdn_warp.wgmma %view, %view : !tile, !tile -> !wide
     %a = arith.truncf %p : !wide to !narrow
     gdn_warp.fragment_store %a, %slot rows [0, 32] : !narrow -> !half
   }
@@ -111,7 +111,7 @@ gdn_warp.kernel @sums() threads(128) shared(0) attributes {gdn_warp.schedule = #
 // What the diagonal of a product makes is made and stored by the warps that hold its rows; what it takes of slots is
 // loaded before, where the product is not awaited yet.
 // CHECK-LABEL: gdn_warp.kernel @diagonal(
-// CHECK: %[[P:.*]] = gdn_warp.product
+// CHECK: %[[P:.*]] = gdn_warp.wgmma
 // CHECK: %[[L:.*]] = gdn_warp.vector_load
 // CHECK: scf.if
 // CHECK-NEXT: %[[D:.*]] = gdn_warp.diagonal %[[P]] from 0
@@ -127,7 +127,7 @@ gdn_warp.kernel @diagonal() threads(128) shared(8192) attributes {gdn_warp.sched
   %out = gdn_warp.channel "out" depth(2) : <!gdn_warp.view<32xf32>, !gdn_warp.view<32x32xbf16>>
   gdn_warp.role "scores" warps(0, 4) {
     %right = gdn_warp.slice %view[0, 0] : !tile -> !gdn_warp.view<32x64xbf16, swizzle = 128, stride = 8192>
-    %p = gdn_warp.product %view, %right transpose_b : !tile, !gdn_warp.view<32x64xbf16, swizzle = 128, stride = 8192> -> tensor<64x32xf32, #gdn_warp.fragment>
+    %p = gdn_warp.wgmma %view, %right transpose_b : !tile, !gdn_warp.view<32x64xbf16, swizzle = 128, stride = 8192> -> tensor<64x32xf32, #gdn_warp.fragment>
     %d = gdn_warp.diagonal %p from 0 : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
     %i = gdn_warp.slot get %in[0] at %c0 : <!gdn_warp.view<32xf32>> -> !gdn_warp.view<32xf32>
     %l = gdn_warp.vector_load %i : !gdn_warp.view<32xf32> -> tensor<64xf32, #gdn_warp.rows>

@@ -5,7 +5,7 @@
 !product = tensor<64x64xf32, #gdn_warp.fragment>
 
 // Fences behind stores and before copies, takes on both sides of a branch, a guard with one side, and another CTA's
-// trips, which fill nothing: all is right.
+// iterations, which fill nothing: all is right.
 // CHECK-LABEL: gdn_warp.kernel @right(
 gdn_warp.kernel @right(%x: memref<?x64xbf16>, %n: i64) threads(384) shared(0) cluster(2) {
   %c0 = arith.constant 0 : index
@@ -14,7 +14,7 @@ gdn_warp.kernel @right(%x: memref<?x64xbf16>, %n: i64) threads(384) shared(0) cl
   %is = arith.cmpi eq, %t, %c0 : index
   %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!tile>
   %out = gdn_warp.channel "out" depth(2) : !gdn_warp.channel<!tile>
-  gdn_warp.role "make" warps(0, 4) attributes {gdn_warp.share} {
+  gdn_warp.role "make" warps(0, 4) attributes {gdn_warp.alternate_ctas} {
     scf.if %is {
       %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
       gdn_warp.fragment_store %v, %s : !value -> !tile
@@ -26,9 +26,9 @@ gdn_warp.kernel @right(%x: memref<?x64xbf16>, %n: i64) threads(384) shared(0) cl
   gdn_warp.role "use" warps(4, 4) {
     scf.if %is {
       %a = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
-      %p = gdn_warp.product %v, %a : !value, !tile -> !product
+      %p = gdn_warp.wgmma %v, %a : !value, !tile -> !product
     } else {
-      gdn_warp.skip %in at %t : !gdn_warp.channel<!tile>
+      gdn_warp.release_unused %in at %t : !gdn_warp.channel<!tile>
     }
     scf.if %is {
       %s = gdn_warp.slot put %out[0] at %t : !gdn_warp.channel<!tile> -> !tile
@@ -38,7 +38,7 @@ gdn_warp.kernel @right(%x: memref<?x64xbf16>, %n: i64) threads(384) shared(0) cl
   gdn_warp.role "move" warps(8, 1) {
     %s = gdn_warp.slot get %out[0] at %t : !gdn_warp.channel<!tile> -> !tile
     gdn_warp.fence async
-    gdn_warp.flush %s, %x[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    gdn_warp.tma_store %s, %x[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
   }
 }
 
@@ -59,7 +59,7 @@ gdn_warp.kernel @store(%n: i64) threads(256) shared(0) {
   }
   gdn_warp.role "use" warps(4, 4) {
     %a = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
-    %p = gdn_warp.product %v, %a : !value, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+    %p = gdn_warp.wgmma %v, %a : !value, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
   }
 }
 
@@ -80,7 +80,7 @@ gdn_warp.kernel @copy(%x: memref<?x64xbf16>, %n: i64) threads(256) shared(0) {
   gdn_warp.role "move" warps(4, 1) {
     %s = gdn_warp.slot get %out[0] at %t : !gdn_warp.channel<!tile> -> !tile
     // expected-error @below {{expected gdn_warp.fence async before the first copy out of channel "out", to which other threads have stored, got none (gdn-warp-insert-fences)}}
-    gdn_warp.flush %s, %x[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
+    gdn_warp.tma_store %s, %x[%c0, %c0] axes [0, 1] : !tile -> memref<?x64xbf16>
   }
 }
 
@@ -140,11 +140,11 @@ gdn_warp.kernel @load(%x: memref<?xf32>, %n: i64) threads(256) shared(0) cluster
   %row = arith.constant dense<1.0> : tensor<32xf32, #gdn_warp.lanes>
   // expected-note @below {{the channel}}
   %in = gdn_warp.channel "in" depth(2) turn(1) : !gdn_warp.channel<!row>
-  gdn_warp.role "make" warps(0, 1) attributes {gdn_warp.share} {
+  gdn_warp.role "make" warps(0, 1) attributes {gdn_warp.alternate_ctas} {
     %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!row> -> !row
     gdn_warp.vector_store %row, %s : tensor<32xf32, #gdn_warp.lanes> -> !row
     gdn_warp.fence async
-    gdn_warp.share %in at %t : !gdn_warp.channel<!row>
+    gdn_warp.copy_to_cluster %in at %t : !gdn_warp.channel<!row>
   }
   gdn_warp.role "use" warps(4, 4) {
     %s = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!row> -> !row
@@ -175,7 +175,7 @@ gdn_warp.kernel @late_fence(%n: i64) threads(256) shared(0) {
   }
   gdn_warp.role "use" warps(4, 4) {
     %s = gdn_warp.slot get %a[0] at %t : !gdn_warp.channel<!tile> -> !tile
-    %p = gdn_warp.product %v, %s : !value, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+    %p = gdn_warp.wgmma %v, %s : !value, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
   }
 }
 

@@ -29,12 +29,12 @@ def Tile_ProgramOp : Tile_Op<"program",
     [IsolatedFromAbove, Symbol, SingleBlock, NoTerminator,
      HasParent<"::mlir::ModuleOp">,
      DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "The program of one item of a grid";
+  let summary = "The program of one work item of a grid";
   let description = [{
     A function-like op: its first block arguments are whole arrays in memory
-    (inputs, then `outs`), the six last are the item: sequence, value head and
-    part of the value channels, and where the item's tokens lie: the index in
-    the batch dimension, the first token and the one past the last. Items are
+    (inputs, then `outs`), the six last are the work item: sequence, value head and
+    V tile, and where the work item's tokens lie: the index in
+    the batch dimension, the first token and the one past the last. Work items are
     independent of each other and may run in any order.
 
     Example:
@@ -42,7 +42,7 @@ def Tile_ProgramOp : Tile_Op<"program",
     ```mlir
     gdn_tile.program @copy(%x : memref<1x?x4x128xf32>)
         outs(%y : memref<1x?x4x128xf32>)
-        item(%n, %h, %p) tokens(%batch, %begin, %end) {
+        work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
       %c0 = arith.constant 0 : index
       %c32 = arith.constant 32 : index
       scf.for %t = %begin to %end step %c32 {
@@ -64,24 +64,24 @@ def Tile_ProgramOp : Tile_Op<"program",
     "::mlir::TypeRange":$outputs, "::llvm::ArrayRef<::llvm::StringRef>":$argNames)>];
   let extraClassDeclaration = [{
     /// Item and token block arguments behind the arrays.
-    static constexpr unsigned kNumItemArguments = 6;
-    /// The first of them: the coordinates of the item in the grid.
+    static constexpr unsigned kNumWorkItemArguments = 6;
+    /// The first of them: the coordinates of the work item in the grid.
     static constexpr unsigned kGridRank = 3;
 
     ::mlir::Block::BlockArgListType getArrays() {
-      return getBody().getArguments().drop_back(kNumItemArguments);
+      return getBody().getArguments().drop_back(kNumWorkItemArguments);
     }
     ::mlir::Block::BlockArgListType getInputs() { return getArrays().take_front(getNumInputs()); }
     ::mlir::Block::BlockArgListType getOutputs() { return getArrays().drop_front(getNumInputs()); }
-    ::mlir::Block::BlockArgListType getItemArguments() {
-      return getBody().getArguments().take_back(kNumItemArguments);
+    ::mlir::Block::BlockArgListType getWorkItemArguments() {
+      return getBody().getArguments().take_back(kNumWorkItemArguments);
     }
-    ::mlir::Value getSequence() { return getItemArguments()[0]; }
-    ::mlir::Value getHead() { return getItemArguments()[1]; }
-    ::mlir::Value getPart() { return getItemArguments()[2]; }
-    ::mlir::Value getBatch() { return getItemArguments()[3]; }
-    ::mlir::Value getBegin() { return getItemArguments()[4]; }
-    ::mlir::Value getEnd() { return getItemArguments()[5]; }
+    ::mlir::Value getSequence() { return getWorkItemArguments()[0]; }
+    ::mlir::Value getHead() { return getWorkItemArguments()[1]; }
+    ::mlir::Value getVTile() { return getWorkItemArguments()[2]; }
+    ::mlir::Value getBatch() { return getWorkItemArguments()[3]; }
+    ::mlir::Value getBegin() { return getWorkItemArguments()[4]; }
+    ::mlir::Value getEnd() { return getWorkItemArguments()[5]; }
   }];
 }
 
@@ -91,7 +91,7 @@ def Tile_LaunchOp : Tile_Op<"launch",
      DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Run a program over its whole grid";
   let description = [{
-    Runs `program` for every item (n, h, p) of `grid`. Sequence n has tokens
+    Runs `program` for every work item (n, h, p) of `grid`. Sequence n has tokens
     0 .. `tokens` of batch n, or, with `cu_seqlens` [N + 1], tokens
     cu_seqlens[n] .. cu_seqlens[n + 1] of batch 0. On tensors the results are
     `outs` after the run; on memrefs `outs` are written in place.
@@ -236,7 +236,7 @@ def Tile_SolveOp : Tile_Op<"solve", [Pure, AllTypesMatch<["scores", "result"]>]>
   let hasVerifier = 1;
 }
 
-def Tile_InverseOp : Tile_Op<"inverse", [Pure]> {
+def Tile_TriInverseOp : Tile_Op<"tri_inverse", [Pure]> {
   let summary = "Inverse of a unit lower triangular tile, less the identity";
   let description = [{
     X = (I + M)^-1 - I of a strictly lower M [C, C]; with M = Diag(beta) Kk it is
@@ -247,7 +247,7 @@ def Tile_InverseOp : Tile_Op<"inverse", [Pure]> {
     Example:
 
     ```mlir
-    %x = gdn_tile.inverse %m merge f16 : tensor<32x32xf16> -> tensor<32x32xf32>
+    %x = gdn_tile.tri_inverse %m merge f16 : tensor<32x32xf16> -> tensor<32x32xf32>
     ```
   }];
   let arguments = (ins Tile_FloatTile:$source, TypeAttr:$merge_type);

@@ -21,7 +21,7 @@ def VerifyTileFormPass : Pass<"gdn-tile-verify-form", "::mlir::ModuleOp"> {
 }
 
 def LaunchToParallelPass : Pass<"gdn-tile-launch-to-parallel", "::mlir::ModuleOp"> {
-  let summary = "Run the items of launches in a parallel loop";
+  let summary = "Run the work items of launches in a parallel loop";
   let description = [{
     A launch on memrefs becomes an `scf.parallel` over its grid that calls the
     function that its program became (`convert-gdn-tile-to-linalg`). Boundaries
@@ -110,11 +110,11 @@ def FuseElementwisePass : Pass<"gdn-tile-fuse-elementwise", "::mlir::func::FuncO
 }
 
 def HoistBuffersPass : Pass<"gdn-tile-hoist-buffers", "::mlir::func::FuncOp"> {
-  let summary = "Allocate the tile buffers of a program once an item";
+  let summary = "Allocate the tile buffers of a program once a work item";
   let description = [{
     In the functions that programs became, every `memref.alloc` of static shape
     moves to the start of the function, unless a loop carries the buffer from
-    trip to trip. Every `memref.dealloc` is dropped: the upstream pipeline for
+    iteration to iteration. Every `memref.dealloc` is dropped: the upstream pipeline for
     deallocation, which must follow, places them. Numerics unchanged.
   }];
 }
@@ -169,24 +169,24 @@ def ApproximateMathPass : Pass<"gdn-tile-approximate-math"> {
     "::mlir::vector::VectorDialect"];
 }
 
-def ScheduleItemsPass : Pass<"gdn-tile-schedule-items"> {
-  let summary = "Threads take the items of a launch as they become free";
+def ScheduleWorkItemsPass : Pass<"gdn-tile-schedule-work-items"> {
+  let summary = "Threads take the work items of a launch as they become free";
   let description = [{
     Gives every `omp.wsloop` a dynamic schedule: sequences differ in length, so
-    equal numbers of items are not equal work. Results do not depend on which
-    thread computes an item.
+    equal numbers of work items are not equal work. Results do not depend on which
+    thread computes a work item.
   }];
   let dependentDialects = ["::mlir::omp::OpenMPDialect"];
 }
 
 def UnrollChunksPass : Pass<"gdn-tile-unroll-chunks", "::mlir::gdn::tile::ProgramOp"> {
-  let summary = "Several chunks a trip through a program's loop";
+  let summary = "Several chunks an iteration through a program's loop";
   let description = [{
-    The loop over an item's chunks takes `factor` chunks a trip; each op gets
-    its chunk's number in `gdn_tile.chunk`. Chunks past the item's end read as
+    The loop over a work item's chunks takes `factor` chunks an iteration; each op gets
+    its chunk's number in `gdn_tile.chunk`. Chunks past the work item's end read as
     zero: they change no state and write nothing. Numerics unchanged.
   }];
-  let options = [Option<"factor", "factor", "int64_t", "2", "Chunks a trip, 1 to 64">];
+  let options = [Option<"factor", "factor", "int64_t", "2", "Chunks an iteration, 1 to 64">];
 }
 
 def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::ProgramOp"> {

@@ -1,4 +1,4 @@
-//===- Attributes.td - Encodings of register tiles, tensor maps *- tablegen -*-===//
+//===- Attributes.td - Encodings of register tiles, tensor maps -*- tablegen -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -109,7 +109,7 @@ def Warp_LaunchAttr : Warp_Attr<"Launch", "launch"> {
     `resident_ctas`, if not 0, of a kernel whose CTAs take work in turn, are the
     CTAs that a multiprocessor runs at a time: more need not be launched. A kernel
     that `follows` waits itself for the one before it in the stream
-    (`gdn_warp.follow`), and may be launched before that has ended.
+    (`gdn_warp.grid_dependency_wait`), and may be launched before that has ended.
   }];
   let parameters = (ins "int64_t":$threads, "int64_t":$shared_bytes, "int64_t":$cluster,
     "int64_t":$resident_ctas, "bool":$follows,

@@ -32,10 +32,10 @@ def Warp_ChannelOp : Warp_Op<"channel", [HasParent<"KernelOp">]> {
     slots, behind them the empty ones. With `chunks` the fields are those of so
     many chunks, of the same types for each, one chunk behind the other.
 
-    With `turn` the CTAs of a cluster fill the slots for each other: `turn` trips
+    With `turn` the CTAs of a cluster fill the slots for each other: `turn` iterations
     in a row are those of one CTA, the next ones of the next. It waits for the
     takers of all CTAs, fills its own slot and copies it to the others
-    (`gdn_warp.share`); `depth` is a multiple of the trips that all CTAs fill in
+    (`gdn_warp.copy_to_cluster`); `depth` is a multiple of the iterations that all CTAs fill in
     turn, so that a slot is always filled by the same one.
 
     Example:
@@ -63,19 +63,19 @@ class Warp_FieldOp<string mnemonic, list<Trait> traits = []> : Warp_Op<mnemonic,
 def Warp_PutOp : Warp_FieldOp<"put", [AttrSizedOperandSegments]> {
   let summary = "Hand a value to other roles";
   let description = [{
-    To field `field` (+ `part`) of the slot of trip `trip`, or to the field of
+    To field `field` (+ `v_tile`) of the slot of iteration `iteration`, or to the field of
     `chunk` that is as `field` of the first.
 
     Example:
 
     ```mlir
-    gdn_warp.put %k, %qkv[0] at %trip : tensor<64x128xbf16>, !gdn_warp.channel<tensor<64x128xbf16>>
+    gdn_warp.put %k, %qkv[0] at %iteration : tensor<64x128xbf16>, !gdn_warp.channel<tensor<64x128xbf16>>
     ```
   }];
-  let arguments = (ins AnyType:$value, Warp_ChannelType:$channel, I64Attr:$field, Index:$trip,
-    Optional<Index>:$part, Optional<Index>:$chunk);
+  let arguments = (ins AnyType:$value, Warp_ChannelType:$channel, I64Attr:$field, Index:$iteration,
+    Optional<Index>:$v_tile, Optional<Index>:$chunk);
   let assemblyFormat = [{
-    $value `,` $channel `[` $field (`+` $part^)? `]` (`chunk` $chunk^)? `at` $trip attr-dict
+    $value `,` $channel `[` $field (`+` $v_tile^)? `]` (`chunk` $chunk^)? `at` $iteration attr-dict
     `:` type($value) `,` type($channel)
   }];
 }
@@ -83,20 +83,20 @@ def Warp_PutOp : Warp_FieldOp<"put", [AttrSizedOperandSegments]> {
 def Warp_GetOp : Warp_FieldOp<"get", [AttrSizedOperandSegments]> {
   let summary = "Take a value of another role";
   let description = [{
-    From field `field` (+ `part`) of the slot of trip `trip`, or from the field
+    From field `field` (+ `v_tile`) of the slot of iteration `iteration`, or from the field
     of `chunk` that is as `field` of the first.
 
     Example:
 
     ```mlir
-    %k = gdn_warp.get %qkv[0] at %trip : !gdn_warp.channel<tensor<64x128xbf16>> -> tensor<64x128xbf16>
+    %k = gdn_warp.get %qkv[0] at %iteration : !gdn_warp.channel<tensor<64x128xbf16>> -> tensor<64x128xbf16>
     ```
   }];
-  let arguments = (ins Warp_ChannelType:$channel, I64Attr:$field, Index:$trip,
-    Optional<Index>:$part, Optional<Index>:$chunk);
+  let arguments = (ins Warp_ChannelType:$channel, I64Attr:$field, Index:$iteration,
+    Optional<Index>:$v_tile, Optional<Index>:$chunk);
   let results = (outs AnyType:$result);
   let assemblyFormat = [{
-    $channel `[` $field (`+` $part^)? `]` (`chunk` $chunk^)? `at` $trip attr-dict `:` type($channel) `->` type($result)
+    $channel `[` $field (`+` $v_tile^)? `]` (`chunk` $chunk^)? `at` $iteration attr-dict `:` type($channel) `->` type($result)
   }];
 }
 
@@ -104,7 +104,7 @@ def Warp_SlotDirection : Warp_Enum<"SlotDirection", "whether a role fills or rea
     I32EnumAttrCase<"Put", 0, "put">, I32EnumAttrCase<"Get", 1, "get">]>;
 
 def Warp_SlotOp : Warp_FieldOp<"slot", [Pure, AttrSizedOperandSegments]> {
-  let summary = "The place of a field in the slot of a trip";
+  let summary = "The place of a field in the slot of an iteration";
   let description = [{
     `put`: to be filled by this role, `get`: filled by another. A block's first
     `put` of a channel waits until the slot is empty, its last one's uses tell
@@ -114,65 +114,65 @@ def Warp_SlotOp : Warp_FieldOp<"slot", [Pure, AttrSizedOperandSegments]> {
     Example:
 
     ```mlir
-    %k = gdn_warp.slot get %qkv[0] at %trip
+    %k = gdn_warp.slot get %qkv[0] at %iteration
         : !gdn_warp.channel<!gdn_warp.view<64x128xbf16, swizzle = 128>>
         -> !gdn_warp.view<64x128xbf16, swizzle = 128>
     ```
   }];
   let arguments = (ins Warp_SlotDirection:$direction, Warp_ChannelType:$channel, I64Attr:$field,
-    Index:$trip, Optional<Index>:$part, Optional<Index>:$chunk);
+    Index:$iteration, Optional<Index>:$v_tile, Optional<Index>:$chunk);
   let results = (outs Warp_ViewType:$result);
   let assemblyFormat = [{
-    $direction $channel `[` $field (`+` $part^)? `]` (`chunk` $chunk^)? `at` $trip attr-dict
+    $direction $channel `[` $field (`+` $v_tile^)? `]` (`chunk` $chunk^)? `at` $iteration attr-dict
     `:` type($channel) `->` type($result)
   }];
 }
 
-def Warp_SkipOp : Warp_Op<"skip"> {
+def Warp_ReleaseUnusedOp : Warp_Op<"release_unused"> {
   let summary = "Let a slot pass from which this role takes nothing";
   let description = [{
-    For a trip that another CTA of the cluster takes: waits until the slot of
+    For an iteration that another CTA of the cluster takes: waits until the slot of
     `trip` is full and tells who fills it that this role needs it no more, as the
     uses of a `get` slot do.
 
     Example:
 
     ```mlir
-    gdn_warp.skip %qkv at %trip : !gdn_warp.channel<tensor<64x128xbf16>>
+    gdn_warp.release_unused %qkv at %iteration : !gdn_warp.channel<tensor<64x128xbf16>>
     ```
   }];
-  let arguments = (ins Warp_ChannelType:$channel, Index:$trip);
-  let assemblyFormat = "$channel `at` $trip attr-dict `:` type($channel)";
+  let arguments = (ins Warp_ChannelType:$channel, Index:$iteration);
+  let assemblyFormat = "$channel `at` $iteration attr-dict `:` type($channel)";
 }
 
-def Warp_ShareOp : Warp_Op<"share"> {
+def Warp_CopyToClusterOp : Warp_Op<"copy_to_cluster"> {
   let summary = "Copy a slot to the other CTAs of the cluster";
   let description = [{
-    One warp does it, of the CTA that fills the slot of `trip` (`turn` of
+    One warp does it, of the CTA that fills the slot of `iteration` (`turn` of
     `gdn_warp.channel`): it waits until the slot is full. The same slots of the
     other CTAs are full when the copy is there.
 
     Example:
 
     ```mlir
-    gdn_warp.share %triangles at %trip : !gdn_warp.channel<tensor<32x32xbf16>>
+    gdn_warp.copy_to_cluster %triangles at %iteration : !gdn_warp.channel<tensor<32x32xbf16>>
     ```
   }];
-  let arguments = (ins Warp_ChannelType:$channel, Index:$trip);
-  let assemblyFormat = "$channel `at` $trip attr-dict `:` type($channel)";
+  let arguments = (ins Warp_ChannelType:$channel, Index:$iteration);
+  let assemblyFormat = "$channel `at` $iteration attr-dict `:` type($channel)";
 }
 
-def Warp_FetchOp : Warp_Op<"fetch", [AttrSizedOperandSegments]> {
+def Warp_TmaLoadOp : Warp_Op<"tma_load", [AttrSizedOperandSegments]> {
   let summary = "Copy a tile of an array into a slot";
   let description = [{
-    As `gdn_warp.copy_in`, by one thread of the warp; the slot is full when the
+    As `gdn_warp.bulk_tensor_load`, by one thread of the warp; the slot is full when the
     tile has arrived. `view` is a `put` slot or a slice of one. Rows at or beyond
     `end` of dimension `dim` are zero.
 
     Example:
 
     ```mlir
-    gdn_warp.fetch %K[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view
+    gdn_warp.tma_load %K[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view
         : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
     ```
   }];
@@ -184,16 +184,16 @@ def Warp_FetchOp : Warp_Op<"fetch", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Warp_FlushOp : Warp_Op<"flush", [AttrSizedOperandSegments]> {
+def Warp_TmaStoreOp : Warp_Op<"tma_store", [AttrSizedOperandSegments]> {
   let summary = "Copy a slot to a tile of an array";
   let description = [{
-    As `gdn_warp.copy_out`, by one thread of the warp; the slot is empty when it
+    As `gdn_warp.bulk_tensor_store`, by one thread of the warp; the slot is empty when it
     has been read. Rows at or beyond `end` of dimension `dim` are not written.
 
     Example:
 
     ```mlir
-    gdn_warp.flush %view, %O[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
+    gdn_warp.tma_store %view, %O[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1)
         : !gdn_warp.view<32x64xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
     ```
   }];

@@ -27,9 +27,9 @@ def Warp_Dialect : Dialect {
     attribute `gdn_warp.unroll` = n. A loop that loads ahead of the use carries
     the values through as many iterations as it has bodies: then they need no
     moves, of which each would wait for its load. A loop with `gdn_warp.chunks` =
-    n takes the n chunks of a trip one after the other. `gdn_warp.likely` on an
-    `scf.if` says whether its condition usually holds, `gdn_warp.separate` on a
-    kernel that trips of which all likely branches are taken get code of their own.
+    n takes the n chunks of an iteration one after the other. `gdn_warp.likely` on an
+    `scf.if` says whether its condition usually holds, `gdn_warp.clone_likely_path` on a
+    kernel that iterations of which all likely branches are taken get code of their own.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
@@ -47,15 +47,15 @@ def Warp_Dialect : Dialect {
     /// Attribute of a lowered kernel (`llvm.func`): a #gdn_warp.launch.
     static constexpr ::llvm::StringLiteral getLaunchAttrName() { return "gdn_warp.launch"; }
 
-    /// Unit attribute of a role of which the CTAs of a cluster take the trips in turn.
-    static constexpr ::llvm::StringLiteral getShareAttrName() { return "gdn_warp.share"; }
+    /// Unit attribute of a role of which the CTAs of a cluster take the iterations in turn.
+    static constexpr ::llvm::StringLiteral getAlternateCtasAttrName() { return "gdn_warp.alternate_ctas"; }
     /// Attribute of an scf.if: whether its condition usually holds (a boolean). All
     /// threads of a role agree on it.
     static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_warp.likely"; }
-    /// Unit attribute of a kernel whose usual trips get code of their own.
-    static constexpr ::llvm::StringLiteral getSeparateAttrName() { return "gdn_warp.separate"; }
+    /// Unit attribute of a kernel whose usual iterations get code of their own.
+    static constexpr ::llvm::StringLiteral getCloneLikelyPathAttrName() { return "gdn_warp.clone_likely_path"; }
     /// Unit attribute of a role whose warps work alone, one after the other.
-    static constexpr ::llvm::StringLiteral getAloneAttrName() { return "gdn_warp.alone"; }
+    static constexpr ::llvm::StringLiteral getRoundRobinAttrName() { return "gdn_warp.round_robin"; }
 
     /// Adds the types; their storage is complete in one file only.
     void registerTypes();

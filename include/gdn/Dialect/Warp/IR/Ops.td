@@ -103,7 +103,7 @@ def Warp_IdOp : Warp_Op<"id", [Pure]> {
   let assemblyFormat = "$kind attr-dict";
 }
 
-def Warp_LongestOp : Warp_Op<"longest"> {
+def Warp_SequenceByRankOp : Warp_Op<"sequence_by_rank"> {
   let summary = "Sequence of a rank by length, the longest first";
   let description = [{
     Of the sequences `bounds[n]` to `bounds[n + 1]` the number n of the one that
@@ -116,7 +116,7 @@ def Warp_LongestOp : Warp_Op<"longest"> {
     Example:
 
     ```mlir
-    %n, %begin, %end = gdn_warp.longest %cu_seqlens, %rank : memref<?xi32>
+    %n, %begin, %end = gdn_warp.sequence_by_rank %cu_seqlens, %rank : memref<?xi32>
     ```
   }];
   let arguments = (ins Arg<MemRefRankOf<[I32, I64], [1]>, "boundaries", [MemRead]>:$bounds, Index:$rank);
@@ -294,7 +294,7 @@ def Warp_BarrierExpectOp : Warp_Op<"barrier_expect"> {
   let summary = "This thread arrives and announces bytes of copies";
   let description = [{
     The phase completes when all threads have arrived and `bytes` of
-    `gdn_warp.copy_in` or `gdn_warp.copy_across` are there. At the barrier of
+    `gdn_warp.bulk_tensor_load` or `gdn_warp.bulk_copy_to_cta` are there. At the barrier of
     this CTA, or, relaxed, at the same place of CTA `rank` of the cluster.
 
     Example:
@@ -369,7 +369,7 @@ def Warp_SyncGroupOp : Warp_Op<"sync_group"> {
   let assemblyFormat = "$id `,` $threads attr-dict";
 }
 
-def Warp_FollowOp : Warp_Op<"follow"> {
+def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
   let summary = "Wait for the kernel before this one in its stream";
   let description = [{
     A kernel with this op may begin before the one that it follows has ended, and
@@ -379,7 +379,7 @@ def Warp_FollowOp : Warp_Op<"follow"> {
     Example:
 
     ```mlir
-    gdn_warp.follow
+    gdn_warp.grid_dependency_wait
     ```
   }];
   let assemblyFormat = "attr-dict";
@@ -402,7 +402,7 @@ def Warp_FenceOp : Warp_Op<"fence"> {
   let assemblyFormat = "$kind attr-dict";
 }
 
-include "gdn/Dialect/Warp/IR/TileOps.td"
+include "gdn/Dialect/Warp/IR/FragmentOps.td"
 include "gdn/Dialect/Warp/IR/Channels.td"
 
 #endif // GDN_DIALECT_WARP_IR_OPS_TD

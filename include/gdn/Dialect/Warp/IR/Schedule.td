@@ -11,76 +11,76 @@
 
 include "gdn/Dialect/Warp/IR/Attributes.td"
 
-def Warp_RolePlanAttr : Warp_Attr<"RolePlan", "role_plan"> {
+def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
   let summary = "A set of warps and the steps that it runs";
   let description = [{
     `warps` warps with `registers` registers a thread run the ops labelled with
-    one of `steps`. Ops of the steps in `delayed` run `delay` trips later, so
-    that a role may take what comes of its own work in an earlier trip. Vectors
-    are loaded from arrays `ahead` trips before they are used. With `rotate` the
-    warps take the chunks in turn, each alone; with `split` each warpgroup takes
-    one part of the V channels. With `roll` the chunks of a trip are a loop rather
+    one of `steps`. Ops of the steps in `delayed_steps` run `delay` iterations later, so
+    that a role may take what comes of its own work in an earlier iteration. Vectors
+    are loaded from arrays `prefetch_distance` iterations before they are used. With `round_robin` the
+    warps take the chunks in turn, each alone; with `warpgroup_per_v_tile` each warpgroup takes
+    one V tile. With `loop_chunks` the chunks of an iteration are a loop rather
     than copies: a role that others wait for less gives its place in the
-    instruction cache to them. With `share` the CTAs of a cluster take the trips
-    in turn, and what one of them makes goes to all. With `interleave` ops of the
-    chunks of a trip follow each other by turns, so that a warp that is alone with
+    instruction cache to them. With `alternate_ctas` the CTAs of a cluster take the iterations
+    in turn, and what one of them makes goes to all. With `interleave_chunks` ops of the
+    chunks of an iteration follow each other by turns, so that a warp that is alone with
     chains of short ops waits for each of them less.
 
     Example:
-    `#gdn_warp.role_plan<name = "state", warps = 8, registers = 168, steps = ["state"], split = true>`
+    `#gdn_warp.role_spec<name = "state", warps = 8, registers = 168, steps = ["state"], warpgroup_per_v_tile = true>`
   }];
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$warps, "int64_t":$registers,
-    "::mlir::ArrayAttr":$steps, OptionalParameter<"::mlir::ArrayAttr">:$delayed,
+    "::mlir::ArrayAttr":$steps, OptionalParameter<"::mlir::ArrayAttr">:$delayed_steps,
     DefaultValuedParameter<"int64_t", "0">:$delay,
-    DefaultValuedParameter<"int64_t", "0">:$ahead,
-    DefaultValuedParameter<"bool", "false">:$rotate,
-    DefaultValuedParameter<"bool", "false">:$split,
-    DefaultValuedParameter<"bool", "false">:$roll,
-    DefaultValuedParameter<"bool", "false">:$share,
-    DefaultValuedParameter<"bool", "false">:$interleave);
+    DefaultValuedParameter<"int64_t", "0">:$prefetch_distance,
+    DefaultValuedParameter<"bool", "false">:$round_robin,
+    DefaultValuedParameter<"bool", "false">:$warpgroup_per_v_tile,
+    DefaultValuedParameter<"bool", "false">:$loop_chunks,
+    DefaultValuedParameter<"bool", "false">:$alternate_ctas,
+    DefaultValuedParameter<"bool", "false">:$interleave_chunks);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
-    /// Whether ops of `step` run in this role, and whether `delay` trips later.
+    /// Whether ops of `step` run in this role, and whether `delay` iterations later.
     bool runs(::mlir::StringAttr step) const;
     bool runsLate(::mlir::StringAttr step) const;
   }];
 }
 
-def Warp_ChannelPlanAttr : Warp_Attr<"ChannelPlan", "channel_plan"> {
+def Warp_ChannelSpecAttr : Warp_Attr<"ChannelSpec", "channel_spec"> {
   let summary = "Slots for the values that some steps hand to some roles";
   let description = [{
     Values made by a step in `from` and used by roles in `to` share slots of
-    shared memory, `depth` of them: the producers may run that many trips ahead.
-    With `by_chunk` a slot is for one chunk of a trip, not for all of them: it is
+    shared memory, `depth` of them: the producers may run that many iterations ahead.
+    With `slot_per_chunk` a slot is for one chunk of an iteration, not for all of them: it is
     free again as soon as that chunk is done.
 
     Example:
-    `#gdn_warp.channel_plan<name = "qkv", depth = 3, from = ["load", "gates"], to = ["scores", "state"]>`
+    `#gdn_warp.channel_spec<name = "qkv", depth = 3, from = ["load", "gates"], to = ["scores", "state"]>`
   }];
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$depth, "::mlir::ArrayAttr":$from,
-    "::mlir::ArrayAttr":$to, DefaultValuedParameter<"bool", "false">:$by_chunk);
+    "::mlir::ArrayAttr":$to, DefaultValuedParameter<"bool", "false">:$slot_per_chunk);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
   let summary = "How the warps of a CTA divide a program's work";
   let description = [{
-    One trip of a role's loop takes `trip` chunks. `parts` parts of the V
+    One iteration of a role's loop takes `chunks_per_iteration` chunks. `v_tiles` parts of the V
     channels are folded into one CTA; with `cluster` so many parts have a CTA
     each, which form a cluster. A step stands in one role. With
     `persistent` a CTA takes items in turn, and its roles run ahead of each
-    other from one item into the next: so what begins and ends an item costs
-    less than a CTA that begins and ends. With `separate` trips whose chunks all
-    take their likely branches have code of their own (`gdn-warp-separate-branches`).
+    other from one work item into the next: so what begins and ends a work item costs
+    less than a CTA that begins and ends. With `clone_likely_path` iterations whose chunks all
+    take their likely branches have code of their own (`gdn-warp-clone-likely-path`).
   }];
-  let parameters = (ins "int64_t":$trip, "int64_t":$parts,
+  let parameters = (ins "int64_t":$chunks_per_iteration, "int64_t":$v_tiles,
     DefaultValuedParameter<"int64_t", "1">:$cluster, DefaultValuedParameter<"bool", "false">:$persistent,
-    DefaultValuedParameter<"bool", "false">:$separate,
-    ArrayRefParameter<"RolePlanAttr">:$roles, ArrayRefParameter<"ChannelPlanAttr">:$channels);
+    DefaultValuedParameter<"bool", "false">:$clone_likely_path,
+    ArrayRefParameter<"RoleSpecAttr">:$roles, ArrayRefParameter<"ChannelSpecAttr">:$channels);
   let assemblyFormat = [{
-    `<` `trip` `=` $trip `,` `parts` `=` $parts `,` (`cluster` `=` $cluster^ `,`)? (`persistent` `=` $persistent^ `,`)?
-    (`separate` `=` $separate^ `,`)? `roles` `=` custom<PlanList>($roles) `,`
-    `channels` `=` custom<PlanList>($channels) `>`
+    `<` `chunks_per_iteration` `=` $chunks_per_iteration `,` `v_tiles` `=` $v_tiles `,` (`cluster` `=` $cluster^ `,`)? (`persistent` `=` $persistent^ `,`)?
+    (`clone_likely_path` `=` $clone_likely_path^ `,`)? `roles` `=` custom<SpecList>($roles) `,`
+    `channels` `=` custom<SpecList>($channels) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -22,11 +22,11 @@ def VerifyExplicitFormPass : Pass<"gdn-warp-verify-explicit-form", "::mlir::Modu
 }
 
 def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::KernelOp"> {
-  let summary = "Load vectors over lanes some trips before they are used";
+  let summary = "Load vectors over lanes some iterations before they are used";
   let description = [{
-    In a role of the schedule with `ahead` = n, a vector that a trip loads from
-    an array is loaded n trips earlier and carried in registers, so that nobody
-    waits for memory. Trips past the end load nothing. A loop that does not count
+    In a role of the schedule with `prefetch_distance` = n, a vector that an iteration loads from
+    an array is loaded n iterations earlier and carried in registers, so that nobody
+    waits for memory. Iterations past the end load nothing. A loop that does not count
     by ones stays as it is. The loop asks for n
     bodies (`gdn_warp.unroll`), so that no register moves.
   }];
@@ -37,7 +37,7 @@ def HoistScalarsPass : Pass<"gdn-warp-hoist-scalars", "::mlir::gdn::warp::Kernel
   let summary = "Load the scalars of a slot together";
   let description = [{
     A scalar that is loaded from a slot, such as what decides a branch of a later
-    chunk of the trip, is loaded behind the first one that is loaded from the same
+    chunk of the iteration, is loaded behind the first one that is loaded from the same
     slot in the same block: nobody waits for it between two chunks.
   }];
 }
@@ -63,13 +63,13 @@ def MergeBranchesPass : Pass<"gdn-warp-merge-branches"> {
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
-def SeparateBranchesPass : Pass<"gdn-warp-separate-branches", "::mlir::gdn::warp::KernelOp"> {
+def CloneLikelyPathPass : Pass<"gdn-warp-clone-likely-path", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Give the usual way through a loop's body code of its own";
   let description = [{
-    Where the schedule says `separate` and the body of a loop has likely branches
+    Where the schedule says `clone_likely_path` and the body of a loop has likely branches
     (`gdn_warp.likely`), the body is there twice from the first one on: without these
-    branches, for trips that take all of them, and as it was, for the others. All
-    threads of a role must agree on the conditions: the rest of the trip, with its
+    branches, for iterations that take all of them, and as it was, for the others. All
+    threads of a role must agree on the conditions: the rest of the iteration, with its
     barriers, lies under them. ptxas puts a branch that is seldom taken between what
     runs, and where instructions that run lie apart they share places in the cache.
     A branch stays as it is if its condition is not known at the first one.
@@ -98,7 +98,7 @@ def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::Kernel
   let description = [{
     Products and tensor-map copies read shared memory through the async proxy.
     Behind a block's last store to fields of a slot that products read, or that go to
-    other CTAs (`gdn_warp.share`), stands `gdn_warp.fence async`; where copies to
+    other CTAs (`gdn_warp.copy_to_cluster`), stands `gdn_warp.fence async`; where copies to
     memory alone read, it stands before the first copy out of a slot, in the warp that has
     waited for the stores.
   }];

@@ -1,4 +1,4 @@
-//===- Longest.cpp - Lowers gdn_warp.longest ------------------------------===//
+//===- SequenceByRank.cpp - Lowers gdn_warp.sequence_by_rank --------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,13 +26,13 @@ struct Found {
 /// Each lane has a sequence and counts those that come before it; the lane that
 /// counts `rank` has the answer. What it loaded is all that is needed of it: a
 /// second load would wait for memory again.
-struct LowerLongest : OpConversionPattern<LongestOp> {
-  LowerLongest(const TypeConverter &converter, MLIRContext *context,
-               const LoweredKernels &kernels)
+struct LowerSequenceByRank : OpConversionPattern<SequenceByRankOp> {
+  LowerSequenceByRank(const TypeConverter &converter, MLIRContext *context,
+                      const LoweredKernels &kernels)
       : OpConversionPattern(converter, context), kernels(kernels) {}
 
   LogicalResult
-  matchAndRewrite(LongestOp op, OpAdaptor adaptor,
+  matchAndRewrite(SequenceByRankOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Type i32 = b.getI32Type();
@@ -151,8 +151,8 @@ private:
 };
 } // namespace
 
-void warp::populateLongestPattern(const TypeConverter &converter,
-                                  const LoweredKernels &kernels,
-                                  RewritePatternSet &patterns) {
-  patterns.add<LowerLongest>(converter, patterns.getContext(), kernels);
+void warp::populateSequenceByRankPattern(const TypeConverter &converter,
+                                         const LoweredKernels &kernels,
+                                         RewritePatternSet &patterns) {
+  patterns.add<LowerSequenceByRank>(converter, patterns.getContext(), kernels);
 }

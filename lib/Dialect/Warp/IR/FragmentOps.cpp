@@ -1,4 +1,4 @@
-//===- TileOps.cpp - Checks of products, copies and register tiles --------===//
+//===- FragmentOps.cpp - Checks of products, copies and register tiles ----===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,10 +30,11 @@ LogicalResult IotaOp::verify() {
 // Products
 //===----------------------------------------------------------------------===//
 
-LogicalResult AwaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                        ValueRange operands, DictionaryAttr,
-                                        OpaqueProperties, RegionRange,
-                                        SmallVectorImpl<Type> &results) {
+LogicalResult WgmmaWaitOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            ValueRange operands, DictionaryAttr,
+                                            OpaqueProperties, RegionRange,
+                                            SmallVectorImpl<Type> &results) {
   llvm::append_range(results, operands.getTypes());
   return success();
 }
@@ -46,7 +47,7 @@ static std::pair<ArrayRef<int64_t>, Type> getTile(Type type) {
   return {tensor.getShape(), tensor.getElementType()};
 }
 
-LogicalResult ProductOp::verify() {
+LogicalResult WgmmaOp::verify() {
   auto [shapeA, elementA] = getTile(getA().getType());
   auto [shapeB, elementB] = getTile(getB().getType());
   for (Type type : TypeRange(getOperandTypes()).take_front(2))
@@ -83,7 +84,7 @@ LogicalResult ProductOp::verify() {
   return success();
 }
 
-LogicalResult SolveOp::verify() {
+LogicalResult TriInverseOp::verify() {
   ViewType m = getM().getType(), x = getX().getType();
   if (m.getRank() != 2 || m.getRows() != m.getColumns() ||
       !llvm::is_contained({16, 32, 64}, m.getRows()))
@@ -293,11 +294,11 @@ template <typename Op> static LogicalResult verifyCopyOp(Op op) {
                        op.getAxes(), bool(op.getEnd()), op.getDim());
 }
 
-LogicalResult CopyInOp::verify() { return verifyCopyOp(*this); }
+LogicalResult BulkTensorLoadOp::verify() { return verifyCopyOp(*this); }
 
-LogicalResult CopyOutOp::verify() { return verifyCopyOp(*this); }
+LogicalResult BulkTensorStoreOp::verify() { return verifyCopyOp(*this); }
 
-LogicalResult CopyAcrossOp::verify() {
+LogicalResult BulkCopyToCtaOp::verify() {
   ViewType view = getView().getType();
   if (view.getRank() != 1 || view.getSpan() % kSm90a.copyUnit != 0)
     return emitOpError("expected a vector of a multiple of ")

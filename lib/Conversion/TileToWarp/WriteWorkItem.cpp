@@ -1,4 +1,4 @@
-//===- WriteItem.cpp - Which sequence and head a CTA works on -------------===//
+//===- WriteWorkItem.cpp - Which sequence and head a CTA works on ---------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,7 +29,7 @@ Value gdn::toIndex(OpBuilder &b, Location loc, Value number) {
   return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
 }
 
-Value ItemWriter::writeExtent(OpBuilder &b, Value extent) {
+Value WorkItemWriter::writeExtent(OpBuilder &b, Value extent) {
   if (std::optional<int64_t> known = getConstantIntValue(extent))
     return createIndex(b, loc, *known);
   Operation *op = extent.getDefiningOp();
@@ -52,7 +52,7 @@ Value ItemWriter::writeExtent(OpBuilder &b, Value extent) {
   return b.clone(*op, operands)->getResult(0);
 }
 
-Value ItemWriter::findArray(Value input) {
+Value WorkItemWriter::findArray(Value input) {
   Block &body = kernel.getBody().front();
   if (input == launch.getCuSeqlens())
     return bounds;
@@ -62,8 +62,8 @@ Value ItemWriter::findArray(Value input) {
   return body.getArgument(std::distance(launch.getInputs().begin(), found));
 }
 
-ItemWriter::ItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
-                       KernelOp kernel)
+WorkItemWriter::WorkItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
+                               KernelOp kernel)
     : program(program), launch(launch), kernel(kernel), loc(program.getLoc()) {
   Block &body = kernel.getBody().front();
   unsigned next = program.getArrays().size();
@@ -72,22 +72,23 @@ ItemWriter::ItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
     bounds = body.getArgument(next + 1);
 }
 
-LogicalResult ItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
+LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
   std::optional<int64_t> all = getConstantIntValue(launch.getGrid()[2]);
   if (!all)
-    return launch.emitOpError("expected a constant number of parts in the "
+    return launch.emitOpError("expected a constant number of V tiles in the "
                               "grid");
-  if (schedule.getParts() != 1 && schedule.getParts() != *all)
+  if (schedule.getVTiles() != 1 && schedule.getVTiles() != *all)
     return launch.emitOpError("expected ")
-           << schedule.getParts()
-           << " parts in the grid, as the schedule folds, got " << *all;
+           << schedule.getVTiles()
+           << " V tiles in the grid, as the schedule folds, got " << *all;
   if (*all % schedule.getCluster() != 0)
     return launch.emitOpError("expected a multiple of ")
            << schedule.getCluster()
-           << " parts in the grid, as the schedule makes clusters of them, got "
+           << " V tiles in the grid, as the schedule makes clusters of them, "
+              "got "
            << *all;
-  isFolded = schedule.getParts() != 1;
-  parts = isFolded ? 1 : *all;
+  isFolded = schedule.getVTiles() != 1;
+  vTiles = isFolded ? 1 : *all;
   if (!(heads = writeExtent(b, launch.getGrid()[1])))
     return launch.emitOpError("expected a number of heads in the grid that is "
                               "a constant or made from extents of inputs");
@@ -98,20 +99,21 @@ LogicalResult ItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
   if (!sequences)
     return launch.emitOpError("expected a number of sequences in the grid that "
                               "is a constant or made from extents of inputs");
-  Value items = arith::MulIOp::create(b, loc, sequences, heads);
-  if (parts > 1)
-    items = arith::MulIOp::create(b, loc, items, createIndex(b, loc, parts));
-  count = toI32(b, loc, items);
+  Value workItems = arith::MulIOp::create(b, loc, sequences, heads);
+  if (vTiles > 1)
+    workItems =
+        arith::MulIOp::create(b, loc, workItems, createIndex(b, loc, vTiles));
+  count = toI32(b, loc, workItems);
   return success();
 }
 
-void ItemWriter::mapShared(OpBuilder &b) {
+void WorkItemWriter::mapShared(OpBuilder &b) {
   for (auto [from, to] :
        llvm::zip(program.getArrays(), kernel.getBody().getArguments()))
     shared.map(from, to);
   names = {program.getSequence(), program.getHead()};
   if (!isFolded)
-    names.push_back(program.getPart());
+    names.push_back(program.getVTile());
   Value zero = createIndex(b, loc, 0);
   if (bounds) {
     shared.map(program.getBatch(), zero);
@@ -124,8 +126,8 @@ void ItemWriter::mapShared(OpBuilder &b) {
                                    b, loc, b.getIndexType(), tokens)));
 }
 
-IRMapping ItemWriter::write(OpBuilder &b, Value number) {
-  IRMapping item = shared;
+IRMapping WorkItemWriter::write(OpBuilder &b, Value number) {
+  IRMapping workItem = shared;
   auto divide = [&](Value divisor) -> Value {
     divisor = toI32(b, loc, divisor);
     Value rest = arith::RemUIOp::create(b, loc, number, divisor);
@@ -134,18 +136,18 @@ IRMapping ItemWriter::write(OpBuilder &b, Value number) {
   };
   // Parts are next to each other, then heads, so that neighbours share keys.
   if (!isFolded)
-    item.map(program.getPart(), divide(createIndex(b, loc, parts)));
+    workItem.map(program.getVTile(), divide(createIndex(b, loc, vTiles)));
   Value head = divide(heads), sequence = toIndex(b, loc, number);
-  item.map(program.getHead(), head);
+  workItem.map(program.getHead(), head);
   if (!bounds) {
-    item.map(program.getSequence(), sequence);
-    item.map(program.getBatch(), sequence);
-    return item;
+    workItem.map(program.getSequence(), sequence);
+    workItem.map(program.getBatch(), sequence);
+    return workItem;
   }
   // A long sequence that began last would keep the others waiting.
-  auto longest = LongestOp::create(b, loc, bounds, sequence);
-  item.map(program.getSequence(), longest.getSequence());
-  item.map(program.getBegin(), longest.getBegin());
-  item.map(program.getEnd(), longest.getEnd());
-  return item;
+  auto longest = SequenceByRankOp::create(b, loc, bounds, sequence);
+  workItem.map(program.getSequence(), longest.getSequence());
+  workItem.map(program.getBegin(), longest.getBegin());
+  workItem.map(program.getEnd(), longest.getEnd());
+  return workItem;
 }

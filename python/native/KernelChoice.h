@@ -1,4 +1,4 @@
-//===- Plan.h - What a call will run ----------------------------*- C++ -*-===//
+//===- KernelChoice.h - What a call will run --------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@
 namespace gdn::cpu {
 
 /// What a call runs and what that costs.
-struct Plan {
+struct KernelChoice {
   const KernelSet *kernel = nullptr;
   /// Arrays are copied to the kernel's number of channels.
   bool padded = false;
@@ -36,13 +36,13 @@ struct Plan {
 inline constexpr int64_t kSegmentTokens = 2048;
 
 /// Decides for a problem that `check` accepts.
-Error makePlan(const Problem &problem, Plan &plan);
+Error chooseKernel(const Problem &problem, KernelChoice &chosen);
 
 /// The plan as a JSON object.
-std::string toJson(const Problem &problem, const Plan &plan);
+std::string toJson(const Problem &problem, const KernelChoice &chosen);
 
 /// Does what the plan says.
-void run(const Problem &problem, const Plan &plan);
+void run(const Problem &problem, const KernelChoice &chosen);
 
 } // namespace gdn::cpu
 

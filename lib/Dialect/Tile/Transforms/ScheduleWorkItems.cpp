@@ -1,4 +1,4 @@
-//===- ScheduleItems.cpp - Threads take items as they become free ---------===//
+//===- ScheduleWorkItems.cpp - Threads take items as they become free -----===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,17 +10,18 @@
 
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 
-#define DEBUG_TYPE "gdn-tile-schedule-items"
+#define DEBUG_TYPE "gdn-tile-schedule-work-items"
 
 namespace mlir::gdn::tile {
-#define GEN_PASS_DEF_SCHEDULEITEMSPASS
+#define GEN_PASS_DEF_SCHEDULEWORKITEMSPASS
 #include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;
 
 namespace {
-struct ScheduleItems : gdn::tile::impl::ScheduleItemsPassBase<ScheduleItems> {
+struct ScheduleWorkItems
+    : gdn::tile::impl::ScheduleWorkItemsPassBase<ScheduleWorkItems> {
   void runOnOperation() override {
     getOperation()->walk([](omp::WsloopOp loop) {
       loop.setScheduleKind(omp::ClauseScheduleKind::Dynamic);

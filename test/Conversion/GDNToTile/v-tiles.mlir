@@ -1,11 +1,11 @@
-// RUN: gdn-opt %s --convert-gdn-to-tile=v-parts=2 --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
+// RUN: gdn-opt %s --convert-gdn-to-tile=v-tiles=2 --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
 
-// Rows of S^T are independent: an item may hold a part of a head's V channels.
+// Rows of S^T are independent: a work item may hold a part of a head's V channels.
 // Part p starts at channel p (V / parts) in v, o and the states.
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 // CHECK: %[[SIZE:.*]] = arith.constant 16 : index
-// CHECK: %[[FIRST:.*]] = arith.muli %p, %[[SIZE]]
+// CHECK: %[[FIRST:.*]] = arith.muli %vt, %[[SIZE]]
 // CHECK: gdn_tile.load %initial_state[%n, %h, %{{.*}}, %[[FIRST]]] {{.*}} -> tensor<16x64xf32>
 // CHECK: gdn_tile.load %v[%batch, %{{.*}}, %h, %[[FIRST]]] {{.*}} -> tensor<16x32xf32>
 // CHECK: gdn_tile.store {{.*}}, %o[%batch, %{{.*}}, %h, %[[FIRST]]]

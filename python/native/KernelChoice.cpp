@@ -1,4 +1,4 @@
-//===- Plan.cpp - What a call will run ------------------------------------===//
+//===- KernelChoice.cpp - What a call will run ----------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Plan.h"
+#include "KernelChoice.h"
 
 #include <algorithm>
 #include <cmath>
@@ -81,20 +81,20 @@ gdn::cost::Problem gdn::cpu::describe(const Problem &p) {
   return problem;
 }
 
-static int64_t countWorkspace(const Problem &p, const Plan &plan) {
+static int64_t countWorkspace(const Problem &p, const KernelChoice &chosen) {
   int64_t longest = 0;
   for (int64_t n = 0; n < p.sequences(); ++n)
     longest = std::max(longest, lengthOf(p, n));
-  int64_t D = plan.kernel->channels;
+  int64_t D = chosen.kernel->channels;
   int64_t gates = 2 * longest * sizeOf(Element::F32);
   int64_t states = 3 * D * D * sizeOf(Element::F32);
-  int64_t copies = plan.padded ? 4 * std::min(longest, kSegmentTokens) * D *
-                                     sizeOf(p.q.element)
-                               : 0;
-  return plan.threads * (gates + states + copies);
+  int64_t copies = chosen.padded ? 4 * std::min(longest, kSegmentTokens) * D *
+                                       sizeOf(p.q.element)
+                                 : 0;
+  return chosen.threads * (gates + states + copies);
 }
 
-Error gdn::cpu::makePlan(const Problem &p, Plan &plan) {
+Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   if (!getHostIsa())
     return {"RuntimeError",
             "gdn: expected a CPU of level x86-64-v3 (AVX2, FMA) or above, got "
@@ -108,27 +108,27 @@ Error gdn::cpu::makePlan(const Problem &p, Plan &plan) {
                                 std::string(nameOf(p.q.element)) + " and " +
                                 std::to_string(channels) +
                                 " channels in this build, got none"};
-  plan.items = p.sequences() * p.valueHeads();
-  plan.chunkSeconds = chunkSeconds(p, *chunk);
-  plan.recurrentSeconds = recurrentSeconds(p, *recurrent);
-  bool byToken = p.recurrent || plan.recurrentSeconds < plan.chunkSeconds;
-  plan.kernel = byToken ? recurrent : chunk;
-  plan.padded = plan.kernel->channels != p.keyChannels() ||
-                plan.kernel->channels != p.valueChannels();
-  double seconds = byToken ? plan.recurrentSeconds : plan.chunkSeconds;
+  chosen.items = p.sequences() * p.valueHeads();
+  chosen.chunkSeconds = chunkSeconds(p, *chunk);
+  chosen.recurrentSeconds = recurrentSeconds(p, *recurrent);
+  bool byToken = p.recurrent || chosen.recurrentSeconds < chosen.chunkSeconds;
+  chosen.kernel = byToken ? recurrent : chunk;
+  chosen.padded = chosen.kernel->channels != p.keyChannels() ||
+                  chosen.kernel->channels != p.valueChannels();
+  double seconds = byToken ? chosen.recurrentSeconds : chosen.chunkSeconds;
   double useful = std::clamp(seconds / kThreadSeconds, 1.0, 4096.0);
-  plan.threads = static_cast<int>(
+  chosen.threads = static_cast<int>(
       std::min({static_cast<double>(p.threads), useful,
-                static_cast<double>(std::max<int64_t>(plan.items, 1))}));
-  plan.seconds = seconds / plan.threads;
+                static_cast<double>(std::max<int64_t>(chosen.items, 1))}));
+  chosen.seconds = seconds / chosen.threads;
   cost::Problem described = describe(p);
-  plan.flop = cost::countFlop(described);
-  plan.bytes = cost::countBytes(described);
-  plan.workspaceBytes = countWorkspace(p, plan);
+  chosen.flop = cost::countFlop(described);
+  chosen.bytes = cost::countBytes(described);
+  chosen.workspaceBytes = countWorkspace(p, chosen);
   return {};
 }
 
-std::string gdn::cpu::toJson(const Problem &p, const Plan &plan) {
+std::string gdn::cpu::toJson(const Problem &p, const KernelChoice &chosen) {
   char text[1024];
   std::snprintf(
       text, sizeof(text),
@@ -140,15 +140,17 @@ std::string gdn::cpu::toJson(const Problem &p, const Plan &plan) {
       "\"workspace_bytes\": %lld, \"seconds\": %.9g, "
       "\"chunk_seconds\": %.9g, \"recurrent_seconds\": %.9g, "
       "\"forced_recurrent\": %s}",
-      plan.kernel->name,
-      plan.kernel->algorithm == Algorithm::Chunk ? "chunk" : "recurrent",
-      nameOf(plan.kernel->isa), static_cast<long long>(plan.kernel->channels),
-      plan.padded ? "true" : "false",
+      chosen.kernel->name,
+      chosen.kernel->algorithm == Algorithm::Chunk ? "chunk" : "recurrent",
+      nameOf(chosen.kernel->isa),
+      static_cast<long long>(chosen.kernel->channels),
+      chosen.padded ? "true" : "false",
       static_cast<long long>(
-          plan.kernel->algorithm == Algorithm::Chunk ? kChunkTokens : 1),
-      static_cast<long long>(plan.items), plan.threads,
-      static_cast<long long>(p.sequences()), plan.flop, plan.bytes,
-      static_cast<long long>(plan.workspaceBytes), plan.seconds,
-      plan.chunkSeconds, plan.recurrentSeconds, p.recurrent ? "true" : "false");
+          chosen.kernel->algorithm == Algorithm::Chunk ? kChunkTokens : 1),
+      static_cast<long long>(chosen.items), chosen.threads,
+      static_cast<long long>(p.sequences()), chosen.flop, chosen.bytes,
+      static_cast<long long>(chosen.workspaceBytes), chosen.seconds,
+      chosen.chunkSeconds, chosen.recurrentSeconds,
+      p.recurrent ? "true" : "false");
   return text;
 }

@@ -1,4 +1,4 @@
-//===- Plan.h - Functions and kernels as tables -----------------*- C++ -*-===//
+//===- Tables.h - Functions and kernels as tables ---------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_LIB_TARGET_HOST_PLAN_H
-#define GDN_LIB_TARGET_HOST_PLAN_H
+#ifndef GDN_LIB_TARGET_HOST_TABLES_H
+#define GDN_LIB_TARGET_HOST_TABLES_H
 
 #include "gdn-c/Runtime.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
@@ -114,4 +114,4 @@ llvm::Error checkNames(const ModuleTable &table);
 
 } // namespace mlir::gdn::host
 
-#endif // GDN_LIB_TARGET_HOST_PLAN_H
+#endif // GDN_LIB_TARGET_HOST_TABLES_H

@@ -1,4 +1,4 @@
-//===- TileOps.td - Register tiles, products and copies ----*- tablegen -*-===//
+//===- FragmentOps.td - Register tiles, products and copies -*- tablegen -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_DIALECT_WARP_IR_TILEOPS_TD
-#define GDN_DIALECT_WARP_IR_TILEOPS_TD
+#ifndef GDN_DIALECT_WARP_IR_FRAGMENTOPS_TD
+#define GDN_DIALECT_WARP_IR_FRAGMENTOPS_TD
 
 // Included by Ops.td, which is the one file that is compiled.
 
@@ -43,7 +43,7 @@ def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
 // Products
 //===----------------------------------------------------------------------===//
 
-def Warp_ProductFenceOp : Warp_Op<"product_fence"> {
+def Warp_WgmmaFenceOp : Warp_Op<"wgmma_fence"> {
   let summary = "Order register accesses before the products that follow";
   let description = [{
     Stands before the first product of a group if accumulators or left operands
@@ -52,26 +52,26 @@ def Warp_ProductFenceOp : Warp_Op<"product_fence"> {
     Example:
 
     ```mlir
-    gdn_warp.product_fence
+    gdn_warp.wgmma_fence
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Warp_ProductOp : Warp_Op<"product"> {
+def Warp_WgmmaOp : Warp_Op<"wgmma"> {
   let summary = "A product of a warpgroup, begun";
   let description = [{
     result[64, N] = a[64, K] b[K, N] (+ accumulator), f32, by K / 16 wgmma. `a` is
     a 16-bit fragment or a swizzled view [64, K], or, with `transpose_a`, a view
     [K, 64]; `b` a swizzled view [K, N], or, with `transpose_b`, [N, K]. The
-    result may not be read before a `gdn_warp.await`, except as the accumulator
+    result may not be read before a `gdn_warp.wgmma_wait`, except as the accumulator
     of another product; nor may `a` be overwritten. With `negate` it is -a b
     (+ accumulator), for those who subtract it.
 
     Example:
 
     ```mlir
-    %d = gdn_warp.product %a, %b transpose_b into(%c : tensor<64x32xf32, #gdn_warp.fragment>)
+    %d = gdn_warp.wgmma %a, %b transpose_b into(%c : tensor<64x32xf32, #gdn_warp.fragment>)
         : tensor<64x128xbf16, #gdn_warp.fragment>, !gdn_warp.view<32x128xbf16, swizzle = 128>
         -> tensor<64x32xf32, #gdn_warp.fragment>
     ```
@@ -88,19 +88,19 @@ def Warp_ProductOp : Warp_Op<"product"> {
   let hasVerifier = 1;
 }
 
-def Warp_ProductCommitOp : Warp_Op<"product_commit"> {
+def Warp_WgmmaCommitOp : Warp_Op<"wgmma_commit"> {
   let summary = "The products since the last commit form a group";
   let description = [{
     Example:
 
     ```mlir
-    gdn_warp.product_commit
+    gdn_warp.wgmma_commit
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def Warp_WgmmaWaitOp : Warp_Op<"wgmma_wait", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Wait for groups of products";
   let description = [{
     Returns when at most `pending` groups are unfinished. The accumulators that
@@ -110,7 +110,7 @@ def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterf
     Example:
 
     ```mlir
-    %d = gdn_warp.await 0 of %c : tensor<64x32xf32, #gdn_warp.fragment>
+    %d = gdn_warp.wgmma_wait 0 of %c : tensor<64x32xf32, #gdn_warp.fragment>
     ```
   }];
   let arguments = (ins I64Attr:$pending, Variadic<Warp_Fragment>:$accumulators);
@@ -118,7 +118,7 @@ def Warp_AwaitOp : Warp_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterf
   let assemblyFormat = "$pending (`of` $accumulators^ `:` type($accumulators))? attr-dict";
 }
 
-def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
+def Warp_TriInverseOp : Warp_Op<"tri_inverse", [AttrSizedOperandSegments]> {
   let summary = "Inverse of a unit lower triangular matrix, by one warp";
   let description = [{
     `x` receives the transpose of (I + M)^-1 - I for a strictly lower M [C, C], C of
@@ -137,12 +137,12 @@ def Warp_SolveOp : Warp_Op<"solve", [AttrSizedOperandSegments]> {
     Example:
 
     ```mlir
-    gdn_warp.solve %m, %x : !gdn_warp.view<32x32xf16, stride = 80>,
+    gdn_warp.tri_inverse %m, %x : !gdn_warp.view<32x32xf16, stride = 80>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
-    gdn_warp.solve %m, %x times %norms, %lengths : !gdn_warp.view<32x32xf16, stride = 80>,
+    gdn_warp.tri_inverse %m, %x times %norms, %lengths : !gdn_warp.view<32x32xf16, stride = 80>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>,
         !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
-    gdn_warp.solve %m by(%norms : !gdn_warp.view<32xf32>), %x times %norms, %lengths
+    gdn_warp.tri_inverse %m by(%norms : !gdn_warp.view<32xf32>), %x times %norms, %lengths
         : !gdn_warp.view<32x32xf32, stride = 144>,
         !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>,
         !gdn_warp.view<32xf32>, !gdn_warp.view<32xf32>
@@ -230,7 +230,7 @@ def Warp_RowDotsOp : Warp_Op<"row_dots"> {
 // Copies between global and shared memory
 //===----------------------------------------------------------------------===//
 
-def Warp_CopyInOp : Warp_Op<"copy_in", [AttrSizedOperandSegments]> {
+def Warp_BulkTensorLoadOp : Warp_Op<"bulk_tensor_load", [AttrSizedOperandSegments]> {
   let summary = "Begin to copy a tile of an array to shared memory";
   let description = [{
     A tensor-map copy by one thread; its bytes arrive at `barrier`. Row i and
@@ -245,9 +245,9 @@ def Warp_CopyInOp : Warp_Op<"copy_in", [AttrSizedOperandSegments]> {
     Example:
 
     ```mlir
-    gdn_warp.copy_in %K[%b, %t, %h, %c0] axes [1, 3], %view signal %full
+    gdn_warp.bulk_tensor_load %K[%b, %t, %h, %c0] axes [1, 3], %view signal %full
         : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
-    gdn_warp.copy_in %K[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view signal %full
+    gdn_warp.bulk_tensor_load %K[%b, %t, %h, %c0] axes [1, 3] until(%end, dim = 1), %view signal %full
         : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
     ```
   }];
@@ -261,16 +261,16 @@ def Warp_CopyInOp : Warp_Op<"copy_in", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Warp_CopyOutOp : Warp_Op<"copy_out", [AttrSizedOperandSegments]> {
+def Warp_BulkTensorStoreOp : Warp_Op<"bulk_tensor_store", [AttrSizedOperandSegments]> {
   let summary = "Begin to copy a tile of shared memory to an array";
   let description = [{
-    The counterpart of `gdn_warp.copy_in`, in the current group of copies.
+    The counterpart of `gdn_warp.bulk_tensor_load`, in the current group of copies.
     Elements outside the array and rows at or beyond `end` are not written.
 
     Example:
 
     ```mlir
-    gdn_warp.copy_out %view, %O[%b, %t, %h, %c0] axes [1, 3]
+    gdn_warp.bulk_tensor_store %view, %O[%b, %t, %h, %c0] axes [1, 3]
         : !gdn_warp.view<32x128xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
     ```
   }];
@@ -283,7 +283,7 @@ def Warp_CopyOutOp : Warp_Op<"copy_out", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Warp_CopyAcrossOp : Warp_Op<"copy_across"> {
+def Warp_BulkCopyToCtaOp : Warp_Op<"bulk_copy_to_cta"> {
   let summary = "Begin to copy shared memory to another CTA of the cluster";
   let description = [{
     The bytes of `view`, a vector, go to the same place of CTA `rank` of the
@@ -293,7 +293,7 @@ def Warp_CopyAcrossOp : Warp_Op<"copy_across"> {
     Example:
 
     ```mlir
-    gdn_warp.copy_across %slot, %full rank(%peer) : !gdn_warp.view<2048xf32>
+    gdn_warp.bulk_copy_to_cta %slot, %full rank(%peer) : !gdn_warp.view<2048xf32>
     ```
   }];
   let arguments = (ins Warp_ViewType:$view, Warp_BarrierType:$barrier, I32:$rank);
@@ -301,19 +301,19 @@ def Warp_CopyAcrossOp : Warp_Op<"copy_across"> {
   let hasVerifier = 1;
 }
 
-def Warp_CopyCommitOp : Warp_Op<"copy_commit"> {
+def Warp_BulkCommitOp : Warp_Op<"bulk_commit"> {
   let summary = "This thread's copies out since the last commit form a group";
   let description = [{
     Example:
 
     ```mlir
-    gdn_warp.copy_commit
+    gdn_warp.bulk_commit
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Warp_CopyWaitOp : Warp_Op<"copy_wait"> {
+def Warp_BulkWaitOp : Warp_Op<"bulk_wait"> {
   let summary = "Wait for this thread's groups of copies out";
   let description = [{
     Returns when at most `pending` groups are unfinished; with `read` it is
@@ -322,7 +322,7 @@ def Warp_CopyWaitOp : Warp_Op<"copy_wait"> {
     Example:
 
     ```mlir
-    gdn_warp.copy_wait 0 read
+    gdn_warp.bulk_wait 0 read
     ```
   }];
   let arguments = (ins I64Attr:$pending, UnitAttr:$read);
@@ -490,4 +490,4 @@ def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-#endif // GDN_DIALECT_WARP_IR_TILEOPS_TD
+#endif // GDN_DIALECT_WARP_IR_FRAGMENTOPS_TD

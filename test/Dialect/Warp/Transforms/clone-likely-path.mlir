@@ -1,9 +1,9 @@
-// RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-separate-branches))' --split-input-file | FileCheck %s
+// RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-clone-likely-path))' --split-input-file | FileCheck %s
 
 // Both conditions are known at the first branch: what follows is copied for where both hold, without the
-// branches and with what is not likely. The other trips keep them, without a hint. The loop carries what either yields.
+// branches and with what is not likely. The other iterations keep them, without a hint. The loop carries what either yields.
 // CHECK-LABEL: gdn_warp.kernel @pair(
-// CHECK-NOT: gdn_warp.separate
+// CHECK-NOT: gdn_warp.clone_likely_path
 // CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}})
 // CHECK: %[[A:.*]] = arith.cmpf oge, %{{.*}}, %[[BOUND:.*]] : f32
 // CHECK: %[[B:.*]] = arith.cmpf olt, %{{.*}}, %[[BOUND]] : f32
@@ -24,7 +24,7 @@
 // CHECK-NOT: likely
 // CHECK: scf.yield %[[LAST]] : f32
 // CHECK: scf.yield %[[NEXT]] : f32
-gdn_warp.kernel @pair(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_warp.separate} {
+gdn_warp.kernel @pair(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_warp.clone_likely_path} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -75,7 +75,7 @@ gdn_warp.kernel @pair(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_
 // CHECK-NEXT: scf.if %[[LIKELY]] {
 // CHECK-NEXT: memref.store %[[X]],
 // CHECK: gdn_warp.sync warp
-gdn_warp.kernel @nested(%m: memref<?xf32>, %mine: i1) threads(128) shared(0) attributes {gdn_warp.separate} {
+gdn_warp.kernel @nested(%m: memref<?xf32>, %mine: i1) threads(128) shared(0) attributes {gdn_warp.clone_likely_path} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -110,7 +110,7 @@ gdn_warp.kernel @nested(%m: memref<?xf32>, %mine: i1) threads(128) shared(0) att
 // CHECK-NEXT: scf.if
 // CHECK-NOT: scf.for
 // CHECK: gdn_warp.role "other"
-gdn_warp.kernel @loops(%m: memref<?xf32>, %c: i1, %x: f32) threads(128) shared(0) attributes {gdn_warp.separate} {
+gdn_warp.kernel @loops(%m: memref<?xf32>, %c: i1, %x: f32) threads(128) shared(0) attributes {gdn_warp.clone_likely_path} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -139,7 +139,7 @@ gdn_warp.kernel @loops(%m: memref<?xf32>, %c: i1, %x: f32) threads(128) shared(0
 // CHECK: } {gdn_warp.likely = true}
 // CHECK: } else {
 // CHECK: scf.if %[[FIRST]] {
-gdn_warp.kernel @unknown(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_warp.separate} {
+gdn_warp.kernel @unknown(%m: memref<?xf32>) threads(128) shared(0) attributes {gdn_warp.clone_likely_path} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -169,7 +169,7 @@ gdn_warp.kernel @unknown(%m: memref<?xf32>) threads(128) shared(0) attributes {g
 // CHECK-LABEL: gdn_warp.kernel @hints(
 // CHECK: scf.for
 // CHECK-NEXT: scf.if
-// CHECK: gdn_warp.product_commit
+// CHECK: gdn_warp.wgmma_commit
 // CHECK-NEXT: }{{$}}
 // CHECK: } {gdn_warp.likely = true}
 gdn_warp.kernel @hints(%m: memref<?xf32>, %c: i1, %x: f32) threads(128) shared(8192) {
@@ -179,9 +179,9 @@ gdn_warp.kernel @hints(%m: memref<?xf32>, %c: i1, %x: f32) threads(128) shared(8
   gdn_warp.role "state" warps(0, 4) {
     scf.for %i = %c0 to %c1 step %c1 {
       scf.if %c {
-        gdn_warp.product_fence
-        %p = gdn_warp.product %v, %v : !tile, !tile -> !sum
-        gdn_warp.product_commit
+        gdn_warp.wgmma_fence
+        %p = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+        gdn_warp.wgmma_commit
       } {gdn_warp.likely = true}
       scf.if %c {
         memref.store %x, %m[%c0] : memref<?xf32>

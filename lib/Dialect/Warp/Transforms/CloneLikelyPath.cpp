@@ -1,4 +1,4 @@
-//===- SeparateBranches.cpp - The usual way through a loop's body ---------===//
+//===- CloneLikelyPath.cpp - The usual way through a loop's body ----------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::gdn::warp {
-#define GEN_PASS_DEF_SEPARATEBRANCHESPASS
+#define GEN_PASS_DEF_CLONELIKELYPATHPASS
 #include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
 } // namespace mlir::gdn::warp
 
@@ -119,16 +119,16 @@ static void separate(scf::ForOp loop) {
 }
 
 namespace {
-struct SeparateBranches
-    : gdn::warp::impl::SeparateBranchesPassBase<SeparateBranches> {
+struct CloneLikelyPath
+    : gdn::warp::impl::CloneLikelyPathPassBase<CloneLikelyPath> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     if (getOperation()->removeAttr(
-            gdn::warp::WarpDialect::getSeparateAttrName()))
+            gdn::warp::WarpDialect::getCloneLikelyPathAttrName()))
       getOperation()->walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops)
       separate(loop);
-    getOperation()->walk([](gdn::warp::ProductOp product) {
+    getOperation()->walk([](gdn::warp::WgmmaOp product) {
       if (auto branch = dyn_cast<scf::IfOp>(product->getParentOp()))
         branch->removeAttr(gdn::warp::WarpDialect::getLikelyAttrName());
     });
