@@ -24,7 +24,7 @@ def check(page, command, examples, root, tools):
     tool, *arguments = command.split()
     run = subprocess.run([f"{tools}/{tool}", *arguments], cwd=root, capture_output=True, text=True)
     if run.returncode:
-        print(f"{page}: error: expected '{command}' to succeed, got {run.stderr}")
+        print(f"{page}: error: expected '{command}' to succeed, got {run.stderr.splitlines()[0]}")
         return 1
     output = iter(run.stdout.splitlines())
     for example in examples:

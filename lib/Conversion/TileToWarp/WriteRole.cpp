@@ -158,7 +158,7 @@ void RoleWriter::copyIteration(Value index, Value begin, bool late) {
     return copyRolled(begin, isNow);
   maps[0].map(partition.loop.getInductionVar(), begin);
   if (spec.getRoundRobin())
-    return copyInTurn(index, isNow);
+    return copyInTurn(iteration, isNow);
   copyOps(*partition.loop.getBody(), isNow);
 }
 
