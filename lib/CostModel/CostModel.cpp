@@ -31,7 +31,7 @@ static constexpr VTileSeconds kItem = {3.0e-6, 1.8e-6},
 static constexpr double kLaunchSeconds = 7.7e-6;
 
 /// What a change of work item in a CTA costs less than a CTA that ends and one
-/// that begins (docs/Performance.md, "Work items in turn").
+/// that begins (docs/experiments/work-items.md).
 static constexpr double kTurnSeconds = 2e-6;
 
 const std::vector<ScheduleCosts> &gdn::cost::allSchedules() {

@@ -51,7 +51,7 @@ static int countLevels() {
 
 /// The levels worth using. Intel's CPUs issue vdpbf16ps at half the rate of
 /// fused multiply-adds: there the conversion to float32 is the faster way
-/// (148 against 123 GFLOP/s a core, docs/Performance.md).
+/// (148 against 123 GFLOP/s per core, docs/experiments/cpu.md).
 static int preferredLevels(int count) {
   return count == 3 && !__builtin_cpu_is("amd") ? 2 : count;
 }
