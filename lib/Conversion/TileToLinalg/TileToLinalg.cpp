@@ -66,6 +66,14 @@ struct ProgramToFunction : OpRewritePattern<ProgramOp> {
 struct ConvertGDNTileToLinalg
     : gdn::impl::ConvertGDNTileToLinalgPassBase<ConvertGDNTileToLinalg> {
   void runOnOperation() override {
+    // Bufferization sees the functions of one module, and the calls in it.
+    for (auto nested : getOperation().getOps<ModuleOp>())
+      if (nested.walk([](LaunchOp) { return WalkResult::interrupt(); })
+              .wasInterrupted()) {
+        nested.emitOpError("expected launches of programs in the outermost "
+                           "module, got one in a nested one");
+        return signalPassFailure();
+      }
     RewritePatternSet patterns(&getContext());
     patterns.add<ProgramToFunction>(&getContext());
     populateAccessPatterns(patterns);

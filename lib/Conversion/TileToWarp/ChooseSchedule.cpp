@@ -331,14 +331,11 @@ struct ChooseSchedule
           << schedule;
       return signalPassFailure();
     }
-    for (auto [name, value] : {std::pair("sequences", sequences.getValue()),
-                               std::pair("tokens", tokens.getValue()),
-                               std::pair("longest", longest.getValue())})
-      if (value < 0) {
-        getOperation().emitError("expected ")
-            << name << " of at least 0, got " << value;
-        return signalPassFailure();
-      }
+    if (sequences < 0 || tokens < 0 || longest < 0) {
+      getOperation().emitError("expected sequences, tokens and longest of at "
+                               "least 0, got a negative number");
+      return signalPassFailure();
+    }
     WalkResult walked = getOperation().walk([&](tile::LaunchOp launch) {
       auto program =
           getOperation().lookupSymbol<tile::ProgramOp>(launch.getProgram());
@@ -348,8 +345,7 @@ struct ChooseSchedule
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
-    // What nobody launches, since nobody uses its results, has no grid to
-    // choose by and needs no kernel.
+    // What nobody launches has no grid to choose by, and needs no kernel.
     for (auto program :
          llvm::make_early_inc_range(getOperation().getOps<tile::ProgramOp>()))
       if (!program->hasAttr(ScheduleAttr::kName))

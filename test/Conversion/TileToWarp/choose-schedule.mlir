@@ -6,11 +6,11 @@
 // RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=2 tokens=32768 longest=16384" | FileCheck %s --check-prefixes=CHECK,EQUAL
 // RUN: gdn-opt %s --gdn-warp-choose-schedule="sequences=4 tokens=32768 longest=30000" | FileCheck %s --check-prefixes=CHECK,LONG
 // RUN: not gdn-opt %s --gdn-warp-choose-schedule=schedule=half 2>&1 | FileCheck %s --check-prefix=WRONG
-// RUN: not gdn-opt %s --gdn-warp-choose-schedule=sequences=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE -DNAME=sequences
-// RUN: not gdn-opt %s --gdn-warp-choose-schedule=tokens=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE -DNAME=tokens
-// RUN: not gdn-opt %s --gdn-warp-choose-schedule=longest=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE -DNAME=longest
+// RUN: not gdn-opt %s --gdn-warp-choose-schedule=sequences=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not gdn-opt %s --gdn-warp-choose-schedule=tokens=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not gdn-opt %s --gdn-warp-choose-schedule=longest=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
-// NEGATIVE: error: expected [[NAME]] of at least 0, got -1
+// NEGATIVE: error: expected sequences, tokens and longest of at least 0, got a negative number
 // WRONG: error: expected schedule auto, cta_per_head or cta_per_v_tile, got half
 
 // Two work items of two parts: too few for the chip, so a part has a CTA. The warp that makes the gates stands between the

@@ -106,3 +106,17 @@ func.func @stage_left(%x: tensor<1x32x1x16xf32>) -> tensor<1x32x1x16xf32> {
       v(%x : tensor<1x32x1x16xf32>) {chunk_size = 16} -> tensor<1x32x1x16xf32>
   return %y : tensor<1x32x1x16xf32>
 }
+
+// -----
+
+// Code calls the C library's functions by their names, and so do others in its process.
+// expected-error @below {{expected a name that no function of the C library has, got 'memcpy'}}
+func.func @memcpy(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+// expected-error @below {{expected a name that no function of the C library has, got 'abort'}}
+func.func @abort(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+// Whoever only declares one may call it.
+func.func private @free(tensor<4xf32>)

@@ -10,7 +10,11 @@
 #include "gdn/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 
 #define DEBUG_TYPE "gdn-tile-verify-form"
 
@@ -93,8 +97,22 @@ static LogicalResult verifyStep(Operation *op) {
   return error << "none";
 }
 
+/// Whether the C library has a function of this name, which the code that is
+/// made calls, or others in the process do.
+static bool isInCLibrary(StringRef name) {
+  static const llvm::TargetLibraryInfoImpl library{
+      llvm::Triple(llvm::sys::getProcessTriple())};
+  llvm::LibFunc function;
+  return name == "abort" || library.getLibFunc(name, function);
+}
+
 /// Checks an op outside programs: launches and upstream ops.
 static LogicalResult verifyOutside(Operation *op) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (function && !function.isExternal() && isInCLibrary(function.getName()))
+    return op->emitOpError("expected a name that no function of the C library "
+                           "has, got '")
+           << function.getName() << "'";
   StringRef dialect = op->getName().getDialectNamespace();
   if (dialect == "gdn")
     return op->emitOpError("expected no op of gdn at the tile level, got one; "
