@@ -15,12 +15,13 @@
 
 #include "gdn/Tools/HostArray.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -187,14 +188,47 @@ static llvm::Error splitFile(StringRef path, StringRef content,
   return llvm::Error::success();
 }
 
-llvm::Expected<NpyArray> tools::readNpy(StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                          /*RequiresNullTerminator=*/false);
-  if (!file)
+/// Reads `file` until `content` has `count` bytes or the file ends.
+static llvm::Error readSome(llvm::sys::fs::file_t file, size_t count,
+                            llvm::SmallVectorImpl<char> &content) {
+  while (content.size() < count) {
+    char bytes[64];
+    size_t want = std::min(count - content.size(), sizeof(bytes));
+    llvm::Expected<size_t> got =
+        llvm::sys::fs::readNativeFile(file, llvm::MutableArrayRef(bytes, want));
+    if (!got)
+      return got.takeError();
+    if (*got == 0)
+      break;
+    content.append(bytes, bytes + *got);
+  }
+  return llvm::Error::success();
+}
+
+/// Reads a whole file if it begins as one of NumPy's: another, such as a
+/// device, may have no end.
+static llvm::Error readFile(StringRef path,
+                            llvm::SmallVectorImpl<char> &content) {
+  llvm::Expected<llvm::sys::fs::file_t> file =
+      llvm::sys::fs::openNativeFileForRead(path);
+  llvm::Error error =
+      file ? readSome(*file, magic.size(), content) : file.takeError();
+  if (!error && file && StringRef(content.data(), content.size()) == magic)
+    error = llvm::sys::fs::readNativeFileToEOF(*file, content);
+  if (file)
+    llvm::sys::fs::closeFile(*file);
+  if (error)
     return fail(path, "expected a readable file, got '{0}'",
-                file.getError().message());
+                llvm::toString(std::move(error)));
+  return llvm::Error::success();
+}
+
+llvm::Expected<NpyArray> tools::readNpy(StringRef path) {
+  llvm::SmallString<0> content;
+  if (llvm::Error error = readFile(path, content))
+    return std::move(error);
   StringRef text, elements;
-  if (llvm::Error error = splitFile(path, (*file)->getBuffer(), text, elements))
+  if (llvm::Error error = splitFile(path, content, text, elements))
     return std::move(error);
   Header header;
   if (!HeaderParser(text).parse(header))

@@ -263,6 +263,10 @@ static llvm::Error run(const Flags &flags, ModuleOp module, RunReport &report) {
   }();
   if (!inputs)
     return inputs.takeError();
+  if (entry->getNumResults() == 0)
+    return fail("expected @{0} to return what it computes, got a function "
+                "without results, of which nothing would run",
+                entry->getSymName());
   report.file = flags.input;
   report.entry = entry->getSymName().str();
   report.flop = countFlop(*entry, *inputs);
@@ -298,6 +302,21 @@ static llvm::Error checkTarget(const Flags &flags) {
   return llvm::Error::success();
 }
 
+/// Prints the report; what was not written would end the process behind main.
+static llvm::Error print(const Flags &flags, const RunReport &report) {
+  if (flags.json)
+    printJson(report, llvm::outs());
+  else
+    printText(report, llvm::outs());
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return llvm::Error::success();
+  std::string reason = llvm::outs().error().message();
+  llvm::outs().clear_error();
+  return fail("expected a standard output that can be written, got '{0}'",
+              reason);
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   Flags flags;
@@ -317,9 +336,7 @@ int main(int argc, char **argv) {
   RunReport report;
   if (llvm::Error error = run(flags, *module, report))
     return reportError(toolName, std::move(error));
-  if (flags.json)
-    printJson(report, llvm::outs());
-  else
-    printText(report, llvm::outs());
+  if (llvm::Error error = print(flags, report))
+    return reportError(toolName, std::move(error));
   return report.pass() ? 0 : 1;
 }
