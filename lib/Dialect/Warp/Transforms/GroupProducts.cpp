@@ -82,6 +82,39 @@ static void hoistProducts(Block &block) {
   }
 }
 
+/// Whether `op` stands behind `product` in the innermost block around both; the
+/// branches of a choice do not.
+static bool isBehind(Operation *op, WgmmaOp product) {
+  Block *block = product->getBlock();
+  while (!block->findAncestorOpInBlock(*op))
+    block = block->getParentOp()->getBlock();
+  return block->findAncestorOpInBlock(*product)->isBeforeInBlock(
+      block->findAncestorOpInBlock(*op));
+}
+
+/// Whether something reads the sum that `product` adds to once the product has
+/// begun: an op behind it, or the product itself in a later iteration.
+static bool isReadLater(WgmmaOp product) {
+  Value sum = product.getAccumulator();
+  if (!sum)
+    return false;
+  for (Block *block = product->getBlock(); block != sum.getParentBlock();
+       block = block->getParentOp()->getBlock())
+    if (isa<LoopLikeOpInterface>(block->getParentOp()))
+      return true;
+  return llvm::any_of(sum.getUsers(),
+                      [&](Operation *user) { return isBehind(user, product); });
+}
+
+/// Whether `op` reads registers that products of the iteration before wrote.
+static bool readsCarried(Operation *op) {
+  return llvm::any_of(op->getOperands(), [](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && isEncoded<FragmentAttr>(value.getType()) &&
+           isa<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+  });
+}
+
 namespace {
 /// The groups of products of one block that are not awaited yet.
 class OpenGroups {
@@ -94,6 +127,8 @@ private:
   std::optional<int64_t> groupOf(Value value) const;
   /// The youngest open group that `op` must wait for.
   std::optional<int64_t> neededBy(Operation *op) const;
+  /// Moves `op` to before the open groups; false if it takes what they make.
+  bool hoist(Operation *op);
   void await(Operation *before, int64_t group);
   void begin(WgmmaOp product);
 
@@ -101,6 +136,8 @@ private:
   /// Results of the open groups, oldest first, a product a group.
   SmallVector<std::pair<int64_t, Value>> open;
   int64_t committed = 0;
+  /// Where the oldest of the groups on their way begins.
+  Operation *first = nullptr;
 };
 } // namespace
 
@@ -118,8 +155,11 @@ std::optional<int64_t> OpenGroups::neededBy(Operation *op) const {
       needed = std::max(needed.value_or(0), *group);
   };
   if (auto product = dyn_cast<WgmmaOp>(op)) {
-    // An accumulator may be on its way still; the left operand may not.
+    // An accumulator may be on its way still if nobody else wants it; the left
+    // operand may not.
     need(product.getA());
+    if (isReadLater(product))
+      need(product.getAccumulator());
     return needed;
   }
   SetVector<Value> values(op->operand_begin(), op->operand_end());
@@ -131,9 +171,23 @@ std::optional<int64_t> OpenGroups::neededBy(Operation *op) const {
                          return WalkResult::interrupt();
                        }).wasInterrupted();
   bool ends = op->hasTrait<OpTrait::IsTerminator>();
-  if ((hasProducts || ends) && !open.empty())
+  // ptxas does not see that the groups of the iteration before have ended.
+  if ((hasProducts || ends || readsCarried(op)) && !open.empty())
     needed = open.back().first;
   return needed;
+}
+
+bool OpenGroups::hoist(Operation *op) {
+  if (open.empty() || !readsCarried(op) || op->getNumRegions() ||
+      !isMemoryEffectFree(op) || isa<WgmmaOp>(op) ||
+      llvm::any_of(op->getOperands(), [&](Value value) {
+        Operation *maker = value.getDefiningOp();
+        return maker && maker->getBlock() == &block &&
+               !maker->isBeforeInBlock(first);
+      }))
+    return false;
+  op->moveBefore(first);
+  return true;
 }
 
 void OpenGroups::await(Operation *before, int64_t group) {
@@ -162,8 +216,17 @@ void OpenGroups::await(Operation *before, int64_t group) {
 
 void OpenGroups::begin(WgmmaOp product) {
   OpBuilder b(product);
+  if (isReadLater(product)) {
+    // A wait for nothing: its results are other registers than its operands.
+    auto copy = WgmmaWaitOp::create(b, product.getLoc(), committed,
+                                    product.getAccumulator());
+    product.getAccumulatorMutable().assign(copy.getResult(0));
+  }
   if (!isa_and_present<WgmmaCommitOp>(product->getPrevNode()))
     WgmmaFenceOp::create(b, product.getLoc());
+  if (open.empty())
+    first = isa<WgmmaFenceOp>(product->getPrevNode()) ? product->getPrevNode()
+                                                      : product;
   b.setInsertionPointAfter(product);
   WgmmaCommitOp::create(b, product.getLoc());
   // The accumulator's group is waited for with this one.
@@ -176,6 +239,8 @@ void OpenGroups::begin(WgmmaOp product) {
 
 void OpenGroups::run() {
   for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (hoist(&op))
+      continue;
     if (std::optional<int64_t> group = neededBy(&op))
       await(&op, *group);
     if (auto product = dyn_cast<WgmmaOp>(op))

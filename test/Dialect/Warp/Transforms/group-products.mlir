@@ -6,6 +6,7 @@
 !sum = tensor<64x64xf32, #gdn_warp.fragment>
 !half = tensor<64x64xbf16, #gdn_warp.fragment>
 !vector = !gdn_warp.view<64xf32>
+!sums = !gdn_warp.view<64x64xf32, swizzle = 128>
 !scalar = !gdn_warp.view<1xf32>
 
 // A product of shared memory alone begins behind the one before it; a wait stands before the first reader
@@ -197,5 +198,85 @@ gdn_warp.kernel @answer(%x: memref<?x64xf32>) threads(128) shared(0) attributes 
     %r = gdn_warp.slot get %back[0] at %c0 : <!tile> -> !tile
     %b = gdn_warp.wgmma %r, %r : !tile, !tile -> !sum
     gdn_warp.array_store %b, %x[%c0, %c0] axes [0, 1] : !sum -> memref<?x64xf32>
+  }
+}
+
+// What products of the iteration before wrote is read before new ones begin: ptxas does not see that the wait of that
+// iteration was for it, and would wait again.
+// CHECK-LABEL: gdn_warp.kernel @carried(
+// CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}})
+// CHECK: %[[HALF:.*]] = arith.mulf %[[STATE]]
+// CHECK-NEXT: gdn_warp.wgmma_fence
+// CHECK-NEXT: %[[A:.*]] = gdn_warp.wgmma
+// CHECK: gdn_warp.wgmma {{.*}} into(%[[HALF]]
+// CHECK: %[[READY:.*]] = gdn_warp.wgmma_wait 1 of %[[A]]
+// CHECK-NEXT: gdn_warp.fragment_store %[[READY]]
+gdn_warp.kernel @carried(%n: i32) threads(128) shared(32768)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %c8192 = arith.constant 8192 : index
+  %v = gdn_warp.view %c0 : !tile
+  %out = gdn_warp.view %c8192 : !sums
+  gdn_warp.role "state" warps(0, 4) {
+    %half = arith.constant dense<0.5> : !sum
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %last = scf.for %i = %first to %n step %one iter_args(%state = %half) -> (!sum) : i32 {
+      %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+      %less = arith.mulf %state, %half : !sum
+      %next = gdn_warp.wgmma %v, %v into(%less : !sum) : !tile, !tile -> !sum
+      gdn_warp.fragment_store %a, %out : !sum -> !sums
+      scf.yield %next : !sum
+    }
+  }
+}
+
+// A sum that two products begin with, or one product in each iteration, is copied: registers that a product writes
+// are its own. What is read only before it, or in another branch, is not.
+// CHECK-LABEL: gdn_warp.kernel @copied(
+// CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}})
+// CHECK: %[[COPY:.*]] = gdn_warp.wgmma_wait {{[0-9]+}} of %[[STATE]]
+// CHECK-NEXT: gdn_warp.wgmma_fence
+// CHECK-NEXT: gdn_warp.wgmma {{.*}} into(%[[COPY]]
+// CHECK: gdn_warp.wgmma {{.*}} into(%[[STATE]]
+gdn_warp.kernel @copied(%n: i32) threads(128) shared(8192)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  gdn_warp.role "state" warps(0, 4) {
+    %half = arith.constant dense<0.5> : !sum
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %last = scf.for %i = %first to %n step %one iter_args(%state = %half) -> (!sum) : i32 {
+      %a = gdn_warp.wgmma %v, %v into(%state : !sum) : !tile, !tile -> !sum
+      %left = arith.truncf %a : !sum to !half
+      %next = gdn_warp.wgmma %left, %v into(%state : !sum) : !half, !tile -> !sum
+      scf.yield %next : !sum
+    }
+  }
+}
+
+// CHECK-LABEL: gdn_warp.kernel @branches(
+// CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}})
+// CHECK-NOT: gdn_warp.wgmma_wait {{[0-9]+}} of %[[STATE]]
+// CHECK: gdn_warp.wgmma {{.*}} into(%[[STATE]]
+gdn_warp.kernel @branches(%n: i32, %more: i1) threads(128) shared(8192)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  gdn_warp.role "state" warps(0, 4) {
+    %half = arith.constant dense<0.5> : !sum
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %last = scf.for %i = %first to %n step %one iter_args(%state = %half) -> (!sum) : i32 {
+      %next = scf.if %more -> (!sum) {
+        %a = gdn_warp.wgmma %v, %v into(%state : !sum) : !tile, !tile -> !sum
+        scf.yield %a : !sum
+      } else {
+        %minus = arith.negf %state : !sum
+        scf.yield %minus : !sum
+      }
+      scf.yield %next : !sum
+    }
   }
 }

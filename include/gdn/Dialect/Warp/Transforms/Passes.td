@@ -86,7 +86,10 @@ def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::Kern
     Each product becomes a group of its own, begun where it stands, or behind the
     product before it if it takes only what lies in shared memory. A wait stands
     before the first op that reads a product's result, and leaves the groups
-    begun later on their way; at the end of a block nothing is on its way. A load
+    begun later on their way; at the end of a block nothing is on its way. What an
+    iteration reads of the products of the iteration before, it reads before it begins
+    products of its own, or when they have ended. A product gets a copy of a sum that
+    other ops read later. A load
     under a product, of a fragment or of a vector that is multiplied before the wait
     and whose slot has been waited for, moves to before what makes the product's left
     operand, for a warp that waits for a load begins no product.
