@@ -14,6 +14,7 @@ from typing import Any
 import gdn
 
 from . import _cuda, _library
+from ._arguments import GPU_SCALES
 
 #: Largest relative error of the self-test, by type: docs/Testing.md.
 _TOLERANCES = {"float32": 1e-5, "float16": 6e-3, "bfloat16": 6e-3}
@@ -86,10 +87,14 @@ def _self_test() -> bool:
         (function, "cpu", dtype, channels)
         for function in ("chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule")
         for dtype in ("float32", "float16")
-        for channels in (64, 128, 256)
+        for channels in _library.MANIFEST["cpu"]["channels"]
     ]
     if json.loads(_library.load().kernels())["gpu_kernels"] and _has_torch_gpu():
-        cases += [("chunk_gated_delta_rule", "cuda", dtype, 128) for dtype in ("bfloat16", "float16")]
+        cases += [
+            ("chunk_gated_delta_rule", "cuda", dtype, channels)
+            for channels in GPU_SCALES
+            for dtype in ("bfloat16", "float16")
+        ]
     print(f"\n{'function':<34} {'device':<6} {'type':<9} {'K = V':>5} {'error':>9} {'ms':>7}  result")
     good = True
     for function, device, dtype, channels in cases:

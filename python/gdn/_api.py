@@ -21,7 +21,8 @@ from ._arguments import (
     shape_of,
 )
 
-_RAW = _library.GATE_DOMAINS["raw"]
+# Looked up once: each call asks them.
+_gate_domain_of, _PARAMETRIC_GATES = _library.gate_domain_of, _library.PARAMETRIC_GATES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -183,7 +184,7 @@ def chunk_gated_delta_rule(
         state_layout,
         False,
     )
-    if options & 3 != _RAW:
+    if _gate_domain_of(options) not in _PARAMETRIC_GATES:
         # FLA takes the parameters and leaves them unused.
         A_log = dt_bias = None
     return (then or forward)(
@@ -277,7 +278,7 @@ def fused_recurrent_gated_delta_rule(
         state_layout,
         True,
     )
-    if options & 3 != _RAW:
+    if _gate_domain_of(options) not in _PARAMETRIC_GATES:
         # FLA takes the parameters and leaves them unused.
         A_log = dt_bias = None
     return (then or forward)(

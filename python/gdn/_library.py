@@ -10,24 +10,61 @@ import os
 import pathlib
 from typing import Any
 
+from . import _manifest
+
+MANIFEST = _manifest.read()
+
 #: Gate domains by name, as the library numbers them.
-GATE_DOMAINS = {"log": 0, "linear": 1, "raw": 2}
+GATE_DOMAINS = {row["name"]: number for number, row in enumerate(MANIFEST["gate_domains"].values())}
+#: The gate domains that have parameters, A_log and dt_bias.
+PARAMETRIC_GATES = frozenset(GATE_DOMAINS[row["name"]] for row in MANIFEST["gate_domains"].values() if "takes" in row)
+#: What an absent gate stands for, by domain; None where it must be there.
+NO_DECAY: tuple[float | None, ...] = tuple(row["no_decay"] for row in MANIFEST["gate_domains"].values())
 #: beta as a value, as logits, and as logits whose sigmoid is doubled.
-BETA_VALUE, BETA_LOGIT, BETA_DOUBLED_LOGIT = 0, 1, 2
+BETA_VALUE, BETA_LOGIT, BETA_DOUBLED_LOGIT = map(
+    list(MANIFEST["beta_domains"]).index, ("Value", "Logit", "DoubledLogit")
+)
+
+_FIELDS = _manifest.option_fields(MANIFEST)
+_GATE_DOMAIN, _BETA_DOMAIN = _FIELDS["gate_domain"].shift, _FIELDS["beta_domain"].shift
+#: The largest numbers of these fields.
+GATE_MASK, BETA_MASK = (1 << _FIELDS["gate_domain"].bits) - 1, (1 << _FIELDS["beta_domain"].bits) - 1
+_L2NORM, _RECURRENT = _FIELDS["l2norm"].shift, _FIELDS["recurrent"].shift
+_STATE_V_FIRST = _FIELDS["state_v_first"].shift
 #: An option: arrays of uint16 are the bits of bfloat16, which NumPy's export does not know.
-BF16_AS_BITS = 1 << 7
+BF16_AS_BITS = 1 << _FIELDS["bf16_as_bits"].shift
+
+
+def gate_domain_of(options: int) -> int:
+    """The number of the gate's domain."""
+    return options >> _GATE_DOMAIN & GATE_MASK
+
+
+def beta_domain_of(options: int) -> int:
+    """The number of beta's domain."""
+    return options >> _BETA_DOMAIN & BETA_MASK
+
+
+def pack_domains(gate_domain: int, beta_domain: int) -> int:
+    """The domains of g and beta as options."""
+    return gate_domain << _GATE_DOMAIN | beta_domain << _BETA_DOMAIN
 
 
 def pack_options(
     gate_domain: int, beta_domain: int, l2norm: bool, state_v_first: bool, recurrent: bool
 ) -> int:
     """The options of a call as the integer that the library and the torch ops take."""
-    return gate_domain | beta_domain << 2 | l2norm << 4 | state_v_first << 5 | recurrent << 6
+    return (
+        pack_domains(gate_domain, beta_domain)
+        | l2norm << _L2NORM
+        | state_v_first << _STATE_V_FIRST
+        | recurrent << _RECURRENT
+    )
 
 
 def state_is_v_first(options: int) -> bool:
     """Whether a call with these options has states [N, HV, V, K]."""
-    return bool(options >> 5 & 1)
+    return bool(options >> _STATE_V_FIRST & 1)
 
 
 def path() -> pathlib.Path:

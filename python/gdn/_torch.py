@@ -16,10 +16,10 @@ import torch
 from torch.autograd import forward_ad
 
 from . import _library
-from ._arguments import GPU_SCALE, TENSORS, Call, factor_on_gpu, widened_on_gpu
+from ._arguments import GPU_GATE_TYPES, TENSORS, Call, factor_on_gpu, widened_on_gpu
 
-# Types are single objects, so that `is` compares them at half the cost.
-_F32, _BF16 = torch.float32, torch.bfloat16
+# A type is a single object, so that `is` compares it at half the cost.
+_F32 = torch.float32
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
     "Tensor? initial_state, Tensor? cu_seqlens, "
@@ -110,16 +110,15 @@ def _compute_on_gpu(
     """Runs the library on the current stream of the tensors' GPU."""
     final_state, factor = state, 1.0
     if (
-        options & 3
-        or g is None
+        g is None
         or beta is None
-        or g.dtype is not _F32
-        or ((beta_type := beta.dtype) is not _F32 and (beta_type is not _BF16 or q.dtype is not _BF16))
+        or A_log is not None
+        or (options & _DOMAINS, q.dtype, g.dtype, beta.dtype) not in _GATE_TYPES
     ):
         g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
     if initial_state is not None and (state is None or state.dtype is not initial_state.dtype):
         initial_state, state = _adapt_states(initial_state, state)
-    if scale is not None and scale != GPU_SCALE:
+    if scale is not None:
         factor = factor_on_gpu(q.shape, scale)
         scale /= factor
     _library.load().forward(
@@ -131,8 +130,12 @@ def _compute_on_gpu(
         final_state.copy_(state)
 
 
-#: What an absent gate stands for, by domain; a raw one is the library's to refuse.
-_NO_DECAY = {_library.GATE_DOMAINS["log"]: 0.0, _library.GATE_DOMAINS["linear"]: 1.0}
+#: The options' domains of g and beta, and the types that GPU kernels take with them: (domains, q, g, beta).
+_DOMAINS = _library.pack_domains(_library.GATE_MASK, _library.BETA_MASK)
+_GATE_TYPES = frozenset(
+    (_library.pack_domains(gate_domain, beta_domain), *(getattr(torch, name) for name in types))
+    for gate_domain, beta_domain, *types in GPU_GATE_TYPES
+)
 
 
 def _name_of(dtype: torch.dtype) -> str:
@@ -149,10 +152,10 @@ def _adapt_gates(
     options: int,
 ) -> Iterable[torch.Tensor | None]:
     """Gate tensors as the kernels take them: all that the domain has are there, in the types that are shipped."""
-    no_decay = _NO_DECAY.get(options & 3)
+    no_decay = _library.NO_DECAY[_library.gate_domain_of(options)]
     if g is None and no_decay is not None:
         g = v.new_full(v.shape[:3], no_decay, dtype=torch.float32)
-    if beta is None and options >> 2 & 3 == 0:
+    if beta is None and _library.beta_domain_of(options) == _library.BETA_VALUE:
         beta = v.new_ones(v.shape[:3], dtype=torch.float32)
     if A_log is not None and dt_bias is None:
         dt_bias = torch.zeros_like(A_log, dtype=torch.float32)

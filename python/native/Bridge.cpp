@@ -18,9 +18,10 @@
 //
 // A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
 // bit field each for the gate domain, the domain of beta and the switches, as
-// gdn/_library.py writes it. `descriptions` are the eleven tensors as 64-bit
-// integers: the rank (or -1), DLPack's type code and bits, the device's type
-// and index, the address (0 where nobody knows it), extents and strides.
+// the manifest (gdn/kernels.json) lists them; the order of the tensors is there
+// too. `descriptions` are the tensors as 64-bit integers: the rank (or -1),
+// DLPack's type code and bits, the device's type and index, the address (0
+// where nobody knows it), extents and strides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,33 +67,28 @@ static int returnString(const std::string &text, TVMFFIAny *result) {
 //===----------------------------------------------------------------------===//
 
 static constexpr const char *kArrayNames[] = {
-    "q",          "k",     "v",          "g",
-    "beta",       "A_log", "dt_bias",    "initial_state",
-    "cu_seqlens", "out",   "final_state"};
+#define GDN_ARRAY(field, name) name,
+#include "Manifest.inc"
+};
 static constexpr int kNumArrays = std::size(kArrayNames);
 
 static std::array<Array *, kNumArrays> arraysOf(Problem &p) {
-  return {&p.q,         &p.k,    &p.v,         &p.gate,
-          &p.beta,      &p.aLog, &p.dtBias,    &p.initialState,
-          &p.cuSeqlens, &p.o,    &p.finalState};
+  return {
+#define GDN_ARRAY(field, name) &p.field,
+#include "Manifest.inc"
+  };
 }
 
 static Element elementOf(DLDataType type, bool hasBits) {
   if (type.lanes != 1)
     return Element::Other;
-  if (type.code == kDLBfloat && type.bits == 16)
-    return Element::BF16;
   // NumPy has no bf16 of its own: its arrays come as their bits.
   if (hasBits && type.code == kDLUInt && type.bits == 16)
     return Element::BF16;
-  if (type.code == kDLFloat && type.bits == 16)
-    return Element::F16;
-  if (type.code == kDLFloat && type.bits == 32)
-    return Element::F32;
-  if (type.code == kDLInt && type.bits == 32)
-    return Element::I32;
-  if (type.code == kDLInt && type.bits == 64)
-    return Element::I64;
+#define GDN_TYPE(key, name, width, dlpack)                                     \
+  if (type.code == dlpack && type.bits == width)                               \
+    return Element::key;
+#include "Manifest.inc"
   return Element::Other;
 }
 
@@ -160,7 +156,8 @@ static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
   for (int i = 0; i < kNumArrays; ++i) {
     int64_t header[5], shape[2][kMaxRank];
     if (!take(header, 1))
-      return {"ValueError", "descriptions: expected eleven arrays"};
+      return {"ValueError", "descriptions: expected " +
+                                std::to_string(kNumArrays) + " arrays"};
     if (header[0] < 0)
       continue;
     int64_t stored = std::min<int64_t>(header[0], kMaxRank);
@@ -184,6 +181,51 @@ static Error readDescriptions(const TVMFFIByteArray &bytes, Problem &problem) {
 /// What stands behind the arrays: scale, options, num_threads, max_seqlen.
 static constexpr int kNumOptions = 4;
 
+namespace {
+/// A field of the options.
+struct Field {
+  int shift, width;
+
+  int64_t of(int64_t options) const {
+    return options >> shift & ((int64_t(1) << width) - 1);
+  }
+};
+
+/// The fields by name, and the bits that all of them have.
+struct OptionFields {
+#define GDN_OPTION(name, shift, width) Field name = {shift, width};
+#include "Manifest.inc"
+  int bits = 0
+#define GDN_OPTION(name, shift, width) +width
+#include "Manifest.inc"
+      ;
+};
+} // namespace
+
+static Error unpackOptions(int64_t options, Problem &p) {
+  constexpr OptionFields fields;
+  constexpr int64_t numGates = std::size(allGateDomains),
+                    numBetas = std::size(allBetaDomains);
+  int64_t gateDomain = fields.gate_domain.of(options),
+          betaDomain = fields.beta_domain.of(options);
+  if (options >> fields.bits || gateDomain >= numGates ||
+      betaDomain >= numBetas)
+    return {"ValueError",
+            "options: expected a domain of g of 0 to " +
+                std::to_string(numGates - 1) + ", one of beta of 0 to " +
+                std::to_string(numBetas - 1) + " and no bits above the first " +
+                std::to_string(fields.bits) +
+                " (gdn/_library.py packs them), got " +
+                std::to_string(options)};
+  p.gateDomain = static_cast<GateDomain>(gateDomain);
+  p.betaDomain = static_cast<BetaDomain>(betaDomain);
+  p.l2norm = fields.l2norm.of(options);
+  p.stateVFirst = fields.state_v_first.of(options);
+  p.recurrent = fields.recurrent.of(options);
+  p.bf16AsBits = fields.bf16_as_bits.of(options);
+  return {};
+}
+
 static Error readOptions(const TVMFFIAny *args, Problem &p) {
   if (args[0].type_index != kTVMFFIFloat && args[0].type_index != kTVMFFINone)
     return {"TypeError", "scale: expected a float or None, got another type"};
@@ -193,20 +235,8 @@ static Error readOptions(const TVMFFIAny *args, Problem &p) {
               "options, num_threads, max_seqlen: expected integers"};
   if (args[0].type_index == kTVMFFIFloat)
     p.scale = args[0].v_float64;
-  int64_t bits = args[1].v_int64;
-  int64_t gateDomain = bits & 3, betaDomain = bits >> 2 & 3;
-  if (bits >> 8 || gateDomain > static_cast<int64_t>(GateDomain::Raw) ||
-      betaDomain > static_cast<int64_t>(BetaDomain::DoubledLogit))
-    return {"ValueError",
-            "options: expected domains of g and beta of 0 to 2 and no bits "
-            "above the first 8 (gdn/_library.py packs them), got " +
-                std::to_string(bits)};
-  p.gateDomain = static_cast<GateDomain>(gateDomain);
-  p.betaDomain = static_cast<BetaDomain>(betaDomain);
-  p.l2norm = bits >> 4 & 1;
-  p.stateVFirst = bits >> 5 & 1;
-  p.recurrent = bits >> 6 & 1;
-  p.bf16AsBits = bits >> 7 & 1;
+  if (Error error = unpackOptions(args[1].v_int64, p))
+    return error;
   p.threads = static_cast<int>(std::clamp<int64_t>(args[2].v_int64, 0, 1024));
   p.maxSeqlen = args[3].v_int64;
   return {};

@@ -168,11 +168,25 @@ static Error checkSizes(const Problem &p) {
   return {};
 }
 
+/// "'log' or 'linear'": the domains that a CPU knows a formula for.
+static std::string listGatesOfCPU() {
+  std::string text;
+  for (const GateDomainInfo &domain : allGateDomains)
+    if (domain.formula != GateFormula::None)
+      text += (text.empty() ? "" : " or ") + std::string(domain.name);
+  return text;
+}
+
 static Error checkOptions(const Problem &p) {
   if (!std::isfinite(p.scale))
     return fail("ValueError", "scale", "a finite number",
                 std::isnan(p.scale) ? "nan" : "inf");
-  bool raw = p.gateDomain == GateDomain::Raw;
+  const GateDomainInfo &gate = infoOf(p.gateDomain);
+  if (p.device.type == Device::CPU && gate.formula == GateFormula::None)
+    return {"NotImplementedError", "gate_domain: expected " + listGatesOfCPU() +
+                                       " on a CPU in this version, got " +
+                                       gate.name};
+  bool raw = gate.hasParameters;
   if (raw && !p.gate.isPresent())
     return fail("ValueError", "g", "a tensor with a raw gate", "None");
   if (raw && !p.aLog.isPresent())
@@ -187,7 +201,7 @@ static Error checkOptions(const Problem &p) {
     return fail("ValueError", "dt_bias",
                 "None unless the gate is raw (use_gate_in_kernel=True)",
                 "a tensor");
-  if (p.betaDomain != BetaDomain::Value && !p.beta.isPresent())
+  if (infoOf(p.betaDomain).sigmoid != 0 && !p.beta.isPresent())
     return fail("ValueError", "beta", "a tensor of logits", "None");
   if (p.threads < 1)
     return fail("ValueError", "num_threads", "at least 1",
@@ -201,7 +215,10 @@ static Error checkTokens(const Problem &p) {
   for (Named argument : required)
     if (!argument.array->isPresent())
       return fail("TypeError", argument.name, "a tensor", "None");
-  auto data = {Element::BF16, Element::F16, Element::F32};
+  auto data = {
+#define GDN_DATA_TYPE(key) Element::key,
+#include "Manifest.inc"
+  };
   const int64_t any = -1;
   if (Error error =
           checkRule({"q", &p.q, "[B, T, H, K]", {any, any, any, any}, data}))
@@ -229,13 +246,16 @@ static Error checkRest(const Problem &p) {
   if (p.stateVFirst)
     std::swap(rows, columns);
   const char *stateDims = p.stateVFirst ? "[N, HV, V, K]" : "[N, HV, K, V]";
-  auto floats = {Element::F32, Element::BF16, Element::F16};
+  auto floats = {
+#define GDN_GATES_AND_STATES_TYPE(key) Element::key,
+#include "Manifest.inc"
+  };
+  std::initializer_list<Element> integers = {
+#define GDN_BOUNDARIES_TYPE(key) Element::key,
+#include "Manifest.inc"
+  };
   const Rule rules[] = {
-      {"cu_seqlens",
-       &p.cuSeqlens,
-       "[N + 1]",
-       {-1},
-       {Element::I32, Element::I64}},
+      {"cu_seqlens", &p.cuSeqlens, "[N + 1]", {-1}, integers},
       {"g", &p.gate, "[B, T, HV]", {B, T, H}, floats},
       {"beta", &p.beta, "[B, T, HV]", {B, T, H}, floats},
       {"A_log", &p.aLog, "[HV]", {H}, floats},

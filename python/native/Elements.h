@@ -12,29 +12,36 @@
 #include <bit>
 #include <cstdint>
 
+/// The numbers of the manifest (gdn/kernels.json), whose tables the build
+/// writes as macros: a file defines those that it wants and includes
+/// Manifest.inc.
+namespace gdn::manifest {
+#define GDN_NUMBER(name, value) inline constexpr int64_t name = value;
+#include "Manifest.inc"
+} // namespace gdn::manifest
+
 namespace gdn::cpu {
 
-enum class Element : uint8_t { BF16, F16, F32, I32, I64, Other };
+/// The types of the manifest, and all others.
+enum class Element : uint8_t {
+#define GDN_TYPE(key, ...) key,
+#include "Manifest.inc"
+  Other
+};
 
 constexpr int64_t sizeOf(Element element) {
-  switch (element) {
-  case Element::BF16:
-  case Element::F16:
-    return 2;
-  case Element::F32:
-  case Element::I32:
-    return 4;
-  case Element::I64:
-    return 8;
-  case Element::Other:
-    break;
-  }
-  return 0;
+  constexpr int64_t bits[] = {
+#define GDN_TYPE(key, name, bits, dlpack) bits,
+#include "Manifest.inc"
+      0};
+  return bits[static_cast<int>(element)] / 8;
 }
 
 constexpr const char *nameOf(Element element) {
-  constexpr const char *names[] = {"bfloat16", "float16", "float32",
-                                   "int32",    "int64",   "another type"};
+  constexpr const char *names[] = {
+#define GDN_TYPE(key, name, bits, dlpack) name,
+#include "Manifest.inc"
+      "another type"};
   return names[static_cast<int>(element)];
 }
 

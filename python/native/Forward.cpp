@@ -111,10 +111,11 @@ void Worker::loadGate(const Range &range, int64_t head) {
     return;
   }
   loadColumn(p.gate, range, head, gate);
-  if (p.gateDomain == GateDomain::Linear)
+  GateFormula formula = infoOf(p.gateDomain).formula;
+  if (formula == GateFormula::Log)
     for (float &x : gate)
       x = std::log(x);
-  if (p.gateDomain != GateDomain::Raw)
+  if (formula != GateFormula::Softplus)
     return;
   auto parameter = [&](const Array &array) {
     return loadFloat(array.data, array.element, head * array.strides[0]);
@@ -131,11 +132,11 @@ void Worker::loadBeta(const Range &range, int64_t head) {
     return;
   }
   loadColumn(p.beta, range, head, beta);
-  if (p.betaDomain == BetaDomain::Value)
+  int most = infoOf(p.betaDomain).sigmoid;
+  if (most == 0)
     return;
-  float most = p.betaDomain == BetaDomain::Logit ? 1.0f : 2.0f;
   for (float &x : beta)
-    x = most * sigmoid(x);
+    x = static_cast<float>(most) * sigmoid(x);
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,8 @@ static std::string typeName(Element element) {
 
 static Traits traitsOf(const Problem &p) {
   Traits traits = {};
+  traits.keyChannels = p.keyChannels();
+  traits.valueChannels = p.valueChannels();
   traits.element = p.q.element;
   traits.layout = p.cuSeqlens.isPresent() ? Layout::Packed : Layout::Fixed;
   traits.ends = p.initialState.isPresent() ? Ends::Both
@@ -63,42 +65,67 @@ struct Trait {
 };
 } // namespace
 
+/// "K = V = 128".
+static std::string describeChannels(const Traits &t) {
+  std::string value = std::to_string(t.valueChannels);
+  if (t.keyChannels == t.valueChannels)
+    return "K = V = " + value;
+  return "K = " + std::to_string(t.keyChannels) + " and V = " + value;
+}
+
+static const char *wordOf(Layout layout) {
+  static constexpr const char *words[] = {
+#define GDN_HOPPER_LAYOUT(key, says) says,
+#include "Manifest.inc"
+  };
+  return words[static_cast<int>(layout)];
+}
+
+static const char *wordOf(Ends ends) {
+  static constexpr const char *words[] = {
+#define GDN_HOPPER_ENDS(key, says) says,
+#include "Manifest.inc"
+  };
+  return words[static_cast<int>(ends)];
+}
+
+static const char *wordOf(StateLayout layout) {
+  static constexpr const char *words[] = {
+#define GDN_HOPPER_STATE_LAYOUT(key, says) says,
+#include "Manifest.inc"
+  };
+  return words[static_cast<int>(layout)];
+}
+
+static const char *wordOf(Norm norm) {
+  static constexpr const char *words[] = {
+#define GDN_HOPPER_NORM(key, says) says,
+#include "Manifest.inc"
+  };
+  return words[static_cast<int>(norm)];
+}
+
+using Text = std::string;
+
 /// In the order in which they are looked at: each message lists what there is
 /// for a call that agrees in all that stands before.
 static constexpr Trait allTraits[] = {
+    {"q, v", describeChannels},
     {"q", [](const Traits &t) { return typeName(t.element); }},
     {"gate_domain",
-     [](const Traits &t) -> std::string {
-       constexpr const char *names[] = {"'log'", "'linear'", "'raw'"};
-       return names[static_cast<int>(t.gateDomain)];
-     }},
+     [](const Traits &t) -> Text { return infoOf(t.gateDomain).name; }},
     {"g", [](const Traits &t) { return typeName(t.gate); }},
-    {"beta",
-     [](const Traits &t) -> std::string {
-       constexpr const char *names[] = {"values", "logits (of the sigmoid)",
-                                        "logits (of the doubled sigmoid)"};
-       return names[static_cast<int>(t.betaDomain)];
-     }},
+    {"beta", [](const Traits &t) -> Text { return infoOf(t.betaDomain).name; }},
     {"beta", [](const Traits &t) { return typeName(t.beta); }},
     {"use_qk_l2norm_in_kernel",
-     [](const Traits &t) -> std::string {
-       return t.norm == Norm::L2 ? "True" : "False";
-     }},
-    {"cu_seqlens",
-     [](const Traits &t) -> std::string {
-       return t.layout == Layout::Packed ? "a tensor" : "None";
-     }},
+     [](const Traits &t) -> Text { return wordOf(t.norm); }},
+    {"cu_seqlens", [](const Traits &t) -> Text { return wordOf(t.layout); }},
     {"initial_state, final_state",
-     [](const Traits &t) -> std::string {
-       constexpr const char *names[] = {"neither", "a final state alone",
-                                        "both"};
-       return names[static_cast<int>(t.ends)];
-     }},
+     [](const Traits &t) -> Text { return wordOf(t.ends); }},
     {"initial_state, final_state",
      [](const Traits &t) { return typeName(t.state); }},
-    {"state_layout", [](const Traits &t) -> std::string {
-       return t.stateLayout == StateLayout::VK ? "'vk'" : "'kv'";
-     }}};
+    {"state_layout",
+     [](const Traits &t) -> Text { return wordOf(t.stateLayout); }}};
 
 /// Says which trait no kernel has, with those that there are.
 static Error explainMissing(const Traits &wanted) {
@@ -128,6 +155,15 @@ static Error explainMissing(const Traits &wanted) {
   return {"RuntimeError", "gdn: expected a GPU kernel, got none"};
 }
 
+/// Whether any kernel has these channels.
+static bool hasChannels(const Traits &traits) {
+  std::span<const Kernel> kernels = allKernels();
+  return std::any_of(kernels.begin(), kernels.end(), [&](const Kernel &kernel) {
+    return kernel.traits.keyChannels == traits.keyChannels &&
+           kernel.traits.valueChannels == traits.valueChannels;
+  });
+}
+
 static const Kernel *findKernel(const Traits &traits, Schedule schedule) {
   for (const Kernel &kernel : allKernels())
     if (kernel.schedule == schedule && kernel.traits == traits)
@@ -141,16 +177,10 @@ static const Kernel *findKernel(const Traits &traits, Schedule schedule) {
 
 /// What the kernels' arithmetic relies on.
 static Error checkSizes(const Problem &p) {
-  if (p.keyChannels() != kChannels || p.valueChannels() != kChannels)
-    return {"NotImplementedError",
-            "q, v: expected K = V = " + std::to_string(kChannels) +
-                " on a GPU in this version, got K = " +
-                std::to_string(p.keyChannels()) +
-                " and V = " + std::to_string(p.valueChannels())};
   if (p.tokens() > INT32_MAX)
     return {"ValueError", "q: expected T of at most 2^31 - 1 on a GPU, got " +
                               std::to_string(p.tokens())};
-  double scale = p.scale * std::sqrt(static_cast<double>(kChannels));
+  double scale = p.scale * std::sqrt(static_cast<double>(p.keyChannels()));
   if (std::abs(scale - 1) > 1e-6)
     return {"NotImplementedError",
             "scale: expected K^(-1/2) on a GPU in this version, got " +
@@ -164,7 +194,7 @@ static Error checkSizes(const Problem &p) {
               std::to_string(gate->strides[2])};
   for (auto [name, parameter] :
        {std::pair("A_log", &p.aLog), {"dt_bias", &p.dtBias}})
-    if (p.gateDomain == GateDomain::Raw &&
+    if (infoOf(p.gateDomain).hasParameters &&
         elementOf(*parameter) != Element::F32)
       return {"NotImplementedError",
               std::string(name) +
@@ -184,9 +214,11 @@ static Error checkSizes(const Problem &p) {
 }
 
 Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
+  Traits traits = traitsOf(p);
+  if (!hasChannels(traits))
+    return explainMissing(traits);
   if (Error error = checkSizes(p))
     return error;
-  Traits traits = traitsOf(p);
   if (!findKernel(traits, Schedule::CtaPerHead) ||
       !findKernel(traits, Schedule::CtaPerVTile))
     return explainMissing(traits);
@@ -226,7 +258,8 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
       "\"workspace_bytes\": 0, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
       nameOf(p.device).c_str(), chosen.kernel->name,
-      static_cast<long long>(kChannels), static_cast<long long>(kChunkTokens),
+      static_cast<long long>(chosen.kernel->traits.keyChannels),
+      static_cast<long long>(manifest::HopperChunkTokens),
       static_cast<long long>(chosen.items), cost::costsOf(choice.schedule).name,
       static_cast<long long>(choice.chosen().ctas),
       static_cast<long long>(chosen.multiprocessors),
@@ -243,16 +276,10 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
 
 static int32_t dtypeOf(Element element) {
   switch (element) {
-  case Element::BF16:
-    return GDN_DTYPE_BF16;
-  case Element::F16:
-    return GDN_DTYPE_F16;
-  case Element::F32:
-    return GDN_DTYPE_F32;
-  case Element::I32:
-    return GDN_DTYPE_I32;
-  case Element::I64:
-    return GDN_DTYPE_I64;
+#define GDN_TYPE(key, ...)                                                     \
+  case Element::key:                                                           \
+    return GDN_DTYPE_##key;
+#include "Manifest.inc"
   case Element::Other:
     break;
   }
@@ -273,12 +300,8 @@ namespace {
 class Arguments {
 public:
   explicit Arguments(const Problem &p) {
-    for (const Array *array :
-         {&p.q, &p.k, &p.v, &p.beta, &p.gate, &p.initialState})
-      add(*array);
-    addBoundaries(p.cuSeqlens);
-    for (const Array *array : {&p.aLog, &p.dtBias, &p.o, &p.finalState})
-      add(*array);
+#define GDN_HOPPER_ARGUMENT(field) add(p.field);
+#include "Manifest.inc"
   }
   Arguments(const Arguments &) = delete;
 
@@ -286,29 +309,30 @@ public:
   int32_t size() const { return count; }
 
 private:
-  static constexpr int kMaxCount = 11;
+  static constexpr int kMaxCount = 0
+#define GDN_HOPPER_ARGUMENT(field) +1
+#include "Manifest.inc"
+      ;
 
   void add(const Array &array) {
     if (!array.isPresent())
       return;
-    tensors[count] = {array.data, dtypeOf(array.element), array.rank,
-                      array.sizes.data(), array.strides.data()};
+    Element element = array.element;
+    const int64_t *strides = array.strides.data();
+    // Boundaries of 64 bits are their lower halves, with a stride of 2.
+    if (element == Element::I64) {
+      element = Element::I32;
+      boundaryStride = array.strides[0] * 2;
+      strides = &boundaryStride;
+    }
+    tensors[count] = {array.data, dtypeOf(element), array.rank,
+                      array.sizes.data(), strides};
     args[count].kind = GDN_ARG_TENSOR;
     args[count].value.tensor = &tensors[count];
     ++count;
   }
 
-  /// Boundaries of 64 bits are their lower halves, with a stride of 2.
-  void addBoundaries(const Array &array) {
-    boundaries = array;
-    if (array.element == Element::I64) {
-      boundaries.element = Element::I32;
-      boundaries.strides[0] *= 2;
-    }
-    add(boundaries);
-  }
-
-  Array boundaries;
+  int64_t boundaryStride = 0;
   GdnTensor tensors[kMaxCount];
   GdnArg args[kMaxCount];
   int32_t count = 0;

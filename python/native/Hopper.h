@@ -24,15 +24,28 @@ using cpu::Error;
 using cpu::GateDomain;
 using cpu::Problem;
 
-enum class Layout : uint8_t { Fixed, Packed };
+enum class Layout : uint8_t {
+#define GDN_HOPPER_LAYOUT(key, says) key,
+#include "Manifest.inc"
+};
 /// States that a kernel takes and gives.
-enum class Ends : uint8_t { None, Final, Both };
-enum class StateLayout : uint8_t { KV, VK };
-enum class Norm : uint8_t { Plain, L2 };
+enum class Ends : uint8_t {
+#define GDN_HOPPER_ENDS(key, says) key,
+#include "Manifest.inc"
+};
+enum class StateLayout : uint8_t {
+#define GDN_HOPPER_STATE_LAYOUT(key, says) key,
+#include "Manifest.inc"
+};
+enum class Norm : uint8_t {
+#define GDN_HOPPER_NORM(key, says) key,
+#include "Manifest.inc"
+};
 using cost::Schedule;
 
 /// What a kernel is compiled for, and what a call asks for.
 struct Traits {
+  int64_t keyChannels, valueChannels;
   Element element;
   Layout layout;
   Ends ends;
@@ -47,7 +60,7 @@ struct Traits {
   bool operator==(const Traits &) const = default;
 };
 
-/// A compiled kernel (kernels/hopper.cmake has the list).
+/// A compiled kernel (gdn/kernels.json has the list).
 struct Kernel {
   const char *name;
   Traits traits;
@@ -56,10 +69,6 @@ struct Kernel {
 };
 
 std::span<const Kernel> allKernels();
-
-/// K and V of all kernels, and tokens of their chunks.
-inline constexpr int64_t kChannels = 128;
-inline constexpr int64_t kChunkTokens = 32;
 
 /// What a call runs.
 struct KernelChoice {

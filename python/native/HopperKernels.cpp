@@ -10,23 +10,28 @@
 
 using namespace gdn::hopper;
 
-// The build writes one line a kernel, with the words of kernels/hopper.cmake.
+// The build writes one line a kernel, with the keys of gdn/kernels.json.
 #define GDN_HOPPER_KERNEL(name, ...)                                           \
   extern "C" const GdnFunctionDesc name##_function;
+#if GDN_PYTHON_HOPPER
 #include "HopperKernels.inc"
+#endif
 #undef GDN_HOPPER_KERNEL
 
 // The last entry keeps the table from being empty.
 static const Kernel table[] = {
-#define GDN_HOPPER_KERNEL(name, element, layout, ends, stateLayout, state,     \
-                          gateDomain, gate, betaDomain, beta, norm, schedule)  \
+#define GDN_HOPPER_KERNEL(name, keyChannels, valueChannels, element, layout,   \
+                          ends, stateLayout, state, gateDomain, gate,          \
+                          betaDomain, beta, norm, schedule)                    \
   {#name,                                                                      \
-   {Element::element, Layout::layout, Ends::ends, StateLayout::stateLayout,    \
-    Element::state, GateDomain::gateDomain, Element::gate,                     \
-    BetaDomain::betaDomain, Element::beta, Norm::norm},                        \
+   {keyChannels, valueChannels, Element::element, Layout::layout, Ends::ends,  \
+    StateLayout::stateLayout, Element::state, GateDomain::gateDomain,          \
+    Element::gate, BetaDomain::betaDomain, Element::beta, Norm::norm},         \
    Schedule::schedule,                                                         \
    &name##_function},
+#if GDN_PYTHON_HOPPER
 #include "HopperKernels.inc"
+#endif
 #undef GDN_HOPPER_KERNEL
     {}};
 

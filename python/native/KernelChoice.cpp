@@ -15,7 +15,7 @@
 using namespace gdn::cpu;
 
 /// Tokens of a compiled chunk.
-static constexpr int64_t kChunkTokens = 32;
+static constexpr int64_t kChunkTokens = gdn::manifest::CPUChunkTokens;
 /// A further thread must have this much to do.
 static constexpr double kThreadSeconds = 1e-4;
 
@@ -75,6 +75,8 @@ gdn::cost::Problem gdn::cpu::describe(const Problem &p) {
   problem.heads = p.valueHeads();
   problem.keyChannels = p.keyChannels();
   problem.valueChannels = p.valueChannels();
+  problem.vTiles =
+      std::max<int64_t>(1, p.valueChannels() / cost::kVTileChannels);
   problem.dataBytes = sizeOf(p.q.element);
   problem.gateBytes = bytesOf(p.gate) + bytesOf(p.beta);
   problem.stateBytes = bytesOf(p.initialState) + bytesOf(p.finalState);

@@ -32,10 +32,16 @@ using Kernel = void (*)(MemRef<4> *q, MemRef<4> *k, MemRef<4> *v,
                         MemRef<4> *initialState, MemRef<4> *o,
                         MemRef<4> *finalState);
 
-enum class Algorithm : uint8_t { Chunk, Recurrent };
+enum class Algorithm : uint8_t {
+#define GDN_CPU_ALGORITHM(key) key,
+#include "Manifest.inc"
+};
 
 /// Levels of x86-64 that kernels are compiled for, in ascending order.
-enum class Isa : uint8_t { V3, V4, V4BF16 };
+enum class Isa : uint8_t {
+#define GDN_CPU_ISA(key, name) key,
+#include "Manifest.inc"
+};
 
 /// The kernels of one size: with states [K, V] and [V, K], without and with
 /// normalised q and k.
@@ -63,8 +69,10 @@ const KernelSet *findKernel(Algorithm algorithm, Element element,
                             int64_t channels);
 
 constexpr const char *nameOf(Isa isa) {
-  constexpr const char *names[] = {"x86-64-v3", "x86-64-v4",
-                                   "x86-64-v4+avx512bf16"};
+  constexpr const char *names[] = {
+#define GDN_CPU_ISA(key, name) name,
+#include "Manifest.inc"
+  };
   return names[static_cast<int>(isa)];
 }
 

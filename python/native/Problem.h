@@ -19,7 +19,7 @@
 namespace gdn::cpu {
 
 /// Largest number of channels of a head that a kernel takes.
-inline constexpr int64_t kMaxChannels = 256;
+inline constexpr int64_t kMaxChannels = manifest::MaxChannels;
 /// Largest number of dimensions of an array.
 inline constexpr int kMaxRank = 4;
 
@@ -45,8 +45,57 @@ struct Device {
   bool operator==(const Device &) const = default;
 };
 
-enum class GateDomain : uint8_t { Log, Linear, Raw };
-enum class BetaDomain : uint8_t { Value, Logit, DoubledLogit };
+enum class GateDomain : uint8_t {
+#define GDN_GATE_DOMAIN(key, ...) key,
+#include "Manifest.inc"
+};
+enum class BetaDomain : uint8_t {
+#define GDN_BETA_DOMAIN(key, ...) key,
+#include "Manifest.inc"
+};
+
+/// How a CPU makes the logarithm of the decay from a gate x; None: not at all.
+enum class GateFormula : uint8_t {
+  None,
+  Identity,
+  Log,
+  /// -exp(A_log) softplus(x + dt_bias).
+  Softplus
+};
+
+/// What there is to know of a gate's domain.
+struct GateDomainInfo {
+  /// In the words of Python.
+  const char *name;
+  GateFormula formula;
+  /// Whether it has parameters, A_log and dt_bias.
+  bool hasParameters;
+};
+
+/// What there is to know of beta's domain.
+struct BetaDomainInfo {
+  /// A phrase.
+  const char *name;
+  /// What the sigmoid of beta is multiplied by; 0 where beta is a value.
+  int sigmoid;
+};
+
+inline constexpr GateDomainInfo allGateDomains[] = {
+#define GDN_GATE_DOMAIN(key, name, formula, hasParameters)                     \
+  {name, GateFormula::formula, hasParameters},
+#include "Manifest.inc"
+};
+inline constexpr BetaDomainInfo allBetaDomains[] = {
+#define GDN_BETA_DOMAIN(key, name, sigmoid) {name, sigmoid},
+#include "Manifest.inc"
+};
+
+constexpr const GateDomainInfo &infoOf(GateDomain domain) {
+  return allGateDomains[static_cast<int>(domain)];
+}
+constexpr const BetaDomainInfo &infoOf(BetaDomain domain) {
+  return allBetaDomains[static_cast<int>(domain)];
+}
 
 /// The arguments of a forward call. B, T, N, H, Hq, K, V as in docs/Spec.md.
 struct Problem {

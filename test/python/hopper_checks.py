@@ -167,7 +167,7 @@ def test_channels():
         arguments[name] = Tensor("bfloat16", 1, 256, 4, 64)
     for name in ("initial_state", "final_state"):
         arguments[name] = Tensor("float32", 1, 4, 64, 64)
-    with pytest.raises(NotImplementedError, match="q, v: expected K = V = 128 on a GPU in this version, got K = 64"):
+    with pytest.raises(NotImplementedError, match="q, v: expected K = V = 128 on a GPU in this version, got K = V = 64"):
         run(arguments)
 
 

@@ -317,7 +317,7 @@ def test_unknown_options(options):
     from gdn import _arrays
 
     x = make_inputs()
-    with pytest.raises(ValueError, match="options: expected domains of g and beta of 0 to 2 and no bits above"):
+    with pytest.raises(ValueError, match="options: expected a domain of g of 0 to 2, one of beta of 0 to 2 and no bits above"):
         _arrays.forward(x.q, x.k, x.v, x.g, x.beta, *(None,) * 6, 1.0, options, False, 0)
 
 

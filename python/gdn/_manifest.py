@@ -1,0 +1,73 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The manifest (kernels.json): which kernels are shipped, and what the library and the package share.
+
+The build runs this file too (kernels/generate.py), outside of the package: it imports the standard library alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+from typing import Any, NamedTuple
+
+PATH = pathlib.Path(__file__).with_name("kernels.json")
+
+
+def read(path: pathlib.Path = PATH) -> dict[str, Any]:
+    """The manifest's tables by name."""
+    tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return tables
+
+
+class Field(NamedTuple):
+    """A field of the integer that tells the library the options of a call."""
+
+    shift: int
+    bits: int
+
+
+def option_fields(manifest: dict[str, Any]) -> dict[str, Field]:
+    """The fields of the options by name, from the lowest bit on."""
+    fields, shift = {}, 0
+    for row in manifest["options"]:
+        fields[row["name"]] = Field(shift, row["bits"])
+        shift += row["bits"]
+    return fields
+
+
+def gpu_rows(manifest: dict[str, Any]) -> list[dict[str, list[str]]]:
+    """The rows of the Hopper kernels, with the values of all axes."""
+    hopper = manifest["hopper"]
+    return [{**hopper["defaults"], **row} for row in hopper["kernels"]]
+
+
+class GateTypes(NamedTuple):
+    """The types by which a GPU kernel is chosen for the gates of a call: domains by number, types by name."""
+
+    gate_domain: int
+    beta_domain: int
+    q: str
+    g: str
+    beta: str
+
+
+def gate_types(manifest: dict[str, Any]) -> frozenset[GateTypes]:
+    """All that the GPU kernels take."""
+    gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
+    names = {key: row["name"] for key, row in manifest["types"].items()}
+    found = set()
+    for row in gpu_rows(manifest):
+        for element, gate, beta in itertools.product(row["element"], row["gate"], row["beta"]):
+            (gate_domain, gate_type), (beta_domain, beta_type) = gate.split(), beta.split()
+            domains = gates.index(gate_domain), betas.index(beta_domain)
+            found.add(GateTypes(*domains, names[element], names[gate_type], names[beta_type]))
+    return frozenset(found)
+
+
+def gpu_scales(manifest: dict[str, Any]) -> dict[int, float]:
+    """K^(-1/2), the one scale that a GPU kernel has, for all K that there are kernels for."""
+    channels = manifest["hopper"]["channels"]
+    used = {key for row in gpu_rows(manifest) for key in row["channels"]}
+    return {channels[key]["k"]: float(channels[key]["k"] ** -0.5) for key in channels if key in used}

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes what the build makes of the manifest (gdn/kernels.json): generate.py [--manifest FILE] OUT.
+
+OUT/NAME.mlir      the function of each kernel, for gdn-compile
+OUT/kernels.cmake  the kernels' names and the options that they are compiled with
+OUT/Manifest.inc   the tables of the manifest as macros, for C++
+OUT/Kernels.inc, OUT/HopperKernels.inc   a line for each kernel, for C++
+
+A file that would stay the same is not written, and .mlir files of kernels that are gone are removed.
+"""
+
+import argparse
+import importlib.util
+import itertools
+import json
+import pathlib
+import re
+import sys
+from typing import Any, NamedTuple
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+#: The traits of a Hopper kernel that change its op, in the order of the op's attributes, and their values' tables.
+_TRAIT_TABLES = {
+    "gate_domain": "gate_domains",
+    "beta_domain": "beta_domains",
+    "norm": "norms",
+    "state_layout": "state_layouts",
+    "ends": "ends",
+    "layout": "layouts",
+}
+
+
+def _load_reader() -> Any:
+    """gdn/_manifest.py, without the package around it."""
+    path = HERE.parent / "gdn" / "_manifest.py"
+    spec = importlib.util.spec_from_file_location("_manifest", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _fill(template: str, values: dict[str, str]) -> str:
+    """The template with each @name@ replaced."""
+    return re.sub("@([a-z_]+)@", lambda found: values[found[1]], template)
+
+
+class Kernel(NamedTuple):
+    """A kernel as the build needs it: its name, its MLIR text, options of gdn-compile, and its line for C++."""
+
+    name: str
+    text: str
+    options: list[str]
+    line: str
+
+
+# ===----------------------------------------------------------------------===
+# CPU kernels
+# ===----------------------------------------------------------------------===
+
+
+def cpu_kernels(manifest: dict[str, Any]) -> list[Kernel]:
+    """All CPU kernels: algorithms x elements x channels x levels, where a level may list what it serves."""
+    cpu, template = manifest["cpu"], (HERE / "forward.mlir.in").read_text()
+    kernels = []
+    for algorithm, element, channels, isa in itertools.product(
+        cpu["algorithms"], cpu["elements"], cpu["channels"], cpu["isas"]
+    ):
+        level = cpu["isas"][isa]
+        if algorithm not in level.get("algorithms", [algorithm]) or element not in level.get("elements", [element]):
+            continue
+        name = f"gdn_cpu_{algorithm}_{element}_{channels}_{isa}".lower()
+        strided = "strided<[?, ?, ?, 1], offset: ?>"
+        values = {
+            "name": name,
+            "op": cpu["algorithms"][algorithm]["op"],
+            "data": f"memref<1x?x1x{channels}x{manifest['types'][element]['mlir']}, {strided}>",
+            "state": f"memref<1x1x{channels}x{channels}xf32, {strided}>",
+            "column": "memref<1x?x1xf32>",
+        }
+        line = f"GDN_KERNELS({algorithm}, {element}, {channels}, {isa}, {name})"
+        kernels.append(Kernel(name, _fill(template, values), level["options"], line))
+    return kernels
+
+
+# ===----------------------------------------------------------------------===
+# Hopper kernels
+# ===----------------------------------------------------------------------===
+
+
+class Traits(NamedTuple):
+    """What a Hopper kernel is compiled for: keys of the manifest's tables."""
+
+    channels: str
+    element: str
+    layout: str
+    ends: str
+    state_layout: str
+    state: str
+    gate_domain: str
+    gate: str
+    beta_domain: str
+    beta: str
+    norm: str
+
+
+def _traits_of(row: dict[str, str]) -> Traits:
+    """The traits of one choice of a row's values. Where there is no state, its layout and type are the first."""
+    ends, *rest = row["state"].split()
+    state_layout, state = (*rest, *("KV", "F32")[len(rest) :])
+    return Traits(
+        row["channels"], row["element"], row["layout"], ends, state_layout, state,
+        *row["gate"].split(), *row["beta"].split(), row["norm"],
+    )  # fmt: skip
+
+
+def _name_of(manifest: dict[str, Any], row: dict[str, str]) -> str:
+    """The kernel's name: the words of its values; a value's key is its word if it has no other."""
+    channels = manifest["hopper"]["channels"][row["channels"]]
+    words = [channels.get("word", row["channels"])]
+    words += [row[axis].replace(" ", "_") for axis in ("element", "layout", "state", "gate", "beta", "norm")]
+    words.append(manifest["hopper"]["schedules"][row["schedule"]]["option"])
+    return "_".join(["gdn_hopper", *filter(None, words)]).lower()
+
+
+def _shape_values(manifest: dict[str, Any], traits: Traits) -> dict[str, Any]:
+    """What stands for the names in the shapes of `arguments`."""
+    channels = manifest["hopper"]["channels"][traits.channels]
+    states = {"KV": ("k", "v"), "VK": ("v", "k")}[traits.state_layout]
+    types = {axis: manifest["types"][getattr(traits, axis)]["mlir"] for axis in ("element", "state", "gate", "beta")}
+    return {
+        **types,
+        "batch": manifest["hopper"]["layouts"][traits.layout]["batch"],
+        "k": channels["k"],
+        "v": channels["v"],
+        "rows": channels[states[0]],
+        "columns": channels[states[1]],
+    }
+
+
+def _chosen_rows(manifest: dict[str, Any], traits: Traits) -> list[dict[str, Any]]:
+    """The rows of the tables that the kernel's traits choose."""
+    hopper = manifest["hopper"]
+    tables = {table: hopper[table] if table in hopper else manifest[table] for table in _TRAIT_TABLES.values()}
+    return [tables[table][getattr(traits, trait)] for trait, table in _TRAIT_TABLES.items()]
+
+
+def _absent_arguments(manifest: dict[str, Any], chosen: list[dict[str, Any]]) -> set[str]:
+    """The arguments that rows of the tables bring, but none of the chosen ones."""
+
+    def brought(rows: Any) -> set[str]:
+        return {argument for row in rows for argument in (*row.get("takes", []), *row.get("gives", []))}
+
+    tables = (manifest["hopper"].get(table) or manifest[table] for table in _TRAIT_TABLES.values())
+    return brought(row for table in tables for row in table.values()) - brought(chosen)
+
+
+def _function_of(manifest: dict[str, Any], name: str, traits: Traits, template: str) -> str:
+    """The kernel's function as MLIR text."""
+    chosen, values = _chosen_rows(manifest, traits), _shape_values(manifest, traits)
+    absent = _absent_arguments(manifest, chosen)
+
+    def typed(names: list[str]) -> list[tuple[str, str]]:
+        rows = [manifest["arguments"][argument] for argument in names if argument not in absent]
+        return [(row["operand"], f"tensor<{row['shape'].format(**values)}>") for row in rows]
+
+    inputs, outputs = typed(manifest["hopper"]["arguments"]), typed(manifest["hopper"]["results"])
+    return _fill(
+        template,
+        {
+            "name": name,
+            "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in inputs),
+            "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs),
+            "attributes": ", ".join(text for row in chosen for text in row.get("attributes", [])),
+            "values": ", ".join(f"%{operand}" for operand, _ in outputs),
+            "results": ", ".join(kind for _, kind in outputs),
+        },
+    )
+
+
+def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
+    """All Hopper kernels: the cross product of each row."""
+    template = (HERE / "hopper.mlir.in").read_text()
+    axes = ("element", "layout", "state", "gate", "beta", "norm", "channels", "schedule")
+    kernels = []
+    for row in rows:
+        for values in itertools.product(*(row[axis] for axis in axes)):
+            choice = dict(zip(axes, values))
+            traits, name = _traits_of(choice), _name_of(manifest, choice)
+            channels = manifest["hopper"]["channels"][traits.channels]
+            words = [name, str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
+            option = manifest["hopper"]["schedules"][choice["schedule"]]["option"]
+            text = _function_of(manifest, name, traits, template)
+            kernels.append(Kernel(name, text, [f"--schedule={option}"], f"GDN_HOPPER_KERNEL({', '.join(words)})"))
+    return kernels
+
+
+# ===----------------------------------------------------------------------===
+# Tables for C++
+# ===----------------------------------------------------------------------===
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text)
+
+
+def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[Any]]]:
+    """The arguments of each macro's lines, by the macro's name."""
+    hopper, cpu, types = manifest["hopper"], manifest["cpu"], manifest["types"]
+
+    def described(table: dict[str, Any]) -> list[list[Any]]:
+        return [[key, _quote(row["says"])] for key, row in table.items()]
+
+    fields = reader.option_fields(manifest)
+    gates = manifest["gate_domains"].items()
+    rows = {
+        "TYPE": [[key, _quote(row["name"]), row["bits"], row["dlpack"]] for key, row in types.items()],
+        "ARRAY": [[row["field"], _quote(name)] for name, row in manifest["arguments"].items()],
+        "OPTION": [[name, field.shift, field.bits] for name, field in fields.items()],
+        "GATE_DOMAIN": [
+            [key, _quote(f"'{row['name']}'"), row["cpu"] or "None", str("takes" in row).lower()] for key, row in gates
+        ],
+        "BETA_DOMAIN": [[key, _quote(row["says"]), row["sigmoid"]] for key, row in manifest["beta_domains"].items()],
+        "CPU_ALGORITHM": [[key] for key in cpu["algorithms"]],
+        "CPU_ISA": [[key, _quote(row["name"])] for key, row in cpu["isas"].items()],
+        "HOPPER_ARGUMENT": [
+            [manifest["arguments"][name]["field"]] for name in (*hopper["arguments"], *hopper["results"])
+        ],
+    }
+    for macro, use in (("DATA", "data"), ("GATES_AND_STATES", "gates_and_states"), ("BOUNDARIES", "boundaries")):
+        rows[f"{macro}_TYPE"] = [[key] for key in manifest["accepted_types"][use]]
+    for macro, table in (("LAYOUT", "layouts"), ("ENDS", "ends"), ("STATE_LAYOUT", "state_layouts"), ("NORM", "norms")):
+        rows[f"HOPPER_{macro}"] = described(hopper[table])
+    numbers = {
+        "MaxChannels": max(cpu["channels"]),
+        "CPUChunkTokens": cpu["chunk_tokens"],
+        "HopperChunkTokens": hopper["chunk_tokens"],
+    }
+    rows["NUMBER"] = [[name, value] for name, value in numbers.items()]
+    return rows
+
+
+def tables(manifest: dict[str, Any], reader: Any) -> str:
+    """Manifest.inc: a file includes it with the macros that it wants defined, and gets a line for each row."""
+    lines = []
+    for macro, rows in _macro_rows(manifest, reader).items():
+        name = f"GDN_{macro}"
+        lines += [f"#ifndef {name}", f"#define {name}(...)", "#endif"]
+        lines += [f"{name}({', '.join(map(str, row))})" for row in rows]
+        lines += [f"#undef {name}", ""]
+    return "\n".join(lines)
+
+
+# ===----------------------------------------------------------------------===
+# Files
+# ===----------------------------------------------------------------------===
+
+
+def _cmake_list(kind: str, kernels: list[Kernel]) -> list[str]:
+    """The kernels' names as a list, and a list of options for each."""
+    lines = [f"set(gdn_{kind}_kernels", *(f"  {kernel.name}" for kernel in kernels), ")"]
+    return lines + [f"set(gdn_options_of_{kernel.name} {' '.join(kernel.options)})" for kernel in kernels]
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+    if not path.is_file() or path.read_text() != text:
+        path.write_text(text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Writes what the build makes of the manifest.")
+    parser.add_argument("--manifest", type=pathlib.Path, help="another manifest than the package's")
+    parser.add_argument("out", type=pathlib.Path)
+    arguments = parser.parse_args()
+    reader = _load_reader()
+    manifest = reader.read(arguments.manifest or reader.PATH)
+    cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
+    names = [kernel.name for kernel in (*cpu, *hopper)]
+    if twice := {name for name in names if names.count(name) > 1}:
+        sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(sorted(twice))} twice")
+    out = arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    for kernel in (*cpu, *hopper):
+        _write(out / f"{kernel.name}.mlir", kernel.text)
+    for stale in out.glob("*.mlir"):
+        if stale.stem not in names:
+            stale.unlink()
+    _write(out / "Kernels.inc", "".join(f"{kernel.line}\n" for kernel in cpu))
+    _write(out / "HopperKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper))
+    _write(out / "Manifest.inc", tables(manifest, reader))
+    _write(out / "kernels.cmake", "\n".join([*_cmake_list("cpu", cpu), *_cmake_list("hopper", hopper), ""]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""Adds rows to a manifest: add_rows.py FROM TO, and TO.twice with one of them twice."""
+
+import json
+import pathlib
+import sys
+
+source, target = map(pathlib.Path, sys.argv[1:])
+manifest = json.loads(source.read_text())
+hopper = manifest["hopper"]
+schedule = [next(iter(hopper["schedules"]))]
+hopper["channels"]["64"] = {"k": 64, "v": 64}
+manifest["gate_domains"]["Bounded"] = {
+    "name": "bounded", "no_decay": None, "cpu": None, "takes": ["A_log", "dt_bias"],
+    "attributes": ["gate_domain = #gdn.gate_domain<bounded>", "lower_bound = -5.0 : f64"],
+}  # fmt: skip
+row = {
+    "channels": ["64"], "layout": ["Fixed"], "state": ["Both KV F32"], "gate": ["Log F32"], "beta": ["Value F32"],
+    "norm": ["Plain"], "schedule": schedule,
+}  # fmt: skip
+hopper["kernels"] += [
+    row,
+    {
+        "layout": ["Packed"], "state": ["None"], "gate": ["Bounded F32"], "beta": ["Logit F32"], "norm": ["Plain"],
+        "schedule": schedule,
+    },
+]  # fmt: skip
+target.write_text(json.dumps(manifest))
+hopper["kernels"].append(row)
+target.with_name(target.name + ".twice").write_text(json.dumps(manifest))
