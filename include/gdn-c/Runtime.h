@@ -40,7 +40,7 @@ extern "C" {
 /// earlier minor versions declared; while the major version is 0, each minor
 /// version stands alone. The library's SOVERSION follows the same numbers.
 #define GDN_RUNTIME_VERSION_MAJOR 0
-#define GDN_RUNTIME_VERSION_MINOR 4
+#define GDN_RUNTIME_VERSION_MINOR 5
 #define GDN_RUNTIME_VERSION                                                    \
   (GDN_RUNTIME_VERSION_MAJOR * 1000 + GDN_RUNTIME_VERSION_MINOR)
 
@@ -483,7 +483,7 @@ typedef struct GdnFunctionDesc {
   const char *name;
   /// What the function computes, as JSON for tools; null if nobody knows.
   const char *source;
-  /// Inputs, then outputs: arrays all of them.
+  /// Inputs, then outputs: arrays all of them. An input may be written too.
   int32_t num_inputs;
   int32_t num_args;
   int32_t num_symbols;
@@ -491,12 +491,16 @@ typedef struct GdnFunctionDesc {
   int32_t num_rules;
   int32_t num_temporaries;
   int32_t num_launches;
+  int32_t num_results;
   const GdnArgDesc *args;
   const char *const *symbols;
   const GdnIndexStep *steps;
   const GdnExtentRule *rules;
   const GdnTemporaryDesc *temporaries;
   const GdnLaunchDesc *launches;
+  /// What the function gives back, in the order of its results: `num_results`
+  /// arguments, outputs or inputs that are updated in place.
+  const int32_t *results;
   /// Room for the runtime: a pointer for each launch, null at first.
   void **kernels;
 } GdnFunctionDesc;

@@ -59,6 +59,7 @@ static GdnRuntimeStatus checkLists(const GdnFunctionDesc &function) {
       {"temporaries", function.num_temporaries, maxTemporaries,
        function.temporaries},
       {"launches", function.num_launches, maxLaunches, function.launches},
+      {"results", function.num_results, maxArgs, function.results},
       {"places for kernels", function.num_launches, maxLaunches,
        function.kernels}};
   for (const auto &list : lists)
@@ -103,6 +104,15 @@ static GdnRuntimeStatus checkSteps(const GdnFunctionDesc &function) {
                           "argument %d, dimension %d, step %d",
                           i, rule.arg, rule.dim, rule.step);
   }
+  return GDN_SUCCESS;
+}
+
+static GdnRuntimeStatus checkResults(const GdnFunctionDesc &function) {
+  for (int i = 0; i < function.num_results; ++i)
+    if (function.results[i] < 0 || function.results[i] >= function.num_args)
+      return failFunction(function,
+                          "expected result %d to name an argument, got %d", i,
+                          function.results[i]);
   return GDN_SUCCESS;
 }
 
@@ -185,6 +195,8 @@ GdnRuntimeStatus gdn::runtime::checkFunction(const GdnFunctionDesc *function) {
   if (GdnRuntimeStatus status = checkSteps(*function))
     return status;
   if (GdnRuntimeStatus status = checkTemporaries(*function))
+    return status;
+  if (GdnRuntimeStatus status = checkResults(*function))
     return status;
   for (int i = 0; i < function->num_launches; ++i)
     if (GdnRuntimeStatus status = checkLaunch(*function, i))

@@ -115,7 +115,12 @@ public:
 
   llvm::Error prepare();
   llvm::Error launch();
+  /// The function's results.
   llvm::Expected<std::vector<HostArray>> fetch();
+  /// Whether a result is an input, updated in place.
+  bool changesInputs() const;
+  /// Copies these inputs to the device again.
+  llvm::Error resetInputs();
   uint64_t getWorkspaceBytes() const { return workspaceBytes; }
 
 private:
@@ -226,13 +231,35 @@ llvm::Error Call::launch() {
 }
 
 llvm::Expected<std::vector<HostArray>> Call::fetch() {
-  for (auto [index, output] : llvm::enumerate(outputs))
-    if (uint64_t bytes = countBytes(output))
+  std::vector<HostArray> results;
+  for (int32_t argument :
+       llvm::ArrayRef(function.results, function.num_results)) {
+    bool isInput = argument < function.num_inputs;
+    HostArray &result = results.emplace_back(
+        isInput ? inputs[argument] : outputs[argument - function.num_inputs]);
+    if (uint64_t bytes = countBytes(result))
       if (llvm::Error error = toError(gdnMemoryCopyFromDevice(
-              device, output.data(), buffers[function.num_inputs + index].data,
-              bytes)))
+              device, result.data(), buffers[argument].data, bytes)))
         return std::move(error);
-  return outputs;
+  }
+  return results;
+}
+
+bool Call::changesInputs() const {
+  return llvm::any_of(
+      llvm::ArrayRef(function.results, function.num_results),
+      [&](int32_t argument) { return argument < function.num_inputs; });
+}
+
+llvm::Error Call::resetInputs() {
+  for (int32_t argument :
+       llvm::ArrayRef(function.results, function.num_results))
+    if (argument < function.num_inputs && countBytes(inputs[argument]))
+      if (llvm::Error error = toError(gdnMemoryCopyToDevice(
+              device, buffers[argument].data, inputs[argument].data(),
+              countBytes(inputs[argument]))))
+        return error;
+  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -342,6 +369,13 @@ llvm::Expected<GPUResult> GPUExecutable::run(llvm::ArrayRef<HostArray> inputs,
             device, events[i].handle, events[i + 1].handle, &seconds)))
       return std::move(error);
     result.seconds.push_back(seconds);
+  }
+  // Calls that update their inputs go on from one another.
+  if (call.changesInputs()) {
+    if (llvm::Error error = call.resetInputs())
+      return std::move(error);
+    if (llvm::Error error = call.launch())
+      return std::move(error);
   }
   auto last = call.fetch();
   if (!last)

@@ -134,15 +134,20 @@ static std::string describe(const FunctionTable &function,
       .str();
 }
 
+static StringRef getDirection(const ArgumentTable &argument) {
+  if (!argument.isWritten)
+    return "  in     ";
+  return argument.isRead ? "  inout  " : "  out    ";
+}
+
 static void writeArguments(const FunctionTable &function,
                            llvm::raw_ostream &os) {
   size_t width = 0;
   for (const ArgumentTable &argument : function.arguments)
     width = std::max(width, argument.name.size());
-  for (auto [index, argument] : llvm::enumerate(function.arguments))
+  for (const ArgumentTable &argument : function.arguments)
     os << "///   " << llvm::left_justify(argument.name, width)
-       << (index < function.numInputs ? "  in   " : "  out  ")
-       << describe(function, argument) << "\n";
+       << getDirection(argument) << describe(function, argument) << "\n";
 }
 
 /// "const GdnTensor *q, const GdnTensor *k, ", a line each.

@@ -210,6 +210,8 @@ void TableWriter::function(const FunctionTable &function) {
   llvm::Constant *launches =
       listOf(function.launches,
              [&](const LaunchTable &table) { return launch(table); });
+  llvm::Constant *results =
+      listOf(function.results, [&](int32_t argument) { return i32(argument); });
   // The one thing that is written at run time.
   llvm::Constant *handles = null();
   if (!function.launches.empty())
@@ -217,14 +219,26 @@ void TableWriter::function(const FunctionTable &function) {
                          null()->getType(), function.launches.size())),
                      /*isConstant=*/false);
   llvm::GlobalVariable *description = global(structure<GdnFunctionDesc>(
-      {i32(sizeof(GdnFunctionDesc)), i32(GDN_RUNTIME_VERSION),
+      {i32(sizeof(GdnFunctionDesc)),
+       i32(GDN_RUNTIME_VERSION),
        text(function.name),
        function.source.empty() ? null() : text(function.source),
-       i32(function.numInputs), i32(function.arguments.size()),
-       i32(function.symbols.size()), i32(function.steps.size()),
-       i32(function.rules.size()), i32(function.temporaries.size()),
-       i32(function.launches.size()), arguments(function.arguments), symbols,
-       steps, rules, temporaries, launches, handles}));
+       i32(function.numInputs),
+       i32(function.arguments.size()),
+       i32(function.symbols.size()),
+       i32(function.steps.size()),
+       i32(function.rules.size()),
+       i32(function.temporaries.size()),
+       i32(function.launches.size()),
+       i32(function.results.size()),
+       arguments(function.arguments),
+       symbols,
+       steps,
+       rules,
+       temporaries,
+       launches,
+       results,
+       handles}));
   description->setName(function.name + descriptionSuffix);
   description->setLinkage(llvm::GlobalValue::ExternalLinkage);
   entries(function, description);

@@ -33,6 +33,8 @@ struct ArgumentTable {
   uint32_t alignment = 0;
   /// An extent, or GDN_SYMBOL(index).
   SmallVector<int64_t> shape;
+  /// Of a function's argument: whether kernels read it, and write it.
+  bool isRead = false, isWritten = false;
 };
 
 /// GdnTensorMapDesc.
@@ -80,6 +82,8 @@ struct FunctionTable {
   SmallVector<GdnExtentRule> rules;
   SmallVector<TemporaryTable> temporaries;
   SmallVector<LaunchTable> launches;
+  /// What the function gives back: arguments.
+  SmallVector<int32_t> results;
 };
 
 /// All that a module has for its host.

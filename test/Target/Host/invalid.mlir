@@ -10,6 +10,10 @@
 // RUN: not gdn-compile %t/runtime.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=RUNTIME
 // RUN: not gdn-compile %t/entries.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=ENTRIES
 // RUN: not gdn-compile %t/nothing.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: not gdn-compile %t/writable.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=WRITABLE
+// RUN: not gdn-compile %t/gone.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=GONE
+// RUN: not gdn-compile %t/early.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=EARLY
+// RUN: not gdn-compile %t/elsewhere.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
 
 //--- other.mlir
 // OTHER: error: 'math.exp' op expected only kernels and the arithmetic of their sizes in a function for a GPU
@@ -55,3 +59,44 @@ func.func @f_prepare(%x: tensor<4xf32> {gdn.name = "x"}) { return }
 //--- nothing.mlir
 // NOTHING: error: expected a public function that launches kernels, got none
 func.func private @helper() { return }
+//--- writable.mlir
+// WRITABLE: error: 'gdn_tile.launch' op expected outs #0 to be an argument with bufferization.writable = true, got argument 0 without it
+gdn_warp.kernel @k(%x : memref<4xf32>, %y : memref<4xf32>, %tokens : i64) threads(128) shared(0) {}
+func.func @writable(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c1 = arith.constant 1 : index
+  %o = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  return %o : tensor<4xf32>
+}
+//--- gone.mlir
+// GONE: :[[#]]:8: error: 'gdn_tile.launch' op expected inputs that are still there, got one whose memory has been written since
+// GONE: :[[#]]:8: note: this launch updates it in place
+gdn_warp.kernel @k(%x : memref<4xf32>, %y : memref<4xf32>, %tokens : i64) threads(128) shared(0) {}
+func.func @gone(%x: tensor<4xf32> {bufferization.writable = true}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c1 = arith.constant 1 : index
+  %e = tensor.empty() : tensor<4xf32>
+  %o = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  %p = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %o, %p : tensor<4xf32>, tensor<4xf32>
+}
+//--- early.mlir
+// The result has the memory of %y as soon as the first launch ends, where the program wants it after the second one.
+// EARLY: error: 'gdn_tile.launch' op expected inputs that are still there, got one whose memory has been written since
+gdn_warp.kernel @k(%x : memref<4xf32>, %y : memref<4xf32>, %tokens : i64) threads(128) shared(0) {}
+func.func @early(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>) {
+  %c1 = arith.constant 1 : index
+  %e = tensor.empty() : tensor<4xf32>
+  %a = bufferization.to_tensor %x restrict : memref<4xf32> to tensor<4xf32>
+  %o = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %b = bufferization.to_tensor %y restrict : memref<4xf32> to tensor<4xf32>
+  %p = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%b : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  bufferization.materialize_in_destination %o in restrict writable %y : (tensor<4xf32>, memref<4xf32>) -> ()
+  bufferization.materialize_in_destination %p in restrict writable %z : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}
+//--- elsewhere.mlir
+// ELSEWHERE: error: 'bufferization.materialize_in_destination' op expected a result of a kernel, which no other op returns or materializes, and an argument of the function
+func.func @elsewhere(%x: memref<4xf32>, %y: memref<4xf32>) {
+  %a = bufferization.to_tensor %x restrict : memref<4xf32> to tensor<4xf32>
+  bufferization.materialize_in_destination %a in restrict writable %y : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}

@@ -65,6 +65,7 @@ struct TestFunction {
   GdnLaunchDesc launches[2] = {
       {&first, firstOperands, 1, {stepN, stepH, stepOne}},
       {&second, secondOperands, 3, {stepChunks, stepOne, stepH}}};
+  int32_t results[1] = {2};
   void *kernels[2] = {};
   GdnFunctionDesc desc = {sizeof(GdnFunctionDesc),
                           GDN_RUNTIME_VERSION,
@@ -77,12 +78,14 @@ struct TestFunction {
                           1,
                           2,
                           2,
+                          1,
                           args,
                           symbols,
                           steps,
                           &rule,
                           temporaries,
                           launches,
+                          results,
                           kernels};
 
   GdnKernelDesc makeKernel(const char *name, const GdnArgDesc *list,
@@ -400,6 +403,10 @@ TEST_F(Function, ContradictionsAreFound) {
                      "of steps and an operand for each argument of the kernel, "
                      "got 3 operands");
     function.secondOperands[2] = {GDN_OPERAND_INDEX, stepT};
+    function.results[0] = 3;
+    expect(function,
+           "function 'pool': expected result 0 to name an argument, got 3");
+    function.results[0] = 2;
     function.desc.num_steps = 1000;
     expect(function, "function 'pool': expected 0 to 256 steps, got 1000");
     function.desc.num_steps = 7;
