@@ -9,10 +9,8 @@
 #include "Hopper.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 #include <utility>
 
 using namespace gdn::hopper;
@@ -255,7 +253,7 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
       "\"chunk_size\": %lld, \"items\": %lld, \"threads\": 0, "
       "\"schedule\": \"%s\", \"ctas\": %lld, \"multiprocessors\": %lld, "
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
-      "\"workspace_bytes\": 0, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
+      "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
       nameOf(p.device).c_str(), chosen.kernel->name,
       static_cast<long long>(chosen.kernel->traits.keyChannels),
@@ -264,109 +262,9 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
       static_cast<long long>(choice.chosen().ctas),
       static_cast<long long>(chosen.multiprocessors),
       static_cast<long long>(p.sequences()), choice.flop, choice.bytes,
+      static_cast<unsigned long long>(chosen.workspaceBytes),
       choice.chosen().seconds, choice.floorSeconds,
       static_cast<long long>(choice.longest),
       choice.knowsLongest ? "true" : "false");
   return text + alternativesOf(choice) + "}";
-}
-
-//===----------------------------------------------------------------------===//
-// The launch
-//===----------------------------------------------------------------------===//
-
-static int32_t dtypeOf(Element element) {
-  switch (element) {
-#define GDN_TYPE(key, ...)                                                     \
-  case Element::key:                                                           \
-    return GDN_DTYPE_##key;
-#include "Manifest.inc"
-  case Element::Other:
-    break;
-  }
-  return 0;
-}
-
-/// The exception that a status of the runtime becomes.
-static Error errorOf(GdnRuntimeStatus status) {
-  if (status == GDN_SUCCESS)
-    return {};
-  bool isArgument = status == GDN_ERROR_INVALID_ARGUMENT;
-  return {isArgument ? "ValueError" : "RuntimeError",
-          std::string("gdn: ") + gdnGetLastErrorMessage()};
-}
-
-namespace {
-/// The arguments of a launch: arrays that are there, in the kernel's order.
-class Arguments {
-public:
-  explicit Arguments(const Problem &p) {
-#define GDN_HOPPER_ARGUMENT(field) add(p.field);
-#include "Manifest.inc"
-  }
-  Arguments(const Arguments &) = delete;
-
-  const GdnArg *data() const { return args; }
-  int32_t size() const { return count; }
-
-private:
-  static constexpr int kMaxCount = 0
-#define GDN_HOPPER_ARGUMENT(field) +1
-#include "Manifest.inc"
-      ;
-
-  void add(const Array &array) {
-    if (!array.isPresent())
-      return;
-    Element element = array.element;
-    const int64_t *strides = array.strides.data();
-    // Boundaries of 64 bits are their lower halves, with a stride of 2.
-    if (element == Element::I64) {
-      element = Element::I32;
-      boundaryStride = array.strides[0] * 2;
-      strides = &boundaryStride;
-    }
-    tensors[count] = {array.data, dtypeOf(element), array.rank,
-                      array.sizes.data(), strides};
-    args[count].kind = GDN_ARG_TENSOR;
-    args[count].value.tensor = &tensors[count];
-    ++count;
-  }
-
-  int64_t boundaryStride = 0;
-  GdnTensor tensors[kMaxCount];
-  GdnArg args[kMaxCount];
-  int32_t count = 0;
-};
-} // namespace
-
-Error gdn::hopper::checkLaunch(const Problem &p, const KernelChoice &chosen) {
-  Arguments arguments(p);
-  return errorOf(gdnFunctionCheck(chosen.kernel->function, arguments.data(),
-                                  arguments.size()));
-}
-
-/// Makes the kernel ready on the device, on its first call there.
-static Error prepare(const Kernel &kernel, int32_t device) {
-  // A bit for each device that is ready; the runtime knows up to 64.
-  static const auto ready =
-      std::make_unique<std::atomic<uint64_t>[]>(allKernels().size());
-  std::atomic<uint64_t> &devices = ready[&kernel - allKernels().data()];
-  uint64_t bit = uint64_t(1) << device;
-  if (devices.load(std::memory_order_acquire) & bit)
-    return {};
-  if (Error error = errorOf(gdnFunctionPrepare(kernel.function, device)))
-    return error;
-  devices.fetch_or(bit, std::memory_order_release);
-  return {};
-}
-
-Error gdn::hopper::run(const Problem &p, const KernelChoice &chosen,
-                       void *stream) {
-  if (Error error = prepare(*chosen.kernel, p.device.index))
-    return error;
-  Arguments arguments(p);
-  return errorOf(gdnFunctionLaunchOn(chosen.kernel->function, p.device.index,
-                                     arguments.data(), arguments.size(),
-                                     /*workspace=*/nullptr,
-                                     /*workspace_bytes=*/0, stream));
 }

@@ -10,6 +10,7 @@
 #define GDN_PYTHON_NATIVE_HOPPER_H
 
 #include "Problem.h"
+#include "Workspace.h"
 
 #include "gdn-c/Runtime.h"
 #include "gdn/CostModel/CostModel.h"
@@ -75,18 +76,22 @@ struct KernelChoice {
   const Kernel *kernel = nullptr;
   int64_t items = 0, multiprocessors = 0;
   cost::Choice choice;
+  /// Set by `checkLaunch`.
+  uint64_t workspaceBytes = 0;
 };
 
 /// Chooses the kernel of a call that `check` and `checkDevice` took, on the
 /// host alone. What no kernel serves is refused with the rule that it breaks.
 Error chooseKernel(const Problem &problem, KernelChoice &chosen);
 
-/// Says what `run` would refuse before it launches.
-Error checkLaunch(const Problem &problem, const KernelChoice &chosen);
+/// Says what `run` would refuse before it launches, and sizes the workspace.
+Error checkLaunch(const Problem &problem, KernelChoice &chosen);
 
-/// Launches the kernel on `stream`. The first call of a kernel on a device
-/// loads it there; later ones allocate nothing and do not synchronise.
-Error run(const Problem &problem, const KernelChoice &chosen, void *stream);
+/// Launches the kernels on `stream`. The first call of a kernel on a device
+/// loads it there; later ones do not synchronise, and allocate nothing but a
+/// workspace, if there are arrays between the kernels.
+Error run(const Problem &problem, const KernelChoice &chosen, void *stream,
+          Allocate allocate);
 
 /// The plan as JSON: the facts of `gdn.explain`.
 std::string toJson(const Problem &problem, const KernelChoice &chosen);

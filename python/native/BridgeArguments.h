@@ -1,0 +1,50 @@
+//===- BridgeArguments.h - A call's arguments from TVM-FFI ------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_BRIDGEARGUMENTS_H
+#define GDN_PYTHON_NATIVE_BRIDGEARGUMENTS_H
+
+#include "Problem.h"
+
+#include <array>
+#include <iterator>
+#include <tvm/ffi/c_api.h>
+
+namespace gdn::bridge {
+
+inline constexpr const char *kArrayNames[] = {
+#define GDN_ARRAY(field, name) name,
+#include "Manifest.inc"
+};
+inline constexpr int kNumArrays = std::size(kArrayNames);
+
+/// The arrays of a problem in the order of these names.
+std::array<cpu::Array *, kNumArrays> arraysOf(cpu::Problem &problem);
+
+/// Reads tensor `index` of a call.
+cpu::Error readArray(const TVMFFIAny &value, int index, cpu::Array &array,
+                     cpu::Problem &problem);
+
+/// Reads the descriptions of all arrays from integers.
+cpu::Error readDescriptions(const TVMFFIByteArray &bytes,
+                            cpu::Problem &problem);
+
+/// What stands behind the arrays: scale, options, num_threads, max_seqlen.
+inline constexpr int kNumOptions = 4;
+
+cpu::Error readOptions(const TVMFFIAny *args, cpu::Problem &problem);
+
+/// K^(-1/2), of a q that has been read; `check` refuses other shapes.
+void setDefaultScale(cpu::Problem &problem);
+
+/// The bytes of a bytes object, however it was passed; false if it is none.
+bool readBytes(const TVMFFIAny &value, TVMFFIByteArray &bytes);
+
+} // namespace gdn::bridge
+
+#endif // GDN_PYTHON_NATIVE_BRIDGEARGUMENTS_H

@@ -1,0 +1,130 @@
+//===- HopperLaunch.cpp - Launch the kernels of a call --------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Hopper.h"
+
+#include <atomic>
+#include <memory>
+
+using namespace gdn::hopper;
+using gdn::cpu::Array;
+
+static int32_t dtypeOf(Element element) {
+  switch (element) {
+#define GDN_TYPE(key, ...)                                                     \
+  case Element::key:                                                           \
+    return GDN_DTYPE_##key;
+#include "Manifest.inc"
+  case Element::Other:
+    break;
+  }
+  return 0;
+}
+
+/// The exception that a status of the runtime becomes.
+static Error errorOf(GdnRuntimeStatus status) {
+  if (status == GDN_SUCCESS)
+    return {};
+  bool isArgument = status == GDN_ERROR_INVALID_ARGUMENT;
+  return {isArgument ? "ValueError" : "RuntimeError",
+          std::string("gdn: ") + gdnGetLastErrorMessage()};
+}
+
+namespace {
+/// The arguments of a launch: arrays that are there, in the kernel's order.
+class Arguments {
+public:
+  explicit Arguments(const Problem &p) {
+#define GDN_HOPPER_ARGUMENT(field) add(p.field);
+#include "Manifest.inc"
+  }
+  Arguments(const Arguments &) = delete;
+
+  const GdnArg *data() const { return args; }
+  int32_t size() const { return count; }
+
+private:
+  static constexpr int kMaxCount = 0
+#define GDN_HOPPER_ARGUMENT(field) +1
+#include "Manifest.inc"
+      ;
+
+  void add(const Array &array) {
+    if (!array.isPresent())
+      return;
+    Element element = array.element;
+    const int64_t *strides = array.strides.data();
+    // Boundaries of 64 bits are their lower halves, with a stride of 2.
+    if (element == Element::I64) {
+      element = Element::I32;
+      boundaryStride = array.strides[0] * 2;
+      strides = &boundaryStride;
+    }
+    tensors[count] = {array.data, dtypeOf(element), array.rank,
+                      array.sizes.data(), strides};
+    args[count].kind = GDN_ARG_TENSOR;
+    args[count].value.tensor = &tensors[count];
+    ++count;
+  }
+
+  int64_t boundaryStride = 0;
+  GdnTensor tensors[kMaxCount];
+  GdnArg args[kMaxCount];
+  int32_t count = 0;
+};
+} // namespace
+
+/// Makes the kernel ready on the device, on its first call there.
+static Error prepare(const Kernel &kernel, int32_t device) {
+  // A bit for each device that is ready; the runtime knows up to 64.
+  static const auto ready =
+      std::make_unique<std::atomic<uint64_t>[]>(allKernels().size());
+  std::atomic<uint64_t> &devices = ready[&kernel - allKernels().data()];
+  uint64_t bit = uint64_t(1) << device;
+  if (devices.load(std::memory_order_acquire) & bit)
+    return {};
+  if (Error error = errorOf(gdnFunctionPrepare(kernel.function, device)))
+    return error;
+  devices.fetch_or(bit, std::memory_order_release);
+  return {};
+}
+
+/// Bytes of device memory that the launches of a call want besides its arrays.
+static Error countWorkspace(const KernelChoice &chosen, const Arguments &args,
+                            uint64_t &bytes) {
+  bytes = 0;
+  if (chosen.kernel->function->num_temporaries == 0)
+    return {};
+  return errorOf(gdnFunctionGetWorkspaceBytes(
+      chosen.kernel->function, args.data(), args.size(), &bytes));
+}
+
+Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
+  Arguments arguments(p);
+  if (Error error = errorOf(gdnFunctionCheck(
+          chosen.kernel->function, arguments.data(), arguments.size())))
+    return error;
+  return countWorkspace(chosen, arguments, chosen.workspaceBytes);
+}
+
+Error gdn::hopper::run(const Problem &p, const KernelChoice &chosen,
+                       void *stream, Allocate allocate) {
+  if (Error error = prepare(*chosen.kernel, p.device.index))
+    return error;
+  Arguments arguments(p);
+  uint64_t bytes;
+  if (Error error = countWorkspace(chosen, arguments, bytes))
+    return error;
+  std::unique_ptr<Workspace> workspace;
+  if (bytes)
+    if (Error error = allocate(p.device.index, stream, bytes, workspace))
+      return error;
+  return errorOf(gdnFunctionLaunchOn(
+      chosen.kernel->function, p.device.index, arguments.data(),
+      arguments.size(), workspace ? workspace->data : nullptr, bytes, stream));
+}
