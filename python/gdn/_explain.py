@@ -48,8 +48,8 @@ class KernelChoice:
         chunk_size: tokens of a chunk, 1 token by token.
         items: sequences times value heads, the work that threads share out.
         threads: threads that work on them; 0 on a GPU.
-        schedule: "items" on a CPU; on a GPU "cta_per_head" (a block, CTA, a head) or "cta_per_v_tile" (a CTA for each half of its
-            value channels).
+        schedule: "items" on a CPU; on a GPU "cta_per_head" (a block, CTA, a head) or "cta_per_v_tile" (a CTA for each
+            half of its value channels).
         ctas: CTAs of the launch; 0 on a CPU.
         padded: whether heads are copied to `kernel_channels` channels.
         kernel_channels: channels of a head in the kernel.
@@ -182,7 +182,7 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
 
 def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     if "alternatives" in facts:
-        return tuple((name, f"{name} heads: {reason}") for name, reason in facts["alternatives"])
+        return tuple((name, f"{name}: {reason}") for name, reason in facts["alternatives"])
     chunk, recurrent = facts["chunk_seconds"] * 1e3, facts["recurrent_seconds"] * 1e3
     if facts["algorithm"] == "chunk":
         return (("recurrent", f"token by token: {recurrent:.3g} ms predicted, chunks {chunk:.3g} ms (one thread)"),)
