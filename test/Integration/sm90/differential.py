@@ -6,6 +6,8 @@
   differential.py pack --seed 1 --count 1000 --bin build/bin --out pack    what a GPU machine needs
   differential.py run pack/differential --log differential.json            there: all of them, in one command
   differential.py reduce --seed 1 --only 7 --bin build/bin        the smallest program that fails alike
+  differential.py pack --seed 1 --only 7 --variants 300 --bin build/bin    one that is wrong there: smaller ones
+  differential.py pack --log differential.json --variants 300 --bin build/bin    and smaller ones of the smallest
 
 Program I of seed S is always the same; docs/Testing.md says more.
 """
@@ -21,7 +23,8 @@ import sys
 from difftest import batch
 from difftest.compile import Tools
 from difftest.generate import generate
-from difftest.reduce import reduce
+from difftest.program import from_json
+from difftest.reduce import reduce, variants
 from difftest.text import text
 
 
@@ -36,9 +39,9 @@ def show(arguments):
     return 0
 
 
-def check_one(arguments, tools, index):
+def check_one(arguments, tools, program):
     """What became of a program on both ways."""
-    program = generate(arguments.seed, index)
+    program = generate(arguments.seed, program) if isinstance(program, int) else program
     gpu = None if arguments.cpu_only else tools.compile_gpu(program)
     cpu = None if arguments.gpu_only else tools.run_cpu(program)
     tools.clean(program)
@@ -62,16 +65,16 @@ def report(rows, arguments):
     if arguments.refusals:
         for message, count in refusals.most_common():
             print(f"{count:5} {message}")
-    if arguments.log:
+    if arguments.log and not arguments.variants:
         pathlib.Path(arguments.log).write_text(json.dumps(rows, indent=1))
     sums = ", ".join(f"{count} {state} ({way})" for (way, state), count in sorted(counts.items()))
     print(f"{len(rows)} programs of seed {arguments.seed}: {sums}; {failed} failures")
     return failed
 
 
-def in_parallel(arguments, task):
+def in_parallel(arguments, task, programs):
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
-        return list(pool.map(task, numbers(arguments)))
+        return list(pool.map(task, programs))
 
 
 class Check:
@@ -80,12 +83,12 @@ class Check:
     def __init__(self, arguments, tools):
         self.arguments, self.tools = arguments, tools
 
-    def __call__(self, index):
-        return check_one(self.arguments, self.tools, index)
+    def __call__(self, program):
+        return check_one(self.arguments, self.tools, program)
 
 
 def check(arguments):
-    rows = in_parallel(arguments, Check(arguments, Tools(arguments.bin, arguments.work)))
+    rows = in_parallel(arguments, Check(arguments, Tools(arguments.bin, arguments.work)), numbers(arguments))
     return 1 if report(rows, arguments) or not rows else 0
 
 
@@ -93,11 +96,15 @@ def pack(arguments):
     """Compiles for a GPU; what compiles is packed."""
     arguments.cpu_only, arguments.gpu_only = False, True
     tools = Tools(arguments.bin, arguments.work)
-    rows = in_parallel(arguments, Check(arguments, tools))
+    programs = [generate(arguments.seed, index) for index in numbers(arguments)]
+    if arguments.variants:
+        if arguments.log:
+            programs = [from_json(json.loads(pathlib.Path(arguments.log).read_text())["smallest"])]
+        programs = variants(programs[0], arguments.variants)
+    rows = in_parallel(arguments, Check(arguments, tools), programs)
     failed = report(rows, arguments)
     names = {row["name"] for row in rows if row["gpu"]["state"] == "compiled"}
-    programs = [program for program in (generate(arguments.seed, index) for index in numbers(arguments))
-                if program.name in names]
+    programs = [program for program in programs if program.name in names]
     runtime = pathlib.Path(arguments.bin).parent / "lib" / "libgdn-runtime.so.0"
     path = batch.pack(programs, tools, runtime, arguments.out)
     print(f"{path}: {len(programs)} programs, {path.stat().st_size / 2 ** 20:.1f} MiB")
@@ -123,6 +130,7 @@ def main():
     parser.add_argument("--json", action="store_true", help="generate: the data, not the text")
     parser.add_argument("--bin", default="build/bin", help="where gdn-compile and gdn-run are")
     parser.add_argument("--work", default="differential-work", help="folder for programs and what they become")
+    parser.add_argument("--variants", type=int, default=0, help="pack: this many programs that are smaller than --only")
     parser.add_argument("--out", default="pack", help="pack: folder of the archive")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--log", help="a JSON file with what became of each program")

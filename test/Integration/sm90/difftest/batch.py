@@ -12,6 +12,7 @@ import time
 
 from . import gpu
 from .program import from_json
+from .text import text
 
 PER_LIBRARY = 50
 SECONDS = 30  # Of one program, its values in float64 included.
@@ -42,7 +43,8 @@ def pack(compiled, tools, runtime_library, out):
 
 
 def read(folder, only):
-    entries = [json.loads(line) for line in (pathlib.Path(folder) / "programs.jsonl").read_text().splitlines()]
+    lines = (pathlib.Path(folder) / "programs.jsonl").read_text().splitlines()
+    entries = [json.loads(line) for line in lines if line]
     programs = [(entry["library"], from_json(entry["program"])) for entry in entries]
     return [(library, program) for library, program in programs if not only or program.name in only]
 
@@ -134,10 +136,15 @@ def run(folder, only, children, log):
     names = [program.name for _, program in read(folder, only)]
     results = Crew(folder, names, children).run()
     wrong = {name: results.get(name, "was not run") for name in names if results.get(name, "was not run")}
-    for name, text in wrong.items():
-        print(f"FAIL {name} gpu: {text}")
+    for name, said in wrong.items():
+        print(f"FAIL {name} gpu: {said}")
+    smallest = min((program for _, program in read(folder, list(wrong) or ["none"])),
+                   key=lambda program: (len(program.ops()), sum(program.lengths)), default=None)
     summary = {"programs": len(names), "failures": len(wrong), "seconds": round(time.monotonic() - start, 1),
+               "smallest": smallest and smallest.to_json(),
                "wrong": wrong, "right": [name for name in names if name not in wrong]}
+    if smallest:
+        print(f"the smallest of them: {smallest.name}, {len(smallest.ops())} ops\n{text(smallest)}")
     if log:
         pathlib.Path(log).write_text(json.dumps(summary, indent=1))
     print(f"{len(names)} programs on the GPU: {len(names) - len(wrong)} right, {len(wrong)} failures, "

@@ -41,6 +41,9 @@ class Body(Tiles):
         """What a loop carries first: nothing, zeros, ones or a tile from an array."""
         if self.chance(0.25):
             return []
+        return [self.initial_tile() for _ in range(self.draw.choice([1, 1, 1, 2]))]
+
+    def initial_tile(self):
         shape = [ROWS, self.draw.choice([self.shape.width, self.shape.width, self.shape.chunk])]
         if self.shape.odd and self.chance(0.4):
             shape[0] = self.draw.choice([32, 128, 16])
@@ -48,10 +51,10 @@ class Body(Tiles):
             value = self.load("state", shape, "vk", self.draw.choice(["f32", "f32", "bf16"]), scale=1.0)
             if value.dtype != "f32":
                 value = self.emit("extf", [value], shape, "f32", "state", 1.0, value.rms, "vk", **{"from": value.dtype})
-            return [value]
+            return value
         value = self.constant(self.draw.choice([0.0, 0.0, 1.0]), shape, "state")
         value.axes, value.constant = "vk", True
-        return [value]
+        return value
 
     def loop(self, inits):
         """A loop that carries tiles of these; the values that it leaves."""
@@ -77,7 +80,8 @@ class Body(Tiles):
             results.append(type(init)(result, init.shape, "f32", "state", 16.0, max(1.0, following.rms), "vk",
                                       of_tile=argument.of_tile or following.of_tile))
         self.stores()
-        outer_block.append(Loop(self.block, carried, self.chance(0.3)))
+        form = self.draw.choices(["forward", "reverse", "counted"], [6, 3, 1])[0]
+        outer_block.append(Loop(self.block, carried, form == "reverse", form == "counted"))
         self.block, self.values = outer_block, outer_values + results
         return results
 
@@ -124,7 +128,7 @@ class Body(Tiles):
     def work(self, step, count):
         """`count` ops of a role of warpgroups."""
         kinds = {"product": 6, "binary": 4, "unary": 2, "scale rows": 4, "causal": 1, "reduce": 1, "diagonal": 0.3,
-                 "scan": 0.7, "hand on": 2 if step == "scores" else 0.3}
+                 "row": 0.3, "scan": 0.7, "hand on": 2 if step == "scores" else 0.3}
         for _ in range(count):
             kind = self.draw.choices(list(kinds), list(kinds.values()))[0]
             getattr(self, "draw_" + kind.replace(" ", "_"))(step)
@@ -167,6 +171,13 @@ class Body(Tiles):
         value = self.pick(square)
         if value:
             self.emit("diagonal", [value], value.shape[:1], "f32", step, value.bound, value.rms, value.axes[0])
+
+    def draw_row(self, step):
+        value = self.pick([v for v in self.visible(step, 2) if v.kind == "load"] or self.visible(step, 2, ("f32",)))
+        if value:
+            row = self.row(value, step)
+            if row.dtype != "f32":
+                self.emit("extf", [row], row.shape, "f32", step, row.bound, row.rms, row.axes, **{"from": row.dtype})
 
     def draw_reduce(self, step):
         value = self.registers(step)

@@ -10,7 +10,7 @@ from .program import Loop
 
 def make_inputs(program):
     """Bits of each input by name, from the name of the program. Tokens of no sequence are NaN."""
-    random = np.random.default_rng(zlib.crc32(program.name.encode()))
+    random = np.random.default_rng(zlib.crc32(program.name.split("_v")[0].encode()))
     inputs = {}
     for array in program.inputs():
         values = random.uniform(array.low, array.high, program.shape(array))
@@ -42,7 +42,8 @@ class Evaluator:
             first = sum(self.program.lengths[:n]) if self.program.packed else 0
             for h in range(self.program.heads):
                 for p in range(self.program.tiles):
-                    self.item = {"n": n, "h": h, "v": 64 * p, "batch": 0 if self.program.packed else n}
+                    self.item = {"n": n, "h": h, "half h": h // 2, "v": 64 * p,
+                                 "batch": 0 if self.program.packed else n}
                     self.begin, self.end = first, first + length
                     self.run_item()
         return {a.name: self.arrays[a.name] for a in self.program.outputs()}
@@ -148,6 +149,9 @@ class Evaluator:
 
     def causal(self, op, tile):
         return np.tril(tile, -1 if op.facts["strict"] else 0)
+
+    def row(self, op, tile):
+        return tile[op.facts["row"]].copy()
 
     def diagonal(self, op, tile):
         return np.diagonal(tile).copy()

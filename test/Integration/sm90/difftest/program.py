@@ -31,11 +31,13 @@ class Op:
 
 @dataclasses.dataclass
 class Loop:
-    """A loop over the chunks of the sequence; `carried` has argument, init, yielded value and result of each."""
+    """A loop over the chunks of the sequence; `carried` has argument, init, yielded value and result of each. A
+    counted one runs over the numbers of chunks, others over their first tokens."""
 
     body: list
     carried: list
     reverse: bool = False
+    counted: bool = False
 
 
 @dataclasses.dataclass

@@ -1,6 +1,7 @@
 """The smallest program that fails as a given one does: ops, loops, sizes and options are dropped while it does."""
 
 import copy
+import random
 import re
 
 from .evaluate import Evaluator, make_inputs
@@ -118,9 +119,9 @@ def simpler_schedules(program):
 def simpler_loops(program):
     """Loops that go forward, that carry less, that are not there."""
     for place, loop in enumerate(program.loops()):
-        if loop.reverse:
+        if loop.reverse or loop.counted:
             result = from_json(program.to_json())
-            result.loops()[place].reverse = False
+            result.loops()[place].reverse = result.loops()[place].counted = False
             yield "forward", result
         for number in range(len(loop.carried)):
             result = from_json(program.to_json())
@@ -144,6 +145,35 @@ def candidates(program):
     for said, op, operand in without_ops(program):
         yield said, drop(program, op, operand)
     yield from smaller_sizes(program)
+
+
+def variants(program, count):
+    """`count` smaller programs for a machine that is elsewhere: all that are one step smaller, then random walks."""
+    draw, found = random.Random(program.name), {}
+
+    def add(smaller):
+        remove_dead(smaller)
+        if is_sound(smaller) and smaller.to_json() != program.to_json():
+            found.setdefault(smaller.to_json(), smaller)
+            return True
+        return False
+
+    for _, smaller in candidates(program):
+        add(smaller)
+    for _ in range(20 * count):
+        if len(found) >= count:
+            break
+        walk = from_json(program.to_json())
+        for _ in range(draw.randrange(2, 12)):
+            steps = [smaller for _, smaller in candidates(walk)]
+            following = draw.choice(steps) if steps else None
+            if not following or not add(following):
+                break
+            walk = following
+    chosen = list(found.values())[:count]
+    for number, smaller in enumerate(chosen):
+        smaller.name = f"{program.name.split('_v')[0]}_v{number}"
+    return [program, *chosen]
 
 
 def reduce(program, tools, say):

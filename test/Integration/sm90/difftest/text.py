@@ -59,7 +59,8 @@ class Writer:
         """The SSA name of an offset of a load or store."""
         if isinstance(place, int):
             return self.index(place)
-        return {"batch": "%batch", "n": "%n", "h": "%h", "v": "%v0", "t": f"%t{loop}", "c": f"%chunk{loop}"}[place]
+        return {"batch": "%batch", "n": "%n", "h": "%h", "half h": "%hq", "v": "%v0", "t": f"%t{loop}",
+                "c": f"%chunk{loop}"}[place]
 
     def access(self, op, loop):
         array = self.program.array(op.facts["array"])
@@ -118,6 +119,12 @@ class Writer:
         self.emit(f"%{op.result} = linalg.reduce {{ arith.addf }} ins({taken[0]} : {source}) "
                   f"outs(%{op.result}_zero : {made}) dimensions = [{op.facts['dim']}] {self.label(op)}")
 
+    def row(self, op, taken, made):
+        columns = op.shape[0]
+        source = tile_type(op.facts["source"], op.dtype)
+        self.emit(f"%{op.result} = tensor.extract_slice {taken[0]}[{op.facts['row']}, 0] [1, {columns}] [1, 1] "
+                  f"{self.label(op)} : {source} to {made}")
+
     def contract(self, op, taken, made):
         (m, n), k = op.shape, op.facts["depth"]
         left = "(d2, d0)" if op.facts["transpose_left"] else "(d0, d2)"
@@ -133,16 +140,19 @@ class Writer:
         step, chunk = self.index(self.program.chunk), f"%chunk{number}"
         results = f"%loop{number}" + (f":{len(loop.carried)}" if len(loop.carried) > 1 else "")
         head = f"{results} = " if loop.carried else ""
-        types = {op.result: tile_type(op.shape, op.dtype) for op in self.program.ops() if op.result}
         kinds = []
-        for argument, init, yielded, result in loop.carried:
-            kinds.append(types[yielded])
-            types[argument] = types[result] = types[yielded]
+        for argument, init, _, result in loop.carried:
+            kinds.append(self.types[init])
+            self.types[argument] = self.types[result] = self.types[init]
         carried = ""
         if loop.carried:
             inits = ", ".join(f"%{argument} = %{self.alias.get(init, init)}" for argument, init, _, _ in loop.carried)
             carried = f" iter_args({inits}) -> ({', '.join(kinds)})"
-        if loop.reverse:
+        if loop.counted:
+            self.emit(f"{head}scf.for {chunk} = {self.index(0)} to %chunks step {self.index(1)}{carried} {{")
+            self.emit(f"%from{number} = arith.muli {chunk}, {step} : index")
+            self.emit(f"%t{number} = arith.addi %begin, %from{number} : index")
+        elif loop.reverse:
             self.emit(f"{head}scf.for %i{number} = {self.index(0)} to %upper step {step}{carried} {{")
             self.emit(f"%last{number} = arith.subi %upper, {step} : index")
             self.emit(f"%from{number} = arith.subi %last{number}, %i{number} : index")
@@ -150,7 +160,8 @@ class Writer:
         else:
             self.emit(f"{head}scf.for %t{number} = %begin to %end step {step}{carried} {{")
             self.emit(f"%from{number} = arith.subi %t{number}, %begin : index")
-        self.emit(f"{chunk} = arith.divui %from{number}, {step} : index")
+        if not loop.counted:
+            self.emit(f"{chunk} = arith.divui %from{number}, {step} : index")
         for op in loop.body:
             self.op(op, number)
         if loop.carried:
@@ -163,7 +174,8 @@ class Writer:
     def body(self):
         """The lines of the program, and the constants that they take."""
         self.alias = {}
-        if any(loop.reverse for loop in self.program.loops()):
+        self.types = {op.result: tile_type(op.shape, op.dtype) for op in self.program.ops() if op.result}
+        if any(loop.reverse or loop.counted for loop in self.program.loops()):
             self.emit("%length = arith.subi %end, %begin : index")
             self.emit(f"%chunks = arith.ceildivui %length, {self.index(self.program.chunk)} : index")
             self.emit(f"%upper = arith.muli %chunks, {self.index(self.program.chunk)} : index")
@@ -171,6 +183,8 @@ class Writer:
             self.emit(f"%v0 = arith.muli %p, {self.index(64)} : index")
         else:
             self.emit(f"%v0 = arith.constant 0 : index")
+        if any("half h" in op.facts.get("at", []) for op in self.program.ops()):
+            self.emit(f"%hq = arith.divui %h, {self.index(2)} : index")
         number = 0
         for item in self.program.items:
             if isinstance(item, Loop):

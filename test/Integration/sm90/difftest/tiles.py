@@ -139,8 +139,10 @@ class Tiles:
         if "t" in axes:
             width = shape[1 - axes.index("t")]
             of_tile = "v" in axes
-            dims = ["B", "T", self.shape.heads, tile if of_tile else width + self.draw.choice([0, 0, 64])]
-            facts = {"at": ["batch", "t", "h", "v" if of_tile else 0],
+            grouped = self.shape.heads == 2 and not of_tile and self.chance(0.5)
+            dims = ["B", "T", 1 if grouped else self.shape.heads,
+                    tile if of_tile else width + self.draw.choice([0, 0, 64])]
+            facts = {"at": ["batch", "t", "half h" if grouped else "h", "v" if of_tile else 0],
                      "axes": [1, 3] if axes[0] == "t" else [3, 1], **self.token_end()}
         else:
             of_tile = axes[0] == "v"
@@ -206,6 +208,11 @@ class Tiles:
         start = into or self.constant(0.0, [m, n], step)
         return self.emit("contract", [left, right, start], [m, n], "f32", step, bound, rms, axes, depth=k,
                          transpose_left=turn_left, transpose_right=turn_right, **{"from": left.dtype})
+
+    def row(self, tile, step):
+        number = self.draw.choice([tile.shape[0] - 1, tile.shape[0] - 1, 0])
+        return self.emit("row", [tile], tile.shape[1:], tile.dtype, step, tile.bound, tile.rms, tile.axes[1],
+                         row=number, source=list(tile.shape))
 
     def reduce(self, tile, step, dim=1):
         count = tile.shape[dim]
