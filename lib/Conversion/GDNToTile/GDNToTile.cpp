@@ -117,21 +117,30 @@ static OpFoldResult numHeads(OpBuilder &b, const Stage &stage) {
   return sizeOf(b, stage.op->getLoc(), perHead, 2);
 }
 
-/// The empty tensor of one result: states are per sequence and head, the rest
-/// per batch, token and head; the other dimensions are static.
+static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
+  Location loc = stage.op->getLoc();
+  switch (dim) {
+  case Dim::Batch:
+    return sizeOf(b, loc, stage.keys(), 0);
+  case Dim::Token:
+    return sizeOf(b, loc, stage.keys(), 1);
+  case Dim::Head:
+    return numHeads(b, stage);
+  case Dim::Sequence:
+    return numSequences(b, stage);
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// The empty tensor of one result, whose dimensions the stage's table tells.
 static Value createOutput(OpBuilder &b, const Stage &stage,
                           const NamedOutput &output) {
   Location loc = stage.op->getLoc();
   SmallVector<Value> dynamic;
-  bool isState = output.name.ends_with("state");
-  for (auto [dim, size] : llvm::enumerate(output.type.getShape())) {
-    if (!ShapedType::isDynamic(size))
-      continue;
-    OpFoldResult value = dim == (isState ? 1 : 2) ? numHeads(b, stage)
-                         : isState ? numSequences(b, stage)
-                                   : sizeOf(b, loc, stage.keys(), dim);
-    dynamic.push_back(getValueOrCreateConstantIndexOp(b, loc, value));
-  }
+  for (auto [size, dim] : llvm::zip(output.type.getShape(), output.dims))
+    if (ShapedType::isDynamic(size))
+      dynamic.push_back(
+          getValueOrCreateConstantIndexOp(b, loc, countDim(b, stage, dim)));
   return tensor::EmptyOp::create(b, loc, output.type, dynamic);
 }
 

@@ -12,10 +12,12 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 namespace {
-/// A result of a stage op. One that belongs to an optional operand is there
-/// exactly if the operand is; others may be left out at the end of the list.
+/// A result of a stage op with what its dimensions are (NamedOutput). One that
+/// belongs to an optional operand is there exactly if the operand is; others
+/// may be left out at the end of the list.
 struct OutputForm {
   StringLiteral name;
+  ArrayRef<Dim> dims;
   StringLiteral operand = "";
 };
 
@@ -48,16 +50,22 @@ static constexpr StringLiteral kBackwardOperands[] = {
     "q",         "k",     "v",       "beta", "gate",         "initial_state",
     kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
 
-static constexpr OutputForm kForwardOutputs[] = {{"o"}, {"final_state"}};
-static constexpr OutputForm kStatePassOutputs[] = {{"final_state"}};
-static constexpr OutputForm kPrepareOutputs[] = {{"bm"}, {"decay", "gate"}};
+static constexpr Dim kPerToken[] = {Dim::Batch, Dim::Token, Dim::Head};
+static constexpr Dim kPerSequence[] = {Dim::Sequence, Dim::Head};
+
+static constexpr OutputForm kForwardOutputs[] = {{"o", kPerToken},
+                                                 {"final_state", kPerSequence}};
+static constexpr OutputForm kStatePassOutputs[] = {
+    {"final_state", kPerSequence}};
+static constexpr OutputForm kPrepareOutputs[] = {{"bm", kPerToken},
+                                                 {"decay", kPerToken, "gate"}};
 static constexpr OutputForm kBackwardOutputs[] = {
-    {"dq"},
-    {"dk"},
-    {"dv"},
-    {"dbeta"},
-    {"dgate", "gate"},
-    {"d_initial_state", "initial_state"}};
+    {"dq", kPerToken},
+    {"dk", kPerToken},
+    {"dv", kPerToken},
+    {"dbeta", kPerToken},
+    {"dgate", kPerToken, "gate"},
+    {"d_initial_state", kPerSequence, "initial_state"}};
 
 // The state pass is the fused program without `o`, which then reads no queries.
 // Token by token and backward nothing is rounded (spec 1, 5).
@@ -106,7 +114,7 @@ static void readResults(Stage &stage, const StageForm &form) {
     if (output.operand.empty() || stage[output.operand])
       if (size_t next = stage.outputs.size(); next < types.size())
         stage.outputs.push_back(
-            {output.name, cast<RankedTensorType>(types[next])});
+            {output.name, cast<RankedTensorType>(types[next]), output.dims});
 }
 
 /// The attribute of that name as an enumeration, its default if absent.

@@ -13,6 +13,9 @@
 
 namespace mlir::gdn {
 
+/// What a dimension of a result counts.
+enum class Dim { Batch, Token, Head, Sequence };
+
 /// An array that a program takes or makes: its name there and, outside, the
 /// tensor (inputs) or its type (outputs).
 struct NamedInput {
@@ -22,6 +25,8 @@ struct NamedInput {
 struct NamedOutput {
   StringRef name;
   RankedTensorType type;
+  /// What its first dimensions are; the others are static.
+  ArrayRef<Dim> dims;
 };
 
 /// A stage op as its program and launch need it.
