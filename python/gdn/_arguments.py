@@ -37,7 +37,7 @@ class Call(NamedTuple):
     def of(cls, *values: Any) -> Call:
         """The call of these fields; a scale of None is the default one."""
         call = cls(*values)
-        return call if call.scale is not None else call._replace(scale=default_scale(call.q.shape))
+        return call if call.scale is not None else call._replace(scale=default_scale(shape_of("q", call.q)))
 
 
 #: The tensors of a call, in the library's order.
@@ -82,7 +82,7 @@ def _gate_domain(name: str | None, raw: bool) -> int:
     """The gate's domain from `gate_domain` and FLA's `use_gate_in_kernel`."""
     if name is None:
         return _library.GATE_DOMAINS["raw" if raw else "log"]
-    if name not in _library.GATE_DOMAINS:
+    if not isinstance(name, str) or name not in _library.GATE_DOMAINS:
         raise ValueError(f"gate_domain: expected 'log', 'linear' or 'raw', got {name!r}")
     if raw and name != "raw":
         raise ValueError(f"gate_domain: expected 'raw' with use_gate_in_kernel=True, got {name!r}")
@@ -93,7 +93,7 @@ def _v_first(state_v_first: bool, layout: str | None) -> bool:
     """Whether states are [N, HV, V, K], from FLA's flag and `state_layout`."""
     if layout is None:
         return bool(state_v_first)
-    if layout not in ("kv", "vk"):
+    if not isinstance(layout, str) or layout not in ("kv", "vk"):
         raise ValueError(f"state_layout: expected 'kv' or 'vk', got {layout!r}")
     if state_v_first and layout == "kv":
         raise ValueError("state_layout: expected 'vk' with state_v_first=True, got 'kv'")
@@ -107,7 +107,10 @@ def default_scale(q_shape: Any) -> float:
 
 def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
     """The shape of a required tensor of any kind."""
-    shape = getattr(tensor, "shape", None)
+    try:
+        shape = getattr(tensor, "shape", None)
+    except RuntimeError as error:
+        raise TypeError(f"{name}: expected a tensor with one shape, got a nested one") from error
     if shape is None or not (hasattr(tensor, "__dlpack__") or hasattr(tensor, "__array_interface__")):
         raise TypeError(
             f"{name}: expected a tensor (torch, NumPy, or with __dlpack__), got {type(tensor).__name__}"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy
@@ -22,8 +23,9 @@ def num_threads() -> int:
     wanted = os.environ.get("GDN_NUM_THREADS")
     if wanted is None:
         return len(os.sched_getaffinity(0))
-    if not wanted.isdigit() or int(wanted) < 1:
-        raise ValueError(f"GDN_NUM_THREADS: expected a positive integer, got {wanted!r}")
+    # Python refuses to read an integer of thousands of digits.
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", wanted):
+        raise ValueError(f"GDN_NUM_THREADS: expected an integer of 1 to 999999999, got {wanted!r}")
     return int(wanted)
 
 
@@ -45,6 +47,9 @@ def to_numpy(name: str, value: Any) -> numpy.ndarray[Any, Any] | None:
         raise TypeError(
             f"{name}: expected a tensor (torch, NumPy, or with __dlpack__) or None, got {type(value).__name__}"
         )
+    # NumPy's export forgets the mask. Looked up only where the type is not the usual one: it is imported then.
+    if type(array) not in (numpy.ndarray, type(None)) and isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError(f"{name}: expected an array without a mask, got a masked one; .filled(value) has none")
     if array is not None and not (array.dtype.kind in "fiucb" or is_bf16(array)):
         raise TypeError(f"{name}: expected an array of numbers, got {array.dtype}")
     return array

@@ -169,10 +169,10 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
     """The same of torch tensors; on a GPU those that a kernel gets."""
     import torch
 
-    from . import _torch
+    from . import _torch, _torch_checks
 
-    _torch.check_kinds(call[:11])
-    _torch.refuse_derivatives(zip(TENSORS, call))
+    _torch_checks.check_kinds(call[:11])
+    _torch_checks.refuse_derivatives(zip(TENSORS, call))
     where = _place(str(call.q.device), device)
     if where.startswith("cuda"):
         call = _torch.as_on_gpu(call)

@@ -95,8 +95,12 @@ def load() -> Any:
             "(pip install .), or set GDN_LIBRARY to a build's python/gdn/libgdn.so"
         )
     tvm_ffi.register_error("NotImplementedError", NotImplementedError)
-    module = tvm_ffi.load_module(str(file))
-    return Functions(module.forward, module.explain, module.kernels)
+    try:
+        module = tvm_ffi.load_module(str(file))
+        return Functions(module.forward, module.explain, module.kernels)
+    except (AttributeError, OSError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ImportError(f"gdn: expected gdn's library at {file}, got another file: {reason}") from error
 
 
 class Functions:

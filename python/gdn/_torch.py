@@ -16,7 +16,8 @@ import torch
 from torch.autograd import forward_ad
 
 from . import _library
-from ._arguments import GPU_GATE_TYPES, TENSORS, Call, factor_on_gpu, widened_on_gpu
+from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
+from ._torch_checks import check_kinds, check_shapes, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
@@ -33,17 +34,6 @@ _ops.define(
 )
 _functional = torch.ops.gdn.gated_delta_rule.default
 _into = torch.ops.gdn.gated_delta_rule_out.default
-
-
-def _check_shapes(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None) -> None:
-    """A look at the shapes that those of the outputs follow from."""
-    for name, tensor in (("q", q), ("v", v)):
-        if tensor.dim() != 4:
-            raise ValueError(f"{name}: expected the shape [B, T, H, K], got {list(tensor.shape)}")
-    if cu_seqlens is not None and cu_seqlens.dim() != 1:
-        raise ValueError(f"cu_seqlens: expected the shape [N + 1], got {list(cu_seqlens.shape)}")
-    if cu_seqlens is not None and cu_seqlens.shape[0] == 0:
-        raise ValueError("cu_seqlens: expected at least two boundaries, got 0")
 
 
 def _new_output(v: torch.Tensor) -> torch.Tensor:
@@ -75,7 +65,7 @@ def _allocate(
     q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None, options: int, with_state: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What the operator returns; an absent state has no elements."""
-    _check_shapes(q, v, cu_seqlens if with_state else None)
+    check_shapes(q, v, cu_seqlens if with_state else None)
     o = torch.empty_like(v, memory_format=torch.contiguous_format)
     return o, _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
 
@@ -198,28 +188,6 @@ def _fake_into(*arguments: Any) -> None:
     return None
 
 
-def refuse_derivatives(named: Iterable[tuple[str, Any]]) -> None:
-    """Refuses tensors that a derivative would be asked of, backward or forward: there is none yet, and never a
-    wrong one."""
-    backward = torch.is_grad_enabled()
-    forward = forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
-    if not (backward or forward):
-        return
-    for name, value in named:
-        if not isinstance(value, torch.Tensor):
-            continue
-        if backward and value.requires_grad:
-            got, way_out = "requires_grad=True", "call it under torch.no_grad() or torch.inference_mode(), or "
-        elif forward and forward_ad.unpack_dual(value).tangent is not None:
-            got, way_out = "one with a tangent (forward-mode differentiation)", ""
-        else:
-            continue
-        raise NotImplementedError(
-            f"{name}: expected a tensor that needs no gradient, got {got}; gdn has no backward yet: "
-            f"{way_out}pass {name}.detach()"
-        )
-
-
 def _below_autograd(op: Any) -> Any:
     """The operator's gradient: none."""
     names = [argument.name for argument in op._schema.arguments]
@@ -257,23 +225,6 @@ for _name, _op in (("gated_delta_rule", _functional), ("gated_delta_rule_out", _
         _ops.impl(_name, _autocast(_op, _device), f"Autocast{_device.upper()}")
 torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
 torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
-
-
-def check_kinds(tensors: Sequence[Any]) -> None:
-    """Refuses what is no tensor that the library can read, by the rule of its name."""
-    device = tensors[0].device
-    for name, value in zip(TENSORS, tensors):
-        if value is None:
-            if name in ("k", "v"):
-                raise TypeError(f"{name}: expected a torch.Tensor, got None")
-        elif not isinstance(value, torch.Tensor):
-            raise TypeError(f"{name}: expected a torch.Tensor as q is, got {type(value).__name__}")
-        elif value.device != device:
-            raise ValueError(f"{name}: expected a tensor on {device} as q is, got one on {value.device}")
-        elif value.layout is not torch.strided:
-            raise TypeError(f"{name}: expected a tensor with strides, got one of the layout {value.layout}")
-        elif name in ("out", "final_state") and not _is_compiling() and value.is_neg():
-            raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
 #: Types whose operations nobody but torch itself sees; None is an absent tensor.
@@ -361,7 +312,7 @@ def forward(
         # What the operator would have said first.
         check_kinds(tensors)
         if out is None or (final_state is None and wants_state):
-            _check_shapes(q, v, cu_seqlens)
+            check_shapes(q, v, cu_seqlens)
         raise
     return o, state
 
@@ -398,7 +349,7 @@ def as_on_gpu(call: Call) -> Call:
     bare = [None if tensor is None else _without_data(tensor) for tensor in given]
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state = bare
     assert q is not None and v is not None
-    _check_shapes(q, v, cu_seqlens)
+    check_shapes(q, v, cu_seqlens)
     o = _new_output(v) if o is None else o
     if state is None and call.output_final_state:
         state = _new_state(q, v, initial_state, cu_seqlens, call.options)

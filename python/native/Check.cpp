@@ -180,7 +180,9 @@ static std::string listGatesOfCPU() {
 static Error checkOptions(const Problem &p) {
   if (!std::isfinite(p.scale))
     return fail("ValueError", "scale", "a finite number",
-                std::isnan(p.scale) ? "nan" : "inf");
+                std::isnan(p.scale) ? "nan"
+                : p.scale < 0       ? "-inf"
+                                    : "inf");
   const GateDomainInfo &gate = infoOf(p.gateDomain);
   if (p.device.type == Device::CPU && gate.formula == GateFormula::None)
     return {"NotImplementedError", "gate_domain: expected " + listGatesOfCPU() +

@@ -244,6 +244,23 @@ def test_a_sequence_does_not_depend_on_its_neighbours(function):
     assert np.isnan(o[:, :33]).all()
 
 
+@pytest.mark.parametrize("name,first", [("q", 40), ("k", 32), ("v", 32), ("g", 32), ("beta", 32)])
+def test_what_a_nan_reaches(name, first):
+    """In chunks also the earlier tokens of its chunk (docs/Spec.md), token by token none; no other head in both."""
+    for function, reached in ((chunk, first), (recurrent, 40)):
+        x = make_inputs(H=4, HV=4)
+        expected, _ = function(x.q, x.k, x.v, x.g, x.beta)
+        getattr(x, name)[0, 40, 1] = np.nan
+        o, _ = function(x.q, x.k, x.v, x.g, x.beta)
+        np.testing.assert_array_equal(o[:, :, [0, 2, 3]], expected[:, :, [0, 2, 3]])
+        np.testing.assert_array_equal(o[:, :reached, 1], expected[:, :reached, 1])
+        assert np.isnan(o[:, 40, 1]).all()
+        if name == "q":
+            np.testing.assert_array_equal(o[:, 41:, 1], expected[:, 41:, 1])
+        else:
+            assert np.isnan(o[:, reached:, 1]).all()
+
+
 def test_arrays_of_other_libraries():
     """Anything with __dlpack__ is taken."""
 

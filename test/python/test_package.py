@@ -111,6 +111,8 @@ def test_missing_library(tmp_path):
     )
     run = python("-c", program, GDN_LIBRARY=str(tmp_path / "none.so"))
     assert "ImportError: gdn: expected the library at" in run.stderr
+    run = python("-c", program, GDN_LIBRARY=__file__)
+    assert "ImportError: gdn: expected gdn's library at" in run.stderr
 
 
 def test_types():

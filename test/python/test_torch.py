@@ -323,6 +323,21 @@ def test_layouts_without_strides():
     assert not gdn.supported(q.to_sparse(), *rest)
 
 
+@pytest.mark.parametrize("name", ["q", "k", "v", "g", "beta", "initial_state", "out"])
+@pytest.mark.parametrize("make,match", [
+    (lambda x: torch.nested.nested_tensor([x[0], x[0]]), "expected a tensor with one shape, got a nested one"),
+    (lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), "expected a tensor of floats, got a quantized one"),
+])
+def test_kinds_of_tensors(name, make, match):
+    arguments = dict(zip(("q", "k", "v", "g", "beta"), tensors()))
+    arguments.update(initial_state=torch.randn(1, 4, 64, 64), out=torch.empty(1, 70, 4, 64))
+    arguments[name] = make(arguments[name])
+    for scale in (None, 1.0):
+        with pytest.raises(TypeError, match=f"^{name}: {match}$"):
+            gdn.chunk_gated_delta_rule(**arguments, scale=scale)
+        assert gdn.supported(**arguments, scale=scale).reasons == (f"{name}: {match}",)
+
+
 @pytest.mark.parametrize("domain,filling", [("log", 0.0), ("linear", 1.0)])
 def test_absent_gates_on_a_gpu(monkeypatch, domain, filling):
     """What a GPU's kernel gets, seen on a CPU: no decay in each domain."""

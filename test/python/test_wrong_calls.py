@@ -142,14 +142,14 @@ case(
 
 # Numbers and words.
 for value in (float("nan"), float("inf"), float("-inf")):
-    case(ValueError, "scale: expected a finite number", scale=value)
+    case(ValueError, f"scale: expected a finite number, got {value}", scale=value)
 for value in ("1", [1.0], True, 1j):
     case(TypeError, "scale: expected a number or None", scale=value)
 for value in (0, 1, 48, 128, "64", None):
     case(ValueError, "`chunk_size` must be 16, 32, or 64", chunk_size=value)
-for value in ("ln", "LOG", 3):
+for value in ("ln", "LOG", 3, [], {}, np.zeros(3)):
     case(ValueError, "gate_domain: expected 'log', 'linear' or 'raw'", gate_domain=value)
-for value in ("kk", 1):
+for value in ("kk", 1, [], np.zeros(3)):
     case(ValueError, "state_layout: expected 'kv' or 'vk'", state_layout=value)
 case(ValueError, "state_layout: expected 'vk' with state_v_first", state_layout="kv", state_v_first=True)
 case(ValueError, "gate_domain: expected 'raw' with use_gate_in_kernel", gate_domain="log", use_gate_in_kernel=True)
@@ -312,6 +312,15 @@ def test_read_only_outputs():
     assert "out: expected an array that can be written" in gdn.supported(**arguments).reasons[0]
 
 
+@pytest.mark.parametrize("name", ["q", "g", "initial_state", "out"])
+def test_masks_are_not_dropped(name):
+    arguments = right_call()
+    arguments[name] = np.ma.masked_array(arguments[name], mask=arguments[name] > 0)
+    with pytest.raises(TypeError, match=f"^{name}: expected an array without a mask, got a masked one"):
+        gdn.chunk_gated_delta_rule(**arguments)
+    assert f"{name}: expected an array without a mask" in gdn.supported(**arguments).reasons[0]
+
+
 @pytest.mark.parametrize("options", [3, 3 << 2, 1 << 8, -1])
 def test_unknown_options(options):
     from gdn import _arrays
@@ -361,7 +370,7 @@ def test_mixed_libraries_and_devices():
 
 def test_threads_by_the_environment(monkeypatch):
     x = make_inputs()
-    for value in ("0", "-1", "many", ""):
+    for value in ("0", "-1", "many", "", "9" * 20, "9" * 5000):
         monkeypatch.setenv("GDN_NUM_THREADS", value)
-        with pytest.raises(ValueError, match="GDN_NUM_THREADS: expected a positive integer"):
+        with pytest.raises(ValueError, match="GDN_NUM_THREADS: expected an integer of 1 to 999999999, got '"):
             gdn.chunk_gated_delta_rule(x.q, x.k, x.v, x.g, x.beta)
