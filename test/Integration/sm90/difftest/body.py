@@ -66,7 +66,7 @@ class Body(Tiles):
                                    of_tile=value.of_tile or self.shape.tiles > 1)
             arguments.append(argument)
             self.values.append(argument)
-        self.first_value = len(outer_values)
+        self.first_value, self.products = len(outer_values), set()
         self.loads()
         if self.has_vectors():
             self.vectors()
@@ -205,7 +205,11 @@ class Body(Tiles):
         left, right, turn_left, turn_right = found
         rows = left.shape[1] if turn_left else left.shape[0]
         columns = right.shape[0] if turn_right else right.shape[1]
-        into = None
+        into, taken = None, (left.name, right.name, turn_left, turn_right)
+        # ptxas makes one of two products that are the same, and then waits where nobody asked it to.
+        if taken in self.products:
+            return None
+        self.products.add(taken)
         if self.chance(0.3):
             into = self.pick([v for v in self.visible(step, 2, ("f32",)) if v.shape == [rows, columns]
                               and self.is_own(v, step)])
@@ -276,7 +280,7 @@ class Body(Tiles):
             left, right, turn_left, turn_right = found
             rows = left.shape[1] if turn_left else left.shape[0]
             columns = right.shape[0] if turn_right else right.shape[1]
-            if [rows, columns] == start.shape:
+            if [rows, columns] == start.shape and (left.name, right.name, turn_left, turn_right) not in self.products:
                 return self.contract(left, right, turn_left, turn_right, start, "state")
         return None
 

@@ -28,12 +28,13 @@ class Outcome:
 
 
 def call(command, environment=None):
-    """Exit code (a string for a signal or a timeout), stdout, stderr."""
+    """Exit code (words for a signal or a timeout), stdout, stderr."""
+    seconds = float(os.environ.get("GDN_TEST_SECONDS", SECONDS))
     try:
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=SECONDS, check=False,
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=seconds, check=False,
                               env=dict(os.environ, **(environment or {})))
     except subprocess.TimeoutExpired:
-        return f"no end within {SECONDS} s", "", ""
+        return f"no end within {seconds:.0f} s", "", ""
     code = done.returncode
     return (f"signal {-code}" if code < 0 else code), done.stdout, done.stderr
 
