@@ -4,6 +4,8 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// docs/Glossary.md explains the terms.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GDN_DIALECT_TILE_IR_DIALECT_TD
