@@ -20,7 +20,7 @@ void populateAccessPatterns(RewritePatternSet &patterns);
 void populateScanPatterns(RewritePatternSet &patterns);
 
 /// `gdn_tile.solve`.
-void populateSolvePatterns(RewritePatternSet &patterns);
+void populateTriInversePatterns(RewritePatternSet &patterns);
 
 /// A tile of zeros.
 Value createZeroTile(OpBuilder &builder, Location loc, RankedTensorType type);

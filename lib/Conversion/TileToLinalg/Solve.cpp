@@ -243,6 +243,6 @@ struct TriInverseToSolve : OpRewritePattern<TriInverseOp> {
 };
 } // namespace
 
-void mlir::gdn::tile::populateSolvePatterns(RewritePatternSet &patterns) {
+void mlir::gdn::tile::populateTriInversePatterns(RewritePatternSet &patterns) {
   patterns.add<SolveToSubstitution, TriInverseToSolve>(patterns.getContext());
 }

@@ -78,7 +78,7 @@ struct ConvertGDNTileToLinalg
     patterns.add<ProgramToFunction>(&getContext());
     populateAccessPatterns(patterns);
     populateScanPatterns(patterns);
-    populateSolvePatterns(patterns);
+    populateTriInversePatterns(patterns);
 
     ConversionTarget target(getContext());
     target.addIllegalDialect<TileDialect>();

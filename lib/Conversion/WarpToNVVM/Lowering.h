@@ -172,7 +172,7 @@ void populateProductPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns);
 void populateSharedPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
-void populateSolvePatterns(const TypeConverter &converter,
+void populateTriInversePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
 void populateSynchronisationPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns);

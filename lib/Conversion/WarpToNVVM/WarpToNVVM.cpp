@@ -178,7 +178,7 @@ struct ConvertGDNWarpToNVVM
     populateMathPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
     populateSharedPatterns(converter, patterns);
-    populateSolvePatterns(converter, patterns);
+    populateTriInversePatterns(converter, patterns);
     populateSynchronisationPatterns(converter, patterns);
     populateTrianglePatterns(converter, patterns);
     if (failed(applyPartialConversion(module, target, std::move(patterns))) ||
