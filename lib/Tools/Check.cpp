@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Tools/Evaluate.h"
+#include "gdn/Tools/Check.h"
 
 using namespace mlir;
 using namespace mlir::gdn;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Tools/CommandLine.h"
+#include "gdn/Tools/Error.h"
 
 #include "gdn/Version.h"
 #include "llvm/ADT/STLExtras.h"
@@ -66,13 +67,6 @@ SizeFlags::SizeFlags(cl::OptionCategory &category)
       lengths("lengths",
               cl::desc("Lengths of the packed sequences (cu_seqlens)"),
               cl::value_desc("0,1,63"), cl::CommaSeparated, cl::cat(category)) {
-}
-
-template <typename... Args>
-static llvm::Error fail(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str(),
-      std::make_error_code(std::errc::invalid_argument));
 }
 
 llvm::Expected<SizeHints> SizeFlags::get() const {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Tools/Compile.h"
+#include "gdn/Tools/Error.h"
 
 #include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
@@ -23,13 +24,6 @@
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
-
-template <typename... Args>
-static llvm::Error fail(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str(),
-      std::make_error_code(std::errc::invalid_argument));
-}
 
 llvm::Expected<Device> tools::parseTarget(llvm::StringRef target) {
   if (target == support::cpuTarget)

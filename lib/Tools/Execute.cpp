@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Tools/Compile.h"
+#include "gdn/Tools/Error.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
@@ -15,13 +16,6 @@
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
-
-template <typename... Args>
-static llvm::Error fail(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str(),
-      std::make_error_code(std::errc::invalid_argument));
-}
 
 llvm::Expected<func::FuncOp> tools::findEntry(ModuleOp module,
                                               llvm::StringRef name) {

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Tools/Explain.h"
+#include "gdn/Tools/Error.h"
 
 #include "gdn/Tools/Arguments.h"
-#include "gdn/Tools/Evaluate.h"
+#include "gdn/Tools/Flop.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <limits>
@@ -18,13 +19,6 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
 namespace cost = ::gdn::cost;
-
-template <typename... Args>
-static llvm::Error fail(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str(),
-      std::make_error_code(std::errc::invalid_argument));
-}
 
 //===----------------------------------------------------------------------===//
 // What is known of a layer

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Tools/Flop.h"
 #include "gdn/CostModel/CostModel.h"
 #include "gdn/Dialect/GDN/IR/GDN.h"
-#include "gdn/Tools/Evaluate.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

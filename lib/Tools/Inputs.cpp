@@ -12,7 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Tools/Arguments.h"
+#include "gdn/Tools/Inputs.h"
+#include "gdn/Tools/Error.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -23,13 +24,6 @@
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
-
-template <typename... Args>
-static llvm::Error fail(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str(),
-      std::make_error_code(std::errc::invalid_argument));
-}
 
 static std::string describe(Type type) {
   std::string text;

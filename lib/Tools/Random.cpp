@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Tools/Arguments.h"
+#include "gdn/Tools/Random.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <cmath>

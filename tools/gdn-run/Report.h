@@ -9,7 +9,7 @@
 #ifndef GDN_TOOLS_GDN_RUN_REPORT_H
 #define GDN_TOOLS_GDN_RUN_REPORT_H
 
-#include "gdn/Tools/Evaluate.h"
+#include "gdn/Tools/Check.h"
 
 namespace mlir::gdn::tools {
 

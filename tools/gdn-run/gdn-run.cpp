@@ -9,9 +9,11 @@
 #include "Report.h"
 
 #include "gdn/Dialect/GDN/IR/Support.h"
-#include "gdn/Tools/Arguments.h"
 #include "gdn/Tools/CommandLine.h"
+#include "gdn/Tools/Error.h"
+#include "gdn/Tools/Flop.h"
 #include "gdn/Tools/GPU.h"
+#include "gdn/Tools/Inputs.h"
 #include "gdn/Tools/Progress.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -90,13 +92,6 @@ struct Flags {
   bool onGPU() const { return target == mlir::gdn::support::gpuTarget; }
 };
 } // namespace
-
-template <typename... Args>
-static llvm::Error fail(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str(),
-      std::make_error_code(std::errc::invalid_argument));
-}
 
 /// "3=text" into the index and the text.
 static llvm::Expected<std::pair<unsigned, llvm::StringRef>>

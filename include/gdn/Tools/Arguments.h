@@ -13,7 +13,6 @@
 #include "gdn/Tools/HostArray.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
-#include <map>
 
 namespace mlir::gdn::tools {
 
@@ -57,41 +56,6 @@ struct Argument {
 /// The arguments of `func`, or an error if one is not a tensor of a type that
 /// the host can make.
 llvm::Expected<std::vector<Argument>> getArguments(func::FuncOp func);
-
-/// How random inputs are drawn.
-struct RandomOptions {
-  uint64_t seed = 0;
-  /// Mean of the log gate, at most 0.
-  double meanGate = -0.05;
-  /// Cosine between the keys of a head; 0 draws them independently.
-  double keyCosine = 0;
-};
-
-/// What the user said about the inputs.
-struct InputOptions {
-  /// .npy files by argument.
-  std::map<unsigned, std::string> files;
-  /// Shapes by argument.
-  std::map<unsigned, llvm::SmallVector<int64_t>> shapes;
-  /// Sizes by the name of the dimension, for all ops.
-  std::map<std::string, int64_t> dims;
-  /// Lengths of the packed sequences; absent: one sequence, or equal ones where
-  /// their number is known.
-  std::optional<std::vector<int64_t>> lengths;
-  RandomOptions random;
-};
-
-/// Reads or draws every argument; all sizes are known and fit together, and
-/// cu_seqlens is sorted from 0 to T, so the function may run on the result.
-llvm::Expected<std::vector<HostArray>> makeInputs(func::FuncOp func,
-                                                  const InputOptions &options);
-
-/// Values for one argument of the given shape. `lengths` is read for
-/// Role::CuSeqlens alone.
-std::vector<double> drawRandom(const Argument &argument,
-                               llvm::ArrayRef<int64_t> shape,
-                               llvm::ArrayRef<int64_t> lengths,
-                               const RandomOptions &options);
 
 } // namespace mlir::gdn::tools
 

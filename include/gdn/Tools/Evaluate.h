@@ -38,36 +38,11 @@ llvm::Expected<std::vector<Evaluated>>
 evaluate(func::FuncOp func, llvm::ArrayRef<HostArray> inputs,
          const std::function<void(double)> &progress = {});
 
-/// What came out against what should have.
-struct OutputCheck {
-  /// o, final_state, dq, ..., or value for what no arithmetic has touched.
-  std::string name;
-  ::gdn::reference::Error error;
-  ::gdn::reference::Tolerance tolerance;
-  bool pass;
-};
-
-/// Compares a result with its float64 value at the tolerance of spec 9: that of
-/// f32 where products take f32 operands and the result is f32 itself, that of
-/// 16-bit operands otherwise. A value that no arithmetic has touched must be
-/// equal.
-OutputCheck checkOutput(const HostArray &actual, const Evaluated &expected,
-                        llvm::StringRef operandType);
-
 /// The name of an output for people: o, final_state, dq, ...
 llvm::StringRef name(::gdn::reference::Output output);
 
 /// The outputs that the results of a layer op are, in the op's order.
 llvm::SmallVector<::gdn::reference::Output> outputsOf(Operation *op);
-
-/// FLOP of a token and value head of a layer op, as `countFlop` counts them.
-double flopPerToken(Operation *op, double k, double v);
-
-/// FLOP of all layer ops of `func` on inputs of these shapes: the products of
-/// 64-token chunks, 4 C (K + V) + 6 K V a token and value head forward,
-/// 11 C (K + V) + 16 K V backward, 8 K V for the recurrent op; 163,840 and
-/// 442,368 at K = V = 128.
-double countFlop(func::FuncOp func, llvm::ArrayRef<HostArray> inputs);
 
 } // namespace mlir::gdn::tools
 

@@ -15,8 +15,8 @@
 #ifndef GDN_TEST_INTEGRATION_CPU_MATRIX_H
 #define GDN_TEST_INTEGRATION_CPU_MATRIX_H
 
-#include "gdn/Tools/Arguments.h"
 #include "gdn/Tools/Compile.h"
+#include "gdn/Tools/Inputs.h"
 #include <array>
 #include <string>
 #include <vector>

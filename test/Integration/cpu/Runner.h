@@ -11,7 +11,7 @@
 
 #include "Matrix.h"
 
-#include "gdn/Tools/Evaluate.h"
+#include "gdn/Tools/Check.h"
 #include "gdn/Tools/GPU.h"
 #include <map>
 

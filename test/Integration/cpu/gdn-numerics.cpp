@@ -10,6 +10,7 @@
 
 #include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/CommandLine.h"
+#include "gdn/Tools/Error.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -58,13 +59,6 @@ struct Flags {
       cl::init("."), cl::cat(category)};
 };
 } // namespace
-
-template <typename... Args>
-static llvm::Error fail(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str(),
-      std::make_error_code(std::errc::invalid_argument));
-}
 
 /// Adds "axis=value" to `fixed` if the axis is one of `axes`. Returns whether
 /// it is; an unknown value is an error.

@@ -1,0 +1,34 @@
+//===- Random.h - Random inputs of a layer function -------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_TOOLS_RANDOM_H
+#define GDN_TOOLS_RANDOM_H
+
+#include "gdn/Tools/Arguments.h"
+
+namespace mlir::gdn::tools {
+
+/// How random inputs are drawn.
+struct RandomOptions {
+  uint64_t seed = 0;
+  /// Mean of the log gate, at most 0.
+  double meanGate = -0.05;
+  /// Cosine between the keys of a head; 0 draws them independently.
+  double keyCosine = 0;
+};
+
+/// Values for one argument of the given shape. `lengths` is read for
+/// Role::CuSeqlens alone.
+std::vector<double> drawRandom(const Argument &argument,
+                               llvm::ArrayRef<int64_t> shape,
+                               llvm::ArrayRef<int64_t> lengths,
+                               const RandomOptions &options);
+
+} // namespace mlir::gdn::tools
+
+#endif // GDN_TOOLS_RANDOM_H
