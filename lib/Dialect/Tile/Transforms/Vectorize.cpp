@@ -77,8 +77,9 @@ struct Vectorize : gdn::tile::impl::VectorizePassBase<Vectorize> {
     // Products first: they take over the fills before them.
     SmallVector<linalg::ContractOp> products;
     getOperation().walk([&](linalg::ContractOp op) { products.push_back(op); });
+    int64_t leastTileDepth = amx ? getLeastTileDepth(products) : 0;
     for (linalg::ContractOp product : products)
-      if (failed(vectorizePairProduct(rewriter, product, arch, amx)))
+      if (failed(vectorizePairProduct(rewriter, product, arch, leastTileDepth)))
         (void)vectorizeProduct(rewriter, product, arch);
     SmallVector<linalg::LinalgOp> others;
     getOperation().walk([&](linalg::LinalgOp op) { others.push_back(op); });

@@ -28,6 +28,9 @@ static constexpr int64_t kSums = 16;
 static constexpr int64_t kTileRows = 16;
 static constexpr int64_t kTileElements = 32;
 
+/// Tile registers (Intel SDM 1, 18.1).
+static constexpr int64_t kTileRegisters = 8;
+
 /// Tiles of sums along each side of a block: with two of either operand they
 /// fill the eight registers.
 static constexpr int64_t kTilesASide = 2;
@@ -193,40 +196,67 @@ static void writeTiles(ImplicitLocOpBuilder &b, const PairProduct &product,
                                sums[i * columns + j]);
 }
 
+/// Tiles of sums along the sides of a block of `product`.
+static std::pair<int64_t, int64_t> getBlock(const PairProduct &product) {
+  return {getPowerDivisor(product.m / kTileRows, kTilesASide),
+          getPowerDivisor(product.n / kSums, kTilesASide)};
+}
+
 /// The product by tile registers.
 static void writeTileProduct(ImplicitLocOpBuilder &b,
                              const PairProduct &product) {
-  int64_t rows = getPowerDivisor(product.m / kTileRows, kTilesASide);
-  int64_t columns = getPowerDivisor(product.n / kSums, kTilesASide);
+  auto [rows, columns] = getBlock(product);
   forEachBlock(b, product.m, product.n, rows * kTileRows, columns * kSums,
-               [&](ImplicitLocOpBuilder &inner, Value row, Value column) {
+               [&, rows = rows, columns = columns](ImplicitLocOpBuilder &inner,
+                                                   Value row, Value column) {
                  writeTiles(inner, product, row, column, rows, columns);
                });
+}
+
+/// The product of pairs that `op` is; its sizes alone, no operands.
+static std::optional<PairProduct> getPairProduct(linalg::ContractOp op) {
+  // The form that gdn-tile-pack-products gives: loops m, n, k / 2 and the pair.
+  if (!op.hasPureBufferSemantics() || op.getNumLoops() != 4 ||
+      !llvm::all_of(op->getOperands(), isDense))
+    return std::nullopt;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  if (sizes[1] % kSums != 0 || sizes[3] != 2)
+    return std::nullopt;
+  return PairProduct{{}, {}, op.getOutputs()[0], sizes[0], sizes[1], sizes[2]};
+}
+
+int64_t
+mlir::gdn::tile::getLeastTileDepth(ArrayRef<linalg::ContractOp> products) {
+  // Registers of whole tiles, which sums are too, and of tiles of half rows.
+  int64_t whole = 0, halves = 0;
+  for (linalg::ContractOp op : products) {
+    std::optional<PairProduct> product = getPairProduct(op);
+    int64_t depth = product ? getTileDepth(*product) : 0;
+    if (depth == 0)
+      continue;
+    auto [rows, columns] = getBlock(*product);
+    bool isWhole = depth == kTileElements;
+    whole = std::max(whole, rows * columns + (isWhole ? 1 + columns : 0));
+    halves = std::max(halves, isWhole ? 0 : 1 + columns);
+  }
+  return whole + halves > kTileRegisters ? kTileElements : kTileElements / 2;
 }
 
 LogicalResult mlir::gdn::tile::vectorizePairProduct(RewriterBase &rewriter,
                                                     linalg::ContractOp op,
                                                     const CPUArch &arch,
-                                                    bool amx) {
-  // The form that gdn-tile-pack-products gives: loops m, n, k / 2 and the pair.
-  if (!op.hasPureBufferSemantics() || op.getNumLoops() != 4 ||
-      !llvm::all_of(op->getOperands(), isDense) || arch.lanes < kSums)
-    return failure();
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  if (sizes[1] % kSums != 0 || sizes[3] != 2)
+                                                    int64_t leastTileDepth) {
+  std::optional<PairProduct> product = getPairProduct(op);
+  if (!product || arch.lanes < kSums)
     return failure();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  PairProduct product = {collapse(b, op.getInputs()[0], 1),
-                         collapse(b, op.getInputs()[1], 1),
-                         op.getOutputs()[0],
-                         sizes[0],
-                         sizes[1],
-                         sizes[2]};
-  if (amx && getTileDepth(product) != 0)
-    writeTileProduct(b, product);
+  product->left = collapse(b, op.getInputs()[0], 1);
+  product->right = collapse(b, op.getInputs()[1], 1);
+  if (leastTileDepth != 0 && getTileDepth(*product) >= leastTileDepth)
+    writeTileProduct(b, *product);
   else
-    writeVectorProduct(b, product, arch);
+    writeVectorProduct(b, *product, arch);
   rewriter.eraseOp(op);
   return success();
 }

@@ -34,11 +34,16 @@ LogicalResult vectorizeTranspose(RewriterBase &rewriter, linalg::TransposeOp op,
 
 /// Replaces a product of bf16 pairs in memory, as gdn-tile-pack-products makes
 /// them with `bf16-dot`, by loops of AVX512_BF16's dot product; or of products
-/// of tile registers, where there is `amx` and the sizes fill them. Declines,
-/// changing nothing, any other form.
+/// of tile registers, where the sizes fill `leastTileDepth` elements of their
+/// rows; 0 for none. Declines, changing nothing, any other form.
 LogicalResult vectorizePairProduct(RewriterBase &rewriter,
                                    linalg::ContractOp product,
-                                   const CPUArch &arch, bool amx);
+                                   const CPUArch &arch, int64_t leastTileDepth);
+
+/// The least depth of tiles that the products of a function may have: LLVM
+/// gives a tile register one shape in a function, and whole tiles beside half
+/// ones may ask for more than there are.
+int64_t getLeastTileDepth(ArrayRef<linalg::ContractOp> products);
 
 /// Replaces a transpose that brings bf16 tiles into pairs by loops of vectors.
 /// Declines, changing nothing, any other transpose.

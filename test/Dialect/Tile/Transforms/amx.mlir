@@ -53,3 +53,24 @@ func.func @few(%q: tensor<8x32xbf16>, %k: tensor<32x32xbf16>, %z: tensor<8x32xf3
       ins(%q, %k : tensor<8x32xbf16>, tensor<32x32xbf16>) outs(%z : tensor<8x32xf32>) -> tensor<8x32xf32>
   return %0 : tensor<8x32xf32>
 }
+
+// -----
+
+// A register has one shape in a function. Blocks of 2 x 2 sums take seven whole registers; tiles of half rows would ask for
+// three more, and there are eight: vectors make the product of 16.
+// CHECK-LABEL: func.func @both
+//   CHECK-NOT:   !amx.tile<8x32xbf16>
+// CHECK-COUNT-8: amx.tile_mulf {{.*}} : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
+//   CHECK-NOT:   amx.tile_mulf
+//       CHECK:   x86vector.avx512.dot
+func.func @both(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %z: tensor<64x32xf32>,
+                %r: tensor<64x16xbf16>, %l: tensor<16x128xbf16>, %s: tensor<64x128xf32>)
+    -> (tensor<64x32xf32>, tensor<64x128xf32>) attributes {gdn_tile.program} {
+  %0 = linalg.contract
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%q, %k : tensor<64x64xbf16>, tensor<32x64xbf16>) outs(%z : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %1 = linalg.contract
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%r, %l : tensor<64x16xbf16>, tensor<16x128xbf16>) outs(%s : tensor<64x128xf32>) -> tensor<64x128xf32>
+  return %0, %1 : tensor<64x32xf32>, tensor<64x128xf32>
+}

@@ -13,8 +13,6 @@ from .numbers import from_bits
 from .text import text
 
 SECONDS = 30
-# LLVM does not allocate tile registers (AMX) of several shapes in every function; then products take vector registers.
-NO_REGISTERS, NO_TILES = "ran out of registers", "--features=-amx-bf16"
 # What a refusal says: an op by its name, and what it expected of it.
 REFUSAL = re.compile(r"error: '[a-z_]+\.[a-z_.]+' op .*expected ")
 
@@ -86,10 +84,7 @@ class Tools:
         if program.packed:
             np.save(folder / "cu.npy", inputs["cu"])
             arguments.append(f"--arg={len(program.inputs())}={folder}/cu.npy")
-        command = [self.bin / "gdn-run", path, *arguments, f"--out-dir={folder}"]
-        code, _, err = call(command, {"OMP_NUM_THREADS": "1"})
-        if code == 1 and NO_REGISTERS in err:
-            code, _, err = call([*command, NO_TILES], {"OMP_NUM_THREADS": "1"})
+        code, _, err = call([self.bin / "gdn-run", path, *arguments, f"--out-dir={folder}"], {"OMP_NUM_THREADS": "1"})
         if code != 0:
             return Outcome("failed", f"gdn-run: exit code {code}: {first_error(err)[:300]}")
         expected = Expected(program, inputs)
