@@ -39,6 +39,7 @@ void gdn::registerPasses() {
   tile::registerApproximateMathPass();
   registerConvertGDNWarpToNVVMPass();
   registerChooseSchedulePass();
+  registerOutlineLinalgPass();
   registerVerifyProgramPass();
   registerPartitionPass();
   registerInferLayoutsPass();

@@ -25,10 +25,16 @@ using namespace mlir::gdn;
 
 void gdn::buildTileToWarpPipeline(OpPassManager &manager,
                                   const LoweringOptions &options) {
-  // gdn_tile programs: products of a tensor core's rows
+  {
+    // gdn_tile programs: products of a tensor core's rows
+    OpPassManager &programs = manager.nest<tile::ProgramOp>();
+    programs.addPass(tile::createStackProductsPass());
+    programs.addPass(createVerifyProgramPass());
+  }
+  // linalg around launches --> programs of their own. Behind the check above,
+  // which says more of a layer that there is no kernel for.
+  manager.addPass(createOutlineLinalgPass());
   OpPassManager &programs = manager.nest<tile::ProgramOp>();
-  programs.addPass(tile::createStackProductsPass());
-  programs.addPass(createVerifyProgramPass());
   // one wait for what two chunks need
   programs.addPass(tile::createUnrollChunksPass({/*factor=*/2}));
   programs.addPass(createCSEPass());

@@ -47,6 +47,49 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
     "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];
 }
 
+def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
+  let summary = "Turn work on whole tensors into programs";
+  let description = [{
+    A `linalg.generic` on the tensors of a function becomes a program with a
+    schedule and a launch of it, so that a GPU runs what stands around the
+    kernels: chain rules of gates, sums over the heads of a group. On the way
+    to a CPU such ops stay.
+
+    The op is elementwise on arrays [B, T, H] or [B, T, H, K], or a sum of f32
+    over K or over G of a [B, T, H, G, K] that `tensor.expand_shape` made of
+    [B, T, H G, K]. Inputs may also be [B, T, H] beside rows of K, or [H]. The
+    body has ops of `arith` and `math`. K is a multiple of 8 up to 128. The pass
+    refuses other ops, and says what it expected.
+
+    Before:
+
+    ```mlir
+    %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = [...]}
+        ins(%o : tensor<?x?x?x128xbf16>) outs(%e : tensor<?x?x?x128xbf16>) {
+    ^bb0(%x: bf16, %out: bf16):
+      %n = arith.negf %x : bf16
+      linalg.yield %n : bf16
+    } -> tensor<?x?x?x128xbf16>
+    ```
+
+    After:
+
+    ```mlir
+    gdn_tile.program @layer_map(%x0: memref<?x?x?x128xbf16, ...>) outs(%y: memref<?x?x?x128xbf16, ...>)
+        work_item(%n, %h, %v) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = ...} {
+      scf.for %t = %begin to %end step %c64 {
+        %0 = gdn_tile.load %x0[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) ... -> tensor<64x128xbf16>
+        %1 = arith.negf %0 : tensor<64x128xbf16>
+        gdn_tile.store %1, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) ...
+      }
+    }
+    %y = gdn_tile.launch @layer_map grid(%b, %h, %c1) tokens(%t) ins(%o : ...) outs(%e : ...) -> ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::gdn::tile::TileDialect", "::mlir::gdn::warp::WarpDialect"];
+}
+
 def VerifyProgramPass : Pass<"gdn-warp-verify-program", "::mlir::gdn::tile::ProgramOp"> {
   let summary = "Check that warpgroups can run a program";
   let description = [{

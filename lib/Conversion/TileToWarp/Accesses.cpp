@@ -197,7 +197,8 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
   Value array = map.lookupOrDefault(store.getTarget());
   Value end = store.getEnd() ? map.lookupOrDefault(store.getEnd()) : Value();
   auto place = shared.find(store.getTile());
-  if (place != shared.end()) {
+  // The copy engine has no vectors: their lanes are stored.
+  if (place != shared.end() && isTile(store.getTile().getType(), 2)) {
     SmallVector<int64_t> axes(store.getAxes());
     llvm::sort(axes);
     end = getCopyEnd(store.getEnd());

@@ -1,0 +1,201 @@
+//===- WholeTensorOp.cpp - What an op on whole tensors does ---------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WholeTensorOp.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using InputKind = WholeTensorOp::InputKind;
+using Reduction = WholeTensorOp::Reduction;
+
+/// Columns of a tile whose registers several inputs share.
+static constexpr int64_t kMaxColumns = 128;
+
+bool WholeTensorOp::mixesLayouts() const {
+  return columns != 0 && (reduction == Reduction::Columns ||
+                          llvm::any_of(inputs, [](const Input &input) {
+                            return input.kind == InputKind::PerToken;
+                          }));
+}
+
+namespace {
+class Reader {
+public:
+  explicit Reader(linalg::GenericOp op) : op(op) { result.op = op; }
+
+  FailureOr<WholeTensorOp> read();
+
+private:
+  InFlightDiagnostic fail();
+  LogicalResult readLoops();
+  LogicalResult readOutput();
+  LogicalResult readInput(OpOperand *operand);
+  LogicalResult readBody();
+  bool isMap(AffineMap map, ArrayRef<unsigned> loops) {
+    return map == AffineMap::getMultiDimMapWithTargets(op.getNumLoops(), loops,
+                                                       op.getContext());
+  }
+
+  linalg::GenericOp op;
+  WholeTensorOp result;
+  SmallVector<unsigned> parallel, reduced;
+};
+} // namespace
+
+InFlightDiagnostic Reader::fail() {
+  return op.emitOpError(
+      "expected elementwise work on arrays [B, T, H] or [B, T, H, K], "
+      "or a sum over K or over the heads of a group, around the "
+      "kernels of a GPU, got ");
+}
+
+LogicalResult Reader::readLoops() {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    (kind == utils::IteratorType::parallel ? parallel : reduced)
+        .push_back(loop);
+  if (parallel.size() < 3 || parallel.size() > 4 || reduced.size() > 1)
+    return fail() << parallel.size() << " parallel and " << reduced.size()
+                  << " reduced dimensions";
+  if (parallel.size() == 4)
+    result.columns = sizes[parallel[3]];
+  if (!reduced.empty() && parallel.size() == 3) {
+    result.reduction = Reduction::Columns;
+    result.columns = sizes[reduced[0]];
+  } else if (!reduced.empty()) {
+    result.reduction = Reduction::Group;
+    result.group = sizes[reduced[0]];
+    if (ShapedType::isDynamic(result.group))
+      return fail() << "a sum over a dynamic number of heads";
+  }
+  bool hasColumns = parallel.size() == 4 || !reduced.empty();
+  if (hasColumns && ShapedType::isDynamic(result.columns))
+    return fail() << "a dynamic K";
+  if (hasColumns && (result.columns > kMaxColumns || result.columns % 8 != 0))
+    return fail() << "K = " << result.columns << ", no multiple of 8 up to "
+                  << kMaxColumns;
+  return success();
+}
+
+/// Elementwise work writes new memory; sums begin at zero.
+LogicalResult Reader::readOutput() {
+  if (op.getNumDpsInits() != 1 || op.getNumResults() != 1 ||
+      !isMap(op.getIndexingMapsArray().back(), parallel))
+    return fail() << "other outputs than one, in the order of the loops";
+  Value init = op.getDpsInits().front();
+  if (!reduced.empty()) {
+    auto fill = init.getDefiningOp<linalg::FillOp>();
+    if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()))
+      return fail() << "a sum that does not begin at zero";
+    init = fill.output();
+  }
+  result.out = init.getDefiningOp<tensor::EmptyOp>();
+  if (!result.out)
+    return fail() << "an output that is no tensor.empty";
+  return success();
+}
+
+/// The array [B, T, H G, K] that is viewed as [B, T, H, G, K].
+static Value findUngrouped(Value grouped) {
+  auto view = grouped.getDefiningOp<tensor::ExpandShapeOp>();
+  SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}, {4}};
+  if (!view || view.getReassociationIndices() != groups)
+    return {};
+  return view.getSrc();
+}
+
+LogicalResult Reader::readInput(OpOperand *operand) {
+  AffineMap map = op.getMatchingIndexingMap(operand);
+  Value array = operand->get();
+  SmallVector<unsigned> whole(parallel);
+  if (result.reduction == Reduction::Columns)
+    whole.append(reduced);
+  if (isMap(map, whole)) {
+    result.inputs.push_back({InputKind::Whole, array});
+    return success();
+  }
+  if (result.columns != 0 && isMap(map, ArrayRef(parallel).take_front(3))) {
+    result.inputs.push_back({InputKind::PerToken, array});
+    return success();
+  }
+  if (isMap(map, parallel[2])) {
+    result.inputs.push_back({InputKind::PerHead, array});
+    return success();
+  }
+  if (result.reduction == Reduction::Group &&
+      isMap(map,
+            {parallel[0], parallel[1], parallel[2], reduced[0], parallel[3]}))
+    if (Value ungrouped = findUngrouped(array)) {
+      result.inputs.push_back({InputKind::Grouped, ungrouped});
+      return success();
+    }
+  return fail() << "input #" << operand->getOperandNumber() << " by "
+                << AffineMapAttr::get(map);
+}
+
+LogicalResult Reader::readBody() {
+  Block *body = op.getBody();
+  result.element = body->getTerminator()->getOperand(0);
+  if (!reduced.empty()) {
+    // acc + element, in any order.
+    Value total = body->getArguments().back();
+    auto sum = result.element.getDefiningOp<arith::AddFOp>();
+    if (!sum || (sum.getLhs() != total && sum.getRhs() != total))
+      return fail() << "a reduction that is no sum";
+    result.element = sum.getLhs() == total ? sum.getRhs() : sum.getLhs();
+    if (!total.hasOneUse())
+      return fail() << "a sum that is used before its end";
+  } else if (!body->getArguments().back().use_empty()) {
+    return fail() << "a body that reads the output";
+  }
+  WalkResult walked = op.getRegion().walk([&](Operation *inner) {
+    if (isa<linalg::YieldOp>(inner))
+      return WalkResult::advance();
+    if (OpTrait::hasElementwiseMappableTraits(inner))
+      for (Value operand : inner->getOperands())
+        if (operand.getParentBlock() != body &&
+            !matchPattern(operand, m_Constant())) {
+          fail() << "a value from outside of the body";
+          return WalkResult::interrupt();
+        }
+    if (OpTrait::hasElementwiseMappableTraits(inner) ||
+        isa<arith::ConstantOp>(inner))
+      return WalkResult::advance();
+    fail() << "'" << inner->getName() << "' in the body";
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
+FailureOr<WholeTensorOp> Reader::read() {
+  for (Type type : op->getOperandTypes()) {
+    Type element = getElementTypeOrSelf(type);
+    if (!element.isBF16() && !element.isF16() && !element.isF32())
+      return fail() << "elements of " << element;
+  }
+  if (failed(readLoops()) || failed(readOutput()))
+    return failure();
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (failed(readInput(operand)))
+      return failure();
+  if (llvm::none_of(result.inputs, [](const WholeTensorOp::Input &input) {
+        return input.kind == InputKind::Whole ||
+               input.kind == InputKind::Grouped;
+      }))
+    return fail() << "no input of the output's size";
+  if (failed(readBody()))
+    return failure();
+  return std::move(result);
+}
+
+FailureOr<WholeTensorOp> gdn::readWholeTensorOp(linalg::GenericOp op) {
+  return Reader(op).read();
+}

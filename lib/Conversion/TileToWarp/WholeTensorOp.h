@@ -1,0 +1,64 @@
+//===- WholeTensorOp.h - An op on whole tensors as a program ----*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_TILETOWARP_WHOLETENSOROP_H
+#define GDN_LIB_CONVERSION_TILETOWARP_WHOLETENSOROP_H
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::gdn {
+
+/// An op on arrays [B, T, H] or [B, T, H, K] as a work item sees it, which is a
+/// batch row and a head, and walks over the tokens.
+struct WholeTensorOp {
+  /// What an input is to a work item.
+  enum class InputKind {
+    /// As the output, or as the rows that it has the sums of.
+    Whole,
+    /// A number a token, of an output with columns.
+    PerToken,
+    /// A number a head: [H].
+    PerHead,
+    /// [B, T, H, G, K], summed over G.
+    Grouped
+  };
+  struct Input {
+    InputKind kind;
+    /// The array; of a grouped input the one with all heads, [B, T, H G, K].
+    Value array;
+  };
+  enum class Reduction { None, Columns, Group };
+
+  linalg::GenericOp op;
+  tensor::EmptyOp out;
+  Reduction reduction = Reduction::None;
+  /// G.
+  int64_t group = 1;
+  /// K, or 0 where a chunk is a vector.
+  int64_t columns = 0;
+  /// In the order of the op's inputs.
+  SmallVector<Input> inputs;
+  /// What the body makes of an element of each input; sums are of these.
+  Value element;
+
+  /// Whether vectors and rows meet, which live in different threads.
+  bool mixesLayouts() const;
+};
+
+/// Reads `op`, or says what it has that no program does.
+FailureOr<WholeTensorOp> readWholeTensorOp(linalg::GenericOp op);
+
+/// Replaces the op by a launch of its program.
+void outline(WholeTensorOp &op, SymbolTable &symbols);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_TILETOWARP_WHOLETENSOROP_H

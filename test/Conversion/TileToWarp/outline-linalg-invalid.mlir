@@ -1,0 +1,99 @@
+// RUN: gdn-opt %s --gdn-warp-outline-linalg --split-input-file --verify-diagnostics
+// Work around kernels that no program does: each is refused, with what it has.
+
+#id = affine_map<(b, t, h) -> (b, t, h)>
+#swapped = affine_map<(b, t, h) -> (b, h, t)>
+func.func @by_head_first(%x: tensor<1x4x256xf32>) -> tensor<1x256x4xf32> {
+  %e = tensor.empty() : tensor<1x256x4xf32>
+  // expected-error @below {{expected elementwise work on arrays [B, T, H] or [B, T, H, K], or a sum over K or over the heads of a group, around the kernels of a GPU, got input #0 by affine_map<(d0, d1, d2) -> (d0, d2, d1)>}}
+  %y = linalg.generic {indexing_maps = [#swapped, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x4x256xf32>) outs(%e : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<1x256x4xf32>
+  return %y : tensor<1x256x4xf32>
+}
+
+// -----
+
+// The gradient of A_log: a sum over all tokens.
+#bth = affine_map<(h, b, t) -> (b, t, h)>
+#h = affine_map<(h, b, t) -> (h)>
+func.func @all_tokens(%x: tensor<1x256x4xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @below {{got 1 parallel and 2 reduced dimensions}}
+  %y = linalg.generic {indexing_maps = [#bth, #h], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x : tensor<1x256x4xf32>) outs(%z : tensor<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+#id = affine_map<(b, t, h) -> (b, t, h)>
+func.func @doubles(%x: tensor<1x256x4xf64>) -> tensor<1x256x4xf64> {
+  %e = tensor.empty() : tensor<1x256x4xf64>
+  // expected-error @below {{got elements of 'f64'}}
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x256x4xf64>) outs(%e : tensor<1x256x4xf64>) {
+  ^bb0(%a: f64, %out: f64):
+    linalg.yield %a : f64
+  } -> tensor<1x256x4xf64>
+  return %y : tensor<1x256x4xf64>
+}
+
+// -----
+
+#id = affine_map<(b, t, h, k) -> (b, t, h, k)>
+func.func @dynamic_rows(%x: tensor<1x256x4x?xf32>, %k: index) -> tensor<1x256x4x?xf32> {
+  %e = tensor.empty(%k) : tensor<1x256x4x?xf32>
+  // expected-error @below {{got a dynamic K}}
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x256x4x?xf32>) outs(%e : tensor<1x256x4x?xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<1x256x4x?xf32>
+  return %y : tensor<1x256x4x?xf32>
+}
+
+// -----
+
+#row = affine_map<(b, t, h, k) -> (b, t, h)>
+#id = affine_map<(b, t, h, k) -> (b, t, h, k)>
+func.func @maximum(%x: tensor<1x256x4x64xf32>) -> tensor<1x256x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x256x4xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x256x4xf32>) -> tensor<1x256x4xf32>
+  // expected-error @below {{got a reduction that is no sum}}
+  %y = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x : tensor<1x256x4x64xf32>) outs(%z : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.maximumf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<1x256x4xf32>
+  return %y : tensor<1x256x4xf32>
+}
+
+// -----
+
+#id = affine_map<(b, t, h) -> (b, t, h)>
+func.func @index(%x: tensor<1x256x4xf32>) -> tensor<1x256x4xf32> {
+  %e = tensor.empty() : tensor<1x256x4xf32>
+  // expected-error @below {{got 'linalg.index' in the body}}
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x256x4xf32>) outs(%e : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %i = linalg.index 1 : index
+    %c = arith.index_cast %i : index to i32
+    %f = arith.sitofp %c : i32 to f32
+    linalg.yield %f : f32
+  } -> tensor<1x256x4xf32>
+  return %y : tensor<1x256x4xf32>
+}
