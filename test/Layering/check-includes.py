@@ -67,7 +67,7 @@ def check_include(path, included):
 def main():
     root = pathlib.Path(sys.argv[1])
     problems, files = [], 0
-    folders = [(root / "include/gdn", "*"), (root / "lib", "*"), (root / "include", "gdn-c/*"),
+    folders = [(root / "include/gdn", "*"), (root / "lib", "*"), (root / "include", "gdn-c/**/*"),
                (root / "python", "native/*")]
     for base, pattern in folders:
         for file in sorted(base.rglob(pattern)):

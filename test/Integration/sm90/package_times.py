@@ -1,0 +1,182 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times of the Python package on a GPU, for python.py: the first call, the schedules, the host's cost by its parts."""
+
+import dataclasses
+import faulthandler
+import functools
+import itertools
+import statistics
+import time
+
+from package_cases import Case, LIMIT, MODEL_CALLS, make
+
+
+def device_seconds(torch, call, launches=20):
+    """The median of a call's time on the device, in a CUDA graph of `launches`."""
+    call()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(launches):
+            call()
+    times = []
+    for _ in range(7):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / launches * 1e-3)
+    return statistics.median(times)
+
+
+def host_seconds(torch, call, calls=300):
+    """The median of a call's time on the host, with an empty queue before each batch."""
+    times = []
+    for _ in range(10):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(calls // 10):
+            call()
+        times.append((time.perf_counter() - begin) / (calls // 10))
+    torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def host_parts(torch, gdn, tensors, kwargs):
+    """The parts of a call by name, each as something to time; the first one is the whole."""
+    from gdn import _api, _library, _torch
+
+    v = tensors[2]
+    values = tuple(_api.BUILDERS["chunk_gated_delta_rule"](*tensors, **kwargs))
+    (q, *_, initial_state, cu_seqlens), scale, options, wants_state = values[:9], *values[11:14]
+    public = functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs)
+    o = torch.empty_like(v)
+    state = _torch._new_state(q, v, initial_state, cu_seqlens, options) if wants_state else None
+    arrays = (*values[:9], o, state)
+    forward = _library.load().forward
+    rest = (scale, options, 1, 0)
+
+    def in_turn(several):
+        turn = itertools.cycle(several)
+        return lambda: forward(*next(turn), *rest)
+
+    def copies(arrays):
+        return [x if x is None else x.clone() for x in arrays]
+
+    v_tiles = {
+        "call": public,
+        "call into given outputs": functools.partial(public, out=o, final_state=state),
+        "reading arguments": functools.partial(public, **{_api._THEN: lambda *fields: None}),
+        "asking torch who has a say": functools.partial(_torch._find_plain, arrays),
+        "allocating o": functools.partial(_torch._new_output, v),
+        "library": functools.partial(forward, *arrays, *rest),
+        "library, other addresses": in_turn([arrays, copies(arrays)]),
+    }
+    if state is not None:
+        parts["allocating the state"] = functools.partial(_torch._new_state, q, v, initial_state, cu_seqlens, options)
+    if cu_seqlens is None:
+        # More than a kernel remembers; and no sequences, which is everything but the launch.
+        lengths = [[x if x is None or x.dim() == 4 and x.shape[1] == v.shape[2] else x[:, :t] for x in arrays]
+                   for t in range(v.shape[1] - 7, v.shape[1] + 1)]
+        parts["library, other lengths"] = in_turn(lengths)
+        parts["library without a launch"] = in_turn([[x if x is None else x[:0] for x in arrays]])
+    return parts
+
+
+def measure(options):
+    """First call, host's cost, and the schedules' times."""
+    del options
+    start = time.perf_counter()
+    import gdn
+
+    imported = time.perf_counter() - start
+    import torch
+
+    faulthandler.dump_traceback_later(4 * LIMIT, exit=True)
+    torch.zeros(1, device="cuda").sum().item()
+    case = Case("small", heads=(16, 32), tokens=64, initial="float32")
+    tensors, kwargs = make(torch, case)
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    gdn.chunk_gated_delta_rule(*tensors, **kwargs)
+    torch.cuda.synchronize()
+    print(f"import gdn {imported:.3f} s; first call {time.perf_counter() - start:.3f} s")
+    for name, change in (("fixed, both states", {}), ("fixed, no states", {"initial": "", "final": False}),
+                         ("packed, both states", {"lengths": (30, 34)})):
+        tensors, kwargs = make(torch, dataclasses.replace(case, **change))
+        with torch.inference_mode():
+            parts = host_parts(torch, gdn, tensors, kwargs)
+            whole, library = (host_seconds(torch, parts[part]) * 1e6 for part in ("call", "library"))
+        print(f"host {name:<22} {whole:6.1f} us a call, {library:.1f} of them in the library", flush=True)
+    for batch, tokens, heads in ((1, 8192, (16, 64)), (2, 4096, (16, 64)), (4, 8192, (16, 64)), (8, 1024, (16, 64)),
+                                 (1, 2048, (16, 64)), (4, 8192, (32, 32)), (1, 8192, (2, 8)), (1, 8192, (4, 32))):
+        for hint in (0, 1 << 24):
+            case = Case("time", heads=heads, batch=batch, tokens=tokens, initial="float32", max_seqlen=hint)
+            tensors, kwargs = make(torch, case)
+            choice = gdn.explain(*tensors, **kwargs)
+            seconds = device_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
+            chunk = seconds / (tokens // 32)
+            print(f"{batch} x {tokens:<6} {heads[0]}/{heads[1]:<4} {choice.schedule:<6} {choice.ctas:>4} CTAs "
+                  f"{seconds * 1e3:8.4f} ms  {chunk * 1e6:6.3f} us a chunk of 32 (predicted {choice.seconds * 1e3:.4f})",
+                  flush=True)
+            if choice.schedule == "cta_per_v_tile" and not hint:
+                break
+    for name, change in MODEL_CALLS.items():
+        case = Case(name, heads=(16, 64), batch=4, tokens=8192, initial="float32", **change)
+        tensors, kwargs = make(torch, case)
+        seconds = device_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
+        print(f"4 x 8192   16/64   {name:<30} {seconds * 1e3:8.4f} ms", flush=True)
+    faulthandler.cancel_dump_traceback_later()
+    return 0
+
+
+def flashinfer_calls(torch, gdn):
+    """FlashInfer's call and ours of its kind, on the same tensors."""
+    import gdn.flashinfer as ours
+    from flashinfer.gdn_prefill import chunk_gated_delta_rule as theirs
+
+    case = Case("FlashInfer", heads=(16, 32), lengths=(64,), initial="float32", v_first=True, boundaries="int64",
+                options={"gate_domain": "linear"})
+    tensors, kwargs = make(torch, case)
+    q, k, v, g, beta = (x[0] for x in tensors)
+    arguments = {"q": q, "k": k, "v": v, "g": g, "beta": beta, "scale": 128**-0.5, "cu_seqlens": kwargs["cu_seqlens"],
+                 "initial_state": kwargs["initial_state"], "output_final_state": True, "output": torch.empty_like(v),
+                 "output_state": torch.empty_like(kwargs["initial_state"])}
+    kwargs |= {"out": arguments["output"][None], "final_state": arguments["output_state"]}
+    return {
+        "flashinfer": functools.partial(theirs, **arguments),
+        "gdn.flashinfer": functools.partial(ours.chunk_gated_delta_rule, **arguments),
+        "gdn, same tensors": functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs),
+    }
+
+
+def host(options):
+    """The host's cost of a call, part by part."""
+    del options
+    import torch
+
+    import gdn
+
+    faulthandler.dump_traceback_later(4 * LIMIT, exit=True)
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}; us a call, median")
+    case = Case("host", heads=(16, 32), tokens=64, initial="float32")
+    for name, change in (("fixed, both states", {}), ("fixed, no states", {"initial": "", "final": False}),
+                         ("packed, both states", {"lengths": (30, 34)})):
+        tensors, kwargs = make(torch, dataclasses.replace(case, **change))
+        with torch.inference_mode():
+            print(name)
+            for part, call in host_parts(torch, gdn, tensors, kwargs).items():
+                print(f"  {part:<34} {host_seconds(torch, call) * 1e6:6.2f}", flush=True)
+    try:
+        calls = flashinfer_calls(torch, gdn)
+        next(iter(calls.values()))()
+    except Exception as error:
+        print(f"flashinfer: not measured: {type(error).__name__}: {str(error)[:200]}")
+        return 0
+    print("FlashInfer's prefill, one packed sequence of 64 tokens")
+    with torch.inference_mode():
+        for name, call in calls.items():
+            print(f"  {name:<34} {host_seconds(torch, call) * 1e6:6.2f}", flush=True)
+    faulthandler.cancel_dump_traceback_later()
+    return 0
