@@ -56,8 +56,10 @@ def Tile_ProgramOp : Tile_Op<"program",
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$num_inputs,
-    OptionalAttr<StrArrayAttr>:$arg_names);
+  let arguments = (ins
+      Arg<SymbolNameAttr, "The name, which launches refer to.">:$sym_name,
+      Arg<I64Attr, "The number of arrays that are read; the others are written.">:$num_inputs,
+      Arg<OptionalAttr<StrArrayAttr>, "Names of the arguments, for messages.">:$arg_names);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -98,10 +100,15 @@ def Tile_LaunchOp : Tile_Op<"launch",
     cu_seqlens[n] .. cu_seqlens[n + 1] of batch 0. On tensors the results are
     `outs` after the run; on memrefs `outs` are written in place.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$program, Variadic<Index>:$grid, Index:$tokens,
-    Optional<AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>]>>:$cu_seqlens,
-    Variadic<AnyType>:$inputs, Variadic<AnyShaped>:$outputs);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let arguments = (ins
+      Arg<FlatSymbolRefAttr, "The program.">:$program,
+      Arg<Variadic<Index>, "The numbers of sequences, value heads and V tiles.">:$grid,
+      Arg<Index, "Tokens of a sequence, or of all packed sequences together.">:$tokens,
+      Arg<Optional<AnyTypeOf<[TensorRankOf<[I32, I64], [1]>, MemRefRankOf<[I32, I64], [1]>]>>, "The boundaries of packed sequences; absent, sequences have one length.">:$cu_seqlens,
+      Arg<Variadic<AnyType>, "The arrays that the program reads.">:$inputs,
+      Arg<Variadic<AnyShaped>, "The arrays that it writes.">:$outputs);
+  let results = (outs
+      Res<Variadic<AnyRankedTensor>, "The written arrays, in the tensor form.">:$results);
   let assemblyFormat = [{
     $program `grid` `(` $grid `)` `tokens` `(` $tokens `)`
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
@@ -129,9 +136,14 @@ def Tile_LoadOp : Tile_Op<"load",
         : memref<1x?x2x128xbf16> -> tensor<32x128xbf16>
     ```
   }];
-  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
-    Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
-  let results = (outs Tile_Tile:$result);
+  let arguments = (ins
+      Arg<AnyMemRef, "The array.">:$source,
+      Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
+      Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
+      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
+      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim);
+  let results = (outs
+      Res<Tile_Tile, "The tile; elements outside are zero.">:$result);
   let assemblyFormat = [{
     $source `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
     attr-dict `:` type($source) `->` type($result)
@@ -153,8 +165,13 @@ def Tile_StoreOp : Tile_Op<"store",
         : tensor<32x128xbf16> -> memref<1x?x4x128xbf16>
     ```
   }];
-  let arguments = (ins Tile_Tile:$tile, AnyMemRef:$target, Variadic<Index>:$offsets,
-    DenseI64ArrayAttr:$axes, Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
+  let arguments = (ins
+      Arg<Tile_Tile, "The tile; elements outside are not written.">:$tile,
+      Arg<AnyMemRef, "The array.">:$target,
+      Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
+      Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
+      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
+      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim);
   let assemblyFormat = [{
     $tile `,` $target `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
     attr-dict `:` type($tile) `->` type($target)
@@ -173,8 +190,12 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsAndResultType]> {
     %G = gdn_tile.scan %g axis 0 : tensor<32xf32>
     ```
   }];
-  let arguments = (ins Tile_FloatTile:$source, I64Attr:$axis, UnitAttr:$reverse);
-  let results = (outs Tile_FloatTile:$result);
+  let arguments = (ins
+      Arg<Tile_FloatTile, "The tile.">:$source,
+      Arg<I64Attr, "The dimension along which is summed.">:$axis,
+      Arg<UnitAttr, "Whether sums run from the last element to the first.">:$reverse);
+  let results = (outs
+      Res<Tile_FloatTile, "The sums up to each element, itself included.">:$result);
   let assemblyFormat = "$source `axis` $axis (`reverse` $reverse^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -192,8 +213,11 @@ def Tile_CausalOp : Tile_Op<"causal", [Pure, SameOperandsAndResultType]> {
     %kk = gdn_tile.causal strict %kkt : tensor<32x32xf32>
     ```
   }];
-  let arguments = (ins Tile_FloatTile:$source, UnitAttr:$strict);
-  let results = (outs Tile_FloatTile:$result);
+  let arguments = (ins
+      Arg<Tile_FloatTile, "The tile.">:$source,
+      Arg<UnitAttr, "Whether the diagonal becomes zero as well.">:$strict);
+  let results = (outs
+      Res<Tile_FloatTile, "The lower triangle of the tile.">:$result);
   let assemblyFormat = "(`strict` $strict^)? $source attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -210,8 +234,10 @@ def Tile_DiagonalOp : Tile_Op<"diagonal", [Pure]> {
     %squares = gdn_tile.diagonal %kkt : tensor<32x32xf32> -> tensor<32xf32>
     ```
   }];
-  let arguments = (ins Tile_FloatTile:$source);
-  let results = (outs Tile_FloatTile:$result);
+  let arguments = (ins
+      Arg<Tile_FloatTile, "The square tile.">:$source);
+  let results = (outs
+      Res<Tile_FloatTile, "The elements on its diagonal.">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let builders = [OpBuilder<(ins "::mlir::Value":$source)>];
   let hasVerifier = 1;
@@ -232,8 +258,12 @@ def Tile_SolveOp : Tile_Op<"solve", [Pure, AllTypesMatch<["scores", "result"]>]>
     %bm = gdn_tile.solve %kk, %b merge f16 : tensor<32x32xf32>, tensor<32xf32>
     ```
   }];
-  let arguments = (ins Tile_SquareF32:$scores, Tile_SquareF32:$beta, TypeAttr:$merge_type);
-  let results = (outs Tile_SquareF32:$result);
+  let arguments = (ins
+      Arg<Tile_SquareF32, "Kk of a chunk, strictly lower triangular.">:$scores,
+      Arg<Tile_SquareF32, "The write strengths.">:$beta,
+      Arg<TypeAttr, "The type to which operands of the merges are rounded.">:$merge_type);
+  let results = (outs
+      Res<Tile_SquareF32, "Bm of spec 3.3.">:$result);
   let assemblyFormat = "$scores `,` $beta `merge` $merge_type attr-dict `:` type($scores) `,` type($beta)";
   let hasVerifier = 1;
 }
@@ -252,8 +282,11 @@ def Tile_TriInverseOp : Tile_Op<"tri_inverse", [Pure]> {
     %x = gdn_tile.tri_inverse %m merge f16 : tensor<32x32xf16> -> tensor<32x32xf32>
     ```
   }];
-  let arguments = (ins Tile_FloatTile:$source, TypeAttr:$merge_type);
-  let results = (outs Tile_SquareF32:$result);
+  let arguments = (ins
+      Arg<Tile_FloatTile, "M, strictly lower triangular.">:$source,
+      Arg<TypeAttr, "The type to which operands of the merges are rounded.">:$merge_type);
+  let results = (outs
+      Res<Tile_SquareF32, "(I + M)^-1 - I.">:$result);
   let assemblyFormat = "$source `merge` $merge_type attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }

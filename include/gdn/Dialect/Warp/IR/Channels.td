@@ -47,11 +47,17 @@ def Warp_ChannelOp : Warp_Op<"channel", [HasParent<"KernelOp">]> {
     %b = gdn_warp.channel "triangles" depth(4) turn(1) : !gdn_warp.channel<tensor<32x32xbf16>>
     ```
   }];
-  let arguments = (ins StrAttr:$name, I64Attr:$depth, DefaultValuedAttr<I64Attr, "1">:$chunks,
-    OptionalAttr<I64Attr>:$turn,
-    OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$barriers, OptionalAttr<DenseI64ArrayAttr>:$places,
-    OptionalAttr<I64Attr>:$slot_bytes);
-  let results = (outs Warp_ChannelType:$result);
+  let arguments = (ins
+      Arg<StrAttr, "The name, for messages and the schedule.">:$name,
+      Arg<I64Attr, "The number of slots.">:$depth,
+      Arg<DefaultValuedAttr<I64Attr, "1">, "Chunks that a slot holds.">:$chunks,
+      Arg<OptionalAttr<I64Attr>, "Slots that one CTA of a cluster fills in its turn; absent, each CTA fills its own.">:$turn,
+      Arg<OptionalAttr<I64Attr>, "Bytes from the beginning of shared memory to the first slot.">:$offset,
+      Arg<OptionalAttr<I64Attr>, "Bytes from the beginning of shared memory to the first barrier.">:$barriers,
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "Bytes from the beginning of a slot to each of its fields.">:$places,
+      Arg<OptionalAttr<I64Attr>, "Bytes of a slot.">:$slot_bytes);
+  let results = (outs
+      Res<Warp_ChannelType, "The channel.">:$result);
   let assemblyFormat = [{
     $name `depth` `(` $depth `)` (`chunks` `(` $chunks^ `)`)? (`turn` `(` $turn^ `)`)? attr-dict `:` type($result)
   }];
@@ -74,8 +80,13 @@ def Warp_PutOp : Warp_FieldOp<"put", [AttrSizedOperandSegments]> {
     gdn_warp.put %k, %qkv[0] at %iteration : tensor<64x128xbf16>, !gdn_warp.channel<tensor<64x128xbf16>>
     ```
   }];
-  let arguments = (ins AnyType:$value, Warp_ChannelType:$channel, I64Attr:$field, Index:$iteration,
-    Optional<Index>:$v_tile, Optional<Index>:$chunk);
+  let arguments = (ins
+      Arg<AnyType, "The value.">:$value,
+      Arg<Warp_ChannelType, "The channel.">:$channel,
+      Arg<I64Attr, "Which value of a slot it is.">:$field,
+      Arg<Index, "The number of the iteration, or of the chunk, which selects the slot.">:$iteration,
+      Arg<Optional<Index>, "The V tile, if a field has one value for each.">:$v_tile,
+      Arg<Optional<Index>, "The chunk of the iteration, if a slot holds several.">:$chunk);
   let assemblyFormat = [{
     $value `,` $channel `[` $field (`+` $v_tile^)? `]` (`chunk` $chunk^)? `at` $iteration attr-dict
     `:` type($value) `,` type($channel)
@@ -94,9 +105,14 @@ def Warp_GetOp : Warp_FieldOp<"get", [AttrSizedOperandSegments]> {
     %k = gdn_warp.get %qkv[0] at %iteration : !gdn_warp.channel<tensor<64x128xbf16>> -> tensor<64x128xbf16>
     ```
   }];
-  let arguments = (ins Warp_ChannelType:$channel, I64Attr:$field, Index:$iteration,
-    Optional<Index>:$v_tile, Optional<Index>:$chunk);
-  let results = (outs AnyType:$result);
+  let arguments = (ins
+      Arg<Warp_ChannelType, "The channel.">:$channel,
+      Arg<I64Attr, "Which value of a slot it is.">:$field,
+      Arg<Index, "The number of the iteration, or of the chunk, which selects the slot.">:$iteration,
+      Arg<Optional<Index>, "The V tile, if a field has one value for each.">:$v_tile,
+      Arg<Optional<Index>, "The chunk of the iteration, if a slot holds several.">:$chunk);
+  let results = (outs
+      Res<AnyType, "The value.">:$result);
   let assemblyFormat = [{
     $channel `[` $field (`+` $v_tile^)? `]` (`chunk` $chunk^)? `at` $iteration attr-dict `:` type($channel) `->` type($result)
   }];
@@ -121,9 +137,15 @@ def Warp_SlotOp : Warp_FieldOp<"slot", [Pure, AttrSizedOperandSegments]> {
         -> !gdn_warp.view<64x128xbf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Warp_SlotDirection:$direction, Warp_ChannelType:$channel, I64Attr:$field,
-    Index:$iteration, Optional<Index>:$v_tile, Optional<Index>:$chunk);
-  let results = (outs Warp_ViewType:$result);
+  let arguments = (ins
+      Arg<Warp_SlotDirection, "Whether this role fills the slot or reads it.">:$direction,
+      Arg<Warp_ChannelType, "The channel.">:$channel,
+      Arg<I64Attr, "Which value of a slot it is.">:$field,
+      Arg<Index, "The number of the iteration, or of the chunk, which selects the slot.">:$iteration,
+      Arg<Optional<Index>, "The V tile, if a field has one value for each.">:$v_tile,
+      Arg<Optional<Index>, "The chunk of the iteration, if a slot holds several.">:$chunk);
+  let results = (outs
+      Res<Warp_ViewType, "The view of the value in the slot.">:$result);
   let assemblyFormat = [{
     $direction $channel `[` $field (`+` $v_tile^)? `]` (`chunk` $chunk^)? `at` $iteration attr-dict
     `:` type($channel) `->` type($result)
@@ -143,7 +165,9 @@ def Warp_ReleaseUnusedOp : Warp_Op<"release_unused"> {
     gdn_warp.release_unused %qkv at %iteration : !gdn_warp.channel<tensor<64x128xbf16>>
     ```
   }];
-  let arguments = (ins Warp_ChannelType:$channel, Index:$iteration);
+  let arguments = (ins
+      Arg<Warp_ChannelType, "The channel.">:$channel,
+      Arg<Index, "The number of the iteration, or of the chunk, whose slot is let pass.">:$iteration);
   let assemblyFormat = "$channel `at` $iteration attr-dict `:` type($channel)";
 }
 
@@ -160,7 +184,9 @@ def Warp_CopyToClusterOp : Warp_Op<"copy_to_cluster"> {
     gdn_warp.copy_to_cluster %triangles at %iteration : !gdn_warp.channel<tensor<32x32xbf16>>
     ```
   }];
-  let arguments = (ins Warp_ChannelType:$channel, Index:$iteration);
+  let arguments = (ins
+      Arg<Warp_ChannelType, "The channel.">:$channel,
+      Arg<Index, "The number of the iteration, or of the chunk, whose slot is copied.">:$iteration);
   let assemblyFormat = "$channel `at` $iteration attr-dict `:` type($channel)";
 }
 
@@ -178,8 +204,13 @@ def Warp_TmaLoadOp : Warp_Op<"tma_load", [AttrSizedOperandSegments]> {
         : memref<1x?x2x128xbf16> -> !gdn_warp.view<32x128xbf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins AnyMemRef:$array, Variadic<Index>:$offsets, DenseI64ArrayAttr:$axes,
-    Optional<Index>:$end, OptionalAttr<I64Attr>:$dim, Warp_ViewType:$view);
+  let arguments = (ins
+      Arg<AnyMemRef, "The array in global memory.">:$array,
+      Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
+      Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
+      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
+      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim,
+      Arg<Warp_ViewType, "Where the tile goes.">:$view);
   let assemblyFormat = [{
     $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)? `,` $view
     attr-dict `:` type($array) `->` type($view)
@@ -199,8 +230,13 @@ def Warp_TmaStoreOp : Warp_Op<"tma_store", [AttrSizedOperandSegments]> {
         : !gdn_warp.view<32x64xbf16, swizzle = 128> -> memref<1x?x4x128xbf16>
     ```
   }];
-  let arguments = (ins Warp_ViewType:$view, AnyMemRef:$array, Variadic<Index>:$offsets,
-    DenseI64ArrayAttr:$axes, Optional<Index>:$end, OptionalAttr<I64Attr>:$dim);
+  let arguments = (ins
+      Arg<Warp_ViewType, "The tile in a slot.">:$view,
+      Arg<AnyMemRef, "The array in global memory.">:$array,
+      Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
+      Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
+      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
+      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim);
   let assemblyFormat = [{
     $view `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
     attr-dict `:` type($view) `->` type($array)

@@ -50,9 +50,14 @@ def Warp_KernelOp : Warp_Op<"kernel",
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$threads, I64Attr:$shared_bytes,
-    DefaultValuedAttr<I64Attr, "1">:$min_ctas, DefaultValuedAttr<I64Attr, "1">:$cluster,
-    UnitAttr:$persistent, OptionalAttr<StrArrayAttr>:$arg_names);
+  let arguments = (ins
+      Arg<SymbolNameAttr, "The name, which launches refer to.">:$sym_name,
+      Arg<I64Attr, "Threads of a CTA.">:$threads,
+      Arg<I64Attr, "Bytes of dynamic shared memory of a CTA.">:$shared_bytes,
+      Arg<DefaultValuedAttr<I64Attr, "1">, "CTAs that must fit on a multiprocessor at the same time.">:$min_ctas,
+      Arg<DefaultValuedAttr<I64Attr, "1">, "CTAs of a cluster.">:$cluster,
+      Arg<UnitAttr, "Whether any number of CTAs does all the work, each several work items.">:$persistent,
+      Arg<OptionalAttr<StrArrayAttr>, "Names of the arguments, for messages and the host's tables.">:$arg_names);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -77,8 +82,11 @@ def Warp_RoleOp : Warp_Op<"role",
     }
     ```
   }];
-  let arguments = (ins StrAttr:$name, I64Attr:$first, I64Attr:$count,
-    OptionalAttr<I64Attr>:$registers);
+  let arguments = (ins
+      Arg<StrAttr, "The name, for messages.">:$name,
+      Arg<I64Attr, "The number of the first warp in the CTA.">:$first,
+      Arg<I64Attr, "The number of warps.">:$count,
+      Arg<OptionalAttr<I64Attr>, "Registers of a thread, a multiple of 8; absent, those of the launch.">:$registers);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $name `warps` `(` $first `,` $count `)` (`registers` `(` $registers^ `)`)?
@@ -100,8 +108,10 @@ def Warp_IdOp : Warp_Op<"id", [Pure]> {
     %w = gdn_warp.id warp
     ```
   }];
-  let arguments = (ins Warp_IdKind:$kind);
-  let results = (outs Index:$result);
+  let arguments = (ins
+      Arg<Warp_IdKind, "What is numbered.">:$kind);
+  let results = (outs
+      Res<Index, "The number, from 0.">:$result);
   let assemblyFormat = "$kind attr-dict";
 }
 
@@ -121,8 +131,12 @@ def Warp_SequenceByRankOp : Warp_Op<"sequence_by_rank"> {
     %n, %begin, %end = gdn_warp.sequence_by_rank %cu_seqlens, %rank : memref<?xi32>
     ```
   }];
-  let arguments = (ins Arg<MemRefRankOf<[I32, I64], [1]>, "boundaries", [MemRead]>:$bounds, Index:$rank);
-  let results = (outs Index:$sequence, Index:$begin, Index:$end);
+  let arguments = (ins Arg<MemRefRankOf<[I32, I64], [1]>, "The boundaries of the packed sequences, one more than there are sequences.", [MemRead]>:$bounds,
+      Arg<Index, "The rank by length; 0 is the longest.">:$rank);
+  let results = (outs
+      Res<Index, "The number of the sequence.">:$sequence,
+      Res<Index, "The index of its first token.">:$begin,
+      Res<Index, "The index behind its last token.">:$end);
   let assemblyFormat = "$bounds `,` $rank attr-dict `:` type($bounds)";
 }
 
@@ -137,7 +151,8 @@ def Warp_ElectOp : Warp_Op<"elect"> {
     %one = gdn_warp.elect
     ```
   }];
-  let results = (outs I1:$result);
+  let results = (outs
+      Res<I1, "True in one thread of the warp.">:$result);
   let assemblyFormat = "attr-dict";
 }
 
@@ -153,8 +168,12 @@ def Warp_ShuffleOp : Warp_Op<"shuffle", [AllTypesMatch<["value", "result"]>]> {
     %y = gdn_warp.shuffle up %x, %distance : f32
     ```
   }];
-  let arguments = (ins Warp_ShuffleKind:$kind, AnyTypeOf<[F32, I32]>:$value, I32:$lane);
-  let results = (outs AnyTypeOf<[F32, I32]>:$result);
+  let arguments = (ins
+      Arg<Warp_ShuffleKind, "How `lane` names the other lane.">:$kind,
+      Arg<AnyTypeOf<[F32, I32]>, "What this lane gives.">:$value,
+      Arg<I32, "The other lane, as its number or relative to this lane, by `kind`.">:$lane);
+  let results = (outs
+      Res<AnyTypeOf<[F32, I32]>, "What the other lane gave.">:$result);
   let assemblyFormat = "$kind $value `,` $lane attr-dict `:` type($value)";
 }
 
@@ -174,8 +193,10 @@ def Warp_ViewOp : Warp_Op<"view", [Pure]> {
     %k = gdn_warp.view %offset : !gdn_warp.view<32x128xbf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Index:$offset);
-  let results = (outs Warp_ViewType:$result);
+  let arguments = (ins
+      Arg<Index, "Bytes from the beginning of shared memory.">:$offset);
+  let results = (outs
+      Res<Warp_ViewType, "The view.">:$result);
   let assemblyFormat = "$offset attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -193,8 +214,12 @@ def Warp_SliceOp : Warp_Op<"slice", [Pure]> {
         -> !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
     ```
   }];
-  let arguments = (ins Warp_ViewType:$source, I64Attr:$row, I64Attr:$column);
-  let results = (outs Warp_ViewType:$result);
+  let arguments = (ins
+      Arg<Warp_ViewType, "The view to take a part of.">:$source,
+      Arg<I64Attr, "The first row.">:$row,
+      Arg<I64Attr, "The first column.">:$column);
+  let results = (outs
+      Res<Warp_ViewType, "The view of the part.">:$result);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` attr-dict `:` type($source) `->` type($result)
   }];
@@ -213,8 +238,11 @@ def Warp_LoadOp : Warp_Op<"load"> {
     %m = gdn_warp.load %view[%i, %j] : !gdn_warp.view<32x40xf16> -> vector<8xf16>
     ```
   }];
-  let arguments = (ins Warp_ViewType:$view, Variadic<Index>:$indices);
-  let results = (outs AnyType:$result);
+  let arguments = (ins
+      Arg<Warp_ViewType, "The view to read.">:$view,
+      Arg<Variadic<Index>, "The index of the element, one per dimension.">:$indices);
+  let results = (outs
+      Res<AnyType, "The element.">:$result);
   let assemblyFormat = "$view `[` $indices `]` attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
 }
@@ -230,180 +258,52 @@ def Warp_StoreOp : Warp_Op<"store"> {
     gdn_warp.store %x, %view[%i] : f32 -> !gdn_warp.view<32xf32>
     ```
   }];
-  let arguments = (ins AnyType:$value, Warp_ViewType:$view, Variadic<Index>:$indices);
+  let arguments = (ins
+      Arg<AnyType, "The element.">:$value,
+      Arg<Warp_ViewType, "The view to write.">:$view,
+      Arg<Variadic<Index>, "The index of the element, one per dimension.">:$indices);
   let assemblyFormat = "$value `,` $view `[` $indices `]` attr-dict `:` type($value) `->` type($view)";
   let hasVerifier = 1;
 }
 
+include "gdn/Dialect/Warp/IR/Barriers.td"
+
 //===----------------------------------------------------------------------===//
-// Barriers and fences
+// Types of register tiles
 //===----------------------------------------------------------------------===//
 
-def Warp_BarrierOp : Warp_Op<"barrier", [Pure]> {
-  let summary = "The mbarrier at a byte offset of shared memory";
+class Warp_Encoded<string encoding, string text>
+    : Type<CPred<"::mlir::gdn::warp::isEncoded<::mlir::gdn::warp::" # encoding # ">($_self)">,
+           text, "::mlir::RankedTensorType">;
+def Warp_Fragment : Warp_Encoded<"FragmentAttr", "fragment">;
+def Warp_Lanes : Warp_Encoded<"LanesAttr", "vector over lanes">;
+def Warp_Rows : Warp_Encoded<"RowsAttr", "vector of rows">;
+def Warp_Vector : AnyTypeOf<[Warp_Encoded<"ColumnsAttr", "vector of columns">, Warp_Rows, Warp_Lanes]>;
+def Warp_Tile : AnyTypeOf<[Warp_Fragment, Warp_Lanes]>;
+
+def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
+  let summary = "Number of the row or column of every element";
   let description = [{
-    Eight bytes at a multiple of 8.
+    result[i, j] = i with `dimension` 0 and j with 1; of a vector over lanes,
+    result[i] = i. With `arith.cmpi` and `arith.select` it makes masks, such as
+    those of ragged ends.
 
     Example:
 
     ```mlir
-    %full = gdn_warp.barrier %offset
+    %row = gdn_warp.iota 0 : tensor<64x32xi32, #gdn_warp.fragment>
     ```
   }];
-  let arguments = (ins Index:$offset);
-  let results = (outs Warp_BarrierType:$result);
-  let assemblyFormat = "$offset attr-dict";
+  let arguments = (ins
+      Arg<I64Attr, "The dimension whose index is the value.">:$dimension);
+  let results = (outs
+      Res<Warp_Tile, "The indices.">:$result);
+  let assemblyFormat = "$dimension attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
-def Warp_BarrierInitOp : Warp_Op<"barrier_init"> {
-  let summary = "Set up a barrier for a number of arrivals a phase";
-  let description = [{
-    One thread does it; `gdn_warp.fence barrier_init` and a sync of the CTA (or
-    cluster) come before the first use.
-
-    Example:
-
-    ```mlir
-    gdn_warp.barrier_init %full, 1
-    ```
-  }];
-  let arguments = (ins Warp_BarrierType:$barrier, I64Attr:$count);
-  let assemblyFormat = "$barrier `,` $count attr-dict";
-}
-
-def Warp_BarrierArriveOp : Warp_Op<"barrier_arrive"> {
-  let summary = "This thread arrives";
-  let description = [{
-    At the barrier of this CTA, with release semantics, or at the same place of
-    CTA `rank` of the cluster; as `count` arrivals. In another CTA it is relaxed,
-    for a release there waits for all that the thread has written anywhere
-    (a microsecond): it says that products have read a place, or counts for
-    bytes that are on their way, which arrive by themselves.
-
-    Example:
-
-    ```mlir
-    gdn_warp.barrier_arrive %empty
-    gdn_warp.barrier_arrive %empty rank(%peer)
-    gdn_warp.barrier_arrive %full rank(%peer) count(9)
-    ```
-  }];
-  let arguments = (ins Warp_BarrierType:$barrier, Optional<I32>:$rank, DefaultValuedAttr<I64Attr, "1">:$count);
-  let assemblyFormat = "$barrier (`rank` `(` $rank^ `)`)? (`count` `(` $count^ `)`)? attr-dict";
-}
-
-def Warp_BarrierExpectOp : Warp_Op<"barrier_expect"> {
-  let summary = "This thread arrives and announces bytes of copies";
-  let description = [{
-    The phase completes when all threads have arrived and `bytes` of
-    `gdn_warp.bulk_tensor_load` or `gdn_warp.bulk_copy_to_cta` are there. At the barrier of
-    this CTA, or, relaxed, at the same place of CTA `rank` of the cluster.
-
-    Example:
-
-    ```mlir
-    gdn_warp.barrier_expect %full, 8192
-    ```
-  }];
-  let arguments = (ins Warp_BarrierType:$barrier, I64Attr:$bytes, Optional<I32>:$rank);
-  let assemblyFormat = "$barrier `,` $bytes (`rank` `(` $rank^ `)`)? attr-dict";
-}
-
-def Warp_BarrierWaitOp : Warp_Op<"barrier_wait"> {
-  let summary = "Wait for the end of a phase";
-  let description = [{
-    Returns when the phase of parity `parity` (0 for the first) has completed.
-    A barrier that never completed a phase lets waits for parity 1 through. With
-    `cluster`, what other CTAs released is seen.
-
-    Example:
-
-    ```mlir
-    gdn_warp.barrier_wait %full, %parity
-    ```
-  }];
-  let arguments = (ins Warp_BarrierType:$barrier, I32:$parity, UnitAttr:$cluster);
-  let assemblyFormat = "$barrier `,` $parity (`cluster` $cluster^)? attr-dict";
-}
-
-def Warp_BarrierTestOp : Warp_Op<"barrier_test"> {
-  let summary = "Ask whether a phase has completed";
-  let description = [{
-    As `gdn_warp.barrier_wait`, but may return false.
-
-    Example:
-
-    ```mlir
-    %done = gdn_warp.barrier_test %full, %parity
-    ```
-  }];
-  let arguments = (ins Warp_BarrierType:$barrier, I32:$parity);
-  let results = (outs I1:$result);
-  let assemblyFormat = "$barrier `,` $parity attr-dict";
-}
-
-def Warp_SyncOp : Warp_Op<"sync"> {
-  let summary = "The threads of a warp, CTA or cluster wait for each other";
-  let description = [{
-    Example:
-
-    ```mlir
-    gdn_warp.sync cta
-    ```
-  }];
-  let arguments = (ins Warp_SyncKind:$kind);
-  let assemblyFormat = "$kind attr-dict";
-}
-
-def Warp_SyncGroupOp : Warp_Op<"sync_group"> {
-  let summary = "A number of threads wait for each other";
-  let description = [{
-    `id` is one of the CTA's named barriers 1 .. 15, `threads` those that take
-    part, in whole warps.
-
-    Example:
-
-    ```mlir
-    gdn_warp.sync_group %id, 128
-    ```
-  }];
-  let arguments = (ins I32:$id, I64Attr:$threads);
-  let assemblyFormat = "$id `,` $threads attr-dict";
-}
-
-def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
-  let summary = "Wait for the kernel before this one in its stream";
-  let description = [{
-    A kernel with this op may begin before the one that it follows has ended, and
-    lets the next one begin: what stands before the op, and the launch, costs no
-    time then. Nothing before it may touch global memory. All threads do it.
-
-    Example:
-
-    ```mlir
-    gdn_warp.grid_dependency_wait
-    ```
-  }];
-  let assemblyFormat = "attr-dict";
-}
-
-def Warp_FenceOp : Warp_Op<"fence"> {
-  let summary = "Order memory accesses of different kinds";
-  let description = [{
-    `async`: this thread's accesses to shared memory come before later ones of
-    products and copies. `barrier_init`: barriers are set up for other threads
-    and for copies.
-
-    Example:
-
-    ```mlir
-    gdn_warp.fence async
-    ```
-  }];
-  let arguments = (ins Warp_FenceKind:$kind);
-  let assemblyFormat = "$kind attr-dict";
-}
-
+include "gdn/Dialect/Warp/IR/Products.td"
+include "gdn/Dialect/Warp/IR/Copies.td"
 include "gdn/Dialect/Warp/IR/FragmentOps.td"
 include "gdn/Dialect/Warp/IR/Channels.td"
 

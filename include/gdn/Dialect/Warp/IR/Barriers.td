@@ -1,0 +1,201 @@
+//===- Barriers.td - Barriers, fences and waits ------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// docs/Glossary.md explains the terms.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_WARP_IR_BARRIERS_TD
+#define GDN_DIALECT_WARP_IR_BARRIERS_TD
+
+// Included by Ops.td, which is the one file that is compiled.
+
+def Warp_BarrierOp : Warp_Op<"barrier", [Pure]> {
+  let summary = "The mbarrier at a byte offset of shared memory";
+  let description = [{
+    Eight bytes at a multiple of 8.
+
+    Example:
+
+    ```mlir
+    %full = gdn_warp.barrier %offset
+    ```
+  }];
+  let arguments = (ins
+      Arg<Index, "Bytes from the beginning of shared memory, a multiple of 8.">:$offset);
+  let results = (outs
+      Res<Warp_BarrierType, "The barrier.">:$result);
+  let assemblyFormat = "$offset attr-dict";
+}
+
+def Warp_BarrierInitOp : Warp_Op<"barrier_init"> {
+  let summary = "Set up a barrier for a number of arrivals a phase";
+  let description = [{
+    One thread does it; `gdn_warp.fence barrier_init` and a sync of the CTA (or
+    cluster) come before the first use.
+
+    Example:
+
+    ```mlir
+    gdn_warp.barrier_init %full, 1
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_BarrierType, "The barrier.">:$barrier,
+      Arg<I64Attr, "Arrivals that complete a phase.">:$count);
+  let assemblyFormat = "$barrier `,` $count attr-dict";
+}
+
+def Warp_BarrierArriveOp : Warp_Op<"barrier_arrive"> {
+  let summary = "This thread arrives";
+  let description = [{
+    At the barrier of this CTA, with release semantics, or at the same place of
+    CTA `rank` of the cluster; as `count` arrivals. In another CTA it is relaxed,
+    for a release there waits for all that the thread has written anywhere
+    (a microsecond): it says that products have read a place, or counts for
+    bytes that are on their way, which arrive by themselves.
+
+    Example:
+
+    ```mlir
+    gdn_warp.barrier_arrive %empty
+    gdn_warp.barrier_arrive %empty rank(%peer)
+    gdn_warp.barrier_arrive %full rank(%peer) count(9)
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_BarrierType, "The barrier, as it is addressed in this CTA.">:$barrier,
+      Arg<Optional<I32>, "The CTA of the cluster whose barrier is meant; absent, this one.">:$rank,
+      Arg<DefaultValuedAttr<I64Attr, "1">, "The number of arrivals.">:$count);
+  let assemblyFormat = "$barrier (`rank` `(` $rank^ `)`)? (`count` `(` $count^ `)`)? attr-dict";
+}
+
+def Warp_BarrierExpectOp : Warp_Op<"barrier_expect"> {
+  let summary = "This thread arrives and announces bytes of copies";
+  let description = [{
+    The phase completes when all threads have arrived and `bytes` of
+    `gdn_warp.bulk_tensor_load` or `gdn_warp.bulk_copy_to_cta` are there. At the barrier of
+    this CTA, or, relaxed, at the same place of CTA `rank` of the cluster.
+
+    Example:
+
+    ```mlir
+    gdn_warp.barrier_expect %full, 8192
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_BarrierType, "The barrier, as it is addressed in this CTA.">:$barrier,
+      Arg<I64Attr, "Bytes of copies that the phase waits for.">:$bytes,
+      Arg<Optional<I32>, "The CTA of the cluster whose barrier is meant; absent, this one.">:$rank);
+  let assemblyFormat = "$barrier `,` $bytes (`rank` `(` $rank^ `)`)? attr-dict";
+}
+
+def Warp_BarrierWaitOp : Warp_Op<"barrier_wait"> {
+  let summary = "Wait for the end of a phase";
+  let description = [{
+    Returns when the phase of parity `parity` (0 for the first) has completed.
+    A barrier that never completed a phase lets waits for parity 1 through. With
+    `cluster`, what other CTAs released is seen.
+
+    Example:
+
+    ```mlir
+    gdn_warp.barrier_wait %full, %parity
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_BarrierType, "The barrier.">:$barrier,
+      Arg<I32, "The parity of the phase to wait for.">:$parity,
+      Arg<UnitAttr, "Whether writes of other CTAs of the cluster must be visible afterwards.">:$cluster);
+  let assemblyFormat = "$barrier `,` $parity (`cluster` $cluster^)? attr-dict";
+}
+
+def Warp_BarrierTestOp : Warp_Op<"barrier_test"> {
+  let summary = "Ask whether a phase has completed";
+  let description = [{
+    As `gdn_warp.barrier_wait`, but may return false.
+
+    Example:
+
+    ```mlir
+    %done = gdn_warp.barrier_test %full, %parity
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_BarrierType, "The barrier.">:$barrier,
+      Arg<I32, "The parity of the phase.">:$parity);
+  let results = (outs
+      Res<I1, "True if the phase is complete.">:$result);
+  let assemblyFormat = "$barrier `,` $parity attr-dict";
+}
+
+def Warp_SyncOp : Warp_Op<"sync"> {
+  let summary = "The threads of a warp, CTA or cluster wait for each other";
+  let description = [{
+    Example:
+
+    ```mlir
+    gdn_warp.sync cta
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_SyncKind, "Which threads wait for each other.">:$kind);
+  let assemblyFormat = "$kind attr-dict";
+}
+
+def Warp_SyncGroupOp : Warp_Op<"sync_group"> {
+  let summary = "A number of threads wait for each other";
+  let description = [{
+    `id` is one of the CTA's named barriers 1 .. 15, `threads` those that take
+    part, in whole warps.
+
+    Example:
+
+    ```mlir
+    gdn_warp.sync_group %id, 128
+    ```
+  }];
+  let arguments = (ins
+      Arg<I32, "The number of the hardware barrier, 1 to 15.">:$id,
+      Arg<I64Attr, "Threads that take part, a multiple of 32.">:$threads);
+  let assemblyFormat = "$id `,` $threads attr-dict";
+}
+
+def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
+  let summary = "Wait for the kernel before this one in its stream";
+  let description = [{
+    A kernel with this op may begin before the one that it follows has ended, and
+    lets the next one begin: what stands before the op, and the launch, costs no
+    time then. Nothing before it may touch global memory. All threads do it.
+
+    Example:
+
+    ```mlir
+    gdn_warp.grid_dependency_wait
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Warp_FenceOp : Warp_Op<"fence"> {
+  let summary = "Order memory accesses of different kinds";
+  let description = [{
+    `async`: this thread's accesses to shared memory come before later ones of
+    products and copies. `barrier_init`: barriers are set up for other threads
+    and for copies.
+
+    Example:
+
+    ```mlir
+    gdn_warp.fence async
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_FenceKind, "What is ordered.">:$kind);
+  let assemblyFormat = "$kind attr-dict";
+}
+
+#endif // GDN_DIALECT_WARP_IR_BARRIERS_TD
