@@ -235,7 +235,7 @@ def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[An
     for macro, table in (("LAYOUT", "layouts"), ("ENDS", "ends"), ("STATE_LAYOUT", "state_layouts"), ("NORM", "norms")):
         rows[f"HOPPER_{macro}"] = described(hopper[table])
     numbers = {
-        "MaxChannels": max(cpu["channels"]),
+        "MaxChannels": max(*cpu["channels"], *(max(row["k"], row["v"]) for row in hopper["channels"].values())),
         "CPUChunkTokens": cpu["chunk_tokens"],
         "HopperChunkTokens": hopper["chunk_tokens"],
     }
