@@ -7,10 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
-#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "gdn/Dialect/Warp/IR/SharedMemory.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
-
-#include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "gdn-warp-allocate-shared"
 
@@ -21,12 +19,6 @@ namespace mlir::gdn::warp {
 
 using namespace mlir;
 using namespace mlir::gdn::warp;
-
-/// What a plain view is aligned to: the widest access of a thread.
-static constexpr int64_t kPlainAlignment = 16;
-static int64_t getAlignment(ViewType view) {
-  return view.isSwizzled() ? kSm90a.swizzleAlignment : kPlainAlignment;
-}
 
 /// A view that begins inside a row has the rest of the rows of the narrow one
 /// before it, for itself.
@@ -54,43 +46,6 @@ static LogicalResult verifyColumns(ChannelOp channel) {
   return success();
 }
 
-/// Places the fields in a slot, those of greater alignment first. Returns the
-/// slot's bytes and alignment.
-static std::pair<int64_t, int64_t>
-placeFields(ArrayRef<Type> fields, SmallVectorImpl<int64_t> &places) {
-  places.assign(fields.size(), 0);
-  int64_t bytes = 0, greatest = kPlainAlignment, shared = 0;
-  for (bool swizzled : {true, false})
-    for (auto [field, place] : llvm::zip(fields, places)) {
-      auto view = cast<ViewType>(field);
-      if (view.isSwizzled() != swizzled)
-        continue;
-      // A view that begins inside a row shares the rows of the last narrow one.
-      if (view.getColumn() != 0) {
-        place = shared;
-        continue;
-      }
-      place = llvm::alignTo(bytes, getAlignment(view));
-      if (view.getColumns() * view.getElementBytes() <= kSm90a.panelBytes / 2)
-        shared = place;
-      bytes = place + view.getSpan();
-      greatest = std::max(greatest, getAlignment(view));
-    }
-  return {llvm::alignTo(bytes, greatest), greatest};
-}
-
-/// Places a channel at or behind byte `start`. Returns its end.
-static int64_t placeChannel(ChannelOp channel, int64_t start) {
-  OpBuilder b(channel.getContext());
-  SmallVector<int64_t> places;
-  auto [bytes, alignment] = placeFields(channel.getType().getFields(), places);
-  start = llvm::alignTo(start, alignment);
-  channel.setOffsetAttr(b.getI64IntegerAttr(start));
-  channel.setPlacesAttr(b.getDenseI64ArrayAttr(places));
-  channel.setSlotBytesAttr(b.getI64IntegerAttr(bytes));
-  return start + bytes * channel.getDepth();
-}
-
 namespace {
 struct AllocateShared
     : gdn::warp::impl::AllocateSharedPassBase<AllocateShared> {
@@ -110,22 +65,26 @@ struct AllocateShared
     for (ChannelOp channel : channels)
       if (failed(verifyColumns(channel)))
         return signalPassFailure();
-    int64_t end = 0;
+    SmallVector<ChannelSlots> slots;
     for (ChannelOp channel : channels)
-      end = placeChannel(channel, end);
-    end = llvm::alignTo(end, kSm90a.barrierBytes);
-    for (ChannelOp channel : channels) {
-      channel.setBarriersAttr(b.getI64IntegerAttr(end));
-      end += 2 * kSm90a.barrierBytes * channel.getDepth();
+      slots.push_back({layOutSlot(channel.getType().getFields()),
+                       static_cast<int64_t>(channel.getDepth())});
+    SharedLayout shared = layOutShared(slots);
+    for (auto [number, channel] : llvm::enumerate(channels)) {
+      const SlotLayout &slot = slots[number].slot;
+      channel.setOffsetAttr(b.getI64IntegerAttr(shared.slots[number]));
+      channel.setPlacesAttr(b.getDenseI64ArrayAttr(slot.places));
+      channel.setSlotBytesAttr(b.getI64IntegerAttr(slot.bytes));
+      channel.setBarriersAttr(b.getI64IntegerAttr(shared.barriers[number]));
     }
-    kernel.setSharedBytes(llvm::alignTo(end, kPlainAlignment));
-    if (end > kSm90a.sharedBytes) {
-      InFlightDiagnostic diagnostic = kernel.emitOpError("expected at most ")
-                                      << kSm90a.sharedBytes
-                                      << " bytes of shared memory, got " << end
-                                      << ": " << end - kSm90a.sharedBytes
-                                      << " too many; give a channel fewer "
-                                         "slots, or use chunks of fewer tokens";
+    kernel.setSharedBytes(shared.end);
+    if (shared.end > kSm90a.sharedBytes) {
+      InFlightDiagnostic diagnostic =
+          kernel.emitOpError("expected at most ")
+          << kSm90a.sharedBytes << " bytes of shared memory, got " << shared.end
+          << ": " << shared.end - kSm90a.sharedBytes
+          << " too many; give a channel fewer "
+             "slots, or use chunks of fewer tokens";
       for (ChannelOp channel : channels)
         diagnostic.attachNote(channel.getLoc())
             << "channel " << channel.getNameAttr() << ": " << channel.getDepth()

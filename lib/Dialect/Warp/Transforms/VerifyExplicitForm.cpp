@@ -126,10 +126,8 @@ static LogicalResult verifyRoles(KernelOp kernel) {
 static LogicalResult verifyRegisters(KernelOp kernel) {
   int64_t threads = kernel.getThreads(),
           group = kSm90a.warpThreads * kSm90a.warpgroupWarps;
-  int64_t launch =
-      kSm90a.registers / (threads * static_cast<int64_t>(kernel.getMinCtas()));
-  launch = std::min(launch, kSm90a.maxThreadRegisters);
-  launch -= launch % kSm90a.registerUnit;
+  int64_t launch = kSm90a.launchRegisters(
+      threads, static_cast<int64_t>(kernel.getMinCtas()));
   SmallVector<int64_t> registers(threads / group, launch);
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (std::optional<uint64_t> count = role.getRegisters())

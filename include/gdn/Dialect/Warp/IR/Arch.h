@@ -70,6 +70,13 @@ struct Arch {
   constexpr int64_t maxSlots() const {
     return sharedBytes / (2 * barrierBytes);
   }
+  /// Registers of each of a CTA's threads at launch, where so many CTAs are on
+  /// a multiprocessor.
+  constexpr int64_t launchRegisters(int64_t threads, int64_t ctas) const {
+    int64_t fair = registers / (threads * ctas);
+    int64_t count = fair < maxThreadRegisters ? fair : maxThreadRegisters;
+    return count - count % registerUnit;
+  }
   /// Rows of a wgmma's result that one warp holds.
   constexpr int64_t warpRows() const { return productRows / warpgroupWarps; }
 };
