@@ -67,8 +67,8 @@ std::vector<KernelUsage> parseUsage(llvm::StringRef log);
 /// they are allowed.
 llvm::Error checkLog(llvm::StringRef log, bool allowSpills = false);
 
-/// Runs ptxas and checks what it prints and writes. An error holds the command that
-/// repeats the run and leaves its input in place.
+/// Runs ptxas and checks what it prints and writes. An error holds the command
+/// that repeats the run and leaves its input in place.
 llvm::Expected<Assembled> assemble(llvm::StringRef ptx,
                                    const Options &options = {});
 

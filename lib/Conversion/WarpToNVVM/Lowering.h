@@ -173,7 +173,7 @@ void populateProductPatterns(const TypeConverter &converter,
 void populateSharedPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 void populateTriInversePatterns(const TypeConverter &converter,
-                           RewritePatternSet &patterns);
+                                RewritePatternSet &patterns);
 void populateSynchronisationPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns);
 void populateTrianglePatterns(const TypeConverter &converter,

@@ -171,7 +171,8 @@ bool cpu::hasBF16Dot(const TargetOptions &options) {
   if (!hasBF16Rounding(options))
     return false;
   // Intel's CPUs issue vdpbf16ps at half the rate of fused multiply-adds, so
-  // that packing the pairs is a loss there (docs/experiments/cpu.md), but for AMX.
+  // that packing the pairs is a loss there (docs/experiments/cpu.md), but for
+  // AMX.
   return getCPUName(options).starts_with("znver") ||
          StringRef(options.features).contains("+avx512bf16") || hasAMX(options);
 }
