@@ -25,6 +25,26 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
     and C x C x C a chunk, one of V x C x C less. Its results are closer to exact
     ones where the keys of a chunk are alike and nothing decays, since nothing
     that cancels is rounded (docs/Testing.md).
+
+    Before:
+
+    ```mlir
+    // gdn-opt docs/examples/layer.mlir --gdn-plan-stages
+    ... = gdn.stage.fused q(%arg0 ...) k(%arg1 ...) v(%arg2 ...) beta(%arg3 ...) gate(%arg4 ...) {chunk_size = 32 : i64} -> ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt docs/examples/layer.mlir --gdn-plan-stages --convert-gdn-to-tile
+    gdn_tile.program @layer_fused(%q: ...) outs(%o: ..., %final_state: ...) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) ...
+      ... = scf.for %arg0 = %begin to %end step %c32 iter_args(...) -> (tensor<128x128xf32>, f32) {
+        ... = gdn_tile.load %k[...
+        ... = linalg.contract ... {gdn_tile.step = "scores"} ...
+        ... = gdn_tile.tri_inverse ...
+        gdn_tile.store ...
+    ... = gdn_tile.launch @layer_fused grid(...) tokens(...) ins(...
+    ```
   }];
   let dependentDialects = ["::mlir::gdn::tile::TileDialect"];
   let options = [
@@ -42,6 +62,23 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
     Programs become `func.func` on memrefs and work item indices; load, store, scan,
     causal, diagonal, inverse and solve become loops, vector transfers and
     `linalg`. Launches stay: they are bufferized first. Numerics unchanged.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Conversion/TileToLinalg/scan.mlir --split-input-file
+    ... = gdn_tile.scan %arg0 axis 0 : tensor<32xf32>
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Conversion/TileToLinalg/scan.mlir --split-input-file --convert-gdn-tile-to-linalg
+    ... = scf.for %arg1 = ... iter_args(%arg2 = ..., %arg3 = ...) -> (tensor<32xf32>, f32) {
+      ... = tensor.extract %arg0[%arg1] : tensor<32xf32>
+      ... = arith.addf %arg3, ... : f32
+      ... = tensor.insert ... into %arg2[%arg1] : tensor<32xf32>
+    ```
   }];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect"];
@@ -104,14 +141,28 @@ def VerifyProgramPass : Pass<"gdn-warp-verify-program", "::mlir::gdn::tile::Prog
 def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Give every program a schedule";
   let description = [{
-    Sets `gdn_warp.schedule` on programs that have none. `cta_per_head` folds the parts
-    of a head into one CTA, which prepares its chunks once; `cta_per_v_tile` gives each
-    part a CTA. Two such CTAs are a cluster, each of which prepares every other
-    iteration for both, but where rows are normed. `auto` takes what the cost model predicts to be faster
+    Sets `gdn_warp.schedule` on programs that have none. `cta_per_head` gives all V tiles
+    of a head to one CTA, which prepares its chunks once; `cta_per_v_tile` gives each V
+    tile a CTA. Two such CTAs are a cluster, each of which prepares every other
+    iteration for both, except with l2norm. `auto` takes what the cost model predicts to be faster
     (include/gdn/CostModel/CostModel.h), from what of the launch is constant and
     from the options. What neither says is taken for many long sequences, of
     equal length unless there are two. A program without a launch and a schedule
     is erased: nobody uses its results.
+
+    Before:
+
+    ```mlir
+    // gdn-opt docs/examples/layer.mlir --gdn-plan-stages --convert-gdn-to-tile=v-tiles=2 --gdn-tile-stack-products --gdn-tile-unroll-chunks
+    gdn_tile.program @layer_fused(... tokens(%batch, %begin, %end) {
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt docs/examples/layer.mlir --gdn-plan-stages --convert-gdn-to-tile=v-tiles=2 --gdn-tile-stack-products --gdn-tile-unroll-chunks --gdn-warp-choose-schedule=schedule=cta_per_head
+    gdn_tile.program @layer_fused(... attributes {gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 2, persistent = true, roles = [<name = "scores", warps = 4, ...
+    ```
   }];
   let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
   let options = [
@@ -131,23 +182,52 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     steps; constants, index and scalar arithmetic and widening are copied where
     they are used. A value that one role makes and another takes goes through a
     channel of the schedule (`gdn_warp.put`, `gdn_warp.get`), or through several
-    where none goes to all that take it. Parts of the V
-    channels that the schedule folds become warpgroups in roles that split them
-    and copies of the ops elsewhere. A role that the CTAs of a cluster share has a
-    branch: a CTA runs the ops for iterations of its own and copies what it makes to
-    the others (`gdn_warp.copy_to_cluster`), and lets the slots of their iterations pass
-    (`gdn_warp.release_unused`). The kernel's arguments are the program's
+    if no channel reaches every consumer. V tiles that share a CTA become warpgroups in
+    roles with `warpgroup_per_v_tile`, and copies of the ops in other roles. A role with
+    `alternate_ctas` has a branch: a CTA runs the ops for iterations of its own and copies
+    the results to the others (`gdn_warp.copy_to_cluster`), and lets the slots of their
+    iterations pass (`gdn_warp.release_unused`). The kernel's arguments are the program's
     arrays, then `tokens` (i64), then `cu_seqlens` if the launch has it; its grid
-    has one CTA a work item, parts next to each other, then heads. A role with delayed
-    steps asks, with the last iteration of a work item, for the tiles that the next work item
-    loads before its loop (`gdn_warp.prefetch`).
+    has one CTA per work item, V tiles next to each other, then heads. In a work item's last
+    iteration, a role with delayed steps prefetches the next work item's initial tiles
+    into L2 (`gdn_warp.prefetch`).
 
     Fails where a program has not exactly one launch, where the tokens of the
     launch are not the extent at which its arrays end, and where the schedule does
-    not go with the program: where delayed and other steps of a role exchange
+    not fit the program: where delayed and other steps of a role exchange
     values or use one channel alike, or where the slots on the way from a role
-    back to its delayed steps are fewer than the chunks of `delay` + 1 iterations (the
-    roles would wait for each other for ever).
+    back to its delayed steps are too few for `delay` + 1 iterations (the roles would
+    deadlock).
+
+    Before:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir
+    gdn_tile.program @double(...) outs(...) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) ...
+      scf.for %arg0 = %begin to %end step %c64 {
+        ... = gdn_tile.load %x[...
+        ... = arith.addf ... {gdn_tile.step = "state"} : tensor<64x64xf32>
+        gdn_tile.store ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir --gdn-warp-partition --canonicalize --cse
+    gdn_warp.kernel @double(...) threads(256) ...
+      %7 = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>>
+      %8 = gdn_warp.channel "out" depth(3) : <tensor<64x64xbf16>>
+      gdn_warp.role "double" warps(0, 4) registers(160) {
+        ... = gdn_warp.get %7[0] at ... : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+        ... = arith.addf ... {gdn_tile.step = "state"} : tensor<64x64xf32>
+        gdn_warp.put ..., %8[0] at ... : ...
+      gdn_warp.role "load" warps(4, 2) registers(96) ...
+        ... = gdn_tile.load %x[...
+        gdn_warp.put ..., %7[0] at ... : ...
+      gdn_warp.role "store" warps(6, 2) registers(96) ...
+        ... = gdn_warp.get %8[0] at ... : ...
+        gdn_tile.store ...
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::gdn::warp::WarpDialect"];
@@ -161,6 +241,27 @@ def InferLayoutsPass : Pass<"gdn-warp-infer-layouts", "::mlir::gdn::warp::Kernel
     triangles and solves become the ops of `gdn_warp`. A tile of fewer rows than
     a fragment lies in some of its rows: the others hold what nobody reads.
     A kernel that has layouts stays as it is.
+
+    Before:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir --gdn-warp-partition --canonicalize --cse
+    ... = gdn_warp.get %7[0] at ... : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    ... = arith.extf ... : tensor<64x64xbf16> to tensor<64x64xf32>
+    ... = gdn_tile.load %x[...
+    gdn_warp.put ..., %7[0] at ... : ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir --gdn-warp-partition --canonicalize --cse --gdn-warp-infer-layouts --cse
+    ... = gdn_warp.slot get %7[0] at ... : ... -> <64x64xbf16, swizzle = 128>
+    ... = gdn_warp.fragment_load ... -> tensor<64x64xbf16, #gdn_warp.fragment>
+    ... = arith.extf ... : tensor<64x64xbf16, #gdn_warp.fragment> to tensor<64x64xf32, #gdn_warp.fragment>
+    ... = gdn_warp.slot put %7[0] at ... : ... -> <64x64xbf16, swizzle = 128>
+    gdn_warp.tma_load %x[...
+    ```
   }];
   let dependentDialects = ["::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -174,6 +275,20 @@ def ConvertGDNWarpToNVVMPass : Pass<"convert-gdn-warp-to-nvvm", "::mlir::ModuleO
     tensor-map copies, whose maps become arguments by value. `gdn_warp.launch`
     on the function tells the host how to launch it. exp and log become the
     approximate instructions of base 2; other numerics are unchanged.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Conversion/WarpToNVVM/synchronisation.mlir --split-input-file
+    gdn_warp.barrier_arrive ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Conversion/WarpToNVVM/synchronisation.mlir --split-input-file --convert-gdn-warp-to-nvvm
+    nvvm.mbarrier.arrive...
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];

@@ -56,9 +56,9 @@ static LogicalResult verifyProduct(linalg::ContractOp product) {
   // It is read from shared memory, where arrays are copied to as they are. What
   // a solve writes there has its factors.
   if (!findSolve(right) && hasSums(right))
-    return product.emitOpError("expected norms as factors of a product, got a "
-                               "right operand that they are in; use bf16 with "
-                               "qk_l2norm");
+    return product.emitOpError("expected an unnormalised right operand (norms "
+                               "scale the result), got a normalised one; use "
+                               "bf16 with qk_l2norm");
   if (result.getDimSize(0) != kSm90a.productRows)
     return product.emitOpError("expected products of ")
            << kSm90a.productRows << " rows, got one of " << result.getDimSize(0)

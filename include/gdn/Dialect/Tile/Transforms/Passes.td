@@ -50,6 +50,20 @@ def PrepareBufferizationPass : Pass<"gdn-tile-prepare-bufferization", "::mlir::M
     every tile that a loop carries stays in one buffer: what the loop yields is
     written into the buffer of its argument, which is no copy where it is there
     already. Numerics unchanged.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/prepare-bufferization.mlir --split-input-file
+    func.func @interface(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/prepare-bufferization.mlir --split-input-file --gdn-tile-prepare-bufferization
+    func.func @interface(%arg0: tensor<8xf32> {bufferization.writable = false}) -> tensor<8xf32> attributes {llvm.emit_c_interface} {
+    ```
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
@@ -60,6 +74,20 @@ def ExpandCopiesPass : Pass<"gdn-tile-expand-copies"> {
     A `memref.copy` whose sides are not both dense becomes `linalg.copy`, which
     vectorises; upstream lowers it to a call of its runtime library, element by
     element. Numerics unchanged.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/buffers.mlir
+    memref.copy %arg0, %arg2 : memref<8x8xf32> to memref<8x8xf32, strided<[16, 1]>>
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/buffers.mlir --gdn-tile-expand-copies
+    linalg.copy ins(%arg0 : memref<8x8xf32>) outs(%arg2 : memref<8x8xf32, strided<[16, 1]>>)
+    ```
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
@@ -104,6 +132,25 @@ def FuseElementwisePass : Pass<"gdn-tile-fuse-elementwise", "::mlir::func::FuncO
     `linalg.generic`, which are fused where the producer has one use. Tiles that
     are written over from a constant get a `linalg.fill` of their own beside the
     writer. Numerics unchanged.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/fuse-elementwise.mlir --split-input-file
+    %broadcasted = linalg.broadcast ins(%arg1 : tensor<32xf32>) outs(...
+    ... = arith.mulf %arg0, %broadcasted : tensor<4x32xf32>
+    ... = arith.truncf ... : tensor<4x32xf32> to tensor<4x32xbf16>
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/fuse-elementwise.mlir --split-input-file --gdn-tile-fuse-elementwise
+    ... = linalg.generic {indexing_maps = [#map, #map1, #map], ...} ins(%arg0, %arg1 : ...
+    ^bb0(%in: f32, %in_0: f32, %out: bf16):
+      ... = arith.mulf %in, %in_0 : f32
+      ... = arith.truncf ... : f32 to bf16
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"];
@@ -116,6 +163,25 @@ def HoistBuffersPass : Pass<"gdn-tile-hoist-buffers", "::mlir::func::FuncOp"> {
     moves to the start of the function, unless a loop carries the buffer from
     iteration to iteration. Every `memref.dealloc` is dropped: the upstream pipeline for
     deallocation, which must follow, places them. Numerics unchanged.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/buffers.mlir
+    ... = scf.for ... iter_args(%arg4 = %arg1) -> (memref<4xf32>) {
+      %alloc = memref.alloc() : memref<8xf32>
+      %alloc_0 = memref.alloc() : memref<4xf32>
+      memref.dealloc %alloc : memref<8xf32>
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/buffers.mlir --gdn-tile-hoist-buffers
+    %alloc = memref.alloc() : memref<8xf32>
+    ... = scf.for ... iter_args(%arg4 = %arg1) -> (memref<4xf32>) {
+      %alloc_0 = memref.alloc() : memref<4xf32>
+    ```
   }];
 }
 
@@ -164,6 +230,23 @@ def ApproximateMathPass : Pass<"gdn-tile-approximate-math"> {
     arithmetic that stays in vector registers. Numerics: relative error about
     1e-7; exp2(-inf) = 0, exp2(inf) = inf, exact for integers, NaN stays NaN.
     The argument of a logarithm below 2^-126 counts as 2^-126.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/approximate-math.mlir
+    ... = math.exp2 %arg0 : vector<8xf32>
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/approximate-math.mlir --gdn-tile-approximate-math
+    ... = math.fma ... : vector<8xf32>
+    ... = arith.shli ... : vector<8xi32>
+    ... = arith.bitcast ... : vector<8xi32> to vector<8xf32>
+    ... = arith.mulf ... : vector<8xf32>
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect"];
@@ -175,6 +258,20 @@ def ScheduleWorkItemsPass : Pass<"gdn-tile-schedule-work-items"> {
     Gives every `omp.wsloop` a dynamic schedule: sequences differ in length, so
     equal numbers of work items are not equal work. Results do not depend on which
     thread computes a work item.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/schedule-work-items.mlir
+    omp.wsloop {
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/schedule-work-items.mlir --gdn-tile-schedule-work-items
+    omp.wsloop schedule(dynamic) {
+    ```
   }];
   let dependentDialects = ["::mlir::omp::OpenMPDialect"];
 }
@@ -185,6 +282,26 @@ def UnrollChunksPass : Pass<"gdn-tile-unroll-chunks", "::mlir::gdn::tile::Progra
     The loop over a work item's chunks takes `factor` chunks an iteration; each op gets
     its chunk's number in `gdn_tile.chunk`. Chunks past the work item's end read as
     zero: they change no state and write nothing. Numerics unchanged.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/unroll-chunks.mlir --split-input-file
+    ... = scf.for %arg0 = %begin to %end step %c32 iter_args(%arg1 = ...) -> (tensor<32xf32>) {
+      ... = gdn_tile.load %x[%batch, %arg0, %h] axes [1] until(%end, dim = 1) ...
+      ... = arith.addf %arg1, ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/unroll-chunks.mlir --split-input-file --gdn-tile-unroll-chunks
+    ... = scf.for %arg0 = %begin to %end step ... iter_args(%arg1 = ...) -> (tensor<32xf32>) {
+      ... = gdn_tile.load %x[%batch, ..., %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0 : i64, ...
+      ... = arith.addf %arg1, ... {gdn_tile.chunk = 0 : i64, ...
+      ... = gdn_tile.load %x[%batch, ..., %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1 : i64, ...
+      ... = arith.addf ... {gdn_tile.chunk = 1 : i64, ...
+    ```
   }];
   let options = [Option<"factor", "factor", "int64_t", "2", "Chunks an iteration, 1 to 64">];
 }
@@ -196,7 +313,25 @@ def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::Prog
     core's product; the stacked tile is made where its parts are loaded, so that
     one copy of it serves all. Numerics unchanged.
 
-    Example: K K^T and Q K^T of a chunk of 32 tokens are one product of 64 rows.
+    K K^T and Q K^T of a chunk of 32 tokens are one product of 64 rows.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/stack-products.mlir --split-input-file
+    ... = linalg.contract ... ins(%0, %0 : tensor<32x128xbf16>, tensor<32x128xbf16>) ...
+    ... = linalg.contract ... ins(%1, %0 : tensor<32x128xbf16>, tensor<32x128xbf16>) ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/stack-products.mlir --split-input-file --gdn-tile-stack-products
+    %concat = tensor.concat dim(0) %0, %1 ...
+    ... = linalg.contract ... ins(%concat, ... : tensor<64x128xbf16>, tensor<32x128xbf16>) ...
+    ... = tensor.extract_slice ...[0, 0] [32, 32] [1, 1] ...
+    ... = tensor.extract_slice ...[32, 0] [32, 32] [1, 1] ...
+    ```
   }];
   let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a product, 1 to 1024">];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];

@@ -25,10 +25,32 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
   let summary = "Load vectors over lanes some iterations before they are used";
   let description = [{
     In a role of the schedule with `prefetch_distance` = n, a vector that an iteration loads from
-    an array is loaded n iterations earlier and carried in registers, so that nobody
+    an array is loaded n iterations earlier and carried in registers, so that no role
     waits for memory. Iterations past the end load nothing. A loop that does not count
     by ones stays as it is. The loop asks for n
     bodies (`gdn_warp.unroll`), so that no register moves.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/prefetch-loads.mlir --split-input-file
+    scf.for %arg0 = %c0 to ... step %c1 {
+      ... = gdn_warp.array_load %x[...
+      gdn_warp.array_store ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/prefetch-loads.mlir --split-input-file --gdn-warp-prefetch-loads
+    ... = gdn_warp.array_load %x[...
+    ... = gdn_warp.array_load %x[...
+    ...:2 = scf.for %arg0 = %c0 to ... step %c1 iter_args(%arg1 = ..., %arg2 = ...) -> ... {
+      ... = gdn_warp.array_load %x[...
+      gdn_warp.array_store %arg1, %y[...
+      scf.yield %arg2, ...
+    } {gdn_warp.unroll = 2 : i64}
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -38,7 +60,27 @@ def HoistScalarsPass : Pass<"gdn-warp-hoist-scalars", "::mlir::gdn::warp::Kernel
   let description = [{
     A scalar that is loaded from a slot, such as what decides a branch of a later
     chunk of the iteration, is loaded behind the first one that is loaded from the same
-    slot in the same block: nobody waits for it between two chunks.
+    slot in the same block, so that no role waits for it between two chunks.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/hoist-scalars.mlir --split-input-file
+    ... = gdn_warp.load ... : <1xf32> -> f32
+    gdn_warp.fence async
+    ... = gdn_warp.slot get ...[2] at %arg0 : ...
+    ... = gdn_warp.load ... : <1xf32> -> f32
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/hoist-scalars.mlir --split-input-file --gdn-warp-hoist-scalars
+    ... = gdn_warp.load ... : <1xf32> -> f32
+    ... = gdn_warp.slot get ...[2] at %arg0 : ...
+    ... = gdn_warp.load ... : <1xf32> -> f32
+    gdn_warp.fence async
+    ```
   }];
 }
 
@@ -47,8 +89,34 @@ def SinkStoresPass : Pass<"gdn-warp-sink-stores", "::mlir::gdn::warp::KernelOp">
   let description = [{
     A channel that only the two sides of a branch read or fill is taken there, at
     the first use. The result of a branch is stored in the branch, right behind what makes it.
-    What only some rows of a fragment are stored of is made by the warps that
-    hold them; so is what the diagonal of a fragment makes.
+    If only some rows of a value are stored, the warps that hold these rows make it; the
+    same holds for values made of a fragment's diagonal.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/sink-stores.mlir --split-input-file
+    ... = scf.if ... -> (tensor<64x64xf32, #gdn_warp.fragment>, tensor<64x64xbf16, #gdn_warp.fragment>) {
+      ... = arith.truncf ...
+    } else {
+      ... = arith.truncf ...
+    ... = gdn_warp.slot put ...[0] at %c0 : ...
+    gdn_warp.fragment_store ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/sink-stores.mlir --split-input-file --gdn-warp-sink-stores
+    ... = scf.if ... -> (tensor<64x64xf32, #gdn_warp.fragment>, tensor<64x64xbf16, #gdn_warp.fragment>) {
+      ... = arith.truncf ...
+      ... = gdn_warp.slot put ...[0] at %c0 : ...
+      gdn_warp.fragment_store ...
+    } else {
+      ... = arith.truncf ...
+      ... = gdn_warp.slot put ...[0] at %c0 : ...
+      gdn_warp.fragment_store ...
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -58,7 +126,29 @@ def MergeBranchesPass : Pass<"gdn-warp-merge-branches"> {
   let description = [{
     Two `scf.if` without results, on the same condition and with nothing between
     them but ops without effects, become one, and those ops stand before it: the
-    copies of a slot are then begun by one elected thread after one branch.
+    copies of a slot are then begun by one elected thread in one branch.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/merge-branches.mlir --split-input-file
+    scf.if %arg0 {
+      memref.store %arg1, ...
+    }
+    ... = arith.addi %arg1, %arg1 : i32
+    scf.if %arg0 {
+      memref.store ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/merge-branches.mlir --split-input-file --gdn-warp-merge-branches
+    ... = arith.addi %arg1, %arg1 : i32
+    scf.if %arg0 {
+      memref.store %arg1, ...
+      memref.store ...
+    ```
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
@@ -76,6 +166,34 @@ def CloneLikelyPathPass : Pass<"gdn-warp-clone-likely-path", "::mlir::gdn::warp:
 
     In all kernels the branches around products lose the hint: the order of blocks
     that LLVM makes of it is slower there.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/clone-likely-path.mlir --split-input-file
+    ... = scf.if ... -> (f32) {
+      ... = arith.addf %arg1, ...
+    } else {
+      ... = arith.subf %arg1, ...
+    } {gdn_warp.likely = true}
+    ... = arith.cmpf oeq, ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/clone-likely-path.mlir --split-input-file --gdn-warp-clone-likely-path
+    ... = arith.andi ... : i1
+    ... = scf.if ... -> (f32) {
+      ... = arith.addf %arg1, ...
+      ... = arith.cmpf oeq, ...
+    } else {
+      ... = scf.if ... -> (f32) {
+        ... = arith.addf %arg1, ...
+      } else {
+        ... = arith.subf %arg1, ...
+      ... = arith.cmpf oeq, ...
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -93,6 +211,29 @@ def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::Kern
     under a product, of a fragment or of a vector that is multiplied before the wait
     and whose slot has been waited for, moves to before what makes the product's left
     operand, for a warp that waits for a load begins no product.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/group-products.mlir --split-input-file
+    %1 = gdn_warp.wgmma %0, %0 : ...
+    %2 = arith.negf %1 : tensor<64x64xf32, #gdn_warp.fragment>
+    %3 = gdn_warp.wgmma %0, %0 : ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/group-products.mlir --split-input-file --gdn-warp-group-products
+    gdn_warp.wgmma_fence
+    %1 = gdn_warp.wgmma %0, %0 : ...
+    gdn_warp.wgmma_commit
+    %2 = gdn_warp.wgmma %0, %0 : ...
+    gdn_warp.wgmma_commit
+    %3 = gdn_warp.wgmma_wait 1 of %1 : tensor<64x64xf32, #gdn_warp.fragment>
+    %4 = arith.negf %3 : tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_wait 0
+    ```
   }];
 }
 
@@ -104,6 +245,23 @@ def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::Kernel
     other CTAs (`gdn_warp.copy_to_cluster`), stands `gdn_warp.fence async`; where copies to
     memory alone read, it stands before the first copy out of a slot, in the warp that has
     waited for the stores.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/insert-fences.mlir --split-input-file
+    ... = gdn_warp.slot get ...[0] at %c0 : ...
+    gdn_warp.tma_store ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/insert-fences.mlir --split-input-file --gdn-warp-insert-fences
+    ... = gdn_warp.slot get ...[0] at %c0 : ...
+    gdn_warp.fence async
+    gdn_warp.tma_store ...
+    ```
   }];
 }
 
@@ -127,23 +285,59 @@ def AllocateSharedPass : Pass<"gdn-warp-allocate-shared", "::mlir::gdn::warp::Ke
     Gives every channel its offset, the places of its fields and of its barriers,
     and the kernel its bytes of shared memory. Fails where they do not fit, and
     says by how much.
+
+    Before:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir --gdn-warp-partition --canonicalize --cse --gdn-warp-infer-layouts --cse --gdn-warp-sink-stores --canonicalize --gdn-warp-group-products --gdn-warp-insert-fences
+    gdn_warp.kernel @double(...) threads(256) shared(0) ...
+      ... = gdn_warp.channel "in" depth(3) : <!gdn_warp.view<64x64xbf16, swizzle = 128>>
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir --gdn-warp-partition --canonicalize --cse --gdn-warp-infer-layouts --cse --gdn-warp-sink-stores --canonicalize --gdn-warp-group-products --gdn-warp-insert-fences --gdn-warp-allocate-shared
+    gdn_warp.kernel @double(...) threads(256) shared(49248) ...
+      ... = gdn_warp.channel "in" depth(3) {barriers = 49152 : i64, offset = 0 : i64, places = array<i64: 0>, slot_bytes = 8192 : i64} : ...
+    ```
   }];
 }
 
 def LowerChannelsPass : Pass<"gdn-warp-lower-channels", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Slots become views, full and empty barriers and their phases";
   let description = [{
-    Trip t uses slot t mod depth for the (t / depth)-th time. In each block the
+    Iteration t uses slot t mod depth for the (t / depth)-th time. In each block the
     first `put` of a channel waits for its empty barrier and the last use of one
     arrives at the full one, by one lane of every warp; `get` the other way
     round, where what a product reads is in use until its group is awaited.
     Copies into a slot arrive with their bytes. Of a channel that the CTAs of a
-    cluster fill in turn, the takers of all CTAs arrive at the empty barrier of
+    cluster fill in turn, the consumers of all CTAs arrive at the empty barrier of
     the one that fills, and its copies to the others count for their fillers.
     Such a kernel begins and ends with a sync of the cluster. The lane that arrives does so
     behind a sync of its warp, which orders what the others did; tools that look
     for races follow each thread's own arrivals alone, and for them `lanes-arrive`
     lets every lane arrive.
+
+    Before:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir --gdn-warp-partition --canonicalize --cse --gdn-warp-infer-layouts --cse --gdn-warp-sink-stores --canonicalize --gdn-warp-group-products --gdn-warp-insert-fences --gdn-warp-allocate-shared
+    ... = gdn_warp.slot get ...[0] at ... : ...
+    ... = gdn_warp.fragment_load ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt docs/examples/double.mlir --gdn-warp-partition --canonicalize --cse --gdn-warp-infer-layouts --cse --gdn-warp-sink-stores --canonicalize --gdn-warp-group-products --gdn-warp-insert-fences --gdn-warp-allocate-shared --gdn-warp-lower-channels --canonicalize --cse
+    gdn_warp.barrier_wait ...
+    ... = gdn_warp.view ... : <64x64xbf16, swizzle = 128>
+    ... = gdn_warp.fragment_load ...
+    gdn_warp.sync warp
+    scf.if ... {
+      gdn_warp.barrier_arrive ...
+    ```
   }];
   let options = [Option<"lanesArrive", "lanes-arrive", "bool", "false",
     "Every lane arrives for itself: slower, for tools that look for races">];
