@@ -28,9 +28,8 @@ struct ChainOperands {
   Value writeKeys;
   /// v^T, f32 [vTileChannels, C].
   Value values;
-  /// What the chain takes values and what keys read times: beta, norms that are
-  /// not in the keys, and of values 1 / gam in the decay-free form; f32 [C] or
-  /// null.
+  /// Factors of V and of K S: beta, norms that the keys do not contain, and,
+  /// for V, 1 / gam in the decay-free form; f32 [C], or null for 1.
   Value valueFactor, readFactor;
   /// Strictly lower (I + Diag(beta) Kk)^-1 - I = -Diag(beta) Bm [C, C], with
   /// lengths and norms in it where keys are not normalised (chainInverse); null

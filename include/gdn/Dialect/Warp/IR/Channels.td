@@ -156,7 +156,7 @@ def Warp_ReleaseUnusedOp : Warp_Op<"release_unused"> {
   let summary = "Let a slot pass from which this role takes nothing";
   let description = [{
     For an iteration that another CTA of the cluster takes: waits until the slot of
-    `trip` is full and tells who fills it that this role needs it no more, as the
+    `iteration` is full and tells who fills it that this role needs it no more, as the
     uses of a `get` slot do.
 
     Example:
