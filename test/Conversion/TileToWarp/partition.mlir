@@ -371,7 +371,7 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK-NEXT: }
 // CHECK-NOT: gdn_warp.release_unused
 // CHECK: gdn_warp.role "load"
-// CHECK-NOT: gdn_warp.{{skip|share|id}}
+// CHECK-NOT: gdn_warp.{{release_unused|copy_to_cluster|id}}
 // CHECK: gdn_tile.launch @cluster
 gdn_tile.program @cluster(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
     work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {

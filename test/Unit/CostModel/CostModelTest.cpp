@@ -252,13 +252,15 @@ TEST(CostModelTest, AForcedScheduleStays) {
 TEST(CostModelTest, ALoserHasAReason) {
   Choice choice = choose(batch(1, 32768, 64), getHopper());
   std::string reason = choice.whyNot(choice.of(Schedule::CtaPerHead));
-  EXPECT_NE(reason.find(" ms predicted, split 0."), reason.npos) << reason;
+  EXPECT_NE(reason.find(" ms predicted, cta_per_v_tile 0."), reason.npos)
+      << reason;
   EXPECT_NE(reason.find(" ms: a CTA has 1024 chunks, one after the other"),
             reason.npos)
       << reason;
   choice = choose(batch(4, 8192, 64), getHopper());
   reason = choice.whyNot(choice.of(Schedule::CtaPerVTile));
-  EXPECT_NE(reason.find(" ms predicted, whole 0."), reason.npos) << reason;
+  EXPECT_NE(reason.find(" ms predicted, cta_per_head 0."), reason.npos)
+      << reason;
   EXPECT_NE(reason.find(" ms: 512 CTAs, up to 4 of them on a multiprocessor "
                         "one after the other"),
             reason.npos)
