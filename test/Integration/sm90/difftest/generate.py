@@ -13,7 +13,7 @@ from .schedule import make_schedule, pressure
 LARGEST = 2000.0
 ATTEMPTS = 60
 # Of a role's registers the part that its tiles may fill: ptxas needs the rest for addresses and products.
-PRESSURE = 0.7
+PRESSURE = 0.6
 # The roles of a program by their steps, and how often they are drawn.
 ROLES = {"one": 3, "move": 8, "prepare": 6, "vectors": 4, "prepare and vectors": 2}
 

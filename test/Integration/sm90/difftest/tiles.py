@@ -96,6 +96,8 @@ class Tiles:
         return value
 
     def binary(self, kind, left, right, step, axes=None):
+        # MLIR makes x * y of -x * -y, without a step.
+        kind = "addf" if kind == "mulf" and left.kind == right.kind == "negf" else kind
         rms = left.rms * right.rms if kind == "mulf" else math.hypot(left.rms, right.rms)
         bound = left.bound * right.bound if kind == "mulf" else left.bound + right.bound
         if kind in ("maximumf", "minimumf"):
