@@ -41,6 +41,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   // who does what
   ChooseSchedulePassOptions choice;
   choice.schedule = options.schedule;
+  choice.scheduleFile = options.scheduleFile;
   choice.sequences = options.sequences;
   choice.tokens = options.tokens;
   choice.longest = options.longest;

@@ -41,6 +41,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                         "cta_per_v_tile (a "
                         "CTA each) or auto (by the grid; the default)"),
                cl::init(CompileOptions().schedule), cl::cat(category)),
+      scheduleFile("schedule-file",
+                   cl::desc("Schedule templates for a GPU, tried before the "
+                            "project's own (docs/Schedules.md)"),
+                   cl::value_desc("file"), cl::cat(category)),
       lanesArrive("lanes-arrive",
                   cl::desc("Every lane arrives at the barriers of a GPU kernel "
                            "for itself: slower, for compute-sanitizer's "
@@ -106,6 +110,7 @@ CompileOptions CompileFlags::get() const {
   options.operandType = operandType;
   options.vTiles = vTiles;
   options.schedule = schedule;
+  options.scheduleFile = scheduleFile;
   options.lanesArrive = lanesArrive;
   options.parallel = parallel;
   options.twoProductChain = twoProductChain;

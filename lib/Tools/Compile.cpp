@@ -47,12 +47,6 @@ llvm::Error tools::checkOptions(const CompileOptions &options) {
                 options.operandType);
   if (options.vTiles < 1)
     return fail("expected --v-tiles of at least 1, got {0}", options.vTiles);
-  constexpr llvm::StringRef schedules[] = {"auto", "cta_per_head",
-                                           "cta_per_v_tile"};
-  if (!llvm::is_contained(schedules, options.schedule))
-    return fail("expected --schedule of auto, cta_per_head or cta_per_v_tile, "
-                "got '{0}'",
-                options.schedule);
   return llvm::Error::success();
 }
 
@@ -172,6 +166,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   bool chooses = options.device == Device::GPU && options.vTiles == 1;
   lowering.vTiles = chooses ? 0 : options.vTiles;
   lowering.schedule = options.schedule;
+  lowering.scheduleFile = options.scheduleFile;
   lowering.lanesArrive = options.lanesArrive;
   const SizeHints &sizes = options.sizes;
   std::optional<int64_t> count = sizes.get("N");

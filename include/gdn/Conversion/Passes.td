@@ -166,7 +166,10 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
   let options = [
-    Option<"schedule", "schedule", "std::string", "\"auto\"", "auto, cta_per_head or cta_per_v_tile">,
+    Option<"schedule", "schedule", "std::string", "\"auto\"",
+      "auto, cta_per_head, cta_per_v_tile, or another schedule or template that there is">,
+    Option<"scheduleFile", "schedule-file", "std::string", "\"\"",
+      "File of schedule templates that are tried before the project's own">,
     Option<"sequences", "sequences", "int64_t", "0",
       "Number of sequences where the module does not say; 0 is many">,
     Option<"tokens", "tokens", "int64_t", "0",

@@ -67,6 +67,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
                      "'cta_per_v_tile' "
                      "(a CTA each) or 'auto'"),
       llvm::cl::init("auto")};
+  PassOptions::Option<std::string> scheduleFile{
+      *this, "schedule-file",
+      llvm::cl::desc("File of schedule templates for GPU kernels, which are "
+                     "tried before the project's own"),
+      llvm::cl::init("")};
   PassOptions::Option<int64_t> sequences{
       *this, "sequences",
       llvm::cl::desc("Sequences to choose a schedule for where the module does "

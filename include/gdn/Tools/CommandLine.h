@@ -26,6 +26,7 @@ struct CompileFlags {
   llvm::cl::opt<std::string> operandType;
   llvm::cl::opt<int64_t> vTiles;
   llvm::cl::opt<std::string> schedule;
+  llvm::cl::opt<std::string> scheduleFile;
   llvm::cl::opt<bool> lanesArrive;
   llvm::cl::opt<bool> parallel;
   llvm::cl::opt<bool> twoProductChain;

@@ -56,6 +56,8 @@ struct CompileOptions {
   int64_t vTiles = 1;
   /// Parts of a head on a GPU: cta_per_head, cta_per_v_tile or auto.
   std::string schedule = "auto";
+  /// A file of schedule templates, tried before the project's own.
+  std::string scheduleFile;
   /// Every lane of a GPU kernel arrives at barriers for itself.
   bool lanesArrive = false;
   /// Whether the items of a grid run on all cores (OpenMP).

@@ -74,12 +74,15 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
     names.push_back(output.name);
   }
   // gdn.stage.fused in @layer: @layer_fused.
-  std::string name = stage.op->getName().stripDialect().split('.').second.str();
+  StringRef kind = stage.op->getName().stripDialect().split('.').second;
+  std::string name = kind.str();
   if (auto symbol = dyn_cast<SymbolOpInterface>(top))
     name = symbol.getName().str() + "_" + name;
   OpBuilder builder(top);
   auto program = tile::ProgramOp::create(builder, stage.op->getLoc(), name,
                                          inputs, outputs, names);
+  program->setAttr(tile::TileDialect::getStageAttrName(),
+                   builder.getStringAttr(kind));
   // Renames the program where the name is taken.
   symbols.insert(program);
   return program;

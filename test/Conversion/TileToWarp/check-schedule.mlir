@@ -133,6 +133,7 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // More chunks than anything could be written for (gdn-tile-unroll-chunks=factor=71).
+// expected-note @below {{the schedule is of template @fused.cta_per_v_tile.one}}
 // expected-error @below {{expected 1 to 64 chunks an iteration and V tiles, got 71 and 1}}
 gdn_tile.program @many(%x: memref<8x40xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %a = gdn_tile.load %x[%n, %begin] axes [1] {gdn_tile.step = "load", gdn_tile.chunk = 70} : memref<8x40xf32> -> tensor<32xf32>

@@ -10,16 +10,16 @@
 // RUN: not gdn-opt %s --gdn-warp-choose-schedule=tokens=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not gdn-opt %s --gdn-warp-choose-schedule=longest=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
-// NEGATIVE: error: expected sequences, tokens and longest of at least 0, got a negative number
-// WRONG: error: expected schedule auto, cta_per_head or cta_per_v_tile, got half
+// NEGATIVE: error: expected {{sequences|tokens|longest}} of at least 0, got -1
+// WRONG: error: expected schedule auto, or one of: cta_per_head, cta_per_v_tile, fused.cta_per_head, {{.*}}; got half
 
 // Two work items of two parts: too few for the chip, so a part has a CTA. The warp that makes the gates stands between the
 // scores and those that solve.
 // CHECK-LABEL: gdn_tile.program @few(
-// AUTO-SAME: chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true>
-// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = 2>
-// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true>
-// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store"], delay = 7, loop_chunks = true>
+// AUTO-SAME: chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true, alternate_ctas = true>
+// AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = 1>
+// AUTO-SAME: <name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
+// AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store"], delay = 3, loop_chunks = true>
 // AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"]>
 // MANY-SAME: v_tiles = 1,
 // WHOLE-SAME: v_tiles = 2, persistent = true, roles = [<name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], loop_chunks = true>
@@ -91,10 +91,11 @@ gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) toke
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
   %s = arith.constant dense<1.0> : tensor<64x128xf32>
-  scf.for %t = %begin to %end step %c64 {
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %s) -> (tensor<64x128xf32>) {
     %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
     %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
-    %state = arith.negf %s {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<64x128xf32>
+    %next = arith.negf %state {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
   }
 }
 
@@ -106,10 +107,11 @@ gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x6
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
   %s = gdn_tile.load %h0[%n, %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "state"} : memref<1x2x64x128xf32> -> tensor<64x128xf32>
-  scf.for %t = %begin to %end step %c64 {
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %s) -> (tensor<64x128xf32>) {
     %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
     %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
-    %state = arith.negf %s {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<64x128xf32>
+    %next = arith.negf %state {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
   }
 }
 
@@ -120,43 +122,31 @@ gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x6
 gdn_tile.program @half(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c32 = arith.constant 32 : index
   %s = arith.constant dense<1.0> : tensor<64x64xf32>
-  scf.for %t = %begin to %end step %c32 {
+  %last = scf.for %t = %begin to %end step %c32 iter_args(%state = %s) -> (tensor<64x64xf32>) {
     %a = arith.negf %s {gdn_tile.step = "norms"} : tensor<64x64xf32>
-    %state = arith.negf %s {gdn_tile.step = "state"} : tensor<64x64xf32>
-  }
-}
-
-// Four parts are no pair.
-// CHECK-LABEL: gdn_tile.program @four(
-// SPLIT-SAME: chunks_per_iteration = 2, v_tiles = 1, roles =
-gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  %c64 = arith.constant 64 : index
-  %v = arith.constant dense<1.0> : tensor<32xf32>
-  scf.for %t = %begin to %end step %c64 {
-    %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "gates"} : tensor<32xf32>
-    %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "gates"} : tensor<32xf32>
+    %next = arith.negf %state {gdn_tile.step = "state"} : tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
   }
 }
 
 // The loads have as many slots as fit beside the rest: an iteration of large tiles has fewer.
 // CHECK-LABEL: gdn_tile.program @large(
-// CHECK-SAME: <name = "tokens", depth = 2, from = ["load"], to = ["scores", "state"], slot_per_chunk = true>
-gdn_tile.program @large(%x: memref<1x?x2x512xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+// CHECK-SAME: <name = "tokens", depth = 7, from = ["load"], to = ["scores", "state"], slot_per_chunk = true>
+gdn_tile.program @large(%x: memref<1x?x2x256xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
     %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
-        : memref<1x?x2x512xbf16> -> tensor<64x512xbf16>
-    %minus = arith.negf %tile {gdn_tile.step = "state"} : tensor<64x512xbf16>
+        : memref<1x?x2x256xbf16> -> tensor<64x256xbf16>
+    %minus = arith.negf %tile {gdn_tile.step = "state"} : tensor<64x256xbf16>
   }
 }
 
 func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>, %y: memref<1x64x1x128xbf16>,
-    %z: memref<1x?x2x512xbf16>, %w: memref<1x?x64x128xbf16>, %v: memref<1x64x2x256xbf16>,
+    %z: memref<1x?x2x256xbf16>, %w: memref<1x?x64x128xbf16>,
     %cu: memref<?xi32>) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  %c4 = arith.constant 4 : index
   %c64 = arith.constant 64 : index
   %c67 = arith.constant 67 : index
   gdn_tile.launch @few grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
@@ -169,7 +159,6 @@ func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %h0: memref<1
   gdn_tile.launch @norms grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @norms_and_state grid(%c1, %c2, %c2) tokens(%t) ins(%x, %h0 : memref<1x64x2x128xbf16>, memref<1x2x64x128xf32>)
   gdn_tile.launch @half grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
-  gdn_tile.launch @four grid(%c1, %c2, %c4) tokens(%t) ins(%v : memref<1x64x2x256xbf16>)
-  gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x512xbf16>)
+  gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x256xbf16>)
   return
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "TemplateText.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
 

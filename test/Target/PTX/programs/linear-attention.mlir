@@ -3,8 +3,8 @@
 
 // CHECK: .entry layer_linear_attention(
 // CHECK: .maxntid 384
-// CHECK-DAG: setmaxnreg.dec.sync.aligned.u32 {{ *}}120
-// CHECK-DAG: setmaxnreg.inc.sync.aligned.u32 {{ *}}240
+// CHECK-DAG: setmaxnreg.dec.sync.aligned.u32 {{[[:space:]]*}}40
+// CHECK-DAG: setmaxnreg.inc.sync.aligned.u32 {{[[:space:]]*}}248
 // CHECK-DAG: mbarrier.init.shared.b64
 // CHECK-DAG: fence.mbarrier_init
 // CHECK-DAG: mbarrier.arrive.expect_tx

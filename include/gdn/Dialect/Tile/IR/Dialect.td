@@ -33,6 +33,10 @@ def Tile_Dialect : Dialect {
     /// belongs to; the schedule maps steps to roles.
     static constexpr ::llvm::StringLiteral getStepAttrName() { return "gdn_tile.step"; }
 
+    /// Discardable attribute of a program, a string: the stage op that it comes
+    /// from. Schedule templates name the stages that they are for.
+    static constexpr ::llvm::StringLiteral getStageAttrName() { return "gdn_tile.stage"; }
+
     /// Usual value (bool) of the condition of an `scf.if`.
     static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_tile.likely"; }
 

@@ -13,6 +13,7 @@
 
 include "gdn/Dialect/Warp/IR/Attributes.td"
 include "gdn/Dialect/Warp/IR/Schedule.td"
+include "gdn/Dialect/Warp/IR/ScheduleTemplate.td"
 include "gdn/Dialect/Warp/IR/Types.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
@@ -306,5 +307,7 @@ include "gdn/Dialect/Warp/IR/Products.td"
 include "gdn/Dialect/Warp/IR/Copies.td"
 include "gdn/Dialect/Warp/IR/FragmentOps.td"
 include "gdn/Dialect/Warp/IR/Channels.td"
+
+include "gdn/Dialect/Warp/IR/TemplateOps.td"
 
 #endif // GDN_DIALECT_WARP_IR_OPS_TD

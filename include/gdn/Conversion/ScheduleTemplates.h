@@ -1,0 +1,74 @@
+//===- ScheduleTemplates.h - Which schedules a program may have -*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_CONVERSION_SCHEDULETEMPLATES_H
+#define GDN_CONVERSION_SCHEDULETEMPLATES_H
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::gdn {
+
+/// What schedule templates ask of a program and its launch.
+struct ProgramFacts {
+  /// The stage op that the program comes from; empty if nobody says.
+  StringRef stage;
+  llvm::SetVector<StringRef> steps;
+  /// V tiles of the launch, 1 where it does not say.
+  int64_t vTiles = 1;
+  /// Columns of the widest tile that a loop carries.
+  int64_t stateColumns = 0;
+  /// Whether a tile is loaded outside of the loops.
+  bool loadsState = false;
+  /// Chunks of an iteration of a program that is unrolled already, or 0.
+  int64_t chunks = 0;
+};
+
+ProgramFacts measureProgram(tile::ProgramOp program, tile::LaunchOp launch);
+
+/// Why a template is not for a program, as a phrase; empty if it is.
+std::string whyNot(warp::ScheduleTemplateOp form, const ProgramFacts &facts);
+
+/// The templates that there are, in the order in which they are tried.
+class ScheduleTemplates {
+public:
+  /// Those of `file`, if it is not empty, before the project's own. Fails after
+  /// a diagnostic, which `emitError` makes where none has a place in a file.
+  static FailureOr<ScheduleTemplates>
+  load(MLIRContext *context, StringRef file,
+       function_ref<InFlightDiagnostic()> emitError);
+
+  ArrayRef<warp::ScheduleTemplateOp> getAll() const { return templates; }
+  /// Whether `name` is a template or the schedule of one.
+  bool knows(StringRef name) const;
+  /// The names of schedules, then those of templates.
+  std::string listNames() const;
+
+private:
+  LogicalResult add(OwningOpRef<ModuleOp> module);
+
+  SmallVector<OwningOpRef<ModuleOp>> modules;
+  SmallVector<warp::ScheduleTemplateOp> templates;
+};
+
+/// Whether `form` is called `name` or is of the schedule of that name.
+bool isNamed(warp::ScheduleTemplateOp form, StringRef name);
+
+/// Fits depths and registers of a template to a program. Fails after a
+/// diagnostic.
+FailureOr<warp::ScheduleAttr>
+fitSchedule(warp::ScheduleTemplateOp form, tile::ProgramOp program,
+            tile::LaunchOp launch, const ProgramFacts &facts, bool persistent);
+
+} // namespace mlir::gdn
+
+#endif // GDN_CONVERSION_SCHEDULETEMPLATES_H
