@@ -96,7 +96,7 @@ ChunkRows ActivatedChunk::rows() const {
   double scale =
       problem.scale.value_or(1 / std::sqrt(static_cast<double>(problem.K)));
   return {tokens,   problem.K,    scale,      q.data(),
-          k.data(), alpha.data(), beta.data()};
+          k.data(), alpha.data(), beta.data(), problem.deltaRule};
 }
 
 ChunkGradients ActivatedChunk::gradients() {

@@ -8,6 +8,8 @@
 
 #include "Recurrence.h"
 
+#include <algorithm>
+
 using namespace gdn::reference;
 
 /// The sum over the lanes as a tree, which vectorises without reassociation.
@@ -36,7 +38,10 @@ void gdn::reference::advanceState(const ChunkRows &rows, const double *v,
     const double *q = rows.q + t * K, *k = rows.k + t * K;
     const double *alpha = rows.alpha + t * K;
     double u[lanes], out[lanes] = {};
-    predictionError(K, k, alpha, state, v + t * lanes, u);
+    if (rows.deltaRule)
+      predictionError(K, k, alpha, state, v + t * lanes, u);
+    else
+      std::copy_n(v + t * lanes, lanes, u);
     for (int64_t l = 0; l < lanes; ++l)
       u[l] *= rows.beta[t];
     for (int64_t i = 0; i < K; ++i) {

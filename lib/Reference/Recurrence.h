@@ -37,6 +37,7 @@ struct ChunkRows {
   const double *k;     ///< [tokens, K]
   const double *alpha; ///< [tokens, K]
   const double *beta;  ///< [tokens]
+  bool deltaRule;      ///< Whether a write is of the prediction's error.
 };
 
 /// Gradients of ChunkRows. Every block of columns adds its part.

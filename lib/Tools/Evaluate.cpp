@@ -48,6 +48,8 @@ llvm::StringRef tools::name(Output output) {
 }
 
 llvm::SmallVector<Output> tools::outputsOf(Operation *op) {
+  if (isa<StatePassStageOp>(op))
+    return {Output::FinalState};
   if (!isa<ChunkGatedDeltaRuleBwdOp>(op))
     return {Output::O, Output::FinalState};
   auto rule = cast<DeltaRuleOpInterface>(op);
@@ -137,7 +139,16 @@ private:
   llvm::Error evaluateOp(Operation &op);
   llvm::Error evaluateConstant(arith::ConstantOp op);
   llvm::Error evaluateRule(DeltaRuleOpInterface op);
+  llvm::Error evaluateForward(Operation *op, Value v,
+                              const reference::Problem &problem);
+  reference::RunOptions makeOptions();
+  void setResults(Operation *op, Value v, const reference::Problem &problem,
+                  bool gateParameterHasK,
+                  llvm::MutableArrayRef<std::vector<double>> results,
+                  llvm::ArrayRef<std::vector<double>> spreads);
+  void setSizes(reference::Problem &problem, Value q, Value k, Value v);
   reference::Problem makeProblem(DeltaRuleOpInterface op);
+  reference::Problem makeProblem(LinearAttentionStageOp op);
   /// Copies the value of an operand; nothing for an absent one.
   std::vector<double> copy(Value value) {
     return value ? *values[value].values : std::vector<double>();
@@ -175,19 +186,43 @@ llvm::Error Evaluator::evaluateConstant(arith::ConstantOp op) {
   return llvm::Error::success();
 }
 
-reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
-  reference::Problem problem;
-  llvm::ArrayRef<int64_t> keys = values[op.getK()].shape;
-  llvm::ArrayRef<int64_t> outputs = values[op.getV()].shape;
+void Evaluator::setSizes(reference::Problem &problem, Value q, Value k,
+                         Value v) {
+  llvm::ArrayRef<int64_t> keys = values[k].shape;
+  llvm::ArrayRef<int64_t> outputs = values[v].shape;
   problem.B = keys[0];
   problem.T = keys[1];
   problem.Hq = keys[2];
   problem.K = keys[3];
   problem.H = outputs[2];
   problem.V = outputs[3];
-  problem.q = copy(op.getQ());
-  problem.k = copy(op.getK());
-  problem.v = copy(op.getV());
+  problem.q = copy(q);
+  problem.k = copy(k);
+  problem.v = copy(v);
+}
+
+static reference::StateLayout convert(StateLayout layout) {
+  return layout == StateLayout::KV ? reference::StateLayout::KV
+                                   : reference::StateLayout::VK;
+}
+
+reference::Problem Evaluator::makeProblem(LinearAttentionStageOp op) {
+  reference::Problem problem;
+  setSizes(problem, op.getQ(), op.getK(), op.getV());
+  problem.deltaRule = false;
+  problem.initialState = copy(op.getInitialState());
+  for (double boundary : copy(op.getCuSeqlens()))
+    problem.cuSeqlens.push_back(static_cast<int64_t>(boundary));
+  if (FloatAttr scale = op.getScaleAttr())
+    problem.scale = scale.getValueAsDouble();
+  problem.qkL2norm = op.getQkL2norm();
+  problem.stateLayout = convert(op.getStateLayout());
+  return problem;
+}
+
+reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
+  reference::Problem problem;
+  setSizes(problem, op.getQ(), op.getK(), op.getV());
   problem.gate = copy(op.getGate());
   problem.beta = copy(op.getBeta());
   problem.aLog = copy(op.getALog());
@@ -207,9 +242,7 @@ reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
   problem.qkL2norm = op.getQkL2norm();
   problem.betaIsLogit = op.getBetaDomain() != BetaDomain::Value;
   problem.allowNegEigval = op.getBetaDomain() == BetaDomain::DoubledLogit;
-  problem.stateLayout = op.getStateLayout() == StateLayout::KV
-                            ? reference::StateLayout::KV
-                            : reference::StateLayout::VK;
+  problem.stateLayout = convert(op.getStateLayout());
   return problem;
 }
 
@@ -244,47 +277,68 @@ shapeOf(const reference::Problem &p, Output output, bool gateParameterHasK) {
   llvm_unreachable("covered switch");
 }
 
+reference::RunOptions Evaluator::makeOptions() {
+  reference::RunOptions options;
+  if (progress)
+    options.progress = [&](double part) { progress((done + part) / total); };
+  return options;
+}
+
+/// `spreads` are those of sums over all tokens; none for others.
+void Evaluator::setResults(Operation *op, Value v,
+                           const reference::Problem &problem,
+                           bool gateParameterHasK,
+                           llvm::MutableArrayRef<std::vector<double>> results,
+                           llvm::ArrayRef<std::vector<double>> spreads) {
+  std::optional<Element> dataType = elementOf(getElementTypeOrSelf(v));
+  size_t index = 0;
+  for (auto [result, output] : llvm::zip(op->getResults(), outputsOf(op))) {
+    Evaluated &evaluated = values[result];
+    evaluated.shape = shapeOf(problem, output, gateParameterHasK);
+    evaluated.values =
+        std::make_shared<std::vector<double>>(std::move(results[index]));
+    evaluated.output = output;
+    evaluated.dataType = *dataType;
+    if (!spreads.empty())
+      evaluated.spread = spreads[index];
+    ++index;
+  }
+  ++done;
+}
+
+llvm::Error Evaluator::evaluateForward(Operation *op, Value v,
+                                       const reference::Problem &problem) {
+  auto forward = reference::forward(problem, makeOptions());
+  if (!forward)
+    return failAt(op, "{0}", forward.error);
+  llvm::SmallVector<std::vector<double>> results;
+  for (Output output : outputsOf(op))
+    results.push_back(
+        std::move(output == Output::O ? forward->o : forward->finalState));
+  setResults(op, v, problem, /*gateParameterHasK=*/false, results, {});
+  return llvm::Error::success();
+}
+
 llvm::Error Evaluator::evaluateRule(DeltaRuleOpInterface op) {
   if (op->getNumResults() == 0)
     return failAt(op, "expected an op on tensors for --check, got its buffer "
                       "form");
-  std::optional<Element> dataType = elementOf(getElementTypeOrSelf(op.getV()));
   reference::Problem problem = makeProblem(op);
-  reference::RunOptions options;
-  if (progress)
-    options.progress = [&](double part) { progress((done + part) / total); };
-  llvm::SmallVector<Output> outputs = outputsOf(op);
+  auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation());
+  if (!backward)
+    return evaluateForward(op, op.getV(), problem);
+  auto gradients =
+      reference::backward(problem, copy(backward.getDO()),
+                          copy(backward.getDFinalState()), makeOptions());
+  if (!gradients)
+    return failAt(op, "{0}", gradients.error);
   llvm::SmallVector<std::vector<double>> results, spreads;
-  if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
-    auto gradients =
-        reference::backward(problem, copy(backward.getDO()),
-                            copy(backward.getDFinalState()), options);
-    if (!gradients)
-      return failAt(op, "{0}", gradients.error);
-    for (Output output : outputs) {
-      results.push_back(std::move(select(*gradients, output)));
-      spreads.push_back(spreadOf(*gradients, output));
-    }
-  } else {
-    auto forward = reference::forward(problem, options);
-    if (!forward)
-      return failAt(op, "{0}", forward.error);
-    results.push_back(std::move(forward->o));
-    results.push_back(std::move(forward->finalState));
-    spreads.resize(results.size());
+  for (Output output : outputsOf(op)) {
+    results.push_back(std::move(select(*gradients, output)));
+    spreads.push_back(spreadOf(*gradients, output));
   }
   bool hasK = op.getDtBias() && values[op.getDtBias()].shape.size() == 2;
-  for (auto [result, output, numbers, spread] :
-       llvm::zip(op->getResults(), outputs, results, spreads)) {
-    Evaluated &evaluated = values[result];
-    evaluated.shape = shapeOf(problem, output, hasK);
-    evaluated.values =
-        std::make_shared<std::vector<double>>(std::move(numbers));
-    evaluated.output = output;
-    evaluated.dataType = *dataType;
-    evaluated.spread = std::move(spread);
-  }
-  ++done;
+  setResults(op, op.getV(), problem, hasK, results, spreads);
   return llvm::Error::success();
 }
 
@@ -297,12 +351,16 @@ llvm::Error Evaluator::evaluateOp(Operation &op) {
     return llvm::Error::success();
   }
   if (isa<ChunkGatedDeltaRuleOp, RecurrentGatedDeltaRuleOp,
-          ChunkGatedDeltaRuleBwdOp>(op))
+          ChunkGatedDeltaRuleBwdOp, FusedStageOp, RecurrentStageOp,
+          StatePassStageOp>(op))
     return evaluateRule(cast<DeltaRuleOpInterface>(op));
-  return failAt(&op,
-                "expected only layer ops of gdn, arith.constant and "
-                "tensor.cast for --check, got '{0}'",
-                op.getName().getStringRef());
+  if (auto attention = dyn_cast<LinearAttentionStageOp>(op))
+    return evaluateForward(attention, attention.getV(), makeProblem(attention));
+  return failAt(
+      &op,
+      "expected only layer ops and forward stages of gdn, arith.constant and "
+      "tensor.cast for --check, got '{0}'",
+      op.getName().getStringRef());
 }
 
 llvm::Expected<std::vector<Evaluated>>
@@ -311,8 +369,9 @@ Evaluator::run(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {
     return failAt(func, "expected a function of one block for --check, got {0}",
                   func.getBody().getBlocks().size());
   Block &body = func.getBody().front();
-  total = llvm::count_if(
-      body, [](Operation &op) { return isa<DeltaRuleOpInterface>(op); });
+  total = llvm::count_if(body, [](Operation &op) {
+    return isa<DeltaRuleOpInterface, LinearAttentionStageOp>(op);
+  });
   for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
     values[argument] = {
         llvm::to_vector(input.getShape()),

@@ -86,6 +86,9 @@ struct Problem {
   bool betaIsLogit = false;
   /// Doubles the sigmoid of beta logits; beta given as values is used as it is.
   bool allowNegEigval = false;
+  /// False: linear attention, S_t = S_{t-1} + beta_t k_t v_t^T. forward() alone
+  /// knows it.
+  bool deltaRule = true;
   /// Layout of initialState, of the final state and of their gradients.
   StateLayout stateLayout = StateLayout::KV;
 

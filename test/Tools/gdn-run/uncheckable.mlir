@@ -7,7 +7,7 @@
 // SCALAR: error: expected argument 0 of @scalar to be a tensor of f32, bf16, f16, i32 or i64, got f32
 func.func @negate(%x: tensor<4xf32>) -> tensor<4xf32> {
   // RUN: not gdn-run %s --entry=negate --check 2>&1 | FileCheck %s --check-prefix=OP
-  // OP: uncheckable.mlir:{{.*}}: expected only layer ops of gdn, arith.constant and tensor.cast for --check, got 'arith.negf'
+  // OP: uncheckable.mlir:{{.*}}: expected only layer ops and forward stages of gdn, arith.constant and tensor.cast for --check, got 'arith.negf'
   %y = arith.negf %x : tensor<4xf32>
   return %y : tensor<4xf32>
 }
