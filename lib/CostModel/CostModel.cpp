@@ -20,27 +20,39 @@ using namespace gdn::cost;
 // What was measured
 //===----------------------------------------------------------------------===//
 
-// All on an H200, fitted to docs/data/forward-h200.csv. K = V = 128, chunks of
-// 32: other channels and chunks are extrapolated. The work items of
-// `cta_per_head` have two parts there, so the second one costs what they have
-// more than those of `cta_per_v_tile`.
-static constexpr VTileSeconds kItem = {3.0e-6, 1.8e-6},
-                              kChunk = {0.645e-6, 0.309e-6};
-
-/// From the launch to the first instruction, and from the last to the end.
-static constexpr double kLaunchSeconds = 7.7e-6;
+const std::vector<ScheduleCosts> &gdn::cost::measuredSchedules() {
+  static const std::vector<ScheduleCosts> rows = {
+#include "Rows.inc"
+  };
+  return rows;
+}
 
 /// What a change of work item in a CTA costs less than a CTA that ends and one
 /// that begins (docs/experiments/work-items.md).
 static constexpr double kTurnSeconds = 2e-6;
 
-const std::vector<ScheduleCosts> &gdn::cost::allSchedules() {
-  static const std::vector<ScheduleCosts> schedules = {
-      {Schedule::CtaPerHead, "cta_per_head", /*folds=*/true,
-       /*takesTurns=*/true, kItem, kChunk},
-      {Schedule::CtaPerVTile, "cta_per_v_tile", /*folds=*/false,
-       /*takesTurns=*/false, kItem, kChunk}};
-  return schedules;
+namespace {
+/// What a stage computes for a token and value head of a chunk of C tokens:
+/// FLOP by C K, C V and K V; and the arrays of K and of V channels that it
+/// reads or writes.
+struct StageWork {
+  const char *stage;
+  double byKeys, byValues, byState;
+  double keyArrays, valueArrays;
+};
+} // namespace
+
+static constexpr StageWork stageWorks[] = {
+    {"fused", 4, 4, 6, 2, 2},
+    {"state_pass", 2, 2, 4, 1, 1},
+    {"linear_attention", 2, 2, 4, 2, 2},
+};
+
+static const StageWork &workOf(std::string_view stage) {
+  for (const StageWork &work : stageWorks)
+    if (work.stage == stage)
+      return work;
+  return stageWorks[0];
 }
 
 /// What the constants were measured with.
@@ -56,17 +68,37 @@ static constexpr int64_t kAssumedTokens = 4096;
 
 static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-const ScheduleCosts &gdn::cost::costsOf(Schedule schedule) {
-  for (const ScheduleCosts &costs : allSchedules())
-    if (costs.schedule == schedule)
+std::vector<ScheduleCosts> gdn::cost::schedulesOf(std::string_view stage) {
+  std::vector<ScheduleCosts> rows, forward;
+  for (const ScheduleCosts &costs : measuredSchedules()) {
+    if (costs.stage == stage)
+      rows.push_back(costs);
+    if (costs.stage == std::string_view("fused"))
+      forward.push_back(costs);
+  }
+  if (!rows.empty())
+    return rows;
+  double work = flopPerToken(kMeasuredChannels, kMeasuredChannels, stage) /
+                flopPerToken(kMeasuredChannels, kMeasuredChannels);
+  for (ScheduleCosts &costs : forward) {
+    costs.chunk = {costs.chunk.first * work, costs.chunk.further * work};
+    costs.predicted = true;
+  }
+  return forward;
+}
+
+ScheduleCosts gdn::cost::costsOf(Schedule schedule, std::string_view stage) {
+  std::vector<ScheduleCosts> rows = schedulesOf(stage);
+  for (const ScheduleCosts &costs : rows)
+    if (costs.name == schedule.name)
       return costs;
-  return allSchedules().front();
+  return rows.front();
 }
 
 std::optional<Schedule> gdn::cost::findSchedule(std::string_view name) {
-  for (const ScheduleCosts &costs : allSchedules())
+  for (const ScheduleCosts &costs : measuredSchedules())
     if (costs.name == name)
-      return costs.schedule;
+      return Schedule{costs.name};
   return std::nullopt;
 }
 
@@ -117,10 +149,12 @@ static Lengths resolve(const Problem &p, const Chip &chip) {
   return lengths;
 }
 
-double gdn::cost::flopPerToken(double keyChannels, double valueChannels) {
+double gdn::cost::flopPerToken(double keyChannels, double valueChannels,
+                               std::string_view stage) {
   constexpr double chunk = 64;
-  return 4 * chunk * (keyChannels + valueChannels) +
-         6 * keyChannels * valueChannels;
+  const StageWork &work = workOf(stage);
+  return chunk * (work.byKeys * keyChannels + work.byValues * valueChannels) +
+         work.byState * keyChannels * valueChannels;
 }
 
 /// Tokens of all sequences together, as far as they are known.
@@ -133,14 +167,16 @@ static double countTokens(const Problem &p) {
 double gdn::cost::countFlop(const Problem &p) {
   return countTokens(p) * static_cast<double>(p.heads) *
          flopPerToken(static_cast<double>(p.keyChannels),
-                      static_cast<double>(p.valueChannels));
+                      static_cast<double>(p.valueChannels), p.stage);
 }
 
 double gdn::cost::countBytes(const Problem &p) {
   auto keys = static_cast<double>(p.keyChannels),
        values = static_cast<double>(p.valueChannels),
        heads = static_cast<double>(p.heads);
-  double data = 2 * (static_cast<double>(p.keyHeads) * keys + heads * values);
+  const StageWork &work = workOf(p.stage);
+  double data = work.keyArrays * static_cast<double>(p.keyHeads) * keys +
+                work.valueArrays * heads * values;
   double states =
       static_cast<double>(p.sequences.value_or(0)) * heads * keys * values;
   return countTokens(p) * (data * static_cast<double>(p.dataBytes) +
@@ -203,7 +239,8 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   };
 
   Estimate result = {};
-  result.schedule = costs.schedule;
+  result.schedule = {costs.name};
+  result.predicted = costs.predicted;
   int64_t ofSequence = std::clamp<int64_t>(p.heads, 0, kMaxHeads) * apart;
   int64_t items = lengths.sequences * ofSequence;
   result.inTurn = costs.takesTurns && together > 1 && !p.packed;
@@ -226,7 +263,7 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   result.bound = memory > end     ? Bound::Memory
                  : end <= longest ? Bound::Longest
                                   : Bound::Items;
-  result.seconds = kLaunchSeconds + std::max(end, memory);
+  result.seconds = costs.launchSeconds + std::max(end, memory);
   return result;
 }
 
@@ -278,7 +315,7 @@ std::string Choice::whyNot(const Estimate &lost) const {
   char times[96];
   std::snprintf(times, sizeof(times),
                 "%.3g ms predicted, %s %.3g ms: ", lost.seconds * 1e3,
-                costsOf(schedule).name, chosen().seconds * 1e3);
+                std::string(schedule.name).c_str(), chosen().seconds * 1e3);
   return times + describe(lost);
 }
 
@@ -293,8 +330,9 @@ Choice gdn::cost::choose(const Problem &p, const Chip &chip,
   choice.floorSeconds = std::max(choice.flop / chip.flopPerSecond,
                                  choice.bytes / chip.bytesPerSecond);
   const Estimate *best = nullptr;
-  choice.estimates.reserve(allSchedules().size());
-  for (const ScheduleCosts &costs : allSchedules()) {
+  std::vector<ScheduleCosts> rows = schedulesOf(p.stage);
+  choice.estimates.reserve(rows.size());
+  for (const ScheduleCosts &costs : rows) {
     const Estimate &now =
         choice.estimates.emplace_back(estimate(p, chip, costs));
     if (now.bound != Bound::Registers && (!best || now.seconds < best->seconds))

@@ -24,7 +24,10 @@ double tools::flopPerToken(Operation *op, double k, double v) {
     return 8 * k * v;
   if (isa<ChunkGatedDeltaRuleBwdOp>(op))
     return 11 * chunk * (k + v) + 8 * 2 * k * v;
-  return ::gdn::cost::flopPerToken(k, v);
+  StringRef stage = "fused";
+  if (isa<StatePassStageOp, LinearAttentionStageOp>(op))
+    stage = op->getName().stripDialect().split('.').second;
+  return ::gdn::cost::flopPerToken(k, v, stage);
 }
 
 double tools::countFlop(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {
@@ -47,13 +50,17 @@ double tools::countFlop(func::FuncOp func, llvm::ArrayRef<HostArray> inputs) {
       return;
     }
     auto rule = dyn_cast<DeltaRuleOpInterface>(op);
+    auto attention = dyn_cast<LinearAttentionStageOp>(op);
     // What nobody uses is not computed.
-    if (!rule || (op->getNumResults() > 0 && op->use_empty()))
+    if ((!rule && !attention) || (op->getNumResults() > 0 && op->use_empty()))
       return;
-    llvm::SmallVector<int64_t> keys = shapeOf(rule.getK());
-    llvm::SmallVector<int64_t> values = shapeOf(rule.getV());
+    llvm::SmallVector<int64_t> keys =
+        shapeOf(rule ? rule.getK() : attention.getK());
+    llvm::SmallVector<int64_t> values =
+        shapeOf(rule ? rule.getV() : attention.getV());
     // The outputs have the shape of v, which the next layer may need.
-    if (!isa<ChunkGatedDeltaRuleBwdOp>(op) && op->getNumResults() > 0)
+    if (!isa<ChunkGatedDeltaRuleBwdOp, StatePassStageOp>(op) &&
+        op->getNumResults() > 0)
       shapes[op->getResult(0)] = values;
     if (!llvm::is_contained(values, ShapedType::kDynamic))
       flop += flopPerToken(op, keys[3], values[3]) * values[0] * values[1] *

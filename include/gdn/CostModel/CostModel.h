@@ -24,9 +24,10 @@
 //
 //   seconds = launchSeconds + max(end of the last work item, bytes / bandwidth)
 //
-// The constants are fitted to docs/data/forward-h200.csv, the times of
-// docs/Performance.md, with the least greatest error: 6 % (CalibrationTest.cpp
-// holds it to 10 %, which is what a time moves by between calls).
+// The constants are fitted to docs/data/forward-h200.csv with the least
+// greatest error: 5.5 % (tools/benchmark/fit_costs.cpp; CalibrationTest.cpp
+// holds the rows to the fit, and the fit to 10 %, which is what a time moves by
+// between calls).
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,25 +52,32 @@ struct Chip {
 /// An H200, of Arch.h; `multiprocessors`, if not 0, are those of the device.
 Chip getHopper(int64_t multiprocessors = 0);
 
-/// How the V tiles of a head are spread.
-enum class Schedule {
-  /// All in one CTA, which prepares each chunk once.
-  CtaPerHead,
-  /// A CTA each; two such CTAs of a head share the preparation.
-  CtaPerVTile
-};
+/// A schedule, by the name that --schedule and the templates give it.
+struct Schedule {
+  std::string_view name;
 
-/// Seconds of the first part of a CTA, and of each further one.
+  bool operator==(const Schedule &other) const { return name == other.name; }
+  bool operator!=(const Schedule &other) const { return name != other.name; }
+
+  /// All V tiles of a head in one CTA, which prepares each chunk once.
+  static const Schedule CtaPerHead;
+  /// A CTA for each V tile; two such CTAs of a head share the preparation.
+  static const Schedule CtaPerVTile;
+};
+inline constexpr Schedule Schedule::CtaPerHead = {"cta_per_head"};
+inline constexpr Schedule Schedule::CtaPerVTile = {"cta_per_v_tile"};
+
+/// Seconds of the first V tile of a CTA, and of each further one.
 struct VTileSeconds {
   double first, further;
 };
 
-/// What is known of a schedule. A new schedule is a row of the table in
-/// CostModel.cpp.
+/// What is known of a schedule of a stage: a row of Rows.inc, which
+/// tools/benchmark/fit_costs.cpp writes from measured times.
 struct ScheduleCosts {
-  Schedule schedule;
-  const char *name;
-  /// Whether a CTA has all parts of a head.
+  /// The stage op, and the schedule.
+  const char *stage, *name;
+  /// Whether a CTA has all V tiles of a head.
   bool folds;
   /// Whether sequences of one length have a CTA a multiprocessor, which takes
   /// work items in turn, and not a CTA a work item.
@@ -79,11 +87,19 @@ struct ScheduleCosts {
   VTileSeconds item;
   /// Of a chunk of 32 tokens and 128 key channels.
   VTileSeconds chunk;
+  /// From the launch to the first instruction, and from the last to the end.
+  double launchSeconds;
+  /// Whether nobody has measured it: it is the row of the forward, with chunks
+  /// that take as much less time as they have fewer FLOP.
+  bool predicted = false;
 };
 
-/// All schedules; the first of equals is chosen.
-const std::vector<ScheduleCosts> &allSchedules();
-const ScheduleCosts &costsOf(Schedule schedule);
+/// The rows that were measured.
+const std::vector<ScheduleCosts> &measuredSchedules();
+/// The rows of a stage, measured or predicted; the first of equals is chosen.
+std::vector<ScheduleCosts> schedulesOf(std::string_view stage);
+/// The row of a schedule; that of the first one if there is none.
+ScheduleCosts costsOf(Schedule schedule, std::string_view stage = "fused");
 /// The schedule of that name, or nothing.
 std::optional<Schedule> findSchedule(std::string_view name);
 
@@ -94,6 +110,8 @@ inline constexpr int64_t kVTileChannels = 64;
 
 /// A launch, as far as the host knows it.
 struct Problem {
+  /// The stage op that the kernel is of.
+  std::string_view stage = "fused";
   /// Nothing: many.
   std::optional<int64_t> sequences;
   /// Whether sequences lie one after the other and may differ in length.
@@ -116,10 +134,12 @@ struct Problem {
   int64_t stateBytes = 0;
 };
 
-/// FLOP of the forward of a token and value head: those of the products of
-/// 64-token chunks, the measure that all libraries are compared by,
-/// 4 * 64 (K + V) + 6 K V; 163,840 at K = V = 128.
-double flopPerToken(double keyChannels, double valueChannels);
+/// FLOP of a token and value head: those of the products of 64-token chunks,
+/// the measure that all libraries are compared by. The forward has
+/// 4 * 64 (K + V) + 6 K V, 163,840 at K = V = 128; the state pass and linear
+/// attention have 2 * 64 (K + V) + 4 K V. Other stages count as the forward.
+double flopPerToken(double keyChannels, double valueChannels,
+                    std::string_view stage = "fused");
 
 /// FLOP of a launch, and bytes of its arrays, each read or written once.
 double countFlop(const Problem &problem);
@@ -140,6 +160,8 @@ enum class Bound {
 /// What is predicted of one schedule.
 struct Estimate {
   Schedule schedule;
+  /// Whether its row is predicted from that of another stage.
+  bool predicted = false;
   int64_t ctas = 0;
   /// Whether they take work items in turn.
   bool inTurn = false;
@@ -179,9 +201,9 @@ struct Choice {
 /// Takes the schedule that is predicted to be the fastest, or `forced`.
 ///
 /// Where sequences may differ and the longest is not known, no choice is safe.
-/// If N x H work items fill the chip, `cta_per_head` takes 1.48 times as long
+/// If N x H work items fill the chip, `cta_per_head` takes 1.60 times as long
 /// as `cta_per_v_tile` when one sequence has all tokens, and
-/// `cta_per_v_tile` 1.35 times as long as `cta_per_head` when all are of one
+/// `cta_per_v_tile` 1.25 times as long as `cta_per_head` when all are of one
 /// length, whatever N is. It is decided by what callers do: two sequences are a
 /// short and a long one, as random cuts make them on average (3/4 of the tokens
 /// in one); three or more are a batch of equal ones. Who knows better passes

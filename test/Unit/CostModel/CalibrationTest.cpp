@@ -6,87 +6,45 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/CostModel/CostModel.h"
+#include "CostFit.h"
 
 #include "gtest/gtest.h"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <map>
-#include <sstream>
 
 using namespace gdn::cost;
 
 namespace {
 
-/// A row of docs/data/forward-h200.csv.
-struct Row {
-  std::string lengths;
-  Problem problem;
-  Schedule schedule = Schedule::CtaPerHead;
-  double seconds = 0;
-  bool isShipped = false;
-};
-
-/// "8192x4" or "28672+4096": the sequences of a problem.
-void readLengths(const std::string &text, Problem &problem) {
-  std::stringstream vTiles(text);
-  int64_t sequences = 0, tokens = 0, longest = 0;
-  for (std::string part; std::getline(vTiles, part, '+');) {
-    size_t times = part.find('x');
-    int64_t length = std::stoll(part),
-            count = times == part.npos ? 1 : std::stoll(part.substr(times + 1));
-    sequences += count;
-    tokens += count * length;
-    longest = std::max(longest, length);
-  }
-  problem.packed = true;
-  problem.sequences = sequences;
-  problem.tokens = tokens;
-  problem.longest = longest;
-}
-
-/// The measured calls: f32 states before and after, f32 gates.
-std::vector<Row> readTimes() {
-  std::ifstream file(GDN_FORWARD_TIMES);
-  std::vector<Row> rows;
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line[0] == '#' || line.find("lengths,") == 0)
-      continue;
-    std::stringstream fields(line);
-    std::string lengths, keyHeads, heads, schedule, time, peer;
-    std::getline(fields, lengths, ',');
-    std::getline(fields, keyHeads, ',');
-    std::getline(fields, heads, ',');
-    std::getline(fields, schedule, ',');
-    std::getline(fields, time, ',');
-    std::getline(fields, peer, ',');
-    Row row;
-    row.lengths = lengths + " of " + heads + " heads, " + schedule;
-    readLengths(lengths, row.problem);
-    row.problem.keyHeads = std::stoll(keyHeads);
-    row.problem.heads = std::stoll(heads);
-    row.problem.stateBytes = 8;
-    row.schedule = schedule == "cta_per_v_tile" ? Schedule::CtaPerVTile
-                                                : Schedule::CtaPerHead;
-    row.seconds = std::stod(time) * 1e-3;
-    row.isShipped = !peer.empty();
-    rows.push_back(row);
-  }
-  return rows;
+std::vector<MeasuredCall> readTimes() {
+  return gdn::cost::readTimes(GDN_FORWARD_TIMES);
 }
 
 TEST(CalibrationTest, ThereAreTimes) {
-  std::vector<Row> rows = readTimes();
-  EXPECT_GE(std::count_if(rows.begin(), rows.end(),
-                          [](const Row &row) { return row.isShipped; }),
-            13);
+  std::vector<MeasuredCall> rows = readTimes();
+  EXPECT_GE(
+      std::count_if(rows.begin(), rows.end(),
+                    [](const MeasuredCall &row) { return row.isShipped; }),
+      13);
+}
+
+// gdn-fit-costs writes them.
+TEST(CalibrationTest, RowsAreTheFit) {
+  CostDigits digits = fitCosts(readTimes());
+  for (const ScheduleCosts &costs : measuredSchedules()) {
+    ScheduleCosts fitted = withDigits(costs, digits);
+    EXPECT_NEAR(costs.item.first, fitted.item.first, 1e-12) << costs.name;
+    EXPECT_NEAR(costs.item.further, fitted.item.further, 1e-12) << costs.name;
+    EXPECT_NEAR(costs.chunk.first, fitted.chunk.first, 1e-12) << costs.name;
+    EXPECT_NEAR(costs.chunk.further, fitted.chunk.further, 1e-12) << costs.name;
+    EXPECT_NEAR(costs.launchSeconds, fitted.launchSeconds, 1e-12) << costs.name;
+  }
+  EXPECT_LT(errorOf(readTimes(), digits), 0.06);
 }
 
 // Between calls on one card a time moves by that much.
 TEST(CalibrationTest, TimesArePredictedWithinATenth) {
-  for (const Row &row : readTimes()) {
+  for (const MeasuredCall &row : readTimes()) {
     double predicted =
         estimate(row.problem, getHopper(), costsOf(row.schedule)).seconds;
     EXPECT_NEAR(predicted / row.seconds, 1, 0.1) << row.lengths;
@@ -95,9 +53,9 @@ TEST(CalibrationTest, TimesArePredictedWithinATenth) {
 
 TEST(CalibrationTest, SchedulesRankAsMeasured) {
   int compared = 0;
-  std::vector<Row> rows = readTimes();
-  for (const Row &a : rows)
-    for (const Row &b : rows) {
+  std::vector<MeasuredCall> rows = readTimes();
+  for (const MeasuredCall &a : rows)
+    for (const MeasuredCall &b : rows) {
       bool isPair = a.problem.tokens == b.problem.tokens &&
                     a.problem.longest == b.problem.longest &&
                     a.problem.heads == b.problem.heads &&
@@ -118,7 +76,7 @@ TEST(CalibrationTest, SchedulesRankAsMeasured) {
 
 // With the longest sequence known, and without.
 TEST(CalibrationTest, TheScheduleThatWasMeasuredIsChosen) {
-  for (Row &row : readTimes()) {
+  for (MeasuredCall &row : readTimes()) {
     if (!row.isShipped)
       continue;
     EXPECT_EQ(choose(row.problem, getHopper()).schedule, row.schedule)

@@ -1,0 +1,44 @@
+//===- fit_costs.cpp - Writes the rows of the cost model ------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Usage: gdn-fit-costs docs/data/forward-h200.csv > lib/CostModel/Rows.inc
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostFit.h"
+
+#include <cstdio>
+
+using namespace gdn::cost;
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "expected one argument, a file of times\n");
+    return 2;
+  }
+  std::vector<MeasuredCall> calls = readTimes(argv[1]);
+  if (calls.empty()) {
+    std::fprintf(stderr, "expected times in %s, got none\n", argv[1]);
+    return 2;
+  }
+  CostDigits digits = fitCosts(calls);
+  std::puts("// Written by gdn-fit-costs (tools/benchmark/fit_costs.cpp) from "
+            "docs/data/forward-h200.csv; a test compares.\n"
+            "// Stage, schedule, whether it folds V tiles and takes turns; "
+            "seconds of "
+            "a work item and of a chunk, each of the\n"
+            "// first V tile and of a further one; seconds of a launch.");
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  for (const ScheduleCosts &costs : measuredSchedules())
+    std::printf("{\"%s\", \"%s\", %s, %s, {%.1fe-6, %.1fe-6}, {%.3fe-6, "
+                "%.3fe-6}, %.1fe-6},\n",
+                costs.stage, costs.name, flag(costs.folds),
+                flag(costs.takesTurns), digits[0] * 0.1, digits[1] * 0.1,
+                digits[2] * 0.001, digits[3] * 0.001, digits[4] * 0.1);
+  return 0;
+}
