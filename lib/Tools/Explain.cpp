@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Tools/Explain.h"
+
+#include "gdn/Conversion/ScheduleTemplates.h"
 #include "gdn/Tools/Error.h"
 
 #include "gdn/Tools/Arguments.h"
@@ -122,6 +124,8 @@ static int64_t bytesOf(Value value) {
 static Value finalStateOf(Operation *op) {
   if (op->getNumResults() > 1)
     return op->getResult(1);
+  if (isa<StatePassStageOp>(op))
+    return op->getResult(0);
   auto outsOf = [](auto rule) -> Value {
     return rule.getOuts().size() > 1 ? rule.getOuts()[1] : Value();
   };
@@ -147,6 +151,8 @@ int64_t LayerReader::chunkSize() {
 void LayerReader::describe() {
   std::map<std::string, int64_t> &sizes = layer.sizes;
   cost::Problem &problem = layer.problem;
+  if (isa<StatePassStageOp>(op))
+    problem.stage = "state_pass";
   problem.packed = static_cast<bool>(op.getCuSeqlens());
   problem.sequences = sizes["N"];
   problem.tokens = sizes["T"];
@@ -169,7 +175,8 @@ void LayerReader::describe() {
 }
 
 llvm::Expected<KernelChoice> LayerReader::read() {
-  if (!isa<ChunkGatedDeltaRuleOp, FusedStageOp>(op) && !isRecurrent(op))
+  if (!isa<ChunkGatedDeltaRuleOp, FusedStageOp, StatePassStageOp>(op) &&
+      !isRecurrent(op))
     return fail("expected forward layers to explain, got {0} in @{1}", layer.op,
                 layer.function);
   if (llvm::Error error = readSizes())
@@ -236,6 +243,38 @@ static void chooseForCPU(KernelChoice &layer, DeltaRuleOpInterface op,
   layer.choice.bytes = cost::countBytes(problem);
 }
 
+/// Notes the templates that the program of each layer may have. A layer is one
+/// launch, in the order of the file.
+static void considerTemplates(ModuleOp module, const CompileOptions &options,
+                              std::vector<KernelChoice> &layers) {
+  FailureOr<ScheduleTemplates> templates =
+      ScheduleTemplates::load(module.getContext(), options.scheduleFile,
+                              [&] { return module.emitError(); });
+  llvm::SmallVector<tile::LaunchOp> launches;
+  module.walk([&](tile::LaunchOp launch) { launches.push_back(launch); });
+  if (failed(templates) || launches.size() != layers.size())
+    return;
+  for (auto [layer, launch] : llvm::zip(layers, launches)) {
+    auto program = module.lookupSymbol<tile::ProgramOp>(launch.getProgram());
+    if (!program)
+      continue;
+    ProgramFacts facts = measureProgram(program, launch);
+    llvm::SmallVector<ConsideredTemplate> considered =
+        templates->consider(facts, options.schedule);
+    auto taken = pickTemplate(considered, layer.choice.schedule.name);
+    if (taken)
+      layer.scheduleTemplate = taken.getSymName().str();
+    for (ConsideredTemplate &one : considered)
+      if (one.form != taken && one.isOfStage)
+        layer.otherTemplates.emplace_back(
+            one.form.getSymName().str(),
+            one.reason.empty()
+                ? "another one comes first or is predicted to be "
+                  "faster"
+                : one.reason);
+  }
+}
+
 llvm::Expected<std::vector<KernelChoice>>
 tools::explain(ModuleOp module, const CompileOptions &options) {
   std::vector<KernelChoice> layers;
@@ -261,7 +300,12 @@ tools::explain(ModuleOp module, const CompileOptions &options) {
   // What cannot be compiled has no schedule.
   if (options.device == Device::GPU) {
     OwningOpRef<ModuleOp> lowered = module.clone();
-    if (failed(lower(*lowered, Level::Warp, options)))
+    auto consider = [&](Level level, ModuleOp reached) {
+      if (level == Level::Tile)
+        considerTemplates(reached, options, layers);
+      return llvm::Error::success();
+    };
+    if (failed(lower(*lowered, Level::Warp, options, consider)))
       return fail("expected layers that can be compiled, got the above");
   }
   return layers;

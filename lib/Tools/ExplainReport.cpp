@@ -64,7 +64,7 @@ static void addGPURows(const KernelChoice &layer, const CompileOptions &options,
   rows.emplace_back(
       "schedule",
       llvm::formatv("{0}: {1} CTAs on {2} multiprocessors{3}{4}",
-                    cost::costsOf(choice.schedule).name, chosen.ctas,
+                    llvm::StringRef(choice.schedule.name), chosen.ctas,
                     cost::getHopper().multiprocessors,
                     chosen.waves > 1
                         ? llvm::formatv(", up to {0} {1}", chosen.waves,
@@ -79,12 +79,19 @@ static void addGPURows(const KernelChoice &layer, const CompileOptions &options,
                                  llvm::formatv(", {0:F0} % of the prediction",
                                                100 * choice.utilisation())
                                      .str());
-  rows.emplace_back("predicted", milliseconds(chosen.seconds));
+  rows.emplace_back(
+      "predicted", milliseconds(chosen.seconds) +
+                       (chosen.predicted ? ", from the forward by FLOP: nobody "
+                                           "has measured this kind of kernel"
+                                         : ""));
   for (const cost::Estimate &estimate : choice.estimates)
     if (estimate.schedule != choice.schedule)
-      rows.emplace_back(std::string("not ") +
-                            cost::costsOf(estimate.schedule).name,
+      rows.emplace_back("not " + std::string(estimate.schedule.name),
                         choice.whyNot(estimate));
+  if (!layer.scheduleTemplate.empty())
+    rows.emplace_back("template", layer.scheduleTemplate);
+  for (auto &[name, reason] : layer.otherTemplates)
+    rows.emplace_back("not " + name, reason);
 }
 
 static void addCPURows(const KernelChoice &layer, const CompileOptions &options,
@@ -116,10 +123,11 @@ void tools::printText(llvm::ArrayRef<KernelChoice> layers,
 
 static llvm::json::Object describeEstimate(const cost::Choice &choice,
                                            const cost::Estimate &estimate) {
-  llvm::json::Object entry{{"name", cost::costsOf(estimate.schedule).name},
+  llvm::json::Object entry{{"name", llvm::StringRef(estimate.schedule.name)},
                            {"ctas", estimate.ctas},
                            {"waves", estimate.waves},
-                           {"seconds", estimate.seconds}};
+                           {"seconds", estimate.seconds},
+                           {"predicted", estimate.predicted}};
   if (estimate.schedule != choice.schedule)
     entry["lost"] = choice.whyNot(estimate);
   return entry;
@@ -142,9 +150,14 @@ static llvm::json::Object describeLayer(const KernelChoice &layer, bool onGPU,
   llvm::json::Array schedules;
   for (const cost::Estimate &estimate : choice.estimates)
     schedules.push_back(describeEstimate(choice, estimate));
+  llvm::json::Array others;
+  for (auto &[name, reason] : layer.otherTemplates)
+    others.push_back(llvm::json::Object{{"name", name}, {"lost", reason}});
+  entry["template"] = layer.scheduleTemplate;
+  entry["other_templates"] = std::move(others);
   entry["longest"] = choice.longest;
   entry["knows_longest"] = choice.knowsLongest;
-  entry["schedule"] = cost::costsOf(choice.schedule).name;
+  entry["schedule"] = llvm::StringRef(choice.schedule.name);
   entry["forced"] = options.schedule != "auto";
   entry["seconds"] = choice.chosen().seconds;
   entry["floor_seconds"] = choice.floorSeconds;

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "InitAll": ["Dialect", "Conversion", "Pipelines", "Target", "Version.h"],
     "CAPI": ["gdn-c", "Pipelines", "Target", "InitAll.h", "Version.h"],
     "Tools": ["Dialect/GDN", "Pipelines", "Target", "CostModel", "Reference", "InitAll.h", "Version.h",
-              "gdn-c/Runtime.h"],
+              "Conversion/ScheduleTemplates.h", "gdn-c/Runtime.h"],
     # The library of the Python package.
     "native": ["CostModel", "gdn-c/Runtime.h"],
     # The precompiled header and the one-file headers of InitAll.

@@ -35,8 +35,13 @@ struct ProgramFacts {
 
 ProgramFacts measureProgram(tile::ProgramOp program, tile::LaunchOp launch);
 
-/// Why a template is not for a program, as a phrase; empty if it is.
-std::string whyNot(warp::ScheduleTemplateOp form, const ProgramFacts &facts);
+/// A template, and why it is not for a program, as a phrase; empty if it is.
+struct ConsideredTemplate {
+  warp::ScheduleTemplateOp form;
+  std::string reason;
+  /// Whether it is for the program's stage.
+  bool isOfStage = true;
+};
 
 /// The templates that there are, in the order in which they are tried.
 class ScheduleTemplates {
@@ -47,7 +52,9 @@ public:
   load(MLIRContext *context, StringRef file,
        function_ref<InFlightDiagnostic()> emitError);
 
-  ArrayRef<warp::ScheduleTemplateOp> getAll() const { return templates; }
+  /// All of them, or those that are called `wanted` if it is not "auto".
+  SmallVector<ConsideredTemplate> consider(const ProgramFacts &facts,
+                                           StringRef wanted) const;
   /// Whether `name` is a template or the schedule of one.
   bool knows(StringRef name) const;
   /// The names of schedules, then those of templates.
@@ -60,8 +67,10 @@ private:
   SmallVector<warp::ScheduleTemplateOp> templates;
 };
 
-/// Whether `form` is called `name` or is of the schedule of that name.
-bool isNamed(warp::ScheduleTemplateOp form, StringRef name);
+/// The first that is for the program and of the schedule that is predicted to
+/// be the fastest, or else of any; null if none is for the program.
+warp::ScheduleTemplateOp pickTemplate(ArrayRef<ConsideredTemplate> considered,
+                                      StringRef schedule);
 
 /// Fits depths and registers of a template to a program. Fails after a
 /// diagnostic.

@@ -26,6 +26,10 @@ struct KernelChoice {
   ::gdn::cost::Problem problem;
   /// On a GPU the schedules; on a CPU its work alone.
   ::gdn::cost::Choice choice;
+  /// On a GPU: the schedule template, and why others of its stage are not
+  /// taken.
+  std::string scheduleTemplate;
+  std::vector<std::pair<std::string, std::string>> otherTemplates;
   /// On a CPU: predicted seconds on one core.
   double coreSeconds = 0;
 };

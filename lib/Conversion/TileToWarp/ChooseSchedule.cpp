@@ -12,6 +12,7 @@
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/Debug.h"
 
 #define DEBUG_TYPE "gdn-warp-choose-schedule"
 
@@ -43,7 +44,7 @@ struct ChooseSchedule
   LogicalResult chooseAll();
   LogicalResult choose(const ScheduleTemplates &templates,
                        tile::ProgramOp program, tile::LaunchOp launch);
-  cost::Problem describe(tile::LaunchOp launch, int64_t vTiles);
+  cost::Problem describe(tile::LaunchOp launch, const ProgramFacts &facts);
 };
 } // namespace
 
@@ -74,7 +75,8 @@ LogicalResult ChooseSchedule::chooseAll() {
 
 /// What the cost model may know of a launch: what is constant, or else what
 /// the options say.
-cost::Problem ChooseSchedule::describe(tile::LaunchOp launch, int64_t vTiles) {
+cost::Problem ChooseSchedule::describe(tile::LaunchOp launch,
+                                       const ProgramFacts &facts) {
   auto know = [](Value value, int64_t option) -> std::optional<int64_t> {
     std::optional<int64_t> constant = getConstantIntValue(value);
     if (constant && *constant >= 0)
@@ -82,6 +84,8 @@ cost::Problem ChooseSchedule::describe(tile::LaunchOp launch, int64_t vTiles) {
     return option > 0 ? std::optional(option) : std::nullopt;
   };
   cost::Problem problem;
+  if (!facts.stage.empty())
+    problem.stage = facts.stage;
   problem.packed = static_cast<bool>(launch.getCuSeqlens());
   problem.sequences = know(launch.getGrid()[0], sequences);
   problem.tokens = know(launch.getTokens(), tokens);
@@ -89,34 +93,23 @@ cost::Problem ChooseSchedule::describe(tile::LaunchOp launch, int64_t vTiles) {
     problem.longest = longest;
   problem.heads = problem.keyHeads =
       know(launch.getGrid()[1], 0).value_or(kSm90a.multiprocessors);
-  problem.vTiles = vTiles;
-  problem.valueChannels = vTiles * cost::kVTileChannels;
+  problem.vTiles = facts.vTiles;
+  problem.valueChannels = facts.vTiles * cost::kVTileChannels;
   return problem;
 }
 
-/// The templates that may be taken for a program; says why others may not.
-static LogicalResult
-findCandidates(const ScheduleTemplates &templates, StringRef wanted,
-               tile::ProgramOp program, const ProgramFacts &facts,
-               SmallVectorImpl<ScheduleTemplateOp> &candidates) {
-  SmallVector<std::string> reasons;
-  for (ScheduleTemplateOp form : templates.getAll()) {
-    if (wanted != "auto" && !isNamed(form, wanted))
-      continue;
-    std::string reason = whyNot(form, facts);
-    if (reason.empty())
-      candidates.push_back(form);
-    else
-      reasons.push_back((form.getSymName() + ": " + reason).str());
-  }
-  if (!candidates.empty())
-    return success();
+/// Says of each template why it is not for the program.
+static LogicalResult refuse(tile::ProgramOp program,
+                            ArrayRef<ConsideredTemplate> considered) {
   InFlightDiagnostic diagnostic =
       program.emitOpError("expected a schedule template that fits the "
                           "program, got none among ")
-      << reasons.size();
-  for (const std::string &reason : reasons)
-    diagnostic.attachNote(program.getLoc()) << reason;
+      << considered.size();
+  for (const ConsideredTemplate &one : considered) {
+    ScheduleTemplateOp form = one.form;
+    diagnostic.attachNote(program.getLoc())
+        << form.getSymName() << ": " << one.reason;
+  }
   return diagnostic;
 }
 
@@ -124,21 +117,22 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
                                      tile::ProgramOp program,
                                      tile::LaunchOp launch) {
   ProgramFacts facts = measureProgram(program, launch);
-  SmallVector<ScheduleTemplateOp> candidates;
-  if (failed(findCandidates(templates, schedule, program, facts, candidates)))
-    return failure();
-  cost::Choice choice =
-      cost::choose(describe(launch, facts.vTiles), cost::getHopper(),
-                   cost::findSchedule(schedule.getValue()));
-  // The first of the schedule that is predicted to be faster, or else of any.
-  auto *found = llvm::find_if(candidates, [&](ScheduleTemplateOp form) {
-    return isNamed(form, cost::costsOf(choice.schedule).name);
+  cost::Choice choice = cost::choose(describe(launch, facts), cost::getHopper(),
+                                     cost::findSchedule(schedule.getValue()));
+  SmallVector<ConsideredTemplate> considered =
+      templates.consider(facts, schedule);
+  ScheduleTemplateOp form = pickTemplate(considered, choice.schedule.name);
+  if (!form)
+    return refuse(program, considered);
+  LLVM_DEBUG(llvm::dbgs() << "@" << program.getSymName() << ": template @"
+                          << form.getSymName() << "\n");
+  bool inTurn = llvm::any_of(choice.estimates, [&](const cost::Estimate &one) {
+    return one.inTurn &&
+           llvm::is_contained(form.getSchedules().getAsValueRange<StringAttr>(),
+                              StringRef(one.schedule.name));
   });
-  ScheduleTemplateOp form =
-      found == candidates.end() ? candidates.front() : *found;
   FailureOr<ScheduleAttr> fitted =
-      fitSchedule(form, program, launch, facts,
-                  form.getPersistent() && choice.chosen().inTurn);
+      fitSchedule(form, program, launch, facts, form.getPersistent() && inTurn);
   if (failed(fitted))
     return failure();
   program->setAttr(ScheduleAttr::kName, *fitted);

@@ -22,6 +22,7 @@
 #include "gdn/Dialect/Warp/IR/SharedMemory.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/Debug.h"
 
 #define DEBUG_TYPE "gdn-warp-choose-schedule"
 
@@ -324,6 +325,13 @@ FailureOr<ScheduleAttr> Fit::run() {
   if (failed(measureSlots()))
     return failure();
   fitDepths();
+  LLVM_DEBUG({
+    for (auto [channel, slot, depth] : llvm::zip(channels, slots, depths))
+      llvm::dbgs() << "  channel " << channel.getName() << ": " << depth
+                   << " slots of " << slot.bytes << " bytes\n";
+    llvm::dbgs() << "  shared memory: " << countShared() << " of "
+                 << kSm90a.sharedBytes << " bytes\n";
+  });
   fitRegisters();
   ScheduleAttr schedule = build();
   if (!schedule)

@@ -103,9 +103,13 @@ static std::string whyNot(warp::ConditionAttr when, const ProgramFacts &facts) {
   return "";
 }
 
-std::string gdn::whyNot(ScheduleTemplateOp form, const ProgramFacts &facts) {
-  if (form.getStages() && !facts.stage.empty() &&
-      !contains(*form.getStages(), facts.stage))
+static bool isOfStage(ScheduleTemplateOp form, const ProgramFacts &facts) {
+  return !form.getStages() || facts.stage.empty() ||
+         contains(*form.getStages(), facts.stage);
+}
+
+static std::string whyNot(ScheduleTemplateOp form, const ProgramFacts &facts) {
+  if (!isOfStage(form, facts))
     return llvm::formatv("expected stage {0}, got {1}", join(*form.getStages()),
                          facts.stage);
   for (StringRef step : facts.steps)
@@ -116,7 +120,7 @@ std::string gdn::whyNot(ScheduleTemplateOp form, const ProgramFacts &facts) {
                       }))
       return llvm::formatv("expected steps that it has roles for, got {0}",
                            step);
-  return form.getWhenAttr() ? ::whyNot(form.getWhenAttr(), facts) : "";
+  return form.getWhenAttr() ? whyNot(form.getWhenAttr(), facts) : "";
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,8 +161,32 @@ ScheduleTemplates::load(MLIRContext *context, StringRef file,
   return all;
 }
 
-bool gdn::isNamed(ScheduleTemplateOp form, StringRef name) {
+/// Whether `form` is called `name` or is of the schedule of that name.
+static bool isNamed(ScheduleTemplateOp form, StringRef name) {
   return form.getSymName() == name || contains(form.getSchedules(), name);
+}
+
+SmallVector<ConsideredTemplate>
+ScheduleTemplates::consider(const ProgramFacts &facts, StringRef wanted) const {
+  SmallVector<ConsideredTemplate> considered;
+  for (ScheduleTemplateOp form : templates)
+    if (wanted == "auto" || isNamed(form, wanted))
+      considered.push_back({form, whyNot(form, facts), isOfStage(form, facts)});
+  return considered;
+}
+
+ScheduleTemplateOp gdn::pickTemplate(ArrayRef<ConsideredTemplate> considered,
+                                     StringRef schedule) {
+  ScheduleTemplateOp any;
+  for (const ConsideredTemplate &one : considered) {
+    if (!one.reason.empty())
+      continue;
+    if (isNamed(one.form, schedule))
+      return one.form;
+    if (!any)
+      any = one.form;
+  }
+  return any;
 }
 
 bool ScheduleTemplates::knows(StringRef name) const {
