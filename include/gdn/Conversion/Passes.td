@@ -154,14 +154,14 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
 
     ```mlir
     // gdn-opt docs/examples/layer.mlir --gdn-plan-stages --convert-gdn-to-tile=v-tiles=2 --gdn-tile-stack-products --gdn-tile-unroll-chunks
-    gdn_tile.program @layer_fused(... tokens(%batch, %begin, %end) {
+    gdn_tile.program @layer_fused(... tokens(%batch, %begin, %end) attributes {gdn_tile.stage = "fused"} {
     ```
 
     After:
 
     ```mlir
     // gdn-opt docs/examples/layer.mlir --gdn-plan-stages --convert-gdn-to-tile=v-tiles=2 --gdn-tile-stack-products --gdn-tile-unroll-chunks --gdn-warp-choose-schedule=schedule=cta_per_head
-    gdn_tile.program @layer_fused(... attributes {gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 2, persistent = true, roles = [<name = "scores", warps = 4, ...
+    gdn_tile.program @layer_fused(... attributes {gdn_tile.stage = "fused", gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 2, persistent = true, roles = [<name = "scores", warps = 4, ...
     ```
   }];
   let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];

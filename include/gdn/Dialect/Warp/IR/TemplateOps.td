@@ -41,12 +41,20 @@ def Warp_ScheduleTemplateOp : Warp_Op<"schedule_template",
           <name = "tokens", depth = <fill 2 to 8 chunks>, from = ["load"], to = ["state"]>]
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$schedules,
-    OptionalAttr<StrArrayAttr>:$stages, OptionalAttr<Warp_ConditionAttr>:$when,
-    I64Attr:$chunks_per_iteration, UnitAttr:$fold_v_tiles,
-    DefaultValuedAttr<I64Attr, "1">:$cluster, UnitAttr:$persistent, UnitAttr:$clone_likely_path,
-    TypedArrayAttrBase<Warp_RoleTemplateAttr, "role templates">:$roles,
-    TypedArrayAttrBase<Warp_ChannelTemplateAttr, "channel templates">:$channels);
+  let arguments = (ins
+    Arg<SymbolNameAttr, "Name of the template, which `--schedule` takes too.">:$sym_name,
+    Arg<StrArrayAttr, "Names of schedules that select the template.">:$schedules,
+    Arg<OptionalAttr<StrArrayAttr>, "Stage ops whose programs it is for; any if absent.">:$stages,
+    Arg<OptionalAttr<Warp_ConditionAttr>, "What else must hold of the program.">:$when,
+    Arg<I64Attr, "Chunks of one iteration of a role's loop.">:$chunks_per_iteration,
+    Arg<UnitAttr, "Whether a CTA has all V tiles of a head.">:$fold_v_tiles,
+    Arg<DefaultValuedAttr<I64Attr, "1">, "CTAs of a cluster, each with one V tile.">:$cluster,
+    Arg<UnitAttr, "Whether CTAs may take work items in turn.">:$persistent,
+    Arg<UnitAttr, "Whether usual iterations get code of their own.">:$clone_likely_path,
+    Arg<TypedArrayAttrBase<Warp_RoleTemplateAttr, "role templates">,
+      "The roles, in the order of their warps.">:$roles,
+    Arg<TypedArrayAttrBase<Warp_ChannelTemplateAttr, "channel templates">,
+      "The channels, in the order in which a value looks for one.">:$channels);
   let assemblyFormat = [{
     $sym_name `schedules` $schedules (`stages` $stages^)? (`when` custom<Condition>($when)^)?
     attr-dict-with-keyword `roles` custom<RoleTemplates>($roles)
