@@ -95,7 +95,7 @@ ActivatedChunk::ActivatedChunk(const Problem &problem)
 ChunkRows ActivatedChunk::rows() const {
   double scale =
       problem.scale.value_or(1 / std::sqrt(static_cast<double>(problem.K)));
-  return {tokens,   problem.K,    scale,      q.data(),
+  return {tokens,   problem.K,    scale,       q.data(),
           k.data(), alpha.data(), beta.data(), problem.deltaRule};
 }
 

@@ -1,4 +1,4 @@
-//===- SupportTest.cpp - The table of what is supported -------------------===//
+//===- SupportTest.cpp - Which types and sizes the ops take ---------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,6 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/MLIRContext.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -29,24 +28,6 @@ TEST(SupportTest, PredicatesTellTypesApart) {
       IntegerType::get(&context, 32, IntegerType::Unsigned)));
   EXPECT_TRUE(support::isChunkSize(32));
   EXPECT_FALSE(support::isChunkSize(48));
-}
-
-TEST(SupportTest, TableNamesWhatThePredicatesTake) {
-  std::string table = support::supportTable();
-  EXPECT_NE(table.find("| q, k, v, o | bf16, f16, f32 |"), std::string::npos);
-  EXPECT_NE(table.find("| gate, beta, states, gate parameters | f32, bf16 |"),
-            std::string::npos);
-  EXPECT_NE(table.find("| chunk length | 16, 32, 64 |"), std::string::npos);
-}
-
-/// The README shows the table as the compiler prints it.
-TEST(SupportTest, ReadmeHasTheTable) {
-  auto readme = llvm::MemoryBuffer::getFile(GDN_README);
-  ASSERT_TRUE(bool(readme));
-  EXPECT_NE((*readme)->getBuffer().find(support::supportTable()),
-            llvm::StringRef::npos)
-      << "expected this table in README.md:\n"
-      << support::supportTable();
 }
 
 } // namespace

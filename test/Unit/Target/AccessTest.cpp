@@ -21,7 +21,7 @@ static std::string makeCopy(bool turned, bool untilEnd) {
   std::string until = untilEnd ? " until(%end, dim = 0)" : "";
   return R"(
 gdn_tile.program @copy(%x : memref<?x2x16xf32>) outs(%y : memref<?x2x16xf32>)
-    item(%n, %h, %p) tokens(%batch, %begin, %end) {
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %t = gdn_tile.load %x[%begin, %h, %c0] )" +
          axes + R"( until(%end, dim = 0) : memref<?x2x16xf32> -> )" + tile +

@@ -26,7 +26,6 @@ LogicalResult IotaOp::verify() {
   return success();
 }
 
-
 /// Checks a fragment against the view that it is read from or written to.
 static LogicalResult verifyFragment(Operation *op, RankedTensorType fragment,
                                     ViewType view, bool transpose,

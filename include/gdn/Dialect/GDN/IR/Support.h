@@ -1,4 +1,4 @@
-//===- Support.h - What the compiler supports, in one table -----*- C++ -*-===//
+//===- Support.h - What the compiler supports -------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,8 +11,6 @@
 
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/StringRef.h"
-
-#include <string>
 
 namespace mlir::gdn::support {
 
@@ -46,9 +44,6 @@ bool isBoundaryType(Type type);
 
 /// Whether a chunk may have this many tokens.
 bool isChunkSize(int64_t size);
-
-/// The tables above as a markdown table, for the README.
-std::string supportTable();
 
 } // namespace mlir::gdn::support
 
