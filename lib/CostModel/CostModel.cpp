@@ -102,10 +102,16 @@ std::optional<Schedule> gdn::cost::findSchedule(std::string_view name) {
   return std::nullopt;
 }
 
-Chip gdn::cost::getHopper(int64_t multiprocessors) {
-  const mlir::gdn::warp::Arch &arch = mlir::gdn::warp::kSm90a;
+Chip gdn::cost::getChip(const mlir::gdn::warp::Arch &arch,
+                        int64_t multiprocessors) {
   return {multiprocessors > 0 ? multiprocessors : arch.multiprocessors,
-          arch.flopPerSecond, arch.bytesPerSecond};
+          arch.flopPerSecond, arch.bytesPerSecond, arch.computeCapability};
+}
+
+std::optional<Chip> gdn::cost::findChip(std::string_view name,
+                                        int64_t multiprocessors) {
+  const mlir::gdn::warp::Arch *arch = mlir::gdn::warp::findArch(name);
+  return arch ? std::optional(getChip(*arch, multiprocessors)) : std::nullopt;
 }
 
 namespace {
@@ -303,7 +309,7 @@ static std::string describe(const Estimate &lost) {
   case Bound::Memory:
     return "its bytes";
   case Bound::Registers:
-    return "the states of all parts of a head do not fit the registers of a "
+    return "the states of all V tiles of a head do not fit the registers of a "
            "CTA";
   }
   return text;

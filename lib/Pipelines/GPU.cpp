@@ -28,16 +28,17 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   {
     // gdn_tile programs: products of a tensor core's rows
     OpPassManager &programs = manager.nest<tile::ProgramOp>();
+    programs.addPass(tile::createExpandMatrixVectorPass());
     programs.addPass(tile::createStackProductsPass());
+    // tiles of a fragment's rows
+    programs.addPass(tile::createSplitRowsPass());
     programs.addPass(createVerifyProgramPass());
   }
   // linalg around launches --> programs of their own. Behind the check above,
   // which says more of a layer that there is no kernel for.
   manager.addPass(createOutlineLinalgPass());
-  OpPassManager &programs = manager.nest<tile::ProgramOp>();
-  // one wait for what two chunks need
-  programs.addPass(tile::createUnrollChunksPass({/*factor=*/2}));
-  programs.addPass(createCSEPass());
+  // for which chip
+  manager.addPass(createAttachTargetPass({options.chip}));
   // who does what
   ChooseSchedulePassOptions choice;
   choice.schedule = options.schedule;
@@ -46,6 +47,12 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   choice.tokens = options.tokens;
   choice.longest = options.longest;
   manager.addPass(createChooseSchedulePass(choice));
+  {
+    // one wait for what the chunks of an iteration need
+    OpPassManager &programs = manager.nest<tile::ProgramOp>();
+    programs.addPass(tile::createUnrollChunksPass());
+    programs.addPass(createCSEPass());
+  }
   // gdn_tile programs --> gdn_warp kernels: roles, channels of values
   manager.addPass(createPartitionPass());
   manager.addPass(createCanonicalizerPass());
@@ -68,6 +75,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     kernels.addPass(warp::createInsertFencesPass());
     kernels.addPass(warp::createVerifyChannelsPass());
     kernels.addPass(warp::createAllocateSharedPass());
+    kernels.addPass(warp::createLowerPublishPass());
     kernels.addPass(warp::createLowerChannelsPass({options.lanesArrive}));
   }
   manager.addPass(createCanonicalizerPass());
@@ -84,7 +92,8 @@ void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
                                  const LoweringOptions &options) {
   // Names of arguments, while there are ops that know them.
   manager.addPass(createNameArgumentsPass());
-  // A GPU's parts are those of a product's rows unless somebody says otherwise.
+  // A GPU's V tiles are those of a product's rows unless somebody says
+  // otherwise.
   LoweringOptions lowering;
   lowering.copyOptionValuesFrom(options);
   if (options.vTiles == 1)

@@ -162,7 +162,8 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.plan = options.plan;
   lowering.chunkSize = options.chunkSize;
   lowering.operandType = options.operandType;
-  // A GPU's parts are those of a product's rows unless somebody says otherwise.
+  // A GPU's V tiles are those of a product's rows unless somebody says
+  // otherwise.
   bool chooses = options.device == Device::GPU && options.vTiles == 1;
   lowering.vTiles = chooses ? 0 : options.vTiles;
   lowering.schedule = options.schedule;

@@ -11,6 +11,7 @@
 #include "gdn/Conversion/ScheduleTemplates.h"
 #include "gdn/Tools/Error.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Tools/Arguments.h"
 #include "gdn/Tools/Flop.h"
 
@@ -193,8 +194,9 @@ llvm::Expected<KernelChoice> LayerReader::read() {
 //===----------------------------------------------------------------------===//
 
 static void chooseForGPU(KernelChoice &layer, const CompileOptions &options) {
-  layer.choice = cost::choose(layer.problem, cost::getHopper(),
-                              cost::findSchedule(options.schedule));
+  layer.choice =
+      cost::choose(layer.problem, *cost::findChip(support::gpuTarget),
+                   cost::findSchedule(options.schedule));
 }
 
 /// The type that operands of products are rounded to.

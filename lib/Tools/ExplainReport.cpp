@@ -65,7 +65,7 @@ static void addGPURows(const KernelChoice &layer, const CompileOptions &options,
       "schedule",
       llvm::formatv("{0}: {1} CTAs on {2} multiprocessors{3}{4}",
                     llvm::StringRef(choice.schedule.name), chosen.ctas,
-                    cost::getHopper().multiprocessors,
+                    cost::findChip(support::gpuTarget)->multiprocessors,
                     chosen.waves > 1
                         ? llvm::formatv(", up to {0} {1}", chosen.waves,
                                         chosen.inTurn ? "items in turn"

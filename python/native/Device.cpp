@@ -9,12 +9,14 @@
 #include "Hopper.h"
 
 #include "gdn-c/Runtime.h"
+#include "gdn/CostModel/CostModel.h"
 
 using namespace gdn;
 using namespace gdn::cpu;
 
 /// What the GPU kernels are compiled for: 10 * major + minor of Hopper.
-static constexpr int32_t kComputeCapability = 90;
+static const int32_t kComputeCapability =
+    cost::findChip("sm_90a")->computeCapability;
 
 std::string gdn::cpu::nameOf(Device device) {
   if (device.type == Device::CPU)

@@ -226,8 +226,8 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
     return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
   chosen.multiprocessors = std::max(info.multiprocessors, 1);
   chosen.items = p.sequences() * p.valueHeads();
-  chosen.choice =
-      cost::choose(cpu::describe(p), cost::getHopper(chosen.multiprocessors));
+  chosen.choice = cost::choose(
+      cpu::describe(p), *cost::findChip("sm_90a", chosen.multiprocessors));
   chosen.kernel = findKernel(traits, chosen.choice.schedule);
   return {};
 }

@@ -97,7 +97,7 @@ inline double errorOf(const std::vector<MeasuredCall> &calls,
                       const CostDigits &digits) {
   double greatest = 0, squares = 0;
   for (const MeasuredCall &call : calls) {
-    double predicted = estimate(call.problem, getHopper(),
+    double predicted = estimate(call.problem, *findChip("sm_90a"),
                                 withDigits(costsOf(call.schedule), digits))
                            .seconds;
     double error = std::abs(predicted / call.seconds - 1);

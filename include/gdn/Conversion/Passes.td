@@ -131,11 +131,30 @@ def VerifyProgramPass : Pass<"gdn-warp-verify-program", "::mlir::gdn::tile::Prog
   let summary = "Check that warpgroups can run a program";
   let description = [{
     Fails where a program asks for what no kernel has: products of other than
-    16-bit operands or of other than a tensor core's rows, more of a state than
-    the registers of a warpgroup hold, reductions across rows, scratch memory.
-    The message says which layers there are kernels for. Run behind
-    `gdn-tile-stack-products`. Changes nothing.
+    16-bit operands or of other than whole warps' rows, more of a state than the
+    registers of a warpgroup hold, reductions to a scalar, scratch memory. The
+    message says which layers there are kernels for. Run behind
+    `gdn-tile-stack-products` and `gdn-tile-split-rows`. Changes nothing.
   }];
+}
+
+def AttachTargetPass : Pass<"gdn-warp-attach-target", "::mlir::ModuleOp"> {
+  let summary = "Say which chip programs and kernels are for";
+  let description = [{
+    Sets `gdn_warp.target` to the chip on every `gdn_tile.program` and
+    `gdn_warp.kernel` that has none. The passes behind it take the chip's numbers
+    from there.
+
+    ```mlir
+    gdn_warp.kernel @k() threads(128) shared(0)
+    // chip=sm_90a
+    gdn_warp.kernel @k() threads(128) shared(0)
+        attributes {gdn_warp.target = #gdn_warp.target<chip = "sm_90a">}
+    ```
+  }];
+  let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"",
+    "Chip of the table in include/gdn/Dialect/Warp/IR/Arch.h">];
 }
 
 def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {

@@ -10,7 +10,7 @@
 // --explain) and the library of the Python package ask the same functions.
 // Plain C++: no MLIR, no CUDA. Times are in seconds.
 //
-// The model. A work item is a sequence and a value head, or a part of its value
+// The model. A work item is a sequence and a value head, or a tile of its value
 // channels. A work item of `tokens` tokens keeps a multiprocessor for
 //
 //   itemSeconds + ceil(tokens / chunk) * chunkSeconds
@@ -40,6 +40,10 @@
 #include <string_view>
 #include <vector>
 
+namespace mlir::gdn::warp {
+struct Arch;
+} // namespace mlir::gdn::warp
+
 namespace gdn::cost {
 
 /// What the model knows of a GPU.
@@ -47,10 +51,16 @@ struct Chip {
   int64_t multiprocessors;
   /// FLOP of 16-bit products and bytes of memory that a second has.
   double flopPerSecond, bytesPerSecond;
+  /// 10 * major + minor of the devices that the chip's code runs on.
+  int32_t computeCapability = 0;
 };
 
-/// An H200, of Arch.h; `multiprocessors`, if not 0, are those of the device.
-Chip getHopper(int64_t multiprocessors = 0);
+/// What Arch.h says of a chip; `multiprocessors`, if not 0, are those of the
+/// device.
+Chip getChip(const mlir::gdn::warp::Arch &arch, int64_t multiprocessors = 0);
+/// The chip of that name in the table of Arch.h, or nothing.
+std::optional<Chip> findChip(std::string_view name,
+                             int64_t multiprocessors = 0);
 
 /// A schedule, by the name that --schedule and the templates give it.
 struct Schedule {
@@ -105,7 +115,7 @@ std::optional<Schedule> findSchedule(std::string_view name);
 
 /// Parts whose states the registers of a CTA hold.
 inline constexpr int64_t kMaxFolded = 2;
-/// Value channels of a part: the rows of a tensor core's product.
+/// Value channels of a V tile: the rows of a tensor core's product.
 inline constexpr int64_t kVTileChannels = 64;
 
 /// A launch, as far as the host knows it.
@@ -153,7 +163,7 @@ enum class Bound {
   Items,
   /// Bytes.
   Memory,
-  /// Nothing: the states of all parts do not fit a CTA.
+  /// Nothing: the states of all V tiles do not fit a CTA.
   Registers
 };
 

@@ -61,6 +61,9 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Every lane arrives at the barriers of a GPU kernel for "
                      "itself: slower, for tools that look for races"),
       llvm::cl::init(false)};
+  PassOptions::Option<std::string> chip{*this, "chip",
+                                        llvm::cl::desc("Chip of a GPU kernel"),
+                                        llvm::cl::init("sm_90a")};
   PassOptions::Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("Parts of a head on a GPU: 'cta_per_head' (in one CTA), "

@@ -28,6 +28,8 @@
 #ifndef GDN_TARGET_HOST_H
 #define GDN_TARGET_HOST_H
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
@@ -43,7 +45,7 @@ namespace mlir::gdn::host {
 /// What an object is made for.
 struct Options {
   /// 10 * major + minor of the one chip that runs the image.
-  int32_t computeCapability = 90;
+  int32_t computeCapability = warp::getDefaultArch().computeCapability;
   /// LLVM's name of the host's CPU; the few instructions of the entries need
   /// nothing but the baseline.
   std::string cpu = "generic";

@@ -9,6 +9,8 @@
 #ifndef GDN_TARGET_PTX_H
 #define GDN_TARGET_PTX_H
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/Support/Error.h"
@@ -20,8 +22,9 @@ namespace mlir::gdn::ptx {
 
 /// What to generate code for.
 struct Options {
-  /// The chip. PTX for sm_90a runs on no other.
-  std::string chip = "sm_90a";
+  /// The chip, which that of the kernels must be (`gdn_warp.target`). PTX for
+  /// sm_90a runs on no other.
+  std::string chip = std::string(warp::getDefaultArch().chip);
   /// LLVM's features: the version of the PTX ISA. 8.7 is that of CUDA 12.8.
   std::string features = "+ptx87";
   /// Where ptxas is; empty: GDN_PTXAS, PATH, CUDA_HOME, the Python package

@@ -192,7 +192,7 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
          << operandType.getValue() << "'";
 }
 
-/// V channels of a part where their number is not given: the rows of a tensor
+/// V channels of a tile where their number is not given: the rows of a tensor
 /// core's product.
 static constexpr int64_t kVTileChannels = 64;
 

@@ -8,6 +8,8 @@
 
 #include "Program.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -240,6 +242,9 @@ gdn::forEachChunk(Program &p, ValueRange carried,
     upper = arith::MulIOp::create(b, count, step);
   }
   auto loop = scf::ForOp::create(b, lower, upper, step, carried);
+  // Zeros as keys, values and log2 gates change nothing.
+  if (!reversed && !carried.empty())
+    loop->setAttr(tile::kNeutralPastEndAttrName, b.getUnitAttr());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value t = loop.getInductionVar();

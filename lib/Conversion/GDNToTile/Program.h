@@ -48,7 +48,7 @@ struct Program {
   TileBuilder &b;
   StageFacts facts;
   llvm::StringMap<Value> arrays;
-  /// Item: sequence, value head, its q/k head, first V channel of the part.
+  /// Item: sequence, value head, its q/k head, first V channel of the tile.
   Value sequence, head, keyHead, firstV;
   /// Tokens [begin, end) of batch index `batch`.
   Value batch, begin, end;

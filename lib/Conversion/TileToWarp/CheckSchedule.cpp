@@ -8,11 +8,6 @@
 
 #include "Partition.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
@@ -21,14 +16,15 @@ using namespace mlir::gdn::warp;
 // Chunks of an iteration
 //===----------------------------------------------------------------------===//
 
-/// The loop takes as many chunks an iteration as the schedule says.
-LogicalResult Partition::checkChunksPerIteration() {
-  int64_t chunksPerIteration = schedule.getChunksPerIteration(), chunks = 1;
-  WalkResult walked = program.walk([&](Operation *op) {
-    int64_t chunk = getChunk(op);
-    if (chunk < 0 || chunk >= chunksPerIteration) {
-      op->emitOpError("expected gdn_tile.chunk in [0, ")
-          << chunksPerIteration
+/// The chunks of an iteration that ops in `op` have numbers of; none after an
+/// error.
+static FailureOr<int64_t> countChunks(Operation *op, int64_t expected) {
+  int64_t chunks = 1;
+  WalkResult walked = op->walk([&](Operation *nested) {
+    int64_t chunk = getChunk(nested);
+    if (chunk < 0 || chunk >= expected) {
+      nested->emitOpError("expected gdn_tile.chunk in [0, ")
+          << expected
           << "), the chunks that the schedule has an iteration "
              "(gdn-tile-unroll-chunks), got "
           << chunk;
@@ -39,247 +35,173 @@ LogicalResult Partition::checkChunksPerIteration() {
   });
   if (walked.wasInterrupted())
     return failure();
-  if (!loop || chunks == chunksPerIteration)
-    return success();
-  return program.emitOpError("expected a loop of ")
-         << chunksPerIteration
-         << " chunks an iteration, as the schedule says "
-            "(gdn-tile-unroll-chunks), "
-            "got "
-         << chunks;
-}
-
-//===----------------------------------------------------------------------===//
-// Steps that run late
-//===----------------------------------------------------------------------===//
-
-bool Partition::isLate(Operation *op) const {
-  auto owner = roles.find(op);
-  return owner != roles.end() && op->getParentOp() == loop &&
-         schedule.getRoles()[owner->second].runsLate(getStep(op));
-}
-
-/// What `op` takes, through ops that are copied: what other ops make, what the
-/// loop carries, and arguments.
-static SetVector<Value> findSources(Operation *op) {
-  SetVector<Value> sources;
-  SetVector<Value> open = Partition::getTakenValues(op);
-  DenseSet<Value> seen;
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
-    Operation *maker = value.getDefiningOp();
-    if (!seen.insert(value).second)
-      continue;
-    if (maker && Partition::isFree(maker))
-      open.set_union(Partition::getTakenValues(maker));
-    else
-      sources.insert(value);
-  }
-  return sources;
-}
-
-/// An iteration's late steps know its number and what comes through channels;
-/// what the role has made or carried since is of later iterations.
-LogicalResult Partition::checkLateValues(unsigned role) {
-  for (auto &[op, owner] : roles) {
-    if (owner != role || op->getParentOp() != loop)
-      continue;
-    for (Value value : findSources(op)) {
-      Operation *maker = value.getDefiningOp();
-      auto argument = dyn_cast<BlockArgument>(value);
-      bool isCarried = argument && argument.getOwner() == loop.getBody() &&
-                       value != loop.getInductionVar();
-      bool isOwn = maker && roles.lookup(maker) == role;
-      if ((isLate(op) && isCarried) || (isOwn && isLate(maker) != isLate(op)))
-        return op->emitOpError("expected values through a channel between "
-                               "steps that are delayed and others, got one "
-                               "that role ")
-               << schedule.getRoles()[role].getName()
-               << (isCarried ? " carries from iteration to iteration"
-                             : " makes itself");
-    }
-  }
-  return success();
-}
-
-SetVector<Partition::ChannelUse> Partition::findUses(unsigned role,
-                                                     bool late) const {
-  SetVector<ChannelUse> uses;
-  for (auto &[op, owner] : roles) {
-    if (owner != role || isLate(op) != late)
-      continue;
-    for (Value value : findSources(op))
-      if (const Field *field = getFieldOf(value, role))
-        uses.insert({field->channel, SlotDirection::Get});
-    for (Value value : op->getResults())
-      for (const Field &field : fields.lookup(value))
-        uses.insert({field.channel, SlotDirection::Put});
-  }
-  return uses;
-}
-
-/// A role visits a slot once: in the slot's iteration or late.
-LogicalResult Partition::checkLateUses(unsigned role) {
-  SetVector<ChannelUse> now = findUses(role, /*late=*/false);
-  for (ChannelUse use : findUses(role, /*late=*/true))
-    if (now.contains(use))
-      return program.emitOpError("expected role ")
-             << schedule.getRoles()[role].getName() << " to "
-             << (use.second == SlotDirection::Put ? "fill" : "take")
-             << " channel " << schedule.getChannels()[use.first].getName()
-             << " either in steps that are delayed or in others, got both; "
-                "use two channels";
-  return success();
-}
-
-int64_t Partition::countSlotChunks(ArrayRef<unsigned> channels) const {
-  int64_t chunks = 0;
-  for (unsigned channel : channels) {
-    ChannelSpecAttr spec = schedule.getChannels()[channel];
-    chunks += spec.getDepth() *
-              (spec.getSlotPerChunk() ? 1 : schedule.getChunksPerIteration());
-  }
   return chunks;
 }
 
-/// For each channel the channels on the way to it, itself the last, that have
-/// the fewest slots: from a role's undelayed steps, who fills one of them takes
-/// from the one before. Empty where there is no way.
-SmallVector<SmallVector<unsigned>>
-Partition::findNarrowestWays(unsigned role) const {
-  size_t count = schedule.getChannels().size();
-  SmallVector<SmallVector<unsigned>> ways(count);
-  for (auto &[value, takers] : crossing) {
-    Operation *maker = value.getDefiningOp();
-    if (roles.lookup(maker) == role && !isLate(maker))
-      for (const Field &field : fields.lookup(value))
-        ways[field.channel] = {field.channel};
-  }
-  // No narrowest way has a channel twice.
-  for (size_t round = 0; round < count; ++round)
-    for (unsigned from = 0; from < count; ++from)
-      for (unsigned to = 0; to < count; ++to) {
-        bool follows = llvm::any_of(getFillers(to), [&](unsigned other) {
-          return other != role && takes(other, from);
-        });
-        if (ways[from].empty() || !follows)
-          continue;
-        SmallVector<unsigned> way = ways[from];
-        way.push_back(to);
-        if (ways[to].empty() ||
-            countSlotChunks(way) < countSlotChunks(ways[to]))
-          ways[to] = way;
-      }
-  return ways;
-}
-
-/// A role fills a slot before it takes, late, what came of earlier ones: until
-/// then all must have room on the way. Otherwise the roles wait for each other.
-LogicalResult Partition::checkDelay(unsigned role) {
-  RoleSpecAttr spec = schedule.getRoles()[role];
-  if (spec.getDelay() == 0)
-    return success();
-  if (failed(checkLateValues(role)) || failed(checkLateUses(role)))
+/// Each loop takes as many chunks an iteration as the schedule says.
+LogicalResult gdn::checkChunks(const Partition &partition) {
+  tile::ProgramOp program = partition.program;
+  int64_t expected = partition.schedule.getChunksPerIteration();
+  if (failed(countChunks(program, expected)))
     return failure();
-  int64_t needed = schedule.getChunksPerIteration() * (spec.getDelay() + 1);
-  SmallVector<SmallVector<unsigned>> ways = findNarrowestWays(role);
-  for (auto [channel, direction] : findUses(role, /*late=*/true)) {
-    if (direction == SlotDirection::Put)
+  for (scf::ForOp loop : partition.loops) {
+    FailureOr<int64_t> chunks = countChunks(loop, expected);
+    if (failed(chunks))
+      return failure();
+    if (*chunks == expected)
       continue;
-    ArrayRef<unsigned> way = ways[channel];
-    int64_t chunks = countSlotChunks(way);
-    if (way.empty() || chunks >= needed)
-      continue;
-    return program.emitOpError("expected slots for at least ")
-           << needed << " chunks in the channels from role " << spec.getName()
-           << " back to its steps that are delayed by " << spec.getDelay()
-           << " iterations ("
-           << llvm::join(llvm::map_range(
-                             way,
-                             [&](unsigned index) {
-                               return schedule.getChannels()[index].getName();
-                             }),
-                         ", ")
-           << "), or it waits for ever, got " << chunks
-           << "; give them more slots or delay less";
+    InFlightDiagnostic diagnostic =
+        program.emitOpError("expected a loop of ")
+        << expected
+        << " chunks an iteration, as the schedule says "
+           "(gdn-tile-unroll-chunks), got "
+        << *chunks;
+    diagnostic.attachNote(loop.getLoc()) << "the loop";
+    return diagnostic;
   }
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// The launch
-//===----------------------------------------------------------------------===//
-
-/// Whether `tokens` may be all that `array` has along `dim`.
-static bool mayBeExtent(Value tokens, Value array, int64_t dim) {
-  auto type = dyn_cast<ShapedType>(array.getType());
-  std::optional<int64_t> constant = getConstantIntValue(tokens);
-  return !constant || !type || !type.hasRank() || type.isDynamicDim(dim) ||
-         type.getDimSize(dim) == *constant;
+/// A role whose chunks are a loop does the same for each, with values of that
+/// chunk alone.
+static LogicalResult checkRolled(const Partition &partition, unsigned role,
+                                 unsigned number) {
+  StringRef name = partition.getRole(role).getName();
+  tile::ProgramOp program = partition.program;
+  scf::ForOp loop = partition.loops[number];
+  if (!partition.needs[role][number].carried.empty())
+    return program.emitOpError("expected no values from one chunk to the next "
+                               "in role ")
+           << name << ", whose chunks are a loop";
+  SmallVector<SmallVector<StringRef>> names(
+      partition.schedule.getChunksPerIteration());
+  for (auto &[op, owner] : partition.roles) {
+    if (owner != role || op->getBlock() != loop.getBody())
+      continue;
+    int64_t chunk = getChunk(op);
+    names[chunk].push_back(op->getName().getStringRef());
+    for (Value value : getTakenValues(op)) {
+      Operation *maker = value.getDefiningOp();
+      if (!maker || isFree(maker) || maker->getBlock() != loop.getBody())
+        continue;
+      const Field *field = partition.roles.lookup(maker) == role
+                               ? nullptr
+                               : partition.getFieldOf(value, role);
+      if (getChunk(maker) != chunk ||
+          (field && partition.channels[field->channel].alike == 1))
+        return op->emitOpError("expected values of its own chunk, which is "
+                               "one of a loop in role ")
+               << name;
+    }
+  }
+  if (!llvm::all_equal(names))
+    return program.emitOpError("expected the same ops for each chunk of an "
+                               "iteration in role ")
+           << name << ", whose chunks are a loop";
+  return success();
 }
 
-/// Whether `tokens` is what `array` has along `dim`, or comes from outside.
-static bool isExtent(Value tokens, Value array, int64_t dim) {
-  Operation *op = tokens.getDefiningOp();
-  if (!op)
-    return true;
-  if (std::optional<int64_t> constant = getConstantIntValue(tokens))
-    return cast<ShapedType>(array.getType()).getDimSize(dim) == *constant;
-  if (auto of = dyn_cast<tensor::DimOp>(op))
-    return of.getSource() == array && of.getConstantIndex() == dim;
-  if (auto of = dyn_cast<memref::DimOp>(op))
-    return of.getSource() == array && of.getConstantIndex() == dim;
-  return false;
-}
+//===----------------------------------------------------------------------===//
+// Roles whose warps or CTAs take turns
+//===----------------------------------------------------------------------===//
 
-LogicalResult gdn::checkTokens(tile::ProgramOp program, tile::LaunchOp launch) {
-  if (launch.getCuSeqlens())
+/// The CTAs of a cluster fill a slot in each of its turns, or one of them does.
+static LogicalResult checkShared(const Partition &partition, unsigned channel) {
+  ChannelSpecAttr spec = partition.getSpec(channel);
+  tile::ProgramOp program = partition.program;
+  if (!llvm::all_equal(
+          llvm::map_range(partition.getFillers(channel), [&](unsigned role) {
+            return partition.getRole(role).getAlternateCtas();
+          })))
+    return program.emitOpError("expected channel ")
+           << spec.getName()
+           << " to be filled by roles that CTAs share, or by others, got both";
+  IntegerAttr turn = partition.getTurn(channel);
+  int64_t cluster = partition.schedule.getCluster();
+  if (!turn || spec.getDepth() % (turn.getInt() * cluster) == 0)
     return success();
-  SmallVector<Value> arrays(launch.getInputs());
-  llvm::append_range(arrays, launch.getOutputs());
-  bool hasEnds = false, isKnown = false, differs = false;
-  auto visit = [&](Value array, Value end, std::optional<uint64_t> dim) {
-    auto argument = dyn_cast<BlockArgument>(array);
-    if (end != program.getEnd() || !dim || !argument ||
-        argument.getOwner() != &program.getBody().front())
-      return;
-    Value given = arrays[argument.getArgNumber()];
-    hasEnds = true;
-    isKnown |= isExtent(launch.getTokens(), given, *dim);
-    differs |= !mayBeExtent(launch.getTokens(), given, *dim);
+  return program.emitOpError("expected a multiple of ")
+         << turn.getInt() * cluster << " slots in channel " << spec.getName()
+         << ", which the CTAs of a cluster fill in turn, got "
+         << spec.getDepth();
+}
+
+/// Warps or CTAs that take turns do so in one loop, and what they make or take
+/// outside of it is the same for all.
+static LogicalResult checkTurns(const Partition &partition, unsigned role) {
+  RoleSpecAttr spec = partition.getRole(role);
+  tile::ProgramOp program = partition.program;
+  if (spec.getAlternateCtas() && partition.loops.size() > 1)
+    return program.emitOpError("expected one loop where CTAs share role ")
+           << spec.getName() << ", got " << partition.loops.size();
+  if (!spec.getAlternateCtas() &&
+      !(spec.getRoundRobin() && spec.getWarps() > 1))
+    return success();
+  for (auto &[value, takers] : partition.crossing)
+    if (partition.isOutside(value) &&
+        (takers.contains(role) || partition.getMakingRole(value) == role)) {
+      InFlightDiagnostic diagnostic =
+          value.getDefiningOp()->emitOpError(
+              "expected values that cross to or from role ")
+          << spec.getName()
+          << " to be made in a loop, since its warps or CTAs take turns";
+      return diagnostic;
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+/// Roles run ahead of each other and order no accesses to memory: an array is
+/// loaded or stored, and stored by one step.
+static LogicalResult checkArrays(const Partition &partition) {
+  DenseMap<Value, tile::LoadOp> loads;
+  tile::ProgramOp program = partition.program;
+  program.walk(
+      [&](tile::LoadOp load) { loads.insert({load.getSource(), load}); });
+  DenseMap<Value, tile::StoreOp> stores;
+  auto visit = [&](tile::StoreOp store) -> LogicalResult {
+    if (tile::LoadOp load = loads.lookup(store.getTarget())) {
+      InFlightDiagnostic diagnostic = store.emitOpError(
+          "expected an array that is not loaded too: nothing orders the "
+          "accesses of roles");
+      diagnostic.attachNote(load.getLoc()) << "loaded here";
+      return diagnostic;
+    }
+    tile::StoreOp first =
+        stores.insert({store.getTarget(), store}).first->second;
+    if (getStep(first) == getStep(store))
+      return success();
+    InFlightDiagnostic diagnostic =
+        store.emitOpError("expected stores to an array in one step, got ")
+        << getStep(store) << " and " << getStep(first)
+        << ": nothing orders the accesses of steps";
+    diagnostic.attachNote(first.getLoc()) << "the other store";
+    return diagnostic;
   };
-  program.walk([&](tile::LoadOp op) {
-    visit(op.getSource(), op.getEnd(), op.getDim());
+  WalkResult walked = program.walk([&](tile::StoreOp store) {
+    return failed(visit(store)) ? WalkResult::interrupt()
+                                : WalkResult::advance();
   });
-  program.walk([&](tile::StoreOp op) {
-    visit(op.getTarget(), op.getEnd(), op.getDim());
-  });
-  if (!hasEnds || (isKnown && !differs))
-    return success();
-  InFlightDiagnostic diagnostic = launch.emitOpError(
-      "expected as many tokens as the arrays have that end there, since copies "
-      "do: the extent of one of them (a tensor.dim, or the constant), got ");
-  if (std::optional<int64_t> tokens = getConstantIntValue(launch.getTokens()))
-    return diagnostic << *tokens;
-  return diagnostic << "another value";
+  return failure(walked.wasInterrupted());
 }
 
-FailureOr<tile::LaunchOp> gdn::findLaunch(ModuleOp module,
-                                          tile::ProgramOp program) {
-  tile::LaunchOp first, second;
-  module.walk([&](tile::LaunchOp op) {
-    if (op.getProgram() == program.getSymName())
-      (first ? second : first) = op;
-  });
-  if (!first)
-    return program.emitOpError("expected a launch of the program, got none");
-  if (!second)
-    return first;
-  InFlightDiagnostic diagnostic =
-      second.emitOpError("expected one launch of program @")
-      << program.getSymName()
-      << ", whose kernel is made for its grid and tokens, got two; give each "
-         "one a program of its own";
-  diagnostic.attachNote(first.getLoc()) << "the other launch";
-  return diagnostic;
+LogicalResult gdn::checkSchedule(const Partition &partition) {
+  for (unsigned role = 0; role < partition.countRoles(); ++role) {
+    if (failed(checkTurns(partition, role)))
+      return failure();
+    for (unsigned loop = 0; loop < partition.loops.size(); ++loop)
+      if (partition.isRolled(role) &&
+          failed(checkRolled(partition, role, loop)))
+        return failure();
+  }
+  for (unsigned channel = 0; channel < partition.channels.size(); ++channel)
+    if (failed(checkShared(partition, channel)))
+      return failure();
+  for (unsigned role = 0; role < partition.countRoles(); ++role)
+    if (failed(checkDelay(partition, role)))
+      return failure();
+  return checkArrays(partition);
 }

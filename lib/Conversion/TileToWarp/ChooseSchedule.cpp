@@ -92,7 +92,7 @@ cost::Problem ChooseSchedule::describe(tile::LaunchOp launch,
   if (longest > 0)
     problem.longest = longest;
   problem.heads = problem.keyHeads =
-      know(launch.getGrid()[1], 0).value_or(kSm90a.multiprocessors);
+      know(launch.getGrid()[1], 0).value_or(getArch(launch).multiprocessors);
   problem.vTiles = facts.vTiles;
   problem.valueChannels = facts.vTiles * cost::kVTileChannels;
   return problem;
@@ -117,8 +117,9 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
                                      tile::ProgramOp program,
                                      tile::LaunchOp launch) {
   ProgramFacts facts = measureProgram(program, launch);
-  cost::Choice choice = cost::choose(describe(launch, facts), cost::getHopper(),
-                                     cost::findSchedule(schedule.getValue()));
+  cost::Choice choice =
+      cost::choose(describe(launch, facts), cost::getChip(getArch(program)),
+                   cost::findSchedule(schedule.getValue()));
   SmallVector<ConsideredTemplate> considered =
       templates.consider(facts, schedule);
   ScheduleTemplateOp form = pickTemplate(considered, choice.schedule.name);

@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FieldLayouts.h"
+
 #include "RoleLayouts.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -21,7 +23,7 @@ static FieldLayout makeLayout(RankedTensorType tile, bool transposed) {
   SmallVector<int64_t> shape(tile.getShape());
   if (transposed)
     std::swap(shape[0], shape[1]);
-  return {ViewType::get(shape, tile.getElementType(), kSm90a.panelBytes),
+  return {ViewType::get(shape, tile.getElementType(), format::kPanelBytes),
           transposed};
 }
 
@@ -98,7 +100,7 @@ static void shareRows(MutableArrayRef<FieldLayout> fields) {
   FieldLayout *open = nullptr;
   for (FieldLayout &field : fields) {
     ViewType view = field.view;
-    constexpr int64_t kHalf = kSm90a.panelBytes / 2;
+    constexpr int64_t kHalf = format::kPanelBytes / 2;
     if (!view.isSwizzled() || !field.sharesRows ||
         view.getColumns() * view.getElementBytes() > kHalf)
       continue;
@@ -118,7 +120,7 @@ FieldLayouts::FieldLayouts(KernelOp kernel) {
     SmallVector<FieldLayout> &fields = layouts[channel];
     size_t ofChunk = channel.getType().getFields().size() / channel.getChunks();
     for (uint64_t field = 0; field < ofChunk; ++field) {
-      // The fields of further parts follow that of the first.
+      // The fields of further V tiles follow that of the first.
       bool used = llvm::any_of(channel->getUsers(), [&](Operation *user) {
         auto put = dyn_cast<PutOp>(user);
         auto get = dyn_cast<GetOp>(user);

@@ -15,10 +15,11 @@
 
 #include "gdn/Conversion/ScheduleTemplates.h"
 
-#include "Layouts.h"
+#include "FieldLayouts.h"
 #include "Partition.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/SharedMemory.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -70,6 +71,8 @@ private:
   /// Of each channel, in its order.
   SmallVector<SlotLayout> slots;
   SmallVector<int64_t> depths;
+  /// Of channels for values that are made outside of loops.
+  SmallVector<ChannelSlots> outside;
   /// Of each role, in its order.
   SmallVector<int64_t> registers;
 };
@@ -126,7 +129,7 @@ ScheduleAttr Fit::makeTrial() {
     if (role.getDelayedSteps())
       llvm::append_range(steps, role.getDelayedSteps());
     specs.push_back(RoleSpecAttr::get(
-        context, role.getName(), role.getWarps(), kSm90a.minSetRegisters,
+        context, role.getName(), role.getWarps(), format::kMinSetRegisters,
         ArrayAttr::get(context, steps), /*delayedSteps=*/ArrayAttr(),
         /*delay=*/0, /*prefetchDistance=*/0, role.getRoundRobin(),
         role.getWarpgroupPerVTile(), role.getLoopChunks(),
@@ -164,24 +167,32 @@ LogicalResult Fit::measureSlots() {
   auto copy = cast<tile::ProgramOp>(b.clone(*program));
   b.clone(*launch->getParentOfType<FunctionOpInterface>(), copies);
   auto launched = cast<tile::LaunchOp>(copies.lookup(launch.getOperation()));
-  Partition partition(copy, trial);
-  if (failed(partition.analyse()) || failed(partition.write(b, launched)))
+  Partition partition;
+  partition.program = copy;
+  partition.schedule = trial;
+  if (failed(assignRoles(partition)) || failed(assignChannels(partition)) ||
+      failed(writeKernel(partition, b, launched)))
     return failure();
-  FieldLayouts(*scratch->getOps<KernelOp>().begin()).apply();
+  KernelOp kernel = *scratch->getOps<KernelOp>().begin();
+  FieldLayouts(kernel).apply();
   int64_t times = facts.chunks ? 1 : chunks;
-  for (auto [channel, value] : llvm::zip(channels, partition.channels)) {
-    SlotLayout slot;
-    if (value)
-      slot = layOutSlot(getFields(value.getDefiningOp<ChannelOp>(),
-                                  channel.getSlotPerChunk(), times));
-    slots.push_back(slot);
+  slots.assign(channels.size(), {});
+  for (auto [known, op] : llvm::zip_equal(
+           partition.channels, kernel.getBody().getOps<ChannelOp>())) {
+    bool inLoop = !known.loops.empty();
+    SlotLayout slot = layOutSlot(getFields(
+        op, !inLoop || channels[known.spec].getSlotPerChunk(), times));
+    if (!inLoop)
+      outside.push_back({slot, /*depth=*/1});
+    else if (slots[known.spec].bytes < slot.bytes)
+      slots[known.spec] = slot;
   }
   return success();
 }
 
 /// Bytes of all channels that carry something.
 int64_t Fit::countShared() const {
-  SmallVector<ChannelSlots> used;
+  SmallVector<ChannelSlots> used = outside;
   for (auto [slot, depth] : llvm::zip(slots, depths))
     if (slot.bytes != 0)
       used.push_back({slot, depth});
@@ -210,7 +221,7 @@ void Fit::fitDepths() {
         continue;
       ++depth;
       resolveAll(AmountUnit::Channel);
-      if (countShared() <= kSm90a.sharedBytes) {
+      if (countShared() <= getArch(program).sharedBytes) {
         grows = true;
         continue;
       }
@@ -231,7 +242,7 @@ struct RegisterShare {
   int64_t warps = 0, count = 0, least = 0, weight = 0;
   bool isFixed = false;
   int64_t groups() const {
-    return llvm::divideCeil(warps, kSm90a.warpgroupWarps);
+    return llvm::divideCeil(warps, format::kWarpgroupWarps);
   }
 };
 } // namespace
@@ -240,20 +251,20 @@ static SmallVector<RegisterShare>
 shareRegisters(ArrayRef<RoleTemplateAttr> roles) {
   SmallVector<RegisterShare> shares;
   for (auto [index, role] : llvm::enumerate(roles)) {
-    if (shares.empty() || shares.back().warps % kSm90a.warpgroupWarps == 0)
+    if (shares.empty() || shares.back().warps % format::kWarpgroupWarps == 0)
       shares.emplace_back();
     RegisterShare &share = shares.back();
     share.roles.push_back(index);
     share.warps += role.getWarps();
     share.isFixed |= role.getRegisters() != 0;
     share.least = std::max({share.least, role.getRegisters(),
-                            role.getMinRegisters(), kSm90a.minSetRegisters});
+                            role.getMinRegisters(), format::kMinSetRegisters});
     share.weight = std::max(share.weight, role.getRegisterWeight());
   }
   for (RegisterShare &share : shares)
     share.count = share.isFixed
                       ? share.least
-                      : llvm::alignTo(share.least, kSm90a.registerUnit);
+                      : llvm::alignTo(share.least, format::kRegisterUnit);
   return shares;
 }
 
@@ -267,11 +278,12 @@ void Fit::fitRegisters() {
     warps += share.warps;
     used += share.count * share.groups();
   }
-  int64_t left =
-      kSm90a.launchRegisters(warps * kSm90a.warpThreads, /*ctas=*/1) * groups -
-      used;
-  int64_t unit = kSm90a.registerUnit;
-  int64_t most = llvm::alignDown(kSm90a.maxThreadRegisters, unit);
+  int64_t left = getArch(program).launchRegisters(warps * format::kWarpThreads,
+                                                  /*ctas=*/1) *
+                     groups -
+                 used;
+  int64_t unit = format::kRegisterUnit;
+  int64_t most = llvm::alignDown(getArch(program).maxThreadRegisters, unit);
   while (true) {
     RegisterShare *next = nullptr;
     for (RegisterShare &share : shares) {
@@ -330,7 +342,7 @@ FailureOr<ScheduleAttr> Fit::run() {
       llvm::dbgs() << "  channel " << channel.getName() << ": " << depth
                    << " slots of " << slot.bytes << " bytes\n";
     llvm::dbgs() << "  shared memory: " << countShared() << " of "
-                 << kSm90a.sharedBytes << " bytes\n";
+                 << getArch(program).sharedBytes << " bytes\n";
   });
   fitRegisters();
   ScheduleAttr schedule = build();

@@ -13,174 +13,153 @@
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::gdn {
 
-/// An index of which 32 bits are enough, and back: it takes one register then,
-/// and a GPU divides no wider ones.
-Value toI32(OpBuilder &b, Location loc, Value index);
-Value toIndex(OpBuilder &b, Location loc, Value number);
+/// Ops that every role copies where it uses them.
+bool isFree(Operation *op);
+/// Values that `op` and its regions take from outside.
+SetVector<Value> getTakenValues(Operation *op);
+/// What `op` takes, through ops that are copied: what other ops make, what
+/// loops carry, and arguments.
+SetVector<Value> findSources(Operation *op);
+/// The step of an op, or of the ops inside it.
+StringAttr getStep(Operation *op);
+/// The chunk of its iteration that an op belongs to.
+int64_t getChunk(Operation *op);
 
-/// The launch that a program's kernel is made for: its only one.
-FailureOr<tile::LaunchOp> findLaunch(ModuleOp module, tile::ProgramOp program);
+/// A value's place: number of the channel and of the field, or of the field of
+/// V tile 0, for the roles that take it there.
+struct Field {
+  unsigned channel = 0, index = 0;
+  SetVector<unsigned> takers;
+};
 
-/// Fails where sequences that are not packed end elsewhere than their arrays:
-/// copies end with the arrays.
-LogicalResult checkTokens(tile::ProgramOp program, tile::LaunchOp launch);
-
-/// Writes which sequence, head and part a work item's number stands for: the
-/// last arguments of a program.
-class WorkItemWriter {
-public:
-  WorkItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
-                 warp::KernelOp kernel);
-
-  /// Writes what all work items share; fails where the launch does not say it.
-  LogicalResult prepare(OpBuilder &b, warp::ScheduleAttr schedule);
-  /// Maps those arguments of the program that all work items share.
-  const IRMapping &getShared() const { return shared; }
-  /// The arguments that differ from work item to work item.
-  ArrayRef<Value> getNames() const { return names; }
-  /// Maps the program's arguments for a work item, an i32.
-  IRMapping write(OpBuilder &b, Value number);
-  /// The number of work items, an i32, if the schedule is persistent.
-  Value getCount() const { return count; }
-
-private:
-  /// A size of the grid as the kernel knows it; null if it does not.
-  Value writeExtent(OpBuilder &b, Value extent);
-  /// The kernel's argument for an input of the launch; null if there is none.
-  Value findArray(Value input);
-  void mapShared(OpBuilder &b);
-
-  tile::ProgramOp program;
-  tile::LaunchOp launch;
-  warp::KernelOp kernel;
-  Location loc;
-  /// Arguments of the kernel; `bounds` only of packed sequences.
-  Value tokens, bounds;
-  Value heads, count;
-  IRMapping shared;
-  SmallVector<Value> names;
-  /// Parts that are work items of their own.
-  int64_t vTiles = 1;
-  bool isFolded = false;
+/// A channel of the kernel. What crosses in a loop has the slots that the
+/// schedule says, and loops that hand over the same values use them in turn.
+/// What is made outside of loops has a slot of its own, for a work item.
+struct KernelChannel {
+  /// Number of the schedule's channel.
+  unsigned spec = 0;
+  /// Numbers of the loops whose values it carries.
+  SmallVector<unsigned> loops;
+  SmallVector<Type> fields;
+  /// For how many chunks the same types cross.
+  int64_t alike = 1;
+  /// Number of the clock that counts its iterations.
+  unsigned clock = 0;
+  std::string name;
 };
 
 /// A program and its schedule: who runs which op and what crosses.
 struct Partition {
-  Partition(tile::ProgramOp program, warp::ScheduleAttr schedule)
-      : program(program), schedule(schedule) {}
-
-  /// A value's place: number of the channel and of the field, or of the field
-  /// of part 0, for the roles that take it there.
-  struct Field {
-    unsigned channel = 0, index = 0;
-    SetVector<unsigned> takers;
-  };
-  /// What a role needs besides its own ops.
+  /// What a role needs of a loop besides its own ops.
   struct Needs {
     /// Numbers of the loop's carried values.
     SetVector<unsigned> carried;
-    /// Whether it has ops in the loop.
-    bool inLoop = false;
+    /// Whether it runs the loop.
+    bool runs = false;
   };
 
-  /// Ops that every role copies where it uses them.
-  static bool isFree(Operation *op);
-  /// Values that `op` and its regions take from outside.
-  static SetVector<Value> getTakenValues(Operation *op);
-  /// The step of an op, or of the ops inside it.
-  static StringAttr getStep(Operation *op);
-  /// The chunk of its iteration that an op belongs to.
-  static int64_t getChunk(Operation *op);
-
-  LogicalResult analyse();
-  /// Writes the kernel at `b`'s place. `launch` runs the program.
-  LogicalResult write(OpBuilder &b, tile::LaunchOp launch);
-
+  tile::ProgramOp getProgram() const { return program; }
+  const warp::RoleSpecAttr &getRole(unsigned role) const {
+    return schedule.getRoles()[role];
+  }
+  unsigned countRoles() const { return schedule.getRoles().size(); }
+  /// The number of the loop whose body `op` stands in; none outside of loops.
+  std::optional<unsigned> findLoop(Operation *op) const;
+  /// The op that makes a value, in a loop for what the loop carries, through
+  /// ops that are copied; null where every role can make it.
+  Operation *findMaker(Value value) const;
+  /// The role that makes a value that crosses, and the step.
+  unsigned getMakingRole(Value value) const {
+    return roles.lookup(findMaker(value));
+  }
+  StringAttr getMakingStep(Value value) const {
+    return getStep(findMaker(value));
+  }
+  /// Whether a value that crosses is made outside of loops, or is what one of
+  /// them carried.
+  bool isOutside(Value value) const { return !findLoop(value.getDefiningOp()); }
   bool dependsOnVTile(Operation *op) const;
+  /// Whether `op` runs some iterations late.
+  bool isLate(Operation *op) const;
+  /// Whether a role's late steps end with each loop. Otherwise those of a
+  /// loop's last iterations run in the next work item.
+  bool endsLateWithLoop(unsigned role) const;
+
   /// The field of a value in `channel`, or that role `taker` takes; null if
   /// there is none.
   const Field *getField(Value value, unsigned channel) const;
   const Field *getFieldOf(Value value, unsigned taker) const;
+  warp::ChannelSpecAttr getSpec(unsigned channel) const {
+    return schedule.getChannels()[channels[channel].spec];
+  }
+  /// Whether a slot is for one chunk.
+  bool isByChunk(unsigned channel) const {
+    return !channels[channel].loops.empty() &&
+           getSpec(channel).getSlotPerChunk();
+  }
+  int64_t getDepth(unsigned channel) const {
+    return channels[channel].loops.empty() ? 1 : getSpec(channel).getDepth();
+  }
   /// For how many chunks a slot has fields of the same types.
-  int64_t getChunksOfSlot(unsigned channel) const;
+  int64_t getChunksOfSlot(unsigned channel) const {
+    return isByChunk(channel) ? 1 : channels[channel].alike;
+  }
+  /// The clock that numbers the iterations of a loop in all roles.
+  unsigned getClock(unsigned loop) const;
   /// Whether the chunks of an iteration are a loop in this role.
   bool isRolled(unsigned role) const;
   /// The first warp of a role.
   int64_t getFirstWarp(unsigned role) const;
   /// Whether a role takes what goes through a channel.
   bool takes(unsigned role, unsigned channel) const;
+  /// Roles that fill a channel.
+  SmallVector<unsigned> getFillers(unsigned channel) const;
   /// Where roles that the CTAs of a cluster share fill a channel, the last of
   /// them, which copies its slots; none else, or where they alone take from it.
   std::optional<unsigned> getSharer(unsigned channel) const;
   /// Whether what goes through a channel stays between roles that CTAs share.
   bool isShared(unsigned channel) const;
+  /// Slots that a CTA fills before it is the next one's turn; null where each
+  /// fills its own.
+  IntegerAttr getTurn(unsigned channel) const;
 
   tile::ProgramOp program;
   warp::ScheduleAttr schedule;
-  /// The loop over the work item's chunks, if there is one.
-  scf::ForOp loop;
+  /// The program's loops, one after the other.
+  SmallVector<scf::ForOp> loops;
   llvm::MapVector<Operation *, unsigned> roles;
   /// Values that depend on the V tile.
   DenseSet<Value> perVTile;
-  SmallVector<Needs> needs;
+  /// For each role, what it needs of each loop.
+  SmallVector<SmallVector<Needs>> needs;
   /// Values that cross, with the roles that take them.
   llvm::MapVector<Value, SetVector<unsigned>> crossing;
   /// Several where no channel goes to all that take the value.
   DenseMap<Value, SmallVector<Field, 1>> fields;
-  SmallVector<SmallVector<Type>> fieldTypes;
-  /// For each channel, for how many chunks the same types cross.
-  SmallVector<int64_t> alike;
-  /// The kernel's channels, null where nothing crosses.
-  SmallVector<Value> channels;
-
-private:
-  FailureOr<unsigned> assignRole(Operation *op);
-  LogicalResult assignRoles(Block &block);
-  void findPerVTile();
-  void collectNeeds(Value value, unsigned role, DenseSet<Value> &seen);
-  LogicalResult checkChunksPerIteration();
-  LogicalResult findCrossing();
-  /// Whether `channel` may carry `value` to a role.
-  bool carries(warp::ChannelSpecAttr channel, Value value,
-               unsigned taker) const;
-  FailureOr<SmallVector<Field, 1>>
-  findCarriers(Value value, const SetVector<unsigned> &takers);
-  /// Values of each channel and chunk.
-  using ChannelValues = SmallVector<SmallVector<SmallVector<Value>>>;
-  LogicalResult sortCrossing(ChannelValues &values);
-  LogicalResult assignFields();
-  LogicalResult checkRolled(unsigned role);
-  LogicalResult checkShared(unsigned channel);
-  /// Whether `op` runs some iterations late.
-  bool isLate(Operation *op) const;
-  LogicalResult checkLateValues(unsigned role);
-  /// A channel and what is done with it.
-  using ChannelUse = std::pair<unsigned, warp::SlotDirection>;
-  /// What steps of a role that are late, or those that are not, do.
-  SetVector<ChannelUse> findUses(unsigned role, bool late) const;
-  LogicalResult checkLateUses(unsigned role);
-  /// Chunks that the slots of these channels hold together.
-  int64_t countSlotChunks(ArrayRef<unsigned> channels) const;
-  SmallVector<SmallVector<unsigned>> findNarrowestWays(unsigned role) const;
-  LogicalResult checkDelay(unsigned role);
-  /// Slots that a CTA fills before it is the next one's turn; null where each
-  /// fills its own.
-  IntegerAttr getTurn(unsigned channel) const;
-  /// Roles that fill a channel.
-  SmallVector<unsigned> getFillers(unsigned channel) const;
-  /// Writes the body of a role at `b`'s place. `workItem` maps the program's
-  /// work item, or what all share where the role takes work items in turn;
-  /// `vTile` is the part or warp of what runs, where the role divides by it.
-  void writeRole(unsigned role, OpBuilder &b, WorkItemWriter &workItems,
-                 const IRMapping &workItem, Value vTile);
-  warp::KernelOp createKernel(OpBuilder &b, tile::LaunchOp launch);
+  SmallVector<KernelChannel> channels;
+  /// Loops whose iterations are counted together, since the same channels are
+  /// used in them: the numbers of a channel's slots follow each other.
+  SmallVector<SmallVector<unsigned>> clocks;
 };
+
+/// Finds who runs which op and what crosses (AssignRoles.cpp).
+LogicalResult assignRoles(Partition &partition);
+/// Gives each value that crosses a channel and a field (AssignChannels.cpp).
+LogicalResult assignChannels(Partition &partition);
+/// Whether the roles can run the program so (CheckSchedule.cpp).
+LogicalResult checkChunks(const Partition &partition);
+LogicalResult checkSchedule(const Partition &partition);
+/// Whether a role's late steps can run late (CheckDelay.cpp).
+LogicalResult checkDelay(const Partition &partition, unsigned role);
+/// Writes the kernel at `b`'s place; `launch` runs the program
+/// (WriteKernel.cpp).
+LogicalResult writeKernel(const Partition &partition, OpBuilder &b,
+                          tile::LaunchOp launch);
 
 } // namespace mlir::gdn
 

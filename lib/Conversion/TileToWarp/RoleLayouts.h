@@ -9,15 +9,16 @@
 #ifndef GDN_LIB_CONVERSION_TILETOWARP_ROLELAYOUTS_H
 #define GDN_LIB_CONVERSION_TILETOWARP_ROLELAYOUTS_H
 
-#include "Layouts.h"
+#include "FieldLayouts.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::gdn {
 
@@ -53,6 +54,8 @@ struct InShared {
   /// on; null if there is none.
   Value whole = {};
   int64_t first = 0;
+  /// Of a matrix a row or column alone, as a vector.
+  std::optional<int64_t> row = {}, column = {};
 };
 
 /// Rewrites the body of one role with encodings and views.
@@ -60,7 +63,7 @@ class RoleLayouts {
 public:
   RoleLayouts(warp::RoleOp role, FieldLayouts &fields)
       : role(role), fields(fields), b(role.getContext()),
-        isGroup(role.getCount() % warp::kSm90a.warpgroupWarps == 0 &&
+        isGroup(role.getCount() % warp::format::kWarpgroupWarps == 0 &&
                 !role->hasAttr(warp::WarpDialect::getRoundRobinAttrName())) {}
 
   LogicalResult run();
@@ -73,6 +76,9 @@ private:
                    warp::SlotDirection direction);
   LogicalResult convertGet(warp::GetOp get);
   LogicalResult convertPut(warp::PutOp put);
+  LogicalResult putStack(warp::PutOp put, tensor::ConcatOp stack,
+                         const FieldLayout &layout, Value view);
+  LogicalResult putSolve(warp::PutOp put, SolvedTile solved, Value view);
   LogicalResult convertStore(tile::StoreOp store);
   LogicalResult convertLoad(tile::LoadOp load);
   LogicalResult convertSlice(tensor::ExtractSliceOp slice);
@@ -80,10 +86,14 @@ private:
   LogicalResult convertDifference(arith::SubFOp difference);
   LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);
   LogicalResult convertReduce(linalg::ReduceOp reduce);
+  LogicalResult reduceFragment(linalg::ReduceOp reduce, Attribute encoding);
+  LogicalResult convertRow(tensor::ExtractSliceOp slice);
   LogicalResult convertCausal(tile::CausalOp causal);
   LogicalResult convertDiagonal(tile::DiagonalOp diagonal);
+  LogicalResult convertScan(tile::ScanOp scan);
   LogicalResult convertIf(scf::IfOp branch);
   LogicalResult convertFor(scf::ForOp loop);
+  LogicalResult placeCarried(scf::ForOp loop);
   LogicalResult convertOther(Operation *op);
   LogicalResult convertBranch(scf::IfOp from, scf::IfOp to, bool isThen);
 
@@ -91,6 +101,23 @@ private:
   FailureOr<Value> value(Value old);
   FailureOr<Value> fragment(Value old);
   FailureOr<Value> loadFragment(Value old, const InShared &place);
+  /// Where the operand `old` of a product lies in shared memory. What this role
+  /// has made itself is published there.
+  FailureOr<InShared> getShared(Value old);
+  FailureOr<Value> publish(Value old);
+  /// The left operand of a product of `rows` rows, and whether it is turned.
+  FailureOr<Value> getLeft(linalg::ContractOp product, int64_t rows,
+                           bool &isTurned);
+  /// Whether registers of a warpgroup hold a tile of this type.
+  LogicalResult checkTile(Value old);
+  LogicalResult checkVector(Value old, Attribute encoding);
+  Value loadArray(tile::LoadOp load, RankedTensorType type,
+                  DenseI64ArrayAttr rows);
+  /// The encodings that the uses of a vector in a warpgroup ask for.
+  void collectEncodings(Value old, SetVector<Attribute> &encodings);
+  /// Marks an op that goes over the rows of a fragment, of which `tile` has
+  /// some.
+  void markOverRows(Operation *op, Value tile);
   std::optional<std::pair<InShared, InShared>>
   findRowDots(linalg::ReduceOp reduce);
   bool isOfRowDots(Operation *op);
@@ -130,6 +157,10 @@ private:
   DenseMap<Value, int64_t> firstRow;
   /// Fragments of views that were loaded.
   DenseMap<Value, Value> loaded;
+  /// Views of tiles that were published.
+  DenseMap<Value, Value> published;
+  /// Vectors of arrays in the encodings that they are used in.
+  DenseMap<std::pair<Value, Attribute>, Value> vectors;
 };
 
 } // namespace mlir::gdn

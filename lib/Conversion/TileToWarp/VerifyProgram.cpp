@@ -15,7 +15,7 @@
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -29,10 +29,17 @@ namespace mlir::gdn {
 
 using namespace mlir;
 using namespace mlir::gdn;
-using warp::kSm90a;
+namespace format = warp::format;
 
 static RankedTensorType getTile(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
+}
+
+/// Whether the program of `op` has a schedule by hand. The others, of layers,
+/// get schedules that are made for a tensor core's rows.
+static bool hasSchedule(Operation *op) {
+  return op->getParentOfType<tile::ProgramOp>()->hasAttr(
+      warp::ScheduleAttr::kName);
 }
 
 /// Whether element by element work makes `value` of the sums of a reduction.
@@ -47,6 +54,10 @@ static bool hasSums(Value value) {
 
 static LogicalResult verifyProduct(linalg::ContractOp product) {
   RankedTensorType result = getTile(product.getResult(0));
+  if (result.getRank() != 2 || product.getNumLoops() != 3)
+    return product.emitOpError("expected a product of two matrices, or of one "
+                               "and a vector, got one of result ")
+           << result;
   Value right = product.getDpsInputs()[1];
   if (getTile(right).getElementTypeBitWidth() != 16)
     return product.emitOpError("expected operands of bf16 or f16, got ")
@@ -55,15 +66,31 @@ static LogicalResult verifyProduct(linalg::ContractOp product) {
               "--operand-type=bf16";
   // It is read from shared memory, where arrays are copied to as they are. What
   // a solve writes there has its factors.
-  if (!findSolve(right) && hasSums(right))
+  if (!hasSchedule(product) && !findSolve(right) && hasSums(right))
     return product.emitOpError("expected an unnormalised right operand (norms "
                                "scale the result), got a normalised one; use "
                                "bf16 with qk_l2norm");
-  if (result.getDimSize(0) != kSm90a.productRows)
+  int64_t rows = result.getDimSize(0), columns = result.getDimSize(1);
+  if (rows != format::kWgmmaRows && !hasSchedule(product))
     return product.emitOpError("expected products of ")
-           << kSm90a.productRows << " rows, got one of " << result.getDimSize(0)
-           << "; use V in multiples of " << kSm90a.productRows
+           << format::kWgmmaRows << " rows, got one of " << rows
+           << "; use V in multiples of " << format::kWgmmaRows
            << ", and no --two-product-chain";
+  if (rows > format::kWgmmaRows || rows % format::kWarpRows != 0)
+    return product.emitOpError("expected products of a multiple of ")
+           << format::kWarpRows << " rows up to " << format::kWgmmaRows
+           << ", got one of " << rows;
+  if (columns > format::kMaxWgmmaColumns ||
+      columns % format::kWgmmaColumnUnit != 0)
+    return product.emitOpError("expected products of a multiple of ")
+           << format::kWgmmaColumnUnit << " columns up to "
+           << format::kMaxWgmmaColumns << ", got one of " << columns;
+  bool isTurned = product.getIndexingMapsArray()[1].getResult(0) ==
+                  product.getIndexingMapsArray()[2].getResult(1);
+  int64_t depth = getTile(right).getDimSize(isTurned ? 1 : 0);
+  if (depth % format::kWgmmaDepth != 0)
+    return product.emitOpError("expected products over a multiple of ")
+           << format::kWgmmaDepth << ", got one over " << depth;
   return success();
 }
 
@@ -75,9 +102,9 @@ static LogicalResult verifyLoad(tile::LoadOp load) {
   bool isTransposed = load.getAxes()[0] > load.getAxes()[1];
   int64_t bytes =
       tile.getDimSize(isTransposed ? 0 : 1) * tile.getElementTypeBitWidth() / 8;
-  if (bytes > kSm90a.panelBytes && bytes % kSm90a.panelBytes != 0)
+  if (bytes > format::kPanelBytes && bytes % format::kPanelBytes != 0)
     return load.emitOpError("expected rows of at most ")
-           << kSm90a.panelBytes << " bytes or a multiple of it, got " << bytes
+           << format::kPanelBytes << " bytes or a multiple of it, got " << bytes
            << "; use K of at most 64 or of 128, and V of a multiple of 64";
   return success();
 }
@@ -85,7 +112,7 @@ static LogicalResult verifyLoad(tile::LoadOp load) {
 /// A warpgroup holds a square of its rows and twice as many columns for the
 /// whole of a sequence beside what a chunk needs.
 static LogicalResult verifyCarried(scf::ForOp loop) {
-  constexpr int64_t kColumns = 2 * kSm90a.productRows;
+  constexpr int64_t kColumns = 2 * format::kWgmmaRows;
   for (Value carried : loop.getRegionIterArgs())
     if (RankedTensorType tile = getTile(carried);
         tile && tile.getRank() == 2 && tile.getDimSize(1) > kColumns)
@@ -97,11 +124,12 @@ static LogicalResult verifyCarried(scf::ForOp loop) {
 
 static LogicalResult verifyReduction(linalg::ReduceOp reduce) {
   RankedTensorType tile = getTile(reduce.getInputs().front());
-  if (tile.getRank() == 2 && reduce.getDimensions() == ArrayRef<int64_t>(1))
+  bool isOfRows = reduce.getDimensions() == ArrayRef<int64_t>(1);
+  if (tile.getRank() == 2 && reduce.getDimensions().size() == 1 &&
+      (isOfRows || hasSchedule(reduce)))
     return success();
-  return reduce.emitOpError(
-             "expected reductions of the rows of a tile, got one "
-             "along [")
+  return reduce.emitOpError("expected reductions of a tile to a vector, got "
+                            "one along [")
          << reduce.getDimensions() << "] of " << tile
          << "; use a gate a head, and the forward over chunks";
 }

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Partition.h"
+#include "RoleWriter.h"
+#include "WorkItemWriter.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -16,15 +18,21 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// The array's type as a kernel takes it: a pointer to the first element.
+/// The array's type as a kernel takes it: a pointer to the first element. What
+/// is dense stays so.
 static Type withoutOffset(Value array) {
   auto type = cast<MemRefType>(array.getType());
+  if (type.getLayout().isIdentity())
+    return type;
   auto [strides, offset] = type.getStridesAndOffset();
   return MemRefType::get(type.getShape(), type.getElementType(),
                          StridedLayoutAttr::get(type.getContext(), 0, strides));
 }
 
-KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
+static KernelOp createKernel(const Partition &partition, OpBuilder &b,
+                             tile::LaunchOp launch) {
+  tile::ProgramOp program = partition.program;
+  ScheduleAttr schedule = partition.schedule;
   SmallVector<Type> types = llvm::map_to_vector(
       program.getArrays(), [](Value array) { return withoutOffset(array); });
   types.push_back(b.getI64Type());
@@ -40,6 +48,8 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
                        schedule.getThreads(), /*shared_bytes=*/0,
                        /*min_ctas=*/1, schedule.getCluster());
   kernel->setAttr(ScheduleAttr::kName, schedule);
+  if (Attribute target = program->getAttr(TargetAttr::kName))
+    kernel->setAttr(TargetAttr::kName, target);
   kernel.setPersistent(schedule.getPersistent());
   if (schedule.getCloneLikelyPath())
     kernel->setAttr(WarpDialect::getCloneLikelyPathAttrName(), b.getUnitAttr());
@@ -53,18 +63,53 @@ KernelOp Partition::createKernel(OpBuilder &b, tile::LaunchOp launch) {
   return kernel;
 }
 
-LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
-  KernelOp kernel = createKernel(b, launch);
+/// The kernel's channels.
+static SmallVector<Value> createChannels(const Partition &partition,
+                                         OpBuilder &b) {
+  SmallVector<Value> channels;
+  for (auto [number, channel] : llvm::enumerate(partition.channels))
+    channels.push_back(ChannelOp::create(
+        b, partition.getProgram().getLoc(),
+        ChannelType::get(b.getContext(), channel.fields),
+        b.getStringAttr(channel.name),
+        b.getI64IntegerAttr(partition.getDepth(number)),
+        b.getI64IntegerAttr(partition.getChunksOfSlot(number)),
+        partition.getTurn(number),
+        /*offset=*/IntegerAttr(), /*barriers=*/IntegerAttr(),
+        /*places=*/DenseI64ArrayAttr(), /*slot_bytes=*/IntegerAttr()));
+  return channels;
+}
+
+/// The V tile of what runs, or its warp, where a role divides by it.
+static Value createVTile(OpBuilder &b, Location loc, RoleSpecAttr spec,
+                         int64_t firstWarp) {
+  if (!spec.getWarpgroupPerVTile() && !spec.getRoundRobin())
+    return {};
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value warp = IdOp::create(b, loc, IdKind::Warp);
+  Value vTile = arith::SubIOp::create(b, loc, warp, constant(firstWarp));
+  if (spec.getWarpgroupPerVTile())
+    vTile = arith::DivUIOp::create(b, loc, vTile,
+                                   constant(format::kWarpgroupWarps));
+  return vTile;
+}
+
+LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
+                               tile::LaunchOp launch) {
+  ScheduleAttr schedule = partition.schedule;
+  KernelOp kernel = createKernel(partition, b, launch);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.getBody().front());
-  Location loc = program.getLoc();
+  Location loc = partition.getProgram().getLoc();
   // What follows reads arrays, cu_seqlens first.
   GridDependencyWaitOp::create(b, loc);
-  WorkItemWriter workItems(program, launch, kernel);
+  WorkItemWriter workItems(partition.program, launch, kernel);
   if (failed(workItems.prepare(b, schedule)))
     return failure();
   if (schedule.getVTiles() != 1) {
-    // A CTA takes all parts of a head.
+    // A CTA takes all V tiles of a head.
     OpBuilder host(launch);
     launch.getGridMutable()[2].set(
         arith::ConstantIndexOp::create(host, launch.getLoc(), 1));
@@ -75,20 +120,9 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
           ? workItems.getShared()
           : workItems.write(b,
                             toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
-  for (auto [number, types] : llvm::enumerate(fieldTypes)) {
-    ChannelSpecAttr spec = schedule.getChannels()[number];
-    channels.emplace_back();
-    if (!types.empty())
-      channels.back() = ChannelOp::create(
-          b, loc, ChannelType::get(b.getContext(), types),
-          b.getStringAttr(spec.getName()), b.getI64IntegerAttr(spec.getDepth()),
-          b.getI64IntegerAttr(getChunksOfSlot(number)), getTurn(number),
-          /*offset=*/IntegerAttr(),
-          /*barriers=*/IntegerAttr(),
-          /*places=*/DenseI64ArrayAttr(), /*slot_bytes=*/IntegerAttr());
-  }
+  SmallVector<Value> channels = createChannels(partition, b);
   for (auto [number, spec] : llvm::enumerate(schedule.getRoles())) {
-    int64_t first = getFirstWarp(number);
+    int64_t first = partition.getFirstWarp(number);
     auto role = RoleOp::create(b, loc, spec.getName(), first, spec.getWarps(),
                                b.getI64IntegerAttr(spec.getRegisters()));
     if (spec.getRoundRobin())
@@ -97,18 +131,9 @@ LogicalResult Partition::write(OpBuilder &b, tile::LaunchOp launch) {
       role->setAttr(WarpDialect::getAlternateCtasAttrName(), b.getUnitAttr());
     OpBuilder::InsertionGuard inside(b);
     b.setInsertionPointToStart(&role.getBody().emplaceBlock());
-    Value vTile;
-    if (spec.getWarpgroupPerVTile() || spec.getRoundRobin()) {
-      auto constant = [&](int64_t value) -> Value {
-        return arith::ConstantIndexOp::create(b, loc, value);
-      };
-      Value warp = IdOp::create(b, loc, IdKind::Warp);
-      vTile = arith::SubIOp::create(b, loc, warp, constant(first));
-      if (spec.getWarpgroupPerVTile())
-        vTile = arith::DivUIOp::create(b, loc, vTile,
-                                       constant(kSm90a.warpgroupWarps));
-    }
-    writeRole(number, b, workItems, workItem, vTile);
+    Value vTile = createVTile(b, loc, spec, first);
+    RoleWriter(partition, number, channels, b, workItems)
+        .write(workItem, vTile);
   }
   return success();
 }

@@ -17,11 +17,14 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// The tiles that a work item loads before its loop.
-static SmallVector<tile::LoadOp> findFirstLoads(Partition &partition) {
+/// The tiles that a work item loads before its loop, at places that follow from
+/// the work item.
+static SmallVector<tile::LoadOp> findFirstLoads(const Partition &partition) {
   SmallVector<tile::LoadOp> loads;
-  for (auto load : partition.program.getBody().getOps<tile::LoadOp>())
-    if (load.getType().getRank() == 2 && !load.getEnd())
+  tile::ProgramOp program = partition.program;
+  for (auto load : program.getBody().getOps<tile::LoadOp>())
+    if (load.getType().getRank() == 2 && !load.getEnd() &&
+        llvm::all_of(findSources(load), llvm::IsaPred<BlockArgument>))
       loads.push_back(load);
   return loads;
 }
@@ -35,7 +38,9 @@ std::pair<Value, Value> RoleWriter::writeNextNumber() {
   Value own =
       takesTurns() ? turn : toI32(b, loc, IdOp::create(b, loc, IdKind::CTA));
   Value next = arith::AddIOp::create(
-      b, loc, own, takesTurns() ? ctas : createI32(kSm90a.multiprocessors));
+      b, loc, own,
+      takesTurns() ? ctas
+                   : createI32(getArch(partition.program).multiprocessors));
   Value isThere =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, next,
                             takesTurns() ? workItems.getCount() : ctas);
@@ -60,7 +65,7 @@ void RoleWriter::prefetch(tile::LoadOp load) {
 /// at once then.
 void RoleWriter::writeNext(Value index, Value last) {
   SmallVector<tile::LoadOp> loads = findFirstLoads(partition);
-  if (loads.empty())
+  if (loads.empty() || loop + 1 != partition.loops.size())
     return;
   auto [number, isThere] = writeNextNumber();
   Value after = arith::AddIOp::create(b, loc, index, createI32(1));

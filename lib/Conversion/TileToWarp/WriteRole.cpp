@@ -22,31 +22,34 @@ Value RoleWriter::vTileOperand(Value value, unsigned vTile) {
 }
 
 /// The number of a channel's slot for an iteration or, where it is for one, a
-/// chunk.
+/// chunk; of a channel outside of loops for a work item.
 Value RoleWriter::getSlot(unsigned channel, Value chunkOfIteration) {
-  Value number = partition.isShared(channel) ? ownIteration : iteration;
-  if (!partition.schedule.getChannels()[channel].getSlotPerChunk())
-    return number;
+  const KernelChannel &of = partition.channels[channel];
+  if (of.loops.empty())
+    return toIndex(b, loc, workItemNumber);
+  Value slot = partition.isShared(channel) ? ownIteration : iteration;
+  if (Value shift = shifts[of.clock])
+    slot = toIndex(b, loc, arith::AddIOp::create(b, loc, number, shift));
+  if (!partition.isByChunk(channel))
+    return slot;
   Value first = arith::MulIOp::create(
-      b, loc, number, createIndex(partition.schedule.getChunksPerIteration()));
+      b, loc, slot, createIndex(partition.schedule.getChunksPerIteration()));
   return arith::AddIOp::create(b, loc, first, chunkOfIteration);
 }
 
 Value RoleWriter::slotOperand(Value value, unsigned channel) {
-  return getSlot(
-      channel,
-      chunk ? chunk : createIndex(Partition::getChunk(value.getDefiningOp())));
+  return getSlot(channel,
+                 chunk ? chunk : createIndex(getChunk(value.getDefiningOp())));
 }
 
 Value RoleWriter::chunkOperand(unsigned channel) {
-  return partition.schedule.getChannels()[channel].getSlotPerChunk() ? Value()
-                                                                     : chunk;
+  return partition.isByChunk(channel) ? Value() : chunk;
 }
 
 Value RoleWriter::lookup(Value value, unsigned vTile) {
   if (Value known = mapFor(value, vTile).lookupOrNull(value))
     return known;
-  if (Partition::isFree(value.getDefiningOp()))
+  if (isFree(value.getDefiningOp()))
     return copyFree(value, vTile);
   return take(value, vTile);
 }
@@ -63,26 +66,31 @@ Value RoleWriter::copyFree(Value value, unsigned vTile) {
 }
 
 Value RoleWriter::take(Value value, unsigned vTile) {
-  Partition::Field field = *partition.getFieldOf(value, role);
+  const Field &field = *partition.getFieldOf(value, role);
   Value taken =
-      GetOp::create(b, loc, value.getType(), partition.channels[field.channel],
+      GetOp::create(b, loc, value.getType(), channels[field.channel],
                     field.index, slotOperand(value, field.channel),
                     vTileOperand(value, vTile), chunkOperand(field.channel));
   mapFor(value, vTile).map(value, taken);
   return taken;
 }
 
+/// Hands `value`, which is `made` here, to the roles that take it.
+void RoleWriter::put(Value value, Value made, unsigned vTile) {
+  for (const Field &field : partition.fields.lookup(value))
+    PutOp::create(b, loc, made, channels[field.channel], field.index,
+                  slotOperand(value, field.channel), vTileOperand(value, vTile),
+                  chunkOperand(field.channel));
+}
+
 void RoleWriter::copy(Operation *op, unsigned vTile) {
   IRMapping taken;
-  for (Value value : Partition::getTakenValues(op))
+  for (Value value : getTakenValues(op))
     taken.map(value, lookup(value, vTile));
   Operation *copied = b.clone(*op, taken);
   for (auto [from, to] : llvm::zip(op->getResults(), copied->getResults())) {
     mapFor(from, vTile).map(from, to);
-    for (const Partition::Field &field : partition.fields.lookup(from))
-      PutOp::create(b, loc, to, partition.channels[field.channel], field.index,
-                    slotOperand(from, field.channel), vTileOperand(from, vTile),
-                    chunkOperand(field.channel));
+    put(from, to, vTile);
   }
 }
 
@@ -93,13 +101,13 @@ void RoleWriter::copyOnce(Operation *op,
   if (owner == partition.roles.end() || owner->second != role || !wanted(op) ||
       !copied.insert(op).second)
     return;
-  SmallVector<Value> taken(Partition::getTakenValues(op).takeVector());
+  SmallVector<Value> taken(getTakenValues(op).takeVector());
   while (!taken.empty()) {
     Operation *maker = taken.pop_back_val().getDefiningOp();
     if (!maker || maker->getBlock() != op->getBlock())
       continue;
-    if (Partition::isFree(maker))
-      llvm::append_range(taken, Partition::getTakenValues(maker));
+    if (isFree(maker))
+      llvm::append_range(taken, getTakenValues(maker));
     else
       copyOnce(maker, wanted);
   }
@@ -117,11 +125,11 @@ SmallVector<Operation *> RoleWriter::orderOps(Block &block, Attribute step) {
       partition.schedule.getChunksPerIteration());
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator()) {
-    if (Partition::isFree(&op) || &op == partition.loop ||
-        Partition::getStep(&op) != step)
+    if (isFree(&op) || llvm::is_contained(partition.loops, &op) ||
+        getStep(&op) != step)
       continue;
     ops.push_back(&op);
-    chunks[Partition::getChunk(&op)].push_back(&op);
+    chunks[getChunk(&op)].push_back(&op);
   }
   if (!spec.getInterleaveChunks())
     return ops;
@@ -145,21 +153,22 @@ void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
 
 /// The ops of iteration `index`, which begins at token `begin`.
 void RoleWriter::copyIteration(Value index, Value begin, bool late) {
+  number = index;
   iteration = toIndex(b, loc, index);
-  step = lookup(partition.loop.getStep(), 0);
+  step = lookup(getLoop().getStep(), 0);
   // Outside of a loop over the chunks, which all have this iteration.
   if (spec.getAlternateCtas())
     ownIteration = arith::DivUIOp::create(
         b, loc, iteration, createIndex(partition.schedule.getCluster()));
   auto isNow = [&](Operation *op) {
-    return spec.runsLate(Partition::getStep(op)) == late;
+    return spec.runsLate(getStep(op)) == late;
   };
   if (partition.isRolled(role))
     return copyRolled(begin, isNow);
-  maps[0].map(partition.loop.getInductionVar(), begin);
+  maps[0].map(getLoop().getInductionVar(), begin);
   if (spec.getRoundRobin())
     return copyInTurn(iteration, isNow);
-  copyOps(*partition.loop.getBody(), isNow);
+  copyOps(*getLoop().getBody(), isNow);
 }
 
 /// The chunks of an iteration that begins at token `begin` as a loop: what it
@@ -176,11 +185,9 @@ void RoleWriter::copyRolled(Value begin,
   chunk = loop.getInductionVar();
   Value tokens = arith::MulIOp::create(
       b, loc, chunk, arith::DivUIOp::create(b, loc, step, createIndex(chunks)));
-  maps[0].map(partition.loop.getInductionVar(),
+  maps[0].map(getLoop().getInductionVar(),
               Value(arith::AddIOp::create(b, loc, begin, tokens)));
-  auto isFirst = [&](Operation *op) {
-    return wanted(op) && Partition::getChunk(op) == 0;
-  };
+  auto isFirst = [&](Operation *op) { return wanted(op) && getChunk(op) == 0; };
   if (spec.getRoundRobin()) {
     Value number = arith::AddIOp::create(
         b, loc, arith::MulIOp::create(b, loc, iteration, createIndex(chunks)),
@@ -196,7 +203,7 @@ void RoleWriter::copyRolled(Value begin,
 /// The ops of a chunk, if the iteration is one of this CTA's where CTAs share
 /// the role; it lets the slots of others' iterations pass.
 void RoleWriter::copyOwn(function_ref<bool(Operation *)> wanted) {
-  Block &body = *partition.loop.getBody();
+  Block &body = *getLoop().getBody();
   if (!spec.getAlternateCtas())
     return copyOps(body, wanted);
   Value cluster = createIndex(partition.schedule.getCluster());
@@ -209,15 +216,15 @@ void RoleWriter::copyOwn(function_ref<bool(Operation *)> wanted) {
   b.setInsertionPointToStart(branch.thenBlock());
   SmallVector<IRMapping> outside = maps;
   copyOps(body, wanted);
-  shareSlots();
+  copySlotsToCluster();
   maps = outside;
   b.setInsertionPointToStart(branch.elseBlock());
-  skipSlots();
+  releaseUnusedSlots();
 }
 
 /// Lets the slots of a chunk pass that another CTA takes.
-void RoleWriter::skipSlots() {
-  for (auto [channel, slots] : llvm::enumerate(partition.channels))
+void RoleWriter::releaseUnusedSlots() {
+  for (auto [channel, slots] : llvm::enumerate(channels))
     if (partition.takes(role, channel) && !partition.isShared(channel) &&
         !partition.getSharer(channel))
       ReleaseUnusedOp::create(b, loc, slots, getSlot(channel, chunk));
@@ -225,8 +232,8 @@ void RoleWriter::skipSlots() {
 
 /// Copies the slots that this role is the last to fill to the other CTAs, in
 /// one warp: a slot of an iteration when its last chunk is there.
-void RoleWriter::shareSlots() {
-  for (auto [channel, slots] : llvm::enumerate(partition.channels)) {
+void RoleWriter::copySlotsToCluster() {
+  for (auto [channel, slots] : llvm::enumerate(channels)) {
     if (partition.getSharer(channel) != role)
       continue;
     Value now;
@@ -235,7 +242,7 @@ void RoleWriter::shareSlots() {
                                           value, createIndex(number));
       now = now ? arith::AndIOp::create(b, loc, now, equal) : equal;
     };
-    if (!partition.schedule.getChannels()[channel].getSlotPerChunk())
+    if (!partition.isByChunk(channel))
       require(chunk, partition.schedule.getChunksPerIteration() - 1);
     if (!spec.getRoundRobin() && spec.getWarps() > 1)
       require(IdOp::create(b, loc, IdKind::Warp), partition.getFirstWarp(role));

@@ -8,6 +8,9 @@
 
 #include "RoleWriter.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+#include "gdn/Dialect/Warp/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -24,30 +27,42 @@ SmallVector<Value> RoleWriter::remember(ValueRange pending, ValueRange place) {
 
 /// Where iteration `index` of the work item that is mapped begins.
 Value RoleWriter::writeBegin(Value index) {
-  scf::ForOp loop = partition.loop;
-  Value lower = lookup(loop.getLowerBound(), 0),
-        width = lookup(loop.getStep(), 0);
+  Value lower = lookup(getLoop().getLowerBound(), 0),
+        width = lookup(getLoop().getStep(), 0);
   return arith::AddIOp::create(
       b, loc, lower,
       arith::MulIOp::create(b, loc, toIndex(b, loc, index), width));
 }
 
-/// What is late in round `index`: the steps of the iteration `delay` rounds
-/// ago, if there was one. It is the oldest of the pending ones; of the only
-/// work item it follows from its number.
-void RoleWriter::writeLate(Value index, ValueRange pending) {
+/// What is late in round `index` of those from `first` on: the steps of the
+/// iteration `delay` rounds ago, if there was one. It is the oldest of the
+/// pending ones; where none is carried to the next work item it follows from
+/// its number.
+void RoleWriter::writeLate(Value index, Value first, ValueRange pending) {
   Value delay = createI32(spec.getDelay());
-  Value started =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, index, delay);
+  auto sinceFirst = [&](Value number) -> Value {
+    return carriesLate() ? number
+                         : Value(arith::SubIOp::create(b, loc, number, first));
+  };
+  Value started = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                        sinceFirst(index), delay);
   auto late = scf::IfOp::create(b, loc, started, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(late.thenBlock());
   SmallVector<IRMapping> outside = maps;
   maps = ofNoWorkItem;
   for (auto [number, name] : llvm::enumerate(names))
-    maps[0].map(name, takesTurns() ? pending[number] : only->lookup(name));
+    maps[0].map(name, carriesLate() ? pending[number] : current.lookup(name));
+  // What came through channels before the loop.
+  for (auto &[value, takers] : partition.crossing)
+    if (!carriesLate() && partition.isOutside(value) && takers.contains(role))
+      for (unsigned vTile = 0; vTile < countCopies(value); ++vTile)
+        if (Value taken = getMap(outside, value, vTile).lookupOrNull(value))
+          mapFor(value, vTile).map(value, taken);
   Value past = arith::SubIOp::create(b, loc, index, delay);
-  copyIteration(past, takesTurns() ? pending[names.size()] : writeBegin(past),
+  copyIteration(past,
+                carriesLate() ? pending[names.size()]
+                              : writeBegin(sinceFirst(past)),
                 /*late=*/true);
   maps = outside;
 }
@@ -56,8 +71,8 @@ void RoleWriter::writeLate(Value index, ValueRange pending) {
 SmallVector<Value> RoleWriter::writeNow(Value index, Value begin) {
   copyIteration(index, begin, /*late=*/false);
   SmallVector<Value> next;
-  for (unsigned number : partition.needs[role].carried)
-    next.push_back(lookup(partition.loop.getYieldedValues()[number], 0));
+  for (auto [number, vTile] : getKept())
+    next.push_back(lookup(getLoop().getYieldedValues()[number], vTile));
   return next;
 }
 
@@ -85,82 +100,181 @@ SmallVector<Value> RoleWriter::writeIfLeft(Value index, Value begin, Value last,
 /// One round: the iteration, what comes behind the work item's last one, and
 /// what is late by then, last, since nobody waits for that as long as for this
 /// iteration. Returns what is carried and pending next.
-SmallVector<Value> RoleWriter::writeRound(Value index, Value begin, Value last,
+SmallVector<Value> RoleWriter::writeRound(Value index, Value first, Value last,
                                           ValueRange carried,
                                           ValueRange pending) {
+  Value begin = writeBegin(arith::SubIOp::create(b, loc, index, first));
+  // Loads ahead of their iterations stay inside of the loop's walk.
+  if (spec.getPrefetchDistance() != 0 &&
+      !getLoop()->hasAttr(tile::kCutPastEndAttrName))
+    begin = arith::SelectOp::create(
+        b, loc,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, last),
+        begin, lookup(getLoop().getLowerBound(), 0));
   if (spec.getDelay() == 0)
     return writeNow(index, begin);
   SmallVector<Value> place = llvm::map_to_vector(
       names, [&](Value name) { return maps[0].lookup(name); });
   place.push_back(begin);
-  SmallVector<Value> next = takesTurns()
+  SmallVector<Value> next = carriesLate()
                                 ? writeNow(index, begin)
                                 : writeIfLeft(index, begin, last, carried);
   writeNext(index, last);
-  writeLate(index, pending);
-  if (takesTurns())
+  writeLate(index, first, pending);
+  if (carriesLate())
     llvm::append_range(next, remember(pending, place));
   return next;
 }
 
-/// The iterations of a work item, numbered on from those before.
-void RoleWriter::writeLoop(Progress &progress) {
-  scf::ForOp loop = partition.loop;
-  const SetVector<unsigned> &kept = partition.needs[role].carried;
-  Value lower = lookup(loop.getLowerBound(), 0),
-        upper = lookup(loop.getUpperBound(), 0),
-        width = lookup(loop.getStep(), 0);
+SmallVector<std::pair<unsigned, unsigned>> RoleWriter::getKept() const {
+  SmallVector<std::pair<unsigned, unsigned>> kept;
+  for (unsigned number : partition.needs[role][loop].carried)
+    for (unsigned vTile = 0;
+         vTile < countCopies(getLoop().getRegionIterArgs()[number]); ++vTile)
+      kept.push_back({number, vTile});
+  return kept;
+}
+
+/// Takes what ops of the loop take of what is made outside of it: once, not in
+/// each iteration.
+void RoleWriter::takeOutside() {
+  for (auto &[op, owner] : partition.roles)
+    if (owner == role && partition.findLoop(op) == loop)
+      for (Value value : findSources(op))
+        if (value.getDefiningOp() && partition.isOutside(value) &&
+            partition.getFieldOf(value, role))
+          for (unsigned vTile = 0; vTile < countCopies(value); ++vTile)
+            lookup(value, vTile);
+}
+
+/// Hands what the loop carried to the roles that take it.
+void RoleWriter::putResults() {
+  for (Value result : getLoop().getResults())
+    if (partition.crossing.contains(result) &&
+        partition.getMakingRole(result) == role)
+      for (unsigned vTile = 0; vTile < countCopies(result); ++vTile)
+        put(result, lookup(result, vTile), vTile);
+}
+
+/// The number of iterations of the loop (i32).
+Value RoleWriter::writeCount() {
+  Value lower = lookup(getLoop().getLowerBound(), 0),
+        upper = lookup(getLoop().getUpperBound(), 0),
+        width = lookup(getLoop().getStep(), 0);
+  // A sequence does not end before it begins; of other bounds nobody knows.
+  tile::ProgramOp program = partition.program;
+  if (getLoop().getLowerBound() != program.getBegin() ||
+      getLoop().getUpperBound() != program.getEnd())
+    upper = arith::MaxSIOp::create(b, loc, upper, lower);
   Value count = arith::CeilDivUIOp::create(
       b, loc, arith::SubIOp::create(b, loc, upper, lower), width);
-  Value first = progress.front(),
-        last = arith::AddIOp::create(b, loc, first, toI32(b, loc, count));
+  return toI32(b, loc, count);
+}
+
+/// Counts the iterations of the loop. The clock that numbers them is ahead by
+/// them already.
+void RoleWriter::advance(Progress &progress, Value count) {
+  for (auto [number, clock] : llvm::enumerate(partition.clocks))
+    if (number != partition.getClock(loop) && llvm::is_contained(clock, loop))
+      progress.clocks[number] =
+          arith::AddIOp::create(b, loc, progress.clocks[number], count);
+}
+
+/// The iterations of a loop, numbered on from those before.
+void RoleWriter::writeLoop(Progress &progress) {
+  if (!partition.needs[role][loop].runs && partition.loops.size() == 1)
+    return;
+  if (partition.needs[role][loop].runs)
+    takeOutside();
+  Value count = writeCount();
+  Value &first = progress.clocks[partition.getClock(loop)];
+  shifts.assign(partition.clocks.size(), Value());
+  for (auto [number, clock] : llvm::enumerate(partition.clocks))
+    if (number != partition.getClock(loop) && llvm::is_contained(clock, loop))
+      shifts[number] =
+          arith::SubIOp::create(b, loc, progress.clocks[number], first);
+  if (partition.needs[role][loop].runs) {
+    writeRounds(progress, count);
+    putResults();
+  } else {
+    first = arith::AddIOp::create(b, loc, first, count);
+  }
+  advance(progress, count);
+}
+
+/// Writes the role's loop over iterations, and rounds behind the last one for
+/// what is late then.
+void RoleWriter::writeRounds(Progress &progress, Value count) {
+  scf::ForOp from = getLoop();
+  SmallVector<std::pair<unsigned, unsigned>> kept = getKept();
+  Value &clock = progress.clocks[partition.getClock(loop)];
+  Value first = clock, last = arith::AddIOp::create(b, loc, first, count);
   Value end = last;
-  if (spec.getDelay() != 0 && !takesTurns())
+  if (spec.getDelay() != 0 && !carriesLate())
     end = arith::AddIOp::create(b, loc, last, createI32(spec.getDelay()));
+  bool isCut = from->hasAttr(tile::kCutPastEndAttrName);
+  // Where there is no iteration none is ahead of its time either.
+  if (end != last && spec.getPrefetchDistance() != 0 && !isCut)
+    end = arith::SelectOp::create(
+        b, loc,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, first, last),
+        last, end);
   SmallVector<Value> inits;
-  for (unsigned number : kept)
-    inits.push_back(lookup(loop.getInits()[number], 0));
-  llvm::append_range(inits, llvm::drop_begin(progress));
+  for (auto [number, vTile] : kept)
+    inits.push_back(lookup(from.getInits()[number], vTile));
+  llvm::append_range(inits, progress.pending);
   auto rounds = scf::ForOp::create(b, loc, first, end, createI32(1), inits);
+  if (isCut)
+    rounds->setAttr(warp::kCutPastEndAttrName, b.getUnitAttr());
   SmallVector<IRMapping> outside = maps;
   {
     OpBuilder::InsertionGuard insertion(b);
     b.setInsertionPointToStart(rounds.getBody());
     ValueRange carried = rounds.getRegionIterArgs().take_front(kept.size()),
                pending = rounds.getRegionIterArgs().drop_front(kept.size());
-    for (auto [number, value] : llvm::zip(kept, carried))
-      maps[0].map(loop.getRegionIterArgs()[number], value);
-    Value index = rounds.getInductionVar();
-    Value begin = writeBegin(arith::SubIOp::create(b, loc, index, first));
-    SmallVector<Value> next = writeRound(index, begin, last, carried, pending);
+    for (auto [place, value] : llvm::zip(kept, carried)) {
+      Value arg = from.getRegionIterArgs()[place.first];
+      mapFor(arg, place.second).map(arg, value);
+    }
+    SmallVector<Value> next =
+        writeRound(rounds.getInductionVar(), first, last, carried, pending);
     if (!next.empty())
       scf::YieldOp::create(b, loc, next);
   }
   maps = outside;
-  for (auto [number, value] : llvm::zip(kept, rounds.getResults()))
-    maps[0].map(loop.getResults()[number], value);
-  progress = {last};
-  llvm::append_range(progress, rounds.getResults().drop_front(kept.size()));
+  for (auto [place, value] : llvm::zip(kept, rounds.getResults())) {
+    Value result = from.getResults()[place.first];
+    if (!partition.getFieldOf(result, role))
+      mapFor(result, place.second).map(result, value);
+  }
+  clock = last;
+  progress.pending =
+      llvm::to_vector_of<Value>(rounds.getResults().drop_front(kept.size()));
 }
 
-/// All that the role does for the work item that is mapped.
+/// All that the role does for the work item that is mapped: loops, and what
+/// stands before, between and behind them.
 void RoleWriter::writeWorkItem(Progress &progress) {
-  Block &body = partition.program.getBody().front();
-  scf::ForOp loop = partition.loop;
-  auto isBefore = [&](Operation *op) {
-    return !loop || op->isBeforeInBlock(loop);
-  };
-  copyOps(body, isBefore);
-  if (partition.needs[role].inLoop)
-    writeLoop(progress);
-  copyOps(body, [&](Operation *op) { return !isBefore(op); });
+  tile::ProgramOp program = partition.program;
+  Block &body = program.getBody().front();
+  for (loop = 0; loop <= partition.loops.size(); ++loop) {
+    copyOps(body, [&](Operation *op) {
+      return static_cast<size_t>(
+                 llvm::count_if(partition.loops, [&](scf::ForOp other) {
+                   return other->isBeforeInBlock(op);
+                 })) == loop;
+    });
+    if (loop < partition.loops.size())
+      writeLoop(progress);
+  }
 }
 
 /// No iteration so far; what is pending then has no meaning.
 RoleWriter::Progress RoleWriter::begin() {
-  Progress progress = {createI32(0)};
-  if (takesTurns())
-    progress.append(spec.getDelay() * getPlaceSize(), createIndex(0));
+  Progress progress;
+  progress.clocks.assign(partition.clocks.size(), createI32(0));
+  if (carriesLate())
+    progress.pending.assign(spec.getDelay() * getPlaceSize(), createIndex(0));
   return progress;
 }
 
@@ -168,30 +282,35 @@ RoleWriter::Progress RoleWriter::begin() {
 RoleWriter::Progress RoleWriter::writeWorkItems() {
   Value cta = toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)),
         ctas = toI32(b, loc, IdOp::create(b, loc, IdKind::CTACount));
-  auto turns =
-      scf::ForOp::create(b, loc, cta, workItems.getCount(), ctas, begin());
+  Progress progress = begin();
+  auto turns = scf::ForOp::create(b, loc, cta, workItems.getCount(), ctas,
+                                  progress.flatten());
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(turns.getBody());
   turn = turns.getInductionVar();
-  IRMapping workItem = workItems.write(b, turn);
+  workItemNumber = arith::DivUIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, turn, cta), ctas);
+  current = workItems.write(b, turn);
   for (Value name : names)
-    maps[0].map(name, workItem.lookup(name));
-  Progress progress(turns.getRegionIterArgs());
-  writeWorkItem(progress);
-  scf::YieldOp::create(b, loc, progress);
-  return Progress(turns.getResults());
+    maps[0].map(name, current.lookup(name));
+  Progress inside = progress.with(turns.getRegionIterArgs());
+  writeWorkItem(inside);
+  if (turns.getNumResults() != 0)
+    scf::YieldOp::create(b, loc, inside.flatten());
+  return progress.with(turns.getResults());
 }
 
 /// What is late when the last work item is over.
 void RoleWriter::writeRest(const Progress &progress) {
-  Value last = arith::AddIOp::create(b, loc, progress.front(),
-                                     createI32(spec.getDelay()));
-  auto rest = scf::ForOp::create(b, loc, progress.front(), last, createI32(1),
-                                 ValueRange(progress).drop_front());
+  loop = 0;
+  Value first = progress.clocks.front(),
+        last = arith::AddIOp::create(b, loc, first, createI32(spec.getDelay()));
+  auto rest =
+      scf::ForOp::create(b, loc, first, last, createI32(1), progress.pending);
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(rest.getBody());
   ValueRange pending = rest.getRegionIterArgs();
-  writeLate(rest.getInductionVar(), pending);
+  writeLate(rest.getInductionVar(), first, pending);
   scf::YieldOp::create(b, loc,
                        remember(pending, pending.take_back(getPlaceSize())));
 }
@@ -200,26 +319,21 @@ void RoleWriter::write(const IRMapping &workItem, Value vTile) {
   warpgroupVTile = vTile;
   maps[0] = workItems.getShared();
   if (spec.getWarpgroupPerVTile())
-    maps[0].map(partition.program.getVTile(), vTile);
+    maps[0].map(partition.getProgram().getVTile(), vTile);
   else if (unrollsVTiles())
     for (auto [number, map] : llvm::enumerate(llvm::drop_begin(maps)))
-      map.map(partition.program.getVTile(), createIndex(number));
+      map.map(partition.getProgram().getVTile(), createIndex(number));
   ofNoWorkItem = maps;
-  only = &workItem;
   if (!takesTurns()) {
+    current = workItem;
+    workItemNumber = createI32(0);
     for (Value name : names)
-      maps[0].map(name, workItem.lookup(name));
+      maps[0].map(name, current.lookup(name));
     Progress progress = begin();
     return writeWorkItem(progress);
   }
   Progress progress = writeWorkItems();
   maps = ofNoWorkItem;
-  if (spec.getDelay() != 0 && partition.needs[role].inLoop)
+  if (carriesLate() && partition.needs[role].front().runs)
     writeRest(progress);
-}
-
-void Partition::writeRole(unsigned role, OpBuilder &b,
-                          WorkItemWriter &workItems, const IRMapping &workItem,
-                          Value vTile) {
-  RoleWriter(*this, role, b, workItems).write(workItem, vTile);
 }

@@ -9,6 +9,7 @@
 #include "Lowering.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -21,42 +22,19 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// The address of an element, by its offset in elements (index).
-static Value createElementAddress(ImplicitLocOpBuilder &b, Value pointer,
-                                  Type element, Value offset) {
-  Value wide = arith::IndexCastOp::create(b, b.getI64Type(), offset);
-  return LLVM::GEPOp::create(b, pointer.getType(), element, pointer,
-                             ArrayRef<LLVM::GEPArg>{wide});
-}
-
-/// The sum of indices times strides.
-static Value createOffset(ImplicitLocOpBuilder &b, const Array &array,
-                          ValueRange indices) {
-  Value sum = createIndex(b, 0);
-  for (auto [index, stride] : llvm::zip(indices, array.strides))
-    sum =
-        arith::AddIOp::create(b, sum, arith::MulIOp::create(b, index, stride));
-  return sum;
-}
-
-Value warp::createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
-                                 Type element, ValueRange indices) {
-  return ::createElementAddress(b, array.pointer, element,
-                                createOffset(b, array, indices));
-}
-
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The elements of a fragment or of a vector over lanes that this thread holds,
-/// as elements of an array.
+/// The elements of a fragment or of a vector that this thread holds, as
+/// elements of an array.
 class TileAccess {
 public:
+  /// The tile begins at row `firstRow` of a fragment or vector of rows.
   TileAccess(ImplicitLocOpBuilder &b, const Array &array, MemRefType type,
              RankedTensorType tile, ValueRange offsets, ArrayRef<int64_t> axes,
-             Value end, std::optional<int64_t> dim);
+             Value end, std::optional<int64_t> dim, int64_t firstRow);
 
   /// Elements that one access moves: 2 where a row's neighbours are so in
   /// memory and at an address that allows it.
@@ -72,12 +50,17 @@ private:
   /// Distance along axis number `axis` from this thread's first element to
   /// element `i`.
   int64_t getDistance(size_t axis, int64_t i) const {
-    if (axes.size() == 1)
-      return i * kSm90a.warpThreads;
+    if (isEncoded<LanesAttr>(tile))
+      return i * format::kWarpThreads;
+    if (isEncoded<RowsAttr>(tile))
+      return i * 8;
+    if (isEncoded<ColumnsAttr>(tile))
+      return i / 2 * 8 + i % 2;
     return axis == 0 ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2;
   }
 
   const Array &array;
+  RankedTensorType tile;
   Type element;
   ArrayRef<int64_t> axes;
   Value end, first, start;
@@ -108,14 +91,19 @@ static bool hasAlignedPairs(MemRefType type, ValueRange offsets, int64_t axis) {
 
 /// The place of this thread's first element in a tile, one number an axis.
 static SmallVector<Value> createPlace(ImplicitLocOpBuilder &b,
-                                      RankedTensorType tile) {
+                                      RankedTensorType tile, int64_t firstRow) {
   SmallVector<Value> place;
   if (isEncoded<LanesAttr>(tile)) {
     place = {createLanePlace(b, tile.getDimSize(0))};
   } else {
     // Fragments of arrays are states, at the beginning and end of a work item.
     Value thread = createThreadHere(b);
-    place = {createFragmentRow(b, thread), createFragmentColumn(b, thread)};
+    if (!isEncoded<ColumnsAttr>(tile))
+      place.push_back(createFragmentRow(b, thread));
+    if (firstRow != 0)
+      place[0] = arith::SubIOp::create(b, place[0], createI32(b, firstRow));
+    if (!isEncoded<RowsAttr>(tile))
+      place.push_back(createFragmentColumn(b, thread));
   }
   for (Value &value : place)
     value = arith::IndexCastUIOp::create(b, b.getIndexType(), value);
@@ -125,11 +113,11 @@ static SmallVector<Value> createPlace(ImplicitLocOpBuilder &b,
 TileAccess::TileAccess(ImplicitLocOpBuilder &b, const Array &array,
                        MemRefType type, RankedTensorType tile,
                        ValueRange offsets, ArrayRef<int64_t> axes, Value end,
-                       std::optional<int64_t> dim)
-    : array(array), element(type.getElementType()), axes(axes), end(end),
-      count(getThreadElements(tile)) {
-  SmallVector<Value> place = createPlace(b, tile);
-  first = createOffset(b, array, offsets);
+                       std::optional<int64_t> dim, int64_t firstRow)
+    : array(array), tile(tile), element(type.getElementType()), axes(axes),
+      end(end), count(getThreadElements(tile)) {
+  SmallVector<Value> place = createPlace(b, tile, firstRow);
+  first = createArrayOffset(b, array, offsets);
   for (auto [value, axis] : llvm::zip(place, axes))
     first = arith::AddIOp::create(
         b, first, arith::MulIOp::create(b, value, array.strides[axis]));
@@ -137,9 +125,10 @@ TileAccess::TileAccess(ImplicitLocOpBuilder &b, const Array &array,
     cut = llvm::find(axes, *dim) - axes.begin();
     start = arith::AddIOp::create(b, offsets[*dim], place[cut]);
   }
-  bool cutsColumns = end && cut == 1;
-  if (axes.size() == 2 && !cutsColumns &&
-      hasAlignedPairs(type, offsets, axes[1]))
+  bool cutsColumns = end && cut == axes.size() - 1;
+  bool hasColumns =
+      isEncoded<FragmentAttr>(tile) || isEncoded<ColumnsAttr>(tile);
+  if (hasColumns && !cutsColumns && hasAlignedPairs(type, offsets, axes.back()))
     run = 2;
 }
 
@@ -150,7 +139,7 @@ Value TileAccess::getAddress(ImplicitLocOpBuilder &b, int64_t i) const {
         b, array.strides[axis], createIndex(b, getDistance(number, i)));
     offset = arith::AddIOp::create(b, offset, distance);
   }
-  return createElementAddress(b, array.pointer, element, offset);
+  return createOffsetAddress(b, array, element, offset);
 }
 
 Value TileAccess::getInside(ImplicitLocOpBuilder &b, int64_t i) const {
@@ -256,6 +245,17 @@ template <typename Op> struct ArrayPattern : OpConversionPattern<Op> {
   const LoweredKernels &kernels;
 };
 
+/// The threads' elements of the tile of an access.
+template <typename Op>
+static TileAccess createAccess(ImplicitLocOpBuilder &b, Op op,
+                               typename Op::Adaptor adaptor, const Array &array,
+                               Type tile) {
+  return TileAccess(b, array, cast<MemRefType>(op.getArray().getType()),
+                    cast<RankedTensorType>(tile), adaptor.getOffsets(),
+                    op.getAxes(), adaptor.getEnd(), op.getDim(),
+                    op.getRows() ? (*op.getRows())[0] : 0);
+}
+
 struct LowerArrayLoad : ArrayPattern<ArrayLoadOp> {
   using ArrayPattern::ArrayPattern;
 
@@ -264,12 +264,14 @@ struct LowerArrayLoad : ArrayPattern<ArrayLoadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
-    TileAccess access(b, *kernels.lookup(op.getArray()),
-                      cast<MemRefType>(op.getArray().getType()),
-                      cast<RankedTensorType>(op.getType()),
-                      adaptor.getOffsets(), op.getAxes(), adaptor.getEnd(),
-                      op.getDim());
-    rewriter.replaceOp(op, createArrayLoad(b, type, access));
+    const Array &array = *kernels.lookup(op.getArray());
+    auto load = [&](ImplicitLocOpBuilder &at) {
+      return createArrayLoad(
+          at, type, createAccess(at, op, adaptor, array, op.getType()));
+    };
+    rewriter.replaceOp(op, op.getRows()
+                               ? createInWarpsOf(b, *op.getRows(), type, load)
+                               : load(b));
     return success();
   }
 };
@@ -281,12 +283,16 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
   matchAndRewrite(ArrayStoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    TileAccess access(b, *kernels.lookup(op.getArray()),
-                      cast<MemRefType>(op.getArray().getType()),
-                      cast<RankedTensorType>(op.getTile().getType()),
-                      adaptor.getOffsets(), op.getAxes(), adaptor.getEnd(),
-                      op.getDim());
-    createArrayStore(b, adaptor.getTile(), access);
+    auto tile = cast<RankedTensorType>(op.getTile().getType());
+    const Array &array = *kernels.lookup(op.getArray());
+    if (op.getRows())
+      enterWarpsOf(b, *op.getRows());
+    // Several threads hold an element of these.
+    if (isEncoded<RowsAttr>(tile) || isEncoded<ColumnsAttr>(tile))
+      b.setInsertionPointToStart(
+          scf::IfOp::create(b, createIsWriter(b, tile)).thenBlock());
+    createArrayStore(b, adaptor.getTile(),
+                     createAccess(b, op, adaptor, array, tile));
     rewriter.eraseOp(op);
     return success();
   }
@@ -306,12 +312,12 @@ struct LowerPrefetch : ArrayPattern<PrefetchOp> {
     int64_t columns = op.getSizes()[isTurned ? 0 : 1],
             rows = op.getSizes()[isTurned ? 1 : 0];
     int64_t elements =
-        kSm90a.cacheLineBytes * 8 / type.getElementTypeBitWidth();
+        getArch(op).cacheLineBytes * 8 / type.getElementTypeBitWidth();
     int64_t lines = llvm::divideCeil(columns, elements);
     Value lane = arith::IndexCastUIOp::create(
         b, b.getIndexType(), createLane(b, createThreadHere(b)));
     auto loop = scf::ForOp::create(b, lane, createIndex(b, rows * lines),
-                                   createIndex(b, kSm90a.warpThreads));
+                                   createIndex(b, format::kWarpThreads));
     keepLoop(loop);
     ImplicitLocOpBuilder body = inside(b, loop.getBody());
     createPrefetch(body, op, array, adaptor.getOffsets(),

@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -47,18 +47,18 @@ Value warp::createThreadHere(ImplicitLocOpBuilder &b) {
 
 Value warp::createLane(ImplicitLocOpBuilder &b, Value thread) {
   return arith::AndIOp::create(b, thread ? thread : createThread(b),
-                               createI32(b, kSm90a.warpThreads - 1));
+                               createI32(b, format::kWarpThreads - 1));
 }
 
 Value warp::createGroupWarp(ImplicitLocOpBuilder &b, Value thread) {
   Value warp = arith::DivUIOp::create(b, thread ? thread : createThread(b),
-                                      createI32(b, kSm90a.warpThreads));
+                                      createI32(b, format::kWarpThreads));
   return arith::AndIOp::create(b, warp,
-                               createI32(b, kSm90a.warpgroupWarps - 1));
+                               createI32(b, format::kWarpgroupWarps - 1));
 }
 
 Value warp::createLanePlace(ImplicitLocOpBuilder &b, int64_t size) {
-  int64_t last = std::min(size, kSm90a.warpThreads) - 1;
+  int64_t last = std::min(size, format::kWarpThreads) - 1;
   return arith::AndIOp::create(b, createThread(b), createI32(b, last));
 }
 
@@ -84,7 +84,7 @@ static NVVM::ShflKind getShuffle(ShuffleKind kind) {
 Value warp::createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind,
                           Value value, Value lane) {
   // Bits 0-4 clamp the lane that is read: at lane 0 going up, at 31 else.
-  int64_t clamp = kind == ShuffleKind::Up ? 0 : kSm90a.warpThreads - 1;
+  int64_t clamp = kind == ShuffleKind::Up ? 0 : format::kWarpThreads - 1;
   return NVVM::ShflOp::create(b, value.getType(), createFullMask(b), value,
                               lane, createI32(b, clamp), getShuffle(kind),
                               UnitAttr());
@@ -102,7 +102,7 @@ Value warp::createQuad(ImplicitLocOpBuilder &b, Value thread) {
 Value warp::createFragmentRow(ImplicitLocOpBuilder &b, Value thread) {
   // 16 w + l / 4
   Value first = arith::MulIOp::create(b, createGroupWarp(b, thread),
-                                      createI32(b, kSm90a.warpRows()));
+                                      createI32(b, format::kWarpRows));
   return arith::AddIOp::create(b, first, createQuad(b, thread));
 }
 
@@ -168,7 +168,8 @@ ViewAddress::ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base,
   // The constant part of the byte shares no bit with the thread's and that of
   // the row is a multiple of 8, so the swizzle of the thread's part is that of
   // the whole.
-  Value start = arith::MulIOp::create(b, row, createI32(b, kSm90a.panelBytes));
+  Value start =
+      arith::MulIOp::create(b, row, createI32(b, format::kPanelBytes));
   Value phase = arith::MulIOp::create(
       b, arith::AndIOp::create(b, row, createI32(b, 7)), createI32(b, 16));
   thread =
@@ -178,8 +179,30 @@ ViewAddress::ViewAddress(ImplicitLocOpBuilder &b, ViewType view, Value base,
 Value ViewAddress::get(int64_t rows, int64_t bytes) {
   if (!view.isSwizzled())
     return createAddress(b, base, thread, rows * view.getStride() + bytes);
-  int64_t panel = kSm90a.panelBytes, total = view.getColumn() + bytes;
+  int64_t panel = format::kPanelBytes, total = view.getColumn() + bytes;
   Value offset = arith::XOrIOp::create(b, thread, createI32(b, total % panel));
   return createAddress(b, base, offset,
                        total / panel * view.getStride() + rows * panel);
+}
+
+Value warp::createOffsetAddress(ImplicitLocOpBuilder &b, const Array &array,
+                                Type element, Value offset) {
+  Value wide = arith::IndexCastOp::create(b, b.getI64Type(), offset);
+  return LLVM::GEPOp::create(b, array.pointer.getType(), element, array.pointer,
+                             ArrayRef<LLVM::GEPArg>{wide});
+}
+
+Value warp::createArrayOffset(ImplicitLocOpBuilder &b, const Array &array,
+                              ValueRange indices) {
+  Value sum = createIndex(b, 0);
+  for (auto [index, stride] : llvm::zip(indices, array.strides))
+    sum =
+        arith::AddIOp::create(b, sum, arith::MulIOp::create(b, index, stride));
+  return sum;
+}
+
+Value warp::createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
+                                 Type element, ValueRange indices) {
+  return createOffsetAddress(b, array, element,
+                             createArrayOffset(b, array, indices));
 }

@@ -9,6 +9,8 @@
 #include "Lowering.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
+#include "gdn/Dialect/Warp/IR/TensorMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -20,12 +22,12 @@ using namespace mlir::gdn::warp;
 
 /// Elements of a row of a swizzled panel.
 static int64_t getPanelElements(ViewType view) {
-  return kSm90a.panelBytes / view.getElementBytes();
+  return format::kPanelBytes / view.getElementBytes();
 }
 
 /// True if one box fills all panels of the view: they lie behind each other.
 static bool isDense(ViewType view) {
-  return view.getStride() == view.getRows() * kSm90a.panelBytes;
+  return view.getStride() == view.getRows() * format::kPanelBytes;
 }
 
 /// Dimensions of a tensor map, innermost first.
@@ -41,12 +43,13 @@ struct MapDims {
 };
 
 /// Dimensions of which a box has one element: those that are no axes, outermost
-/// last. A map that is cut has no room for those of one element.
+/// last. A map that is cut has no room for all of them.
 static void addOuterDims(MapDims &map, MemRefType array, ArrayRef<int64_t> axes,
                          bool isCut) {
+  CutDims cut = getCutDims(array, axes);
   for (int64_t dim = array.getRank() - 1; dim >= 0; --dim)
     if (!llvm::is_contained(axes, dim) &&
-        !(isCut && array.getDimSize(dim) == 1))
+        (!isCut || llvm::is_contained(cut.mapped, dim)))
       map.add(dim, 1, 0, 1);
 }
 
@@ -105,11 +108,20 @@ static SmallVector<Value> createCoordinates(ImplicitLocOpBuilder &b,
   return coordinates;
 }
 
+/// The rows of a dense array that a step along `dim` is, which is further out.
+static Value createRowsOfStep(ImplicitLocOpBuilder &b, const Array &array,
+                              int64_t dim, int64_t rowDim) {
+  Value rows = array.sizes[rowDim];
+  for (int64_t inner = dim + 1; inner < rowDim; ++inner)
+    rows = arith::MulIOp::create(b, rows, array.sizes[inner]);
+  return rows;
+}
+
 /// Those of a box of which the rows end at `end`.
-static SmallVector<Value> createCutCoordinates(ImplicitLocOpBuilder &b,
-                                               TensorMapAttr map,
-                                               ValueRange offsets, Value end,
-                                               int64_t panel) {
+static SmallVector<Value>
+createCutCoordinates(ImplicitLocOpBuilder &b, TensorMapAttr map,
+                     const Array &array, ArrayRef<int64_t> rowSteps,
+                     ValueRange offsets, Value end, int64_t panel) {
   Value rows = createI32(b, TensorMapAttr::kCutRows);
   SmallVector<Value> coordinates;
   for (int64_t dim : map.getDims().asArrayRef().drop_back(2))
@@ -120,6 +132,13 @@ static SmallVector<Value> createCutCoordinates(ImplicitLocOpBuilder &b,
                                          createI32(b, panel * map.getBox()[0]));
   coordinates[1] = arith::AddIOp::create(
       b, arith::SubIOp::create(b, coordinates[1], last), rows);
+  int64_t rowDim = map.getDims()[1];
+  for (int64_t dim : rowSteps) {
+    Value steps = arith::MulIOp::create(
+        b, offsets[dim], createRowsOfStep(b, array, dim, rowDim));
+    last = arith::AddIOp::create(
+        b, last, arith::IndexCastOp::create(b, b.getI32Type(), steps));
+  }
   coordinates.append({last, rows});
   return coordinates;
 }
@@ -166,17 +185,19 @@ template <typename Op> struct CopyPattern : OpConversionPattern<Op> {
     createCompilerFence(b);
     const Array *array = kernels.lookup(op.getArray());
     ViewType view = op.getView().getType();
+    auto type = cast<MemRefType>(op.getArray().getType());
     TensorMapAttr map =
-        getTensorMap(cast<MemRefType>(op.getArray().getType()), array->argument,
-                     op.getAxes(), view, isCut);
+        getTensorMap(type, array->argument, op.getAxes(), view, isCut);
     Operation *function = op->template getParentOfType<LLVM::LLVMFuncOp>();
     Value pointer = kernels.tensorMaps.lookup({function, map});
     bool isOne = !isCut && isDense(view);
     for (int64_t i = 0, boxes = isOne ? 1 : view.getPanels(); i < boxes; ++i) {
       SmallVector<Value> coordinates =
-          isCut ? createCutCoordinates(b, map, adaptor.getOffsets(),
-                                       adaptor.getEnd(), i)
-                : createCoordinates(b, map, adaptor.getOffsets(), i);
+          isCut
+              ? createCutCoordinates(b, map, *array,
+                                     getCutDims(type, op.getAxes()).rows,
+                                     adaptor.getOffsets(), adaptor.getEnd(), i)
+              : createCoordinates(b, map, adaptor.getOffsets(), i);
       Value address =
           createAddress(b, adaptor.getView(), Value(), i * view.getStride());
       createCopy(b, adaptor, pointer, address, coordinates);

@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -19,6 +19,16 @@
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
+
+Value warp::combine(ImplicitLocOpBuilder &b, linalg::ReduceOp op, Value lhs,
+                    Value rhs) {
+  Block &combiner = op.getCombiner().front();
+  IRMapping map;
+  map.map(combiner.getArguments(), ValueRange{lhs, rhs});
+  for (Operation &inner : combiner.without_terminator())
+    b.clone(inner, map);
+  return map.lookupOrDefault(combiner.getTerminator()->getOperand(0));
+}
 
 namespace {
 /// An elementwise op on tiles is the same op on the vectors of a thread.
@@ -189,6 +199,8 @@ struct LowerReduce : OpConversionPattern<linalg::ReduceOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Type source = op.getInputs().front().getType(),
          result = op.getInits().front().getType();
+    if (op.getDimensions() == ArrayRef<int64_t>(0))
+      return rewriter.notifyMatchFailure(op, "not along rows");
     if (op.getInputs().size() != 1 || !isEncoded<FragmentAttr>(source) ||
         !isEncoded<RowsAttr>(result) ||
         op.getDimensions() != ArrayRef<int64_t>(1) ||
@@ -196,25 +208,18 @@ struct LowerReduce : OpConversionPattern<linalg::ReduceOp> {
       return op.emitOpError("expected a reduction of a fragment of f32 along "
                             "dimension 1 to a vector of rows");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Block &combiner = op.getCombiner().front();
-    auto combine = [&](Value lhs, Value rhs) {
-      IRMapping map;
-      map.map(combiner.getArguments(), ValueRange{lhs, rhs});
-      for (Operation &inner : combiner.without_terminator())
-        b.clone(inner, map);
-      return map.lookupOrDefault(combiner.getTerminator()->getOperand(0));
-    };
     SmallVector<Value> elements = unpack(b, adaptor.getInputs().front()),
                        rows = unpack(b, adaptor.getInits().front());
     for (auto [index, row] : llvm::enumerate(rows)) {
       Value sum;
       for (auto [number, element] : llvm::enumerate(elements))
         if (number / 2 % 2 == index)
-          sum = sum ? combine(sum, element) : element;
+          sum = sum ? combine(b, op, sum, element) : element;
       for (int64_t distance : {1, 2})
-        sum = combine(sum, createShuffle(b, ShuffleKind::Xor, sum,
-                                         createI32(b, distance)));
-      row = combine(row, sum);
+        sum = combine(
+            b, op, sum,
+            createShuffle(b, ShuffleKind::Xor, sum, createI32(b, distance)));
+      row = combine(b, op, row, sum);
     }
     auto type = cast<VectorType>(getTypeConverter()->convertType(result));
     rewriter.replaceOp(op, pack(b, type, rows));
@@ -234,7 +239,7 @@ struct LowerIota : OpConversionPattern<IotaOp> {
     bool lanes = isEncoded<LanesAttr>(tile), rows = op.getDimension() == 0;
     SmallVector<int32_t> offsets;
     for (int32_t i = 0; i < type.getNumElements(); ++i)
-      offsets.push_back(lanes  ? i * static_cast<int32_t>(kSm90a.warpThreads)
+      offsets.push_back(lanes  ? i * static_cast<int32_t>(format::kWarpThreads)
                         : rows ? i / 2 % 2 * 8
                                : i / 4 * 8 + i % 2);
     Value first = lanes  ? createLanePlace(b, tile.getDimSize(0))

@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -71,8 +71,9 @@ static NVVM::MMALayout getLayout(bool transpose) {
 }
 
 static Value createMatrixLoad(ImplicitLocOpBuilder &b, VectorType type,
-                              ViewType view, Value base, bool transpose) {
-  ViewAddress address = createMatrixAddress(b, view, base, transpose, 0);
+                              ViewType view, Value base, bool transpose,
+                              int64_t firstRow) {
+  ViewAddress address = createMatrixAddress(b, view, base, transpose, firstRow);
   Type i32 = b.getI32Type();
   auto registers = LLVM::LLVMStructType::getLiteral(b.getContext(),
                                                     SmallVector<Type>(4, i32));
@@ -126,10 +127,10 @@ static void forEachPair(ImplicitLocOpBuilder &b, VectorType type, ViewType view,
 }
 
 static Value createPlainLoad(ImplicitLocOpBuilder &b, VectorType type,
-                             ViewType view, Value base) {
+                             ViewType view, Value base, int64_t firstRow) {
   auto pair = VectorType::get(2, type.getElementType());
   SmallVector<Value> elements;
-  forEachPair(b, type, view, base, 0, [&](Value address, int64_t) {
+  forEachPair(b, type, view, base, firstRow, [&](Value address, int64_t) {
     Value loaded =
         LLVM::LoadOp::create(b, pair, address, 2 * view.getElementBytes());
     llvm::append_range(elements, unpack(b, loaded));
@@ -191,7 +192,7 @@ VectorPlace::VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector,
                          ViewType view, std::optional<int64_t> firstRow)
     : bytes(view.getElementBytes()), size(view.getColumns()) {
   if (isEncoded<LanesAttr>(vector)) {
-    step = kSm90a.warpThreads;
+    step = format::kWarpThreads;
     first = createLanePlace(b, size);
   } else if (isEncoded<ColumnsAttr>(vector)) {
     run = 2;
@@ -220,20 +221,33 @@ static Value createVectorLoad(ImplicitLocOpBuilder &b, VectorType type,
   return pack(b, type, elements);
 }
 
-/// True in the threads that write a vector: those of the first row for
-/// columns, of the first column for rows. Null if all threads do.
-static Value createIsWriter(ImplicitLocOpBuilder &b, RankedTensorType tensor) {
-  auto isBelow = [&](Value value, int64_t bound) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value,
-                                 createI32(b, bound));
-  };
-  if (isEncoded<LanesAttr>(tensor))
-    return tensor.getDimSize(0) < kSm90a.warpThreads
-               ? isBelow(createLane(b), tensor.getDimSize(0))
-               : Value();
-  return isBelow(isEncoded<ColumnsAttr>(tensor) ? createFragmentRow(b)
-                                                : createFragmentColumn(b),
-                 1);
+/// A row or a column of a matrix: `line` of the one, its elements along the
+/// other. A pair of columns lies in one run of any view.
+static Value createLineLoad(ImplicitLocOpBuilder &b, VectorType type,
+                            VectorLoadOp op, Value base) {
+  auto tensor = cast<RankedTensorType>(op.getType());
+  ViewType view = op.getView().getType();
+  bool isRow = op.getRow().has_value(), pairs = isEncoded<ColumnsAttr>(tensor);
+  Value line = createI32(b, isRow ? *op.getRow() : *op.getColumn());
+  Value first = isEncoded<LanesAttr>(tensor)
+                    ? createLanePlace(b, tensor.getDimSize(0))
+                : pairs ? createFragmentColumn(b)
+                        : createFragmentRow(b);
+  int64_t run = isRow && pairs ? 2 : 1;
+  int64_t step = isEncoded<LanesAttr>(tensor) ? format::kWarpThreads : 8;
+  auto part = VectorType::get(run, type.getElementType());
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < type.getNumElements(); i += run) {
+    int64_t distance = pairs ? i / 2 * step + i % 2 : i * step;
+    Value place = arith::AddIOp::create(b, first, createI32(b, distance));
+    Value offset = createElementOffset(b, view, isRow ? line : place,
+                                       isRow ? place : line);
+    Value loaded =
+        LLVM::LoadOp::create(b, part, createAddress(b, base, offset, 0),
+                             run * view.getElementBytes());
+    llvm::append_range(elements, unpack(b, loaded));
+  }
+  return pack(b, type, elements);
 }
 
 static void createVectorStore(ImplicitLocOpBuilder &b, Value vector,
@@ -252,19 +266,6 @@ static void createVectorStore(ImplicitLocOpBuilder &b, Value vector,
         place.getAddress(b, base, i), place.run * place.bytes);
 }
 
-/// Goes on in a branch for the warps that hold rows [rows[0], rows[1]) of a
-/// fragment: whole warps, for each holds 16 rows.
-static void enterWarpsOf(ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows) {
-  constexpr int64_t kWarpRows = kSm90a.warpRows();
-  Value difference = arith::SubIOp::create(b, createGroupWarp(b),
-                                           createI32(b, rows[0] / kWarpRows));
-  Value inside =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, difference,
-                            createI32(b, (rows[1] - rows[0]) / kWarpRows));
-  auto branch = scf::IfOp::create(b, inside);
-  b.setInsertionPointToStart(branch.thenBlock());
-}
-
 //===----------------------------------------------------------------------===//
 // Patterns
 //===----------------------------------------------------------------------===//
@@ -280,10 +281,16 @@ struct LowerFragmentLoad : OpConversionPattern<FragmentLoadOp> {
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     ViewType view = op.getView().getType();
     Value base = adaptor.getView();
-    rewriter.replaceOp(
-        op, view.getElementBytes() == 2
-                ? createMatrixLoad(b, type, view, base, op.getTranspose())
-                : createPlainLoad(b, type, view, base));
+    int64_t first = op.getRows() ? (*op.getRows())[0] : 0;
+    auto load = [&](ImplicitLocOpBuilder &at) {
+      return view.getElementBytes() == 2
+                 ? createMatrixLoad(at, type, view, base, op.getTranspose(),
+                                    first)
+                 : createPlainLoad(at, type, view, base, first);
+    };
+    rewriter.replaceOp(op, op.getRows()
+                               ? createInWarpsOf(b, *op.getRows(), type, load)
+                               : load(b));
     return success();
   }
 };
@@ -322,8 +329,11 @@ struct LowerVectorLoad : OpConversionPattern<VectorLoadOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     rewriter.replaceOp(
-        op, createVectorLoad(b, type, cast<RankedTensorType>(op.getType()),
-                             op.getView().getType(), adaptor.getView()));
+        op,
+        op.getRow() || op.getColumn()
+            ? createLineLoad(b, type, op, adaptor.getView())
+            : createVectorLoad(b, type, cast<RankedTensorType>(op.getType()),
+                               op.getView().getType(), adaptor.getView()));
     return success();
   }
 };

@@ -9,6 +9,7 @@
 #include "Lowering.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -91,6 +92,8 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
     function.setArgAttr(i, "llvm.align", b.getI32IntegerAttr(64));
     function.setArgAttr(i, "nvvm.grid_constant", b.getUnitAttr());
   }
+  if (Attribute target = kernel->getAttr(TargetAttr::kName))
+    function->setAttr(TargetAttr::kName, target);
   function->setAttr("nvvm.kernel", b.getUnitAttr());
   // Without both of them ptxas ignores setmaxnreg (C7508).
   function->setAttr(
@@ -120,10 +123,8 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
 
 /// Registers of a thread at launch: ptxas gives each of them an equal share.
 static int64_t getLaunchRegisters(KernelOp kernel) {
-  int64_t share = kSm90a.registers / static_cast<int64_t>(kernel.getThreads() *
-                                                          kernel.getMinCtas());
-  share = std::min(share, kSm90a.maxThreadRegisters);
-  return share - share % kSm90a.registerUnit;
+  return getArch(kernel).launchRegisters(
+      kernel.getThreads(), static_cast<int64_t>(kernel.getMinCtas()));
 }
 
 /// first <= value < first + count.
@@ -173,7 +174,7 @@ static void lowerRoles(Block &entry, KernelOp kernel) {
   SmallVector<RoleOp> roles(entry.getOps<RoleOp>());
   if (roles.empty())
     return;
-  int64_t group = kSm90a.warpgroupWarps, launch = getLaunchRegisters(kernel);
+  int64_t group = format::kWarpgroupWarps, launch = getLaunchRegisters(kernel);
   ImplicitLocOpBuilder b(kernel.getLoc(), &entry, Block::iterator(roles[0]));
   Value warp = IdOp::create(b, IdKind::Warp);
   Value warpgroup = arith::DivUIOp::create(b, warp, createIndex(b, group));

@@ -9,7 +9,7 @@
 #include "Lowering.h"
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -48,11 +48,13 @@ struct LowerScan : OpConversionPattern<tile::ScanOp> {
   matchAndRewrite(tile::ScanOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto tensor = cast<RankedTensorType>(op.getType());
+    if (isEncoded<FragmentAttr>(tensor))
+      return rewriter.notifyMatchFailure(op, "not of a vector");
     if (!isEncoded<LanesAttr>(tensor) || !tensor.getElementType().isF32())
       return op.emitOpError("expected a vector of f32 over lanes, got ")
              << tensor;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t width = std::min(tensor.getDimSize(0), kSm90a.warpThreads);
+    int64_t width = std::min(tensor.getDimSize(0), format::kWarpThreads);
     Value place = createLanePlace(b, width);
     SmallVector<Value> parts = unpack(b, adaptor.getSource());
     for (Value &part : parts)
@@ -112,7 +114,7 @@ private:
 RowProduct::RowProduct(ImplicitLocOpBuilder &b, RowDotsOp op, Value a, Value c)
     : b(b), view(op.getA().getType()), isOne(op.getA() == op.getB()) {
   int64_t bytes = view.getColumns() * view.getElementBytes();
-  runs = std::min(bytes, kSm90a.panelBytes) / (kRun * kQuad);
+  runs = std::min(bytes, format::kPanelBytes) / (kRun * kQuad);
   Value lane = createLane(b);
   quarter = arith::AndIOp::create(b, lane, createI32(b, kQuad - 1));
   Value row = arith::DivUIOp::create(b, lane, createI32(b, kQuad));
@@ -242,7 +244,7 @@ SmallVector<Value> RowProduct::sumRows(int64_t first, int64_t rows) {
 }
 
 Value RowProduct::createLanes(int64_t first) {
-  return gather(sumRows(first, std::min(view.getRows(), kSm90a.warpThreads)));
+  return gather(sumRows(first, std::min(view.getRows(), format::kWarpThreads)));
 }
 
 SmallVector<Value> RowProduct::createRows() {
@@ -267,7 +269,7 @@ struct LowerRowDots : OpConversionPattern<RowDotsOp> {
       elements = product.createRows();
     else
       for (int64_t row = 0; row < op.getA().getType().getRows();
-           row += kSm90a.warpThreads)
+           row += format::kWarpThreads)
         elements.push_back(product.createLanes(row));
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     rewriter.replaceOp(op, pack(b, type, elements));
@@ -282,6 +284,8 @@ struct LowerExtract : OpConversionPattern<tensor::ExtractOp> {
   matchAndRewrite(tensor::ExtractOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RankedTensorType tensor = op.getTensor().getType();
+    if (isEncoded<FragmentAttr>(tensor))
+      return rewriter.notifyMatchFailure(op, "not of a vector");
     if (!isEncoded<LanesAttr>(tensor) || !isWord(tensor.getElementType()))
       return op.emitOpError("expected a vector of f32 or i32 over lanes, got ")
              << tensor;
@@ -289,7 +293,7 @@ struct LowerExtract : OpConversionPattern<tensor::ExtractOp> {
     Value index = arith::IndexCastOp::create(b, b.getI32Type(),
                                              adaptor.getIndices().front());
     Value part =
-        arith::DivUIOp::create(b, index, createI32(b, kSm90a.warpThreads));
+        arith::DivUIOp::create(b, index, createI32(b, format::kWarpThreads));
     SmallVector<Value> parts = unpack(b, adaptor.getTensor());
     Value selected = parts.front();
     for (size_t i = 1; i < parts.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -86,7 +87,12 @@ Value createLanePlace(ImplicitLocOpBuilder &b, int64_t size);
 /// A value of another lane; `lane` (i32) is a distance, a mask or an index.
 Value createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind, Value value,
                     Value lane);
-/// The address of an element of an array at `indices`.
+/// The place of the element at `indices` in an array, in elements (index).
+Value createArrayOffset(ImplicitLocOpBuilder &b, const Array &array,
+                        ValueRange indices);
+/// The address of the element at a place of an array, and at `indices`.
+Value createOffsetAddress(ImplicitLocOpBuilder &b, const Array &array,
+                          Type element, Value offset);
 Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
                            Type element, ValueRange indices);
 /// Sum of an i32 over the lanes of a warp, in all of them.
@@ -99,6 +105,29 @@ Value createQuad(ImplicitLocOpBuilder &b, Value thread = {});
 /// First row and first column of a fragment that this thread holds, as i32.
 Value createFragmentRow(ImplicitLocOpBuilder &b, Value thread = {});
 Value createFragmentColumn(ImplicitLocOpBuilder &b, Value thread = {});
+
+/// Goes on in a branch for the warps that hold rows [rows[0], rows[1]) of a
+/// fragment: whole warps, for each holds 16 rows.
+void enterWarpsOf(ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows);
+
+/// What `create` makes in these warps; zeros in the others.
+Value createInWarpsOf(ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows,
+                      VectorType type,
+                      function_ref<Value(ImplicitLocOpBuilder &)> create);
+
+/// True in the threads that write a vector: those of the first row for
+/// columns, of the first column for rows. Null if all threads do.
+Value createIsWriter(ImplicitLocOpBuilder &b, RankedTensorType tensor);
+
+/// What the reduction `op` makes of two values.
+Value combine(ImplicitLocOpBuilder &b, linalg::ReduceOp op, Value lhs,
+              Value rhs);
+
+/// `threads` threads wait for each other at named barrier `id` (i32).
+void createGroupSync(ImplicitLocOpBuilder &b, Value id, int64_t threads);
+
+/// The address at `offset` bytes (index) of the kernel's shared memory.
+Value createSharedAddress(ImplicitLocOpBuilder &b, Value offset);
 
 /// Tells ptxas not to unroll `loop`: all roles together must fit the
 /// instruction cache.
@@ -162,6 +191,8 @@ void populateCopyPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns);
 void populateElementwisePatterns(const TypeConverter &converter,
                                  RewritePatternSet &patterns);
+void populateFragmentScanPatterns(const TypeConverter &converter,
+                                  RewritePatternSet &patterns);
 void populateFragmentPatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 void populateLanePatterns(const TypeConverter &converter,
@@ -178,6 +209,8 @@ void populateSynchronisationPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns);
 void populateTrianglePatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
+void populateWarpgroupPatterns(const TypeConverter &converter,
+                               RewritePatternSet &patterns);
 
 } // namespace mlir::gdn::warp
 

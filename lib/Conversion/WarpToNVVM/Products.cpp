@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -38,7 +38,7 @@ static Value createDescriptor(ImplicitLocOpBuilder &b, ViewType view,
   int64_t leading = kMajor ? 1 : view.getStride() / kUnit;
   low = arith::AddIOp::create(
       b, low, createI32(b, view.getColumn() / kUnit + (leading << 16)));
-  int64_t eightRows = 8 * kSm90a.panelBytes / kUnit;
+  int64_t eightRows = 8 * format::kPanelBytes / kUnit;
   // Bits 62 and 63 say how panels are swizzled: 1 is 128 bytes.
   int64_t high = eightRows + (int64_t(1) << 30);
   // Of halves that LLVM sees it makes each step's descriptor by an `or`, which
@@ -54,12 +54,12 @@ static Value createStep(ImplicitLocOpBuilder &b, ViewType view, Value first,
                         bool kMajor, int64_t step) {
   int64_t offset;
   if (kMajor) {
-    int64_t begin = view.getColumn() % kSm90a.panelBytes;
-    int64_t byte = begin + step * kSm90a.productDepth * view.getElementBytes();
-    offset = byte / kSm90a.panelBytes * view.getStride() +
-             byte % kSm90a.panelBytes - begin;
+    int64_t begin = view.getColumn() % format::kPanelBytes;
+    int64_t byte = begin + step * format::kWgmmaDepth * view.getElementBytes();
+    offset = byte / format::kPanelBytes * view.getStride() +
+             byte % format::kPanelBytes - begin;
   } else {
-    offset = step * kSm90a.productDepth * kSm90a.panelBytes;
+    offset = step * format::kWgmmaDepth * format::kPanelBytes;
   }
   return arith::AddIOp::create(
       b, first,
@@ -144,7 +144,7 @@ createSharedProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
   NVVM::WGMMATypes operand =
       element.isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::f16;
   auto shape = NVVM::MMAShapeAttr::get(
-      context, kSm90a.productRows, accumulator.size() * 2, kSm90a.productDepth);
+      context, format::kWgmmaRows, accumulator.size() * 2, format::kWgmmaDepth);
   Value result = NVVM::WgmmaMmaAsyncOp::create(
       b, type, packed, descriptorA, descriptorB, shape, operand, operand,
       NVVM::WGMMATypes::f32,
@@ -194,7 +194,7 @@ struct LowerWgmma : OpConversionPattern<WgmmaOp> {
     else
       accumulator.assign(result.getNumElements(),
                          LLVM::PoisonOp::create(b, b.getF32Type()));
-    for (int64_t step = 0; step < depth / kSm90a.productDepth; ++step) {
+    for (int64_t step = 0; step < depth / format::kWgmmaDepth; ++step) {
       bool accumulate = step > 0 || adaptor.getAccumulator();
       Value b16 = createStep(b, viewB, firstB, kMajorB, step);
       accumulator =

@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -45,7 +45,7 @@ struct LowerSequenceByRank : OpConversionPattern<SequenceByRankOp> {
     Value count = arith::SubIOp::create(
         b, arith::IndexCastOp::create(b, i32, extent), createI32(b, 1));
     Value isFew = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, count,
-                                        createI32(b, kSm90a.warpThreads));
+                                        createI32(b, format::kWarpThreads));
     auto few = scf::IfOp::create(b, TypeRange({i32, i32, i32}), isFew,
                                  /*withElseRegion=*/true);
     auto yield = [&](Block *block,

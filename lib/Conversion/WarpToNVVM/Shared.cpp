@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -18,7 +18,7 @@ using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
 /// The address of a byte offset (index) of dynamic shared memory.
-static Value createSharedAddress(ImplicitLocOpBuilder &b, Value offset) {
+Value warp::createSharedAddress(ImplicitLocOpBuilder &b, Value offset) {
   auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   Value start = LLVM::AddressOfOp::create(b, type, kSharedSymbol);
   return createAddress(
@@ -36,16 +36,16 @@ Value warp::createElementOffset(ImplicitLocOpBuilder &b, ViewType view,
         b, byte, arith::MulIOp::create(b, row, createI32(b, view.getStride())));
   byte = arith::AddIOp::create(b, byte, createI32(b, view.getColumn()));
   Value inPanel =
-      arith::AndIOp::create(b, byte, createI32(b, kSm90a.panelBytes - 1));
+      arith::AndIOp::create(b, byte, createI32(b, format::kPanelBytes - 1));
   Value phase = arith::MulIOp::create(
       b, arith::AndIOp::create(b, row, createI32(b, 7)), createI32(b, 16));
   Value offset = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, row, createI32(b, kSm90a.panelBytes)),
+      b, arith::MulIOp::create(b, row, createI32(b, format::kPanelBytes)),
       arith::XOrIOp::create(b, inPanel, phase));
   if (view.getPanels() == 1)
     return offset;
   Value panel =
-      arith::DivUIOp::create(b, byte, createI32(b, kSm90a.panelBytes));
+      arith::DivUIOp::create(b, byte, createI32(b, format::kPanelBytes));
   return arith::AddIOp::create(
       b, offset,
       arith::MulIOp::create(b, panel, createI32(b, view.getStride())));
@@ -106,9 +106,9 @@ struct LowerSlice : OpConversionPattern<SliceOp> {
     int64_t bytes = op.getColumn() * view.getElementBytes();
     int64_t offset = op.getRow() * view.getStride() + bytes;
     if (view.isSwizzled())
-      offset = op.getRow() * kSm90a.panelBytes + (view.getColumn() + bytes) /
-                                                     kSm90a.panelBytes *
-                                                     view.getStride();
+      offset = op.getRow() * format::kPanelBytes + (view.getColumn() + bytes) /
+                                                       format::kPanelBytes *
+                                                       view.getStride();
     rewriter.replaceOp(op,
                        createAddress(b, adaptor.getSource(), Value(), offset));
     return success();

@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -31,7 +31,7 @@ static Value createId(ImplicitLocOpBuilder &b, IdKind kind) {
     return createShuffle(
         b, ShuffleKind::Index,
         arith::DivUIOp::create(b, createThread(b),
-                               createI32(b, kSm90a.warpThreads)),
+                               createI32(b, format::kWarpThreads)),
         createI32(b, 0));
   case IdKind::CTA:
     return NVVM::BlockIdXOp::create(b, i32);
@@ -53,6 +53,13 @@ static void createSync(ImplicitLocOpBuilder &b, SyncKind kind) {
     NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
     NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
   }
+  createCompilerFence(b);
+}
+
+void warp::createGroupSync(ImplicitLocOpBuilder &b, Value id, int64_t threads) {
+  createCompilerFence(b);
+  NVVM::BarrierOp::create(b, Type(), id, createI32(b, threads),
+                          NVVM::BarrierReductionAttr(), Value());
   createCompilerFence(b);
 }
 
@@ -146,10 +153,7 @@ static void addThreadPatterns(const TypeConverter &converter,
     return {};
   });
   add<SyncGroupOp>(converter, patterns, [](auto op, auto a, auto &b) -> Values {
-    createCompilerFence(b);
-    NVVM::BarrierOp::create(b, Type(), a.getId(), createI32(b, op.getThreads()),
-                            NVVM::BarrierReductionAttr(), Value());
-    createCompilerFence(b);
+    createGroupSync(b, a.getId(), op.getThreads());
     return {};
   });
   add<GridDependencyWaitOp>(

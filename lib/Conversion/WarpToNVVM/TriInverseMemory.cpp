@@ -12,7 +12,7 @@
 
 #include "TriInverse.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -64,7 +64,7 @@ void TriInverseWriter::storeColumn(const Column &column, Value address) {
 /// two blocks a column of one on the diagonal and half a column below, of four
 /// blocks columns of their halves.
 SmallVector<TriInverseWriter::Run> TriInverseWriter::shareOut() {
-  int64_t size = m.getRows(), lanes = kSm90a.warpThreads;
+  int64_t size = m.getRows(), lanes = format::kWarpThreads;
   if (size < lanes)
     return {{place, createI32(b, 0), size}};
   if (size > lanes)
@@ -184,7 +184,7 @@ void TriInverseWriter::writeColumn(const Column &column, int64_t row,
 void TriInverseWriter::writeZeros(int64_t row, int64_t column, int64_t size) {
   Value zero = arith::ConstantOp::create(
       b, b.getZeroAttr(VectorType::get(kRun / 2, b.getI32Type())));
-  int64_t runs = size / kRun, lanes = kSm90a.warpThreads;
+  int64_t runs = size / kRun, lanes = format::kWarpThreads;
   for (int64_t i = 0; i < size * runs; i += lanes) {
     Value number = arith::AddIOp::create(b, lane, createI32(b, i));
     auto part = [&](Value value, int64_t first) -> Value {

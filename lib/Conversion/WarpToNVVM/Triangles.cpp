@@ -8,7 +8,7 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -39,13 +39,13 @@ static Value createDiagonal(ImplicitLocOpBuilder &b, Value fragment,
       arith::AddIOp::create(b, arith::MulIOp::create(b, row, createI32(b, 4)),
                             arith::DivUIOp::create(b, row, createI32(b, 2)));
   Value block = arith::SubIOp::create(b, createGroupWarp(b),
-                                      createI32(b, first / kSm90a.warpRows()));
+                                      createI32(b, first / format::kWarpRows));
   // Elements of a block of 16 columns: two rows of each 8.
   constexpr int64_t kOfBlock = 8, kOfColumns = 4, kOfRow = 2;
   SmallVector<Value> result;
   for (int64_t half = 0; half < 2; ++half) {
     Value one;
-    for (int64_t i = 0; i < columns / kSm90a.warpRows(); ++i) {
+    for (int64_t i = 0; i < columns / format::kWarpRows; ++i) {
       int64_t at = i * kOfBlock + half * (kOfColumns + kOfRow);
       Value here = choose(isOdd, elements[at + 1], elements[at]);
       Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block,
@@ -75,7 +75,7 @@ class CausalMasks {
 public:
   CausalMasks(ImplicitLocOpBuilder &b, int64_t columns, bool isStrict,
               bool isPacked)
-      : b(b), warps(columns / kSm90a.warpRows()), isStrict(isStrict),
+      : b(b), warps(columns / format::kWarpRows), isStrict(isStrict),
         isPacked(isPacked), thread(createThread(b)) {}
 
   /// The mask of element `parity` of a row of blocks at h - j = `distance`, or

@@ -10,7 +10,7 @@
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -88,7 +88,7 @@ static void createSharedSymbol(ModuleOp module) {
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
   LLVM::GlobalOp::create(b, module.getLoc(), type, /*isConstant=*/false,
                          LLVM::Linkage::External, kSharedSymbol, Attribute(),
-                         kSm90a.swizzleAlignment, kSharedSpace);
+                         format::kSwizzleAlignment, kSharedSpace);
 }
 
 /// The values that stood for arrays have no use left.
@@ -174,6 +174,7 @@ struct ConvertGDNWarpToNVVM
     populateCopyPatterns(converter, kernels, patterns);
     populateElementwisePatterns(converter, patterns);
     populateFragmentPatterns(converter, patterns);
+    populateFragmentScanPatterns(converter, patterns);
     populateLanePatterns(converter, patterns);
     populateMathPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
@@ -181,6 +182,7 @@ struct ConvertGDNWarpToNVVM
     populateTriInversePatterns(converter, patterns);
     populateSynchronisationPatterns(converter, patterns);
     populateTrianglePatterns(converter, patterns);
+    populateWarpgroupPatterns(converter, patterns);
     if (failed(applyPartialConversion(module, target, std::move(patterns))) ||
         failed(eraseArrays(kernels)))
       signalPassFailure();

@@ -8,6 +8,8 @@
 
 #include "gdn/Target/PTX.h"
 
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -92,6 +94,19 @@ static OwningOpRef<ModuleOp> takeKernels(ModuleOp module) {
   return kernels;
 }
 
+/// PTX of one chip has no kernel for another.
+static llvm::Error checkTargets(ModuleOp kernels, StringRef chip) {
+  for (auto kernel : kernels.getOps<LLVM::LLVMFuncOp>()) {
+    auto target =
+        kernel->getAttrOfType<warp::TargetAttr>(warp::TargetAttr::kName);
+    if (target && target.getChip() != chip)
+      return llvm::createStringError("expected kernels for " + chip + ", got " +
+                                     kernel.getSymName() + " for " +
+                                     target.getChip());
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
                                          const Options &options) {
   DialectRegistry registry;
@@ -102,6 +117,8 @@ llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
     return llvm::createStringError(
         "expected kernels in the llvm and nvvm dialects, got other ops; "
         "gdn-to-nvvm lowers them");
+  if (llvm::Error error = checkTargets(*kernels, options.chip))
+    return std::move(error);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code =
       translateModuleToLLVMIR(*kernels, context);

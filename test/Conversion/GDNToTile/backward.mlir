@@ -2,7 +2,7 @@
 
 // The chunked formulas of spec 5 in f32: the states on entry of all chunks from
 // a replay of the forward, kept in scratch memory of the work item, then the chunks
-// from the last to the first. The sums over V need all of it: no parts.
+// from the last to the first. The sums over V need all of it: one tile.
 
 // CHECK-LABEL: gdn_tile.program @layer_backward(
 // CHECK-SAME: outs(%dq: memref<1x64x4x64xf32, {{.*}} %dk: {{.*}} %dv: {{.*}} %dbeta: {{.*}} %dgate: {{.*}} %d_initial_state:

@@ -1,7 +1,7 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile=v-tiles=2 --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
 
-// Rows of S^T are independent: a work item may hold a part of a head's V channels.
-// Part p starts at channel p (V / parts) in v, o and the states.
+// Rows of S^T are independent: a work item may hold a tile of a head's V channels.
+// Tile vt starts at channel vt (V / tiles) in v, o and the states.
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 // CHECK: %[[SIZE:.*]] = arith.constant 16 : index

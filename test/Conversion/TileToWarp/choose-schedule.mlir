@@ -13,7 +13,7 @@
 // NEGATIVE: error: expected {{sequences|tokens|longest}} of at least 0, got -1
 // WRONG: error: expected schedule auto, or one of: cta_per_head, cta_per_v_tile, fused.cta_per_head, {{.*}}; got half
 
-// Two work items of two parts: too few for the chip, so a part has a CTA. The warp that makes the gates stands between the
+// Two work items of two V tiles: too few for the chip, so a V tile has a CTA. The warp that makes the gates stands between the
 // scores and those that solve.
 // CHECK-LABEL: gdn_tile.program @few(
 // AUTO-SAME: chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true, alternate_ctas = true>
@@ -28,7 +28,7 @@
 gdn_tile.program @few(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 }
 
-// As many as keep it busy: 67 work items of two parts are more than 132 multiprocessors.
+// As many as keep it busy: 67 work items of two V tiles are more than 132 multiprocessors.
 // CHECK-LABEL: gdn_tile.program @many(
 // AUTO-SAME: v_tiles = 2,
 gdn_tile.program @many(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
@@ -57,7 +57,7 @@ gdn_tile.program @given(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) toke
     attributes {gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>} {
 }
 
-// Two chunks an iteration, and a CTA for each of two parts: they are a cluster, and share what does not depend on the part.
+// Two chunks an iteration, and a CTA for each of two V tiles: they are a cluster, and share what does not depend on the tile.
 // CHECK-LABEL: gdn_tile.program @pair(
 // AUTO-SAME: chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true, alternate_ctas = true>
 // AUTO-SAME: <name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = 1>

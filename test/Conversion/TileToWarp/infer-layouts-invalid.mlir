@@ -2,16 +2,16 @@
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
-// Sums of columns would cross warps.
-gdn_warp.kernel @columns() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+// A reduction to a scalar.
+gdn_warp.kernel @scalar() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xf32>>
   gdn_warp.role "state" warps(0, 4) {
-    %zero = arith.constant dense<0.0> : tensor<64xf32>
+    %zero = arith.constant dense<0.0> : tensor<f32>
     %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xf32>> -> tensor<64x64xf32>
-    // expected-error @below {{expected a reduction of the rows of one tile, along dimension 1, got [0] of 'tensor<64x64xf32>'}}
-    %sums = linalg.reduce { arith.addf } ins(%tile : tensor<64x64xf32>) outs(%zero : tensor<64xf32>)
-        dimensions = [0] {gdn_tile.step = "state"}
+    // expected-error @below {{'linalg.reduce' op expected a reduction of one tile of two dimensions along one of them, got [0, 1] of 'tensor<64x64xf32>'}}
+    %sum = linalg.reduce { arith.addf } ins(%tile : tensor<64x64xf32>) outs(%zero : tensor<f32>)
+        dimensions = [0, 1] {gdn_tile.step = "state"}
   }
 }
 
@@ -55,14 +55,14 @@ gdn_warp.kernel @apart() threads(256) shared(0) attributes {gdn_warp.schedule = 
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
-// A tile of a channel that no fragment holds.
+// A tile of a channel that no fragment holds: warps hold 16 rows.
 gdn_warp.kernel @small() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
-  %in = gdn_warp.channel "in" depth(2) : <tensor<32x64xf32>>
+  %in = gdn_warp.channel "in" depth(2) : <tensor<24x64xf32>>
   gdn_warp.role "state" warps(0, 4) {
-    // expected-error @below {{expected a tile of 64 rows to read from shared memory, got 'tensor<32x64xf32>'}}
-    %tile = gdn_warp.get %in[0] at %c0 : <tensor<32x64xf32>> -> tensor<32x64xf32>
-    %minus = arith.negf %tile {gdn_tile.step = "state"} : tensor<32x64xf32>
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<24x64xf32>> -> tensor<24x64xf32>
+    // expected-error @below {{'arith.negf' op expected tiles of a multiple of 16 rows up to 64 in registers, got 'tensor<24x64xf32>'}}
+    %minus = arith.negf %tile {gdn_tile.step = "state"} : tensor<24x64xf32>
   }
 }
 
@@ -80,5 +80,52 @@ gdn_warp.kernel @alone() threads(256) shared(0) attributes {gdn_warp.schedule = 
     // expected-error @below {{expected a sum of products of tiles from channels, or a role of warpgroups to reduce}}
     %sums = linalg.reduce { arith.addf } ins(%tile : tensor<32x64xf32>) outs(%zero : tensor<32xf32>)
         dimensions = [1] {gdn_tile.step = "norms"}
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// Nor does it hold one in registers otherwise.
+gdn_warp.kernel @single() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xf32>>
+  %out = gdn_warp.channel "out" depth(2) : <tensor<64x64xf32>>
+  gdn_warp.role "norms" warps(0, 1) {
+    // expected-error @below {{'gdn_warp.get' op expected tiles in the registers of whole warpgroups, got one in role "norms", whose warps work alone}}
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xf32>> -> tensor<64x64xf32>
+    gdn_warp.put %tile, %out[0] at %c0 : tensor<64x64xf32>, <tensor<64x64xf32>>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// Rows of a fragment from a place that a vector which repeats would not fit.
+gdn_warp.kernel @middle(%x: memref<64x64xf32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<64x64xf32> -> tensor<64x64xf32>
+    // expected-error @below {{'tensor.extract_slice' op expected rows of a fragment from a multiple of their number on, got 32 rows from row 16}}
+    %rows = tensor.extract_slice %tile[16, 0] [32, 64] [1, 1] : tensor<64x64xf32> to tensor<32x64xf32>
+    %minus = arith.negf %rows {gdn_tile.step = "state"} : tensor<32x64xf32>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// A scan over the lanes of each warp, whose sums are wanted along the columns.
+gdn_warp.kernel @scanned(%x: memref<64xf32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %empty = tensor.empty() : tensor<64x64xf32>
+    %v = gdn_tile.load %x[%c0] axes [0] {gdn_tile.step = "state"} : memref<64xf32> -> tensor<64xf32>
+    // expected-error @below {{'gdn_tile.scan' op expected a scan over lanes, got a use of it as 'tensor<64xf32, #gdn_warp.columns>': what other threads hold goes through a channel}}
+    %s = gdn_tile.scan %v axis 0 {gdn_tile.step = "state"} : tensor<64xf32>
+    %spread = linalg.broadcast ins(%s : tensor<64xf32>) outs(%empty : tensor<64x64xf32>) dimensions = [0]
   }
 }

@@ -50,19 +50,42 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
-// What crosses outside of the loop has no iteration.
+// Nothing orders what one role stores and another loads.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
     <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
-gdn_tile.program @outside(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
+gdn_tile.program @scratch() outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
-  // expected-error @below {{expected values between roles to be made in the loop over chunks}}
-  %tile = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+  // expected-note @below {{loaded here}}
+  %tile = gdn_tile.load %y[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+  // expected-error @below {{expected an array that is not loaded too: nothing orders the accesses of roles}}
   gdn_tile.store %tile, %y[%batch, %begin, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x?x4xf32>
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>) {
-  gdn_tile.launch @outside grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  gdn_tile.launch @scratch grid(%n, %n, %n) tokens(%n) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+// Every role counts the iterations by itself.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @bounds(%x: memref<8xindex>) outs(%y: memref<8xindex>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %counts = gdn_tile.load %x[%c0] axes [0] {gdn_tile.step = "load"} : memref<8xindex> -> tensor<8xindex>
+  // expected-note @below {{made here}}
+  %count = tensor.extract %counts[%c0] {gdn_tile.step = "load"} : tensor<8xindex>
+  // expected-error @below {{expected bounds that follow from the work item, so that each role knows them, got one that a step makes}}
+  scf.for %i = %c0 to %count step %c1 {
+    gdn_tile.store %counts, %y[%c0] axes [0] {gdn_tile.step = "load"} : tensor<8xindex> -> memref<8xindex>
+  }
+}
+func.func @host(%n: index, %x: memref<8xindex>, %y: memref<8xindex>) {
+  gdn_tile.launch @bounds grid(%n, %n, %n) tokens(%n) ins(%x : memref<8xindex>) outs(%y : memref<8xindex>)
   return
 }
 
@@ -97,13 +120,13 @@ func.func @host(%n: index) {
 
 #two = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 2, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
-gdn_tile.program @parts() work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+gdn_tile.program @tiles() work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #two} {
 }
 func.func @host(%n: index) {
   %c4 = arith.constant 4 : index
   // expected-error @below {{expected 2 V tiles in the grid, as the schedule folds, got 4}}
-  gdn_tile.launch @parts grid(%n, %c4, %c4) tokens(%n)
+  gdn_tile.launch @tiles grid(%n, %c4, %c4) tokens(%n)
   return
 }
 
@@ -212,8 +235,8 @@ gdn_tile.program @mixed(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_
   }
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>) {
-  %parts = arith.constant 2 : index
-  gdn_tile.launch @mixed grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  %tiles = arith.constant 2 : index
+  gdn_tile.launch @mixed grid(%n, %n, %tiles) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }
 
@@ -244,8 +267,8 @@ gdn_tile.program @slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_
   }
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>) {
-  %parts = arith.constant 2 : index
-  gdn_tile.launch @slots grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  %tiles = arith.constant 2 : index
+  gdn_tile.launch @slots grid(%n, %n, %tiles) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }
 
@@ -276,8 +299,8 @@ gdn_tile.program @chunk_slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
   }
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>) {
-  %parts = arith.constant 2 : index
-  gdn_tile.launch @chunk_slots grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  %tiles = arith.constant 2 : index
+  gdn_tile.launch @chunk_slots grid(%n, %n, %tiles) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }
 
@@ -307,8 +330,8 @@ gdn_tile.program @clusters(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) wo
   }
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>) {
-  %parts = arith.constant 3 : index
+  %tiles = arith.constant 3 : index
   // expected-error @below {{expected a multiple of 2 V tiles in the grid, as the schedule makes clusters of them, got 3}}
-  gdn_tile.launch @clusters grid(%n, %n, %parts) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  gdn_tile.launch @clusters grid(%n, %n, %tiles) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }

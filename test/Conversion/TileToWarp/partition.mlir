@@ -9,7 +9,7 @@
     <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
 
 // CHECK-LABEL: gdn_warp.kernel @double(
-// CHECK-SAME: %x: memref<1x?x4x64xbf16, strided<[?, 256, 64, 1]>>, %y: {{.*}}, %tokens: i64) threads(256)
+// CHECK-SAME: %x: memref<1x?x4x64xbf16>, %y: {{.*}}, %tokens: i64) threads(256)
 // The item of a CTA: heads next to each other.
 // CHECK-DAG: %[[HEADS:.*]] = arith.constant 4 : i32
 // CHECK-DAG: %[[DELAY:.*]] = arith.constant 2 : i32
@@ -76,14 +76,14 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 
 // -----
 
-// Two parts folded into a CTA: the role that splits them takes its warpgroup's, the other makes both,
+// Two V tiles folded into a CTA: the role that splits them takes its warpgroup's, the other makes both,
 // and the grid has one CTA a head. Packed: tokens come from the sequence's bounds.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 2, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>,
     <name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>], channels = [
     <name = "in", depth = 3, from = ["load"], to = ["state"]>]>
 
-// CHECK-LABEL: gdn_warp.kernel @parts(
+// CHECK-LABEL: gdn_warp.kernel @tiles_of_v(
 // CHECK-SAME: %tokens: i64, %cu_seqlens: memref<?xi32, strided<[?]>>) threads(384)
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
@@ -107,8 +107,8 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 // CHECK: gdn_tile.store %{{.*}}, %y[%{{.*}}, %{{.*}}, %{{.*}}, %[[COLUMN]]]
 // CHECK: func.func @host
 // CHECK: %[[CTAS:.*]] = arith.constant 1 : index
-// CHECK: gdn_tile.launch @parts grid(%{{.*}}, %{{.*}}, %[[CTAS]])
-gdn_tile.program @parts(%x: memref<1x?x4x128xbf16>) outs(%y: memref<1x?x4x128xbf16>)
+// CHECK: gdn_tile.launch @tiles_of_v grid(%{{.*}}, %{{.*}}, %[[CTAS]])
+gdn_tile.program @tiles_of_v(%x: memref<1x?x4x128xbf16>) outs(%y: memref<1x?x4x128xbf16>)
     work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
     attributes {gdn_warp.schedule = #schedule} {
   %c64 = arith.constant 64 : index
@@ -124,7 +124,7 @@ gdn_tile.program @parts(%x: memref<1x?x4x128xbf16>) outs(%y: memref<1x?x4x128xbf
 func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xbf16>, %y: memref<1x?x4x128xbf16>, %cu: memref<?xi32>) {
   %c2 = arith.constant 2 : index
   %c4 = arith.constant 4 : index
-  gdn_tile.launch @parts grid(%n, %c4, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>)
+  gdn_tile.launch @tiles_of_v grid(%n, %c4, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>)
       ins(%x : memref<1x?x4x128xbf16>) outs(%y : memref<1x?x4x128xbf16>)
   return
 }
@@ -255,7 +255,7 @@ func.func @host(%x: tensor<?x32x?xf32>, %y: tensor<?x32x?xf32>) -> tensor<?x32x?
 // CHECK: %[[LEFT:.*]]:11 = scf.for %[[ITEM:.*]] = %[[CTA]] to %[[ITEMS]] step %[[CTAS]] iter_args(%[[TRIPS:[a-z0-9]+]] = %[[ZERO]],
 // CHECK: arith.remui %[[ITEM]]
 // CHECK: %[[END:.*]] = arith.addi %[[TRIPS]],
-// Sequence, head, part, batch and first token of an iteration.
+// Sequence, head, V tile, batch and first token of an iteration.
 // CHECK: %[[LATER:.*]]:10 = scf.for %[[TRIP:.*]] = %[[TRIPS]] to %[[END]] step %{{.*}} iter_args(%{{[a-z0-9]+}} = %{{[a-z0-9]+}}, %[[HEAD:[a-z0-9]+]] = %{{[a-z0-9]+}}, %{{[a-z0-9]+}} = %{{[a-z0-9]+}}, %[[BATCH:[a-z0-9]+]] = %{{[a-z0-9]+}}, %[[TOKEN:[a-z0-9]+]] =
 // CHECK: gdn_tile.load %x
 // CHECK: %[[STARTED:.*]] = arith.cmpi uge, %[[TRIP]], %[[DELAY]]
@@ -304,7 +304,7 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
     <name = "load", warps = 2, registers = 96, steps = ["load"], loop_chunks = true>], channels = [
     <name = "in", depth = 4, from = ["load"], to = ["make", "take"], slot_per_chunk = true>,
     <name = "m", depth = 2, from = ["scores"], to = ["turns"]>,
-    <name = "trip", depth = 4, from = ["scores", "solve"], to = ["take"]>,
+    <name = "iteration", depth = 4, from = ["scores", "solve"], to = ["take"]>,
     <name = "chunk", depth = 8, from = ["norms"], to = ["take"], slot_per_chunk = true>]>
 
 // CHECK-LABEL: gdn_warp.kernel @cluster(
@@ -315,7 +315,7 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
 // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(4) : <
 // CHECK: %[[M:.*]] = gdn_warp.channel "m" depth(2) chunks(2) : <
-// CHECK: %[[BY_TRIP:.*]] = gdn_warp.channel "trip" depth(4) chunks(2) turn(1) : <
+// CHECK: %[[BY_ITERATION:.*]] = gdn_warp.channel "iteration" depth(4) chunks(2) turn(1) : <
 // CHECK: %[[BY_CHUNK:.*]] = gdn_warp.channel "chunk" depth(8) turn(2) : <
 
 // What each CTA does alone takes all iterations.
@@ -324,7 +324,7 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK: scf.for %[[ROUND:.*]] =
 // CHECK: %[[TRIP:.*]] = arith.index_castui %[[ROUND]]
 // CHECK-NOT: gdn_warp.id
-// CHECK: gdn_warp.get %[[BY_TRIP]][{{[0-3]}}] at %[[TRIP]] :
+// CHECK: gdn_warp.get %[[BY_ITERATION]][{{[0-3]}}] at %[[TRIP]] :
 // CHECK: gdn_tile.store
 // CHECK: gdn_tile.store
 
@@ -341,7 +341,7 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK: %[[NUMBER:.*]] = arith.addi %[[FIRST]], %[[CHUNK]]
 // CHECK: gdn_warp.get %[[IN]][0] at %[[NUMBER]] :
 // CHECK: gdn_warp.put %{{.*}}, %[[M]][0] chunk %[[CHUNK]] at %[[OWN]] :
-// CHECK: gdn_warp.put %{{.*}}, %[[BY_TRIP]][0] chunk %[[CHUNK]] at %[[TRIP]] :
+// CHECK: gdn_warp.put %{{.*}}, %[[BY_ITERATION]][0] chunk %[[CHUNK]] at %[[TRIP]] :
 // CHECK: gdn_warp.put %{{.*}}, %[[BY_CHUNK]][0] at %[[NUMBER]] :
 // CHECK: %[[WARP:.*]] = gdn_warp.id warp
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[WARP]], %[[FOUR]]
@@ -364,10 +364,10 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xbf16>, %y: tensor<?x?x4x64xbf16>)
 // CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWNER]], %[[RANK]]
 // CHECK: scf.if %[[MINE]] {
 // CHECK: gdn_warp.get %[[M]][0] chunk %[[CHUNK]] at %[[OWN]] :
-// CHECK: gdn_warp.put %{{.*}}, %[[BY_TRIP]][1] chunk %[[CHUNK]] at %[[TRIP]] :
+// CHECK: gdn_warp.put %{{.*}}, %[[BY_ITERATION]][1] chunk %[[CHUNK]] at %[[TRIP]] :
 // CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[CHUNK]], %[[ONE]]
 // CHECK-NEXT: scf.if %[[IS_LAST]] {
-// CHECK-NEXT: gdn_warp.copy_to_cluster %[[BY_TRIP]] at %[[TRIP]] :
+// CHECK-NEXT: gdn_warp.copy_to_cluster %[[BY_ITERATION]] at %[[TRIP]] :
 // CHECK-NEXT: }
 // CHECK-NOT: gdn_warp.release_unused
 // CHECK: gdn_warp.role "load"

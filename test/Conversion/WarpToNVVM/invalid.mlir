@@ -21,10 +21,10 @@ gdn_warp.kernel @array(%x : memref<1xf32>) threads(128) shared(0) {
 
 // -----
 
-// A sum along a fragment has no lowering.
+// A sum over the rows of a fragment goes through shared memory.
 gdn_warp.kernel @scan(%x : memref<64x64xf32>) threads(128) shared(0) {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #gdn_warp.fragment>
-  // expected-error @+2 {{expected a vector of f32 over lanes, got 'tensor<64x64xf32, #gdn_warp.fragment>'}}
+  // expected-error @+2 {{expected a place in shared memory in gdn_warp.scratch (gdn-warp-allocate-shared)}}
   // expected-error @below {{failed to legalize operation 'gdn_tile.scan'}}
   %s = gdn_tile.scan %zero axis 0 : tensor<64x64xf32, #gdn_warp.fragment>
 }

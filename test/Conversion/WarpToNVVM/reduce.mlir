@@ -99,12 +99,12 @@ gdn_warp.kernel @products() threads(128) shared(16384) {
 
 // -----
 
-// Columns run over all warps: there is no sum of them without shared memory.
+// Columns run over all warps: there is no sum of them without a place in shared memory.
 gdn_warp.kernel @columns(%x : memref<64x64xf32>) threads(128) shared(1024) {
   %c0 = arith.constant 0 : index
   %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
   %zero = arith.constant dense<0.0> : tensor<8xf32, #gdn_warp.columns>
-  // expected-error @below {{expected a reduction of a fragment of f32 along dimension 1 to a vector of rows}}
+  // expected-error @below {{expected a place in shared memory in gdn_warp.scratch (gdn-warp-allocate-shared)}}
   // expected-error @below {{failed to legalize operation 'linalg.reduce'}}
   %sums = linalg.reduce { arith.addf } ins(%tile : tensor<64x8xf32, #gdn_warp.fragment>)
       outs(%zero : tensor<8xf32, #gdn_warp.columns>) dimensions = [0]

@@ -53,12 +53,12 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
-// The parts of a field follow each other.
+// The V tiles of a field follow each other.
 gdn_warp.kernel @k() threads(128) shared(0) {
   %c0 = arith.constant 0 : index
   %in = gdn_warp.channel "in" depth(1) : <f32, i32>
   gdn_warp.role "a" warps(0, 1) {
-    // expected-error @below {{expected a field for each part, got none of 'f32' behind field 0}}
+    // expected-error @below {{expected a field for each V tile, got none of 'f32' behind field 0}}
     %i = gdn_warp.get %in[0 + %c0] at %c0 : <f32, i32> -> f32
   }
 }
@@ -87,23 +87,23 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected 1 to 14528 slots in channel in, got 0}}
+// expected-error @below {{expected 1 to 1048576 slots in channel in, got 0}}
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = [<name = "in", depth = 0, from = ["load"], to = ["a"]>]>
 
 // -----
 
-// A cluster is of parts that have a CTA each.
-// expected-error @below {{expected a cluster of 1 to 8 CTAs, of V tiles that are not folded, got 2 CTAs of 2 V tiles}}
+// A cluster is of V tiles that have a CTA each.
+// expected-error @below {{expected a cluster of 1 to 64 CTAs, of V tiles that are not folded, got 2 CTAs of 2 V tiles}}
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 2, cluster = 2, roles = [], channels = []>
 
 // -----
 
-// expected-error @below {{expected a cluster of 1 to 8 CTAs, of V tiles that are not folded, got 9 CTAs of 1 V tiles}}
-#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 9, roles = [], channels = []>
+// expected-error @below {{expected a cluster of 1 to 64 CTAs, of V tiles that are not folded, got 65 CTAs of 1 V tiles}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 65, roles = [], channels = []>
 
 // -----
 
-// expected-error @below {{expected a cluster of 1 to 8 CTAs, of V tiles that are not folded, got 0 CTAs of 1 V tiles}}
+// expected-error @below {{expected a cluster of 1 to 64 CTAs, of V tiles that are not folded, got 0 CTAs of 1 V tiles}}
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 0, roles = [], channels = []>
 
 // -----
@@ -156,8 +156,8 @@ gdn_warp.kernel @depth() threads(128) shared(0) {
 
 // -----
 
-// expected-error @below {{expected 1 to 32 warps in role a, got 33}}
-#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 33, registers = 96, steps = []>], channels = []>
+// expected-error @below {{expected 1 to 1024 warps in role a, got 1025}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 1025, registers = 96, steps = []>], channels = []>
 
 // -----
 

@@ -120,3 +120,56 @@ gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
   // expected-error @below {{expected a vector of 64 elements of 'f32', got 'tensor<64xi32, #gdn_warp.rows>'}}
   %d = gdn_warp.diagonal %t from 0 : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xi32, #gdn_warp.rows>
 }
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected rows [a, b] in multiples of 16 up to 64, got [0, 40]}}
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] rows [0, 40] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected a fragment or a vector of rows, of which `rows` are accessed, got 'tensor<32xf32, #gdn_warp.columns>'}}
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [1] rows [0, 16] : memref<64x32xf32> -> tensor<32xf32, #gdn_warp.columns>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16, swizzle = 128>
+  // expected-error @below {{expected a view of shape [16, 64], got [32, 64]}}
+  %t = gdn_warp.fragment_load %v rows [0, 16] : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16, swizzle = 128>
+  // expected-error @below {{expected a row of '!gdn_warp.view<32x64xbf16, swizzle = 128>', got 32}}
+  %t = gdn_warp.vector_load %v row(32) : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64xbf16, #gdn_warp.columns>
+}
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a row below 64, got 64}}
+  %d = gdn_warp.row %t[64] : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<32xf32, #gdn_warp.columns>
+}
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x64xbf16>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  // expected-error @below {{expected a view of shape [128, 64], got [64, 64]}}
+  %v = gdn_warp.publish %t, %t : tensor<64x64xbf16, #gdn_warp.fragment>, tensor<64x64xbf16, #gdn_warp.fragment>
+      -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+}

@@ -279,12 +279,12 @@ gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(8192) {
 
 // -----
 
-// The map of a copy with an end has two dimensions more.
-gdn_warp.kernel @k(%a : memref<?x?x4x64xbf16>) threads(128) shared(8192) {
+// The map of a copy with an end has two dimensions more. Of a dense array outer dimensions are so many rows more.
+gdn_warp.kernel @k(%a : memref<?x?x4x64xbf16, strided<[?, ?, 64, 1]>>) threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
-  // expected-error @below {{expected at most 1 dimensions beside the axes that are not 1, for a copy with an end, got 'memref<?x?x4x64xbf16>'}}
-  gdn_warp.bulk_tensor_store %v, %a[%c0, %c0, %c0, %c0] axes [1, 3] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x?x4x64xbf16>
+  // expected-error @below {{expected at most 1 dimensions beside the axes that are not 1, or a dense array, for a copy with an end, got 'memref<?x?x4x64xbf16, strided<[?, ?, 64, 1]>>'}}
+  gdn_warp.bulk_tensor_store %v, %a[%c0, %c0, %c0, %c0] axes [1, 3] until(%c0, dim = 1) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> memref<?x?x4x64xbf16, strided<[?, ?, 64, 1]>>
 }
 
 // -----

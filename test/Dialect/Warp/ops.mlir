@@ -191,3 +191,25 @@ gdn_warp.kernel @lanes(%a : memref<?x4xbf16>, %n : i32) threads(128) shared(1024
   gdn_warp.array_store %x, %a[%c0, %c0] axes [0]
       : tensor<64xbf16, #gdn_warp.lanes> -> memref<?x4xbf16>
 }
+
+// CHECK-LABEL: gdn_warp.kernel @rows(
+gdn_warp.kernel @rows(%a : memref<64x64xbf16>) threads(128) shared(32768) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16, swizzle = 128>
+  // CHECK: gdn_warp.array_load %a[%{{.*}}, %{{.*}}] axes [0, 1] rows [32, 64] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  %x = gdn_warp.array_load %a[%c0, %c0] axes [0, 1] rows [32, 64] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  // CHECK: gdn_warp.fragment_load %{{.*}} rows [0, 32] : <32x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  %y = gdn_warp.fragment_load %v rows [0, 32] : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  // CHECK: gdn_warp.vector_load %{{.*}} row(31) : <32x64xbf16, swizzle = 128> -> tensor<64xbf16, #gdn_warp.columns>
+  %r = gdn_warp.vector_load %v row(31) : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64xbf16, #gdn_warp.columns>
+  // CHECK: gdn_warp.vector_load %{{.*}} column(5) : <32x64xbf16, swizzle = 128> -> tensor<32xbf16, #gdn_warp.lanes>
+  %c = gdn_warp.vector_load %v column(5) : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<32xbf16, #gdn_warp.lanes>
+  // CHECK: gdn_warp.row %{{.*}}[40] : tensor<64x64xbf16, #gdn_warp.fragment> -> tensor<64xbf16, #gdn_warp.columns>
+  %s = gdn_warp.row %x[40] : tensor<64x64xbf16, #gdn_warp.fragment> -> tensor<64xbf16, #gdn_warp.columns>
+  // CHECK: gdn_warp.publish %{{.*}} rows [32, 64] : tensor<64x64xbf16, #gdn_warp.fragment> -> <32x64xbf16, swizzle = 128>
+  %p = gdn_warp.publish %x rows [32, 64] : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<32x64xbf16, swizzle = 128>
+  // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [1] : tensor<64xbf16, #gdn_warp.columns> -> memref<64x64xbf16>
+  gdn_warp.array_store %s, %a[%c0, %c0] axes [1] : tensor<64xbf16, #gdn_warp.columns> -> memref<64x64xbf16>
+  // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [0, 1] rows [0, 32] :
+  gdn_warp.array_store %y, %a[%c0, %c0] axes [0, 1] rows [0, 32] : tensor<64x64xbf16, #gdn_warp.fragment> -> memref<64x64xbf16>
+}

@@ -46,7 +46,8 @@ TEST(CalibrationTest, RowsAreTheFit) {
 TEST(CalibrationTest, TimesArePredictedWithinATenth) {
   for (const MeasuredCall &row : readTimes()) {
     double predicted =
-        estimate(row.problem, getHopper(), costsOf(row.schedule)).seconds;
+        estimate(row.problem, *findChip("sm_90a"), costsOf(row.schedule))
+            .seconds;
     EXPECT_NEAR(predicted / row.seconds, 1, 0.1) << row.lengths;
   }
 }
@@ -65,7 +66,7 @@ TEST(CalibrationTest, SchedulesRankAsMeasured) {
       if (!isPair)
         continue;
       ++compared;
-      Choice choice = choose(a.problem, getHopper());
+      Choice choice = choose(a.problem, *findChip("sm_90a"));
       EXPECT_EQ(choice.of(Schedule::CtaPerHead).seconds <
                     choice.of(Schedule::CtaPerVTile).seconds,
                 a.seconds < b.seconds)
@@ -79,10 +80,10 @@ TEST(CalibrationTest, TheScheduleThatWasMeasuredIsChosen) {
   for (MeasuredCall &row : readTimes()) {
     if (!row.isShipped)
       continue;
-    EXPECT_EQ(choose(row.problem, getHopper()).schedule, row.schedule)
+    EXPECT_EQ(choose(row.problem, *findChip("sm_90a")).schedule, row.schedule)
         << row.lengths;
     row.problem.longest.reset();
-    EXPECT_EQ(choose(row.problem, getHopper()).schedule, row.schedule)
+    EXPECT_EQ(choose(row.problem, *findChip("sm_90a")).schedule, row.schedule)
         << row.lengths << ", unknown";
   }
 }

@@ -17,6 +17,8 @@ using namespace gdn::cost;
 
 namespace {
 
+Chip hopper() { return *findChip("sm_90a"); }
+
 /// Sequences of one length.
 Problem batch(int64_t sequences, int64_t length, int64_t heads) {
   Problem p;
@@ -37,7 +39,7 @@ Problem packed(int64_t sequences, int64_t tokens, int64_t heads,
 }
 
 double secondsOf(const Problem &p, Schedule schedule) {
-  return estimate(p, getHopper(), costsOf(schedule)).seconds;
+  return estimate(p, hopper(), costsOf(schedule)).seconds;
 }
 
 //===----------------------------------------------------------------------===//
@@ -60,7 +62,7 @@ TEST(CostModelTest, BytesAreThoseOfTheArrays) {
 }
 
 TEST(CostModelTest, TheFloorIsTheLargerOfFlopAndBytes) {
-  Chip chip = getHopper();
+  Chip chip = hopper();
   Problem shared = batch(4, 8192, 64);
   shared.keyHeads = 16;
   Choice choice = choose(shared, chip);
@@ -96,7 +98,7 @@ TEST(CostModelTest, StagesThatNobodyMeasuredArePredictedByFlop) {
     EXPECT_DOUBLE_EQ(costs.chunk.first, forward.chunk.first * 98304 / 163840);
     Problem p = batch(8, 4096, 64);
     p.stage = stage;
-    EXPECT_TRUE(choose(p, getHopper()).chosen().predicted);
+    EXPECT_TRUE(choose(p, *findChip("sm_90a")).chosen().predicted);
   }
   // The state pass reads neither queries nor writes an output.
   Problem p = batch(2, 100, 4);
@@ -147,25 +149,25 @@ TEST(CostModelTest, BytesMayTakeLonger) {
 
 TEST(CostModelTest, CtasThatTakeItemsInTurnAreAsManyAsMultiprocessors) {
   const ScheduleCosts &whole = costsOf(Schedule::CtaPerHead);
-  Estimate inTurn = estimate(batch(8, 64, 64), getHopper(), whole);
+  Estimate inTurn = estimate(batch(8, 64, 64), hopper(), whole);
   EXPECT_TRUE(inTurn.inTurn);
   EXPECT_EQ(inTurn.ctas, 132);
-  EXPECT_EQ(estimate(batch(1, 64, 64), getHopper(), whole).ctas, 64);
+  EXPECT_EQ(estimate(batch(1, 64, 64), hopper(), whole).ctas, 64);
   // Lengths that may differ have a CTA an item, which takes longer where all
   // are the same.
-  Estimate each = estimate(packed(8, 8 * 64, 64, 64), getHopper(), whole);
+  Estimate each = estimate(packed(8, 8 * 64, 64, 64), hopper(), whole);
   EXPECT_FALSE(each.inTurn);
   EXPECT_EQ(each.ctas, 512);
   EXPECT_GT(each.seconds, inTurn.seconds);
   EXPECT_FALSE(
-      estimate(batch(8, 64, 64), getHopper(), costsOf(Schedule::CtaPerVTile))
+      estimate(batch(8, 64, 64), hopper(), costsOf(Schedule::CtaPerVTile))
           .inTurn);
 }
 
 TEST(CostModelTest, NothingToDoTakesNoTime) {
   Problem p = packed(1, 0, 64);
   p.sequences = 0;
-  Choice choice = choose(p, getHopper());
+  Choice choice = choose(p, hopper());
   EXPECT_EQ(choice.chosen().seconds, 0);
   EXPECT_EQ(choice.chosen().ctas, 0);
   EXPECT_EQ(choice.utilisation(), 0);
@@ -189,14 +191,14 @@ TEST(CostModelTest, ACoreTakesChunksAndTokens) {
 //===----------------------------------------------------------------------===//
 
 TEST(CostModelTest, FewItemsAreSplit) {
-  EXPECT_EQ(choose(batch(1, 32768, 64), getHopper()).schedule,
+  EXPECT_EQ(choose(batch(1, 32768, 64), hopper()).schedule,
             Schedule::CtaPerVTile);
-  EXPECT_EQ(choose(batch(2, 32768, 64), getHopper()).schedule,
+  EXPECT_EQ(choose(batch(2, 32768, 64), hopper()).schedule,
             Schedule::CtaPerHead);
 }
 
 TEST(CostModelTest, AKnownLongestSequenceDecides) {
-  Chip chip = getHopper();
+  Chip chip = hopper();
   EXPECT_EQ(choose(packed(4, 32768, 64, 8192), chip).schedule,
             Schedule::CtaPerHead);
   Choice choice = choose(packed(4, 32768, 64, 30000), chip);
@@ -207,15 +209,15 @@ TEST(CostModelTest, AKnownLongestSequenceDecides) {
 
 // The rule of `choose`, where it must be guessed.
 TEST(CostModelTest, TwoSequencesAreTakenForUnequalMoreForEqual) {
-  Choice two = choose(packed(2, 32768, 64), getHopper());
+  Choice two = choose(packed(2, 32768, 64), hopper());
   EXPECT_EQ(two.longest, 24576);
   EXPECT_FALSE(two.knowsLongest);
   EXPECT_EQ(two.schedule, Schedule::CtaPerVTile);
-  Choice four = choose(packed(4, 32768, 32), getHopper());
+  Choice four = choose(packed(4, 32768, 32), hopper());
   EXPECT_EQ(four.longest, 8192);
   EXPECT_EQ(four.schedule, Schedule::CtaPerHead);
   // Two equal ones, known to be.
-  EXPECT_EQ(choose(packed(2, 32768, 64, 16384), getHopper()).schedule,
+  EXPECT_EQ(choose(packed(2, 32768, 64, 16384), hopper()).schedule,
             Schedule::CtaPerHead);
 }
 
@@ -237,12 +239,12 @@ TEST(CostModelTest, NeitherChoiceIsSafe) {
 TEST(CostModelTest, WhatIsUnknownIsMany) {
   Problem p;
   p.heads = 1;
-  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::CtaPerHead);
+  EXPECT_EQ(choose(p, hopper()).schedule, Schedule::CtaPerHead);
   p.sequences = 1;
-  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::CtaPerVTile);
+  EXPECT_EQ(choose(p, hopper()).schedule, Schedule::CtaPerVTile);
   // A longest sequence of more tokens than there are is the call's error, not
   // the model's.
-  EXPECT_EQ(choose(packed(2, 100, 1, 1000), getHopper()).longest, 100);
+  EXPECT_EQ(choose(packed(2, 100, 1, 1000), hopper()).longest, 100);
 }
 
 // Of a file that nobody can run; no size may overflow.
@@ -254,28 +256,27 @@ TEST(CostModelTest, AnySizeHasAChoice) {
       p.packed = isPacked;
       p.longest = size;
       p.vTiles = size;
-      Choice choice = choose(p, getHopper());
+      Choice choice = choose(p, hopper());
       EXPECT_GE(choice.of(Schedule::CtaPerVTile).seconds, 0);
       EXPECT_GE(choice.longest, 0);
     }
 }
 
 TEST(CostModelTest, AForcedScheduleStays) {
-  Choice choice =
-      choose(batch(1, 32768, 64), getHopper(), Schedule::CtaPerHead);
+  Choice choice = choose(batch(1, 32768, 64), hopper(), Schedule::CtaPerHead);
   EXPECT_EQ(choice.schedule, Schedule::CtaPerHead);
   EXPECT_LT(choice.of(Schedule::CtaPerVTile).seconds, choice.chosen().seconds);
 }
 
 TEST(CostModelTest, ALoserHasAReason) {
-  Choice choice = choose(batch(1, 32768, 64), getHopper());
+  Choice choice = choose(batch(1, 32768, 64), hopper());
   std::string reason = choice.whyNot(choice.of(Schedule::CtaPerHead));
   EXPECT_NE(reason.find(" ms predicted, cta_per_v_tile 0."), reason.npos)
       << reason;
   EXPECT_NE(reason.find(" ms: a CTA has 1024 chunks, one after the other"),
             reason.npos)
       << reason;
-  choice = choose(batch(4, 8192, 64), getHopper());
+  choice = choose(batch(4, 8192, 64), hopper());
   reason = choice.whyNot(choice.of(Schedule::CtaPerVTile));
   EXPECT_NE(reason.find(" ms predicted, cta_per_head 0."), reason.npos)
       << reason;
@@ -290,14 +291,14 @@ TEST(CostModelTest, PartsDecideWhatFits) {
   Problem p = batch(8, 4096, 64);
   p.valueChannels = 256;
   p.vTiles = 4;
-  Choice choice = choose(p, getHopper());
+  Choice choice = choose(p, hopper());
   EXPECT_EQ(choice.schedule, Schedule::CtaPerVTile);
   EXPECT_EQ(choice.whyNot(choice.of(Schedule::CtaPerHead)),
-            "the states of all parts of a head do not fit the registers of a "
+            "the states of all V tiles of a head do not fit the registers of a "
             "CTA");
   p.valueChannels = 64;
   p.vTiles = 1;
-  EXPECT_EQ(choose(p, getHopper()).schedule, Schedule::CtaPerHead);
+  EXPECT_EQ(choose(p, hopper()).schedule, Schedule::CtaPerHead);
   EXPECT_EQ(secondsOf(p, Schedule::CtaPerHead),
             secondsOf(p, Schedule::CtaPerVTile));
 }

@@ -13,9 +13,10 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 LogicalResult ChannelOp::verify() {
-  if (getDepth() < 1 || getDepth() > kSm90a.maxSlots())
+  int64_t maxSlots = getArch(*this).maxSlots();
+  if (getDepth() < 1 || getDepth() > static_cast<uint64_t>(maxSlots))
     return emitOpError("expected 1 to ")
-           << kSm90a.maxSlots() << " slots, got " << getDepth();
+           << maxSlots << " slots, got " << getDepth();
   if (getTurn() && *getTurn() < 1)
     return emitOpError("expected a CTA to fill at least one slot in its turn, "
                        "got ")
@@ -54,7 +55,7 @@ static LogicalResult verifyChunk(Operation *op, ChannelOp channel,
 }
 
 /// The op stands in a role, the field exists and is of the value's type, and
-/// behind it those of the other parts and chunks if the op says which.
+/// behind it those of the other V tiles and chunks if the op says which.
 template <typename Op> static LogicalResult verifyField(Op op, Type value) {
   ChannelType channel = op.getChannel().getType();
   uint64_t field = op.getField();
@@ -69,7 +70,7 @@ template <typename Op> static LogicalResult verifyField(Op op, Type value) {
            << field << ", " << fields[field] << ", got " << value;
   if (op.getVTile() &&
       (field + 1 >= fields.size() || fields[field + 1] != value))
-    return op.emitOpError("expected a field for each part, got none of ")
+    return op.emitOpError("expected a field for each V tile, got none of ")
            << value << " behind field " << field;
   auto maker = op.getChannel().template getDefiningOp<ChannelOp>();
   return op.getChunk() && maker ? verifyChunk(op, maker, field) : success();

@@ -6,9 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Rows.h"
+
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
+#include "gdn/Dialect/Warp/IR/TensorMap.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -58,6 +62,20 @@ static LogicalResult verifyEnd(Operation *op, ArrayRef<int64_t> axes,
   return success();
 }
 
+CutDims gdn::warp::getCutDims(MemRefType array, ArrayRef<int64_t> axes) {
+  CutDims dims;
+  for (int64_t dim = 0; dim < array.getRank(); ++dim)
+    if (!llvm::is_contained(axes, dim) && array.getDimSize(dim) != 1)
+      dims.mapped.push_back(dim);
+  int64_t room = format::kMaxTensorMapRank - 4;
+  while (static_cast<int64_t>(dims.mapped.size()) > room &&
+         array.getLayout().isIdentity() && dims.mapped.front() < axes[0]) {
+    dims.rows.push_back(dims.mapped.front());
+    dims.mapped.erase(dims.mapped.begin());
+  }
+  return dims;
+}
+
 /// Checks the end of a copy. Its map has two dimensions more, but none for
 /// dimensions of the array that have one element, and no one for panels.
 static LogicalResult verifyCopyEnd(Operation *op, MemRefType array,
@@ -70,14 +88,11 @@ static LogicalResult verifyCopyEnd(Operation *op, MemRefType array,
   if (static_cast<int64_t>(*dim) != axes[0])
     return op->emitOpError("expected the end of a copy along axis ")
            << axes[0] << ", got " << *dim;
-  int64_t rank = 4;
-  for (int64_t i = 0; i < array.getRank(); ++i)
-    rank += !llvm::is_contained(axes, i) && array.getDimSize(i) != 1;
-  if (rank > kSm90a.maxTensorMapRank)
+  if (getCutDims(array, axes).mapped.size() > 1)
     return op->emitOpError("expected at most ")
-           << kSm90a.maxTensorMapRank - 4
-           << " dimensions beside the axes that are not 1, for a copy with an "
-              "end, got "
+           << format::kMaxTensorMapRank - 4
+           << " dimensions beside the axes that are not 1, or a dense array, "
+              "for a copy with an end, got "
            << array;
   return success();
 }
@@ -104,17 +119,17 @@ static LogicalResult verifyCopy(Operation *op, Value array, size_t offsets,
     return op->emitOpError("expected rows of a multiple of 16 bytes, got ")
            << rowBytes;
   if (view.isSwizzled() && view.getPanels() > 1 &&
-      rowBytes % kSm90a.panelBytes != 0)
+      rowBytes % format::kPanelBytes != 0)
     return op->emitOpError("expected whole panels of ")
-           << kSm90a.panelBytes << " bytes, got rows of " << rowBytes;
-  if (view.getRows() > kSm90a.maxBox ||
-      (!view.isSwizzled() && view.getColumns() > kSm90a.maxBox))
+           << format::kPanelBytes << " bytes, got rows of " << rowBytes;
+  if (view.getRows() > format::kMaxBox ||
+      (!view.isSwizzled() && view.getColumns() > format::kMaxBox))
     return op->emitOpError("expected a box of at most ")
-           << kSm90a.maxBox << " elements a dimension, got " << view;
+           << format::kMaxBox << " elements a dimension, got " << view;
   int64_t rank = type.getRank() + (view.getPanels() > 1 ? 1 : 0);
-  if (rank > kSm90a.maxTensorMapRank)
+  if (rank > format::kMaxTensorMapRank)
     return op->emitOpError("expected a tensor map of rank at most ")
-           << kSm90a.maxTensorMapRank << ", got " << rank;
+           << format::kMaxTensorMapRank << ", got " << rank;
   return success();
 }
 
@@ -133,18 +148,29 @@ LogicalResult BulkTensorStoreOp::verify() { return verifyCopyOp(*this); }
 
 LogicalResult BulkCopyToCtaOp::verify() {
   ViewType view = getView().getType();
-  if (view.getRank() != 1 || view.getSpan() % kSm90a.copyUnit != 0)
+  if (view.getRank() != 1 || view.getSpan() % format::kBulkCopyUnit != 0)
     return emitOpError("expected a vector of a multiple of ")
-           << kSm90a.copyUnit << " bytes, got " << view;
+           << format::kBulkCopyUnit << " bytes, got " << view;
   return success();
 }
 
-LogicalResult ArrayLoadOp::verify() {
-  auto type = cast<RankedTensorType>(getType());
-  if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
-                        type.getRank(), type.getElementType())))
+/// Checks an access to an array by the threads that hold `tile`.
+template <typename Op>
+static LogicalResult verifyArrayAccess(Op op, RankedTensorType tile) {
+  if (failed(verifyTile(op, op.getArray(), op.getOffsets().size(), op.getAxes(),
+                        tile.getRank(), tile.getElementType())) ||
+      failed(verifyEnd(op, op.getAxes(), bool(op.getEnd()), op.getDim())))
     return failure();
-  return verifyEnd(*this, getAxes(), bool(getEnd()), getDim());
+  if (op.getRows() && !isEncoded<FragmentAttr>(tile) &&
+      !isEncoded<RowsAttr>(tile))
+    return op.emitOpError("expected a fragment or a vector of rows, of which "
+                          "`rows` are accessed, got ")
+           << tile;
+  return countRows(op, tile.getDimSize(0), op.getRows());
+}
+
+LogicalResult ArrayLoadOp::verify() {
+  return verifyArrayAccess(*this, cast<RankedTensorType>(getType()));
 }
 
 LogicalResult PrefetchOp::verify() {
@@ -162,9 +188,5 @@ LogicalResult PrefetchOp::verify() {
 }
 
 LogicalResult ArrayStoreOp::verify() {
-  auto type = cast<RankedTensorType>(getTile().getType());
-  if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
-                        type.getRank(), type.getElementType())))
-    return failure();
-  return verifyEnd(*this, getAxes(), bool(getEnd()), getDim());
+  return verifyArrayAccess(*this, cast<RankedTensorType>(getTile().getType()));
 }

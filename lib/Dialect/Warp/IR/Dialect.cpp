@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Rows.h"
+
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -51,6 +53,8 @@ static void printSpecList(AsmPrinter &printer, ArrayRef<Spec> specs) {
 #include "gdn/Dialect/Warp/IR/Attributes.cpp.inc"
 
 void WarpDialect::initialize() {
+  for (const Arch &arch : kArchs)
+    addArch(arch);
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "gdn/Dialect/Warp/IR/Attributes.cpp.inc"
@@ -60,6 +64,29 @@ void WarpDialect::initialize() {
 #define GET_OP_LIST
 #include "gdn/Dialect/Warp/IR/Ops.cpp.inc"
       >();
+}
+
+/// A target names a chip that there is.
+static LogicalResult verifyTarget(Operation *op, Attribute attribute,
+                                  const WarpDialect &dialect) {
+  auto target = dyn_cast<TargetAttr>(attribute);
+  if (!target)
+    return op->emitOpError("expected ")
+           << TargetAttr::kName << " to be a #gdn_warp.target, got "
+           << attribute;
+  if (!dialect.findArch(target.getChip()))
+    return op->emitOpError("expected a target of ")
+           << dialect.listArchs() << ", got " << target.getChip();
+  return success();
+}
+
+/// A schedule fits the chip that its program or kernel is for.
+static LogicalResult verifySchedule(Operation *op, Attribute attribute) {
+  if (auto schedule = dyn_cast<ScheduleAttr>(attribute))
+    return schedule.verifyFor(op, getArch(op));
+  return op->emitOpError("expected ")
+         << ScheduleAttr::kName << " to be a #gdn_warp.schedule, got "
+         << attribute;
 }
 
 LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
@@ -75,6 +102,26 @@ LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected ")
            << name << " on a gdn_warp.kernel, without a value, got "
            << attribute.getValue();
+  if (name == TargetAttr::kName)
+    return verifyTarget(op, attribute.getValue(), *this);
+  if (name == ScheduleAttr::kName)
+    return verifySchedule(op, attribute.getValue());
+  if (name == getScratchBytesAttrName()) {
+    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (bytes && bytes.getInt() > 0)
+      return success();
+    return op->emitOpError("expected a number of bytes in ")
+           << name << ", got " << attribute.getValue();
+  }
+  if (name == getScratchAttrName() || name == getRowsAttrName()) {
+    auto pair = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    if (pair && pair.size() == 2 && name == getScratchAttrName())
+      return success();
+    if (pair && pair.size() == 2)
+      return countRows(op, format::kWgmmaRows, pair.asArrayRef());
+    return op->emitOpError("expected two integers in ")
+           << name << ", got " << attribute.getValue();
+  }
   if (name != getUnrollAttrName() && name != getChunksAttrName())
     return success();
   auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
@@ -88,12 +135,12 @@ LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
 LogicalResult FragmentAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type elementType,
     function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() != 2 || shape[0] != kSm90a.productRows || shape[1] <= 0 ||
-      shape[1] % kSm90a.productColumnUnit != 0 ||
-      shape[1] > kSm90a.maxProductColumns)
-    return emitError() << "expected a fragment of " << kSm90a.productRows
-                       << " rows and a multiple of " << kSm90a.productColumnUnit
-                       << " columns up to " << kSm90a.maxProductColumns
+  if (shape.size() != 2 || shape[0] != format::kWgmmaRows || shape[1] <= 0 ||
+      shape[1] % format::kWgmmaColumnUnit != 0 ||
+      shape[1] > format::kMaxWgmmaColumns)
+    return emitError() << "expected a fragment of " << format::kWgmmaRows
+                       << " rows and a multiple of " << format::kWgmmaColumnUnit
+                       << " columns up to " << format::kMaxWgmmaColumns
                        << ", got shape [" << shape << "]";
   return success();
 }
@@ -102,11 +149,11 @@ LogicalResult ColumnsAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type elementType,
     function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() != 1 || shape[0] <= 0 ||
-      shape[0] % kSm90a.productColumnUnit != 0 ||
-      shape[0] > kSm90a.maxProductColumns)
+      shape[0] % format::kWgmmaColumnUnit != 0 ||
+      shape[0] > format::kMaxWgmmaColumns)
     return emitError() << "expected a vector of a multiple of "
-                       << kSm90a.productColumnUnit << " columns up to "
-                       << kSm90a.maxProductColumns << ", got shape [" << shape
+                       << format::kWgmmaColumnUnit << " columns up to "
+                       << format::kMaxWgmmaColumns << ", got shape [" << shape
                        << "]";
   return success();
 }
@@ -114,8 +161,8 @@ LogicalResult ColumnsAttr::verifyEncoding(
 LogicalResult
 RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                          function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() != 1 || shape[0] != kSm90a.productRows)
-    return emitError() << "expected a vector of " << kSm90a.productRows
+  if (shape.size() != 1 || shape[0] != format::kWgmmaRows)
+    return emitError() << "expected a vector of " << format::kWgmmaRows
                        << " rows, got shape [" << shape << "]";
   return success();
 }
@@ -123,7 +170,7 @@ RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
 LogicalResult
 LanesAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                           function_ref<InFlightDiagnostic()> emitError) const {
-  int64_t lanes = kSm90a.warpThreads;
+  int64_t lanes = format::kWarpThreads;
   if (shape.size() != 1 || shape[0] <= 0 ||
       (shape[0] % lanes != 0 && shape[0] != lanes / 2 &&
        shape[0] != lanes / 4 && shape[0] != 1))
@@ -143,6 +190,12 @@ int64_t gdn::warp::getThreadElements(RankedTensorType tensor) {
   if (isEncoded<RowsAttr>(tensor))
     return kRowsPerThread;
   if (isEncoded<LanesAttr>(tensor))
-    return llvm::divideCeil(tensor.getDimSize(0), kSm90a.warpThreads);
+    return llvm::divideCeil(tensor.getDimSize(0), format::kWarpThreads);
   return 0;
+}
+
+int64_t gdn::warp::getScratchBytes(Operation *op) {
+  auto bytes =
+      op->getAttrOfType<IntegerAttr>(WarpDialect::getScratchBytesAttrName());
+  return bytes ? bytes.getInt() : 0;
 }

@@ -6,9 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Rows.h"
+
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
+#include "gdn/Dialect/Warp/IR/TensorMap.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -62,23 +66,12 @@ static LogicalResult verifyFragment(Operation *op, RankedTensorType fragment,
 }
 
 LogicalResult FragmentLoadOp::verify() {
+  FailureOr<int64_t> count =
+      countRows(*this, getType().getDimSize(0), getRows());
+  if (failed(count))
+    return failure();
   return verifyFragment(*this, getType(), getView().getType(), getTranspose(),
-                        getType().getDimSize(0));
-}
-
-/// The number of rows that a store of `count` rows writes: those of `rows`,
-/// whole warps', if it has them.
-static FailureOr<int64_t> countRows(Operation *op, int64_t count,
-                                    std::optional<ArrayRef<int64_t>> rows) {
-  constexpr int64_t kWarpRows = kSm90a.warpRows();
-  if (!rows)
-    return count;
-  if (rows->size() != 2 || (*rows)[0] % kWarpRows != 0 ||
-      (*rows)[1] % kWarpRows != 0 || (*rows)[0] < 0 ||
-      (*rows)[1] <= (*rows)[0] || (*rows)[1] > count)
-    return op->emitOpError("expected rows [a, b] in multiples of ")
-           << kWarpRows << " up to " << count << ", got [" << *rows << "]";
-  return (*rows)[1] - (*rows)[0];
+                        *count);
 }
 
 LogicalResult FragmentStoreOp::verify() {
@@ -107,17 +100,37 @@ static LogicalResult verifyVector(Operation *op, RankedTensorType vector,
 static int64_t getRepeatUnit(RankedTensorType vector) {
   if (isEncoded<RowsAttr>(vector))
     return 16;
-  return isEncoded<ColumnsAttr>(vector) ? kSm90a.productColumnUnit : 0;
+  return isEncoded<ColumnsAttr>(vector) ? format::kWgmmaColumnUnit : 0;
+}
+
+/// Checks a load of one row or one column of a matrix.
+static LogicalResult verifyLine(VectorLoadOp op, RankedTensorType vector,
+                                ViewType view) {
+  if (view.getRank() != 2 || (op.getRow() && op.getColumn()))
+    return op.emitOpError("expected a row or a column of a matrix, got ")
+           << view;
+  bool isRow = op.getRow().has_value();
+  int64_t line = isRow ? *op.getRow() : *op.getColumn();
+  if (line < 0 || line >= view.getShape()[isRow ? 0 : 1])
+    return op.emitOpError("expected a ")
+           << (isRow ? "row" : "column") << " of " << view << ", got " << line;
+  return verifyVector(
+      op, vector,
+      ViewType::get(view.getShape()[isRow ? 1 : 0], view.getElementType()));
 }
 
 LogicalResult VectorLoadOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   ViewType view = getView().getType();
+  if (getRow() || getColumn())
+    return verifyLine(*this, type, view);
   int64_t unit = getRepeatUnit(type), size = view.getColumns();
   bool repeats = view.getRank() == 1 && size < type.getDimSize(0) && unit != 0;
   if (!repeats)
     return verifyVector(*this, type, view);
-  if (size % unit != 0 || type.getDimSize(0) % size != 0)
+  // Each warp's rows lie in one of its blocks.
+  bool fits = isEncoded<RowsAttr>(type) || type.getDimSize(0) % size == 0;
+  if (size % unit != 0 || !fits)
     return emitOpError("expected a view that repeats to ")
            << type.getDimSize(0) << " elements and has a multiple of " << unit
            << ", got " << view;
@@ -138,4 +151,40 @@ LogicalResult VectorStoreOp::verify() {
   return verifyVector(*this,
                       RankedTensorType::get(*count, type.getElementType()),
                       getView().getType());
+}
+
+//===----------------------------------------------------------------------===//
+// What the warps of a warpgroup hand to each other
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowOp::verify() {
+  RankedTensorType source = getSource().getType(), type = getType();
+  if (static_cast<int64_t>(getRow()) >= source.getDimSize(0))
+    return emitOpError("expected a row below ")
+           << source.getDimSize(0) << ", got " << getRow();
+  if (type.getElementType() != source.getElementType() ||
+      type.getDimSize(0) != source.getDimSize(1))
+    return emitOpError("expected a vector of ")
+           << source.getDimSize(1) << " elements of " << source.getElementType()
+           << ", got " << type;
+  return success();
+}
+
+LogicalResult PublishOp::verify() {
+  if (getFragments().empty())
+    return emitOpError("expected fragments, got none");
+  auto last = cast<RankedTensorType>(getFragments().back().getType());
+  FailureOr<int64_t> rows = countRows(*this, last.getDimSize(0), getRows());
+  if (failed(rows))
+    return failure();
+  for (Type type : getFragments().drop_back().getTypes()) {
+    if (type != last)
+      return emitOpError("expected fragments of one type, got ")
+             << type << " and " << last;
+    *rows += last.getDimSize(0);
+  }
+  if (!getType().isSwizzled())
+    return emitOpError("expected a swizzled view, which products read, got ")
+           << getType();
+  return verifyFragment(*this, last, getType(), /*transpose=*/false, *rows);
 }

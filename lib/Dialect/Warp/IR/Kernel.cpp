@@ -10,6 +10,7 @@
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -103,24 +104,25 @@ void KernelOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult KernelOp::verify() {
+  const Arch &arch = getArch(*this);
   int64_t threads = getThreads(),
-          group = kSm90a.warpThreads * kSm90a.warpgroupWarps;
-  if (threads <= 0 || threads > kSm90a.maxThreads || threads % group != 0)
+          group = format::kWarpThreads * format::kWarpgroupWarps;
+  if (threads <= 0 || threads > arch.maxThreads || threads % group != 0)
     return emitOpError("expected whole warpgroups of ")
-           << group << " threads up to " << kSm90a.maxThreads << ", got "
+           << group << " threads up to " << arch.maxThreads << ", got "
            << threads;
   if (static_cast<int64_t>(getSharedBytes()) < 0)
     return emitOpError("expected shared bytes of at least 0, got ")
            << static_cast<int64_t>(getSharedBytes());
-  int64_t minCTAs = getMinCtas(), maxCTAs = kSm90a.maxResidentThreads / threads;
+  int64_t minCTAs = getMinCtas(), maxCTAs = arch.maxResidentThreads / threads;
   if (minCTAs < 1 || minCTAs > maxCTAs)
     return emitOpError("expected min_ctas of 1 to ")
            << maxCTAs << ", as many threads as a multiprocessor has, got "
            << minCTAs;
   int64_t cluster = getCluster();
-  if (cluster < 1 || cluster > kSm90a.maxCluster)
+  if (cluster < 1 || cluster > arch.maxCluster)
     return emitOpError("expected a cluster of 1 to ")
-           << kSm90a.maxCluster << " CTAs, got " << cluster;
+           << arch.maxCluster << " CTAs, got " << cluster;
   for (BlockArgument argument : getBody().getArguments()) {
     Type type = argument.getType();
     if (auto array = dyn_cast<MemRefType>(type)) {
@@ -143,12 +145,12 @@ LogicalResult RoleOp::verify() {
     return emitOpError("expected no block arguments, got ")
            << getBody().getNumArguments();
   int64_t first = getFirst(), count = getCount();
-  int64_t warps =
-      cast<KernelOp>((*this)->getParentOp()).getThreads() / kSm90a.warpThreads;
+  int64_t warps = cast<KernelOp>((*this)->getParentOp()).getThreads() /
+                  format::kWarpThreads;
   if (first < 0 || count <= 0 || first + count > warps)
     return emitOpError("expected warps in [0, ")
            << warps << "), got " << first << " .. " << first + count;
-  int64_t group = kSm90a.warpgroupWarps;
+  int64_t group = format::kWarpgroupWarps;
   bool wholeGroups = first % group == 0 && count % group == 0;
   bool inOneGroup = first / group == (first + count - 1) / group;
   if (!wholeGroups && !inOneGroup)
@@ -156,11 +158,11 @@ LogicalResult RoleOp::verify() {
            << first << " .. " << first + count;
   if (std::optional<uint64_t> registers = getRegisters()) {
     int64_t value = *registers;
-    if (value < kSm90a.minSetRegisters || value > kSm90a.maxSetRegisters ||
-        value % kSm90a.registerUnit != 0)
+    if (value < format::kMinSetRegisters || value > format::kMaxSetRegisters ||
+        value % format::kRegisterUnit != 0)
       return emitOpError("expected a multiple of ")
-             << kSm90a.registerUnit << " registers from "
-             << kSm90a.minSetRegisters << " to " << kSm90a.maxSetRegisters
+             << format::kRegisterUnit << " registers from "
+             << format::kMinSetRegisters << " to " << format::kMaxSetRegisters
              << ", got " << value;
   }
   return success();

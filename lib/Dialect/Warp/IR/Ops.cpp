@@ -8,7 +8,7 @@
 
 #include "TemplateText.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -23,7 +23,7 @@ LogicalResult ViewOp::verify() {
   if (!matchPattern(getOffset(), m_ConstantInt(&offset)))
     return success();
   // 16: what copies, vector accesses and matrix loads ask of every view.
-  int64_t alignment = getType().isSwizzled() ? kSm90a.swizzleAlignment : 16;
+  int64_t alignment = getType().isSwizzled() ? format::kSwizzleAlignment : 16;
   if (offset.getSExtValue() < 0 || offset.getSExtValue() % alignment != 0)
     return emitOpError("expected an offset that is a multiple of ")
            << alignment << ", got " << offset.getSExtValue();
@@ -32,8 +32,8 @@ LogicalResult ViewOp::verify() {
 
 LogicalResult SliceOp::verify() {
   ViewType source = getSource().getType(), result = getType();
-  if (source.getRank() != 2 || result.getRank() != 2)
-    return emitOpError("expected views of rank 2, got ")
+  if (source.getRank() != result.getRank())
+    return emitOpError("expected views of one rank, got ")
            << source << " and " << result;
   int64_t row = getRow(), column = getColumn();
   if (row < 0 || column < 0 || row + result.getRows() > source.getRows() ||
@@ -44,11 +44,13 @@ LogicalResult SliceOp::verify() {
   if (source.isSwizzled() && row % 8 != 0)
     return emitOpError("expected a row that is a multiple of 8, got ") << row;
   int64_t byte = source.getColumn() + column * source.getElementBytes();
-  int64_t inPanel = source.isSwizzled() ? byte % kSm90a.panelBytes : 0;
-  auto expected =
-      ViewType::getChecked([&] { return emitOpError(); }, getContext(),
-                           result.getShape(), source.getElementType(),
-                           source.getSwizzle(), source.getStride(), inPanel);
+  int64_t inPanel = source.isSwizzled() ? byte % format::kPanelBytes : 0;
+  // The stride of a vector says nothing.
+  int64_t stride =
+      source.getRank() == 1 ? result.getStride() : source.getStride();
+  auto expected = ViewType::getChecked(
+      [&] { return emitOpError(); }, getContext(), result.getShape(),
+      source.getElementType(), source.getSwizzle(), stride, inPanel);
   if (!expected)
     return failure();
   if (expected != result)

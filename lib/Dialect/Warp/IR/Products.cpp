@@ -8,7 +8,7 @@
 
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -38,7 +38,7 @@ LogicalResult WgmmaOp::verify() {
   for (Type type : TypeRange(getOperandTypes()).take_front(2))
     if (auto view = dyn_cast<ViewType>(type); view && !view.isSwizzled())
       return emitOpError("expected views with a swizzle of ")
-             << kSm90a.panelBytes << " bytes, got " << view;
+             << format::kPanelBytes << " bytes, got " << view;
   if (!elementA.isF16() && !elementA.isBF16())
     return emitOpError("expected operands of type f16 or bf16, got ")
            << elementA;
@@ -57,9 +57,9 @@ LogicalResult WgmmaOp::verify() {
     return emitOpError("expected operands [")
            << shape[0] << ", K] and [K, " << shape[1] << "], got [" << rows
            << ", " << depthA << "] and [" << depthB << ", " << columns << "]";
-  if (depthA % kSm90a.productDepth != 0)
+  if (depthA % format::kWgmmaDepth != 0)
     return emitOpError("expected a depth that is a multiple of ")
-           << kSm90a.productDepth << ", got " << depthA;
+           << format::kWgmmaDepth << ", got " << depthA;
   if (!getType().getElementType().isF32())
     return emitOpError("expected a result of f32, got ")
            << getType().getElementType();
@@ -109,7 +109,7 @@ LogicalResult DiagonalOp::verify() {
   RankedTensorType source = getSource().getType();
   int64_t rows = source.getDimSize(0), columns = source.getDimSize(1),
           first = getFirst();
-  constexpr int64_t kWarpRows = kSm90a.warpRows();
+  constexpr int64_t kWarpRows = format::kWarpRows;
   if (first < 0 || first % kWarpRows != 0 || columns % kWarpRows != 0 ||
       first + columns > rows)
     return emitOpError("expected a square of rows of the fragment, from a "
@@ -127,7 +127,7 @@ LogicalResult DiagonalOp::verify() {
 
 LogicalResult CausalOp::verify() {
   RankedTensorType type = getSource().getType();
-  constexpr int64_t kWarpRows = kSm90a.warpRows();
+  constexpr int64_t kWarpRows = format::kWarpRows;
   int64_t columns = type.getDimSize(1);
   if (columns % kWarpRows == 0 && type.getDimSize(0) % columns == 0 &&
       llvm::isPowerOf2_64(columns) && isa<FloatType>(type.getElementType()))
@@ -142,11 +142,11 @@ LogicalResult RowDotsOp::verify() {
   // Four lanes of a warp read 16 bytes of a row each; it holds 16 or 32 rows.
   constexpr int64_t kRun = 16, kColumns = 32;
   int64_t rows = a.getRank() == 2 ? a.getRows() : 0;
-  if ((rows != kRun && (rows == 0 || rows % kSm90a.warpThreads != 0)) ||
+  if ((rows != kRun && (rows == 0 || rows % format::kWarpThreads != 0)) ||
       a.getColumns() % kColumns != 0 || a.getStride() % kRun != 0 ||
       !isa<Float16Type, BFloat16Type>(a.getElementType()))
     return emitOpError("expected f16 or bf16, 16 rows or a multiple of ")
-           << kSm90a.warpThreads << ", a multiple of " << kColumns
+           << format::kWarpThreads << ", a multiple of " << kColumns
            << " columns, and rows a multiple of " << kRun
            << " bytes apart, got " << a;
   if (b.getShape() != a.getShape() ||
@@ -156,9 +156,9 @@ LogicalResult RowDotsOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   bool isOfGroup = isEncoded<RowsAttr>(type);
   if (!type.getElementType().isF32() || type.getDimSize(0) != a.getRows() ||
-      (isOfGroup && a.getRows() != kSm90a.productRows))
+      (isOfGroup && a.getRows() != format::kWgmmaRows))
     return emitOpError("expected a vector of ")
-           << (isOfGroup ? kSm90a.productRows : a.getRows())
+           << (isOfGroup ? format::kWgmmaRows : a.getRows())
            << " elements of f32, got " << type << " of " << a;
   return success();
 }

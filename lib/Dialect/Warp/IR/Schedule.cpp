@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -26,19 +27,21 @@ int64_t ScheduleAttr::getThreads() const {
   int64_t warps = 0;
   for (RoleSpecAttr role : getRoles())
     warps += role.getWarps();
-  return warps * kSm90a.warpThreads;
+  return warps * format::kWarpThreads;
 }
 
-/// What makes code for each of a number stays below this: chunks, parts,
+/// What makes code for each of a number stays below this: chunks, V tiles,
 /// iterations that are late or ahead.
 static constexpr int64_t kMaxCopies = 64;
+/// Any chip has room for fewer than these; what a chip has is checked where the
+/// schedule stands (`verifyFor`).
+static constexpr int64_t kMaxWarps = 1 << 10, kMaxSlots = 1 << 20;
 
 /// The numbers of a role are small enough to compute with and to write out.
 static LogicalResult verifyRole(function_ref<InFlightDiagnostic()> emitError,
                                 RoleSpecAttr role) {
-  int64_t maxWarps = kSm90a.maxThreads / kSm90a.warpThreads;
-  if (role.getWarps() < 1 || role.getWarps() > maxWarps)
-    return emitError() << "expected 1 to " << maxWarps << " warps in role "
+  if (role.getWarps() < 1 || role.getWarps() > kMaxWarps)
+    return emitError() << "expected 1 to " << kMaxWarps << " warps in role "
                        << role.getName() << ", got " << role.getWarps();
   for (auto [what, iterations] :
        {std::pair("delay", role.getDelay()),
@@ -66,8 +69,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected 1 to " << kMaxCopies
                        << " chunks an iteration and V tiles, got "
                        << chunksPerIteration << " and " << vTiles;
-  if (cluster < 1 || cluster > kSm90a.maxCluster || (cluster > 1 && vTiles > 1))
-    return emitError() << "expected a cluster of 1 to " << kSm90a.maxCluster
+  if (cluster < 1 || cluster > kMaxCopies || (cluster > 1 && vTiles > 1))
+    return emitError() << "expected a cluster of 1 to " << kMaxCopies
                        << " CTAs, of V tiles that are not folded, got "
                        << cluster << " CTAs of " << vTiles << " V tiles";
   llvm::StringSet<> steps, names;
@@ -78,8 +81,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (failed(verifyRole(emitError, role)))
       return failure();
     if (role.getWarpgroupPerVTile() &&
-        role.getWarps() != vTiles * kSm90a.warpgroupWarps)
-      return emitError() << "expected " << vTiles * kSm90a.warpgroupWarps
+        role.getWarps() != vTiles * format::kWarpgroupWarps)
+      return emitError() << "expected " << vTiles * format::kWarpgroupWarps
                          << " warps in role " << role.getName()
                          << ", a warpgroup a V tile, got " << role.getWarps();
     // One chunk an iteration is no loop.
@@ -96,9 +99,28 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                  << "expected a step in one role, got " << step << " in two";
   }
   for (ChannelSpecAttr channel : channels)
-    if (channel.getDepth() < 1 || channel.getDepth() > kSm90a.maxSlots())
-      return emitError() << "expected 1 to " << kSm90a.maxSlots()
+    if (channel.getDepth() < 1 || channel.getDepth() > kMaxSlots)
+      return emitError() << "expected 1 to " << kMaxSlots
                          << " slots in channel " << channel.getName()
                          << ", got " << channel.getDepth();
+  return success();
+}
+
+LogicalResult ScheduleAttr::verifyFor(Operation *op, const Arch &arch) const {
+  auto expect = [&](int64_t most, const Twine &what,
+                    int64_t got) -> LogicalResult {
+    if (got <= most)
+      return success();
+    return op->emitOpError("expected at most ")
+           << most << ' ' << what << " on " << StringRef(arch.chip) << ", got "
+           << got;
+  };
+  if (failed(expect(arch.maxCluster, "CTAs in a cluster", getCluster())) ||
+      failed(expect(arch.maxThreads, "threads in all roles", getThreads())))
+    return failure();
+  for (ChannelSpecAttr channel : getChannels())
+    if (failed(expect(arch.maxSlots(), "slots in channel " + channel.getName(),
+                      channel.getDepth())))
+      return failure();
   return success();
 }

@@ -8,7 +8,7 @@
 
 #include "gdn/Dialect/Warp/IR/SharedMemory.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -19,7 +19,7 @@ using namespace mlir::gdn::warp;
 static constexpr int64_t kPlainAlignment = 16;
 
 static int64_t getAlignment(ViewType view) {
-  return view.isSwizzled() ? kSm90a.swizzleAlignment : kPlainAlignment;
+  return view.isSwizzled() ? format::kSwizzleAlignment : kPlainAlignment;
 }
 
 /// Fields of greater alignment lie first.
@@ -39,7 +39,7 @@ SlotLayout gdn::warp::layOutSlot(ArrayRef<Type> fields) {
         continue;
       }
       place = llvm::alignTo(slot.bytes, getAlignment(view));
-      if (view.getColumns() * view.getElementBytes() <= kSm90a.panelBytes / 2)
+      if (view.getColumns() * view.getElementBytes() <= format::kPanelBytes / 2)
         shared = place;
       slot.bytes = place + view.getSpan();
       slot.alignment = std::max(slot.alignment, getAlignment(view));
@@ -55,10 +55,10 @@ SharedLayout gdn::warp::layOutShared(ArrayRef<ChannelSlots> channels) {
     shared.slots.push_back(start);
     shared.end = start + channel.slot.bytes * channel.depth;
   }
-  shared.end = llvm::alignTo(shared.end, kSm90a.barrierBytes);
+  shared.end = llvm::alignTo(shared.end, format::kBarrierBytes);
   for (const ChannelSlots &channel : channels) {
     shared.barriers.push_back(shared.end);
-    shared.end += 2 * kSm90a.barrierBytes * channel.depth;
+    shared.end += 2 * format::kBarrierBytes * channel.depth;
   }
   shared.end = llvm::alignTo(shared.end, kPlainAlignment);
   return shared;

@@ -8,7 +8,7 @@
 
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -30,7 +30,7 @@ void WarpDialect::registerTypes() {
 int64_t ViewType::getDenseStride(ArrayRef<int64_t> shape, Type elementType,
                                  int64_t swizzle) {
   if (swizzle != 0)
-    return shape.front() * kSm90a.panelBytes;
+    return shape.front() * format::kPanelBytes;
   return shape.back() * elementType.getIntOrFloatBitWidth() / 8;
 }
 
@@ -38,12 +38,12 @@ int64_t ViewType::getPanels() const {
   if (!isSwizzled())
     return 1;
   return llvm::divideCeil(getColumn() + getColumns() * getElementBytes(),
-                          kSm90a.panelBytes);
+                          format::kPanelBytes);
 }
 
 int64_t ViewType::getSpan() const {
   if (isSwizzled())
-    return (getPanels() - 1) * getStride() + getRows() * kSm90a.panelBytes;
+    return (getPanels() - 1) * getStride() + getRows() * format::kPanelBytes;
   return (getRows() - 1) * getStride() + getColumns() * getElementBytes();
 }
 
@@ -59,8 +59,8 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
       elementType.getIntOrFloatBitWidth() % 8 != 0)
     return emitError() << "expected elements of whole bytes, got "
                        << elementType;
-  if (swizzle != 0 && swizzle != kSm90a.panelBytes)
-    return emitError() << "expected swizzle 0 or " << kSm90a.panelBytes
+  if (swizzle != 0 && swizzle != format::kPanelBytes)
+    return emitError() << "expected swizzle 0 or " << format::kPanelBytes
                        << ", got " << swizzle;
   int64_t columnBytes = shape.back() * elementType.getIntOrFloatBitWidth() / 8;
   if (swizzle == 0) {
@@ -75,12 +75,13 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (shape.size() != 2)
     return emitError() << "expected a swizzled view of rank 2, got rank "
                        << shape.size();
-  if (column < 0 || column >= kSm90a.panelBytes || column % 32 != 0)
-    return emitError() << "expected a column byte in [0, " << kSm90a.panelBytes
+  if (column < 0 || column >= format::kPanelBytes || column % 32 != 0)
+    return emitError() << "expected a column byte in [0, "
+                       << format::kPanelBytes
                        << ") that is a multiple of 32, got " << column;
-  if (stride <= 0 || stride % kSm90a.swizzleAlignment != 0)
+  if (stride <= 0 || stride % format::kSwizzleAlignment != 0)
     return emitError() << "expected a panel stride that is a multiple of "
-                       << kSm90a.swizzleAlignment << ", got " << stride;
+                       << format::kSwizzleAlignment << ", got " << stride;
   return success();
 }
 

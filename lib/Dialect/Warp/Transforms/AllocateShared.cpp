@@ -7,8 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/SharedMemory.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "gdn-warp-allocate-shared"
 
@@ -28,7 +32,7 @@ static LogicalResult verifyColumns(ChannelOp channel) {
     auto view = cast<ViewType>(field);
     int64_t bytes = view.getColumns() * view.getElementBytes();
     if (view.getColumn() == 0) {
-      if (view.isSwizzled() && bytes <= kSm90a.panelBytes / 2)
+      if (view.isSwizzled() && bytes <= format::kPanelBytes / 2)
         narrow = view;
       continue;
     }
@@ -46,6 +50,82 @@ static LogicalResult verifyColumns(ChannelOp channel) {
   return success();
 }
 
+/// What a plain view is aligned to: the widest access of a thread.
+static constexpr int64_t kPlainAlignment = 16;
+
+static int64_t getAlignment(ViewType view) {
+  return view.isSwizzled() ? format::kSwizzleAlignment : kPlainAlignment;
+}
+
+namespace {
+/// What the warps of a warpgroup hand to each other: a place for each publish,
+/// and one of each role for all else, of which one op is run at a time.
+class Scratch {
+public:
+  explicit Scratch(KernelOp kernel) {
+    kernel.walk([&](Operation *op) {
+      if (isa<PublishOp>(op))
+        publishes.push_back(op);
+      else if (int64_t bytes = getScratchBytes(op))
+        ops[op->getParentOfType<RoleOp>()].emplace_back(op, bytes);
+    });
+  }
+
+  bool isEmpty() const { return ops.empty() && publishes.empty(); }
+  /// Places all at or behind byte `start`. Returns the end.
+  int64_t place(int64_t start);
+  void attachNotes(InFlightDiagnostic &diagnostic) const;
+
+private:
+  static int64_t getWarpgroups(RoleOp role) {
+    return role ? llvm::divideCeil(role.getCount(), format::kWarpgroupWarps)
+                : 1;
+  }
+  /// `bytes` for each warpgroup of `op`'s role from `start` on.
+  static void setPlace(Operation *op, int64_t start, int64_t bytes);
+
+  SmallVector<Operation *> publishes;
+  llvm::MapVector<RoleOp, SmallVector<std::pair<Operation *, int64_t>>> ops;
+};
+} // namespace
+
+void Scratch::setPlace(Operation *op, int64_t start, int64_t bytes) {
+  // Warpgroups are counted from the first one of the CTA.
+  auto role = op->getParentOfType<RoleOp>();
+  int64_t first = role ? role.getFirst() / format::kWarpgroupWarps : 0;
+  op->setAttr(WarpDialect::getScratchAttrName(),
+              Builder(op->getContext())
+                  .getDenseI64ArrayAttr({start - first * bytes, bytes}));
+}
+
+int64_t Scratch::place(int64_t start) {
+  for (Operation *op : publishes) {
+    auto view = cast<ViewType>(op->getResult(0).getType());
+    int64_t bytes = llvm::alignTo(view.getSpan(), getAlignment(view));
+    start = llvm::alignTo(start, getAlignment(view));
+    setPlace(op, start, bytes);
+    start += bytes * getWarpgroups(op->getParentOfType<RoleOp>());
+  }
+  for (auto &[role, list] : ops) {
+    int64_t bytes = 0;
+    for (auto &[op, own] : list)
+      bytes = std::max<int64_t>(bytes, llvm::alignTo(own, kPlainAlignment));
+    start = llvm::alignTo(start, kPlainAlignment);
+    for (auto &[op, own] : list)
+      setPlace(op, start, bytes);
+    start += bytes * getWarpgroups(role);
+  }
+  return start;
+}
+
+void Scratch::attachNotes(InFlightDiagnostic &diagnostic) const {
+  for (Operation *op : publishes)
+    diagnostic.attachNote(op->getLoc())
+        << "an operand of a product of its own role: "
+        << cast<ViewType>(op->getResult(0).getType()).getSpan()
+        << " bytes for each warpgroup";
+}
+
 namespace {
 struct AllocateShared
     : gdn::warp::impl::AllocateSharedPassBase<AllocateShared> {
@@ -53,7 +133,8 @@ struct AllocateShared
     KernelOp kernel = getOperation();
     OpBuilder b(&getContext());
     SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
-    if (channels.empty())
+    Scratch scratch(kernel);
+    if (channels.empty() && scratch.isEmpty())
       return;
     for (ChannelOp channel : channels)
       if (llvm::any_of(channel.getType().getFields(),
@@ -77,18 +158,20 @@ struct AllocateShared
       channel.setSlotBytesAttr(b.getI64IntegerAttr(slot.bytes));
       channel.setBarriersAttr(b.getI64IntegerAttr(shared.barriers[number]));
     }
+    shared.end = llvm::alignTo(scratch.place(shared.end), kPlainAlignment);
     kernel.setSharedBytes(shared.end);
-    if (shared.end > kSm90a.sharedBytes) {
-      InFlightDiagnostic diagnostic =
-          kernel.emitOpError("expected at most ")
-          << kSm90a.sharedBytes << " bytes of shared memory, got " << shared.end
-          << ": " << shared.end - kSm90a.sharedBytes
-          << " too many; give a channel fewer "
-             "slots, or use chunks of fewer tokens";
+    int64_t most = getArch(kernel).sharedBytes;
+    if (shared.end > most) {
+      InFlightDiagnostic diagnostic = kernel.emitOpError("expected at most ")
+                                      << most << " bytes of shared memory, got "
+                                      << shared.end << ": " << shared.end - most
+                                      << " too many; give a channel fewer "
+                                         "slots, or use chunks of fewer tokens";
       for (ChannelOp channel : channels)
         diagnostic.attachNote(channel.getLoc())
             << "channel " << channel.getNameAttr() << ": " << channel.getDepth()
             << " slots of " << *channel.getSlotBytes() << " bytes";
+      scratch.attachNotes(diagnostic);
       return signalPassFailure();
     }
   }

@@ -8,7 +8,7 @@
 
 #include "ChannelVisits.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -114,20 +114,20 @@ void ChannelVisits::addSlot(SlotOp slot) {
     // and tools that look for races follow them.
     visit.byLane |= isa<VectorStoreOp>(taker) &&
                     slot->getParentOfType<RoleOp>().getCount() == 1;
-    visit.flushes |= isa<TmaStoreOp>(taker);
-    if (auto fetch = dyn_cast<TmaLoadOp>(taker)) {
-      ViewType view = fetch.getView().getType();
+    visit.stores |= isa<TmaStoreOp>(taker);
+    if (auto load = dyn_cast<TmaLoadOp>(taker)) {
+      ViewType view = load.getView().getType();
       visit.fetched +=
           view.getRows() * view.getColumns() * view.getElementBytes();
-      visit.fetches.push_back(fetch);
+      visit.loads.push_back(load);
     }
   }
 }
 
 LogicalResult ChannelVisits::collect() {
   for (Operation *user : channel->getUsers()) {
-    if (auto skip = dyn_cast<ReleaseUnusedOp>(user))
-      skips.push_back(skip);
+    if (auto release = dyn_cast<ReleaseUnusedOp>(user))
+      releases.push_back(release);
     else if (auto share = dyn_cast<CopyToClusterOp>(user))
       shares.push_back(share);
     else if (auto slot = dyn_cast<SlotOp>(user))
@@ -141,7 +141,7 @@ LogicalResult ChannelVisits::collect() {
     findLast(visit);
   }
   orderVisits();
-  return checkSkips();
+  return checkReleases();
 }
 
 llvm::MapVector<Operation *, int64_t>
@@ -164,7 +164,7 @@ ChannelVisits::countArrivals(SlotDirection direction) {
       first = slot;
     if (first == slot)
       count += countRuns(visit.slots.front(), first) *
-               (visit.byLane ? kSm90a.warpThreads : 1);
+               (visit.byLane ? format::kWarpThreads : 1);
   }
   llvm::MapVector<Operation *, int64_t> counts;
   for (auto &[role, arrivals] : roles)
@@ -185,12 +185,12 @@ int64_t ChannelVisits::sumArrivals(SlotDirection direction) {
 }
 
 /// A role lets as many slots pass as it takes in an iteration of its own.
-LogicalResult ChannelVisits::checkSkips() {
+LogicalResult ChannelVisits::checkReleases() {
   llvm::MapVector<Operation *, int64_t> passed;
-  for (ReleaseUnusedOp skip : skips)
-    passed[skip->getParentOfType<RoleOp>()] +=
-        countRuns(skip, skip.getIteration()) *
-        (lanesArrive ? kSm90a.warpThreads : 1);
+  for (ReleaseUnusedOp release : releases)
+    passed[release->getParentOfType<RoleOp>()] +=
+        countRuns(release, release.getIteration()) *
+        (lanesArrive ? format::kWarpThreads : 1);
   llvm::MapVector<Operation *, int64_t> taken =
       countArrivals(SlotDirection::Get);
   for (auto &[role, count] : passed)

@@ -19,8 +19,8 @@ struct Visit {
   Operation *first = nullptr, *last = nullptr;
   /// Bytes that copies bring, and whether there are copies out.
   int64_t fetched = 0;
-  bool flushes = false;
-  SmallVector<TmaLoadOp> fetches;
+  bool stores = false;
+  SmallVector<TmaLoadOp> loads;
   /// Whether no visit of the same iteration is before it, and none behind.
   bool opens = true, closes = true;
   /// Whether each lane arrives, for what it wrote: one warp fills vectors.
@@ -48,7 +48,7 @@ public:
   bool lanesArrive;
   /// CTAs of a cluster.
   int64_t cluster;
-  SmallVector<ReleaseUnusedOp> skips;
+  SmallVector<ReleaseUnusedOp> releases;
   SmallVector<CopyToClusterOp> shares;
   llvm::MapVector<Key, Visit> visits;
 
@@ -56,7 +56,7 @@ private:
   void addSlot(SlotOp slot);
   bool isAlwaysMade(const Key &key);
   void orderVisits();
-  LogicalResult checkSkips();
+  LogicalResult checkReleases();
   /// Arrivals of each role in a phase of the barriers of `direction`.
   llvm::MapVector<Operation *, int64_t> countArrivals(SlotDirection direction);
 };

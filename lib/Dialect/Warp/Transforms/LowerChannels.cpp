@@ -8,7 +8,7 @@
 
 #include "ChannelVisits.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,9 +42,9 @@ public:
 private:
   Turn getTurn(OpBuilder &b, Location loc, Value iteration, bool fills);
   void lower(SlotDirection direction, Visit &visit);
-  void lowerFetches(Visit &visit, Value number);
+  void lowerLoads(Visit &visit, Value number);
   void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
-  void lower(ReleaseUnusedOp skip);
+  void lower(ReleaseUnusedOp release);
   void lower(CopyToClusterOp share, int64_t fills);
   Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
   void arrive(OpBuilder &b, Location loc, bool byLane,
@@ -93,12 +93,12 @@ Value ChannelLowering::getOwner(OpBuilder &b, Location loc, Value iteration) {
 Value ChannelLowering::getBarrier(OpBuilder &b, Location loc, Value number,
                                   bool empty) {
   int64_t start = *channel.getBarriers() +
-                  (empty ? channel.getDepth() * kSm90a.barrierBytes : 0);
+                  (empty ? channel.getDepth() * format::kBarrierBytes : 0);
   Value offset = arith::AddIOp::create(
       b, loc,
       arith::MulIOp::create(
           b, loc, number,
-          arith::ConstantIndexOp::create(b, loc, kSm90a.barrierBytes)),
+          arith::ConstantIndexOp::create(b, loc, format::kBarrierBytes)),
       arith::ConstantIndexOp::create(b, loc, start));
   return BarrierOp::create(b, loc, offset);
 }
@@ -113,7 +113,7 @@ void ChannelLowering::lowerSlot(OpBuilder &b, SlotOp slot, Value number) {
       arith::MulIOp::create(b, loc, number, constant(*channel.getSlotBytes())),
       constant(*channel.getOffset() + (*channel.getPlaces())[slot.getField()]));
   if (Value vTile = slot.getVTile()) {
-    // The fields of the parts follow each other.
+    // The fields of the V tiles follow each other.
     int64_t bytes = (*channel.getPlaces())[slot.getField() + 1] -
                     (*channel.getPlaces())[slot.getField()];
     offset = arith::AddIOp::create(
@@ -165,13 +165,13 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   bool isLocal = fills || visit.first->getParentOfType<RoleOp>()->hasAttr(
                               WarpDialect::getAlternateCtasAttrName());
   b.setInsertionPointAfter(visit.last);
-  if (visit.flushes)
+  if (visit.stores)
     inFirstLane(b, loc, [&] {
       BulkCommitOp::create(b, loc);
       BulkWaitOp::create(b, loc, 0, /*read=*/true);
     });
   if (visit.fetched)
-    lowerFetches(visit, number);
+    lowerLoads(visit, number);
   else if (visit.closes)
     arrive(b, loc, visit.byLane, [&] {
       BarrierArriveOp::create(b, loc, getBarrier(b, loc, number, !fills),
@@ -186,18 +186,18 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
 /// Begins the copies that fill a slot and announces their bytes. Copies that
 /// look for their end begin in one elected thread, which looks once
 /// (gdn-warp-merge-branches): packed kernels are 1 to 12 % faster so. Others
-/// begin where they stand; all at once would cost 2 % where a part is alone.
-void ChannelLowering::lowerFetches(Visit &visit, Value number) {
+/// begin where they stand; all at once would cost 2 % where a V tile is alone.
+void ChannelLowering::lowerLoads(Visit &visit, Value number) {
   Location loc = visit.first->getLoc();
   OpBuilder b(visit.first->getContext());
   auto expect = [&] {
     BarrierExpectOp::create(b, loc, getBarrier(b, loc, number, /*empty=*/false),
                             visit.fetched, /*rank=*/Value());
   };
-  auto copy = [&](TmaLoadOp fetch) {
-    BulkTensorLoadOp::create(b, loc, fetch.getArray(), fetch.getOffsets(),
-                             fetch.getAxesAttr(), fetch.getEnd(),
-                             fetch.getDimAttr(), fetch.getView(),
+  auto copy = [&](TmaLoadOp load) {
+    BulkTensorLoadOp::create(b, loc, load.getArray(), load.getOffsets(),
+                             load.getAxesAttr(), load.getEnd(),
+                             load.getDimAttr(), load.getView(),
                              getBarrier(b, loc, number, /*empty=*/false));
   };
   // ptxas knows that an elected thread is alone; of another one it asks for
@@ -206,28 +206,28 @@ void ChannelLowering::lowerFetches(Visit &visit, Value number) {
     runIf(b, loc, ElectOp::create(b, loc), write);
   };
   // In the order of the program: what is waited for first comes first.
-  llvm::sort(visit.fetches, [](TmaLoadOp one, TmaLoadOp other) {
+  llvm::sort(visit.loads, [](TmaLoadOp one, TmaLoadOp other) {
     return one->isBeforeInBlock(other);
   });
   bool together = llvm::any_of(
-      visit.fetches, [](TmaLoadOp fetch) { return fetch.getEnd() != Value(); });
+      visit.loads, [](TmaLoadOp load) { return load.getEnd() != Value(); });
   if (!together)
-    for (TmaLoadOp fetch : visit.fetches) {
-      b.setInsertionPoint(fetch);
-      elected([&] { copy(fetch); });
+    for (TmaLoadOp load : visit.loads) {
+      b.setInsertionPoint(load);
+      elected([&] { copy(load); });
     }
   b.setInsertionPointAfter(visit.last);
   if (together) {
     SyncOp::create(b, loc, SyncKind::Warp);
     elected([&] {
       expect();
-      llvm::for_each(visit.fetches, copy);
+      llvm::for_each(visit.loads, copy);
     });
   } else {
     arrive(b, loc, /*byLane=*/false, expect);
   }
-  for (TmaLoadOp fetch : visit.fetches)
-    fetch.erase();
+  for (TmaLoadOp load : visit.loads)
+    load.erase();
 }
 
 /// Runs `write`, which arrives, in each lane, or in one of a warp that has done
@@ -240,10 +240,10 @@ void ChannelLowering::arrive(OpBuilder &b, Location loc, bool byLane,
   inFirstLane(b, loc, write);
 }
 
-void ChannelLowering::lower(ReleaseUnusedOp skip) {
-  OpBuilder b(skip);
-  Location loc = skip.getLoc();
-  Turn turn = getTurn(b, loc, skip.getIteration(), /*fills=*/false);
+void ChannelLowering::lower(ReleaseUnusedOp release) {
+  OpBuilder b(release);
+  Location loc = release.getLoc();
+  Turn turn = getTurn(b, loc, release.getIteration(), /*fills=*/false);
   BarrierWaitOp::create(b, loc, getBarrier(b, loc, turn.slot, /*empty=*/false),
                         turn.parity, /*cluster=*/false);
   arrive(b, loc, uses.lanesArrive, [&] {
@@ -251,7 +251,7 @@ void ChannelLowering::lower(ReleaseUnusedOp skip) {
                             getBarrier(b, loc, turn.slot, /*empty=*/true),
                             /*rank=*/Value());
   });
-  skip.erase();
+  release.erase();
 }
 
 /// The takers of the other CTAs wait for as many arrivals as those of this one:
@@ -311,8 +311,8 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
   }
   for (auto &[key, visit] : uses.visits)
     lower(std::get<SlotDirection>(key), visit);
-  for (ReleaseUnusedOp skip : uses.skips)
-    lower(skip);
+  for (ReleaseUnusedOp release : uses.releases)
+    lower(release);
   for (CopyToClusterOp share : uses.shares)
     lower(share, fills);
   channel.erase();
@@ -356,19 +356,19 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
       if (failed(ChannelLowering(channel, lanesArrive).run(b)))
         return signalPassFailure();
     FenceOp::create(b, loc, FenceKind::BarrierInit);
-    lowerFlushes(kernel);
+    lowerStores(kernel);
   }
 
-  void lowerFlushes(KernelOp kernel) {
-    kernel.walk([](TmaStoreOp flush) {
-      OpBuilder b(flush);
-      Location loc = flush.getLoc();
+  void lowerStores(KernelOp kernel) {
+    kernel.walk([](TmaStoreOp store) {
+      OpBuilder b(store);
+      Location loc = store.getLoc();
       inFirstLane(b, loc, [&] {
-        BulkTensorStoreOp::create(b, loc, flush.getView(), flush.getArray(),
-                                  flush.getOffsets(), flush.getAxesAttr(),
-                                  flush.getEnd(), flush.getDimAttr());
+        BulkTensorStoreOp::create(b, loc, store.getView(), store.getArray(),
+                                  store.getOffsets(), store.getAxesAttr(),
+                                  store.getEnd(), store.getDimAttr());
       });
-      flush.erase();
+      store.erase();
     });
   }
 };

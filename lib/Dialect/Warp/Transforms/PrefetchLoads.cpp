@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Dialect/Warp/IR/LoopAttributes.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -44,20 +45,32 @@ static bool copyAddress(OpBuilder &b, scf::ForOp loop, Value value,
 }
 
 /// The load of iteration `iteration`; null if its place depends on more than
-/// the iteration.
+/// the iteration. Iterations past the last one read nothing: the load's end
+/// cuts them, or it ends where it begins.
 static Value copyLoad(OpBuilder &b, scf::ForOp loop, ArrayLoadOp load,
-                      Value iteration) {
+                      Value iteration, bool isCut) {
   IRMapping copies;
   copies.map(loop.getInductionVar(), iteration);
   for (Value operand : load->getOperands())
     if (!copyAddress(b, loop, operand, copies))
       return {};
-  return b.clone(*load, copies)->getResult(0);
+  auto copy = cast<ArrayLoadOp>(b.clone(*load, copies));
+  if (isCut)
+    return copy;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(copy);
+  Location loc = load.getLoc();
+  Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                        iteration, loop.getUpperBound());
+  copy.getEndMutable().assign(arith::SelectOp::create(
+      b, loc, isThere, copy.getEnd(), copy.getOffsets()[*copy.getDim()]));
+  return copy;
 }
 
 /// Carries the values of `load` for the next `ahead` iterations around `loop`,
 /// which counts by ones.
-static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
+static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead,
+                           bool isCut) {
   IRRewriter b(loop);
   Location loc = load.getLoc();
   auto constant = [&](OpBuilder &at, int64_t value) -> Value {
@@ -68,7 +81,7 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
   for (int64_t iteration = 0; iteration < ahead; ++iteration) {
     Value number = arith::AddIOp::create(b, loc, loop.getLowerBound(),
                                          constant(b, iteration));
-    first.push_back(copyLoad(b, loop, load, number));
+    first.push_back(copyLoad(b, loop, load, number, isCut));
     if (!first.back())
       return loop;
   }
@@ -81,7 +94,7 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead) {
     inner.setInsertionPointToStart(loop.getBody());
     Value number = arith::AddIOp::create(inner, loc, loop.getInductionVar(),
                                          constant(inner, ahead));
-    next.push_back(copyLoad(inner, loop, load, number));
+    next.push_back(copyLoad(inner, loop, load, number, isCut));
     return next;
   };
   auto longer = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
@@ -112,8 +125,7 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
     for (scf::ForOp loop : loops) {
       if (!isConstantIntValue(loop.getStep(), 1))
         continue;
-      // Without an end a load of an iteration that never comes may leave the
-      // array.
+      // Without an end nothing can cut a load of an iteration that never comes.
       SmallVector<ArrayLoadOp> loads;
       loop.walk([&](ArrayLoadOp load) {
         if (load->getParentOfType<scf::ForOp>() == loop &&
@@ -121,9 +133,9 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
           loads.push_back(load);
       });
       scf::ForOp current = loop;
-      bool carries = false;
+      bool carries = false, isCut = loop->hasAttr(kCutPastEndAttrName);
       for (ArrayLoadOp load : loads) {
-        scf::ForOp longer = prefetch(current, load, ahead);
+        scf::ForOp longer = prefetch(current, load, ahead, isCut);
         carries |= longer != current;
         current = longer;
       }

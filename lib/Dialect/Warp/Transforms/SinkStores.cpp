@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -66,6 +66,8 @@ static bool isMask(Operation *op) {
 /// collective of the warpgroup.
 static bool mayRunInSomeWarps(Operation *op) {
   if (op->getNumResults() == 1 && isMask(op))
+    return false;
+  if (getScratchBytes(op) != 0 || isa<PublishOp>(op))
     return false;
   bool reads = isa<VectorLoadOp, FragmentLoadOp, RowDotsOp, LoadOp>(op);
   if (isa<SlotOp, SliceOp, WgmmaOp, WgmmaWaitOp>(op))
@@ -143,10 +145,10 @@ static void sinkIntoWarps(ArrayRef<Operation *> stores,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  constexpr int64_t kRows = kSm90a.warpRows();
+  constexpr int64_t kRows = format::kWarpRows;
   Value warp =
       arith::RemUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
-                             constant(kSm90a.warpgroupWarps));
+                             constant(format::kWarpgroupWarps));
   Value inside = arith::CmpIOp::create(
       b, loc, arith::CmpIPredicate::ult,
       arith::SubIOp::create(b, loc, warp, constant(rows[0] / kRows)),

@@ -32,7 +32,7 @@ SmallVector<uint64_t> gdn::warp::getNamedFields(SlotOp slot) {
   ArrayRef<Type> types = channel.getType().getFields();
   uint64_t ofChunk = types.size() / channel.getChunks(),
            first = slot.getField(), end = first + 1;
-  // The fields of the parts follow each other.
+  // The fields of the V tiles follow each other.
   while (slot.getVTile() && end % ofChunk != 0 && types[end] == types[first])
     ++end;
   uint64_t last = slot.getChunk() ? types.size() : end;

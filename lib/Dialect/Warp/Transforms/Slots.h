@@ -18,7 +18,7 @@ namespace mlir::gdn::warp {
 /// Ops that read or write a slot's view or slices of it.
 SmallVector<Operation *> getViewUsers(SlotOp slot);
 
-/// The fields that a slot op may stand for: where it names a chunk or a part,
+/// The fields that a slot op may stand for: where it names a chunk or a V tile,
 /// those of all.
 SmallVector<uint64_t> getNamedFields(SlotOp slot);
 

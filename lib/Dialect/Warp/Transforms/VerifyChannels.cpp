@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SimulateRoles.h"
 #include "Slots.h"
 
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
@@ -67,8 +68,8 @@ static llvm::MapVector<Use, Operation *> collectUses(Region &region) {
   region.walk([&](Operation *op) {
     if (auto slot = dyn_cast<SlotOp>(op))
       uses.insert({{slot.getChannel(), slot.getDirection()}, op});
-    if (auto skip = dyn_cast<ReleaseUnusedOp>(op))
-      uses.insert({{skip.getChannel(), SlotDirection::Get}, op});
+    if (auto release = dyn_cast<ReleaseUnusedOp>(op))
+      uses.insert({{release.getChannel(), SlotDirection::Get}, op});
   });
   return uses;
 }
@@ -170,6 +171,8 @@ struct VerifyChannels
               .wasInterrupted())
         return signalPassFailure();
     }
+    if (failed(simulateRoles(kernel)))
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

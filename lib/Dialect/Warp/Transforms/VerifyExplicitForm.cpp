@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -46,28 +47,29 @@ static LogicalResult verifyPlace(Operation *op, Value offset, int64_t bytes,
 static LogicalResult verifyBarrier(BarrierOp barrier, KernelOp kernel) {
   APInt offset;
   if (matchPattern(barrier.getOffset(), m_ConstantInt(&offset)) &&
-      offset.getSExtValue() % kSm90a.barrierBytes != 0)
+      offset.getSExtValue() % format::kBarrierBytes != 0)
     return barrier.emitOpError("expected an offset that is a multiple of ")
-           << kSm90a.barrierBytes << ", got " << offset.getSExtValue();
-  return verifyPlace(barrier, barrier.getOffset(), kSm90a.barrierBytes, kernel);
+           << format::kBarrierBytes << ", got " << offset.getSExtValue();
+  return verifyPlace(barrier, barrier.getOffset(), format::kBarrierBytes,
+                     kernel);
 }
 
 static LogicalResult verifyCount(BarrierInitOp init) {
   int64_t count = init.getCount();
-  if (count >= 1 && count <= kSm90a.maxArrivals)
+  if (count >= 1 && count <= format::kMaxArrivals)
     return success();
   return init.emitOpError("expected 1 to ")
-         << kSm90a.maxArrivals << " arrivals a phase, got " << count;
+         << format::kMaxArrivals << " arrivals a phase, got " << count;
 }
 
 static LogicalResult verifyShared(KernelOp kernel) {
   uint64_t bytes = kernel.getSharedBytes();
   uint64_t all = llvm::SaturatingMultiply(bytes, kernel.getMinCtas());
-  if (all > static_cast<uint64_t>(kSm90a.sharedBytes))
+  auto most = static_cast<uint64_t>(getArch(kernel).sharedBytes);
+  if (all > most)
     return kernel.emitOpError("expected at most ")
-           << kSm90a.sharedBytes << " bytes of shared memory in "
-           << kernel.getMinCtas() << " CTAs, got " << bytes << " each, "
-           << all - kSm90a.sharedBytes << " too many";
+           << most << " bytes of shared memory in " << kernel.getMinCtas()
+           << " CTAs, got " << bytes << " each, " << all - most << " too many";
   WalkResult result = kernel.walk([&](Operation *op) {
     LogicalResult inside = success();
     if (auto view = dyn_cast<ViewOp>(op))
@@ -84,7 +86,7 @@ static LogicalResult verifyShared(KernelOp kernel) {
 
 /// No warp has two roles, and warps of one warpgroup one register number.
 static LogicalResult verifyRoles(KernelOp kernel) {
-  int64_t warps = kernel.getThreads() / kSm90a.warpThreads;
+  int64_t warps = kernel.getThreads() / format::kWarpThreads;
   SmallVector<RoleOp> owner(warps);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     for (int64_t warp = role.getFirst();
@@ -101,9 +103,9 @@ static LogicalResult verifyRoles(KernelOp kernel) {
     }
   }
   // Of each warpgroup the first warp that has a role.
-  SmallVector<RoleOp> firsts(warps / kSm90a.warpgroupWarps);
+  SmallVector<RoleOp> firsts(warps / format::kWarpgroupWarps);
   for (int64_t warp = 0; warp < warps; ++warp) {
-    RoleOp role = owner[warp], &first = firsts[warp / kSm90a.warpgroupWarps];
+    RoleOp role = owner[warp], &first = firsts[warp / format::kWarpgroupWarps];
     if (!first)
       first = role;
     if (!role || role.getRegisters() == first.getRegisters())
@@ -125,15 +127,15 @@ static LogicalResult verifyRoles(KernelOp kernel) {
 /// waits in setmaxnreg for ever.
 static LogicalResult verifyRegisters(KernelOp kernel) {
   int64_t threads = kernel.getThreads(),
-          group = kSm90a.warpThreads * kSm90a.warpgroupWarps;
-  int64_t launch = kSm90a.launchRegisters(
+          group = format::kWarpThreads * format::kWarpgroupWarps;
+  int64_t launch = getArch(kernel).launchRegisters(
       threads, static_cast<int64_t>(kernel.getMinCtas()));
   SmallVector<int64_t> registers(threads / group, launch);
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (std::optional<uint64_t> count = role.getRegisters())
       for (uint64_t warp = role.getFirst();
            warp < role.getFirst() + role.getCount(); ++warp)
-        registers[warp / kSm90a.warpgroupWarps] = *count;
+        registers[warp / format::kWarpgroupWarps] = *count;
   int64_t sum = 0;
   for (int64_t count : registers)
     sum += count * group;

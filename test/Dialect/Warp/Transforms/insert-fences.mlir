@@ -108,7 +108,7 @@ gdn_warp.kernel @slots(%y: memref<?x64xbf16>) threads(256) shared(0) {
   }
 }
 
-// A product that names a chunk or a part reads the fields of all: the fence stands behind the last of them.
+// A product that names a chunk or a V tile reads the fields of all: the fence stands behind the last of them.
 // CHECK-LABEL: gdn_warp.kernel @named(
 // CHECK: gdn_warp.role "make"
 // CHECK-COUNT-2: gdn_warp.fragment_store
@@ -125,22 +125,22 @@ gdn_warp.kernel @named() threads(256) shared(0) {
   %c2 = arith.constant 2 : index
   %v = arith.constant dense<1.0> : tensor<64x64xbf16, #gdn_warp.fragment>
   %chunks = gdn_warp.channel "chunks" depth(2) chunks(2) : !gdn_warp.channel<!tile, !tile>
-  %parts = gdn_warp.channel "parts" depth(2) : !gdn_warp.channel<!tile, !tile>
+  %tiles = gdn_warp.channel "tiles" depth(2) : !gdn_warp.channel<!tile, !tile>
   gdn_warp.role "make" warps(0, 4) {
     %a = gdn_warp.slot put %chunks[0] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
     gdn_warp.fragment_store %v, %a : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
     %b = gdn_warp.slot put %chunks[1] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
     gdn_warp.fragment_store %v, %b : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
-    %c = gdn_warp.slot put %parts[0] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
+    %c = gdn_warp.slot put %tiles[0] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
     gdn_warp.fragment_store %v, %c : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
-    %d = gdn_warp.slot put %parts[1] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
+    %d = gdn_warp.slot put %tiles[1] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
     gdn_warp.fragment_store %v, %d : tensor<64x64xbf16, #gdn_warp.fragment> -> !tile
   }
   gdn_warp.role "use" warps(4, 4) {
     scf.for %i = %c0 to %c2 step %c1 {
       %a = gdn_warp.slot get %chunks[0] chunk %i at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
       %p = gdn_warp.wgmma %v, %a : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
-      %c = gdn_warp.slot get %parts[0 + %i] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
+      %c = gdn_warp.slot get %tiles[0 + %i] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
       %q = gdn_warp.wgmma %v, %c : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
     } {gdn_warp.chunks = 2}
   }

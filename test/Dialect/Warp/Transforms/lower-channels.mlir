@@ -12,7 +12,7 @@
 
 !tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
 
-// Trip t is in slot t mod 2. The filler waits for the empty barrier and its copy arrives with its bytes;
+// Iteration t is in slot t mod 2. The filler waits for the empty barrier and its copy arrives with its bytes;
 // the taker's four warps arrive at the empty one when they have read.
 // CHECK-LABEL: gdn_warp.kernel @hand(
 // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32

@@ -17,7 +17,7 @@
 // CHECK: %[[LATER:.*]] = gdn_warp.array_load %x[%[[PLACE]], %{{.*}}] axes [0] until(%{{.*}}, dim = 0)
 // CHECK: gdn_warp.array_store %[[NOW]], %y
 // CHECK: scf.yield %[[NEXT]], %[[LATER]]
-// CHECK: } {gdn_warp.unroll = 2 : i64}
+// CHECK: } {gdn_warp.cut_past_end, gdn_warp.unroll = 2 : i64}
 // In a role that loads no iterations ahead, nor without an end, where an iteration that never comes may be outside of
 // the array, nothing changes.
 // CHECK: gdn_warp.role "other"
@@ -36,11 +36,38 @@ gdn_warp.kernel @carried(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) thre
       %at = arith.muli %iteration, %c32 : index
       %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
       gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
-    }
+    } {gdn_warp.cut_past_end}
   }
   gdn_warp.role "other" warps(1, 1) {
     scf.for %iteration = %c0 to %end step %c1 {
       %at = arith.muli %iteration, %c32 : index
+      %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
+      gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
+    }
+  }
+}
+
+// Where nobody says that the end cuts loads of iterations past the last one, such as in a reverse loop, they end where
+// they begin.
+// CHECK-LABEL: gdn_warp.kernel @reverse(
+// CHECK: %[[LOWER:.*]] = arith.addi %c0, %c0{{.*}} : index
+// CHECK: %[[PLACE:.*]] = arith.subi %{{.*}}, %[[LOWER]]
+// CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[LOWER]], %[[COUNT:.*]] : index
+// CHECK: %[[END:.*]] = arith.select %[[THERE]], %[[COUNT]], %[[PLACE]]
+// CHECK: gdn_warp.array_load %x[%[[PLACE]], %{{.*}}] axes [0] until(%[[END]], dim = 0)
+// CHECK: scf.for
+// CHECK: arith.cmpi slt, %{{.*}}, %[[COUNT]]
+// CHECK: gdn_warp.array_load %x
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = 1>], channels = []>
+gdn_warp.kernel @reverse(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %end = arith.index_cast %n : i64 to index
+  gdn_warp.role "move" warps(0, 1) {
+    scf.for %iteration = %c0 to %end step %c1 {
+      %at = arith.subi %end, %iteration : index
       %v = gdn_warp.array_load %x[%at, %c0] axes [0] until(%end, dim = 0) : memref<?x4xf32> -> tensor<32xf32, #gdn_warp.lanes>
       gdn_warp.array_store %v, %y[%at, %c0] axes [0] until(%end, dim = 0) : tensor<32xf32, #gdn_warp.lanes> -> memref<?x4xf32>
     }

@@ -18,7 +18,7 @@ def Tile_Dialect : Dialect {
   let cppNamespace = "::mlir::gdn::tile";
   let summary = "One block's program over static tiles, sequential, without threads";
   let description = [{
-    A program computes one work item of a grid (a sequence, a head, a part of the
+    A program computes one work item of a grid (a sequence, a head, a tile of the
     value channels). A tile is a static `tensor` with value semantics; products
     are `linalg.contract`, elementwise work is `arith` and `math` on tensors,
     loops are `scf`. The ops here are those that upstream lacks. Roundings to
@@ -42,6 +42,7 @@ def Tile_Dialect : Dialect {
 
     /// Number of an op's chunk in its iteration through an unrolled loop.
     static constexpr ::llvm::StringLiteral getChunkAttrName() { return "gdn_tile.chunk"; }
+
     /// The steps there are, in the order of a chunk.
     static ::llvm::ArrayRef<::llvm::StringLiteral> getSteps();
     /// Whether `op` has a step: every op on tiles has, but for constants, which

@@ -279,9 +279,18 @@ def ScheduleWorkItemsPass : Pass<"gdn-tile-schedule-work-items"> {
 def UnrollChunksPass : Pass<"gdn-tile-unroll-chunks", "::mlir::gdn::tile::ProgramOp"> {
   let summary = "Several chunks an iteration through a program's loop";
   let description = [{
-    The loop over a work item's chunks takes `factor` chunks an iteration; each op gets
-    its chunk's number in `gdn_tile.chunk`. Chunks past the work item's end read as
-    zero: they change no state and write nothing. Numerics unchanged.
+    An iteration of each loop of the program takes as many chunks as the program's
+    schedule says, or `factor` where it has none. Each op gets the number of its chunk
+    in `gdn_tile.chunk`. Loops whose ops have numbers stay as they are. Numerics
+    unchanged.
+
+    The last iteration may have chunks past the loop's last one. In a loop whose
+    accesses all end, by `until`, where the loop does, they read zeros and store
+    nothing, and what such a loop carries stays as it is if the loop has
+    `gdn_tile.neutral_past_end`. Everything else gets guards: accesses of those chunks
+    are moved to the loop's first chunk, their stores stand in an `scf.if`, and an
+    `arith.select` keeps carried values. Loops with a known number of whole iterations
+    need none.
 
     Before:
 
@@ -335,6 +344,57 @@ def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::Prog
   }];
   let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a product, 1 to 1024">];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def ExpandMatrixVectorPass : Pass<"gdn-tile-expand-matrix-vector", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "A product of a tile and a vector becomes a multiply and a sum";
+  let description = [{
+    A tensor core has no product with a vector: one column of it would be used. A
+    `linalg.contract` of a tile and a vector becomes a multiplication of elements
+    in the result's type and a `linalg.reduce` along the vector.
+
+    ```mlir
+    %u = linalg.contract indexing_maps = [(m,k)->(m,k), (m,k)->(k), (m,k)->(m)]
+        ins(%a, %x : tensor<64x128xbf16>, tensor<128xbf16>) outs(%z : tensor<64xf32>)
+    ```
+    becomes
+    ```mlir
+    %xf = arith.extf %x : tensor<128xbf16> to tensor<128xf32>
+    %af = arith.extf %a : tensor<64x128xbf16> to tensor<64x128xf32>
+    %xs = linalg.broadcast ins(%xf : tensor<128xf32>) outs(%e : tensor<64x128xf32>) dimensions = [0]
+    %t = arith.mulf %af, %xs : tensor<64x128xf32>
+    %u = linalg.reduce { arith.addf } ins(%t : tensor<64x128xf32>) outs(%z : tensor<64xf32>) dimensions = [1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def SplitRowsPass : Pass<"gdn-tile-split-rows", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "A tile of more rows than a fragment becomes several tiles";
+  let description = [{
+    A warpgroup holds 64 rows of a tile in its registers. A tile of more than
+    `rows` rows becomes pieces of `rows` rows, and a last one of those that are
+    left: loads, stores, elementwise ops, broadcasts, reductions, scans, slices
+    of rows, products (by the rows of the result), and what loops and branches
+    carry. A reduction over rows goes on from piece to piece; a scan over rows
+    adds the last row of the piece before. A tile that products alone read, from
+    shared memory, stays whole. Only the order of these two sums changes.
+    ```mlir
+    %a = gdn_tile.load %x[%i, %j] axes [0, 1] : memref<?x64xf32> -> tensor<128x64xf32>
+    %b = arith.addf %a, %a : tensor<128x64xf32>
+    ```
+    becomes
+    ```mlir
+    %a0 = gdn_tile.load %x[%i, %j] axes [0, 1] : memref<?x64xf32> -> tensor<64x64xf32>
+    %next = arith.addi %i, %c64 : index
+    %a1 = gdn_tile.load %x[%next, %j] axes [0, 1] : memref<?x64xf32> -> tensor<64x64xf32>
+    %b0 = arith.addf %a0, %a0 : tensor<64x64xf32>  // %b1 likewise
+    ```
+  }];
+  let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a fragment">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 #endif // GDN_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -119,6 +119,24 @@ def Warp_LaunchAttr : Warp_Attr<"Launch", "launch"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Warp_TargetAttr : Warp_Attr<"Target", "target"> {
+  let summary = "The chip that a kernel is for";
+  let description = [{
+    Names a row of the table of chips (include/gdn/Dialect/Warp/IR/Arch.h). As
+    the attribute `gdn_warp.target` it stands on a program, a kernel, the
+    lowered kernel or a module and holds for everything inside; the innermost
+    one counts. Without it the first chip of the table is meant.
+
+    Example: `#gdn_warp.target<chip = "sm_90a">`
+  }];
+  let parameters = (ins StringRefParameter<>:$chip);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Name of the attribute on a program, kernel or module.
+    static constexpr ::llvm::StringLiteral kName = "gdn_warp.target";
+  }];
+}
+
 /// Enums print as plain words.
 class Warp_Enum<string name, string text, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, text, cases> {

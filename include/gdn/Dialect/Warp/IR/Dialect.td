@@ -20,8 +20,8 @@ def Warp_Dialect : Dialect {
   let description = [{
     The explicit form of a GPU kernel. Tiles in registers are builtin tensors
     with an encoding that says which thread holds what; `arith`, `math`,
-    `linalg.broadcast` and `tensor.splat` work on them directly, `tensor.extract`
-    and `gdn_tile.scan` on vectors over lanes, and `scf` loops carry them. All
+    `linalg.broadcast`, `linalg.reduce` and `tensor.splat` work on them directly,
+    `gdn_tile.scan` on fragments and vectors over lanes, `tensor.extract` on the latter, and `scf` loops carry them. All
     threads of a warp run an op on tiles together. Tiles in shared memory are views. Products, copies and barriers
     are explicit and mechanical: an op here is a handful of instructions.
 
@@ -32,6 +32,10 @@ def Warp_Dialect : Dialect {
     n takes the n chunks of an iteration one after the other. `gdn_warp.likely` on an
     `scf.if` says whether its condition usually holds, `gdn_warp.clone_likely_path` on a
     kernel that iterations of which all likely branches are taken get code of their own.
+    `gdn_warp.rows` = [a, b] on a sum over the rows of a fragment (`linalg.reduce`,
+    `gdn_tile.scan`) says which rows it is over, and `gdn_warp.scratch_bytes` how much shared memory
+    its warps need to leave their parts of it for each other; `gdn_warp.scratch` =
+    [begin, distance], which `gdn-warp-allocate-shared` writes, where that is.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
@@ -59,8 +63,27 @@ def Warp_Dialect : Dialect {
     /// Unit attribute of a role whose warps work alone, one after the other.
     static constexpr ::llvm::StringLiteral getRoundRobinAttrName() { return "gdn_warp.round_robin"; }
 
+    /// Attribute of an op over the rows of a fragment: bytes of the scratch memory of its
+    /// warpgroup in which the warps leave their parts of it.
+    static constexpr ::llvm::StringLiteral getScratchBytesAttrName() { return "gdn_warp.scratch_bytes"; }
+    /// Attribute of an op over the rows of a fragment: where the scratch memory of its
+    /// warpgroup begins and how far those of two warpgroups of the CTA lie apart, in bytes.
+    static constexpr ::llvm::StringLiteral getScratchAttrName() { return "gdn_warp.scratch"; }
+    /// Attribute of an op over the rows of a fragment: [a, b], the rows that it is about.
+    static constexpr ::llvm::StringLiteral getRowsAttrName() { return "gdn_warp.rows"; }
+
+    /// The chip of that name: one of the table in Arch.h or of those that
+    /// `addArch` added to this context; null if there is none.
+    const Arch *findArch(::llvm::StringRef chip) const;
+    void addArch(const Arch &arch) { archs.push_back(&arch); }
+    /// The names of all chips, for messages.
+    std::string listArchs() const;
+
     /// Adds the types; their storage is complete in one file only.
     void registerTypes();
+
+  private:
+    ::llvm::SmallVector<const Arch *> archs;
   }];
 }
 

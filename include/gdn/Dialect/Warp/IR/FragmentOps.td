@@ -17,21 +17,28 @@ def Warp_FragmentLoadOp : Warp_Op<"fragment_load"> {
   let summary = "Read a fragment from shared memory";
   let description = [{
     From a view [64, N], or [N, 64] with `transpose`; 16-bit elements by
-    ldmatrix, f32 by plain loads (not transposed).
+    ldmatrix, f32 by plain loads (not transposed). With `rows` [a, b], multiples
+    of 16, the view has b - a rows, which become rows a .. b of the fragment; the
+    other rows are zero.
 
     Example:
 
     ```mlir
     %v = gdn_warp.fragment_load %view transpose
         : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x32xbf16, #gdn_warp.fragment>
+    %k = gdn_warp.fragment_load %short rows [0, 32]
+        : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
     ```
   }];
   let arguments = (ins
       Arg<Warp_ViewType, "The tile in shared memory.">:$view,
-      Arg<UnitAttr, "Whether the view holds the tile transposed.">:$transpose);
+      Arg<UnitAttr, "Whether the view holds the tile transposed.">:$transpose,
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the fragment that the tile has and the one behind its last; absent, all.">:$rows);
   let results = (outs
       Res<Warp_Fragment, "The tile in registers.">:$result);
-  let assemblyFormat = "$view (`transpose` $transpose^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = [{
+    $view (`transpose` $transpose^)? (`rows` $rows^)? attr-dict `:` type($view) `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 
@@ -68,19 +75,26 @@ def Warp_VectorLoadOp : Warp_Op<"vector_load"> {
   let description = [{
     result[i] = view[i mod n] of a view of n elements: a shorter view repeats
     along rows (n a multiple of 16) and columns (of 8). So one vector serves
-    two tiles that are stacked in a fragment.
+    two tiles that are stacked in a fragment. With `row` = r the view is a
+    matrix, and the vector its row r; with `column` = c its column c.
 
     Example:
 
     ```mlir
     %b = gdn_warp.vector_load %view : !gdn_warp.view<32xf32> -> tensor<32xf32, #gdn_warp.columns>
+    %last = gdn_warp.vector_load %tile row(63)
+        : !gdn_warp.view<64x128xbf16, swizzle = 128> -> tensor<128xbf16, #gdn_warp.columns>
     ```
   }];
   let arguments = (ins
-      Arg<Warp_ViewType, "The vector in shared memory.">:$view);
+      Arg<Warp_ViewType, "The vector, or a matrix that holds it, in shared memory.">:$view,
+      Arg<OptionalAttr<I64Attr>, "The row of the view that is the vector.">:$row,
+      Arg<OptionalAttr<I64Attr>, "The column of the view that is the vector.">:$column);
   let results = (outs
       Res<Warp_Vector, "The vector in registers.">:$result);
-  let assemblyFormat = "$view attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = [{
+    $view (`row` `(` $row^ `)`)? (`column` `(` $column^ `)`)? attr-dict `:` type($view) `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 
@@ -111,11 +125,13 @@ def Warp_VectorStoreOp : Warp_Op<"vector_store"> {
 }
 
 def Warp_ArrayLoadOp : Warp_Op<"array_load", [AttrSizedOperandSegments]> {
-  let summary = "Read a fragment or a vector over lanes from an array";
+  let summary = "Read a fragment or a vector from an array";
   let description = [{
     Row i and column j of the fragment run along array dimensions `axes[0]` and
     `axes[1]` from `offsets`, the elements of a vector along `axes[0]`. Elements
     at or beyond `end` of dimension `dim` are zero and are not touched in memory.
+    With `rows` [a, b], multiples of 16, a fragment or a vector of rows begins at
+    row a: the rows outside a .. b are zero and not touched.
 
     Example:
 
@@ -131,12 +147,13 @@ def Warp_ArrayLoadOp : Warp_Op<"array_load", [AttrSizedOperandSegments]> {
       Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
       Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
       Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
-      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim);
+      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim,
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the fragment that the tile has and the one behind its last; absent, all.">:$rows);
   let results = (outs
-      Res<Warp_Tile, "The tile in registers; elements outside are zero.">:$result);
+      Res<Warp_InRegisters, "The tile in registers; elements outside are zero.">:$result);
   let assemblyFormat = [{
-    $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)? attr-dict
-    `:` type($array) `->` type($result)
+    $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
+    (`rows` $rows^)? attr-dict `:` type($array) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -168,10 +185,11 @@ def Warp_PrefetchOp : Warp_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
-  let summary = "Write a fragment or a vector over lanes to an array";
+  let summary = "Write a fragment or a vector to an array";
   let description = [{
-    The counterpart of `gdn_warp.array_load`: elements at or beyond `end` are not
-    written.
+    The counterpart of `gdn_warp.array_load`: elements at or beyond `end` and
+    rows outside `rows` are not written. One of the threads that hold an element
+    of a vector of rows or columns writes it.
 
     Example:
 
@@ -181,15 +199,16 @@ def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins
-      Arg<Warp_Tile, "The tile in registers; elements outside are not written.">:$tile,
+      Arg<Warp_InRegisters, "The tile in registers; elements outside are not written.">:$tile,
       Arg<AnyMemRef, "The array in global memory.">:$array,
       Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
       Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
       Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
-      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim);
+      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim,
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the fragment that the tile has and the one behind its last; absent, all.">:$rows);
   let assemblyFormat = [{
     $tile `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
-    attr-dict `:` type($tile) `->` type($array)
+    (`rows` $rows^)? attr-dict `:` type($tile) `->` type($array)
   }];
   let hasVerifier = 1;
 }

@@ -203,9 +203,9 @@ def Warp_ViewOp : Warp_Op<"view", [Pure]> {
 }
 
 def Warp_SliceOp : Warp_Op<"slice", [Pure]> {
-  let summary = "A rectangle of a matrix in shared memory";
+  let summary = "A rectangle of a matrix, or a run of a vector, in shared memory";
   let description = [{
-    Rows from `row` and columns from `column`. In a swizzled view `row` is a
+    Rows from `row` and columns from `column`; `row` is 0 in a vector. In a swizzled view `row` is a
     multiple of 8 and the column's byte one of 32.
 
     Example:
@@ -279,7 +279,9 @@ class Warp_Encoded<string encoding, string text>
 def Warp_Fragment : Warp_Encoded<"FragmentAttr", "fragment">;
 def Warp_Lanes : Warp_Encoded<"LanesAttr", "vector over lanes">;
 def Warp_Rows : Warp_Encoded<"RowsAttr", "vector of rows">;
-def Warp_Vector : AnyTypeOf<[Warp_Encoded<"ColumnsAttr", "vector of columns">, Warp_Rows, Warp_Lanes]>;
+def Warp_Columns : Warp_Encoded<"ColumnsAttr", "vector of columns">;
+def Warp_Vector : AnyTypeOf<[Warp_Columns, Warp_Rows, Warp_Lanes]>;
+def Warp_InRegisters : AnyTypeOf<[Warp_Fragment, Warp_Columns, Warp_Rows, Warp_Lanes]>;
 def Warp_Tile : AnyTypeOf<[Warp_Fragment, Warp_Lanes]>;
 
 def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
@@ -306,6 +308,7 @@ def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
 include "gdn/Dialect/Warp/IR/Products.td"
 include "gdn/Dialect/Warp/IR/Copies.td"
 include "gdn/Dialect/Warp/IR/FragmentOps.td"
+include "gdn/Dialect/Warp/IR/Warpgroups.td"
 include "gdn/Dialect/Warp/IR/Channels.td"
 
 include "gdn/Dialect/Warp/IR/TemplateOps.td"

@@ -67,8 +67,8 @@ def Warp_ChannelSpecAttr : Warp_Attr<"ChannelSpec", "channel_spec"> {
 def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
   let summary = "How the warps of a CTA divide a program's work";
   let description = [{
-    One iteration of a role's loop takes `chunks_per_iteration` chunks. `v_tiles` parts of the V
-    channels are folded into one CTA; with `cluster` so many parts have a CTA
+    One iteration of a role's loop takes `chunks_per_iteration` chunks. `v_tiles` tiles of the V
+    channels are folded into one CTA; with `cluster` so many V tiles have a CTA
     each, which form a cluster. A step stands in one role. With
     `persistent` a CTA takes items in turn, and its roles run ahead of each
     other from one work item into the next: so what begins and ends a work item costs
@@ -90,6 +90,9 @@ def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
     static constexpr ::llvm::StringLiteral kName = "gdn_warp.schedule";
     /// Threads of a CTA.
     int64_t getThreads() const;
+    /// Whether the chip has what the schedule asks for; else an error at `op`,
+    /// which has the schedule.
+    ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const Arch &arch) const;
   }];
 }
 

@@ -9,6 +9,8 @@
 #ifndef GDN_DIALECT_WARP_IR_WARP_H
 #define GDN_DIALECT_WARP_IR_WARP_H
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -40,6 +42,14 @@ template <typename Encoding> bool isEncoded(Type type) {
 /// Elements of an encoded tensor (fragment, columns, rows, lanes) that a thread
 /// holds, or 0 if the tensor is not encoded.
 int64_t getThreadElements(RankedTensorType tensor);
+
+/// Bytes of shared memory in which the warps of a warpgroup leave their parts
+/// of `op` for each other; 0 for an op that each warp runs by itself.
+int64_t getScratchBytes(Operation *op);
+
+/// The chip that `op` is for: that of the innermost `gdn_warp.target` around
+/// it, or the first one of the table where there is none.
+const Arch &getArch(Operation *op);
 
 } // namespace mlir::gdn::warp
 

@@ -26,7 +26,8 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
   let description = [{
     In a role of the schedule with `prefetch_distance` = n, a vector that an iteration loads from
     an array is loaded n iterations earlier and carried in registers, so that no role
-    waits for memory. Iterations past the end load nothing. A loop that does not count
+    waits for memory. Loads of iterations past the end are cut by their ends, where the
+    loop has `gdn_warp.cut_past_end`, or end where they begin. A loop that does not count
     by ones stays as it is. The loop asks for n
     bodies (`gdn_warp.unroll`), so that no register moves.
 
@@ -49,7 +50,7 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
       ... = gdn_warp.array_load %x[...
       gdn_warp.array_store %arg1, %y[...
       scf.yield %arg2, ...
-    } {gdn_warp.unroll = 2 : i64}
+    } {gdn_warp.cut_past_end, gdn_warp.unroll = 2 : i64}
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
@@ -199,7 +200,7 @@ def CloneLikelyPathPass : Pass<"gdn-warp-clone-likely-path", "::mlir::gdn::warp:
 }
 
 def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
-  let summary = "Begin, group and await products";
+  let summary = "Begin, group and wait for products";
   let description = [{
     Each product becomes a group of its own, begun where it stands, or behind the
     product before it if it takes only what lies in shared memory. A wait stands
@@ -274,8 +275,10 @@ def VerifyChannelsPass : Pass<"gdn-warp-verify-channels", "::mlir::gdn::warp::Ke
     is taken that nobody fills, where a role fills or takes slots of
     a channel on one side of a branch alone (who waits for the slot would wait
     for ever), and where anything but a product takes from slots that CTAs fill
-    for each other. Changes nothing. A channel that nobody fills or takes is refused by
-    `gdn-warp-lower-channels`, which counts arrivals.
+    for each other. Runs the waits and arrivals of all roles for a work item of many
+    iterations, where it knows the control flow and there is no cluster, and fails
+    where no role can go on. Changes nothing. A channel that nobody fills or takes is
+    refused by `gdn-warp-lower-channels`, which counts arrivals.
   }];
 }
 
@@ -342,6 +345,31 @@ def LowerChannelsPass : Pass<"gdn-warp-lower-channels", "::mlir::gdn::warp::Kern
   let options = [Option<"lanesArrive", "lanes-arrive", "bool", "false",
     "Every lane arrives for itself: slower, for tools that look for races">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def LowerPublishPass : Pass<"gdn-warp-lower-publish", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Published fragments become stores between two waits";
+  let description = [{
+    A `gdn_warp.publish`, which has its place from `gdn-warp-allocate-shared`,
+    becomes a view of it; a wait of its four warps for each other, since a
+    product of the last time may still read the place; the stores; a fence, since
+    products read through another path than threads write; and a second wait.
+
+    ```mlir
+    %b = gdn_warp.publish %m {gdn_warp.scratch = array<i64: 0, 16384>}
+        : tensor<64x128xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
+    ```
+    becomes
+    ```mlir
+    %b = gdn_warp.view %offset : !gdn_warp.view<64x128xbf16, swizzle = 128>
+    gdn_warp.sync_group %id, 128
+    gdn_warp.fragment_store %m, %b
+        : tensor<64x128xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
+    gdn_warp.fence async
+    gdn_warp.sync_group %id, 128
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 #endif // GDN_DIALECT_WARP_TRANSFORMS_PASSES_TD

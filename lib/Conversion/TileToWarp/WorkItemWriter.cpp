@@ -1,4 +1,4 @@
-//===- WriteWorkItem.cpp - Which sequence and head a CTA works on ---------===//
+//===- WorkItemWriter.cpp - Which sequence and head a CTA works on --------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Partition.h"
+#include "WorkItemWriter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,4 +1,4 @@
-//===- InnerProducts.cpp - Products, and sums of products, of a role ------===//
+//===- RoleProducts.cpp - Products, and sums of products, of a role -------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLayouts.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -41,6 +42,74 @@ static bool isNegated(linalg::ContractOp product) {
          isSubtracted(product.getResult(0));
 }
 
+/// Stores what this role has made where its products read it.
+FailureOr<Value> RoleLayouts::publish(Value old) {
+  Value &known = published[old];
+  if (known && known.getParentBlock() == b.getInsertionBlock())
+    return known;
+  auto tile = cast<RankedTensorType>(old.getType());
+  SmallVector<Value> pieces{old}, fragments;
+  if (auto stack = old.getDefiningOp<tensor::ConcatOp>();
+      stack && stack.getDim() == 0)
+    pieces = SmallVector<Value>(stack.getInputs());
+  for (Value piece : pieces) {
+    FailureOr<Value> registers = fragment(piece);
+    if (failed(registers))
+      return failure();
+    fragments.push_back(*registers);
+    if (piece != pieces.back() && getRows(piece))
+      return old.getDefiningOp()->emitOpError("expected stacked tiles of ")
+             << format::kWgmmaRows << " rows before the last one, got "
+             << piece.getType();
+  }
+  auto view = ViewType::get(tile.getShape(), tile.getElementType(),
+                            format::kPanelBytes);
+  known = PublishOp::create(b, old.getLoc(), view, fragments,
+                            getRows(pieces.back()));
+  return known;
+}
+
+FailureOr<InShared> RoleLayouts::getShared(Value old) {
+  if (auto place = shared.find(old); place != shared.end())
+    return place->second;
+  FailureOr<Value> view = publish(old);
+  if (failed(view))
+    return failure();
+  return InShared{*view};
+}
+
+/// From shared memory, or from registers, where it is not turned. A product of
+/// fewer rows than a tensor core's takes registers: of a view it would read
+/// rows that are not there.
+FailureOr<Value> RoleLayouts::getLeft(linalg::ContractOp product, int64_t rows,
+                                      bool &isTurned) {
+  Value left = product.getDpsInputs()[0];
+  if (rows == format::kWgmmaRows) {
+    if (!isTurned && !shared.contains(left))
+      return fragment(left);
+    FailureOr<InShared> place = getShared(left);
+    if (failed(place))
+      return failure();
+    isTurned ^= place->transposed;
+    return place->view;
+  }
+  if (!isTurned)
+    return fragment(left);
+  FailureOr<InShared> place = getShared(left);
+  if (failed(place))
+    return failure();
+  auto tile = cast<RankedTensorType>(left.getType());
+  auto turned = tile.clone({tile.getDimSize(1), tile.getDimSize(0)});
+  if (rows % format::kWarpRows != 0 || rows > format::kWgmmaRows)
+    return product.emitOpError("expected products of a multiple of ")
+           << format::kWarpRows << " rows up to " << format::kWgmmaRows
+           << ", got " << rows;
+  isTurned = false;
+  return Value(FragmentLoadOp::create(b, product.getLoc(), convertType(turned),
+                                      place->view, !place->transposed,
+                                      b.getDenseI64ArrayAttr({0, rows})));
+}
+
 LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
   SmallVector<AffineMap> maps = contract.getIndexingMapsArray();
   // Dimensions of the result are m and n; the other one is k.
@@ -48,24 +117,20 @@ LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
     return map.getResult(0) == dim;
   };
   AffineExpr m = maps[2].getResult(0), n = maps[2].getResult(1);
-  Value left = contract.getDpsInputs()[0], right = contract.getDpsInputs()[1];
-  auto place = shared.find(right);
-  if (place == shared.end())
-    return contract.emitOpError("expected a right operand from a channel");
+  Value result = contract.getResult(0), left = contract.getDpsInputs()[0],
+        accumulator = contract.getDpsInits()[0];
+  if (failed(checkTile(result)))
+    return failure();
+  FailureOr<InShared> right = getShared(contract.getDpsInputs()[1]);
+  if (failed(right))
+    return failure();
   bool transposeA = !isFirst(maps[0], m);
-  bool transposeB = isFirst(maps[1], n) != place->second.transposed;
-  Value a;
-  auto leftPlace = shared.find(left);
-  if (leftPlace != shared.end()) {
-    a = leftPlace->second.view;
-    transposeA ^= leftPlace->second.transposed;
-  } else {
-    FailureOr<Value> registers = fragment(left);
-    if (failed(registers))
-      return failure();
-    a = *registers;
-  }
-  Value accumulator = contract.getDpsInits()[0];
+  bool transposeB = isFirst(maps[1], n) != right->transposed;
+  int64_t rows = cast<RankedTensorType>(result.getType()).getDimSize(0);
+  bool isLeftPlaced = !transposeA;
+  FailureOr<Value> a = getLeft(contract, rows, transposeA);
+  if (failed(a))
+    return failure();
   Value into;
   if (!matchPattern(accumulator, m_AnyZeroFloat())) {
     FailureOr<Value> converted = fragment(accumulator);
@@ -73,12 +138,16 @@ LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {
       return failure();
     into = *converted;
   }
-  map.map(contract.getResult(0),
-          Value(WgmmaOp::create(b, contract.getLoc(),
-                                convertType(contract.getResult(0).getType()), a,
-                                place->second.view, into, transposeA,
-                                transposeB, isNegated(contract))));
-  return success();
+  map.map(result, Value(WgmmaOp::create(b, contract.getLoc(),
+                                        convertType(result.getType()), *a,
+                                        right->view, into, transposeA,
+                                        transposeB, isNegated(contract))));
+  if (rows == format::kWgmmaRows)
+    return success();
+  // Rows of the result are those of the left operand.
+  int64_t first = isLeftPlaced ? firstRow.lookup(left) : 0;
+  firstRow[result] = first;
+  return into ? placeLike(result, accumulator) : success();
 }
 
 bool RoleLayouts::isOfNegated(arith::SubFOp difference) {
@@ -152,15 +221,43 @@ bool RoleLayouts::isOfRowDots(Operation *op) {
          });
 }
 
+/// A warpgroup reduces a fragment to a vector of rows or of columns.
+LogicalResult RoleLayouts::reduceFragment(linalg::ReduceOp reduce,
+                                          Attribute encoding) {
+  Value tile = reduce.getInputs().front(), result = reduce->getResult(0);
+  auto type = withEncoding(cast<RankedTensorType>(result.getType()), encoding);
+  if (!type.getElementType().isF32())
+    return reduce.emitOpError("expected a reduction of f32, got ")
+           << tile.getType();
+  FailureOr<Value> source = fragment(tile);
+  FailureOr<Value> init = vector(reduce.getInits().front(), encoding);
+  if (failed(source) || failed(init))
+    return failure();
+  IRMapping operands;
+  operands.map(tile, *source);
+  operands.map(reduce.getInits().front(), *init);
+  Operation *copy = b.clone(*reduce, operands);
+  copy->getResult(0).setType(type);
+  copy->removeAttr(tile::TileDialect::getStepAttrName());
+  copy->removeAttr(tile::TileDialect::getChunkAttrName());
+  map.map(result, copy->getResult(0));
+  if (isa<RowsAttr>(encoding))
+    return placeLike(result, tile);
+  markOverRows(copy, tile);
+  return success();
+}
+
 /// Inner products of rows are taken from shared memory. Other rows a warpgroup
 /// reduces as a fragment, to a vector of rows.
 LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
   Value tile = reduce.getInputs().front(), result = reduce->getResult(0);
   if (reduce.getInputs().size() != 1 || !isTile(tile.getType(), 2) ||
-      reduce.getDimensions() != ArrayRef<int64_t>(1))
-    return reduce.emitOpError("expected a reduction of the rows of one tile, "
-                              "along dimension 1, got [")
+      reduce.getDimensions().size() != 1)
+    return reduce.emitOpError("expected a reduction of one tile of two "
+                              "dimensions along one of them, got [")
            << reduce.getDimensions() << "] of " << tile.getType();
+  if (reduce.getDimensions()[0] == 0)
+    return reduceFragment(reduce, ColumnsAttr::get(b.getContext()));
   auto type = withEncoding(cast<RankedTensorType>(result.getType()),
                            isGroup ? Attribute(RowsAttr::get(b.getContext()))
                                    : lanesEncoding());
@@ -176,18 +273,5 @@ LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
   if (!isGroup)
     return reduce.emitOpError("expected a sum of products of tiles from "
                               "channels, or a role of warpgroups to reduce");
-  FailureOr<Value> source = fragment(tile);
-  FailureOr<Value> init =
-      vector(reduce.getInits().front(), RowsAttr::get(b.getContext()));
-  if (failed(source) || failed(init))
-    return failure();
-  IRMapping operands;
-  operands.map(tile, *source);
-  operands.map(reduce.getInits().front(), *init);
-  Operation *copy = b.clone(*reduce, operands);
-  copy->getResult(0).setType(type);
-  copy->removeAttr(tile::TileDialect::getStepAttrName());
-  copy->removeAttr(tile::TileDialect::getChunkAttrName());
-  map.map(result, copy->getResult(0));
-  return placeLike(result, tile);
+  return reduceFragment(reduce, RowsAttr::get(b.getContext()));
 }

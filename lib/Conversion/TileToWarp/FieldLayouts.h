@@ -1,4 +1,4 @@
-//===- Layouts.h - How the fields of channels lie in a slot -----*- C++ -*-===//
+//===- FieldLayouts.h - How fields of channels lie in a slot ----*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_LIB_CONVERSION_TILETOWARP_LAYOUTS_H
-#define GDN_LIB_CONVERSION_TILETOWARP_LAYOUTS_H
+#ifndef GDN_LIB_CONVERSION_TILETOWARP_FIELDLAYOUTS_H
+#define GDN_LIB_CONVERSION_TILETOWARP_FIELDLAYOUTS_H
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
@@ -43,4 +43,4 @@ private:
 
 } // namespace mlir::gdn
 
-#endif // GDN_LIB_CONVERSION_TILETOWARP_LAYOUTS_H
+#endif // GDN_LIB_CONVERSION_TILETOWARP_FIELDLAYOUTS_H

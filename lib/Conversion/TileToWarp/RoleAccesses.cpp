@@ -1,4 +1,4 @@
-//===- Accesses.cpp - Channels and arrays of a role -----------------------===//
+//===- RoleAccesses.cpp - Channels and arrays of a role -------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLayouts.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -78,9 +79,9 @@ Value RoleLayouts::sliceView(Value view, int64_t row, int64_t column,
   if (ArrayRef(shape) == source.getShape())
     return view;
   int64_t byte = source.getColumn() + column * source.getElementBytes();
-  auto type = ViewType::get(b.getContext(), shape, source.getElementType(),
-                            source.getSwizzle(), source.getStride(),
-                            source.isSwizzled() ? byte % kSm90a.panelBytes : 0);
+  auto type = ViewType::get(
+      b.getContext(), shape, source.getElementType(), source.getSwizzle(),
+      source.getStride(), source.isSwizzled() ? byte % format::kPanelBytes : 0);
   return SliceOp::create(b, view.getLoc(), type, view, row, column);
 }
 
@@ -104,20 +105,67 @@ void RoleLayouts::fetch(tile::LoadOp load, Value view) {
   SmallVector<Value> offsets;
   for (Value offset : load.getOffsets())
     offsets.push_back(map.lookupOrDefault(offset));
-  int64_t panel = kSm90a.panelBytes / type.getElementBytes();
+  int64_t panel = format::kPanelBytes / type.getElementBytes();
   bool dense = type.getPanels() == 1 ||
-               type.getStride() == type.getRows() * kSm90a.panelBytes;
+               type.getStride() == type.getRows() * format::kPanelBytes;
   int64_t width = dense ? type.getColumns() : panel;
   Value end = getCopyEnd(load.getEnd());
   for (int64_t first = 0; first < type.getColumns(); first += width) {
-    Value part = sliceView(view, 0, first, type.getRows(), width);
+    Value vTile = sliceView(view, 0, first, type.getRows(), width);
     SmallVector<Value> at = offsets;
     if (first != 0)
       at[axes[1]] = arith::AddIOp::create(
           b, loc, at[axes[1]], arith::ConstantIndexOp::create(b, loc, first));
     TmaLoadOp::create(b, loc, map.lookupOrDefault(load.getSource()), at, axes,
-                      end, end ? load.getDimAttr() : IntegerAttr(), part);
+                      end, end ? load.getDimAttr() : IntegerAttr(), vTile);
   }
+}
+
+/// A stack of loaded tiles, or of tiles that this role has made.
+LogicalResult RoleLayouts::putStack(PutOp put, tensor::ConcatOp stack,
+                                    const FieldLayout &layout, Value view) {
+  if (stack.getDim() != 0 || !isTile(stack.getType(), 2))
+    return stack.emitOpError("expected tiles stacked along their rows");
+  auto isLoaded = [](Value piece) {
+    return piece.getDefiningOp<tile::LoadOp>() != nullptr;
+  };
+  bool areLoaded = llvm::all_of(stack.getInputs(), isLoaded);
+  if ((areLoaded && layout.transposed) ||
+      (!areLoaded && llvm::any_of(stack.getInputs(), isLoaded)))
+    return stack.emitOpError("expected a stack of loaded tiles, or one of "
+                             "computed tiles, got both or turned ones");
+  int64_t row = 0, columns = stack.getType().getDimSize(1);
+  for (Value piece : stack.getInputs()) {
+    int64_t rows = cast<RankedTensorType>(piece.getType()).getDimSize(0);
+    Value place = layout.transposed ? sliceView(view, 0, row, columns, rows)
+                                    : sliceView(view, row, 0, rows, columns);
+    row += rows;
+    if (areLoaded) {
+      fetch(piece.getDefiningOp<tile::LoadOp>(), place);
+      continue;
+    }
+    FailureOr<Value> registers = fragment(piece);
+    if (failed(registers))
+      return failure();
+    FragmentStoreOp::create(b, put.getLoc(), *registers, place,
+                            layout.transposed, getRows(piece));
+  }
+  return success();
+}
+
+LogicalResult RoleLayouts::putSolve(PutOp put, SolvedTile solved, Value view) {
+  SmallVector<Value> views;
+  ScaledTile m = findScaled(solved.inverse);
+  for (Value taken : {m.tile, m.columns, solved.rows, solved.columns}) {
+    auto place = shared.find(taken);
+    if (taken && place == shared.end())
+      return solved.inverse.emitOpError(
+          "expected a matrix and its factors from a channel");
+    views.push_back(taken ? place->second.view : Value());
+  }
+  TriInverseOp::create(b, put.getLoc(), views[0], views[1], view, views[2],
+                       views[3]);
+  return success();
 }
 
 LogicalResult RoleLayouts::convertPut(PutOp put) {
@@ -148,31 +196,10 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
     fetch(load, view);
     return success();
   }
-  if (auto concat = tile.getDefiningOp<tensor::ConcatOp>()) {
-    int64_t row = 0;
-    for (Value part : concat.getInputs()) {
-      auto load = part.getDefiningOp<tile::LoadOp>();
-      if (!load || layout.transposed)
-        return put.emitOpError("expected a stack of loaded tiles");
-      int64_t rows = cast<RankedTensorType>(part.getType()).getDimSize(0);
-      fetch(load, sliceView(view, row, 0, rows, layout.view.getColumns()));
-      row += rows;
-    }
-    return success();
-  }
-  if (std::optional<SolvedTile> solved = findSolve(tile)) {
-    SmallVector<Value> views;
-    ScaledTile m = findScaled(solved->inverse);
-    for (Value taken : {m.tile, m.columns, solved->rows, solved->columns}) {
-      auto place = shared.find(taken);
-      if (taken && place == shared.end())
-        return solved->inverse.emitOpError(
-            "expected a matrix and its factors from a channel");
-      views.push_back(taken ? place->second.view : Value());
-    }
-    TriInverseOp::create(b, loc, views[0], views[1], view, views[2], views[3]);
-    return success();
-  }
+  if (auto stack = tile.getDefiningOp<tensor::ConcatOp>())
+    return putStack(put, stack, layout, view);
+  if (std::optional<SolvedTile> solved = findSolve(tile))
+    return putSolve(put, *solved, view);
   FailureOr<Value> registers = fragment(tile);
   if (failed(registers))
     return failure();
@@ -183,7 +210,7 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
 
 DenseI64ArrayAttr RoleLayouts::getRows(Value tile) {
   int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
-  if (rows == kSm90a.productRows)
+  if (rows == format::kWgmmaRows)
     return {};
   int64_t first = firstRow.lookup(tile);
   return b.getDenseI64ArrayAttr({first, first + rows});
@@ -206,11 +233,16 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
                        end ? store.getDimAttr() : IntegerAttr());
     return success();
   }
-  FailureOr<Value> tile = value(store.getTile());
+  Value old = store.getTile();
+  FailureOr<Value> tile =
+      isTile(old.getType(), 1) ? vector(old, encodingOf(old)) : value(old);
   if (failed(tile))
     return failure();
+  bool hasRows = isEncoded<FragmentAttr>((*tile).getType()) ||
+                 isEncoded<RowsAttr>((*tile).getType());
   ArrayStoreOp::create(b, loc, *tile, array, offsets, store.getAxesAttr(), end,
-                       store.getDimAttr());
+                       store.getDimAttr(),
+                       hasRows ? getRows(old) : DenseI64ArrayAttr());
   return success();
 }
 
@@ -222,13 +254,45 @@ LogicalResult RoleLayouts::convertLoad(tile::LoadOp load) {
   if (isTile(load.getType(), 2) &&
       llvm::all_of(load->getUsers(), goesToChannel))
     return success();
+  if (isTile(load.getType(), 2)) {
+    if (failed(checkTile(load)))
+      return failure();
+    DenseI64ArrayAttr rows = getRows(load);
+    if (rows)
+      firstRow[load] = 0;
+    auto type = cast<RankedTensorType>(convertType(load.getType()));
+    map.map(load.getResult(), loadArray(load, type, rows));
+    return success();
+  }
+  SetVector<Attribute> encodings;
+  if (isGroup)
+    collectEncodings(load, encodings);
+  else
+    encodings.insert(lanesEncoding());
+  for (Attribute encoding : encodings) {
+    if (failed(checkVector(load, encoding)))
+      return failure();
+    DenseI64ArrayAttr rows =
+        isa<RowsAttr>(encoding) ? getRows(load) : DenseI64ArrayAttr();
+    if (rows)
+      firstRow[load] = 0;
+    Value loaded =
+        loadArray(load, withEncoding(load.getType(), encoding), rows);
+    if (encoding == lanesEncoding())
+      map.map(load.getResult(), loaded);
+    else
+      vectors[{load, encoding}] = loaded;
+  }
+  return success();
+}
+
+Value RoleLayouts::loadArray(tile::LoadOp load, RankedTensorType type,
+                             DenseI64ArrayAttr rows) {
   SmallVector<Value> offsets;
   for (Value offset : load.getOffsets())
     offsets.push_back(map.lookupOrDefault(offset));
   Value end = load.getEnd() ? map.lookupOrDefault(load.getEnd()) : Value();
-  map.map(load.getResult(), Value(ArrayLoadOp::create(
-                                b, load.getLoc(), convertType(load.getType()),
-                                map.lookupOrDefault(load.getSource()), offsets,
-                                load.getAxesAttr(), end, load.getDimAttr())));
-  return success();
+  return ArrayLoadOp::create(b, load.getLoc(), type,
+                             map.lookupOrDefault(load.getSource()), offsets,
+                             load.getAxesAttr(), end, load.getDimAttr(), rows);
 }

@@ -1,0 +1,61 @@
+//===- InferLayouts.cpp - Encodings and views for the values of a kernel -===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Seeds: a product's result is a fragment, its right operand lies in shared
+// memory; what a warp works on alone is a vector over its lanes. A field of a
+// channel lies as the array does that it comes from or goes to, or as the op
+// asks that takes it. The rest follows operand by operand. A value in a channel
+// is read where it is used, as what the use asks for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLayouts.h"
+
+#include "gdn/Conversion/Passes.h"
+
+namespace mlir::gdn {
+#define GEN_PASS_DEF_INFERLAYOUTSPASS
+#include "gdn/Conversion/Passes.h.inc"
+} // namespace mlir::gdn
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// Whether values of the kernel have their layouts already.
+static bool hasLayouts(KernelOp kernel) {
+  auto hasLayout = [](Type type) {
+    if (auto channel = dyn_cast<ChannelType>(type))
+      return llvm::any_of(channel.getFields(), llvm::IsaPred<ViewType>);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getEncoding();
+  };
+  return kernel
+      .walk([&](Operation *op) {
+        return llvm::any_of(op->getResultTypes(), hasLayout)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+namespace {
+struct InferLayouts : gdn::impl::InferLayoutsPassBase<InferLayouts> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    // Without a schedule a kernel is in the explicit form already.
+    if (!kernel->hasAttr(ScheduleAttr::kName) || hasLayouts(kernel))
+      return;
+    FieldLayouts fields(kernel);
+    for (auto role : kernel.getBody().getOps<RoleOp>())
+      if (failed(RoleLayouts(role, fields).run()))
+        return signalPassFailure();
+    fields.apply();
+  }
+};
+} // namespace

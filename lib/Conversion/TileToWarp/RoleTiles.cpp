@@ -1,0 +1,202 @@
+//===- RoleTiles.cpp - Ops on the tiles of a role -------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLayouts.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// A row of a tile, or a column of one in shared memory, as a vector.
+LogicalResult RoleLayouts::convertRow(tensor::ExtractSliceOp slice) {
+  ArrayRef<int64_t> offsets = slice.getStaticOffsets();
+  RankedTensorType tile = slice.getSourceType();
+  Value source = slice.getSource();
+  auto place = shared.find(source);
+  if (tile.getRank() == 1) {
+    if (place == shared.end() || place->second.row || place->second.column)
+      return slice.emitOpError("expected a part of a vector from a channel");
+    Value view = place->second.view;
+    auto type = ViewType::get(slice.getType().getShape(),
+                              slice.getType().getElementType());
+    shared[slice] = {
+        SliceOp::create(b, slice.getLoc(), type, view, 0, offsets[0])};
+    return success();
+  }
+  bool isRow = slice.getStaticSizes()[0] == 1;
+  if (slice.getType().getDimSize(0) != tile.getDimSize(isRow ? 1 : 0))
+    return slice.emitOpError("expected a whole row or column of a tile");
+  if (place != shared.end()) {
+    InShared line = {place->second.view};
+    // A column of the view where it is of the turned tile.
+    (isRow != place->second.transposed ? line.row : line.column) =
+        offsets[isRow ? 0 : 1];
+    shared[slice] = line;
+    return success();
+  }
+  if (!isRow)
+    return slice.emitOpError("expected a column of a tile from a channel, or a "
+                             "row of one in registers");
+  FailureOr<Value> registers = fragment(source);
+  if (failed(registers))
+    return failure();
+  RankedTensorType type =
+      withEncoding(slice.getType(), ColumnsAttr::get(b.getContext()));
+  auto row = RowOp::create(b, slice.getLoc(), type, *registers,
+                           firstRow.lookup(source) + offsets[0]);
+  row->setAttr(WarpDialect::getScratchBytesAttrName(),
+               b.getI64IntegerAttr(type.getDimSize(0) *
+                                   type.getElementTypeBitWidth() / 8));
+  map.map(slice.getResult(), row.getResult());
+  return success();
+}
+
+LogicalResult RoleLayouts::convertSlice(tensor::ExtractSliceOp slice) {
+  ArrayRef<int64_t> offsets = slice.getStaticOffsets(),
+                    sizes = slice.getStaticSizes();
+  if (!slice.hasUnitStride() || slice.getOffsets().size() ||
+      slice.getSizes().size())
+    return slice.emitOpError("expected a slice at a constant place");
+  if (slice.getType().getRank() == 1)
+    return convertRow(slice);
+  Value source = slice.getSource();
+  // A vector that repeats lies along the rows of such a tile wherever it is.
+  bool isAligned = offsets[0] % sizes[0] == 0;
+  auto place = shared.find(source);
+  if (place != shared.end()) {
+    InShared from = place->second;
+    bool turn = from.transposed;
+    InShared piece = {sliceView(from.view, offsets[turn], offsets[!turn],
+                                sizes[turn], sizes[!turn]),
+                      turn};
+    RankedTensorType tile = slice.getSourceType();
+    if (!from.whole && tile.getDimSize(0) == format::kWgmmaRows)
+      from.whole = from.view;
+    if (sizes[1] == tile.getDimSize(1) && isAligned) {
+      piece.whole = from.whole;
+      piece.first = from.first + offsets[0];
+    }
+    shared[slice] = piece;
+    return success();
+  }
+  FailureOr<Value> tile = fragment(source);
+  if (failed(tile) || failed(checkTile(slice)))
+    return failure();
+  if (offsets[1] != 0 || sizes[1] != slice.getSourceType().getDimSize(1))
+    return slice.emitOpError("expected whole rows of a fragment");
+  if (!isAligned)
+    return slice.emitOpError("expected rows of a fragment from a multiple of "
+                             "their number on, got ")
+           << sizes[0] << " rows from row " << offsets[0];
+  map.map(slice.getResult(), *tile);
+  firstRow[slice] = firstRow.lookup(source) + offsets[0];
+  return success();
+}
+
+LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
+  // A warp alone holds no tile.
+  if (!isGroup)
+    return success();
+  Location loc = broadcast.getLoc();
+  Attribute encoding = ColumnsAttr::get(b.getContext());
+  if (broadcast.getDimensions()[0] != 0)
+    encoding = RowsAttr::get(b.getContext());
+  FailureOr<Value> source = vector(broadcast.getInput(), encoding);
+  if (failed(source) || failed(checkTile(broadcast->getResult(0))))
+    return failure();
+  auto type =
+      cast<RankedTensorType>(convertType(broadcast.getInit().getType()));
+  Value empty = tensor::EmptyOp::create(
+      b, loc, type.getShape(), type.getElementType(), type.getEncoding());
+  map.map(broadcast->getResult(0),
+          linalg::BroadcastOp::create(b, loc, *source, empty,
+                                      broadcast.getDimensionsAttr())
+              ->getResult(0));
+  return isa<RowsAttr>(encoding)
+             ? placeLike(broadcast->getResult(0), broadcast.getInput())
+             : success();
+}
+
+LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
+  FailureOr<Value> source = fragment(causal.getSource());
+  if (failed(source))
+    return failure();
+  // Wherever the tile lies in the fragment: its rows repeat.
+  map.map(
+      causal.getResult(),
+      Value(CausalOp::create(b, causal.getLoc(), *source, causal.getStrict())));
+  return placeLike(causal.getResult(), causal.getSource());
+}
+
+LogicalResult RoleLayouts::convertDiagonal(tile::DiagonalOp diagonal) {
+  FailureOr<Value> source = fragment(diagonal.getSource());
+  if (failed(source))
+    return failure();
+  auto type = withEncoding(diagonal.getType(), RowsAttr::get(b.getContext()));
+  int64_t first = firstRow.lookup(diagonal.getSource());
+  map.map(
+      diagonal.getResult(),
+      Value(DiagonalOp::create(b, diagonal.getLoc(), type, *source, first)));
+  firstRow[diagonal] = first;
+  return success();
+}
+
+void RoleLayouts::markOverRows(Operation *op, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (DenseI64ArrayAttr rows = getRows(tile))
+    op->setAttr(WarpDialect::getRowsAttrName(), rows);
+  // Each warp leaves a vector of columns.
+  int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  op->setAttr(WarpDialect::getScratchBytesAttrName(),
+              b.getI64IntegerAttr(format::kWarpgroupWarps * bytes));
+}
+
+LogicalResult RoleLayouts::convertScan(tile::ScanOp scan) {
+  FailureOr<Value> source = fragment(scan.getSource());
+  if (failed(source))
+    return failure();
+  if (!scan.getType().getElementType().isF32())
+    return scan.emitOpError("expected a tile of f32, got ") << scan.getType();
+  auto sums = tile::ScanOp::create(b, scan.getLoc(), (*source).getType(),
+                                   *source, scan.getAxis(), scan.getReverse());
+  if (scan.getAxis() == 0)
+    markOverRows(sums, scan.getSource());
+  map.map(scan.getResult(), sums.getResult());
+  return placeLike(scan.getResult(), scan.getSource());
+}
+
+LogicalResult RoleLayouts::convertOther(Operation *op) {
+  auto makes = [&](int64_t rank) {
+    return op->getNumResults() == 1 && isTile(op->getResult(0).getType(), rank);
+  };
+  // In a warpgroup a vector's layout is that of its use; a warp alone holds no
+  // tile, and takes what it is made of where it uses it.
+  if (isGroup ? makes(1) : makes(2))
+    return success();
+  if (makes(2) && failed(checkTile(op->getResult(0))))
+    return failure();
+  FailureOr<SmallVector<Value>> operands = values(op->getOperands());
+  if (failed(operands))
+    return failure();
+  if (op->getNumRegions())
+    return op->emitOpError("expected an op that a warp can run");
+  IRMapping all;
+  for (auto [from, to] : llvm::zip(op->getOperands(), *operands))
+    all.map(from, to);
+  Operation *copy = b.clone(*op, all);
+  copy->removeAttr(tile::TileDialect::getStepAttrName());
+  copy->removeAttr(tile::TileDialect::getChunkAttrName());
+  for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults())) {
+    to.setType(convertType(from.getType()));
+    map.map(from, to);
+    if (isTile(from.getType(), 2) && failed(placeLike(from, op->getOperands())))
+      return failure();
+  }
+  return success();
+}

@@ -1,0 +1,66 @@
+//===- WorkItemWriter.h - Which sequence and head a CTA works on -*- C++
+//-*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_TILETOWARP_WORKITEMWRITER_H
+#define GDN_LIB_CONVERSION_TILETOWARP_WORKITEMWRITER_H
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::gdn {
+
+/// An index of which 32 bits are enough, and back: it takes one register then,
+/// and a GPU divides no wider ones.
+Value toI32(OpBuilder &b, Location loc, Value index);
+Value toIndex(OpBuilder &b, Location loc, Value number);
+
+/// Writes which sequence, head and part a work item's number stands for: the
+/// last arguments of a program.
+class WorkItemWriter {
+public:
+  WorkItemWriter(tile::ProgramOp program, tile::LaunchOp launch,
+                 warp::KernelOp kernel);
+
+  /// Writes what all work items share; fails where the launch does not say it.
+  LogicalResult prepare(OpBuilder &b, warp::ScheduleAttr schedule);
+  /// Maps those arguments of the program that all work items share.
+  const IRMapping &getShared() const { return shared; }
+  /// The arguments that differ from work item to work item.
+  ArrayRef<Value> getNames() const { return names; }
+  /// Maps the program's arguments for a work item, an i32.
+  IRMapping write(OpBuilder &b, Value number);
+  /// The number of work items, an i32, if the schedule is persistent.
+  Value getCount() const { return count; }
+
+private:
+  /// A size of the grid as the kernel knows it; null if it does not.
+  Value writeExtent(OpBuilder &b, Value extent);
+  /// The kernel's argument for an input of the launch; null if there is none.
+  Value findArray(Value input);
+  void mapShared(OpBuilder &b);
+
+  tile::ProgramOp program;
+  tile::LaunchOp launch;
+  warp::KernelOp kernel;
+  Location loc;
+  /// Arguments of the kernel; `bounds` only of packed sequences.
+  Value tokens, bounds;
+  Value heads, count;
+  IRMapping shared;
+  SmallVector<Value> names;
+  /// Parts that are work items of their own.
+  int64_t vTiles = 1;
+  bool isFolded = false;
+};
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_TILETOWARP_WORKITEMWRITER_H

@@ -1,0 +1,255 @@
+//===- Warpgroups.cpp - What the warps of a warpgroup do apart, together --===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each warp holds 16 rows of a fragment. What goes over rows, then, goes
+// through scratch memory that the four warps share.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Warpgroups.h"
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+//===----------------------------------------------------------------------===//
+// Some warps, some threads
+//===----------------------------------------------------------------------===//
+
+Value warp::createIsWriter(ImplicitLocOpBuilder &b, RankedTensorType tensor) {
+  auto isBelow = [&](Value value, int64_t bound) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value,
+                                 createI32(b, bound));
+  };
+  if (isEncoded<LanesAttr>(tensor))
+    return tensor.getDimSize(0) < format::kWarpThreads
+               ? isBelow(createLane(b), tensor.getDimSize(0))
+               : Value();
+  return isBelow(isEncoded<ColumnsAttr>(tensor) ? createFragmentRow(b)
+                                                : createFragmentColumn(b),
+                 1);
+}
+
+/// Whether this warp holds rows [rows[0], rows[1]) of a fragment.
+static Value createIsIn(ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows) {
+  constexpr int64_t kWarpRows = format::kWarpRows;
+  Value difference = arith::SubIOp::create(b, createGroupWarp(b),
+                                           createI32(b, rows[0] / kWarpRows));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, difference,
+                               createI32(b, (rows[1] - rows[0]) / kWarpRows));
+}
+
+void warp::enterWarpsOf(ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows) {
+  auto branch = scf::IfOp::create(b, createIsIn(b, rows));
+  b.setInsertionPointToStart(branch.thenBlock());
+}
+
+Value warp::createInWarpsOf(
+    ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows, VectorType type,
+    function_ref<Value(ImplicitLocOpBuilder &)> create) {
+  auto branch = scf::IfOp::create(b, TypeRange(type), createIsIn(b, rows),
+                                  /*withElseRegion=*/true);
+  auto then =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.thenBlock());
+  scf::YieldOp::create(then, create(then));
+  auto otherwise =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.elseBlock());
+  Value zero = arith::ConstantOp::create(otherwise, b.getZeroAttr(type));
+  scf::YieldOp::create(otherwise, zero);
+  return branch.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Scratch memory
+//===----------------------------------------------------------------------===//
+
+Scratch::Scratch(ImplicitLocOpBuilder &b, Operation *op, RankedTensorType tile)
+    : b(b), tile(tile), elementBytes(tile.getElementTypeBitWidth() / 8),
+      pair(VectorType::get(2, tile.getElementType())), thread(createThread(b)) {
+  ArrayRef<int64_t> place =
+      cast<DenseI64ArrayAttr>(op->getAttr(WarpDialect::getScratchAttrName()))
+          .asArrayRef();
+  Value group = arith::DivUIOp::create(
+      b, thread, createI32(b, format::kWarpThreads * format::kWarpgroupWarps));
+  Value offset = arith::MulIOp::create(b, group, createI32(b, place[1]));
+  base = createAddress(b, createSharedAddress(b, createIndex(b, 0)), offset,
+                       place[0]);
+  column = arith::MulIOp::create(b, createFragmentColumn(b),
+                                 createI32(b, elementBytes));
+}
+
+/// All warps of this warpgroup, by a named barrier of its own.
+void Scratch::sync() {
+  int64_t threads = format::kWarpThreads * format::kWarpgroupWarps;
+  Value group = arith::DivUIOp::create(b, thread, createI32(b, threads));
+  Value id = arith::AddIOp::create(b, group, createI32(b, 1));
+  createGroupSync(b, id, threads);
+}
+
+Value Scratch::getAddress(Value number) {
+  int64_t bytes = tile.getDimSize(1) * elementBytes;
+  Value offset = arith::AddIOp::create(
+      b, column, arith::MulIOp::create(b, number, createI32(b, bytes)));
+  return createAddress(b, base, offset, 0);
+}
+
+void Scratch::store(Value isWriter, Value number, ArrayRef<Value> columns) {
+  // Who read the last ones is done.
+  sync();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(scf::IfOp::create(b, isWriter).thenBlock());
+    Value address = getAddress(number);
+    for (size_t i = 0; i < columns.size(); i += 2)
+      LLVM::StoreOp::create(
+          b, pack(b, pair, columns.slice(i, 2)),
+          createAddress(b, address, Value(), i * kQuad * elementBytes),
+          2 * elementBytes);
+  }
+  sync();
+}
+
+SmallVector<Value> Scratch::load(int64_t number) {
+  Value address = getAddress(createI32(b, number));
+  SmallVector<Value> columns;
+  for (int64_t i = 0; i < tile.getDimSize(1) / kQuad; i += 2)
+    llvm::append_range(
+        columns,
+        unpack(b, LLVM::LoadOp::create(b, pair,
+                                       createAddress(b, address, Value(),
+                                                     i * kQuad * elementBytes),
+                                       2 * elementBytes)));
+  return columns;
+}
+
+std::pair<int64_t, int64_t> warp::getWarps(Operation *op) {
+  auto rows =
+      op->getAttrOfType<DenseI64ArrayAttr>(WarpDialect::getRowsAttrName());
+  if (!rows)
+    return {0, format::kWarpgroupWarps};
+  return {rows[0] / format::kWarpRows, rows[1] / format::kWarpRows};
+}
+
+SmallVector<Value> warp::getHalf(ArrayRef<Value> elements, int64_t half) {
+  SmallVector<Value> columns;
+  for (size_t i = 0; i < elements.size(); ++i)
+    if (static_cast<int64_t>(i / 2 % 2) == half)
+      columns.push_back(elements[i]);
+  return columns;
+}
+
+Value warp::createIsEqual(ImplicitLocOpBuilder &b, Value value,
+                          int64_t number) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value,
+                               createI32(b, number));
+}
+
+/// True in the threads of the first quad of each warp.
+static Value createIsFirstQuad(ImplicitLocOpBuilder &b) {
+  return createIsEqual(
+      b, arith::DivUIOp::create(b, createLane(b), createI32(b, kQuad)), 0);
+}
+
+LogicalResult warp::verifyScratch(Operation *op) {
+  if (op->hasAttr(WarpDialect::getScratchAttrName()))
+    return success();
+  return op->emitOpError("expected a place in shared memory in ")
+         << WarpDialect::getScratchAttrName() << " (gdn-warp-allocate-shared)";
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct LowerRow : OpConversionPattern<RowOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(RowOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (failed(verifyScratch(op)))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t row = op.getRow(), warpRows = format::kWarpRows;
+    SmallVector<Value> columns =
+        getHalf(unpack(b, adaptor.getSource()), row % warpRows / kQuads);
+    Value quad = arith::DivUIOp::create(b, createLane(b), createI32(b, kQuad));
+    Value isWriter = arith::AndIOp::create(
+        b, createIsEqual(b, createGroupWarp(b), row / warpRows),
+        createIsEqual(b, quad, row % kQuads));
+    Scratch scratch(b, op, op.getSource().getType());
+    scratch.store(isWriter, createI32(b, 0), columns);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    rewriter.replaceOp(op, pack(b, type, scratch.load(0)));
+    return success();
+  }
+};
+
+/// Over rows: a thread reduces what it holds of a column, then the quads of a
+/// warp, then the warps, the first one first.
+struct LowerReduceRows : OpConversionPattern<linalg::ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(linalg::ReduceOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (op.getDimensions() != ArrayRef<int64_t>(0))
+      return rewriter.notifyMatchFailure(op, "not over rows");
+    Type source = op.getInputs().front().getType(),
+         result = op.getInits().front().getType();
+    if (op.getInputs().size() != 1 || !isEncoded<FragmentAttr>(source) ||
+        !isEncoded<ColumnsAttr>(result) ||
+        !getElementTypeOrSelf(result).isF32())
+      return op.emitOpError("expected a reduction of a fragment of f32 along "
+                            "dimension 0 to a vector of columns");
+    if (failed(verifyScratch(op)))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> elements = unpack(b, adaptor.getInputs().front()),
+                       sums = getHalf(elements, 0);
+    for (auto [sum, other] : llvm::zip(sums, getHalf(elements, 1))) {
+      sum = combine(b, op, sum, other);
+      for (int64_t distance = kQuad; distance < format::kWarpThreads;
+           distance *= 2)
+        sum = combine(
+            b, op, sum,
+            createShuffle(b, ShuffleKind::Xor, sum, createI32(b, distance)));
+    }
+    Scratch scratch(b, op, cast<RankedTensorType>(source));
+    scratch.store(createIsFirstQuad(b), createGroupWarp(b), sums);
+    auto [first, last] = getWarps(op);
+    sums = scratch.load(first);
+    for (int64_t warp = first + 1; warp < last; ++warp)
+      for (auto [sum, other] : llvm::zip(sums, scratch.load(warp)))
+        sum = combine(b, op, sum, other);
+    SmallVector<Value> all = unpack(b, adaptor.getInits().front());
+    for (auto [init, sum] : llvm::zip(all, sums))
+      init = combine(b, op, init, sum);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(result));
+    rewriter.replaceOp(op, pack(b, type, all));
+    return success();
+  }
+};
+} // namespace
+
+void warp::populateWarpgroupPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<LowerReduceRows>(converter, patterns.getContext(),
+                                /*benefit=*/2);
+  patterns.add<LowerRow>(converter, patterns.getContext());
+}

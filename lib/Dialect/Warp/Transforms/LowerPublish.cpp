@@ -1,0 +1,93 @@
+//===- LowerPublish.cpp - Fragments for products of their own warpgroup
+//----===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
+#include "gdn/Dialect/Warp/IR/Warp.h"
+#include "gdn/Dialect/Warp/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#define DEBUG_TYPE "gdn-warp-lower-publish"
+
+namespace mlir::gdn::warp {
+#define GEN_PASS_DEF_LOWERPUBLISHPASS
+#include "gdn/Dialect/Warp/Transforms/Passes.h.inc"
+} // namespace mlir::gdn::warp
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+/// Stores the fragments below each other.
+static void storeFragments(OpBuilder &b, PublishOp publish, Value view) {
+  Location loc = publish.getLoc();
+  auto type = cast<ViewType>(view.getType());
+  int64_t first = 0;
+  for (auto [number, fragment] : llvm::enumerate(publish.getFragments())) {
+    bool isLast = number + 1 == publish.getFragments().size();
+    DenseI64ArrayAttr rows = isLast ? publish.getRowsAttr() : nullptr;
+    int64_t count = isLast ? type.getRows() - first : format::kWgmmaRows;
+    Value place = view;
+    if (count != type.getRows())
+      place = SliceOp::create(
+          b, loc,
+          ViewType::get(b.getContext(), {count, type.getColumns()},
+                        type.getElementType(), type.getSwizzle(),
+                        type.getStride(), type.getColumn()),
+          view, first, /*column=*/0);
+    FragmentStoreOp::create(b, loc, fragment, place, /*transpose=*/false, rows,
+                            /*guarded=*/false);
+    first += count;
+  }
+}
+
+static LogicalResult lower(PublishOp publish) {
+  auto place = publish->getAttrOfType<DenseI64ArrayAttr>(
+      WarpDialect::getScratchAttrName());
+  if (!place)
+    return publish.emitOpError("expected a place in shared memory in ")
+           << WarpDialect::getScratchAttrName()
+           << " (gdn-warp-allocate-shared)";
+  OpBuilder b(publish);
+  Location loc = publish.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value group =
+      arith::DivUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
+                             constant(format::kWarpgroupWarps));
+  Value offset = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, group, constant(place[1])),
+      constant(place[0]));
+  // Barrier 0 is that of the CTA.
+  Value id = arith::IndexCastOp::create(
+      b, loc, b.getI32Type(),
+      arith::AddIOp::create(b, loc, group, constant(1)));
+  int64_t threads = format::kWarpgroupWarps * format::kWarpThreads;
+  Value view = ViewOp::create(b, loc, publish.getType(), offset);
+  SyncGroupOp::create(b, loc, id, threads);
+  storeFragments(b, publish, view);
+  FenceOp::create(b, loc, FenceKind::Async);
+  SyncGroupOp::create(b, loc, id, threads);
+  publish.replaceAllUsesWith(view);
+  publish.erase();
+  return success();
+}
+
+namespace {
+struct LowerPublish : gdn::warp::impl::LowerPublishPassBase<LowerPublish> {
+  void runOnOperation() override {
+    SmallVector<PublishOp> all;
+    getOperation().walk([&](PublishOp publish) { all.push_back(publish); });
+    for (PublishOp publish : all)
+      if (failed(lower(publish)))
+        return signalPassFailure();
+  }
+};
+} // namespace

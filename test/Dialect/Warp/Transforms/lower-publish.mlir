@@ -1,0 +1,52 @@
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-allocate-shared,gdn-warp-lower-publish))' | FileCheck %s
+
+// A place for each warpgroup of the role, by the number of the warpgroup in the CTA: that of warps 4 to 7 is the first.
+// CHECK-LABEL: gdn_warp.kernel @own
+// CHECK-SAME: shared(32768)
+gdn_warp.kernel @own(%x: memref<64x64xbf16>) threads(384) shared(0) {
+  // CHECK: gdn_warp.role "state" warps(4, 8)
+  gdn_warp.role "state" warps(4, 8) {
+    %c0 = arith.constant 0 : index
+    // CHECK: %[[M:.*]] = gdn_warp.array_load
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+    // CHECK: %[[WARP:.*]] = gdn_warp.id warp
+    // CHECK: %[[GROUP:.*]] = arith.divui %[[WARP]], %{{.*}} : index
+    // CHECK: %[[DISTANCE:.*]] = arith.constant 16384 : index
+    // CHECK: %[[FAR:.*]] = arith.muli %[[GROUP]], %[[DISTANCE]]
+    // CHECK: %[[BEGIN:.*]] = arith.constant -16384 : index
+    // CHECK: %[[PLACE:.*]] = arith.addi %[[FAR]], %[[BEGIN]]
+    // CHECK: %[[VIEW:.*]] = gdn_warp.view %[[PLACE]] : <128x64xbf16, swizzle = 128>
+    // CHECK: gdn_warp.sync_group %[[ID:.*]], 128
+    // CHECK: %[[UPPER:.*]] = gdn_warp.slice %[[VIEW]][0, 0]
+    // CHECK: gdn_warp.fragment_store %[[M]], %[[UPPER]]
+    // CHECK: %[[LOWER:.*]] = gdn_warp.slice %[[VIEW]][64, 0]
+    // CHECK: gdn_warp.fragment_store %[[M]], %[[LOWER]]
+    // CHECK: gdn_warp.fence async
+    // CHECK: gdn_warp.sync_group %[[ID]], 128
+    %b = gdn_warp.publish %m, %m : tensor<64x64xbf16, #gdn_warp.fragment>, tensor<64x64xbf16, #gdn_warp.fragment>
+        -> !gdn_warp.view<128x64xbf16, swizzle = 128>
+    // CHECK: gdn_warp.wgmma %[[M]], %[[VIEW]] transpose_b
+    gdn_warp.wgmma_fence
+    %p = gdn_warp.wgmma %m, %b transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>, !gdn_warp.view<128x64xbf16, swizzle = 128>
+        -> tensor<64x128xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_commit
+    gdn_warp.wgmma_wait 0
+  }
+}
+
+// -----
+
+// The ops over rows of a role run one after the other: one place serves them.
+// CHECK-LABEL: gdn_warp.kernel @scratch
+// CHECK-SAME: shared(1024)
+gdn_warp.kernel @scratch(%x: memref<64x64xf32>) threads(128) shared(0) {
+  gdn_warp.role "state" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
+    // CHECK: gdn_tile.scan {{.*}}gdn_warp.scratch = array<i64: 0, 1024>
+    %s = gdn_tile.scan %m axis 0 {gdn_warp.scratch_bytes = 1024 : i64} : tensor<64x64xf32, #gdn_warp.fragment>
+    // CHECK: gdn_warp.row {{.*}}gdn_warp.scratch = array<i64: 0, 1024>
+    %r = gdn_warp.row %s[63] {gdn_warp.scratch_bytes = 256 : i64} : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.columns>
+    gdn_warp.array_store %r, %x[%c0, %c0] axes [1] : tensor<64xf32, #gdn_warp.columns> -> memref<64x64xf32>
+  }
+}
