@@ -195,6 +195,8 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
       "Tokens (T) where the module does not say; 0 is many">,
     Option<"longest", "longest", "int64_t", "0",
       "Tokens of the longest of packed sequences; 0 is unknown">];
+  let statistics = [
+    Statistic<"numFitted", "schedules", "Number of schedules that were fitted from templates">];
 }
 
 def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
@@ -253,6 +255,9 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::gdn::warp::WarpDialect"];
+  let statistics = [
+    Statistic<"numCrossing", "crossing", "Number of values that cross between roles">,
+    Statistic<"numChannels", "channels", "Number of channels of the kernels">];
 }
 
 def InferLayoutsPass : Pass<"gdn-warp-infer-layouts", "::mlir::gdn::warp::KernelOp"> {
@@ -286,6 +291,9 @@ def InferLayoutsPass : Pass<"gdn-warp-infer-layouts", "::mlir::gdn::warp::Kernel
     ```
   }];
   let dependentDialects = ["::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numFragments", "fragments", "Number of values that lie in registers as fragments">,
+    Statistic<"numVectors", "vectors", "Number of values that lie in registers as vectors">];
 }
 
 def ConvertGDNWarpToNVVMPass : Pass<"convert-gdn-warp-to-nvvm", "::mlir::ModuleOp"> {

@@ -83,6 +83,12 @@ FailureOr<Carriers> ChannelAssignment::findCarriers(Value value) const {
   diagnostic << partition.getMakingStep(value) << " to role";
   for (unsigned role : left)
     diagnostic << " " << partition.getRole(role).getName();
+  for (auto &[op, role] : partition.roles)
+    if (left.contains(role) && findSources(op).contains(value)) {
+      diagnostic.attachNote(op->getLoc())
+          << "role " << partition.getRole(role).getName() << " takes it here";
+      break;
+    }
   return diagnostic;
 }
 

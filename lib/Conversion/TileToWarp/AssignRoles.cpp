@@ -54,8 +54,10 @@ FailureOr<unsigned> RoleAssignment::findRole(Operation *op) {
         nested->getAttrOfType<StringAttr>(tile::TileDialect::getStepAttrName());
     if (isFree(nested) || !label || label == step)
       return WalkResult::advance();
-    op->emitOpError("expected ops of one step inside, got ")
+    InFlightDiagnostic diagnostic =
+        op->emitOpError("expected ops of one step inside, got ")
         << step << " and " << label;
+    diagnostic.attachNote(nested->getLoc()) << "the op of step " << label;
     return WalkResult::interrupt();
   });
   if (one.wasInterrupted())
@@ -72,9 +74,13 @@ LogicalResult RoleAssignment::assign(Block &block) {
     if (isFree(&op))
       continue;
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      if (op.getParentOp() != program)
-        return op.emitOpError("expected no loop inside of another one, over "
-                              "the work item's chunks");
+      if (op.getParentOp() != program) {
+        InFlightDiagnostic diagnostic =
+            op.emitOpError("expected no loop inside of another one, over the "
+                           "work item's chunks");
+        diagnostic.attachNote(op.getParentOp()->getLoc()) << "the other loop";
+        return diagnostic;
+      }
       partition.loops.push_back(loop);
       if (failed(assign(*loop.getBody())))
         return failure();

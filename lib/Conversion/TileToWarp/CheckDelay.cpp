@@ -30,13 +30,18 @@ static LogicalResult checkLateValues(const Partition &partition,
                        value != loop.getInductionVar();
       bool isOwn = maker && !partition.getFieldOf(value, role);
       bool isLate = partition.isLate(op);
-      if ((isLate && isCarried) || (isOwn && partition.isLate(maker) != isLate))
-        return op->emitOpError("expected values through a channel between "
-                               "steps that are delayed and others, got one "
-                               "that role ")
-               << partition.getRole(role).getName()
-               << (isCarried ? " carries from iteration to iteration"
-                             : " makes itself");
+      if ((!isLate || !isCarried) &&
+          (!isOwn || partition.isLate(maker) == isLate))
+        continue;
+      InFlightDiagnostic diagnostic =
+          op->emitOpError("expected values through a channel between steps "
+                          "that are delayed and others, got one that role ")
+          << partition.getRole(role).getName()
+          << (isCarried ? " carries from iteration to iteration"
+                        : " makes itself");
+      diagnostic.attachNote(maker ? maker->getLoc() : loop.getLoc())
+          << (maker ? "made here" : "carried here");
+      return diagnostic;
     }
   }
   return success();

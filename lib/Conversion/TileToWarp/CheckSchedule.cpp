@@ -87,11 +87,15 @@ static LogicalResult checkRolled(const Partition &partition, unsigned role,
       const Field *field = partition.roles.lookup(maker) == role
                                ? nullptr
                                : partition.getFieldOf(value, role);
-      if (getChunk(maker) != chunk ||
-          (field && partition.channels[field->channel].alike == 1))
-        return op->emitOpError("expected values of its own chunk, which is "
-                               "one of a loop in role ")
-               << name;
+      if (getChunk(maker) == chunk &&
+          !(field && partition.channels[field->channel].alike == 1))
+        continue;
+      InFlightDiagnostic diagnostic =
+          op->emitOpError("expected values of its own chunk, which is one of "
+                          "a loop in role ")
+          << name;
+      diagnostic.attachNote(maker->getLoc()) << "made here";
+      return diagnostic;
     }
   }
   if (!llvm::all_equal(names))

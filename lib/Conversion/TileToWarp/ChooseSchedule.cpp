@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Report.h"
+
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Conversion/ScheduleTemplates.h"
 #include "gdn/CostModel/CostModel.h"
@@ -13,6 +15,7 @@
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/Debug.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #define DEBUG_TYPE "gdn-warp-choose-schedule"
 
@@ -25,6 +28,7 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 namespace cost = ::gdn::cost;
+using remark::metric;
 
 namespace {
 struct ChooseSchedule
@@ -113,6 +117,30 @@ static LogicalResult refuse(tile::ProgramOp program,
   return diagnostic;
 }
 
+/// Reports the estimate of every schedule, and the roles and channels of the
+/// one that `program` gets from template `form`.
+static void report(tile::ProgramOp program, ScheduleTemplateOp form,
+                   ScheduleAttr schedule, const cost::Choice &choice) {
+  LLVM_DEBUG(llvm::dbgs() << "@" << program.getSymName() << ": template @"
+                          << form.getSymName() << ", " << schedule << "\n");
+  analyse(program, DEBUG_TYPE, "Template")
+      << metric("Template", form.getSymName());
+  for (const cost::Estimate &estimate : choice.estimates)
+    analyse(program, DEBUG_TYPE, "Estimate")
+        << metric("Schedule", estimate.schedule.name)
+        << metric("CTAs", estimate.ctas)
+        << metric("Microseconds",
+                  llvm::formatv("{0:f1}", estimate.seconds * 1e6).str());
+  for (RoleSpecAttr role : schedule.getRoles())
+    analyse(program, DEBUG_TYPE, "Role")
+        << metric("Role", role.getName()) << metric("Warps", role.getWarps())
+        << metric("Registers", role.getRegisters());
+  for (ChannelSpecAttr channel : schedule.getChannels())
+    analyse(program, DEBUG_TYPE, "Channel")
+        << metric("Channel", channel.getName())
+        << metric("Slots", channel.getDepth());
+}
+
 LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
                                      tile::ProgramOp program,
                                      tile::LaunchOp launch) {
@@ -125,8 +153,6 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
   ScheduleTemplateOp form = pickTemplate(considered, choice.schedule.name);
   if (!form)
     return refuse(program, considered);
-  LLVM_DEBUG(llvm::dbgs() << "@" << program.getSymName() << ": template @"
-                          << form.getSymName() << "\n");
   bool inTurn = llvm::any_of(choice.estimates, [&](const cost::Estimate &one) {
     return one.inTurn &&
            llvm::is_contained(form.getSchedules().getAsValueRange<StringAttr>(),
@@ -137,5 +163,7 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
   if (failed(fitted))
     return failure();
   program->setAttr(ScheduleAttr::kName, *fitted);
+  ++numFitted;
+  report(program, form, *fitted, choice);
   return success();
 }

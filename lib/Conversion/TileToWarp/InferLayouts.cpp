@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Report.h"
 #include "RoleLayouts.h"
 
 #include "gdn/Conversion/Passes.h"
@@ -56,6 +57,9 @@ struct InferLayouts : gdn::impl::InferLayoutsPassBase<InferLayouts> {
       if (failed(RoleLayouts(role, fields).run()))
         return signalPassFailure();
     fields.apply();
+    LayoutCounts counts = reportLayouts(kernel);
+    numFragments += counts.fragments;
+    numVectors += counts.vectors;
   }
 };
 } // namespace

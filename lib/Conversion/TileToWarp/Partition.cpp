@@ -16,6 +16,7 @@
 #include "Partition.h"
 
 #include "CheckLaunch.h"
+#include "Report.h"
 
 #include "gdn/Conversion/Passes.h"
 
@@ -262,8 +263,12 @@ struct PartitionPrograms : gdn::impl::PartitionPassBase<PartitionPrograms> {
     partition.schedule = schedule;
     OpBuilder b(program);
     if (failed(assignRoles(partition)) || failed(checkChunks(partition)) ||
-        failed(assignChannels(partition)) || failed(checkSchedule(partition)) ||
-        failed(writeKernel(partition, b, *launch)))
+        failed(assignChannels(partition)) || failed(checkSchedule(partition)))
+      return failure();
+    numCrossing += partition.crossing.size();
+    numChannels += partition.channels.size();
+    reportPartition(partition);
+    if (failed(writeKernel(partition, b, *launch)))
       return failure();
     program.erase();
     return success();

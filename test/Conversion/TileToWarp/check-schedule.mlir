@@ -100,6 +100,7 @@ gdn_tile.program @kept(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_i
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   scf.for %t = %begin to %end step %c32 {
+    // expected-note @below {{made here}}
     %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
     // expected-error @below {{expected values through a channel between steps that are delayed and others, got one that role move makes itself}}
     gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<1x?x4xf32>
@@ -118,6 +119,7 @@ gdn_tile.program @carried(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) wor
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c32 = arith.constant 32 : index
   %none = arith.constant dense<0.0> : tensor<32xf32>
+  // expected-note @below {{carried here}}
   %last = scf.for %t = %begin to %end step %c32 iter_args(%before = %none) -> tensor<32xf32> {
     %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
     // expected-error @below {{got one that role move carries from iteration to iteration}}

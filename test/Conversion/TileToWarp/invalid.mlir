@@ -40,6 +40,7 @@ gdn_tile.program @no_channel(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) 
   scf.for %t = %begin to %end step %c32 {
     // expected-error @below {{expected a channel of the schedule from step "load" to role state}}
     %tile = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    // expected-note @below {{role state takes it here}}
     gdn_tile.store %tile, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x?x4xf32>
   }
 }
@@ -166,6 +167,7 @@ gdn_tile.program @other_chunk(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c64 = arith.constant 64 : index
   scf.for %t = %begin to %end step %c64 {
+    // expected-note @below {{made here}}
     %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.chunk = 0, gdn_tile.step = "load"}
         : memref<1x?x4xf32> -> tensor<32xf32>
     // expected-error @below {{expected values of its own chunk, which is one of a loop in role state}}
@@ -333,5 +335,45 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
   %tiles = arith.constant 3 : index
   // expected-error @below {{expected a multiple of 2 V tiles in the grid, as the schedule makes clusters of them, got 3}}
   gdn_tile.launch @clusters grid(%n, %n, %tiles) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @two_loops(%x: memref<1x?x4xf32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  // expected-note @below {{the other loop}}
+  scf.for %t = %begin to %end step %c32 {
+    // expected-error @below {{expected no loop inside of another one, over the work item's chunks}}
+    scf.for %u = %begin to %end step %c32 {
+      %a = gdn_tile.load %x[%batch, %u, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    }
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @two_loops grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
+gdn_tile.program @two_steps(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %none = arith.cmpi eq, %batch, %c0 : index
+  // expected-error @below {{expected ops of one step inside, got "load" and "store"}}
+  scf.if %none {
+    %a = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    // expected-note @below {{the op of step "store"}}
+    gdn_tile.store %a, %y[%batch, %begin, %h] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @two_steps grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }

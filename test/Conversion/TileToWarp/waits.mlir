@@ -4,6 +4,8 @@
 // RUN: sed -e 's/"there", depth = 2, from = \["load", "state"\]/"there", depth = 2, from = ["load"]/' \
 // RUN:   -e 's/channels = \[/channels = [<name = "again", depth = 2, from = ["state"], to = ["b"]>, /' %s | gdn-opt --gdn-tile-to-warp | FileCheck %s --check-prefix=TWO
 // CHECK: error: 'gdn_warp.kernel' op expected roles of which one can always go on, got roles that wait for each other: a until a slot of "back" is full, b until a slot of "there" is full
+// CHECK: note: a waits here
+// CHECK: note: b waits here
 // TWO: gdn_warp.kernel @crossed
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "a", warps = 4, registers = 160, steps = ["load", "state"]>,

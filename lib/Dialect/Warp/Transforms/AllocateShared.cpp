@@ -11,7 +11,9 @@
 #include "gdn/Dialect/Warp/IR/SharedMemory.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/Debug.h"
 #include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "gdn-warp-allocate-shared"
@@ -126,6 +128,26 @@ void Scratch::attachNotes(InFlightDiagnostic &diagnostic) const {
         << " bytes for each warpgroup";
 }
 
+/// Reports what each channel has of shared memory.
+static void report(KernelOp kernel, ArrayRef<ChannelOp> channels) {
+  auto analyse = [&](StringRef part) {
+    return remark::analysis(kernel.getLoc(),
+                            remark::RemarkOpts::name(part)
+                                .category(DEBUG_TYPE)
+                                .function(kernel.getSymName()));
+  };
+  analyse("Kernel") << remark::metric("Bytes", kernel.getSharedBytes())
+                    << remark::metric("MostBytes", getArch(kernel).sharedBytes);
+  for (ChannelOp channel : channels) {
+    LLVM_DEBUG(llvm::dbgs()
+               << "@" << kernel.getSymName() << ": " << channel << "\n");
+    analyse("Channel") << remark::metric("Channel", channel.getName())
+                       << remark::metric("Slots", channel.getDepth())
+                       << remark::metric("SlotBytes", *channel.getSlotBytes())
+                       << remark::metric("Offset", *channel.getOffset());
+  }
+}
+
 namespace {
 struct AllocateShared
     : gdn::warp::impl::AllocateSharedPassBase<AllocateShared> {
@@ -160,6 +182,8 @@ struct AllocateShared
     }
     shared.end = llvm::alignTo(scratch.place(shared.end), kPlainAlignment);
     kernel.setSharedBytes(shared.end);
+    numBytes += shared.end;
+    report(kernel, channels);
     int64_t most = getArch(kernel).sharedBytes;
     if (shared.end > most) {
       InFlightDiagnostic diagnostic = kernel.emitOpError("expected at most ")

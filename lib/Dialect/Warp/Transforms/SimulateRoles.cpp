@@ -321,6 +321,10 @@ LogicalResult Simulation::report(ArrayRef<Agent> agents) {
   }
   diagnostic << "; let values that depend on each other cross in different "
                 "channels, or give channels more slots";
+  for (const Agent &agent : agents)
+    if (agent.waits)
+      diagnostic.attachNote(agent.frames.back().next->getLoc())
+          << RoleOp(agent.role).getName() << " waits here";
   return diagnostic;
 }
 

@@ -305,6 +305,8 @@ def AllocateSharedPass : Pass<"gdn-warp-allocate-shared", "::mlir::gdn::warp::Ke
       ... = gdn_warp.channel "in" depth(3) {barriers = 49152 : i64, offset = 0 : i64, places = array<i64: 0>, slot_bytes = 8192 : i64} : ...
     ```
   }];
+  let statistics = [
+    Statistic<"numBytes", "bytes", "Bytes of shared memory of all kernels">];
 }
 
 def LowerChannelsPass : Pass<"gdn-warp-lower-channels", "::mlir::gdn::warp::KernelOp"> {
