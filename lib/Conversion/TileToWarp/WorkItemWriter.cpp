@@ -92,6 +92,13 @@ LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
   if (!(heads = writeExtent(b, launch.getGrid()[1])))
     return launch.emitOpError("expected a number of heads in the grid that is "
                               "a constant or made from extents of inputs");
+  for (Value size :
+       launch.getGrid().drop_front(tile::ProgramOp::kMinGridRank)) {
+    more.push_back(writeExtent(b, size));
+    if (!more.back())
+      return launch.emitOpError("expected sizes of the grid that are constants "
+                                "or made from extents of inputs");
+  }
   mapShared(b);
   if (!schedule.getPersistent())
     return success();
@@ -100,6 +107,8 @@ LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
     return launch.emitOpError("expected a number of sequences in the grid that "
                               "is a constant or made from extents of inputs");
   Value workItems = arith::MulIOp::create(b, loc, sequences, heads);
+  for (Value size : more)
+    workItems = arith::MulIOp::create(b, loc, workItems, size);
   if (vTiles > 1)
     workItems =
         arith::MulIOp::create(b, loc, workItems, createIndex(b, loc, vTiles));
@@ -114,6 +123,8 @@ void WorkItemWriter::mapShared(OpBuilder &b) {
   names = {program.getSequence(), program.getHead()};
   if (!isFolded)
     names.push_back(program.getVTile());
+  llvm::append_range(names,
+                     program.getCoordinates().drop_front(program.kMinGridRank));
   Value zero = createIndex(b, loc, 0);
   if (bounds) {
     shared.map(program.getBatch(), zero);
@@ -134,9 +145,13 @@ IRMapping WorkItemWriter::write(OpBuilder &b, Value number) {
     number = arith::DivUIOp::create(b, loc, number, divisor);
     return toIndex(b, loc, rest);
   };
-  // Parts are next to each other, then heads, so that neighbours share keys.
+  // Parts are next to each other, then further coordinates, then heads, so that
+  // neighbours share keys.
   if (!isFolded)
     workItem.map(program.getVTile(), divide(createIndex(b, loc, vTiles)));
+  for (auto [coordinate, size] : llvm::zip(
+           program.getCoordinates().drop_front(program.kMinGridRank), more))
+    workItem.map(coordinate, divide(size));
   Value head = divide(heads), sequence = toIndex(b, loc, number);
   workItem.map(program.getHead(), head);
   if (!bounds) {

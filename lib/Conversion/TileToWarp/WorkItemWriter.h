@@ -1,5 +1,4 @@
-//===- WorkItemWriter.h - Which sequence and head a CTA works on -*- C++
-//-*-===//
+//===- WorkItemWriter.h - What a work item's number is ----------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -54,6 +53,8 @@ private:
   /// Arguments of the kernel; `bounds` only of packed sequences.
   Value tokens, bounds;
   Value heads, count;
+  /// Sizes of the grid behind sequences, heads and V tiles.
+  SmallVector<Value> more;
   IRMapping shared;
   SmallVector<Value> names;
   /// Parts that are work items of their own.

@@ -53,12 +53,17 @@ LogicalResult FunctionBuilder::visitLaunch(tile::LaunchOp op) {
                           "gdn-warp-to-llvm, got ")
            << op.getProgramAttr();
   LaunchTable launch{static_cast<unsigned>(kernel - kernels.begin()), {}, {}};
-  for (auto [place, size] : llvm::zip(launch.grid, op.getGrid())) {
+  for (auto [dim, size] : llvm::enumerate(op.getGrid())) {
     FailureOr<int32_t> index =
         getIndex(op, size, "expected a grid made from extents");
     if (failed(index))
       return failure();
-    place = *index;
+    // The runtime launches as many blocks as the product of three sizes.
+    if (dim < launch.grid.size())
+      launch.grid[dim] = *index;
+    else
+      launch.grid.back() =
+          addStep({GDN_INDEX_MULTIPLY, launch.grid.back(), *index, 0});
   }
   SmallVector<Array> inputs, outputs;
   for (Value input : op.getInputs()) {

@@ -19,7 +19,7 @@ func.func @not_a_program(%n: index) {
 
 gdn_tile.program @p() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 func.func @grid(%n: index) {
-  // expected-error @below {{expected a grid of 3 sizes (sequences, value heads, V tiles), got 2}}
+  // expected-error @below {{expected a grid of at least 3 sizes (sequences, value heads, V tiles), got 2}}
   gdn_tile.launch @p grid(%n, %n) tokens(%n)
   return
 }
@@ -93,3 +93,27 @@ func.func @results(%n: index, %x: tensor<4xf32>) {
   gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) outs(%x : tensor<4xf32>)
   return
 }
+
+// -----
+
+// expected-note @below {{program declared here}}
+gdn_tile.program @four(%x: memref<4xf32>) work_item(%n, %h, %vt, %s) tokens(%batch, %begin, %end) {}
+func.func @three(%n: index, %x: memref<4xf32>) {
+  // expected-error @below {{expected a grid of 4 sizes for @four, got 3}}
+  gdn_tile.launch @four grid(%n, %n, %n) tokens(%n) ins(%x : memref<4xf32>)
+  return
+}
+
+// -----
+
+// expected-error @below {{expected grid_rank of 3 to the number of block arguments, got 2}}
+"gdn_tile.program"() <{grid_rank = 2 : i64, num_inputs = 0 : i64, sym_name = "low"}> ({
+^bb0(%n: index, %h: index, %vt: index, %batch: index, %begin: index, %end: index):
+}) : () -> ()
+
+// -----
+
+// expected-error @below {{expected grid_rank of 3 to the number of block arguments, got 4611686018427387904}}
+"gdn_tile.program"() <{grid_rank = 4611686018427387904 : i64, num_inputs = 0 : i64, sym_name = "high"}> ({
+^bb0(%n: index, %h: index, %vt: index, %batch: index, %begin: index, %end: index):
+}) : () -> ()

@@ -1,7 +1,7 @@
 // RUN: gdn-opt %s -split-input-file -verify-diagnostics
 
 // A work item has three coordinates and three facts of its tokens.
-// expected-error @below {{expected 3 arguments of 'work_item', got 2}}
+// expected-error @below {{expected at least 3 arguments of 'work_item', got 2}}
 gdn_tile.program @item(%x: memref<4xf32>) work_item(%n, %h) tokens(%batch, %begin, %end) {}
 
 // -----

@@ -32,6 +32,17 @@ gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32)
   %row = gdn_tile.load %x[%i, %j, %c0, %c0] axes [3] : memref<2x4x16x32xbf16> -> tensor<32xbf16>
 }
 
+// A work item may have further coordinates.
+// CHECK-LABEL: gdn_tile.program @segments(%x: memref<4xf32>)
+// CHECK-SAME: work_item(%n, %h, %vt, %i, %{{.*}}) tokens(%batch, %begin, %end) {
+gdn_tile.program @segments(%x: memref<4xf32>) work_item(%n, %h, %vt, %s, %u) tokens(%batch, %begin, %end) {
+}
+func.func @five(%n: index, %x: memref<4xf32>) {
+  // CHECK: gdn_tile.launch @segments grid(%arg0, %arg0, %arg0, %arg0, %arg0) tokens(%arg0)
+  gdn_tile.launch @segments grid(%n, %n, %n, %n, %n) tokens(%n) ins(%x : memref<4xf32>)
+  return
+}
+
 // The ops on tiles alone.
 // CHECK-LABEL: gdn_tile.program @tiles(
 gdn_tile.program @tiles() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {

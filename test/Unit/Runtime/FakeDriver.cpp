@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -254,6 +255,9 @@ static CUresult cuLaunchKernelEx(const LaunchConfig *config,
   lastLaunch.device = deviceOf(current());
   if (extra)
     return 1; // CUDA_ERROR_INVALID_VALUE
+  if (getenv("FAKE_CUDA_TRACE"))
+    fprintf(stderr, "launch of %u x %u x %u blocks\n", config->grid[0],
+            config->grid[1], config->grid[2]);
   for (size_t i = 0; i < numParams; ++i)
     memcpy(lastLaunch.parameters + params[i].offset, parameters[i],
            params[i].bytes);

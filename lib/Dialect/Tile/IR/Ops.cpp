@@ -20,9 +20,9 @@ using EffectList = SmallVectorImpl<MemoryEffects::EffectInstance>;
 //===----------------------------------------------------------------------===//
 
 LogicalResult LaunchOp::verify() {
-  if (getGrid().size() != ProgramOp::kGridRank)
-    return emitOpError("expected a grid of ")
-           << ProgramOp::kGridRank
+  if (getGrid().size() < ProgramOp::kMinGridRank)
+    return emitOpError("expected a grid of at least ")
+           << ProgramOp::kMinGridRank
            << " sizes (sequences, value heads, V tiles), got "
            << getGrid().size();
   return success();
@@ -78,6 +78,14 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (!program)
     return emitOpError("expected the symbol of a program, got ")
            << getProgramAttr();
+  if (getGrid().size() != static_cast<size_t>(program.getGridRank())) {
+    InFlightDiagnostic error = emitOpError("expected a grid of ")
+                               << program.getGridRank() << " sizes for @"
+                               << program.getSymName() << ", got "
+                               << getGrid().size();
+    error.attachNote(program.getLoc()) << "program declared here";
+    return error;
+  }
   if (failed(verifyArrays(*this, program, "inputs", getInputs().getTypes(),
                           program.getInputs())))
     return failure();

@@ -14,9 +14,9 @@
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-/// Names of the work item's block arguments, in order.
-static constexpr StringLiteral kWorkItemNames[] = {"n",     "h",     "vt",
-                                                   "batch", "begin", "end"};
+/// Names of the first coordinates of a work item, and of its tokens.
+static constexpr StringLiteral kCoordinateNames[] = {"n", "h", "vt"},
+                               kTokenNames[] = {"batch", "begin", "end"};
 
 void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                       TypeRange inputs, TypeRange outputs,
@@ -32,7 +32,7 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
   for (TypeRange types : {inputs, outputs})
     for (Type type : types)
       block->addArgument(type, state.location);
-  for (unsigned i = 0; i < kNumWorkItemArguments; ++i)
+  for (unsigned i = 0; i < kMinGridRank + kNumTokenArguments; ++i)
     block->addArgument(builder.getIndexType(), state.location);
   state.addRegion()->push_back(block.release());
 }
@@ -40,22 +40,25 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
 void ProgramOp::getAsmBlockArgumentNames(Region &region,
                                          OpAsmSetValueNameFn setName) {
   setNames(getArrays(), getArgNames(), setName);
-  for (auto [argument, name] :
-       llvm::zip(getWorkItemArguments(), kWorkItemNames))
+  for (auto [argument, name] : llvm::zip(getCoordinates(), kCoordinateNames))
+    setName(argument, name);
+  for (BlockArgument argument : getCoordinates().drop_front(kMinGridRank))
+    setName(argument, "i");
+  for (auto [argument, name] : llvm::zip(getTokenArguments(), kTokenNames))
     setName(argument, name);
 }
 
-/// Parses `(%a, %b, ...)` of `count` index arguments.
+/// Parses `(%a, %b, ...)` of `count` index arguments, or of more.
 static ParseResult
 parseWorkItem(OpAsmParser &parser, StringRef keyword, unsigned count,
-              SmallVectorImpl<OpAsmParser::Argument> &arguments) {
+              bool orMore, SmallVectorImpl<OpAsmParser::Argument> &arguments) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<OpAsmParser::Argument> parsed;
   if (parser.parseKeyword(keyword) ||
       parser.parseArgumentList(parsed, OpAsmParser::Delimiter::Paren))
     return failure();
-  if (parsed.size() != count)
-    return parser.emitError(loc, "expected ")
+  if (orMore ? parsed.size() < count : parsed.size() != count)
+    return parser.emitError(loc, orMore ? "expected at least " : "expected ")
            << count << " arguments of '" << keyword << "', got "
            << parsed.size();
   for (OpAsmParser::Argument &argument : parsed)
@@ -84,8 +87,15 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute(getArgNamesAttrName(result.name),
                       getNames(builder, arguments));
   Region *body = result.addRegion();
-  if (parseWorkItem(parser, "work_item", 3, arguments) ||
-      parseWorkItem(parser, "tokens", 3, arguments) ||
+  size_t arrays = arguments.size();
+  if (parseWorkItem(parser, "work_item", kMinGridRank, /*orMore=*/true,
+                    arguments))
+    return failure();
+  if (size_t rank = arguments.size() - arrays; rank != kMinGridRank)
+    result.addAttribute(getGridRankAttrName(result.name),
+                        builder.getI64IntegerAttr(rank));
+  if (parseWorkItem(parser, "tokens", kNumTokenArguments, /*orMore=*/false,
+                    arguments) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.parseRegion(*body, arguments))
     return failure();
@@ -103,23 +113,29 @@ void ProgramOp::print(OpAsmPrinter &printer) {
     printArguments(printer, getOutputs());
   }
   printer << " work_item";
-  printArguments(printer, getWorkItemArguments().take_front(3),
+  printArguments(printer, getCoordinates(),
                  /*withTypes=*/false);
   printer << " tokens";
-  printArguments(printer, getWorkItemArguments().take_back(3),
+  printArguments(printer, getTokenArguments(),
                  /*withTypes=*/false);
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getNumInputsAttrName(), getArgNamesAttrName()});
+      (*this)->getAttrs(), {getSymNameAttrName(), getNumInputsAttrName(),
+                            getArgNamesAttrName(), getGridRankAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
 LogicalResult ProgramOp::verify() {
   Region &body = getBody();
-  if (body.getNumArguments() < kNumWorkItemArguments + getNumInputs())
+  if (static_cast<int64_t>(getGridRank()) <
+          static_cast<int64_t>(kMinGridRank) ||
+      static_cast<uint64_t>(getGridRank()) > body.getNumArguments())
+    return emitOpError("expected grid_rank of ")
+           << kMinGridRank << " to the number of block arguments, got "
+           << static_cast<int64_t>(getGridRank());
+  if (body.getNumArguments() < getNumWorkItemArguments() + getNumInputs())
     return emitOpError("expected ")
-           << getNumInputs() << " inputs and " << kNumWorkItemArguments
+           << getNumInputs() << " inputs and " << getNumWorkItemArguments()
            << " work item arguments, got " << body.getNumArguments()
            << " block arguments";
   for (BlockArgument argument : getWorkItemArguments())

@@ -87,13 +87,10 @@ LogicalResult LaunchToParallel::lower(LaunchOp launch, SymbolTable &symbols) {
   if (!program)
     return launch.emitOpError("expected the program to be a function, got ")
            << launch.getProgramAttr();
-  unsigned rank = ProgramOp::kNumWorkItemArguments / 2;
-  if (launch.getGrid().size() != rank)
-    return launch.emitOpError("expected a grid of rank ")
-           << rank << ", got " << launch.getGrid().size();
+  size_t rank = launch.getGrid().size();
   ArrayRef<Type> types = program.getArgumentTypes();
   size_t arrays = launch.getInputs().size() + launch.getOutputs().size();
-  if (types.size() != arrays + ProgramOp::kNumWorkItemArguments)
+  if (types.size() != arrays + rank + ProgramOp::kNumTokenArguments)
     return launch.emitOpError("expected ")
            << types.size() << " arguments of the program, got " << arrays
            << " and the work item";

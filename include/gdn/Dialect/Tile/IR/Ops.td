@@ -34,10 +34,11 @@ def Tile_ProgramOp : Tile_Op<"program",
   let summary = "The program of one work item of a grid";
   let description = [{
     A function-like op: its first block arguments are whole arrays in memory
-    (inputs, then `outs`), the six last are the work item: sequence, value head and
-    V tile, and where the work item's tokens lie: the index in
-    the batch dimension, the first token and the one past the last. Work items are
-    independent of each other and may run in any order.
+    (inputs, then `outs`). Behind them are the coordinates of the work item in the
+    grid: the sequence, the value head, the V tile, and any number of further
+    ones. The last three arguments say where the work item's tokens lie: the index
+    in the batch dimension, the first token and the one past the last. Work items
+    are independent of each other and may run in any order.
 
     Example:
 
@@ -59,7 +60,8 @@ def Tile_ProgramOp : Tile_Op<"program",
   let arguments = (ins
       Arg<SymbolNameAttr, "The name, which launches refer to.">:$sym_name,
       Arg<I64Attr, "The number of arrays that are read; the others are written.">:$num_inputs,
-      Arg<OptionalAttr<StrArrayAttr>, "Names of the arguments, for messages.">:$arg_names);
+      Arg<OptionalAttr<StrArrayAttr>, "Names of the arguments, for messages.">:$arg_names,
+      Arg<DefaultValuedAttr<I64Attr, "3">, "The number of a work item's coordinates.">:$grid_rank);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -67,25 +69,31 @@ def Tile_ProgramOp : Tile_Op<"program",
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$inputs,
     "::mlir::TypeRange":$outputs, "::llvm::ArrayRef<::llvm::StringRef>":$argNames)>];
   let extraClassDeclaration = [{
-    /// Item and token block arguments behind the arrays.
-    static constexpr unsigned kNumWorkItemArguments = 6;
-    /// The first of them: the coordinates of the work item in the grid.
-    static constexpr unsigned kGridRank = 3;
+    /// Behind the arrays there are the coordinates of the work item in the
+    /// grid, at least so many, and where its tokens lie.
+    static constexpr unsigned kMinGridRank = 3, kNumTokenArguments = 3;
 
+    unsigned getNumWorkItemArguments() { return getGridRank() + kNumTokenArguments; }
     ::mlir::Block::BlockArgListType getArrays() {
-      return getBody().getArguments().drop_back(kNumWorkItemArguments);
+      return getBody().getArguments().drop_back(getNumWorkItemArguments());
     }
     ::mlir::Block::BlockArgListType getInputs() { return getArrays().take_front(getNumInputs()); }
     ::mlir::Block::BlockArgListType getOutputs() { return getArrays().drop_front(getNumInputs()); }
     ::mlir::Block::BlockArgListType getWorkItemArguments() {
-      return getBody().getArguments().take_back(kNumWorkItemArguments);
+      return getBody().getArguments().take_back(getNumWorkItemArguments());
+    }
+    ::mlir::Block::BlockArgListType getCoordinates() {
+      return getWorkItemArguments().take_front(getGridRank());
+    }
+    ::mlir::Block::BlockArgListType getTokenArguments() {
+      return getWorkItemArguments().take_back(kNumTokenArguments);
     }
     ::mlir::Value getSequence() { return getWorkItemArguments()[0]; }
     ::mlir::Value getHead() { return getWorkItemArguments()[1]; }
     ::mlir::Value getVTile() { return getWorkItemArguments()[2]; }
-    ::mlir::Value getBatch() { return getWorkItemArguments()[3]; }
-    ::mlir::Value getBegin() { return getWorkItemArguments()[4]; }
-    ::mlir::Value getEnd() { return getWorkItemArguments()[5]; }
+    ::mlir::Value getBatch() { return getTokenArguments()[0]; }
+    ::mlir::Value getBegin() { return getTokenArguments()[1]; }
+    ::mlir::Value getEnd() { return getTokenArguments()[2]; }
   }];
 }
 
@@ -95,7 +103,9 @@ def Tile_LaunchOp : Tile_Op<"launch",
      DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Run a program over its whole grid";
   let description = [{
-    Runs `program` for every work item (n, h, p) of `grid`. Sequence n has tokens
+    Runs `program` for every work item of `grid`, whose sizes are the numbers of
+    sequences, value heads and V tiles, and of what further coordinates the
+    program has. Sequence n has tokens
     0 .. `tokens` of batch n, or, with `cu_seqlens` [N + 1], tokens
     cu_seqlens[n] .. cu_seqlens[n + 1] of batch 0. On tensors the results are
     `outs` after the run; on memrefs `outs` are written in place.
