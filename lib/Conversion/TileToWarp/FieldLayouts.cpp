@@ -38,10 +38,10 @@ static FieldLayout makeSolveLayout(RankedTensorType tile) {
           /*transposed=*/true};
 }
 
-/// A layout for copies from or to an array, which take whole rows.
+/// A layout for copies from or to an array, which take whole rows of panels.
 static FieldLayout makeCopyLayout(RankedTensorType tile, bool transposed) {
   FieldLayout layout = makeLayout(tile, transposed);
-  layout.sharesRows = !transposed;
+  layout.sharesRows = false;
   return layout;
 }
 
