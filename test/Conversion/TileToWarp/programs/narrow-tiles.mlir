@@ -32,7 +32,7 @@ gdn_tile.program @narrow(%x: memref<?x?x2x32xbf16>, %y: memref<?x?x2x32xbf16>) o
     gdn_tile.store %hd, %w[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"} : tensor<64x32xbf16> -> memref<?x?x2x32xbf16>
   }
 }
-func.func @two(%x: tensor<?x?x2x32xbf16>, %y: tensor<?x?x2x32xbf16>) -> (tensor<?x?x2x32xbf16>, tensor<?x?x2x32xbf16>) {
+func.func @host(%x: tensor<?x?x2x32xbf16>, %y: tensor<?x?x2x32xbf16>) -> (tensor<?x?x2x32xbf16>, tensor<?x?x2x32xbf16>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
