@@ -6,10 +6,11 @@
 Usage: scripts/support.py [--tools build/bin] [--check | --reasons]
 
 Each cell is one small layer that differs from the base (Gated DeltaNet, bf16, K = V = 128, log gates, beta as values,
-initial and final states) in what its row names. It is compiled for a CPU to the llvm dialect (gdn-opt --gdn-to-llvm),
-and for a GPU to the explicit form (gdn-compile --emit=warp), where registers and shared memory are allocated. "yes" is
-a layer that compiles, "no" one that is refused with an error; --reasons prints these errors. --check writes nothing and
-fails where the matrix in README.md is not current. Standard library only.
+initial and final states) in what its row names. For a CPU it is compiled to the llvm dialect (gdn-opt --gdn-to-llvm)
+in rows of sizes and types, and to the tile level in the others: gdn-numerics compiles and runs what they name. For a
+GPU it is compiled to the explicit form (gdn-compile --emit=warp), where registers and shared memory are allocated.
+"yes" is a layer that compiles, "no" one that is refused with an error; --reasons prints these errors. --check writes
+nothing and fails where the matrix in README.md is not current. Standard library only.
 """
 
 import argparse
@@ -80,6 +81,8 @@ MATRIX = [
     ("value heads per q/k head", "1, 2, 3, 4", [Layer(heads=2 * n) for n in (1, 2, 3, 4)]),
     ("dynamic", "Hq, H", [Layer(dynamic_heads=True)]),
 ]
+#: Rows that go all the way to the llvm dialect of a CPU.
+TO_LLVM = ("type of q, k, v", "K = V", "K = 128, V", "V = 64, K", "dynamic")
 
 
 def tensor(*shape):
@@ -133,13 +136,13 @@ def write(layer, op):
             f"return {names} : {kinds} }}")
 
 
-def ask_cpu(tools, layers):
+def ask_cpu(tools, layers, pipeline):
     """For each of `layers`, of one process: None, or the error that refuses it."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "layers.mlir"
         path.write_text("\n// -----\n".join(layers) + "\n")
-        done = subprocess.run([tools / "gdn-opt", "--split-input-file", "--gdn-to-llvm", path, "-o", "/dev/null"],
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run([tools / "gdn-opt", "--split-input-file", pipeline, "--verify-each=false", path,
+                               "-o", "/dev/null"], capture_output=True, text=True, check=False)
     errors = [None] * len(layers)
     for line, text in re.findall(r"^[^\n]*?layers\.mlir:(\d+):\d+: error: ([^\n]*)", done.stderr, re.M):
         place = int(line) // 2
@@ -167,15 +170,18 @@ def ask_all(tools):
     """The errors of each row and column."""
     layers = {(name, text): several for name, text, several in MATRIX}
 
-    def ask_column(column):
-        op, target = column
-        flat = [(row, write(layer, op)) for row, several in layers.items() for layer in several]
-        ask = ask_cpu if target == "CPU" else ask_gpu
-        return column, flat, ask(tools, [text for _, text in flat])
+    def ask_part(part):
+        (op, target), pipeline = part
+        flat = [(row, write(layer, op)) for row, several in layers.items() for layer in several
+                if target != "CPU" or (row[0] in TO_LLVM) == (pipeline == "--gdn-to-llvm")]
+        texts = [text for _, text in flat]
+        return part[0], flat, ask_cpu(tools, texts, pipeline) if target == "CPU" else ask_gpu(tools, texts)
 
+    parts = [(column, pipeline) for column in COLUMNS
+             for pipeline in (("--gdn-to-llvm", "--gdn-to-tile") if column[1] == "CPU" else ("",))]
     answers = {}
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        for column, flat, errors in pool.map(ask_column, COLUMNS):
+        for column, flat, errors in pool.map(ask_part, parts):
             for (row, _), error in zip(flat, errors):
                 answers.setdefault((row, column), []).append(error)
     return answers
