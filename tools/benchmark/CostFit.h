@@ -31,6 +31,9 @@ struct MeasuredCall {
   Problem problem;
   Schedule schedule = Schedule::CtaPerHead;
   double seconds = 0;
+  /// The larger of FLOP and bytes over what the chip does in a second, as the
+  /// file says.
+  double floorSeconds = 0;
   bool isShipped = false;
 };
 
@@ -60,9 +63,10 @@ inline std::vector<MeasuredCall> readTimes(const char *path) {
     if (line.empty() || line[0] == '#' || line.find("lengths,") == 0)
       continue;
     std::stringstream fields(line);
-    std::string lengths, keyHeads, heads, schedule, time, peer;
-    for (std::string *field :
-         {&lengths, &keyHeads, &heads, &schedule, &time, &peer})
+    std::string lengths, keyHeads, heads, schedule, time, peer, other, wanted,
+        floor;
+    for (std::string *field : {&lengths, &keyHeads, &heads, &schedule, &time,
+                               &peer, &other, &wanted, &floor})
       std::getline(fields, *field, ',');
     MeasuredCall row;
     row.lengths = lengths + " of " + heads + " heads, " + schedule;
@@ -72,10 +76,16 @@ inline std::vector<MeasuredCall> readTimes(const char *path) {
     row.problem.stateBytes = 8;
     row.schedule = findSchedule(schedule).value_or(Schedule::CtaPerHead);
     row.seconds = std::stod(time) * 1e-3;
+    row.floorSeconds = floor.empty() ? 0 : std::stod(floor) * 1e-3;
     row.isShipped = !peer.empty();
     rows.push_back(row);
   }
   return rows;
+}
+
+/// What the floor of a call is.
+inline double countFloor(const MeasuredCall &call) {
+  return choose(call.problem, *findChip("sm_90a")).floorSeconds;
 }
 
 /// Seconds of a work item and a chunk, of the first V tile and a further one,

@@ -122,7 +122,7 @@ def print_row(case, rows, names):
     others = [ms for name, ms in rows.items() if name != "gdn" and not isinstance(ms, str)]
     cells = [f"{rows[name]:.4f}" if not isinstance(rows[name], str) else "-" for name in names]
     ratio = f"{rows['gdn'] / min(others):.3f}" if others and isinstance(rows.get("gdn"), float) else ""
-    print(f"| {case.name()}, {case.key_heads} / {case.heads} | {case.floor_ms():.4f} | {' | '.join(cells)} | {ratio} |",
+    print(f"| {case.name()}, {case.key_heads} / {case.heads} | {case.floor_ms:.4f} | {' | '.join(cells)} | {ratio} |",
           flush=True)
     for name, reason in rows.items():
         if isinstance(reason, str):
@@ -144,7 +144,7 @@ def main():
     cases = [case for case in cases if options.only in f"{case.name()}, {case.key_heads}/{case.heads}"]
     if options.list:
         for case in cases:
-            print(f"{case.name()}, {case.key_heads}/{case.heads}: floor {case.floor_ms():.4f} ms")
+            print(f"{case.name()}, {case.key_heads}/{case.heads}: floor {case.floor_ms:.4f} ms")
         return
     torch = importlib.import_module("torch")
     print(f"| sequences x tokens, q/k / value heads | floor ms | {' ms | '.join(names)} ms | gdn / best |")

@@ -7,24 +7,32 @@
 //===----------------------------------------------------------------------===//
 //
 // Usage: gdn-fit-costs docs/data/forward-h200.csv > lib/CostModel/Rows.inc
+//        gdn-fit-costs --floors FILE.csv: a line a row, with its floor in ms
 //
 //===----------------------------------------------------------------------===//
 
 #include "CostFit.h"
 
 #include <cstdio>
+#include <cstring>
 
 using namespace gdn::cost;
 
 int main(int argc, char **argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "expected one argument, a file of times\n");
+  bool asksFloors = argc == 3 && std::strcmp(argv[1], "--floors") == 0;
+  if (argc != 2 && !asksFloors) {
+    std::fprintf(stderr, "expected [--floors] and a file of times\n");
     return 2;
   }
-  std::vector<MeasuredCall> calls = readTimes(argv[1]);
+  std::vector<MeasuredCall> calls = readTimes(argv[argc - 1]);
   if (calls.empty()) {
-    std::fprintf(stderr, "expected times in %s, got none\n", argv[1]);
+    std::fprintf(stderr, "expected times in %s, got none\n", argv[argc - 1]);
     return 2;
+  }
+  if (asksFloors) {
+    for (const MeasuredCall &call : calls)
+      std::printf("%s: %.6g\n", call.lengths.c_str(), countFloor(call) * 1e3);
+    return 0;
   }
   CostDigits digits = fitCosts(calls);
   std::puts("// Written by gdn-fit-costs (tools/benchmark/fit_costs.cpp) from "

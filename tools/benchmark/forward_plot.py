@@ -10,7 +10,6 @@ GDNCostModelTests says whether the cost model still predicts forward-h200.csv. S
 import csv
 import math
 import pathlib
-import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -20,20 +19,10 @@ PLOT = ROOT / "docs/data/forward-h200.svg"
 PAGE = ROOT / "docs/Performance.md"
 README = ROOT / "README.md"
 
-ARCH = ROOT / "include/gdn/Dialect/Warp/IR/Arch.h"
-WIDTH = 128
 PEERS = {"flashinfer_ms": "FlashInfer", "flashqla_ms": "FlashQLA"}
 #: The rows of README.md: lengths, query heads and value heads.
 SHORT = {("8192x4", 16, 64), ("1024x8", 16, 16), ("32768", 16, 64), ("28672+4096", 16, 64),
          ("4096x8", 2, 8), ("2048", 2, 8), ("8192", 2, 8), ("28672+4096", 2, 8), ("32768", 2, 8)}
-
-
-def read_rate(name):
-    """What the chip does in a second, of the one table that has it."""
-    return float(re.search(rf"/\*{name}=\*/([0-9.e]+)", ARCH.read_text()).group(1))
-
-
-FLOP_PER_SECOND, BYTES_PER_SECOND = read_rate("flopPerSecond"), read_rate("bytesPerSecond")
 
 
 class Case:
@@ -47,15 +36,7 @@ class Case:
         self.key_heads, self.heads = int(row["key_heads"]), int(row["heads"])
         self.schedule, self.text = row["schedule"], row
         self.peers = {name: float(row[key]) for key, name in PEERS.items() if row[key]}
-        self.ms = float(row["gdn_ms"])
-
-    def floor_ms(self):
-        tokens, sequences = sum(self.lengths), len(self.lengths)
-        flop = tokens * self.heads * (4 * 64 * 2 * WIDTH + 6 * WIDTH * WIDTH)
-        data = 2 * tokens * 2 * (self.key_heads + self.heads) * WIDTH
-        states = 2 * sequences * self.heads * WIDTH * WIDTH * 4
-        size = data + tokens * self.heads * 8 + states
-        return max(flop / FLOP_PER_SECOND, size / BYTES_PER_SECOND) * 1e3
+        self.ms, self.floor_ms = float(row["gdn_ms"]), float(row["floor_ms"])
 
     def best_peer(self):
         """Name and milliseconds."""
@@ -89,7 +70,7 @@ def make_table(cases):
     for case in cases:
         peers = " | ".join(case.text[key] for key in PEERS)
         lines.append(
-            f"| {case.name()}, {case.key_heads} / {case.heads} | {case.schedule} | {case.floor_ms():.3f} | "
+            f"| {case.name()}, {case.key_heads} / {case.heads} | {case.schedule} | {case.floor_ms:.3f} | "
             f"{case.text['gdn_ms']} | {peers} | {case.ratio():.2f} | {case.text['wanted']} |"
         )
     mean = math.exp(sum(math.log(case.ratio()) for case in cases) / len(cases))
@@ -126,14 +107,14 @@ def draw_case(case, y, unit):
     parts = [label(LEFT - 8, y + 15, f"{case.name()}, {case.key_heads}/{case.heads}", "end",
                    colour="#a01010" if case.ratio() > 1 else "#222")]
     for i, (name, ms) in enumerate([("gdn", case.ms), *sorted(case.peers.items())]):
-        top, width = y + i * (BAR + 1), max(0, math.log2(ms / case.floor_ms())) * unit
+        top, width = y + i * (BAR + 1), max(0, math.log2(ms / case.floor_ms)) * unit
         parts.append(rectangle(LEFT, top, width, BAR, COLOURS[name]))
         parts.append(label(LEFT + width + 4, top + BAR - 1, f"{ms:.3g} ms", size=9, colour="#555"))
     return parts
 
 
 def make_plot(cases):
-    most = max(max(case.ms, *case.peers.values()) / case.floor_ms() for case in cases)
+    most = max(max(case.ms, *case.peers.values()) / case.floor_ms for case in cases)
     doublings = math.ceil(math.log2(most))
     unit = SCALE_WIDTH / doublings
     width, height = LEFT + SCALE_WIDTH + 70, TOP + ROW * len(cases) + 12

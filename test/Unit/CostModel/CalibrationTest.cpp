@@ -28,6 +28,14 @@ TEST(CalibrationTest, ThereAreTimes) {
       13);
 }
 
+// gdn-fit-costs --floors says them: tables and plots have no formula of their
+// own.
+TEST(CalibrationTest, FloorsAreThoseOfTheModel) {
+  for (const char *path : {GDN_FORWARD_TIMES, GDN_MORE_TIMES})
+    for (const MeasuredCall &row : gdn::cost::readTimes(path))
+      EXPECT_NEAR(row.floorSeconds / countFloor(row), 1, 1e-5) << row.lengths;
+}
+
 // gdn-fit-costs writes them.
 TEST(CalibrationTest, RowsAreTheFit) {
   CostDigits digits = fitCosts(readTimes());
