@@ -156,7 +156,7 @@ class Session:
 
 
 def describe_check(result):
-    v_tiles = [f"{o['name']} {o['rms_error']:.1e}" if o["rms_error"] is not None else f"{o['name']} not finite"
+    parts = [f"{o['name']} {o['rms_error']:.1e}" if o["rms_error"] is not None else f"{o['name']} not finite"
              for o in result["outputs"]]
     return ", ".join(parts) + ("" if result["repeatable"] else ", not repeatable")
 

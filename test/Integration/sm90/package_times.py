@@ -64,7 +64,7 @@ def host_parts(torch, gdn, tensors, kwargs):
     def copies(arrays):
         return [x if x is None else x.clone() for x in arrays]
 
-    v_tiles = {
+    parts = {
         "call": public,
         "call into given outputs": functools.partial(public, out=o, final_state=state),
         "reading arguments": functools.partial(public, **{_api._THEN: lambda *fields: None}),

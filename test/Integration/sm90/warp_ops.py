@@ -160,7 +160,7 @@ def run_linear_attention(driver, directory, random):
     chunks, chunk, heads, width = 7, 32, 2, 128
     tokens = chunks * chunk
     fused = to_bf16(random.standard_normal((tokens, 3, heads, width)) / 4)
-    v_tiles = [Array(driver, fused, "bf16", (tokens, heads, width), (3 * heads * width, width, 1),
+    parts = [Array(driver, fused, "bf16", (tokens, heads, width), (3 * heads * width, width, 1),
                    i * heads * width) for i in range(3)]
     o = Array(driver, to_bf16(nans(tokens, heads, width)), "bf16")
     s = Array(driver, nans(heads, width, width), "f32")

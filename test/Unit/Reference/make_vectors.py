@@ -49,7 +49,7 @@ def make_inputs(case, rng):
 
 def run(ref, case, x):
     """Both passes of the numpy model; returns the results as a dict."""
-    raw, kda = case.get("raw"), case.get("kda")
+    raw = case.get("raw")
     lower_bound = LOWER_BOUND if case["gate"] == "bounded" else None
     cu = np.concatenate([[0], np.cumsum(case["lens"])]).astype(int)
     (K, V), (_, H) = case["dims"], case["heads"]

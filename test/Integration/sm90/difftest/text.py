@@ -182,7 +182,7 @@ class Writer:
         if self.program.tiles > 1:
             self.emit(f"%v0 = arith.muli %p, {self.index(64)} : index")
         else:
-            self.emit(f"%v0 = arith.constant 0 : index")
+            self.emit("%v0 = arith.constant 0 : index")
         if any("half h" in op.facts.get("at", []) for op in self.program.ops()):
             self.emit(f"%hq = arith.divui %h, {self.index(2)} : index")
         number = 0
