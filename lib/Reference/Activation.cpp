@@ -42,25 +42,24 @@ static double dtBias(const Problem &p, int64_t index) {
   return p.dtBias.empty() ? 0.0 : p.dtBias[index];
 }
 
-/// The log gate of a raw one (spec 1).
-static double rawLogGate(const Problem &p, const GateInput &in) {
+/// The log gate (spec 1).
+static double logGate(const Problem &p, const GateInput &in) {
   double x = in.raw + in.dtBias;
-  return p.gateDomain == GateDomain::RawSoftplus
-             ? -in.expALog * softplus(x)
-             : p.lowerBound * sigmoid(in.expALog * x);
-}
-
-static double decay(const Problem &p, const GateInput &in) {
   switch (p.gateDomain) {
   case GateDomain::Log:
-    return std::exp(in.raw);
-  case GateDomain::Linear:
     return in.raw;
+  case GateDomain::Linear:
+    return std::log(in.raw);
   case GateDomain::RawSoftplus:
+    return -in.expALog * softplus(x);
   case GateDomain::RawBounded:
     break;
   }
-  return std::exp(rawLogGate(p, in));
+  return p.lowerBound * sigmoid(in.expALog * x);
+}
+
+static double decay(const Problem &p, const GateInput &in) {
+  return p.gateDomain == GateDomain::Linear ? in.raw : std::exp(logGate(p, in));
 }
 
 /// factor * dg, but 0 where dg is: a raw gate of infinite size has a vanishing
@@ -79,7 +78,7 @@ static GateGradient gateGradient(const Problem &p, const GateInput &in,
   case GateDomain::Linear:
     return {dAlpha, 0};
   case GateDomain::RawSoftplus:
-    return {-in.expALog * sigmoid(x) * dg, times(rawLogGate(p, in), dg)};
+    return {-in.expALog * sigmoid(x) * dg, times(logGate(p, in), dg)};
   case GateDomain::RawBounded:
     break;
   }

@@ -162,19 +162,26 @@ static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
 /// log2 of the decay from the gate as the op gives it (spec 1), any shape.
 static Value activateGate(Program &p, Value gate) {
   TileBuilder &b = p.b;
-  if (p.facts.gateDomain == GateDomain::Log)
-    return b.scaled(gate, M_LOG2E);
-  if (p.facts.gateDomain == GateDomain::Linear)
-    return math::Log2Op::create(b, gate);
   ArrayRef<int64_t> shape = shapeOf(gate);
-  if (p.bias)
-    gate = b.add(gate, spread(p, p.bias, shape));
-  if (p.facts.gateDomain == GateDomain::Softplus)
+  auto addBias = [&](Value raw) {
+    return p.bias ? b.add(raw, spread(p, p.bias, shape)) : raw;
+  };
+  switch (p.facts.gateDomain) {
+  case GateDomain::Log:
+    return b.scaled(gate, M_LOG2E);
+  case GateDomain::Linear:
+    return math::Log2Op::create(b, gate);
+  case GateDomain::Softplus:
+    gate = addBias(gate);
     return b.mul(spread(p, b.scaled(p.rate, -M_LOG2E), shape),
                  b.softplus(gate));
-  if (p.rate)
-    gate = b.mul(spread(p, p.rate, shape), gate);
-  return b.scaled(b.sigmoid(gate), p.facts.lowerBound * M_LOG2E);
+  case GateDomain::Bounded:
+    gate = addBias(gate);
+    if (p.rate)
+      gate = b.mul(spread(p, p.rate, shape), gate);
+    return b.scaled(b.sigmoid(gate), p.facts.lowerBound * M_LOG2E);
+  }
+  llvm_unreachable("covered switch");
 }
 
 Value gdn::loadLog2Gate(Program &p, Value t) {

@@ -243,11 +243,24 @@ static Value rateGradient(ImplicitLocOpBuilder &b, const RawGate &gate,
   return mul(b, g, e.dg);
 }
 
+/// Which of the two raw forms a gate has. Another one needs formulas above.
+static bool isBounded(GateDomain domain) {
+  switch (domain) {
+  case GateDomain::Log:
+  case GateDomain::Linear:
+  case GateDomain::Softplus:
+    return false;
+  case GateDomain::Bounded:
+    return true;
+  }
+  llvm_unreachable("covered switch");
+}
+
 /// Reads the operands of a raw gate whose dimensions are `all`.
 static RawGate readRawGate(ChunkGatedDeltaRuleBwdOp op, StringRef all,
                            Value dg) {
   RawGate raw;
-  raw.bounded = op.getGateDomain() == GateDomain::Bounded;
+  raw.bounded = isBounded(op.getGateDomain());
   if (FloatAttr bound = op.getLowerBoundAttr())
     raw.lowerBound = bound.getValueAsDouble();
   raw.inputs = {{op.getGate(), all}, {dg, all}};
