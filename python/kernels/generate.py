@@ -254,6 +254,15 @@ def tables(manifest: dict[str, Any], reader: Any) -> str:
     return "\n".join(lines)
 
 
+def check_options(manifest: dict[str, Any], reader: Any) -> None:
+    """Ends the program where a table has more rows than its bits of a call's options can tell apart."""
+    fields = reader.option_fields(manifest)
+    for option, table in (("gate_domain", "gate_domains"), ("beta_domain", "beta_domains")):
+        bits, rows = fields[option].bits, len(manifest[table])
+        if rows > 1 << bits:
+            sys.exit(f"error: expected at most {1 << bits} {table}, for option {option} has {bits} bits, got {rows}")
+
+
 # ===----------------------------------------------------------------------===
 # Files
 # ===----------------------------------------------------------------------===
@@ -277,6 +286,7 @@ def main() -> int:
     arguments = parser.parse_args()
     reader = _load_reader()
     manifest = reader.read(arguments.manifest or reader.PATH)
+    check_options(manifest, reader)
     cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
     names = [kernel.name for kernel in (*cpu, *hopper)]
     if twice := {name for name in names if names.count(name) > 1}:

@@ -1,4 +1,4 @@
-"""Adds rows to a manifest: add_rows.py FROM TO, and TO.twice with one of them twice."""
+"""Adds rows to a manifest: add_rows.py FROM TO, and TO.twice with one of them twice, TO.full with too many gates."""
 
 import json
 import pathlib
@@ -27,3 +27,6 @@ hopper["kernels"] += [
 target.write_text(json.dumps(manifest))
 hopper["kernels"].append(row)
 target.with_name(target.name + ".twice").write_text(json.dumps(manifest))
+hopper["kernels"].pop()
+manifest["gate_domains"]["Other"] = manifest["gate_domains"]["Bounded"]
+target.with_name(target.name + ".full").write_text(json.dumps(manifest))
