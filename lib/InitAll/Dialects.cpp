@@ -11,7 +11,7 @@
 #include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Dialect/GDN/Transforms/BufferizableOpInterfaceImpl.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Tile/Transforms/BufferizableOpInterfaceImpl.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/BufferizableOpInterfaceImpl.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"

@@ -10,6 +10,8 @@
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
 #include "gdn/Dialect/Tile/Transforms/Passes.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 #include "gdn/Pipelines/Pipelines.h"
@@ -54,7 +56,7 @@ void gdn::registerPasses() {
   tile::registerScheduleWorkItemsPass();
   tile::registerSplitRowsPass();
   tile::registerStackProductsPass();
-  tile::registerUnrollChunksPass();
+  registerUnrollChunksPass();
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();
   warp::registerAllocateSharedPass();

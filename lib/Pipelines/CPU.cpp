@@ -9,7 +9,7 @@
 #include "gdn/Pipelines/Pipelines.h"
 
 #include "gdn/Conversion/Passes.h"
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"

@@ -11,7 +11,7 @@
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -50,7 +50,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   {
     // one wait for what the chunks of an iteration need
     OpPassManager &programs = manager.nest<tile::ProgramOp>();
-    programs.addPass(tile::createUnrollChunksPass());
+    programs.addPass(createUnrollChunksPass());
     programs.addPass(createCSEPass());
   }
   // gdn_tile programs --> gdn_warp kernels: roles, channels of values

@@ -16,6 +16,8 @@ MAY_INCLUDE = {
     "CostModel": ["Dialect/Warp/IR/Arch.h"],
     "Dialect/GDN/Transforms": ["Dialect/GDN/IR"],
     "Dialect/Tile/Transforms": ["Dialect/GDN/IR", "Dialect/Tile/IR"],
+    "Dialect/Tile/Transforms/CPU": ["Dialect/Tile/IR"],
+    "Dialect/Tile/Transforms/GPU": ["Dialect/Tile/IR"],
     "Dialect/Warp/Transforms": ["Dialect/Warp/IR"],
     "Conversion": ["Dialect", "CostModel"],
     "Pipelines": ["Dialect", "Conversion"],

@@ -199,6 +199,45 @@ def ChooseSchedulePass : Pass<"gdn-warp-choose-schedule", "::mlir::ModuleOp"> {
     Statistic<"numFitted", "schedules", "Number of schedules that were fitted from templates">];
 }
 
+def UnrollChunksPass : Pass<"gdn-tile-unroll-chunks", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "Several chunks an iteration through a program's loop";
+  let description = [{
+    An iteration of each loop of the program takes as many chunks as the program's
+    schedule says, or `factor` where it has none. Each op gets the number of its chunk
+    in `gdn_tile.chunk`. Loops whose ops have numbers stay as they are. Numerics
+    unchanged.
+
+    The last iteration may have chunks past the loop's last one. In a loop whose
+    accesses all end, by `until`, where the loop does, they read zeros and store
+    nothing, and what such a loop carries stays as it is if the loop has
+    `gdn_tile.neutral_past_end`. Everything else gets guards: accesses of those chunks
+    are moved to the loop's first chunk, their stores stand in an `scf.if`, and an
+    `arith.select` keeps carried values. Loops with a known number of whole iterations
+    need none.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Conversion/TileToWarp/unroll-chunks.mlir --split-input-file
+    ... = scf.for %arg0 = %begin to %end step %c32 iter_args(%arg1 = ...) -> (tensor<32xf32>) {
+      ... = gdn_tile.load %x[%batch, %arg0, %h] axes [1] until(%end, dim = 1) ...
+      ... = arith.addf %arg1, ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Conversion/TileToWarp/unroll-chunks.mlir --split-input-file --gdn-tile-unroll-chunks
+    ... = scf.for %arg0 = %begin to %end step ... iter_args(%arg1 = ...) -> (tensor<32xf32>) {
+      ... = gdn_tile.load %x[%batch, ..., %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0 : i64, ...
+      ... = arith.addf %arg1, ... {gdn_tile.chunk = 0 : i64, ...
+      ... = gdn_tile.load %x[%batch, ..., %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1 : i64, ...
+      ... = arith.addf ... {gdn_tile.chunk = 1 : i64, ...
+    ```
+  }];
+  let options = [Option<"factor", "factor", "int64_t", "2", "Chunks an iteration, 1 to 64">];
+}
+
 def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
   let summary = "Programs with a schedule become kernels of roles";
   let description = [{

@@ -13,9 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,10 +25,10 @@
 
 #define DEBUG_TYPE "gdn-tile-unroll-chunks"
 
-namespace mlir::gdn::tile {
+namespace mlir::gdn {
 #define GEN_PASS_DEF_UNROLLCHUNKSPASS
-#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
-} // namespace mlir::gdn::tile
+#include "gdn/Conversion/Passes.h.inc"
+} // namespace mlir::gdn
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -276,7 +276,7 @@ static bool isUnrolled(scf::ForOp loop) {
 }
 
 namespace {
-struct UnrollChunks : gdn::tile::impl::UnrollChunksPassBase<UnrollChunks> {
+struct UnrollChunks : mlir::gdn::impl::UnrollChunksPassBase<UnrollChunks> {
   using UnrollChunksPassBase::UnrollChunksPassBase;
 
   void runOnOperation() override {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_DIALECT_TILE_TRANSFORMS_BUFFERIZABLEOPINTERFACEIMPL_H
-#define GDN_DIALECT_TILE_TRANSFORMS_BUFFERIZABLEOPINTERFACEIMPL_H
+#ifndef GDN_DIALECT_TILE_TRANSFORMS_CPU_BUFFERIZABLEOPINTERFACEIMPL_H
+#define GDN_DIALECT_TILE_TRANSFORMS_CPU_BUFFERIZABLEOPINTERFACEIMPL_H
 
 namespace mlir {
 class DialectRegistry;
@@ -18,4 +18,4 @@ void registerBufferizableOpInterfaceExternalModels(DialectRegistry &registry);
 } // namespace gdn::tile
 } // namespace mlir
 
-#endif // GDN_DIALECT_TILE_TRANSFORMS_BUFFERIZABLEOPINTERFACEIMPL_H
+#endif // GDN_DIALECT_TILE_TRANSFORMS_CPU_BUFFERIZABLEOPINTERFACEIMPL_H

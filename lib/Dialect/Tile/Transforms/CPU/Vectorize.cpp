@@ -9,7 +9,7 @@
 #include "Vectorizers.h"
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +26,7 @@
 
 namespace mlir::gdn::tile {
 #define GEN_PASS_DEF_VECTORIZEPASS
-#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;

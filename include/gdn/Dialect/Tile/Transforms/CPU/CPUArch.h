@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_DIALECT_TILE_TRANSFORMS_CPUARCH_H
-#define GDN_DIALECT_TILE_TRANSFORMS_CPUARCH_H
+#ifndef GDN_DIALECT_TILE_TRANSFORMS_CPU_CPUARCH_H
+#define GDN_DIALECT_TILE_TRANSFORMS_CPU_CPUARCH_H
 
 #include <cstdint>
 
@@ -49,4 +49,4 @@ int64_t getHostVectorBits();
 
 } // namespace mlir::gdn::tile
 
-#endif // GDN_DIALECT_TILE_TRANSFORMS_CPUARCH_H
+#endif // GDN_DIALECT_TILE_TRANSFORMS_CPU_CPUARCH_H

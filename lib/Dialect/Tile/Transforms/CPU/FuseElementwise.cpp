@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,7 +22,7 @@
 
 namespace mlir::gdn::tile {
 #define GEN_PASS_DEF_FUSEELEMENTWISEPASS
-#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;

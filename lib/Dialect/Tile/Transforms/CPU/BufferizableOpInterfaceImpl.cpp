@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Dialect/Tile/Transforms/BufferizableOpInterfaceImpl.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/BufferizableOpInterfaceImpl.h"
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_LIB_DIALECT_TILE_TRANSFORMS_ROWSPLITTER_H
-#define GDN_LIB_DIALECT_TILE_TRANSFORMS_ROWSPLITTER_H
+#ifndef GDN_LIB_DIALECT_TILE_TRANSFORMS_GPU_ROWSPLITTER_H
+#define GDN_LIB_DIALECT_TILE_TRANSFORMS_GPU_ROWSPLITTER_H
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
 
@@ -81,4 +81,4 @@ private:
 
 } // namespace mlir::gdn::tile
 
-#endif // GDN_LIB_DIALECT_TILE_TRANSFORMS_ROWSPLITTER_H
+#endif // GDN_LIB_DIALECT_TILE_TRANSFORMS_GPU_ROWSPLITTER_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
 
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 
@@ -14,7 +14,7 @@
 
 namespace mlir::gdn::tile {
 #define GEN_PASS_DEF_SCHEDULEWORKITEMSPASS
-#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -17,7 +17,7 @@
 
 namespace mlir::gdn::tile {
 #define GEN_PASS_DEF_EXPANDMATRIXVECTORPASS
-#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;

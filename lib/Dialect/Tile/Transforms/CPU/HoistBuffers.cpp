@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,7 +18,7 @@
 
 namespace mlir::gdn::tile {
 #define GEN_PASS_DEF_HOISTBUFFERSPASS
-#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+#include "gdn/Dialect/Tile/Transforms/CPU/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_LIB_DIALECT_TILE_TRANSFORMS_VECTORIZERS_H
-#define GDN_LIB_DIALECT_TILE_TRANSFORMS_VECTORIZERS_H
+#ifndef GDN_LIB_DIALECT_TILE_TRANSFORMS_CPU_VECTORIZERS_H
+#define GDN_LIB_DIALECT_TILE_TRANSFORMS_CPU_VECTORIZERS_H
 
-#include "gdn/Dialect/Tile/Transforms/CPUArch.h"
+#include "gdn/Dialect/Tile/Transforms/CPU/CPUArch.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -62,4 +62,4 @@ int64_t getPowerDivisor(int64_t size, int64_t limit);
 
 } // namespace mlir::gdn::tile
 
-#endif // GDN_LIB_DIALECT_TILE_TRANSFORMS_VECTORIZERS_H
+#endif // GDN_LIB_DIALECT_TILE_TRANSFORMS_CPU_VECTORIZERS_H

@@ -15,7 +15,7 @@
 
 #include "RowSplitter.h"
 
-#include "gdn/Dialect/Tile/Transforms/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -23,7 +23,7 @@
 
 namespace mlir::gdn::tile {
 #define GEN_PASS_DEF_SPLITROWSPASS
-#include "gdn/Dialect/Tile/Transforms/Passes.h.inc"
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;

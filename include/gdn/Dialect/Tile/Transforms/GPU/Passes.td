@@ -1,0 +1,96 @@
+//===- Passes.td - Tile programs for a GPU -----------------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_TILE_TRANSFORMS_GPU_PASSES_TD
+#define GDN_DIALECT_TILE_TRANSFORMS_GPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "Products with a common right operand become one of more rows";
+  let description = [{
+    a B and c B become [a; c] B while the rows fit in `rows`, those of a tensor
+    core's product; the stacked tile is made where its parts are loaded, so that
+    one copy of it serves all. Numerics unchanged.
+
+    K K^T and Q K^T of a chunk of 32 tokens are one product of 64 rows.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/GPU/stack-products.mlir --split-input-file
+    ... = linalg.contract ... ins(%0, %0 : tensor<32x128xbf16>, tensor<32x128xbf16>) ...
+    ... = linalg.contract ... ins(%1, %0 : tensor<32x128xbf16>, tensor<32x128xbf16>) ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Tile/Transforms/GPU/stack-products.mlir --split-input-file --gdn-tile-stack-products
+    %concat = tensor.concat dim(0) %0, %1 ...
+    ... = linalg.contract ... ins(%concat, ... : tensor<64x128xbf16>, tensor<32x128xbf16>) ...
+    ... = tensor.extract_slice ...[0, 0] [32, 32] [1, 1] ...
+    ... = tensor.extract_slice ...[32, 0] [32, 32] [1, 1] ...
+    ```
+  }];
+  let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a product, 1 to 1024">];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def ExpandMatrixVectorPass : Pass<"gdn-tile-expand-matrix-vector", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "A product of a tile and a vector becomes a multiply and a sum";
+  let description = [{
+    A tensor core has no product with a vector: one column of it would be used. A
+    `linalg.contract` of a tile and a vector becomes a multiplication of elements
+    in the result's type and a `linalg.reduce` along the vector.
+
+    ```mlir
+    %u = linalg.contract indexing_maps = [(m,k)->(m,k), (m,k)->(k), (m,k)->(m)]
+        ins(%a, %x : tensor<64x128xbf16>, tensor<128xbf16>) outs(%z : tensor<64xf32>)
+    ```
+    becomes
+    ```mlir
+    %xf = arith.extf %x : tensor<128xbf16> to tensor<128xf32>
+    %af = arith.extf %a : tensor<64x128xbf16> to tensor<64x128xf32>
+    %xs = linalg.broadcast ins(%xf : tensor<128xf32>) outs(%e : tensor<64x128xf32>) dimensions = [0]
+    %t = arith.mulf %af, %xs : tensor<64x128xf32>
+    %u = linalg.reduce { arith.addf } ins(%t : tensor<64x128xf32>) outs(%z : tensor<64xf32>) dimensions = [1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def SplitRowsPass : Pass<"gdn-tile-split-rows", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "A tile of more rows than a fragment becomes several tiles";
+  let description = [{
+    A warpgroup holds 64 rows of a tile in its registers. A tile of more than
+    `rows` rows becomes pieces of `rows` rows, and a last one of those that are
+    left: loads, stores, elementwise ops, broadcasts, reductions, scans, slices
+    of rows, products (by the rows of the result), and what loops and branches
+    carry. A reduction over rows goes on from piece to piece; a scan over rows
+    adds the last row of the piece before. A tile that products alone read, from
+    shared memory, stays whole. Only the order of these two sums changes.
+    ```mlir
+    %a = gdn_tile.load %x[%i, %j] axes [0, 1] : memref<?x64xf32> -> tensor<128x64xf32>
+    %b = arith.addf %a, %a : tensor<128x64xf32>
+    ```
+    becomes
+    ```mlir
+    %a0 = gdn_tile.load %x[%i, %j] axes [0, 1] : memref<?x64xf32> -> tensor<64x64xf32>
+    %next = arith.addi %i, %c64 : index
+    %a1 = gdn_tile.load %x[%next, %j] axes [0, 1] : memref<?x64xf32> -> tensor<64x64xf32>
+    %b0 = arith.addf %a0, %a0 : tensor<64x64xf32>  // %b1 likewise
+    ```
+  }];
+  let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a fragment">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
+#endif // GDN_DIALECT_TILE_TRANSFORMS_GPU_PASSES_TD
