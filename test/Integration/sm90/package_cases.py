@@ -132,6 +132,20 @@ MODEL_CALLS = {
 }
 
 
+#: Calls of the table "What options cost" of docs/Performance.md.
+OPTION_CALLS = {
+    "plain": {},
+    "use_qk_l2norm_in_kernel": {"options": {"use_qk_l2norm_in_kernel": True}},
+    "raw gates and logits, bf16": {
+        "beta": "bfloat16",
+        "raw_type": "bfloat16",
+        "options": {"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True},
+    },
+    "all three, bf16": MODEL_CALLS["all that a model asks for"],
+    "all three, f32": {"options": MODEL},
+}
+
+
 def make(torch, case, seed=0):
     """The arguments of the call, with NaN where nothing may be read."""
     generator = torch.Generator("cuda").manual_seed(seed)

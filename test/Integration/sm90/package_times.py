@@ -1,6 +1,6 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times of the Python package on a GPU, for python.py: the first call, the schedules, the host's cost by its parts."""
+"""Times of the Python package on a GPU, for python.py: first call, schedules, options, the host's cost by its parts."""
 
 import dataclasses
 import faulthandler
@@ -9,7 +9,7 @@ import itertools
 import statistics
 import time
 
-from package_cases import Case, LIMIT, MODEL_CALLS, make
+from package_cases import Case, LIMIT, MODEL_CALLS, OPTION_CALLS, make
 
 
 def device_seconds(torch, call, launches=20):
@@ -28,6 +28,19 @@ def device_seconds(torch, call, launches=20):
         end.synchronize()
         times.append(begin.elapsed_time(end) / launches * 1e-3)
     return statistics.median(times)
+
+
+def rested_seconds(torch, call, launches=30):
+    """The mean of a call's time on the device, of `launches` that follow 0.2 s without work."""
+    torch.cuda.synchronize()
+    time.sleep(0.2)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(launches):
+        call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / launches * 1e-3
 
 
 def host_seconds(torch, call, calls=300):
@@ -127,6 +140,31 @@ def measure(options):
         tensors, kwargs = make(torch, case)
         seconds = device_seconds(torch, functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
         print(f"4 x 8192   16/64   {name:<30} {seconds * 1e3:8.4f} ms", flush=True)
+    faulthandler.cancel_dump_traceback_later()
+    return 0
+
+
+def options_cost(options):
+    """The times of docs/Performance.md, "What options cost": plain calls, and the ratios of calls with options."""
+    del options
+    import torch
+
+    import gdn
+
+    faulthandler.dump_traceback_later(4 * LIMIT, exit=True)
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}; 4 x 8192, 16/64 heads")
+    print(f"{'':<26}{'; '.join(OPTION_CALLS)}")
+    for layout, shape in {"fixed length": {"batch": 4, "tokens": 8192}, "packed": {"lengths": (8192,) * 4}}.items():
+        for states, ends in {"no states": {"final": False}, "both states": {"initial": "float32"}}.items():
+            calls = []
+            for name, change in OPTION_CALLS.items():
+                tensors, kwargs = make(torch, Case(name, heads=(16, 64), **shape, **ends, **change))
+                calls.append(functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs))
+                calls[-1]()
+            rounds = [[rested_seconds(torch, call) for call in calls] for _ in range(3)]
+            plain, *others = (statistics.median(times) for times in zip(*rounds))
+            ratios = "; ".join(f"{seconds / plain:.3f}" for seconds in others)
+            print(f"{layout + ', ' + states:<26}{plain * 1e3:.4f}; {ratios}", flush=True)
     faulthandler.cancel_dump_traceback_later()
     return 0
 

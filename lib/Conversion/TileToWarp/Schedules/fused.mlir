@@ -58,7 +58,7 @@ gdn_warp.schedule_template @fused.cta_per_head schedules ["cta_per_head"] stages
 #half_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>
 
 // With norms and a state that is loaded, about as many instructions run as the instruction cache holds, so usual
-// iterations have code of their own. Elsewhere the copy costs up to 4 % (docs/Performance.md).
+// iterations have code of their own. Elsewhere the copy costs up to 4 % (docs/experiments/instructions.md, "Code placement").
 gdn_warp.schedule_template @fused.cta_per_head.half_norms_state schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, initial_state = true, max_state_columns = 64>
     attributes {chunks_per_iteration = 2 : i64, clone_likely_path, fold_v_tiles, persistent}
@@ -121,7 +121,7 @@ gdn_warp.schedule_template @fused.cta_per_v_tile schedules ["cta_per_v_tile"] st
     roles [#tile_scores, #tile_gates, #tile_solve, #tile_move, #tile_state]
     channels [#tokens, #vectors, #tile_m, #tile_triangles, #output]
 
-// With norms a cluster was 6 % slower (docs/Performance.md).
+// With norms a cluster was 6 % slower (docs/experiments/l2norm.md, "Rejected").
 #tile_norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed_steps = ["store"], delay = <as "tokens">, prefetch_distance = <2 chunks>, interleave_chunks = true>
 #tile_queries = #gdn_warp.role_template<name = "queries", warps = 1, registers = 120, steps = ["query_norms"], loop_chunks = true>
 #tile_norms_m = #gdn_warp.channel_template<name = "m", depth = <3 chunks>, from = ["scores", "norms"], to = ["solve"]>
