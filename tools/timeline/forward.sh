@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 "$tools/gdn-compile" "$root/docs/examples/layer.mlir" --target=sm_90a --emit=tile -o "$work/tile.mlir"
 for schedule in cta_per_head cta_per_v_tile; do
   name=timeline-$(echo $schedule | tr _ -).svg
-  "$tools/gdn-opt" "$work/tile.mlir" --gdn-tile-stack-products --gdn-tile-unroll-chunks \
+  "$tools/gdn-opt" "$work/tile.mlir" --gdn-tile-stack-products \
     --gdn-warp-choose-schedule=schedule=$schedule -o "$work/$schedule.mlir"
   python3 "$root/tools/timeline/timeline.py" "$work/$schedule.mlir" --title "The schedule $schedule of a forward" \
     -o "$work/$name"

@@ -8,7 +8,7 @@ Usage: timeline.py FILE.mlir [-o OUT.svg] [--title TEXT] [--durations FILE.json]
 FILE.mlir (- for stdin) is any IR or template with a #gdn_warp.schedule attribute, of which the first one is drawn:
 
   gdn-compile docs/examples/layer.mlir --target=sm_90a --emit=tile -o - \\
-    | gdn-opt --gdn-tile-stack-products --gdn-tile-unroll-chunks --gdn-warp-choose-schedule=schedule=cta_per_head \\
+    | gdn-opt --gdn-tile-stack-products --gdn-warp-choose-schedule=schedule=cta_per_head \\
     | tools/timeline/timeline.py - -o timeline.svg
 
 A box begins when its warps are free and its channels have what it takes. Widths are schematic unless --durations gives
