@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Adds the sentences of operands, attributes and results to a dialect's page, which mlir-tblgen leaves out.
 
-Usage: llvm-tblgen --dump-json ... OPS.td | scripts/add-sentences.py PAGE.md [--require]. A sentence is the text of an
-Arg<...> or Res<...> in the .td file. --require fails where an operand, attribute or result has none. For scripts/docs.sh.
+Usage: llvm-tblgen --dump-json ... OPS.td | scripts/add-sentences.py PAGE.md. A sentence is the text of an
+Arg<...> or Res<...> in the .td file. Fails where an operand, attribute or result has none. For scripts/docs.sh.
 """
 
 import json
@@ -51,7 +51,7 @@ def main():
     sentences = read_sentences(json.load(sys.stdin))
     path.write_text(add(path.read_text(), sentences))
     missing = [f"{op} {name}" for op, values in sentences.items() for name, text in values.items() if not text]
-    if missing and sys.argv[2:] == ["--require"]:
+    if missing:
         sys.exit(f"error: expected a sentence (Arg or Res) for {', '.join(missing)}, got none")
 
 

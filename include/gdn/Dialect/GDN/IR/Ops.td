@@ -40,55 +40,61 @@ def GDN_State : GDN_Array<parameterTypes, [4]>;
 def GDN_Boundaries : GDN_Array<boundaryTypes, [1]>;
 def GDN_GateParameter : GDN_Array<parameterTypes, [1, 2]>;
 
+// What operands and attributes are, in a sentence each, whatever holds them.
+class GDN_QOf<Type type> : Arg<type, "Queries [B, T, Hq, K].">;
+class GDN_KOf<Type type> : Arg<type, "Keys [B, T, Hq, K].">;
+class GDN_VOf<Type type> : Arg<type,
+  "Values [B, T, H, V]. Value head h reads q/k head h / (H / Hq).">;
+class GDN_BetaOf<Type type> : Arg<type, "Write strengths [B, T, H].">;
+class GDN_GateOf<Type type> : Arg<Optional<type>, !strconcat(
+  "Decay of the state. Its rank is the variant: [B, T, H] is Gated DeltaNet, ",
+  "[B, T, H, K] is Kimi Delta Attention, absent is DeltaNet.")>;
+class GDN_InitialStateOf<Type type> : Arg<Optional<type>, !strconcat(
+  "State before the first token of each sequence, [N, H, K, V] or [N, H, V, K]. ",
+  "Absent is zero.")>;
+class GDN_CuSeqlensOf<Type type> : Arg<Optional<type>, !strconcat(
+  "Boundaries [N + 1] of packed sequences, ascending from 0 to T; then B = 1. ",
+  "Absent, each row of the batch is a sequence.")>;
+class GDN_ALogOf<Type type> : Arg<Optional<type>,
+  "Parameter A_log [H] of a raw gate.">;
+class GDN_DtBiasOf<Type type> : Arg<Optional<type>,
+  "Parameter dt_bias of a raw gate, [H] or [H, K] as the gate is.">;
+class GDN_DOOf<Type type> : Arg<type, "Gradient [B, T, H, V] of o.">;
+class GDN_DFinalStateOf<Type type> : Arg<Optional<type>,
+  "Gradient of the final state, shaped as a state. Absent is zero.">;
+defvar outsOperands = (ins Arg<Variadic<AnyMemRef>,
+  "What the buffer form writes, an array for each result.">:$outs);
+
+defvar scaleAttribute = Arg<OptionalAttr<F64Attr>,
+  "Factor of the read-out. Absent is K^(-1/2).">;
+defvar gateDomainAttribute = Arg<
+  DefaultValuedAttr<GDN_GateDomainAttr, "::mlir::gdn::GateDomain::Log">,
+  "How `gate` is to be read: `log` (the default), `linear`, `softplus` or `bounded`.">;
+defvar lowerBoundAttribute = Arg<OptionalAttr<F64Attr>,
+  "The bound of a `bounded` gate.">;
+defvar l2normAttribute = Arg<UnitAttr, "q and k are l2-normalised first.">;
+defvar betaDomainAttribute = Arg<
+  DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">,
+  "How `beta` is to be read: `value` (the default), `logit` or `doubled_logit`.">;
+defvar stateLayoutAttribute = Arg<
+  DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">,
+  "Order of the channels of states: `kv` (the default) or `vk`.">;
+defvar chunkSizeAttribute = Arg<I64Attr, "Tokens of a chunk.">;
+defvar chunkSizeWish = Arg<OptionalAttr<I64Attr>,
+  "Tokens of a chunk, a wish to the compiler. Results do not depend on it.">;
+
 /// What every delta rule takes, in this order.
 defvar ruleOperands = (ins
-  GDN_Data:$q, GDN_Data:$k, GDN_Data:$v, GDN_Beta:$beta,
-  Optional<GDN_Gate>:$gate, Optional<GDN_State>:$initial_state,
-  Optional<GDN_Boundaries>:$cu_seqlens,
-  Optional<GDN_GateParameter>:$a_log, Optional<GDN_GateParameter>:$dt_bias);
+  GDN_QOf<GDN_Data>:$q, GDN_KOf<GDN_Data>:$k, GDN_VOf<GDN_Data>:$v,
+  GDN_BetaOf<GDN_Beta>:$beta, GDN_GateOf<GDN_Gate>:$gate,
+  GDN_InitialStateOf<GDN_State>:$initial_state,
+  GDN_CuSeqlensOf<GDN_Boundaries>:$cu_seqlens,
+  GDN_ALogOf<GDN_GateParameter>:$a_log, GDN_DtBiasOf<GDN_GateParameter>:$dt_bias);
 defvar ruleAttributes = (ins
-  OptionalAttr<F64Attr>:$scale,
-  DefaultValuedAttr<GDN_GateDomainAttr, "::mlir::gdn::GateDomain::Log">:$gate_domain,
-  OptionalAttr<F64Attr>:$lower_bound,
-  UnitAttr:$qk_l2norm,
-  DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">:$beta_domain,
-  DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">:$state_layout);
+  scaleAttribute:$scale, gateDomainAttribute:$gate_domain,
+  lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
+  betaDomainAttribute:$beta_domain, stateLayoutAttribute:$state_layout);
 
-/// A sentence for each of them; every op that takes them says them so.
-defvar ruleDescription = [{
-
-    Operands:
-    - `q`: queries [B, T, Hq, K].
-    - `k`: keys [B, T, Hq, K].
-    - `v`: values [B, T, H, V]; value head h reads q/k head h / (H / Hq).
-    - `beta`: write strengths [B, T, H].
-    - `gate`: decay of the state; its rank is the variant: [B, T, H] is Gated
-      DeltaNet, [B, T, H, K] is Kimi Delta Attention, absent is DeltaNet.
-    - `initial_state`: state before the first token of each sequence,
-      [N, H, K, V] or [N, H, V, K]; absent is zero.
-    - `cu_seqlens`: boundaries [N + 1] of packed sequences, ascending from 0
-      to T; then B = 1. Absent, each row of the batch is a sequence.
-    - `a_log`: parameter A_log [H] of a raw gate.
-    - `dt_bias`: parameter dt_bias of a raw gate, [H] or [H, K] as the gate is.
-
-    Attributes:
-    - `scale`: factor of the read-out; absent is K^(-1/2).
-    - `gate_domain`: how `gate` is to be read: `log` (the default), `linear`,
-      `softplus` or `bounded`.
-    - `lower_bound`: the bound of a `bounded` gate.
-    - `qk_l2norm`: q and k are l2-normalised first.
-    - `beta_domain`: how `beta` is to be read: `value` (the default), `logit`
-      or `doubled_logit`.
-    - `state_layout`: order of the channels of states: `kv` (the default) or
-      `vk`.
-}];
-defvar chunkSizeWish = [{
-    - `chunk_size`: tokens of a chunk, a wish to the compiler; results do not
-      depend on it.
-}];
-defvar chunkSizeDescription = [{
-    - `chunk_size`: tokens of a chunk.
-}];
 defvar outsDescription = [{
     The tensor form returns its results. The buffer form, which bufferization
     makes, takes memrefs, writes the results to `outs` and returns nothing.
@@ -108,7 +114,8 @@ defvar resultFormat = [{
 
 class GDN_Op<string mnemonic, list<Trait> traits = []>
     : Op<GDN_Dialect, mnemonic, traits> {
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let results = (outs Res<Variadic<AnyRankedTensor>,
+    "The arrays that the description names, in its order.">:$results);
   // One verifier reads all ops through one form of their operands.
   let hasVerifier = 1;
   let extraClassDefinition = [{
@@ -137,19 +144,18 @@ class GDN_RuleOp<string mnemonic, list<Trait> traits = []>
 // Layers
 //===----------------------------------------------------------------------===//
 
-defvar finalStateDescription = [{
-    - `output_final_state`: the state after the last token is the second result,
-      of the element type of `initial_state`, or f32.
-
-    Results: `o` [B, T, H, V] and, if asked for, the final state.
+defvar forwardResults = [{
+    Results: `o` [B, T, H, V] and, if asked for, the final state, of the element
+    type of `initial_state`, or f32.
 }];
 
 class GDN_ForwardOp<string mnemonic, dag ownAttributes>
     : GDN_RuleOp<mnemonic, [DeclareOpInterfaceMethods<TilingInterface,
         ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
          "getResultTilePosition"]>]> {
-  let arguments = !con(ruleOperands, (ins Variadic<AnyMemRef>:$outs),
-    ruleAttributes, (ins UnitAttr:$output_final_state), ownAttributes);
+  let arguments = !con(ruleOperands, outsOperands, ruleAttributes,
+    (ins Arg<UnitAttr, "The state after the last token is the second result.">:$output_final_state),
+    ownAttributes);
   let assemblyFormat = !strconcat(ruleFormat, resultFormat);
   let forwardDeclaration = [{
     /// Outputs [B, T, H, V]: the first result, null in the buffer form.
@@ -162,7 +168,7 @@ class GDN_ForwardOp<string mnemonic, dag ownAttributes>
 }
 
 def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
-    (ins OptionalAttr<I64Attr>:$chunk_size)> {
+    (ins chunkSizeWish:$chunk_size)> {
   let summary = "Gated delta rule over whole sequences, computed in chunks";
   let description = !strconcat([{
     Per value head, with the state S in R^{K x V} that starts at `initial_state`
@@ -174,7 +180,7 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
     S_t    = Sbar_t + k_t u_t^T
     o_t    = scale S_t^T q_t
     ```
-  }], ruleDescription, chunkSizeWish, finalStateDescription, outsDescription, [{
+  }], forwardResults, outsDescription, [{
     Example:
 
     ```mlir
@@ -192,7 +198,7 @@ def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", 
   let description = !strconcat([{
     The same function of the same operands as `gdn.chunk_gated_delta_rule`,
     computed token by token in fp32 (spec 1). T = 1 is the common case.
-  }], ruleDescription, finalStateDescription, outsDescription, [{
+  }], forwardResults, outsDescription, [{
     Example:
 
     ```mlir
@@ -206,14 +212,6 @@ def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", 
   }]);
 }
 
-defvar backwardDescription = [{
-    Given:
-    - `d_o`: gradient [B, T, H, V] of o.
-    - `d_final_state`: gradient of the final state, shaped as a state; absent is
-      zero.
-
-}];
-
 def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
   let summary = "Gradients of gdn.chunk_gated_delta_rule";
   let description = !strconcat([{
@@ -222,7 +220,7 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
     the forward operand is present and in this order, dgate, dinitial_state,
     da_log and ddt_bias. Each has the shape and the element type of its operand.
     The gradient of a linear gate divides by no gate, and holds at gates of 0.
-  }], ruleDescription, chunkSizeWish, backwardDescription, outsDescription, [{
+  }], outsDescription, [{
     Example:
 
     ```mlir
@@ -236,8 +234,8 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
     ```
   }]);
   let arguments = !con(ruleOperands,
-    (ins GDN_Data:$d_o, Optional<GDN_State>:$d_final_state, Variadic<AnyMemRef>:$outs),
-    ruleAttributes, (ins OptionalAttr<I64Attr>:$chunk_size));
+    (ins GDN_DOOf<GDN_Data>:$d_o, GDN_DFinalStateOf<GDN_State>:$d_final_state),
+    outsOperands, ruleAttributes, (ins chunkSizeWish:$chunk_size));
   let assemblyFormat = !strconcat(ruleFormat, [{
     `d_o` `(` $d_o `:` type($d_o) `)`
     (`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?

@@ -23,13 +23,13 @@ class GDN_ForwardStageOp<string name, dag ownAttributes>
   let assemblyFormat = !strconcat(ruleFormat, "attr-dict `->` type($results)");
 }
 
-def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins I64Attr:$chunk_size)> {
+def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins chunkSizeAttribute:$chunk_size)> {
   let summary = "The whole chunked forward as one kernel";
-  let description = !strconcat([{
+  let description = [{
     Gate, scores, solve, state recurrence and read-out of
     `gdn.chunk_gated_delta_rule` in one kernel, `chunk_size` tokens a step.
     Results: `o`, and the final state if there are two.
-  }], ruleDescription, chunkSizeDescription, [{
+
     Example:
 
     ```mlir
@@ -39,15 +39,15 @@ def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins I64Attr:$chunk_size)> {
         gate(%g : tensor<1x256x4xf32>) {chunk_size = 32}
         -> tensor<1x256x4x128xbf16>
     ```
-  }]);
+  }];
 }
 
 def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
   let summary = "The token by token forward as one kernel";
-  let description = !strconcat([{
+  let description = [{
     `gdn.recurrent_gated_delta_rule` as one kernel. Results: `o`, and the final
     state if there are two.
-  }], ruleDescription, [{
+
     Example:
 
     ```mlir
@@ -56,15 +56,15 @@ def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
         v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
         -> tensor<1x256x4x128xbf16>
     ```
-  }]);
+  }];
 }
 
-def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins I64Attr:$chunk_size)> {
+def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins chunkSizeAttribute:$chunk_size)> {
   let summary = "The chunked forward without read-out";
-  let description = !strconcat([{
+  let description = [{
     Only the state recurrence: one result, the final state. `q` is taken for the
     sake of one operand list and is not read.
-  }], ruleDescription, chunkSizeDescription, [{
+
     Example:
 
     ```mlir
@@ -73,7 +73,7 @@ def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins I64Attr:$chunk_
         v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
         {chunk_size = 32} -> tensor<1x4x128x128xf32>
     ```
-  }]);
+  }];
 }
 
 def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
@@ -91,12 +91,6 @@ def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
     since the start of the chunk, in log2 units, shaped as `gate`: f32, or f64
     beside f32 keys, where the rounding of large sums would show.
 
-    Operands: `k`, `beta`, `gate`, `cu_seqlens`, `a_log` and `dt_bias` as
-    `gdn.chunk_gated_delta_rule` has them.
-
-    Attributes: `gate_domain`, `lower_bound`, `qk_l2norm` and `beta_domain` as
-    `gdn.chunk_gated_delta_rule` has them; `chunk_size`: tokens of a chunk.
-
     Example:
 
     ```mlir
@@ -106,15 +100,15 @@ def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
         -> tensor<1x256x4x32xbf16>, tensor<1x256x4xf32>
     ```
   }];
-  let arguments = (ins TensorRankOf<dataTypes, [4]>:$k, TensorRankOf<parameterTypes, [3]>:$beta,
-    Optional<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
-    Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
-    Optional<TensorRankOf<parameterTypes, [1]>>:$a_log,
-    Optional<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
-    DefaultValuedAttr<GDN_GateDomainAttr, "::mlir::gdn::GateDomain::Log">:$gate_domain,
-    OptionalAttr<F64Attr>:$lower_bound, UnitAttr:$qk_l2norm,
-    DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">:$beta_domain,
-    I64Attr:$chunk_size);
+  let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k, GDN_BetaOf<TensorRankOf<parameterTypes, [3]>>:$beta,
+    GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
+    gateDomainAttribute:$gate_domain,
+    lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
+    betaDomainAttribute:$beta_domain,
+    chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` `beta` `(` $beta `:` type($beta) `)`
     (`gate` `(` $gate^ `:` type($gate) `)`)?
@@ -131,15 +125,6 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
     The state recurrence and read-out of spec 3.3 from `bm` and `decay` of
     `gdn.stage.prepare`. Results: `o`, and the final state if there are two.
 
-    Operands: `q`, `k`, `v`, `beta`, `initial_state` and `cu_seqlens` as
-    `gdn.chunk_gated_delta_rule` has them; `bm`: the solved chunks [B, T, H, C];
-    `decay`: the gate's sum since the start of the chunk in log2 units, absent
-    where there is no gate.
-
-    Attributes: `scale`, `qk_l2norm`, `beta_domain` and `state_layout` as
-    `gdn.chunk_gated_delta_rule` has them; `chunk_size`: tokens of a chunk, those
-    of `gdn.stage.prepare`.
-
     Example:
 
     ```mlir
@@ -150,15 +135,17 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
         {chunk_size = 32} -> tensor<1x256x4x128xbf16>
     ```
   }];
-  let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
-    TensorRankOf<dataTypes, [4]>:$v, TensorRankOf<parameterTypes, [3]>:$beta,
-    TensorRankOf<dataTypes, [4]>:$bm, Optional<TensorRankOf<[F32, F64], [3, 4]>>:$decay,
-    Optional<TensorRankOf<parameterTypes, [4]>>:$initial_state,
-    Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
-    OptionalAttr<F64Attr>:$scale, UnitAttr:$qk_l2norm,
-    DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">:$beta_domain,
-    DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">:$state_layout,
-    I64Attr:$chunk_size);
+  let arguments = (ins GDN_QOf<TensorRankOf<dataTypes, [4]>>:$q, GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+    GDN_VOf<TensorRankOf<dataTypes, [4]>>:$v, GDN_BetaOf<TensorRankOf<parameterTypes, [3]>>:$beta,
+    Arg<TensorRankOf<dataTypes, [4]>, "The solved chunks [B, T, H, C].">:$bm,
+    Arg<Optional<TensorRankOf<[F32, F64], [3, 4]>>, !strconcat("The gate's sum since the start of the chunk ",
+      "in log2 units. Absent where there is no gate.")>:$decay,
+    GDN_InitialStateOf<TensorRankOf<parameterTypes, [4]>>:$initial_state,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    scaleAttribute:$scale, l2normAttribute:$qk_l2norm,
+    betaDomainAttribute:$beta_domain,
+    stateLayoutAttribute:$state_layout,
+    chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{
     `q` `(` $q `:` type($q) `)` `k` `(` $k `:` type($k) `)`
     `v` `(` $v `:` type($v) `)` `beta` `(` $beta `:` type($beta) `)`
@@ -172,14 +159,14 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
 def GDN_BackwardStageOp : GDN_StageOp<"backward",
     [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
   let summary = "The chunked backward as one kernel, a value head at a time";
-  let description = !strconcat([{
+  let description = [{
     Spec 5.1 to 5.4. Results, in this order: dq and dk [B, T, H, K] of every
     *value* head, before the l2 norm's chain rule and the sum over a group; dv;
     dbeta with respect to beta's value; where there is a gate dg with respect to
-    the log gate, or to the gate itself where that is linear; where there is an initial state dh0. All are f32 but dv and
-    dh0, which have their operand's type. The chain rules of spec 5.5 stand
-    around this op.
-  }], ruleDescription, chunkSizeDescription, backwardDescription, [{
+    the log gate, or to the gate itself where that is linear; where there is an
+    initial state dh0. All are f32 but dv and dh0, which have their operand's
+    type. The chain rules of spec 5.5 stand around this op.
+
     Example:
 
     ```mlir
@@ -190,10 +177,11 @@ def GDN_BackwardStageOp : GDN_StageOp<"backward",
         -> tensor<1x256x4x128xf32>, tensor<1x256x4x128xf32>,
            tensor<1x256x4x128xbf16>, tensor<1x256x4xf32>
     ```
-  }]);
+  }];
   let arguments = !con(ruleOperands,
-    (ins TensorRankOf<dataTypes, [4]>:$d_o, Optional<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
-    ruleAttributes, (ins I64Attr:$chunk_size));
+    (ins GDN_DOOf<TensorRankOf<dataTypes, [4]>>:$d_o,
+      GDN_DFinalStateOf<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
+    ruleAttributes, (ins chunkSizeAttribute:$chunk_size));
   let assemblyFormat = !strconcat(ruleFormat, [{
     `d_o` `(` $d_o `:` type($d_o) `)`
     (`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?
@@ -208,12 +196,6 @@ def GDN_LinearAttentionStageOp : GDN_StageOp<"linear_attention"> {
     Not part of any plan; it keeps the levels below honest (they must not know
     the delta rule by name). Results: `o`, and the final state if there are two.
 
-    Operands: `q`, `k`, `v`, `initial_state` and `cu_seqlens` as
-    `gdn.chunk_gated_delta_rule` has them.
-
-    Attributes: `scale`, `qk_l2norm` and `state_layout` as
-    `gdn.chunk_gated_delta_rule` has them; `chunk_size`: tokens of a chunk.
-
     Example:
 
     ```mlir
@@ -223,12 +205,12 @@ def GDN_LinearAttentionStageOp : GDN_StageOp<"linear_attention"> {
         -> tensor<1x256x4x128xbf16>
     ```
   }];
-  let arguments = (ins TensorRankOf<dataTypes, [4]>:$q, TensorRankOf<dataTypes, [4]>:$k,
-    TensorRankOf<dataTypes, [4]>:$v, Optional<TensorRankOf<parameterTypes, [4]>>:$initial_state,
-    Optional<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
-    OptionalAttr<F64Attr>:$scale, UnitAttr:$qk_l2norm,
-    DefaultValuedAttr<GDN_StateLayoutAttr, "::mlir::gdn::StateLayout::KV">:$state_layout,
-    I64Attr:$chunk_size);
+  let arguments = (ins GDN_QOf<TensorRankOf<dataTypes, [4]>>:$q, GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+    GDN_VOf<TensorRankOf<dataTypes, [4]>>:$v, GDN_InitialStateOf<TensorRankOf<parameterTypes, [4]>>:$initial_state,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    scaleAttribute:$scale, l2normAttribute:$qk_l2norm,
+    stateLayoutAttribute:$state_layout,
+    chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{
     `q` `(` $q `:` type($q) `)` `k` `(` $k `:` type($k) `)` `v` `(` $v `:` type($v) `)`
     (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
