@@ -5,6 +5,12 @@
 //
 // All roles but the state loop over the chunks of an iteration: two copies of everything do not fit the instruction
 // cache, and the state is what the others wait for. Two warps keep up with the solves, a third gains nothing.
+//
+// A layer gets the first template of its schedule whose `when` holds; docs/Schedules.md has the list. Prefixes of aliases:
+// `norms_` with qk_l2norm, `half_` with qk_l2norm and K of at most 64, `tile_` for a CTA of one V tile, `pair_` for one in
+// a cluster. Aliases without a prefix are for a CTA of two V tiles, and for all where there is no other.
+//
+// docs/Contributing.md says what follows a change of a depth or of registers.
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // A CTA for a head of two V tiles, which prepares each chunk once for both
@@ -58,7 +64,8 @@ gdn_warp.schedule_template @fused.cta_per_head schedules ["cta_per_head"] stages
 #half_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>
 
 // With norms and a state that is loaded, about as many instructions run as the instruction cache holds, so usual
-// iterations have code of their own. Elsewhere the copy costs up to 4 % (docs/experiments/instructions.md, "Code placement").
+// iterations have code of their own. Elsewhere the copy costs up to 4 % (docs/experiments/instructions.md, "Code
+// placement").
 gdn_warp.schedule_template @fused.cta_per_head.half_norms_state schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, initial_state = true, max_state_columns = 64>
     attributes {chunks_per_iteration = 2 : i64, clone_likely_path, fold_v_tiles, persistent}
