@@ -193,15 +193,24 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
 }
 
 /// V channels of a tile where their number is not given: the rows of a tensor
-/// core's product.
-static constexpr int64_t kVTileChannels = 64;
+/// core's product. Token by token there is none: the tile is a part of the
+/// state that four warps hold in 32 registers a thread, so that many CTAs wait
+/// for memory at a time.
+static int64_t chooseVTileChannels(const StageFacts &facts) {
+  constexpr int64_t kProductRows = 64, kLeast = 32, kTokenTile = 4096;
+  if (facts.C > 1)
+    return kProductRows;
+  return std::clamp(kTokenTile / facts.K, kLeast, kProductRows);
+}
 
 LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
                                         SymbolTableCollection &symbols) {
   StageFacts &facts = stage.facts;
   if (stage.splitsV) {
     int64_t tiles =
-        vTiles != 0 ? vTiles : std::max<int64_t>(1, facts.V / kVTileChannels);
+        vTiles != 0
+            ? vTiles
+            : std::max<int64_t>(1, facts.V / chooseVTileChannels(facts));
     if (facts.V % tiles != 0)
       return stage.op->emitOpError("expected V = ")
              << facts.V << " to be a multiple of v-tiles, got " << tiles;

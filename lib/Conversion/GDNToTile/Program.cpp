@@ -97,6 +97,12 @@ static Value addEpsilon(Program &p, Value squares) {
   return p.b.add(squares, p.b.fill(kNormEps, p.facts.C));
 }
 
+Value gdn::inverseLength(Program &p, Value squares) {
+  TileBuilder &b = p.b;
+  Value sum = b.extract(b.sum(squares, 0), {});
+  return math::RsqrtOp::create(b, b.add(sum, b.scalar(kNormEps)));
+}
+
 Value gdn::loadKeys(Program &p, StringRef name, Value t) {
   TileBuilder &b = p.b;
   Value rows = loadArrayRows(p, name, t);
@@ -141,22 +147,27 @@ Value gdn::tokenMask(Program &p, Value t) {
   return b.select(valid, b.fill(1.0, p.facts.C), 0.0);
 }
 
+/// Where accesses to chunks are cut: a chunk of one token is inside.
+static Value getCut(Program &p) { return p.facts.C > 1 ? p.end : Value(); }
+
 Value gdn::loadBeta(Program &p, Value t) {
   TileBuilder &b = p.b;
   b.step("gates");
-  Value beta =
-      b.f32(b.load(p["beta"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end));
+  Value beta = b.f32(
+      b.load(p["beta"], {p.batch, t, p.head}, {1}, {p.facts.C}, getCut(p)));
   if (p.facts.betaDomain == BetaDomain::Value)
     return beta;
-  beta = b.mul(b.sigmoid(beta), tokenMask(p, t));
+  beta = b.sigmoid(beta);
+  if (p.facts.C > 1)
+    beta = b.mul(beta, tokenMask(p, t));
   return p.facts.betaDomain == BetaDomain::Logit ? beta : b.scaled(beta, 2.0);
 }
 
 /// A gate parameter spread over `shape`, one number or one a channel.
 static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
-  return isa<RankedTensorType>(parameter.getType())
-             ? p.b.broadcast(parameter, shape, 1)
-             : p.b.splat(parameter, shape);
+  if (!isa<RankedTensorType>(parameter.getType()))
+    return p.b.splat(parameter, shape);
+  return shape.size() == 1 ? parameter : p.b.broadcast(parameter, shape, 1);
 }
 
 /// log2 of the decay from the gate as the op gives it (spec 1), any shape.
@@ -190,17 +201,26 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
   int64_t C = p.facts.C;
   Value gate;
   if (p.facts.decay == DecayKind::Scalar)
-    gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, p.end);
+    gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, getCut(p));
   else
     gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {1, 3},
                   {C, p.facts.K}, p.end);
   Value log2 = b.max(activateGate(p, b.f32(gate)), kMinLog2Gate);
-  // A padded log gate is read as 0; the other domains map 0 elsewhere.
-  if (p.facts.gateDomain == GateDomain::Log)
+  // A padded log gate is read as 0; the other domains map 0 elsewhere. A chunk
+  // of one token has no padding.
+  if (p.facts.gateDomain == GateDomain::Log || C == 1)
     return log2;
   Value mask = tokenMask(p, t);
   return p.facts.decay == DecayKind::Scalar ? b.mul(log2, mask)
                                             : b.mulAxis(log2, mask, 0);
+}
+
+Value gdn::loadChannelLog2Gate(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  b.step("gates");
+  Value gate =
+      b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {3}, {p.facts.K});
+  return b.max(activateGate(p, b.f32(gate)), kMinLog2Gate);
 }
 
 /// Offsets and axes of S^T in an array of states.

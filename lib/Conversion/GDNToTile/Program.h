@@ -81,12 +81,16 @@ KeyRows loadKeyRows(Program &p, StringRef name, Value t);
 /// Sets norm and length of rows, if the op asks for it; `squares` of the
 /// lengths are summed unless somebody has them.
 void measureRows(Program &p, KeyRows &rows, Value squares = {});
+/// 1 / |x| as a scalar, of the squares of the elements of x.
+Value inverseLength(Program &p, Value squares);
 /// v^T [vTileChannels, C] in f32.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.
 Value loadBeta(Program &p, Value t);
 /// The log2 gate [C] or [C, K] in f32, zero beyond the end, never -inf.
 Value loadLog2Gate(Program &p, Value t);
+/// The log2 gates [K] of token t, for a gate per key channel.
+Value loadChannelLog2Gate(Program &p, Value t);
 /// 1 for the chunk's tokens, 0 beyond the end, f32 [C].
 Value tokenMask(Program &p, Value t);
 /// S^T [vTileChannels, K] in f32 of the work item's state in the array `name`;

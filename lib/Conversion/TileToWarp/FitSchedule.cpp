@@ -88,9 +88,11 @@ ScheduleAttr Fit::makeSchedule(int64_t chunks, int64_t cluster, bool persistent,
         << "the schedule is of template @" << form.getSymName();
     return diagnostic;
   };
-  return ScheduleAttr::getChecked(
-      function_ref<InFlightDiagnostic()>(emitError), form.getContext(), chunks,
-      getVTiles(), cluster, persistent, cloneLikelyPath, specs, carriers);
+  return ScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError),
+                                  form.getContext(), chunks, getVTiles(),
+                                  cluster, persistent, cloneLikelyPath,
+                                  static_cast<int64_t>(form.getMinCtas()),
+                                  form.getInOrder(), specs, carriers);
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,7 +135,8 @@ ScheduleAttr Fit::makeTrial() {
         ArrayAttr::get(context, steps), /*delayedSteps=*/ArrayAttr(),
         /*delay=*/0, /*prefetchDistance=*/0, role.getRoundRobin(),
         role.getWarpgroupPerVTile(), role.getLoopChunks(),
-        /*alternateCtas=*/false, /*interleaveChunks=*/false));
+        /*alternateCtas=*/false, /*interleaveChunks=*/false,
+        role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (ChannelTemplateAttr channel : channels)
@@ -279,7 +282,7 @@ void Fit::fitRegisters() {
     used += share.count * share.groups();
   }
   int64_t left = getArch(program).launchRegisters(warps * format::kWarpThreads,
-                                                  /*ctas=*/1) *
+                                                  form.getMinCtas()) *
                      groups -
                  used;
   int64_t unit = format::kRegisterUnit;
@@ -322,7 +325,8 @@ ScheduleAttr Fit::build() {
         role.getDelayedSteps(), iterations(role.getDelay()),
         iterations(role.getPrefetchDistance()), role.getRoundRobin(),
         role.getWarpgroupPerVTile(), role.getLoopChunks(),
-        role.getAlternateCtas(), role.getInterleaveChunks()));
+        role.getAlternateCtas(), role.getInterleaveChunks(),
+        role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (auto [channel, depth] : llvm::zip(channels, depths))

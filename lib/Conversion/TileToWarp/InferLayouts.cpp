@@ -16,6 +16,7 @@
 
 #include "Report.h"
 #include "RoleLayouts.h"
+#include "SpreadLayouts.h"
 
 #include "gdn/Conversion/Passes.h"
 
@@ -45,6 +46,15 @@ static bool hasLayouts(KernelOp kernel) {
       .wasInterrupted();
 }
 
+/// Lanes that share a row of the role's tiles; 0 where they are fragments.
+static int64_t getLanesPerRow(KernelOp kernel, RoleOp role) {
+  auto schedule = kernel->getAttrOfType<ScheduleAttr>(ScheduleAttr::kName);
+  for (RoleSpecAttr spec : schedule.getRoles())
+    if (spec.getName() == role.getName())
+      return spec.getLanesPerRow();
+  return 0;
+}
+
 namespace {
 struct InferLayouts : gdn::impl::InferLayoutsPassBase<InferLayouts> {
   void runOnOperation() override {
@@ -53,9 +63,12 @@ struct InferLayouts : gdn::impl::InferLayoutsPassBase<InferLayouts> {
     if (!kernel->hasAttr(ScheduleAttr::kName) || hasLayouts(kernel))
       return;
     FieldLayouts fields(kernel);
-    for (auto role : kernel.getBody().getOps<RoleOp>())
-      if (failed(RoleLayouts(role, fields).run()))
+    for (auto role : kernel.getBody().getOps<RoleOp>()) {
+      int64_t lanes = getLanesPerRow(kernel, role);
+      if (failed(lanes ? SpreadLayouts(role, lanes).run()
+                       : RoleLayouts(role, fields).run()))
         return signalPassFailure();
+    }
     fields.apply();
     LayoutCounts counts = reportLayouts(kernel);
     numFragments += counts.fragments;

@@ -236,7 +236,7 @@ static warp::ScheduleAttr makeSchedule(WholeTensorOp &whole) {
         /*delayedSteps=*/{}, /*delay=*/0, /*prefetchDistance=*/0,
         /*roundRobin=*/false, /*warpgroupPerVTile=*/false,
         /*loopChunks=*/false, /*alternateCtas=*/false,
-        /*interleaveChunks=*/false);
+        /*interleaveChunks=*/false, /*lanesPerRow=*/0);
   };
   auto channel = [&](StringRef name, StringRef from, StringRef to) {
     return warp::ChannelSpecAttr::get(b.getContext(), name, /*depth=*/2,
@@ -256,7 +256,8 @@ static warp::ScheduleAttr makeSchedule(WholeTensorOp &whole) {
   return warp::ScheduleAttr::get(b.getContext(), /*chunksPerIteration=*/2,
                                  /*vTiles=*/1, /*cluster=*/1,
                                  /*persistent=*/false,
-                                 /*cloneLikelyPath=*/false, roles, channels);
+                                 /*cloneLikelyPath=*/false, /*minCtas=*/1,
+                                 /*inOrder=*/false, roles, channels);
 }
 
 /// An array of any strides, but contiguous in the last dimension.

@@ -109,22 +109,33 @@ static LogicalResult verifyLoad(tile::LoadOp load) {
   return success();
 }
 
-/// A warpgroup holds a square of its rows and twice as many columns for the
-/// whole of a sequence beside what a chunk needs.
+/// A warpgroup holds as much as a square of its rows and twice as many columns
+/// for the whole of a sequence beside what a chunk needs.
 static LogicalResult verifyCarried(scf::ForOp loop) {
   constexpr int64_t kColumns = 2 * format::kWgmmaRows;
   for (Value carried : loop.getRegionIterArgs())
     if (RankedTensorType tile = getTile(carried);
-        tile && tile.getRank() == 2 && tile.getDimSize(1) > kColumns)
+        tile && tile.getRank() == 2 &&
+        tile.getNumElements() > format::kWgmmaRows * kColumns)
       return loop.emitOpError("expected a state of at most ")
              << kColumns << " columns in the registers of a warpgroup, got "
              << tile.getDimSize(1) << "; use K of at most " << kColumns;
   return success();
 }
 
+static bool hasProducts(Operation *op) {
+  return op->getParentOfType<tile::ProgramOp>()
+      ->walk([](linalg::ContractOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 static LogicalResult verifyReduction(linalg::ReduceOp reduce) {
   RankedTensorType tile = getTile(reduce.getInputs().front());
   bool isOfRows = reduce.getDimensions() == ArrayRef<int64_t>(1);
+  // Without products of matrices tiles are spread over lanes, which sum along a
+  // vector too.
+  if (tile.getRank() == 1 && !hasProducts(reduce))
+    return success();
   if (tile.getRank() == 2 && reduce.getDimensions().size() == 1 &&
       (isOfRows || hasSchedule(reduce)))
     return success();

@@ -87,6 +87,7 @@ LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
            << " V tiles in the grid, as the schedule makes clusters of them, "
               "got "
            << *all;
+  isInOrder = schedule.getInOrder();
   isFolded = schedule.getVTiles() != 1;
   vTiles = isFolded ? 1 : *all;
   if (!(heads = writeExtent(b, launch.getGrid()[1])))
@@ -160,7 +161,7 @@ IRMapping WorkItemWriter::write(OpBuilder &b, Value number) {
     return workItem;
   }
   // A long sequence that began last would keep the others waiting.
-  auto longest = SequenceByRankOp::create(b, loc, bounds, sequence);
+  auto longest = SequenceByRankOp::create(b, loc, bounds, sequence, isInOrder);
   workItem.map(program.getSequence(), longest.getSequence());
   workItem.map(program.getBegin(), longest.getBegin());
   workItem.map(program.getEnd(), longest.getEnd());

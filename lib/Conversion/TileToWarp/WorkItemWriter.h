@@ -60,6 +60,8 @@ private:
   /// Parts that are work items of their own.
   int64_t vTiles = 1;
   bool isFolded = false;
+  /// Whether packed sequences are taken as they lie.
+  bool isInOrder = false;
 };
 
 } // namespace mlir::gdn

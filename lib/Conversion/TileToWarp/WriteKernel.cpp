@@ -43,10 +43,9 @@ static KernelOp createKernel(const Partition &partition, OpBuilder &b,
         shaped.getShape(), shaped.getElementType(),
         StridedLayoutAttr::get(b.getContext(), 0, ShapedType::kDynamic)));
   }
-  auto kernel =
-      KernelOp::create(b, program.getLoc(), program.getSymName(), types,
-                       schedule.getThreads(), /*shared_bytes=*/0,
-                       /*min_ctas=*/1, schedule.getCluster());
+  auto kernel = KernelOp::create(
+      b, program.getLoc(), program.getSymName(), types, schedule.getThreads(),
+      /*shared_bytes=*/0, schedule.getMinCtas(), schedule.getCluster());
   kernel->setAttr(ScheduleAttr::kName, schedule);
   if (Attribute target = program->getAttr(TargetAttr::kName))
     kernel->setAttr(TargetAttr::kName, target);

@@ -205,6 +205,11 @@ void populateSharedPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 void populateTriInversePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns);
+void populateSpreadArrayPatterns(const TypeConverter &converter,
+                                 const LoweredKernels &kernels,
+                                 RewritePatternSet &patterns);
+void populateSpreadTilePatterns(const TypeConverter &converter,
+                                RewritePatternSet &patterns);
 void populateSynchronisationPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns);
 void populateTrianglePatterns(const TypeConverter &converter,

@@ -41,6 +41,15 @@ struct LowerSequenceByRank : OpConversionPattern<SequenceByRankOp> {
       return rewriter.notifyMatchFailure(op, "not an array of the kernel");
     Type element = op.getBounds().getType().getElementType();
     Value rank = arith::IndexCastOp::create(b, i32, adaptor.getRank());
+    if (op.getInOrder()) {
+      Found found = loadSequence(b, *bounds, element, rank);
+      SmallVector<Value> results;
+      for (Value number : {found.number, found.begin, found.end})
+        results.push_back(
+            arith::IndexCastOp::create(b, b.getIndexType(), number));
+      rewriter.replaceOp(op, results);
+      return success();
+    }
     Value extent = bounds->sizes.front();
     Value count = arith::SubIOp::create(
         b, arith::IndexCastOp::create(b, i32, extent), createI32(b, 1));

@@ -180,6 +180,8 @@ struct ConvertGDNWarpToNVVM
     populateProductPatterns(converter, patterns);
     populateSharedPatterns(converter, patterns);
     populateTriInversePatterns(converter, patterns);
+    populateSpreadArrayPatterns(converter, kernels, patterns);
+    populateSpreadTilePatterns(converter, patterns);
     populateSynchronisationPatterns(converter, patterns);
     populateTrianglePatterns(converter, patterns);
     populateWarpgroupPatterns(converter, patterns);

@@ -191,6 +191,13 @@ int64_t gdn::warp::getThreadElements(RankedTensorType tensor) {
     return kRowsPerThread;
   if (isEncoded<LanesAttr>(tensor))
     return llvm::divideCeil(tensor.getDimSize(0), format::kWarpThreads);
+  if (isEncoded<UniformAttr>(tensor))
+    return tensor.getNumElements();
+  if (auto slice = dyn_cast_or_null<SliceAttr>(tensor.getEncoding()))
+    return countAlong(slice.getOf(), slice.getAxis(), tensor.getDimSize(0));
+  if (auto spread = dyn_cast_or_null<SpreadAttr>(tensor.getEncoding()))
+    return countAlong(spread, 0, tensor.getDimSize(0)) *
+           countAlong(spread, 1, tensor.getDimSize(1));
   return 0;
 }
 

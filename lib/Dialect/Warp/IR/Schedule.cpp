@@ -50,6 +50,11 @@ static LogicalResult verifyRole(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected " << what << " of 0 to " << kMaxCopies
                          << " iterations in role " << role.getName() << ", got "
                          << iterations;
+  int64_t lanes = role.getLanesPerRow();
+  if (lanes != 0 && (lanes < 1 || format::kWarpThreads % lanes != 0))
+    return emitError() << "expected lanes_per_row that divide "
+                       << format::kWarpThreads << " in role " << role.getName()
+                       << ", got " << lanes;
   bool isLate = role.getDelayedSteps() && !role.getDelayedSteps().empty();
   if (isLate && role.getDelay() == 0)
     return emitError()
@@ -61,8 +66,9 @@ static LogicalResult verifyRole(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t chunksPerIteration, int64_t vTiles,
-                                   int64_t cluster, bool persistent,
-                                   bool separate, ArrayRef<RoleSpecAttr> roles,
+                                   int64_t cluster, bool persistent, bool,
+                                   int64_t minCtas, bool,
+                                   ArrayRef<RoleSpecAttr> roles,
                                    ArrayRef<ChannelSpecAttr> channels) {
   if (chunksPerIteration < 1 || vTiles < 1 || chunksPerIteration > kMaxCopies ||
       vTiles > kMaxCopies)
@@ -73,6 +79,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a cluster of 1 to " << kMaxCopies
                        << " CTAs, of V tiles that are not folded, got "
                        << cluster << " CTAs of " << vTiles << " V tiles";
+  if (minCtas < 1 || minCtas > kMaxCopies)
+    return emitError() << "expected min_ctas of 1 to " << kMaxCopies << ", got "
+                       << minCtas;
   llvm::StringSet<> steps, names;
   for (RoleSpecAttr role : roles) {
     if (!names.insert(role.getName()).second)
@@ -116,7 +125,9 @@ LogicalResult ScheduleAttr::verifyFor(Operation *op, const Arch &arch) const {
            << got;
   };
   if (failed(expect(arch.maxCluster, "CTAs in a cluster", getCluster())) ||
-      failed(expect(arch.maxThreads, "threads in all roles", getThreads())))
+      failed(expect(arch.maxThreads, "threads in all roles", getThreads())) ||
+      failed(expect(arch.maxResidentThreads, "threads in min_ctas CTAs",
+                    getThreads() * getMinCtas())))
     return failure();
   for (ChannelSpecAttr channel : getChannels())
     if (failed(expect(arch.maxSlots(), "slots in channel " + channel.getName(),

@@ -120,7 +120,7 @@ LogicalResult RoleTemplateAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t warps,
     int64_t registers, int64_t minRegisters, int64_t registerWeight,
     ArrayAttr steps, ArrayAttr delayedSteps, AmountAttr delay,
-    AmountAttr prefetchDistance, bool, bool, bool, bool, bool) {
+    AmountAttr prefetchDistance, bool, bool, bool, bool, bool, int64_t) {
   if (failed(verifyNames(emitError, {steps, delayedSteps})))
     return failure();
   if (registers < 0 || registers > kMaxAmount || minRegisters < 0 ||
@@ -239,6 +239,9 @@ LogicalResult ScheduleTemplateOp::verify() {
     return emitOpError("expected 1 to ")
            << kMaxAmount << " chunks an iteration and CTAs of a cluster, got "
            << getChunksPerIteration() << " and " << getCluster();
+  if (!isIn(getMinCtas()))
+    return emitOpError("expected 1 to ")
+           << kMaxAmount << " CTAs on a multiprocessor, got " << getMinCtas();
   llvm::StringSet<> names;
   for (auto role : getRoles().getAsRange<RoleTemplateAttr>()) {
     if (!names.insert(role.getName()).second)

@@ -70,6 +70,59 @@ def Warp_LanesAttr : Warp_Encoding<"Lanes", "lanes"> {
   }];
 }
 
+def Warp_SpreadAttr : Warp_Encoding<"Spread", "spread"> {
+  let summary = "A tile spread over the lanes of some warps";
+  let description = [{
+    A thread holds runs of `run` elements that lie next to each other along
+    dimension `axis`. `lanes` lanes of a warp have the runs of one row, next to
+    each other; the other lanes have the rows below, and `warps` warps the rows
+    below those of the first. So one access of a warp reads whole lines of
+    memory, 16 bytes a lane. Where the tile is larger, each thread has more runs:
+    first those further along the row, then those of the rows below the last
+    warp's. With one row a run (`axis` = 1), run r of lane l of warp w lies, for C
+    runs of a thread along a row, in row (r / C) (32 / lanes) warps +
+    (32 / lanes) w + l / lanes and begins at column run (lanes (r mod C) +
+    l mod lanes).
+
+    No product reads it. Sums along a row are sums in a thread and shuffles, so
+    the tile may be large and nothing of it goes through shared memory.
+
+    Example: `tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 1, lanes = 16, warps = 4>>`
+  }];
+  let parameters = (ins "int64_t":$run, "int64_t":$axis, "int64_t":$lanes, "int64_t":$warps);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Elements along dimension `dim` that lie next to each other in a thread,
+    /// and that all threads hold once before they begin again.
+    int64_t getRunAlong(int64_t dim) const { return dim == getAxis() ? getRun() : 1; }
+    int64_t getBlock(int64_t dim) const;
+  }];
+}
+
+def Warp_SliceAttr : Warp_Encoding<"Slice", "slice"> {
+  let summary = "A vector along the rows or the columns of a spread tile";
+  let description = [{
+    Each thread holds, in order, the elements of the rows (`axis` = 0) or of the
+    columns (`axis` = 1) that it holds of a tile spread as `of` says.
+
+    Example: `tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>`
+  }];
+  let parameters = (ins "::mlir::gdn::warp::SpreadAttr":$of, "int64_t":$axis);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Warp_UniformAttr : Warp_Encoding<"Uniform", "uniform"> {
+  let summary = "A vector that every thread holds whole";
+  let description = [{
+    Every thread holds all elements, in order: of a vector of one element or of a
+    tensor of rank 0 a scalar.
+
+    Example: `tensor<1xf32, #gdn_warp.uniform>`
+  }];
+}
+
 def Warp_TensorMapAttr : Warp_Attr<"TensorMap", "tensor_map"> {
   let summary = "How the host encodes a tensor map argument of a kernel";
   let description = [{

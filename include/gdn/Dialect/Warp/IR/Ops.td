@@ -124,21 +124,24 @@ def Warp_SequenceByRankOp : Warp_Op<"sequence_by_rank"> {
     of the same length those before it. CTAs that take sequences in this order
     end together. Among more than 32 sequences (a lane has one) the order does
     not matter: then n is `rank`. Boundaries are below 2^31, as coordinates of
-    copies are. All lanes of a warp run it.
+    copies are. All lanes of a warp run it. With `in_order` n is `rank`, whatever
+    the lengths.
 
     Example:
 
     ```mlir
     %n, %begin, %end = gdn_warp.sequence_by_rank %cu_seqlens, %rank : memref<?xi32>
+    %m, %first, %last = gdn_warp.sequence_by_rank %cu_seqlens, %rank in_order : memref<?xi32>
     ```
   }];
   let arguments = (ins Arg<MemRefRankOf<[I32, I64], [1]>, "The boundaries of the packed sequences, one more than there are sequences.", [MemRead]>:$bounds,
-      Arg<Index, "The rank by length; 0 is the longest.">:$rank);
+      Arg<Index, "The rank by length; 0 is the longest.">:$rank,
+      Arg<UnitAttr, "Whether sequences are taken as they lie, not by length.">:$in_order);
   let results = (outs
       Res<Index, "The number of the sequence.">:$sequence,
       Res<Index, "The index of its first token.">:$begin,
       Res<Index, "The index behind its last token.">:$end);
-  let assemblyFormat = "$bounds `,` $rank attr-dict `:` type($bounds)";
+  let assemblyFormat = "$bounds `,` $rank (`in_order` $in_order^)? attr-dict `:` type($bounds)";
 }
 
 def Warp_ElectOp : Warp_Op<"elect"> {
@@ -281,7 +284,11 @@ def Warp_Lanes : Warp_Encoded<"LanesAttr", "vector over lanes">;
 def Warp_Rows : Warp_Encoded<"RowsAttr", "vector of rows">;
 def Warp_Columns : Warp_Encoded<"ColumnsAttr", "vector of columns">;
 def Warp_Vector : AnyTypeOf<[Warp_Columns, Warp_Rows, Warp_Lanes]>;
-def Warp_InRegisters : AnyTypeOf<[Warp_Fragment, Warp_Columns, Warp_Rows, Warp_Lanes]>;
+def Warp_Spread : Warp_Encoded<"SpreadAttr", "tile spread over lanes">;
+def Warp_Slice : Warp_Encoded<"SliceAttr", "vector along a spread tile">;
+def Warp_Uniform : Warp_Encoded<"UniformAttr", "vector that every thread holds">;
+def Warp_InRegisters : AnyTypeOf<[Warp_Fragment, Warp_Columns, Warp_Rows, Warp_Lanes,
+  Warp_Spread, Warp_Slice, Warp_Uniform]>;
 def Warp_Tile : AnyTypeOf<[Warp_Fragment, Warp_Lanes]>;
 
 def Warp_IotaOp : Warp_Op<"iota", [Pure]> {

@@ -26,7 +26,8 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     instruction cache to them. With `alternate_ctas` the CTAs of a cluster take the iterations
     in turn, and what one of them makes goes to all. With `interleave_chunks` ops of the
     chunks of an iteration follow each other by turns, so that a warp that is alone with
-    chains of short ops waits for each of them less.
+    chains of short ops waits for each of them less. With `lanes_per_row` the role's tiles
+    are spread over lanes (`#gdn_warp.spread`), so many to a row; without, they are fragments.
 
     Example:
     `#gdn_warp.role_spec<name = "state", warps = 8, registers = 168, steps = ["state"], warpgroup_per_v_tile = true>`
@@ -39,7 +40,8 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     DefaultValuedParameter<"bool", "false">:$warpgroup_per_v_tile,
     DefaultValuedParameter<"bool", "false">:$loop_chunks,
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
-    DefaultValuedParameter<"bool", "false">:$interleave_chunks);
+    DefaultValuedParameter<"bool", "false">:$interleave_chunks,
+    DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     /// Whether ops of `step` run in this role, and whether `delay` iterations later.
@@ -74,14 +76,19 @@ def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
     other from one work item into the next: so what begins and ends a work item costs
     less than a CTA that begins and ends. With `clone_likely_path` iterations whose chunks all
     take their likely branches have code of their own (`gdn-warp-clone-likely-path`).
+    A multiprocessor has at least `min_ctas` CTAs at a time, which share its registers. With
+    `in_order` packed sequences are taken as they lie, not the longest first.
   }];
   let parameters = (ins "int64_t":$chunks_per_iteration, "int64_t":$v_tiles,
     DefaultValuedParameter<"int64_t", "1">:$cluster, DefaultValuedParameter<"bool", "false">:$persistent,
     DefaultValuedParameter<"bool", "false">:$clone_likely_path,
+    DefaultValuedParameter<"int64_t", "1">:$min_ctas,
+    DefaultValuedParameter<"bool", "false">:$in_order,
     ArrayRefParameter<"RoleSpecAttr">:$roles, ArrayRefParameter<"ChannelSpecAttr">:$channels);
   let assemblyFormat = [{
     `<` `chunks_per_iteration` `=` $chunks_per_iteration `,` `v_tiles` `=` $v_tiles `,` (`cluster` `=` $cluster^ `,`)? (`persistent` `=` $persistent^ `,`)?
-    (`clone_likely_path` `=` $clone_likely_path^ `,`)? `roles` `=` custom<SpecList>($roles) `,`
+    (`clone_likely_path` `=` $clone_likely_path^ `,`)? (`min_ctas` `=` $min_ctas^ `,`)?
+    (`in_order` `=` $in_order^ `,`)? `roles` `=` custom<SpecList>($roles) `,`
     `channels` `=` custom<SpecList>($channels) `>`
   }];
   let genVerifyDecl = 1;

@@ -58,7 +58,8 @@ def Warp_RoleTemplateAttr : Warp_Attr<"RoleTemplate", "role_template"> {
     DefaultValuedParameter<"bool", "false">:$warpgroup_per_v_tile,
     DefaultValuedParameter<"bool", "false">:$loop_chunks,
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
-    DefaultValuedParameter<"bool", "false">:$interleave_chunks);
+    DefaultValuedParameter<"bool", "false">:$interleave_chunks,
+    DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

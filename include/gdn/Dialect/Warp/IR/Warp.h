@@ -39,6 +39,9 @@ template <typename Encoding> bool isEncoded(Type type) {
   return tensor && isa_and_nonnull<Encoding>(tensor.getEncoding());
 }
 
+/// Rows (`dim` 0) or columns of a tile of `size` of them that a thread holds.
+int64_t countAlong(SpreadAttr spread, int64_t dim, int64_t size);
+
 /// Elements of an encoded tensor (fragment, columns, rows, lanes) that a thread
 /// holds, or 0 if the tensor is not encoded.
 int64_t getThreadElements(RankedTensorType tensor);

@@ -23,6 +23,10 @@ namespace mlir::gdn::tile {
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
+/// A product may round once with the sum that takes it, as in a contraction.
+static constexpr arith::FastMathFlags kContract =
+    arith::FastMathFlags::contract;
+
 static RankedTensorType getTile(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
@@ -62,11 +66,12 @@ static void expand(linalg::ContractOp product, unsigned number) {
                                         getTile(matrix).getElementType());
   Value spread =
       label(linalg::BroadcastOp::create(b, loc, vector, empty, 1 - axis));
-  Value terms = label(arith::MulFOp::create(b, loc, matrix, spread));
+  Value terms = label(arith::MulFOp::create(b, loc, matrix, spread, kContract));
   auto sum = linalg::ReduceOp::create(
       b, loc, terms, product.getDpsInits()[0], axis,
       [](OpBuilder &inner, Location loc, ValueRange values) {
-        Value added = arith::AddFOp::create(inner, loc, values[0], values[1]);
+        Value added =
+            arith::AddFOp::create(inner, loc, values[0], values[1], kContract);
         linalg::YieldOp::create(inner, loc, added);
       });
   product.getResult(0).replaceAllUsesWith(label(sum));

@@ -14,7 +14,7 @@ gdn_tile.program @products(%x: memref<64x128xbf16>, %k: memref<128xbf16>, %q: me
   // CHECK: %[[KF:.*]] = arith.extf %[[K]] {gdn_tile.step = "state"}
   // CHECK: %[[AF:.*]] = arith.extf %[[A]] {gdn_tile.step = "state"}
   // CHECK: %[[KS:.*]] = linalg.broadcast ins(%[[KF]] : tensor<128xf32>) {{.*}} dimensions = [0]
-  // CHECK: %[[T:.*]] = arith.mulf %[[AF]], %[[KS]] {gdn_tile.step = "state"}
+  // CHECK: %[[T:.*]] = arith.mulf %[[AF]], %[[KS]] fastmath<contract> {gdn_tile.step = "state"}
   // CHECK: linalg.reduce {{.*}}ins(%[[T]] : tensor<64x128xf32>) outs(%{{.*}} : tensor<64xf32>) dimensions = [1]
   %u = linalg.contract indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (k)>, affine_map<(m, k) -> (m)>] {gdn_tile.step = "state"}
       ins(%a, %kt : tensor<64x128xbf16>, tensor<128xbf16>) outs(%zero : tensor<64xf32>) -> tensor<64xf32>

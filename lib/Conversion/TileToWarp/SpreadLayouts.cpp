@@ -1,0 +1,283 @@
+//===- SpreadLayouts.cpp - The ops of a role whose tiles lie over lanes ---===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SpreadLayouts.h"
+#include "RoleLayouts.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+/// Bytes of the widest access of a thread.
+static constexpr int64_t kAccessBytes = 16;
+
+//===----------------------------------------------------------------------===//
+// The layout
+//===----------------------------------------------------------------------===//
+
+/// Runs lie along the dimension that is contiguous in the arrays of tiles, and
+/// are what a thread accesses at a time of the widest elements, or fewer where
+/// a tile has no room for that many on all lanes.
+void SpreadLayouts::chooseSpread() {
+  int64_t axis = 1, bits = 32;
+  SmallVector<ArrayRef<int64_t>> shapes;
+  bool isKnown = false;
+  auto visit = [&](MemRefType array, ArrayRef<int64_t> axes, Value tile) {
+    if (!isTile(tile.getType(), 2))
+      return;
+    int64_t width = array.getElementTypeBitWidth();
+    bits = isKnown ? std::max(bits, width) : width;
+    axis = axes[0] == array.getRank() - 1 ? 0 : 1;
+    isKnown = true;
+    shapes.push_back(cast<RankedTensorType>(tile.getType()).getShape());
+  };
+  role.walk([&](tile::LoadOp op) {
+    visit(cast<MemRefType>(op.getSource().getType()), op.getAxes(), op);
+  });
+  role.walk([&](tile::StoreOp op) {
+    visit(cast<MemRefType>(op.getTarget().getType()), op.getAxes(),
+          op.getTile());
+  });
+  int64_t run = kAccessBytes * 8 / bits;
+  auto isTooLong = [&] {
+    spread = SpreadAttr::get(b.getContext(), run, axis, lanesPerRow,
+                             role.getCount());
+    return llvm::any_of(shapes, [&](ArrayRef<int64_t> shape) {
+      return shape[axis] % spread.getBlock(axis) != 0;
+    });
+  };
+  while (isTooLong() && run > 1)
+    run /= 2;
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> SpreadLayouts::mapAll(ValueRange values) {
+  return llvm::map_to_vector(
+      values, [&](Value value) { return map.lookupOrDefault(value); });
+}
+
+LogicalResult SpreadLayouts::convertLoad(tile::LoadOp load) {
+  if (load.getEnd())
+    return load.emitOpError("expected a load that nothing cuts in a role whose "
+                            "tiles lie over lanes, got one with an end");
+  Encodings encodings;
+  if (isTile(load.getType(), 2))
+    encodings.insert(spread);
+  else
+    encodings = getWanted(load);
+  for (Attribute encoding : encodings) {
+    if (failed(checkSize(load, encoding)))
+      return failure();
+    vectors[{load, encoding}] = ArrayLoadOp::create(
+        b, load.getLoc(), typeOf(load, encoding),
+        map.lookupOrDefault(load.getSource()), mapAll(load.getOffsets()),
+        load.getAxesAttr(), /*end=*/Value(), /*dim=*/IntegerAttr(),
+        DenseI64ArrayAttr());
+  }
+  return success();
+}
+
+LogicalResult SpreadLayouts::convertStore(tile::StoreOp store) {
+  if (store.getEnd())
+    return store.emitOpError("expected a store that nothing cuts in a role "
+                             "whose tiles lie over lanes, got one with an end");
+  FailureOr<Value> tile = lookup(store.getTile());
+  if (failed(tile))
+    return failure();
+  ArrayStoreOp::create(
+      b, store.getLoc(), *tile, map.lookupOrDefault(store.getTarget()),
+      mapAll(store.getOffsets()), store.getAxesAttr(),
+      /*end=*/Value(), /*dim=*/IntegerAttr(), DenseI64ArrayAttr());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rows and columns
+//===----------------------------------------------------------------------===//
+
+LogicalResult SpreadLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
+  if (broadcast.getDimensions().size() != 1)
+    return broadcast.emitOpError("expected a broadcast of a vector along one "
+                                 "dimension of a tile");
+  int64_t added = broadcast.getDimensions()[0];
+  Value result = broadcast->getResult(0);
+  FailureOr<Value> source = lookup(broadcast.getInput(), alongAxis(1 - added));
+  if (failed(source) || failed(checkSize(result, spread)))
+    return failure();
+  RankedTensorType type = typeOf(result, spread);
+  Value empty =
+      tensor::EmptyOp::create(b, broadcast.getLoc(), type.getShape(),
+                              type.getElementType(), type.getEncoding());
+  vectors[{result, spread}] =
+      linalg::BroadcastOp::create(b, broadcast.getLoc(), *source, empty,
+                                  broadcast.getDimensionsAttr())
+          ->getResult(0);
+  return success();
+}
+
+/// Of the rows of a tile, or of a vector along its columns: the lanes of a row
+/// have all of it.
+LogicalResult SpreadLayouts::convertReduce(linalg::ReduceOp reduce) {
+  if (reduce.getInputs().size() != 1 || reduce.getDimensions().size() != 1)
+    return reduce.emitOpError("expected a reduction of one tile along one "
+                              "dimension");
+  Value input = reduce.getInputs().front(), init = reduce.getInits().front(),
+        result = reduce->getResult(0);
+  bool isOfTile = isTile(input.getType(), 2);
+  if (reduce.getDimensions()[0] != (isOfTile ? 1 : 0) ||
+      !cast<RankedTensorType>(result.getType()).getElementType().isF32())
+    return reduce.emitOpError("expected sums of f32 along the rows of a tile, "
+                              "or of a vector, got one along [")
+           << reduce.getDimensions() << "] of " << input.getType();
+  Attribute encoding = isOfTile ? alongAxis(0) : uniform();
+  FailureOr<Value> source =
+      lookup(input, isOfTile ? Attribute(spread) : alongAxis(1));
+  FailureOr<Value> first = lookup(init, encoding);
+  if (failed(source) || failed(first))
+    return failure();
+  IRMapping operands;
+  operands.map(input, *source);
+  operands.map(init, *first);
+  Operation *copy = b.clone(*reduce, operands);
+  copy->removeAttr(tile::TileDialect::getStepAttrName());
+  copy->removeAttr(tile::TileDialect::getChunkAttrName());
+  copy->getResult(0).setType(typeOf(result, encoding));
+  vectors[{result, encoding}] = copy->getResult(0);
+  return success();
+}
+
+/// An element of what every thread holds, or many of one scalar.
+LogicalResult SpreadLayouts::convertExtract(Operation *op) {
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+    FailureOr<Value> tensor = lookup(extract.getTensor(), uniform());
+    if (failed(tensor))
+      return failure();
+    map.map(extract.getResult(),
+            Value(tensor::ExtractOp::create(b, op->getLoc(), *tensor,
+                                            mapAll(extract.getIndices()))));
+    return success();
+  }
+  auto splat = cast<tensor::SplatOp>(op);
+  Encodings encodings;
+  if (isTile(splat.getType(), 2))
+    encodings.insert(spread);
+  else
+    encodings = getWanted(splat);
+  for (Attribute encoding : encodings) {
+    if (failed(checkSize(splat, encoding)))
+      return failure();
+    vectors[{splat, encoding}] = tensor::SplatOp::create(
+        b, op->getLoc(), typeOf(splat, encoding),
+        map.lookupOrDefault(splat.getInput()), ValueRange());
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+LogicalResult SpreadLayouts::convertFor(scf::ForOp loop) {
+  auto lookupAll = [&](ValueRange values) -> FailureOr<SmallVector<Value>> {
+    SmallVector<Value> found;
+    for (Value value : values) {
+      FailureOr<Value> converted = lookup(value);
+      if (failed(converted))
+        return failure();
+      found.push_back(*converted);
+    }
+    return found;
+  };
+  auto define = [&](ValueRange from, ValueRange to) {
+    for (auto [old, made] : llvm::zip(from, to)) {
+      if (auto type = dyn_cast<RankedTensorType>(made.getType()))
+        vectors[{old, type.getEncoding()}] = made;
+      else
+        map.map(old, made);
+    }
+  };
+  FailureOr<SmallVector<Value>> inits = lookupAll(loop.getInits());
+  if (failed(inits))
+    return failure();
+  auto copy = scf::ForOp::create(b, loop.getLoc(),
+                                 map.lookupOrDefault(loop.getLowerBound()),
+                                 map.lookupOrDefault(loop.getUpperBound()),
+                                 map.lookupOrDefault(loop.getStep()), *inits);
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  map.map(loop.getInductionVar(), copy.getInductionVar());
+  define(loop.getRegionIterArgs(), copy.getRegionIterArgs());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(copy.getBody());
+    if (failed(convertBlock(*loop.getBody())))
+      return failure();
+    FailureOr<SmallVector<Value>> yielded = lookupAll(loop.getYieldedValues());
+    if (failed(yielded))
+      return failure();
+    if (!inits->empty())
+      scf::YieldOp::create(b, loop.getLoc(), *yielded);
+  }
+  define(loop.getResults(), copy.getResults());
+  return success();
+}
+
+LogicalResult SpreadLayouts::convert(Operation *op) {
+  if (isa<GetOp, PutOp>(op))
+    return op->emitOpError("expected no channels in a role whose tiles lie "
+                           "over lanes: it has all steps that they need");
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return convertLoad(load);
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return convertStore(store);
+  if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op))
+    return convertBroadcast(broadcast);
+  if (auto reduce = dyn_cast<linalg::ReduceOp>(op))
+    return convertReduce(reduce);
+  if (isa<tensor::ExtractOp, tensor::SplatOp>(op))
+    return convertExtract(op);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return convertFor(loop);
+  // Made where they are used.
+  bool isTileConstant = op->hasTrait<OpTrait::ConstantLike>() &&
+                        isa<RankedTensorType>(op->getResult(0).getType());
+  if (isTileConstant || isa<tensor::EmptyOp>(op))
+    return success();
+  return convertOther(op);
+}
+
+LogicalResult SpreadLayouts::convertBlock(Block &block) {
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      break;
+    if (failed(convert(&op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult SpreadLayouts::run() {
+  if (role.getFirst() % role.getCount() != 0)
+    return role.emitOpError("expected a role whose tiles lie over lanes to "
+                            "begin at a multiple of its ")
+           << role.getCount() << " warps, got warp " << role.getFirst();
+  chooseSpread();
+  Block &old = role.getBody().front();
+  auto *block = new Block();
+  role.getBody().push_back(block);
+  b.setInsertionPointToStart(block);
+  LogicalResult converted = convertBlock(old);
+  // What stays of a failed role would have two blocks.
+  old.dropAllDefinedValueUses();
+  old.erase();
+  return converted;
+}

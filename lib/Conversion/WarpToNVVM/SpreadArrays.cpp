@@ -1,0 +1,292 @@
+//===- SpreadArrays.cpp - Accesses to arrays of tiles over lanes ----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread accesses a run of elements at a time. An array may have any strides
+// and begin anywhere, and a wide access must be aligned: so the kernel looks at
+// both, and accesses single elements where they do not allow more.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "gdn/Dialect/Warp/IR/Formats.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::warp;
+
+namespace {
+/// How a tile or vector of rank `axes.size()` lies: along which dimensions of
+/// its spread tile its own dimensions run.
+struct Place {
+  SpreadAttr spread;
+  SmallVector<int64_t> dims;
+};
+
+/// The elements of a spread tile, or of a vector along one, that this thread
+/// holds, as elements of an array.
+class SpreadAccess {
+public:
+  SpreadAccess(ImplicitLocOpBuilder &b, const Array &array, MemRefType type,
+               RankedTensorType tile, ValueRange offsets,
+               ArrayRef<int64_t> axes);
+
+  int64_t getRun() const { return run; }
+  int64_t getCount() const { return count; }
+  Value getAddress(ImplicitLocOpBuilder &b, int64_t i) const;
+  /// Whether all runs lie at multiples of their bytes.
+  Value createIsAligned(ImplicitLocOpBuilder &b) const;
+
+private:
+  int64_t getDistance(size_t axis, int64_t i) const;
+
+  const Array &array;
+  RankedTensorType tile;
+  Type element;
+  Place place;
+  SmallVector<Value> offsets;
+  SmallVector<int64_t> axes;
+  Value first;
+  int64_t count, run = 1, contiguous = -1;
+};
+} // namespace
+
+static Place getPlace(RankedTensorType tile) {
+  if (auto slice = dyn_cast<SliceAttr>(tile.getEncoding()))
+    return {slice.getOf(), {slice.getAxis()}};
+  if (auto spread = dyn_cast<SpreadAttr>(tile.getEncoding()))
+    return {spread, {0, 1}};
+  return {};
+}
+
+/// The first row (`dim` 0) or column that this thread holds, as i32.
+static Value createFirst(ImplicitLocOpBuilder &b, SpreadAttr spread,
+                         int64_t dim) {
+  Value lane = createLane(b), lanes = createI32(b, spread.getLanes());
+  Value place;
+  if (dim == 1) {
+    place = arith::RemUIOp::create(b, lane, lanes);
+  } else {
+    Value warp = arith::RemUIOp::create(
+        b,
+        arith::DivUIOp::create(b, createThread(b),
+                               createI32(b, format::kWarpThreads)),
+        createI32(b, spread.getWarps()));
+    int64_t rows = format::kWarpThreads / spread.getLanes();
+    place = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, warp, createI32(b, rows)),
+        arith::DivUIOp::create(b, lane, lanes));
+  }
+  return arith::MulIOp::create(b, place, createI32(b, spread.getRunAlong(dim)));
+}
+
+SpreadAccess::SpreadAccess(ImplicitLocOpBuilder &b, const Array &array,
+                           MemRefType type, RankedTensorType tile,
+                           ValueRange offsets, ArrayRef<int64_t> axes)
+    : array(array), tile(tile), element(type.getElementType()),
+      place(getPlace(tile)), offsets(offsets), axes(axes),
+      count(getThreadElements(tile)) {
+  first = createArrayOffset(b, array, offsets);
+  for (auto [dim, axis] : llvm::zip(place.dims, axes)) {
+    Value at = arith::IndexCastUIOp::create(b, b.getIndexType(),
+                                            createFirst(b, place.spread, dim));
+    first = arith::AddIOp::create(
+        b, first, arith::MulIOp::create(b, at, array.strides[axis]));
+  }
+  auto [strides, offset] = type.getStridesAndOffset();
+  for (auto [dim, axis] : llvm::zip(place.dims, axes))
+    if (dim == place.spread.getAxis() && strides[axis] == 1) {
+      run = place.spread.getRun();
+      contiguous = axis;
+    }
+}
+
+int64_t SpreadAccess::getDistance(size_t axis, int64_t i) const {
+  // What every thread holds lies as in the array.
+  if (!place.spread)
+    return i;
+  int64_t dim = place.dims[axis], along = place.spread.getRunAlong(dim);
+  if (place.dims.size() == 2) {
+    // Runs along a row first, then rows.
+    int64_t full = place.spread.getRun(), inRun = i % full, number = i / full;
+    int64_t perRow = tile.getDimSize(1) / place.spread.getBlock(1);
+    int64_t block = dim == 1 ? number % perRow : number / perRow;
+    return block * place.spread.getBlock(dim) + (along > 1 ? inRun : 0);
+  }
+  return i / along * place.spread.getBlock(dim) + i % along;
+}
+
+Value SpreadAccess::getAddress(ImplicitLocOpBuilder &b, int64_t i) const {
+  Value offset = first;
+  for (auto [number, axis] : llvm::enumerate(axes))
+    offset = arith::AddIOp::create(
+        b, offset,
+        arith::MulIOp::create(b, array.strides[axis],
+                              createIndex(b, getDistance(number, i))));
+  return createOffsetAddress(b, array, element, offset);
+}
+
+Value SpreadAccess::createIsAligned(ImplicitLocOpBuilder &b) const {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  Type i64 = b.getI64Type();
+  Value all = LLVM::PtrToIntOp::create(b, i64, array.pointer);
+  auto add = [&](Value elements) {
+    Value wide = arith::IndexCastOp::create(b, i64, elements);
+    Value size = arith::ConstantOp::create(b, b.getI64IntegerAttr(bytes));
+    all = arith::OrIOp::create(b, all, arith::MulIOp::create(b, wide, size));
+  };
+  for (auto [dim, stride] : llvm::enumerate(array.strides))
+    add(static_cast<int64_t>(dim) == contiguous ? offsets[dim] : stride);
+  Value mask =
+      arith::ConstantOp::create(b, b.getI64IntegerAttr(run * bytes - 1));
+  Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                               arith::AndIOp::create(b, all, mask), zero);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+static Value createLoads(ImplicitLocOpBuilder &b, VectorType type,
+                         const SpreadAccess &access, int64_t run) {
+  auto part = VectorType::get(run, type.getElementType());
+  unsigned alignment = run * type.getElementTypeBitWidth() / 8;
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < access.getCount(); i += run)
+    llvm::append_range(
+        elements, unpack(b, LLVM::LoadOp::create(
+                                b, part, access.getAddress(b, i), alignment)));
+  return pack(b, type, elements);
+}
+
+static void createStores(ImplicitLocOpBuilder &b, Value tile,
+                         const SpreadAccess &access, int64_t run) {
+  auto type = cast<VectorType>(tile.getType());
+  auto part = VectorType::get(run, type.getElementType());
+  unsigned alignment = run * type.getElementTypeBitWidth() / 8;
+  SmallVector<Value> elements = unpack(b, tile);
+  for (int64_t i = 0; i < access.getCount(); i += run)
+    LLVM::StoreOp::create(b, pack(b, part, ArrayRef(elements).slice(i, run)),
+                          access.getAddress(b, i), alignment);
+}
+
+/// True in one of the threads that hold an element of a vector; null where no
+/// two threads hold the same.
+static Value createIsOwner(ImplicitLocOpBuilder &b, RankedTensorType tile) {
+  Value place;
+  if (auto slice = dyn_cast<SliceAttr>(tile.getEncoding())) {
+    SpreadAttr spread = slice.getOf();
+    Value thread = createThread(b);
+    int64_t threads = format::kWarpThreads * spread.getWarps();
+    Value lanes = createI32(b, spread.getLanes());
+    if (slice.getAxis() == 0)
+      place = arith::RemUIOp::create(b, thread, lanes);
+    else
+      place = arith::DivUIOp::create(
+          b, arith::RemUIOp::create(b, thread, createI32(b, threads)), lanes);
+  } else if (isEncoded<UniformAttr>(tile)) {
+    place = createThread(b);
+  } else {
+    return {};
+  }
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place,
+                               createI32(b, 0));
+}
+
+static bool isSpread(Type type) {
+  return isEncoded<SpreadAttr>(type) || isEncoded<SliceAttr>(type) ||
+         isEncoded<UniformAttr>(type);
+}
+
+namespace {
+template <typename Op> struct SpreadPattern : OpConversionPattern<Op> {
+  SpreadPattern(const TypeConverter &converter, MLIRContext *context,
+                const LoweredKernels &kernels)
+      : OpConversionPattern<Op>(converter, context, /*benefit=*/2),
+        kernels(kernels) {}
+
+  SpreadAccess createAccess(ImplicitLocOpBuilder &b, Op op,
+                            typename Op::Adaptor adaptor, Type tile) const {
+    return SpreadAccess(b, *kernels.lookup(op.getArray()),
+                        cast<MemRefType>(op.getArray().getType()),
+                        cast<RankedTensorType>(tile), adaptor.getOffsets(),
+                        op.getAxes());
+  }
+
+  const LoweredKernels &kernels;
+};
+
+struct LowerSpreadLoad : SpreadPattern<ArrayLoadOp> {
+  using SpreadPattern::SpreadPattern;
+
+  LogicalResult
+  matchAndRewrite(ArrayLoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!isSpread(op.getType()))
+      return rewriter.notifyMatchFailure(op, "not spread over lanes");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    SpreadAccess access = createAccess(b, op, adaptor, op.getType());
+    if (access.getRun() == 1) {
+      rewriter.replaceOp(op, createLoads(b, type, access, 1));
+      return success();
+    }
+    auto branch =
+        scf::IfOp::create(b, TypeRange(type), access.createIsAligned(b),
+                          /*withElseRegion=*/true);
+    for (auto [block, run] : {std::pair(branch.thenBlock(), access.getRun()),
+                              std::pair(branch.elseBlock(), int64_t(1))}) {
+      auto inner = ImplicitLocOpBuilder::atBlockBegin(op.getLoc(), block);
+      scf::YieldOp::create(inner, createLoads(inner, type, access, run));
+    }
+    rewriter.replaceOp(op, branch.getResults());
+    return success();
+  }
+};
+
+struct LowerSpreadStore : SpreadPattern<ArrayStoreOp> {
+  using SpreadPattern::SpreadPattern;
+
+  LogicalResult
+  matchAndRewrite(ArrayStoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto tile = cast<RankedTensorType>(op.getTile().getType());
+    if (!isSpread(tile))
+      return rewriter.notifyMatchFailure(op, "not spread over lanes");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    if (Value owner = createIsOwner(b, tile))
+      b.setInsertionPointToStart(scf::IfOp::create(b, owner).thenBlock());
+    SpreadAccess access = createAccess(b, op, adaptor, tile);
+    if (access.getRun() == 1) {
+      createStores(b, adaptor.getTile(), access, 1);
+    } else {
+      auto branch = scf::IfOp::create(b, access.createIsAligned(b),
+                                      /*withElseRegion=*/true);
+      for (auto [block, run] : {std::pair(branch.thenBlock(), access.getRun()),
+                                std::pair(branch.elseBlock(), int64_t(1))}) {
+        auto inner = ImplicitLocOpBuilder::atBlockBegin(op.getLoc(), block);
+        createStores(inner, adaptor.getTile(), access, run);
+      }
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+void warp::populateSpreadArrayPatterns(const TypeConverter &converter,
+                                       const LoweredKernels &kernels,
+                                       RewritePatternSet &patterns) {
+  patterns.add<LowerSpreadLoad, LowerSpreadStore>(
+      converter, patterns.getContext(), kernels);
+}

@@ -1,0 +1,93 @@
+//===- Spread.cpp - Tiles and vectors spread over lanes -------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
+
+#include "gdn/Dialect/Warp/IR/Formats.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::gdn::warp;
+
+int64_t SpreadAttr::getBlock(int64_t dim) const {
+  int64_t lanes =
+      dim == 0 ? format::kWarpThreads / getLanes() * getWarps() : getLanes();
+  return lanes * getRunAlong(dim);
+}
+
+int64_t gdn::warp::countAlong(SpreadAttr spread, int64_t dim, int64_t size) {
+  return size / spread.getBlock(dim) * spread.getRunAlong(dim);
+}
+
+LogicalResult SpreadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t run, int64_t axis, int64_t lanes,
+                                 int64_t warps) {
+  // Larger ones are no access of a thread, or more warps than a CTA has.
+  constexpr int64_t kMaxRun = 16, kMaxWarps = 32;
+  if (run < 1 || run > kMaxRun || !llvm::isPowerOf2_64(run))
+    return emitError() << "expected a run of a power of two up to " << kMaxRun
+                       << " elements, got " << run;
+  if (axis != 0 && axis != 1)
+    return emitError() << "expected axis 0 or 1, got " << axis;
+  if (lanes < 1 || format::kWarpThreads % lanes != 0)
+    return emitError() << "expected lanes that divide " << format::kWarpThreads
+                       << ", got " << lanes;
+  if (warps < 1 || warps > kMaxWarps)
+    return emitError() << "expected 1 to " << kMaxWarps << " warps, got "
+                       << warps;
+  return success();
+}
+
+LogicalResult SliceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                SpreadAttr, int64_t axis) {
+  if (axis != 0 && axis != 1)
+    return emitError() << "expected axis 0 or 1, got " << axis;
+  return success();
+}
+
+/// Whole blocks along a dimension: each thread holds as much.
+static LogicalResult verifySize(function_ref<InFlightDiagnostic()> emitError,
+                                SpreadAttr spread, int64_t dim, int64_t size) {
+  int64_t block = spread.getBlock(dim);
+  if (size > 0 && size % block == 0)
+    return success();
+  return emitError() << "expected a multiple of " << block
+                     << (dim == 0 ? " rows" : " columns") << ", got " << size;
+}
+
+LogicalResult
+SpreadAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2)
+    return emitError() << "expected a tile of two dimensions, got shape ["
+                       << shape << "]";
+  if (failed(verifySize(emitError, *this, 0, shape[0])))
+    return failure();
+  return verifySize(emitError, *this, 1, shape[1]);
+}
+
+LogicalResult
+SliceAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                          function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 1)
+    return emitError() << "expected a vector, got shape [" << shape << "]";
+  return verifySize(emitError, getOf(), getAxis(), shape[0]);
+}
+
+LogicalResult UniformAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  // Each element is a register of every thread.
+  constexpr int64_t kMost = 8;
+  if (shape.size() > 1 ||
+      (shape.size() == 1 && (shape[0] < 1 || shape[0] > kMost)))
+    return emitError() << "expected a scalar or a vector of at most " << kMost
+                       << " elements, got shape [" << shape << "]";
+  return success();
+}
