@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the wheel and tests it: scripts/test-python.sh [ARGUMENTS OF PYTEST].
-# - The wheel is checked: its tag, its size, what its library links.
+# - The wheel is checked: its tag, its size, what its library links. Its kernels are compiled by build/bin/gdn-compile,
+#   which scripts/test.sh builds too. Without GDN_COMPILER a wheel's build makes its own (test/Scripts/wheel.test).
 # - In a fresh environment with nothing else (.venv-wheel), `python -m gdn` runs its self-test.
 # - In one with torch (.venv-python), pytest runs test/python. PyTorch's CPU build will do.
 # The closing line is that of scripts/test.sh.
@@ -19,10 +20,14 @@ scripts/setup.sh || fail "expected the Debian packages, got a failed set-up"
 python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || scripts/setup.sh python3-venv
 pip=(-m pip --disable-pip-version-check --quiet)
 
+echo "== compiler"
+scripts/configure.sh && cmake --build --preset default --target gdn-compile || fail "expected gdn-compile, got a failed build"
+
 echo "== wheel"
 [ -x .venv-python/bin/python ] || python3 -m venv .venv-python
 rm -rf "$wheels"
-.venv-python/bin/python "${pip[@]}" wheel . --no-deps --wheel-dir "$wheels" || fail "expected a wheel, got a failed build"
+.venv-python/bin/python "${pip[@]}" wheel . --no-deps --wheel-dir "$wheels" \
+  --config-settings=build-dir=build/wheel-tested --config-settings=cmake.define.GDN_COMPILER="$PWD/build/bin/gdn-compile" || fail "expected a wheel, got a failed build"
 wheel=$(echo "$wheels"/gdn-*-py3-none-linux_x86_64.whl)
 [ -f "$wheel" ] || fail "expected a wheel of tag py3-none-linux_x86_64, got $(ls "$wheels")"
 size=$(wc -c <"$wheel")

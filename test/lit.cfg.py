@@ -38,6 +38,7 @@ config.substitutions += [
     ("%gdn_lib", config.gdn_lib_dir),
     ("%llvm_config", os.path.join(config.llvm_tools_dir, "llvm-config")),
     ("%linker_flags", config.linker_flags),
+    ("%mlir_dir", config.mlir_dir),
 ]
 
 
