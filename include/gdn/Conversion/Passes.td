@@ -95,8 +95,10 @@ def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
     The op is elementwise on arrays [B, T, H] or [B, T, H, K], or a sum of f32
     over K or over G of a [B, T, H, G, K] that `tensor.expand_shape` made of
     [B, T, H G, K]. Inputs may also be [B, T, H] beside rows of K, or [H]. The
-    body has ops of `arith` and `math`. K is a multiple of 8 up to 128. The pass
-    refuses other ops, and says what it expected.
+    body has ops of `arith` and `math`. K is a multiple of 8 up to 128. A
+    `linalg.fill` by a constant that is read as an array, as a state of zeros, is
+    elementwise work without inputs. The pass refuses other ops, and says what it
+    expected.
 
     Before:
 

@@ -30,6 +30,10 @@ static bool isExtent(Value tokens, Value array, int64_t dim) {
     return true;
   if (std::optional<int64_t> constant = getConstantIntValue(tokens))
     return cast<ShapedType>(array.getType()).getDimSize(dim) == *constant;
+  if (auto empty = array.getDefiningOp<tensor::EmptyOp>();
+      empty && empty.getType().isDynamicDim(dim) &&
+      empty.getDynamicSize(dim) == tokens)
+    return true;
   if (auto of = dyn_cast<tensor::DimOp>(op))
     return of.getSource() == array && of.getConstantIndex() == dim;
   if (auto of = dyn_cast<memref::DimOp>(op))

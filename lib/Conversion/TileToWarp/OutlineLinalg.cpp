@@ -309,15 +309,42 @@ void gdn::outline(WholeTensorOp &whole, SymbolTable &symbols) {
   replaceByLaunch(whole, program);
 }
 
+/// Writes a fill that somebody reads as elementwise work without inputs. A sum
+/// that begins at its value does not: the sum's program does.
+static void writeFill(linalg::FillOp fill) {
+  auto beginsSum = [&](OpOperand &use) {
+    auto sum = dyn_cast<linalg::GenericOp>(use.getOwner());
+    return sum && sum.isDpsInit(&use);
+  };
+  auto type = dyn_cast<RankedTensorType>(fill.output().getType());
+  if (!type || llvm::all_of(fill->getUses(), beginsSum))
+    return;
+  OpBuilder b(fill);
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto made = linalg::GenericOp::create(
+      b, fill.getLoc(), type, ValueRange{}, fill.output(),
+      b.getMultiDimIdentityMap(type.getRank()), loops,
+      [&](OpBuilder &inner, Location loc, ValueRange) {
+        linalg::YieldOp::create(inner, loc, fill.value());
+      });
+  fill.getResult(0).replaceUsesWithIf(
+      made.getResult(0), [&](OpOperand &use) { return !beginsSum(use); });
+}
+
 namespace {
 struct OutlineLinalg : gdn::impl::OutlineLinalgPassBase<OutlineLinalg> {
   void runOnOperation() override {
     SmallVector<linalg::GenericOp> ops;
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      for (linalg::FillOp fill :
+           llvm::to_vector(function.getOps<linalg::FillOp>()))
+        writeFill(fill);
       function.walk([&](linalg::GenericOp op) {
         if (op.hasPureTensorSemantics())
           ops.push_back(op);
       });
+    }
     if (ops.empty())
       return;
     SymbolTable symbols(getOperation());

@@ -144,6 +144,9 @@ LogicalResult Reader::readInput(OpOperand *operand) {
 LogicalResult Reader::readBody() {
   Block *body = op.getBody();
   result.element = body->getTerminator()->getOperand(0);
+  if (result.element.getParentBlock() != body &&
+      !matchPattern(result.element, m_Constant()))
+    return fail() << "a value from outside of the body";
   if (!reduced.empty()) {
     // acc + element, in any order.
     Value total = body->getArguments().back();
@@ -186,10 +189,12 @@ FailureOr<WholeTensorOp> Reader::read() {
   for (OpOperand *operand : op.getDpsInputOperands())
     if (failed(readInput(operand)))
       return failure();
-  if (llvm::none_of(result.inputs, [](const WholeTensorOp::Input &input) {
+  bool hasWhole =
+      llvm::any_of(result.inputs, [](const WholeTensorOp::Input &input) {
         return input.kind == InputKind::Whole ||
                input.kind == InputKind::Grouped;
-      }))
+      });
+  if (!hasWhole && !result.inputs.empty())
     return fail() << "no input of the output's size";
   if (failed(readBody()))
     return failure();

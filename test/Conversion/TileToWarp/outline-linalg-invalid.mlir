@@ -97,3 +97,12 @@ func.func @index(%x: tensor<1x256x4xf32>) -> tensor<1x256x4xf32> {
   } -> tensor<1x256x4xf32>
   return %y : tensor<1x256x4xf32>
 }
+
+// -----
+
+func.func @filled_by_an_argument(%value: f32, %n: index) -> tensor<1x4x4xf32> {
+  %e = tensor.empty() : tensor<1x4x4xf32>
+  // expected-error @below {{got a value from outside of the body}}
+  %x = linalg.fill ins(%value : f32) outs(%e : tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
+  return %x : tensor<1x4x4xf32>
+}

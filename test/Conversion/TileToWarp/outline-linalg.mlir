@@ -100,3 +100,38 @@ func.func @group(%x: tensor<1x256x6x64xf32>) -> tensor<1x256x2x64xf32> {
   } -> tensor<1x256x2x64xf32>
   return %y : tensor<1x256x2x64xf32>
 }
+
+// -----
+
+// An array of zeros that a launch reads has a program. Zeros that a sum begins at have none.
+// CHECK: gdn_tile.program @take()
+// CHECK-LABEL: gdn_tile.program @zeros_map() outs(%y: memref<?x4x128x64xf32,
+// CHECK: %[[ZEROS:.*]] = arith.constant {gdn_tile.step = "state"} dense<0.000000e+00> : tensor<64x64xf32>
+// CHECK: scf.for
+// CHECK-NEXT: gdn_tile.store %[[ZEROS]], %y
+// CHECK-LABEL: gdn_tile.program @zeros_map_0(%x0
+// CHECK: linalg.reduce
+// CHECK-LABEL: func.func @zeros
+// CHECK: %[[FILLED:.*]] = gdn_tile.launch @zeros_map grid({{.*}}, %c128, %c1) tokens(%c4) outs(
+// CHECK: gdn_tile.launch @zeros_map_0
+// CHECK: gdn_tile.launch @take {{.*}} outs(%[[FILLED]]
+#rows = affine_map<(b, t, h, k) -> (b, t, h, k)>
+#sums = affine_map<(b, t, h, k) -> (b, t, h)>
+gdn_tile.program @take() outs(%s: memref<?x4x128x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+func.func @zeros(%x: tensor<1x256x4x64xf32>, %n: index) -> (tensor<?x4x128x64xf32>, tensor<1x256x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%n) : tensor<?x4x128x64xf32>
+  %f = tensor.empty() : tensor<1x256x4xf32>
+  %state = linalg.fill ins(%zero : f32) outs(%e : tensor<?x4x128x64xf32>) -> tensor<?x4x128x64xf32>
+  %none = linalg.fill ins(%zero : f32) outs(%f : tensor<1x256x4xf32>) -> tensor<1x256x4xf32>
+  %sum = linalg.generic {indexing_maps = [#rows, #sums], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x : tensor<1x256x4x64xf32>) outs(%none : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<1x256x4xf32>
+  %taken = gdn_tile.launch @take grid(%n, %c4, %c1) tokens(%c4) outs(%state : tensor<?x4x128x64xf32>) -> tensor<?x4x128x64xf32>
+  return %taken, %sum : tensor<?x4x128x64xf32>, tensor<1x256x4xf32>
+}
