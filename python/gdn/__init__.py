@@ -6,6 +6,7 @@
   everything with `__dlpack__`.
 - `explain`, `supported`: what a call would run, and whether it can.
 - `gdn.flashinfer`: FlashInfer's call; `gdn.fla.install()`: FLA's own functions run ours.
+- `gdn.transformers.install()`: the models of Transformers run ours.
 - `python -m gdn`: what is installed, with a self-test; `python -m gdn bench`: times.
 """
 
@@ -22,7 +23,7 @@ from ._api import (
 from ._explain import KernelChoice, Support, explain, supported
 
 if TYPE_CHECKING:
-    from . import fla, flashinfer
+    from . import fla, flashinfer, transformers
 
 __version__ = "0.1.0"
 
@@ -37,12 +38,13 @@ __all__ = [
     "fused_recurrent_gated_delta_rule",
     "fused_recurrent_gdn",
     "supported",
+    "transformers",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The modules that speak other libraries' calls, imported when they are first asked for."""
-    if name in ("fla", "flashinfer"):
+    """The modules for other libraries, imported when they are first asked for."""
+    if name in ("fla", "flashinfer", "transformers"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

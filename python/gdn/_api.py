@@ -104,9 +104,8 @@ def chunk_gated_delta_rule(
     The signature is that of FLA 0.6's function of this name; what stands after `cp_context` is by keyword only. All
     tensors are torch tensors, or all are arrays: NumPy's (bfloat16 by ml_dtypes), or any with `__dlpack__`. B is
     the batch, T the tokens, H the query and key heads, HV the value heads, K and V the channels of a head (1 to
-    256), N the sequences (B, or one less than the entries of `cu_seqlens`). Strides are free but for the last
-    dimension of q, k, v and the states, and on a GPU of g and beta too: views of one projection need no copy.
-    docs/Python.md has what else a GPU asks for.
+    256), N the sequences (B, or one less than the entries of `cu_seqlens`). Strides are free: views of one projection
+    need no copy. On a GPU the last dimension of each is to be contiguous; docs/Python.md has what else a GPU asks for.
 
     Args:
         q, k: queries and keys [B, T, H, K]; float32, float16 or bfloat16.

@@ -99,11 +99,12 @@ static Error checkRule(const Rule &rule) {
   return {};
 }
 
-/// Kernels read rows of channels.
-static Error checkLastStride(Named argument) {
+/// Kernels of a GPU read rows of channels; on a CPU others are copied head by
+/// head.
+static Error checkLastStride(Device device, Named argument) {
   const Array &array = *argument.array;
   // NumPy gives an array without elements strides of 0.
-  if (array.rank < 1 || countElements(array) == 0)
+  if (device.type == Device::CPU || array.rank < 1 || countElements(array) == 0)
     return {};
   int last = array.rank - 1;
   if (array.sizes[last] <= 1 || array.strides[last] == 1)
@@ -300,7 +301,7 @@ Error gdn::cpu::check(const Problem &p) {
                         {"v", &p.v},   {"initial_state", &p.initialState},
                         {"out", &p.o}, {"final_state", &p.finalState}};
   for (Named argument : rows)
-    if (Error error = checkLastStride(argument))
+    if (Error error = checkLastStride(p.device, argument))
       return error;
   if (Error error = checkBoundaries(p))
     return error;

@@ -10,8 +10,9 @@
 // caller's arrays: numbers of sequences and heads, packed sequences and strides
 // are settled here, so one compiled kernel serves all of them. What a kernel
 // does not read itself is copied to memory of the thread: gates and beta, whose
-// forms are many and whose arrays are small; states of 16 bits; and heads
-// whose channels a kernel has more of (zeros there change no result).
+// forms are many and whose arrays are small; states of 16 bits, or whose rows
+// have gaps between their elements; heads whose channels a kernel has more of
+// (zeros there change no result), or whose channels do not lie side by side.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,9 @@
 
 using namespace gdn::cpu;
 
+/// Bytes of a cache line.
+static constexpr int64_t kLineBytes = 64;
+
 namespace {
 /// Tokens of one sequence.
 struct Range {
@@ -37,9 +41,11 @@ struct Range {
 struct StateView {
   char *data = nullptr;
   Element element = Element::F32;
-  int64_t rows = 0, columns = 0, rowStride = 0;
+  int64_t rows = 0, columns = 0, rowStride = 0, columnStride = 1;
 
   void *row(int64_t i) const { return data + i * rowStride * sizeOf(element); }
+  /// Whether a kernel reads and writes it where it lies.
+  bool isDirect() const { return element == Element::F32 && columnStride == 1; }
 };
 
 /// What one thread needs to run items.
@@ -61,7 +67,7 @@ private:
   void call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
             int64_t firstToken, const StateView &from, const StateView &to);
   StateView scratchState(std::vector<float> &memory) const;
-  void scaleRow(char *row, int64_t size) const;
+  void scaleRow(char *row, int64_t size, int64_t stride) const;
 
   const Problem &p;
   const KernelChoice &chosen;
@@ -147,7 +153,11 @@ StateView Worker::stateOf(const Array &states, int64_t sequence,
                           int64_t head) const {
   int64_t index = sequence * states.strides[0] + head * states.strides[1];
   return {static_cast<char *>(states.data) + index * sizeOf(states.element),
-          states.element, states.sizes[2], states.sizes[3], states.strides[2]};
+          states.element,
+          states.sizes[2],
+          states.sizes[3],
+          states.strides[2],
+          states.strides[3]};
 }
 
 StateView Worker::scratchState(std::vector<float> &memory) const {
@@ -160,8 +170,8 @@ StateView Worker::scratchState(std::vector<float> &memory) const {
 static void copyState(const StateView &from, const StateView &to) {
   for (int64_t i = 0; i < std::min(from.rows, to.rows); ++i)
     for (int64_t j = 0; j < std::min(from.columns, to.columns); ++j)
-      storeFloat(to.row(i), to.element, j,
-                 loadFloat(from.row(i), from.element, j));
+      storeFloat(to.row(i), to.element, j * to.columnStride,
+                 loadFloat(from.row(i), from.element, j * from.columnStride));
 }
 
 StateView Worker::readState(int64_t sequence, int64_t head) {
@@ -172,7 +182,7 @@ StateView Worker::readState(int64_t sequence, int64_t head) {
     return zero;
   }
   StateView given = stateOf(p.initialState, sequence, head);
-  if (given.element == Element::F32 && !chosen.padded)
+  if (given.isDirect() && !chosen.padded)
     return given;
   StateView copy = scratchState(states[0]);
   std::fill(states[0].begin(), states[0].end(), 0.0f);
@@ -211,11 +221,12 @@ void Worker::call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
   kernel(&q, &k, &v, &betas, &gates, &initial, &o, &final);
 }
 
-void Worker::scaleRow(char *row, int64_t size) const {
+void Worker::scaleRow(char *row, int64_t size, int64_t stride) const {
   if (factor == 1.0f)
     return;
   for (int64_t i = 0; i < size; ++i)
-    storeFloat(row, p.o.element, i, factor * loadFloat(row, p.o.element, i));
+    storeFloat(row, p.o.element, i * stride,
+               factor * loadFloat(row, p.o.element, i * stride));
 }
 
 void Worker::runDirect(const Range &range, int64_t head, const StateView &from,
@@ -229,7 +240,42 @@ void Worker::runDirect(const Range &range, int64_t head, const StateView &from,
   MemRef<4> v = view(p.v, head), o = view(p.o, head);
   call(q, k, v, o, 0, from, to);
   for (int64_t t = range.begin; t < range.end && factor != 1.0f; ++t)
-    scaleRow(at(p.o, range.batch, t, head), D);
+    scaleRow(at(p.o, range.batch, t, head), D, 1);
+}
+
+namespace {
+/// Rows of elements: where they begin, and the distances in elements.
+struct Rows {
+  char *data;
+  int64_t rowStride, elementStride;
+};
+} // namespace
+
+/// Copies elements of type T, in blocks of the rows that fit a cache line of a
+/// transposed array.
+template <typename T>
+static void copyElements(Rows from, Rows to, int64_t rows, int64_t size) {
+  constexpr int64_t kBlock = kLineBytes / sizeof(T);
+  const T *source = reinterpret_cast<const T *>(from.data);
+  T *target = reinterpret_cast<T *>(to.data);
+  for (int64_t first = 0; first < rows; first += kBlock) {
+    int64_t end = std::min(first + kBlock, rows);
+    for (int64_t i = 0; i < size; ++i)
+      for (int64_t row = first; row < end; ++row)
+        target[row * to.rowStride + i * to.elementStride] =
+            source[row * from.rowStride + i * from.elementStride];
+  }
+}
+
+/// Copies `size` elements of each of the rows.
+static void copyRows(Rows from, Rows to, int64_t rows, int64_t size,
+                     int64_t bytes) {
+  if (from.elementStride != 1 || to.elementStride != 1)
+    return bytes == 2 ? copyElements<uint16_t>(from, to, rows, size)
+                      : copyElements<uint32_t>(from, to, rows, size);
+  for (int64_t row = 0; row < rows; ++row)
+    std::memcpy(to.data + row * to.rowStride * bytes,
+                from.data + row * from.rowStride * bytes, size * bytes);
 }
 
 void Worker::runPadded(const Range &range, int64_t head, StateView from,
@@ -242,14 +288,16 @@ void Worker::runPadded(const Range &range, int64_t head, StateView from,
     int64_t tokens = std::min(kSegmentTokens, range.length() - first);
     for (std::vector<char> &copy : copies)
       copy.resize(std::max<int64_t>(tokens, 1) * D * bytes);
+    auto rowsOf = [&](const Array &array, int64_t head) -> Rows {
+      return {at(array, range.batch, range.begin + first, head),
+              array.strides[1], array.strides[3]};
+    };
     auto pad = [&](const Array &array, int64_t head, std::vector<char> &copy) {
-      int64_t used = array.sizes[3] * bytes;
-      for (int64_t t = 0; t < tokens; ++t) {
-        char *row = copy.data() + t * D * bytes;
-        std::memcpy(row, at(array, range.batch, range.begin + first + t, head),
-                    used);
-        std::memset(row + used, 0, D * bytes - used);
-      }
+      int64_t used = array.sizes[3];
+      copyRows(rowsOf(array, head), {copy.data(), D, 1}, tokens, used, bytes);
+      for (int64_t t = 0; t < tokens && used < D; ++t)
+        std::memset(copy.data() + (t * D + used) * bytes, 0,
+                    (D - used) * bytes);
       return viewOf(copy.data(), tokens, D, D);
     };
     MemRef<4> q = pad(p.q, keyHead, copies[0]),
@@ -258,12 +306,11 @@ void Worker::runPadded(const Range &range, int64_t head, StateView from,
     MemRef<4> o = viewOf(copies[3].data(), tokens, D, D);
     const StateView &next = spare[parity];
     call(q, k, v, o, first, from, next);
-    for (int64_t t = 0; t < tokens; ++t) {
-      char *row = at(p.o, range.batch, range.begin + first + t, head);
-      std::memcpy(row, copies[3].data() + t * D * bytes,
-                  p.valueChannels() * bytes);
-      scaleRow(row, p.valueChannels());
-    }
+    copyRows({copies[3].data(), D, 1}, rowsOf(p.o, head), tokens,
+             p.valueChannels(), bytes);
+    for (int64_t t = 0; t < tokens; ++t)
+      scaleRow(at(p.o, range.batch, range.begin + first + t, head),
+               p.valueChannels(), p.o.strides[3]);
     from = next;
     parity = 1 - parity;
     first += tokens;
@@ -289,9 +336,9 @@ void Worker::runItem(const Range &range, int64_t sequence, int64_t head) {
     to = stateOf(p.finalState, sequence, head);
   if (chosen.padded)
     return runPadded(range, head, from, to);
-  // The kernel writes the caller's state where it may: float32, and not the
-  // one that it reads.
-  bool direct = to.data && to.element == Element::F32 && to.data != from.data;
+  // The kernel writes the caller's state where it may: float32 in rows, and
+  // not the one that it reads.
+  bool direct = to.data && to.isDirect() && to.data != from.data;
   if (direct)
     return runDirect(range, head, from, to);
   StateView scratch = scratchState(states[1]);
@@ -321,7 +368,8 @@ static std::vector<Range> rangesOf(const Problem &p) {
 static void clearTail(const Problem &p, int64_t begin) {
   for (int64_t t = begin; t < p.tokens(); ++t)
     for (int64_t h = 0; h < p.valueHeads(); ++h)
-      std::memset(at(p.o, 0, t, h), 0, p.valueChannels() * sizeOf(p.o.element));
+      for (int64_t i = 0; i < p.valueChannels(); ++i)
+        storeFloat(at(p.o, 0, t, h), p.o.element, i * p.o.strides[3], 0.0f);
 }
 
 void gdn::cpu::run(const Problem &p, const KernelChoice &chosen) {

@@ -96,6 +96,11 @@ static int64_t countWorkspace(const Problem &p, const KernelChoice &chosen) {
   return chosen.threads * (gates + states + copies);
 }
 
+/// Whether the channels of a head do not lie side by side.
+static bool hasGaps(const Array &array) {
+  return array.sizes[3] > 1 && array.strides[3] != 1;
+}
+
 Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   if (!getHostIsa())
     return {"RuntimeError",
@@ -116,7 +121,8 @@ Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   bool byToken = p.recurrent || chosen.recurrentSeconds < chosen.chunkSeconds;
   chosen.kernel = byToken ? recurrent : chunk;
   chosen.padded = chosen.kernel->channels != p.keyChannels() ||
-                  chosen.kernel->channels != p.valueChannels();
+                  chosen.kernel->channels != p.valueChannels() ||
+                  hasGaps(p.q) || hasGaps(p.k) || hasGaps(p.v) || hasGaps(p.o);
   double seconds = byToken ? chosen.recurrentSeconds : chosen.chunkSeconds;
   double useful = std::clamp(seconds / kThreadSeconds, 1.0, 4096.0);
   chosen.threads = static_cast<int>(

@@ -55,6 +55,49 @@ def test_channels_are_padded(function, dtype, K, V):
     check(function, x, dtype, initial_state=x.state, reference={"initial_state": x.state})
 
 
+def transposed(array):
+    """The same numbers in memory whose channels are the slowest: what a convolution leaves."""
+    return np.ascontiguousarray(array.transpose(0, 3, 2, 1)).transpose(0, 3, 2, 1)
+
+
+def apart(array):
+    """The same numbers, every second element of a memory, the last one first."""
+    return np.repeat(array[..., ::-1], 2, -1)[..., ::-2]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("T,K,V", [(1, 64, 64), (70, 128, 128), (70, 96, 192)])
+@pytest.mark.parametrize("view", [transposed, apart])
+def test_any_strides(function, dtype, T, K, V, view):
+    """Of inputs and outputs: the results are those of contiguous arrays."""
+    x = make_inputs(B=2, T=T, K=K, V=V)
+    q, k, v = (a.astype(TYPES[dtype]) for a in (x.q, x.k, x.v))
+    kwargs = {"initial_state": x.state, "output_final_state": True, "use_qk_l2norm_in_kernel": True, "scale": 0.3}
+    o, state = function(q, k, v, x.g, x.beta, **kwargs)
+    strided = [view(a) for a in (q, k, v)]
+    assert all(a.strides[3] != a.itemsize for a in strided) or T == 1
+    out, final = view(np.full_like(o, 7)), view(x.state)
+    kwargs |= {"initial_state": final, "out": out, "final_state": final}
+    function(*strided, x.g, x.beta, **kwargs)
+    np.testing.assert_array_equal(out, o)
+    np.testing.assert_array_equal(final, state)
+
+
+def test_the_copy_of_other_strides_is_named():
+    x = make_inputs(K=128, V=128)
+    choice = gdn.explain(transposed(x.q), x.k, x.v, x.g, x.beta)
+    assert choice.padded and "to 128 channels a head" in str(choice)
+    assert not gdn.explain(x.q, x.k, x.v, x.g, x.beta).padded
+
+
+def test_outputs_behind_the_last_boundary_are_zero_in_any_strides():
+    x = make_inputs(T=20)
+    out = transposed(np.full((1, 20, 4, 64), 7, np.float32))
+    gdn.chunk_gated_delta_rule(x.q, x.k, x.v, x.g, x.beta, cu_seqlens=np.array([0, 12]), out=out)
+    assert (out[:, 12:] == 0).all() and (out[:, :12] != 7).all()
+
+
 def test_what_a_sum_of_gates_is_rounded_by_does_not_add_up():
     # Behind a strong gate the sum begins anew; the weak ones behind it are rounded in each chunk, always the same way.
     x = make_inputs(T=25000, H=1, HV=1, K=16, V=16)

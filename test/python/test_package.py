@@ -14,7 +14,7 @@ import pytest
 
 import gdn
 
-MODULES = ["gdn", "gdn._api", "gdn._explain", "gdn.fla", "gdn.flashinfer"]
+MODULES = ["gdn", "gdn._api", "gdn._explain", "gdn.fla", "gdn.flashinfer", "gdn.transformers"]
 
 
 def python(*arguments, **environment):
@@ -25,7 +25,7 @@ def python(*arguments, **environment):
 
 def test_import_is_light():
     """Neither torch, NumPy nor TVM-FFI is loaded before the first call."""
-    run = python("-c", "import sys, gdn; print(sorted({'torch', 'numpy', 'tvm_ffi'} & sys.modules.keys()))")
+    run = python("-c", "import sys, gdn; print(sorted({'torch', 'transformers', 'numpy', 'tvm_ffi'} & sys.modules.keys()))")
     assert run.stdout.strip() == "[]", run.stdout + run.stderr
 
 

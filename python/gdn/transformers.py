@@ -1,0 +1,207 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The Gated DeltaNet models of Hugging Face Transformers (5.17 to 5.23), run by gdn.
+
+A model's file of Transformers has two functions, `torch_chunk_gated_delta_rule` and `torch_recurrent_gated_delta_rule`,
+which are FLA's where FLA is installed and plain torch otherwise. Its layers look both up by name at each call.
+`install` binds these names to functions that run gdn, and that hand on to the former ones what gdn does not serve.
+
+Transformers has two public ways too. Neither will do. `KernelConfig` needs the package `kernels`, and a call for each
+model and mode after it was loaded. `register_patch_mapping` replaces whole layers, whose code differs from release to
+release, and leaves a model alone that is there already. The names serve every model of the process, loaded before or
+after, with and without FLA and `kernels`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import _api
+from ._explain import supported
+
+#: The models whose files have the functions, in transformers.models.
+MODELS = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "olmo_hybrid")
+
+#: What runs instead of a function of a model's file: ours, and the name by which `supported` asks for it.
+_FUNCTIONS: dict[str, Callable[..., tuple[Any, Any]]] = {
+    "torch_chunk_gated_delta_rule": _api.chunk_gated_delta_rule,
+    "torch_recurrent_gated_delta_rule": _api.fused_recurrent_gated_delta_rule,
+}
+_CONVOLUTION = "causal_conv1d_fn"
+
+#: Type, extents and strides of a tensor, or None.
+_Described = tuple[Any, tuple[int, ...], tuple[int, ...]] | None
+
+#: The names that are bound: a model's file, a name in it, and what it was and is now.
+_bound: list[tuple[Any, str, Any, Any]] = []
+
+
+def install() -> tuple[str, ...]:
+    """Puts gdn under the Gated DeltaNet layers of Transformers, for all models of this process.
+
+    From then on a layer's prefill runs `gdn.chunk_gated_delta_rule`, and a token with a cache
+    `gdn.fused_recurrent_gated_delta_rule`. Models that were loaded before follow too. A call goes where it went before
+    (FLA, a kernel of the Hub, or torch) if an input requires a gradient, under torch.export, and wherever
+    `gdn.supported` says no. Models with Kimi Delta Attention are left as they are.
+
+    Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. On a CPU that includes the convolution
+    before the layer, for which Transformers needs a further package.
+
+    Returns:
+        The models that this version of Transformers has of `gdn.transformers.MODELS`.
+
+    Raises:
+        ImportError: Transformers is not installed, or has none of these models.
+
+    Example:
+        >>> import gdn.transformers
+        >>> gdn.transformers.install()  # doctest: +SKIP
+        ('qwen3_next', 'qwen3_5', 'qwen3_5_moe', 'qwen4_exp', 'olmo_hybrid')
+    """
+    uninstall()
+    installed = []
+    for name in MODELS:
+        path = f"transformers.models.{name}.modeling_{name}"
+        try:
+            module = importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            # A version without the model; what the model itself misses is the caller's to know.
+            if error.name is None or not path.startswith(error.name):
+                raise
+            continue
+        if not all(callable(getattr(module, function, None)) for function in _FUNCTIONS):
+            continue
+        for function, ours in _FUNCTIONS.items():
+            _bind(module, function, functools.partial(_around_rule, ours))
+        if callable(getattr(module, _CONVOLUTION, None)):
+            _bind(module, _CONVOLUTION, _around_convolution)
+        installed.append(name)
+    if not installed:
+        raise ImportError(
+            "gdn.transformers: expected Transformers 5.17 or newer (pip install 'transformers>=5.17'), "
+            "got none with a Gated DeltaNet model"
+        )
+    return tuple(installed)
+
+
+def uninstall() -> None:
+    """Undoes `install`: all names are what they were.
+
+    Example:
+        >>> import gdn.transformers
+        >>> gdn.transformers.uninstall()
+    """
+    while _bound:
+        module, name, before, after = _bound.pop()
+        # Somebody may have put a function of theirs around ours, which then hands on.
+        after.is_active = False
+        if getattr(module, name) is after:
+            setattr(module, name, before)
+
+
+def _bind(module: Any, name: str, around: Callable[[Any], Any]) -> None:
+    before = getattr(module, name)
+    after = around(before)
+    functools.update_wrapper(after, before)
+    after.is_active = True
+    setattr(module, name, after)
+    _bound.append((module, name, before, after))
+
+
+def _around_rule(ours: Callable[..., tuple[Any, Any]], before: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a model's file that runs `ours` where gdn serves the call, and `before` elsewhere."""
+    name = ours.__name__
+
+    def run(query: Any, key: Any, value: Any, *rest: Any, **kwargs: Any) -> Any:
+        # The two functions order what follows beta differently; models say it by keyword.
+        if run.is_active and len(rest) <= 2:  # type: ignore[attr-defined]
+            named = {**dict(zip(("g", "beta"), rest)), **kwargs}
+            tensors = (query, key, value, *(named.get(each) for each in _TENSORS))
+            flags = bool(named.get("use_qk_l2norm_in_kernel")), bool(named.get("output_final_state"))
+            if _serves(name, tensors, *flags):
+                g, beta, state, boundaries = tensors[3:]
+                return ours(
+                    query, key, value, g, beta=beta, initial_state=state, output_final_state=flags[1],
+                    use_qk_l2norm_in_kernel=flags[0], cu_seqlens=boundaries,
+                )  # fmt: skip
+        return before(query, key, value, *rest, **kwargs)
+
+    return run
+
+
+#: The tensors of a call that follow q, k and v.
+_TENSORS = ("g", "beta", "initial_state", "cu_seqlens")
+#: How many of the last extents of each tensor an answer on a CPU depends on: on heads and channels, not on sequences
+#: and tokens, so that few calls are asked about.
+_KEPT = (2, 2, 2, 1, 1, 3, 0)
+
+
+def _serves(function: str, tensors: tuple[Any, ...], l2norm: bool, wants_state: bool) -> bool:
+    """Whether gdn runs the call."""
+    q = tensors[0]
+    if torch.compiler.is_exporting() or not isinstance(q, torch.Tensor):
+        return False
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
+        return False
+    device = q.device.type
+    # A GPU kernel may ask for certain strides, which a compiler's tensors do not have yet.
+    exact = device != "cpu" and not torch.compiler.is_dynamo_compiling()
+    if exact and any(x is not None and x.data_ptr() % 16 for x in tensors[:3]):
+        return False
+    described = tuple([_describe(x, exact, kept) for x, kept in zip(tensors, _KEPT)])
+    ask = _ask_while_compiling if torch.compiler.is_dynamo_compiling() else _ask
+    return ask(function, device, described, l2norm, wants_state)
+
+
+def _describe(tensor: Any, exact: bool, kept: int) -> _Described:
+    """A tensor as it is, or as far as an answer depends on it: with 1 for the other extents, dense."""
+    if tensor is None:
+        return None
+    if exact:
+        return tensor.dtype, tuple(tensor.shape), tensor.stride()
+    others = tensor.dim() - kept
+    # The one sequence of a batch of 1 has two boundaries.
+    shape = tuple([1] * others + list(tensor.shape[others:])) if kept else (2,)
+    strides = [1]
+    for size in shape[:0:-1]:
+        strides.insert(0, strides[0] * size)
+    return tensor.dtype, shape, tuple(strides)
+
+
+@functools.lru_cache(maxsize=4096)
+def _ask(function: str, device: str, described: tuple[_Described, ...], l2norm: bool, wants_state: bool) -> bool:
+    q, k, v, g, beta, state, boundaries = (
+        None if x is None else torch.empty_strided(x[1], x[2], dtype=x[0], device="meta") for x in described
+    )
+    answer = supported(
+        q, k, v, g, beta=beta, initial_state=state, cu_seqlens=boundaries, output_final_state=wants_state,
+        use_qk_l2norm_in_kernel=l2norm, function=function, device=device,
+    )  # fmt: skip
+    return answer.ok
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _ask_while_compiling(*key: Any) -> bool:
+    """The answer as a constant of the graph."""
+    return _ask(*key)
+
+
+def _around_convolution(before: Callable[..., Any]) -> Callable[..., Any]:
+    """A convolution that keeps packed sequences apart on a CPU, where torch's own does not."""
+
+    def run(hidden_states: Any, *args: Any, **kwargs: Any) -> Any:
+        boundaries = kwargs.get("cu_seq_lens_q")
+        if not run.is_active or boundaries is None or hidden_states.device.type != "cpu":  # type: ignore[attr-defined]
+            return before(hidden_states, *args, **kwargs)
+        for name in ("cu_seq_lens_q", "seq_idx"):
+            kwargs.pop(name, None)
+        ends = [*boundaries.tolist(), hidden_states.shape[-1]]
+        pieces = [hidden_states[..., begin:end] for begin, end in zip(ends, ends[1:]) if begin < end]
+        return torch.cat([before(piece, *args, **kwargs) for piece in pieces], dim=-1)
+
+    return run

@@ -1,0 +1,239 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small random models of Transformers, with gdn under their layers and on their own path of torch."""
+
+import importlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
+
+import gdn.transformers  # noqa: E402
+
+#: What the models have in common. The weights are large enough for the layers to matter.
+COMMON = {
+    "vocab_size": 256, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 4, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 32, "initializer_range": 0.1, "pad_token_id": 0, "eos_token_id": None,
+    "bos_token_id": None,
+}
+QWEN = {"linear_num_value_heads": 4, "linear_num_key_heads": 2, "linear_key_head_dim": 32, "linear_value_head_dim": 32}
+#: Every token goes to all experts: a choice among them may turn on a last bit, and then says nothing of the layer.
+EXPERTS = {
+    "num_experts": 4, "num_experts_per_tok": 4, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32
+}
+#: OLMo's own head dimensions, and its negative eigenvalues.
+OLMO = {
+    "linear_num_value_heads": 2, "linear_num_key_heads": 2, "linear_key_head_dim": 96, "linear_value_head_dim": 192,
+    "linear_allow_neg_eigval": True,
+}
+#: A model's file, the class of its configuration, that of the model, and what is special.
+MODELS = {
+    "qwen3_next": ("Qwen3NextConfig", "Qwen3NextForCausalLM", {**QWEN, **EXPERTS}),
+    "qwen3_5": ("Qwen3_5TextConfig", "Qwen3_5ForCausalLM", QWEN),
+    "qwen3_5_moe": ("Qwen3_5MoeTextConfig", "Qwen3_5MoeForCausalLM", {**QWEN, **EXPERTS}),
+    "olmo_hybrid": ("OlmoHybridConfig", "OlmoHybridForCausalLM", OLMO),
+}
+RULES = ("torch_chunk_gated_delta_rule", "torch_recurrent_gated_delta_rule")
+
+
+def file_of(name):
+    return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+
+
+def make_model(name, dtype=torch.float32, **changes):
+    config, model, special = MODELS[name]
+    torch.manual_seed(0)
+    configuration = getattr(transformers, config)(**{**COMMON, **special, **changes})
+    return getattr(transformers, model)(configuration).to(dtype).eval()
+
+
+def tokens(*shape):
+    return torch.randint(1, 256, shape, generator=torch.Generator().manual_seed(1))
+
+
+def error(got, expected):
+    return ((got - expected).abs().max() / expected.abs().max()).item()
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    transformers.logging.set_verbosity_error()
+    yield
+    gdn.transformers.uninstall()
+
+
+@pytest.fixture(params=MODELS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def before(name, monkeypatch):
+    """How often the functions ran that were there before gdn."""
+    counts = dict.fromkeys(RULES, 0)
+
+    def counted(rule, function):
+        def run(*args, **kwargs):
+            counts[rule] += 1
+            return function(*args, **kwargs)
+
+        return run
+
+    for rule in RULES:
+        monkeypatch.setattr(file_of(name), rule, counted(rule, getattr(file_of(name), rule)))
+    yield counts
+    # Ours come off before the counters do.
+    gdn.transformers.uninstall()
+
+
+@pytest.mark.parametrize("dtype,tolerance", [(torch.float32, 1e-4), (torch.bfloat16, 3e-2)], ids=["f32", "bf16"])
+@torch.no_grad()
+def test_logits(name, before, dtype, tolerance):
+    """Prefill of two sequences, one of them padded on its left."""
+    # With weights of 0.1, bfloat16 rounds the rest of a model so coarsely that torch's own logits are off by 20 %.
+    weights = {} if dtype == torch.float32 else {"initializer_range": 0.02}
+    model, ids = make_model(name, dtype, **weights), tokens(2, 150)
+    mask = torch.ones_like(ids)
+    mask[1, :40] = 0
+    expected = model(ids, attention_mask=mask).logits.float()
+    runs = before[RULES[0]]
+    assert runs and name in gdn.transformers.install()
+    got = model(ids, attention_mask=mask).logits.float()
+    assert before[RULES[0]] == runs
+    kept = mask.bool()
+    assert error(got[kept], expected[kept]) < tolerance
+    gdn.transformers.uninstall()
+    assert torch.equal(model(ids, attention_mask=mask).logits.float(), expected)
+
+
+@torch.no_grad()
+def test_greedy_tokens(name, before):
+    """Of a model that was there before; one that was made after is the same."""
+    model, ids = make_model(name), tokens(2, 70)
+    expected = model.generate(ids, max_new_tokens=32, do_sample=False)
+    runs = dict(before)
+    assert all(runs.values()) and expected.shape == (2, 102)
+    gdn.transformers.install()
+    assert torch.equal(model.generate(ids, max_new_tokens=32, do_sample=False), expected)
+    assert torch.equal(make_model(name)(ids).logits, model(ids).logits)
+    assert before == runs
+
+
+@torch.no_grad()
+def test_prefill_in_two_pieces(name, before):
+    """The second begins with the cache of the first."""
+    model, ids = make_model(name), tokens(2, 130)
+    expected = model(ids).logits
+    gdn.transformers.install()
+    runs = dict(before)
+    first = model(ids[:, :75], use_cache=True)
+    second = model(ids[:, 75:], past_key_values=first.past_key_values, use_cache=True)
+    assert before == runs
+    assert error(torch.cat([first.logits, second.logits], 1), expected) < 1e-4
+
+
+@torch.no_grad()
+def test_packed_sequences(name, before):
+    """Are kept apart: each has the logits that it has alone."""
+    model, ids = make_model(name), tokens(1, 120)
+    ends = [0, 50, 51, 120]
+    expected = torch.cat([model(ids[:, begin:end]).logits for begin, end in zip(ends, ends[1:])], 1)
+    gdn.transformers.install()
+    runs = dict(before)
+    positions = torch.cat([torch.arange(end - begin) for begin, end in zip(ends, ends[1:])])[None]
+    got = model(ids, position_ids=positions, cu_seq_lens_q=torch.tensor(ends, dtype=torch.int32), use_cache=False)
+    assert before == runs
+    assert error(got.logits, expected) < 1e-4
+
+
+def test_training_goes_where_it_went(name, before):
+    model, ids = make_model(name), tokens(1, 70)
+    model(ids, labels=ids).loss.backward()
+    expected = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    gdn.transformers.install()
+    model.zero_grad()
+    runs = before[RULES[0]]
+    model(ids, labels=ids).loss.backward()
+    assert before[RULES[0]] == 2 * runs
+    got = [p.grad for p in model.parameters() if p.grad is not None]
+    assert expected and all(torch.equal(a, b) for a, b in zip(got, expected))
+
+
+def rule_inputs(channels=32):
+    q, k, v = (torch.randn(1, 50, heads, channels) for heads in (2, 2, 4))
+    return q, k, v, -torch.rand(1, 50, 4), torch.rand(1, 50, 4)
+
+
+@pytest.mark.parametrize("name", ["qwen3_5"], indirect=True)
+@torch.no_grad()
+def test_what_gdn_does_not_serve(name, before):
+    """And what is no argument of ours is ignored, as Transformers does."""
+    gdn.transformers.install()
+    rule = file_of(name).torch_chunk_gated_delta_rule
+    *qkv, g, beta = rule_inputs(channels=300)
+    rule(*qkv, g=g, beta=beta, use_cache=True)
+    assert before[RULES[0]] == 1
+    *qkv, g, beta = rule_inputs()
+    o, state = rule(*qkv, g=g, beta=beta, use_cache=True, output_router_logits=False)
+    assert before[RULES[0]] == 1 and o.shape == (1, 50, 4, 32) and state is None
+    # The boundaries are wrong, which is nothing that another function would serve.
+    with pytest.raises(ValueError, match="cu_seqlens: expected boundaries of at most T = 50"):
+        rule(*qkv, g=g, beta=beta, cu_seqlens=torch.tensor([0, 60]))
+
+
+@pytest.mark.parametrize("name", ["qwen3_5"], indirect=True)
+@torch.no_grad()
+def test_compile_and_export(name, before):
+    """A compiler has one graph with our operator; torch.export gets torch's own code."""
+    gdn.transformers.install()
+    rule = file_of(name).torch_chunk_gated_delta_rule
+
+    class Layer(torch.nn.Module):
+        def forward(self, q, k, v, g, beta):
+            return rule(q, k, v, g=g, beta=beta, output_final_state=True, use_qk_l2norm_in_kernel=True)
+
+    layer, arguments = Layer(), rule_inputs()
+    expected = layer(*arguments)
+    compiled = torch.compile(layer, fullgraph=True, backend="eager")
+    for got, wanted in zip(compiled(*arguments), expected):
+        assert torch.equal(got, wanted)
+    assert before[RULES[0]] == 0
+    exported = torch.export.export(layer, arguments)
+    assert before[RULES[0]] and not any("gdn" in str(node.target) for node in exported.graph.nodes)
+
+
+def test_installing_twice_is_installing_once():
+    rule = file_of("qwen3_5").torch_chunk_gated_delta_rule
+    assert gdn.transformers.install() == gdn.transformers.install()
+    gdn.transformers.uninstall()
+    assert file_of("qwen3_5").torch_chunk_gated_delta_rule is rule
+
+
+def test_functions_around_ours_stay():
+    """What another library bound after us is left alone, and hands on to what was there before us."""
+    module = file_of("qwen3_5")
+    before = module.torch_chunk_gated_delta_rule
+    gdn.transformers.install()
+    ours = module.torch_chunk_gated_delta_rule
+
+    def theirs(*args, **kwargs):
+        return ours(*args, **kwargs)
+
+    module.torch_chunk_gated_delta_rule = theirs
+    try:
+        gdn.transformers.uninstall()
+        assert module.torch_chunk_gated_delta_rule is theirs
+        *qkv, g, beta = rule_inputs()
+        with torch.no_grad():
+            assert torch.equal(theirs(*qkv, g=g, beta=beta)[0], before(*qkv, g=g, beta=beta)[0])
+    finally:
+        module.torch_chunk_gated_delta_rule = before
+
+
+def test_kimi_is_left_alone():
+    """Its gates are per channel, which no kernel of the package has."""
+    module = pytest.importorskip("transformers.models.kimi_linear.modeling_kimi_linear")
+    before = dict(vars(module))
+    gdn.transformers.install()
+    assert vars(module) == before
