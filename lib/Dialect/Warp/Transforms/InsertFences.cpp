@@ -1,4 +1,5 @@
-//===- InsertFences.cpp - Order stores before async readers ---------------===//
+//===- InsertFences.cpp - Order accesses before async ones
+//-----------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Slots.h"
+#include "FencePlaces.h"
 
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -23,13 +24,18 @@ using namespace mlir::gdn::warp;
 namespace {
 struct InsertFences : gdn::warp::impl::InsertFencesPassBase<InsertFences> {
   void runOnOperation() override {
+    FailureOr<SmallVector<FencePlace>> places = findFencePlaces(getOperation());
+    if (failed(places))
+      return signalPassFailure();
     OpBuilder b(&getContext());
-    for (auto [place, isStore, slot] : findFencePlaces(getOperation())) {
-      if (isStore)
-        b.setInsertionPointAfter(place);
+    for (const FencePlace &place : *places) {
+      if (!place.isBehind())
+        b.setInsertionPoint(place.op);
+      else if (isAsyncFence(place.op->getNextNode()))
+        continue;
       else
-        b.setInsertionPoint(place);
-      FenceOp::create(b, place->getLoc(), FenceKind::Async);
+        b.setInsertionPointAfter(place.op);
+      FenceOp::create(b, place.op->getLoc(), FenceKind::Async);
     }
   }
 };

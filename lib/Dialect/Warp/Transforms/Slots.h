@@ -1,4 +1,4 @@
-//===- Slots.h - Uses of slots, and where fences belong ---------*- C++ -*-===//
+//===- Slots.h - Uses of slots ----------------------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,16 +25,6 @@ SmallVector<uint64_t> getNamedFields(SlotOp slot);
 /// Whether both are fields of one slot, and `first` takes all that `later`
 /// does.
 bool isSameSlot(SlotOp first, SlotOp later);
-
-/// Where stores to slots must be ordered before what reads them through another
-/// proxy: behind a block's last store to a slot, or before its first copy out
-/// of it. `slot` is where the block names it first.
-struct FencePlace {
-  Operation *op = nullptr;
-  bool isStore = false;
-  SlotOp slot = {};
-};
-SmallVector<FencePlace> findFencePlaces(KernelOp kernel);
 
 } // namespace mlir::gdn::warp
 

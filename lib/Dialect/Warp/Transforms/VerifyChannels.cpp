@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FencePlaces.h"
 #include "SimulateRoles.h"
-#include "Slots.h"
 
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -23,35 +23,42 @@ namespace mlir::gdn::warp {
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-static bool isFence(Operation &op) {
-  auto fence = dyn_cast<FenceOp>(op);
-  return fence && fence.getKind() == FenceKind::Async;
-}
-
-/// Fences directly behind `op`: who stored arrives behind them.
+/// Fences directly behind `op`: who accesses arrives behind them.
 static bool isFencedBehind(Operation *op) {
   do
     op = op->getNextNode();
-  while (op && isa<FenceOp>(op) && !isFence(*op));
-  return op && isFence(*op);
+  while (op && isa<FenceOp>(op) && !isAsyncFence(op));
+  return isAsyncFence(op);
 }
 
-static LogicalResult verifyFence(FencePlace place) {
+static LogicalResult verifyFence(const FencePlace &place) {
+  SlotOp slot = place.slot;
+  auto isFence = [](Operation &op) { return isAsyncFence(&op); };
   bool isFenced =
-      place.isStore ? isFencedBehind(place.op)
-                    : llvm::any_of(llvm::make_range(Block::iterator(place.slot),
-                                                    Block::iterator(place.op)),
-                                   isFence);
+      place.isBehind()
+          ? isFencedBehind(place.op)
+          : llvm::any_of(llvm::make_range(Block::iterator(slot),
+                                          Block::iterator(place.op)),
+                         isFence);
   if (isFenced)
     return success();
-  auto channel = place.slot.getChannel().getDefiningOp<ChannelOp>();
+  auto channel = slot.getChannel().getDefiningOp<ChannelOp>();
+  auto [where, why] = [&]() -> std::pair<StringRef, StringRef> {
+    switch (place.reason) {
+    case FenceReason::StoresBeforeReads:
+      return {"directly behind the last store to",
+              ", which products or other CTAs read"};
+    case FenceReason::StoresBeforeCopies:
+      return {"before the first copy out of",
+              ", to which other threads have stored"};
+    case FenceReason::LoadsBeforeRefill:
+      return {"directly behind the last load from", ", which copies fill"};
+    }
+    llvm_unreachable("a reason of a fence");
+  }();
   InFlightDiagnostic diagnostic =
       place.op->emitOpError("expected gdn_warp.fence async ")
-      << (place.isStore ? "directly behind the last store to channel "
-                        : "before the first copy out of channel ")
-      << channel.getNameAttr()
-      << (place.isStore ? ", which products or other CTAs read"
-                        : ", to which other threads have stored")
+      << where << " channel " << channel.getNameAttr() << why
       << ", got none (gdn-warp-insert-fences)";
   diagnostic.attachNote(channel.getLoc()) << "the channel";
   return diagnostic;
@@ -155,11 +162,14 @@ struct VerifyChannels
     : gdn::warp::impl::VerifyChannelsPassBase<VerifyChannels> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    for (FencePlace place : findFencePlaces(kernel))
-      if (failed(verifyFence(place)))
-        return signalPassFailure();
     for (auto channel : kernel.getBody().getOps<ChannelOp>())
       if (failed(verifyFilled(channel)) || failed(verifyTakes(channel)))
+        return signalPassFailure();
+    FailureOr<SmallVector<FencePlace>> places = findFencePlaces(kernel);
+    if (failed(places))
+      return signalPassFailure();
+    for (const FencePlace &place : *places)
+      if (failed(verifyFence(place)))
         return signalPassFailure();
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
       if (role->hasAttr(WarpDialect::getAlternateCtasAttrName()))

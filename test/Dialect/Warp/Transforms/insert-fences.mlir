@@ -62,6 +62,8 @@ gdn_warp.kernel @fences(%y: memref<?x64xbf16>) threads(384) shared(0) {
 // CHECK-NEXT: gdn_warp.slot
 // CHECK-NEXT: gdn_warp.vector_store
 // CHECK-NOT: gdn_warp.fence
+// CHECK: gdn_warp.vector_load
+// CHECK-NEXT: gdn_warp.fence async
 gdn_warp.kernel @share() threads(256) shared(0) cluster(2) {
   %c0 = arith.constant 0 : index
   %v = arith.constant dense<1.0> : tensor<64xf32, #gdn_warp.rows>
@@ -143,5 +145,37 @@ gdn_warp.kernel @named() threads(256) shared(0) {
       %c = gdn_warp.slot get %tiles[0 + %i] at %c0 : !gdn_warp.channel<!tile, !tile> -> !tile
       %q = gdn_warp.wgmma %v, %c : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
     } {gdn_warp.chunks = 2}
+  }
+}
+
+// What threads load from a slot that a copy fills next is there before they arrive: a fence stands behind the last load,
+// but for a load that a product takes before the visit ends.
+// CHECK-LABEL: gdn_warp.kernel @refill(
+// CHECK: gdn_warp.role "load"
+// CHECK: gdn_warp.fragment_load
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK-NOT: gdn_warp.fence
+// CHECK: gdn_warp.role "multiply"
+// CHECK-NOT: gdn_warp.fence
+gdn_warp.kernel @refill(%x: memref<?x64xbf16>) threads(384) shared(0) {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!tile>
+  gdn_warp.role "move" warps(0, 1) {
+    %s = gdn_warp.slot put %in[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.tma_load %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
+  }
+  gdn_warp.role "load" warps(4, 4) {
+    %s = gdn_warp.slot get %in[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    %t = gdn_warp.fragment_load %s : !tile -> tensor<64x64xbf16, #gdn_warp.fragment>
+    %u = arith.extf %t : tensor<64x64xbf16, #gdn_warp.fragment> to tensor<64x64xf32, #gdn_warp.fragment>
+  }
+  gdn_warp.role "multiply" warps(8, 4) {
+    %s = gdn_warp.slot get %in[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    %t = gdn_warp.fragment_load %s : !tile -> tensor<64x64xbf16, #gdn_warp.fragment>
+    %u = arith.negf %t : tensor<64x64xbf16, #gdn_warp.fragment>
+    gdn_warp.wgmma_fence
+    %p = gdn_warp.wgmma %u, %s : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_commit
+    %q = gdn_warp.wgmma_wait 0 of %p : tensor<64x64xf32, #gdn_warp.fragment>
   }
 }

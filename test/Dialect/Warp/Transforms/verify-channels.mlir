@@ -86,6 +86,25 @@ gdn_warp.kernel @copy(%x: memref<?x64xbf16>, %n: i64) threads(256) shared(0) {
 
 // -----
 
+!tile = !gdn_warp.view<64x64xbf16, swizzle = 128>
+gdn_warp.kernel @refill(%x: memref<?x64xbf16>, %n: i64) threads(256) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i64 to index
+  // expected-note @below {{the channel}}
+  %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!tile>
+  gdn_warp.role "move" warps(0, 1) {
+    %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    gdn_warp.tma_load %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !tile
+  }
+  gdn_warp.role "use" warps(4, 4) {
+    %s = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!tile> -> !tile
+    // expected-error @below {{expected gdn_warp.fence async directly behind the last load from channel "in", which copies fill, got none (gdn-warp-insert-fences)}}
+    %a = gdn_warp.fragment_load %s : !tile -> tensor<64x64xbf16, #gdn_warp.fragment>
+  }
+}
+
+// -----
+
 !row = !gdn_warp.view<32xf32>
 gdn_warp.kernel @take(%x: memref<?xf32>, %n: i64) threads(256) shared(0) {
   %c0 = arith.constant 0 : index

@@ -235,7 +235,13 @@ def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::Kern
     %4 = arith.negf %3 : tensor<64x64xf32, #gdn_warp.fragment>
     gdn_warp.wgmma_wait 0
     ```
+
+    With `serial` each product is `alone` instead: it begins when all before it is done,
+    and ends before what follows begins. That is slower, and code of which ptxas can always
+    tell which registers a product uses (no remark C75xx).
   }];
+  let options = [Option<"serial", "serial", "bool", "false",
+                        "Let each product begin and end by itself">];
 }
 
 def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::KernelOp"> {
@@ -245,7 +251,9 @@ def InsertFencesPass : Pass<"gdn-warp-insert-fences", "::mlir::gdn::warp::Kernel
     Behind a block's last store to fields of a slot that products read, or that go to
     other CTAs (`gdn_warp.copy_to_cluster`), stands `gdn_warp.fence async`; where copies to
     memory alone read, it stands before the first copy out of a slot, in the warp that has
-    waited for the stores.
+    waited for the stores. An arrival does not order a thread's loads before copies into the
+    slot either: a fence stands behind the last load of a visit to a slot that copies fill,
+    unless a product takes what was loaded, for it begins when the registers are there.
 
     Before:
 
