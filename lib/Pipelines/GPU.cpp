@@ -71,7 +71,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   {
     // slots --> places in shared memory, barriers
     OpPassManager &kernels = manager.nest<warp::KernelOp>();
-    kernels.addPass(warp::createGroupProductsPass());
+    kernels.addPass(warp::createGroupProductsPass({options.serialProducts}));
     kernels.addPass(warp::createInsertFencesPass());
     kernels.addPass(warp::createVerifyChannelsPass());
     kernels.addPass(warp::createAllocateSharedPass());

@@ -50,6 +50,11 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                            "for itself: slower, for compute-sanitizer's "
                            "racecheck"),
                   cl::init(CompileOptions().lanesArrive), cl::cat(category)),
+      serialProducts(
+          "serial-products",
+          cl::desc("Each product of a GPU kernel begins and ends by itself: "
+                   "slower, for kernels that ptxas remarks on (C75xx)"),
+          cl::init(CompileOptions().serialProducts), cl::cat(category)),
       parallel("parallel",
                cl::desc("Run the items of a grid on all cores by OpenMP (the "
                         "default); without, the code needs no libomp"),
@@ -112,6 +117,7 @@ CompileOptions CompileFlags::get() const {
   options.schedule = schedule;
   options.scheduleFile = scheduleFile;
   options.lanesArrive = lanesArrive;
+  options.serialProducts = serialProducts;
   options.parallel = parallel;
   options.twoProductChain = twoProductChain;
   options.target.cpu = cpu;

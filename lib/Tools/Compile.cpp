@@ -169,6 +169,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.schedule = options.schedule;
   lowering.scheduleFile = options.scheduleFile;
   lowering.lanesArrive = options.lanesArrive;
+  lowering.serialProducts = options.serialProducts;
   const SizeHints &sizes = options.sizes;
   std::optional<int64_t> count = sizes.get("N");
   lowering.sequences = count ? *count : sizes.get("B").value_or(0);

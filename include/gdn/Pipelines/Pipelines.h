@@ -61,6 +61,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Every lane arrives at the barriers of a GPU kernel for "
                      "itself: slower, for tools that look for races"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> serialProducts{
+      *this, "serial-products",
+      llvm::cl::desc("Each product of a GPU kernel begins and ends by itself: "
+                     "slower, for kernels that ptxas remarks on"),
+      llvm::cl::init(false)};
   PassOptions::Option<std::string> chip{*this, "chip",
                                         llvm::cl::desc("Chip of a GPU kernel"),
                                         llvm::cl::init("sm_90a")};

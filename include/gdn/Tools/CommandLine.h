@@ -28,6 +28,7 @@ struct CompileFlags {
   llvm::cl::opt<std::string> schedule;
   llvm::cl::opt<std::string> scheduleFile;
   llvm::cl::opt<bool> lanesArrive;
+  llvm::cl::opt<bool> serialProducts;
   llvm::cl::opt<bool> parallel;
   llvm::cl::opt<bool> twoProductChain;
   llvm::cl::opt<std::string> cpu;

@@ -60,6 +60,8 @@ struct CompileOptions {
   std::string scheduleFile;
   /// Every lane of a GPU kernel arrives at barriers for itself.
   bool lanesArrive = false;
+  /// Each product of a GPU kernel begins and ends by itself.
+  bool serialProducts = false;
   /// Whether the items of a grid run on all cores (OpenMP).
   bool parallel = true;
   /// Whether the solve is folded into keys and scores.

@@ -105,6 +105,36 @@ static SmallVector<Value> createTied(ImplicitLocOpBuilder &b, StringRef text,
   return unpackStruct(b, call.getResult(0));
 }
 
+/// The registers of a product that is alone, moved by the instructions of
+/// `text`: LLVM, which knows nothing of products under way, has no reason to
+/// copy any of them in between. `opens` moves what goes in to before the text,
+/// else to behind it.
+static SmallVector<Value> createMoves(ImplicitLocOpBuilder &b, StringRef text,
+                                      ArrayRef<Value> values, bool opens) {
+  std::string moves, constraints;
+  llvm::raw_string_ostream stream(moves), list(constraints);
+  size_t count = values.size();
+  SmallVector<Type> types;
+  auto isFloat = [](Value value) { return isa<FloatType>(value.getType()); };
+  for (Value value : values) {
+    types.push_back(value.getType());
+    list << (isFloat(value) ? "=&f," : "=&r,");
+  }
+  if (!opens)
+    stream << text << '\n';
+  for (auto [i, value] : llvm::enumerate(values)) {
+    list << (isFloat(value) ? "f," : "r,");
+    stream << (isFloat(value) ? "mov.f32 $" : "mov.b32 $") << i << ", $"
+           << count + i << ";\n";
+  }
+  if (opens)
+    stream << text;
+  list << "~{memory}";
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), types);
+  return unpackStruct(
+      b, createAsm(b, type, values, moves, constraints).getResult(0));
+}
+
 /// wgmma with the left operand in four registers, which nvvm lacks.
 static SmallVector<Value>
 createRegisterProduct(ImplicitLocOpBuilder &b, ArrayRef<Value> accumulator,
@@ -194,6 +224,8 @@ struct LowerWgmma : OpConversionPattern<WgmmaOp> {
     else
       accumulator.assign(result.getNumElements(),
                          LLVM::PoisonOp::create(b, b.getF32Type()));
+    if (op.getAlone())
+      begin(b, accumulator, registers);
     for (int64_t step = 0; step < depth / format::kWgmmaDepth; ++step) {
       bool accumulate = step > 0 || adaptor.getAccumulator();
       Value b16 = createStep(b, viewB, firstB, kMajorB, step);
@@ -206,8 +238,28 @@ struct LowerWgmma : OpConversionPattern<WgmmaOp> {
                     b, accumulator, ArrayRef(registers).slice(4 * step, 4), b16,
                     element, accumulate, op.getNegate(), !kMajorB);
     }
+    if (op.getAlone()) {
+      NVVM::WgmmaGroupSyncAlignedOp::create(b);
+      accumulator = createMoves(b, "wgmma.wait_group.sync.aligned 0;",
+                                accumulator, /*opens=*/false);
+    }
     rewriter.replaceOp(op, pack(b, result, accumulator));
     return success();
+  }
+
+  /// The fence before a product that is alone, with registers of its own.
+  static void begin(ImplicitLocOpBuilder &b, SmallVector<Value> &accumulator,
+                    SmallVector<Value> &registers) {
+    size_t count = accumulator.size();
+    SmallVector<Value> values(accumulator);
+    for (Value &value : values)
+      if (value.getDefiningOp<LLVM::PoisonOp>())
+        value = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f));
+    llvm::append_range(values, registers);
+    values =
+        createMoves(b, "wgmma.fence.sync.aligned;", values, /*opens=*/true);
+    accumulator.assign(values.begin(), values.begin() + count);
+    registers.assign(values.begin() + count, values.end());
   }
 };
 

@@ -144,8 +144,15 @@ llvm::Error ptx::checkLog(StringRef log, bool allowSpills) {
                   std::to_string(usage.spillLoads) + " of spill loads";
   if (problems.empty())
     return llvm::Error::success();
+  StringRef hint =
+      log.contains("(C75")
+          ? "\n  with --serial-products each product begins and ends by "
+            "itself, "
+            "which is slower"
+          : "\n  give the roles that spill more registers, or less to do";
   return llvm::createStringError(
-      "expected no remark of ptxas, no stack and no spills, got" + problems);
+      "expected no remark of ptxas, no stack and no spills, got" + problems +
+      hint);
 }
 
 //===----------------------------------------------------------------------===//

@@ -32,6 +32,25 @@ gdn_warp.kernel @registers(%y : memref<64x32xf32>) threads(128) shared(8192) {
       : tensor<64x32xf32, #gdn_warp.fragment> -> memref<64x32xf32>
 }
 
+// A product that is alone has registers of its own between its fence and its wait, filled before the fence and read
+// behind the wait.
+// CHECK-LABEL: llvm.func @alone(
+// CHECK: %[[IN:.*]] = llvm.inline_asm has_side_effects {{.*}}"mov.f32 $0, ${{.*}}mov.b32 $16, ${{.*}}wgmma.fence.sync.aligned;", "=&f,{{.*}}=&r,
+// CHECK: llvm.extractvalue %[[IN]][0]
+// CHECK-COUNT-2: wgmma.mma_async
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 0;{{.*}}mov.f32 $0, $16;
+gdn_warp.kernel @alone(%y : memref<64x32xf32>) threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
+  %w = gdn_warp.view %c0 : !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
+  %a = arith.constant dense<1.0> : tensor<64x32xbf16, #gdn_warp.fragment>
+  %d = gdn_warp.wgmma alone %a, %w : tensor<64x32xbf16, #gdn_warp.fragment>,
+      !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
+      -> tensor<64x32xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %d, %y[%c0, %c0] axes [0, 1]
+      : tensor<64x32xf32, #gdn_warp.fragment> -> memref<64x32xf32>
+}
+
 // Both operands in shared memory, both K-major: 32 bytes a step, then the next panel (8192 bytes,
 // 512 units). f16 operands.
 // CHECK-LABEL: llvm.func @shared(

@@ -34,7 +34,8 @@ static int64_t countRuns(Operation *op, Value iteration) {
 /// The op of `op`'s block behind which nothing that `op` began reads any more:
 /// for a product the wait for its group.
 static Operation *getEnd(Operation *op) {
-  if (!isa<WgmmaOp>(op))
+  auto product = dyn_cast<WgmmaOp>(op);
+  if (!product || product.getAlone())
     return op;
   int64_t open = 0;
   for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {

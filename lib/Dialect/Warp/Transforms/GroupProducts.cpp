@@ -333,10 +333,16 @@ static void hoistLoads(Block &block) {
 
 namespace {
 struct GroupProducts : gdn::warp::impl::GroupProductsPassBase<GroupProducts> {
+  using GroupProductsPassBase::GroupProductsPassBase;
+
   void runOnOperation() override {
     // Without a schedule a kernel is in the explicit form already.
     if (!getOperation()->hasAttr(ScheduleAttr::kName))
       return;
+    if (serial) {
+      getOperation()->walk([](WgmmaOp product) { product.setAlone(true); });
+      return;
+    }
     getOperation()->walk([](Block *block) {
       hoistProducts(*block);
       OpenGroups(*block).run();

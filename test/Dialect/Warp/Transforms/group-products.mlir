@@ -1,4 +1,5 @@
 // RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-group-products))' | FileCheck %s
+// RUN: gdn-opt %s --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-group-products{serial=true}))' | FileCheck %s --check-prefix=SERIAL
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 160, steps = ["state"]>],
     channels = [<name = "in", depth = 1, from = ["load"], to = ["state"]>]>
@@ -22,6 +23,12 @@
 // CHECK-NEXT: arith.negf %[[READY]]
 // CHECK-NEXT: gdn_warp.wgmma_wait 0{{$}}
 // CHECK-NEXT: }
+// Serial, each product is a group of its own.
+// SERIAL-LABEL: gdn_warp.kernel @order(
+// SERIAL-NOT: gdn_warp.wgmma_
+// SERIAL: %[[A:.*]] = gdn_warp.wgmma alone
+// SERIAL-NEXT: arith.negf %[[A]]
+// SERIAL-NEXT: gdn_warp.wgmma alone
 gdn_warp.kernel @order() threads(128) shared(8192)
     attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index

@@ -15,6 +15,8 @@ from .text import text
 SECONDS = 30
 # What a refusal says: an op by its name, and what it expected of it.
 REFUSAL = re.compile(r"error: '[a-z_]+\.[a-z_.]+' op .*expected ")
+# Of a kernel whose roles have too few registers.
+SPILLS = "bytes of stack"
 
 
 @dataclasses.dataclass
@@ -58,18 +60,25 @@ class Tools:
         return path
 
     def compile_gpu(self, program):
-        """To an object: compiled, refused in the compiler's own words, or failed."""
+        """To an object: compiled, refused in the compiler's own words, or failed.
+
+        A program whose products ptxas would order itself compiles with them one by one, as the error says. One whose
+        roles need more registers than its schedule has is refused behind ptxas, which alone knows."""
         path = self.write(program)
-        code, _, err = call([self.bin / "gdn-compile", path, "--target=sm_90a", "--emit=obj", "-o",
-                             path.with_suffix(".o")])
+        command = [self.bin / "gdn-compile", path, "--target=sm_90a", "--emit=obj", "-o", path.with_suffix(".o")]
+        code, _, err = call(command)
+        if code == 1 and "with --serial-products" in err and SPILLS not in err:
+            code, _, err = call([*command, "--serial-products"])
         if code == 0:
             said = first_error(err) if "error" in err or "warning" in err else ""
             return Outcome("failed", f"with exit code 0: {said}") if said else Outcome("compiled")
         said = first_error(err)
         if code == 1 and REFUSAL.search(said):
             return Outcome("refused", said[:300])
-        wrong = err.split("got\n", 1)[1].strip().splitlines()[0] if "got\n" in err else ""
-        return Outcome("failed", f"exit code {code}: {said[:300]} {wrong.strip()[:160]}".strip())
+        wrong = err.split("got\n", 1)[1].strip().splitlines()[0].strip() if "got\n" in err else ""
+        if code == 1 and SPILLS in wrong:
+            return Outcome("refused", f"{said[:80]} spills")
+        return Outcome("failed", f"exit code {code}: {said[:300]} {wrong[:160]}".strip())
 
     def run_cpu(self, program):
         """Compiled for this CPU, run and compared with float64."""

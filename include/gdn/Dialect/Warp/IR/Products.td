@@ -36,7 +36,8 @@ def Warp_WgmmaOp : Warp_Op<"wgmma"> {
     [K, 64]; `b` a swizzled view [K, N], or, with `transpose_b`, [N, K]. The
     result may not be read before a `gdn_warp.wgmma_wait`, except as the accumulator
     of another product; nor may `a` be overwritten. With `negate` it is -a b
-    (+ accumulator), for those who subtract it.
+    (+ accumulator), for those who subtract it. A product that is `alone` begins, commits
+    and awaits a group of its own: its result may be read behind it.
 
     Example:
 
@@ -52,11 +53,12 @@ def Warp_WgmmaOp : Warp_Op<"wgmma"> {
       Arg<Optional<Warp_Fragment>, "What is added to the product.">:$accumulator,
       Arg<UnitAttr, "Whether the view `a` holds A transposed.">:$transpose_a,
       Arg<UnitAttr, "Whether the view `b` holds B transposed.">:$transpose_b,
-      Arg<UnitAttr, "Whether the product is subtracted.">:$negate);
+      Arg<UnitAttr, "Whether the product is subtracted.">:$negate,
+      Arg<UnitAttr, "Whether the product is a group of its own, which is awaited.">:$alone);
   let results = (outs
       Res<Warp_Fragment, "The sum, valid behind the next `wgmma_wait` that covers it.">:$result);
   let assemblyFormat = [{
-    (`negate` $negate^)? $a (`transpose_a` $transpose_a^)? `,` $b (`transpose_b` $transpose_b^)?
+    (`alone` $alone^)? (`negate` $negate^)? $a (`transpose_a` $transpose_a^)? `,` $b (`transpose_b` $transpose_b^)?
     (`into` `(` $accumulator^ `:` type($accumulator) `)`)? attr-dict
     `:` type($a) `,` type($b) `->` type($result)
   }];
