@@ -67,7 +67,7 @@ class Tools:
         path = self.write(program)
         command = [self.bin / "gdn-compile", path, "--target=sm_90a", "--emit=obj", "-o", path.with_suffix(".o")]
         code, _, err = call(command)
-        if code == 1 and "with --serial-products" in err and SPILLS not in err:
+        if code == 1 and "with --serial-products" in err:
             code, _, err = call([*command, "--serial-products"])
         if code == 0:
             said = first_error(err) if "error" in err or "warning" in err else ""
@@ -75,9 +75,9 @@ class Tools:
         said = first_error(err)
         if code == 1 and REFUSAL.search(said):
             return Outcome("refused", said[:300])
-        wrong = err.split("got\n", 1)[1].strip().splitlines()[0].strip() if "got\n" in err else ""
-        if code == 1 and SPILLS in wrong:
+        if code == 1 and SPILLS in err:
             return Outcome("refused", f"{said[:80]} spills")
+        wrong = err.split("got\n", 1)[1].strip().splitlines()[0].strip() if "got\n" in err else ""
         return Outcome("failed", f"exit code {code}: {said[:300]} {wrong[:160]}".strip())
 
     def run_cpu(self, program):
