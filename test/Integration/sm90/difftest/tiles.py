@@ -232,7 +232,8 @@ class Tiles:
 
     def store(self, value, step, late):
         """Stores a tile of the loop where it belongs; `late` in a step of its own, in 16 bits."""
-        if self.shape.tiles > 1 and not value.of_tile:
+        # Work items of several V tiles have no place of their own for what has no axis of V.
+        if self.shape.tiles > 1 and (not value.of_tile or (len(value.shape) == 1 and value.shape[0] != ROWS)):
             return False
         dtype = self.draw.choice(["bf16", "f16"]) if late or self.chance(0.4) else "f32"
         if value.dtype == "f32" and dtype != "f32":
