@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from . import _api
@@ -20,6 +23,69 @@ def _share_heads(tensor: Any, times: int) -> Any:
 def _row(tensor: Any) -> Any:
     """A batch of one row around packed tokens."""
     return None if tensor is None else tensor[None]
+
+
+#: Types that FlashInfer's states have.
+_STATE_TYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+def _type_of(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _check_checkpoints(every: int, states: Any, starts: Any, sequences: int) -> None:
+    """FlashInfer's rules of its checkpoint arguments, in FlashInfer's words; `sequences` is negative if not known."""
+    if every < 0:
+        raise ValueError(f"checkpoint_every_n_tokens must be non-negative, got {every}")
+    if every % 64:
+        raise ValueError(f"checkpoint_every_n_tokens must be a multiple of the chunk size (64), got {every}")
+    if every and (states is None or starts is None):
+        raise ValueError(
+            "state_checkpoints and checkpoint_cu_starts must both be provided when checkpoint_every_n_tokens > 0"
+        )
+    if not every and (states is not None or starts is not None):
+        raise ValueError("state_checkpoints and checkpoint_cu_starts must be None when checkpoint_every_n_tokens == 0")
+    if not every or sequences < 0:
+        return
+    shape, start_shape = shape_of("state_checkpoints", states), shape_of("checkpoint_cu_starts", starts)
+    if _type_of(states) not in _STATE_TYPES:
+        raise ValueError(f"state_checkpoints must have dtype {', '.join(_STATE_TYPES)}, got {states.dtype}")
+    if len(shape) != 4:
+        raise ValueError(
+            f"state_checkpoints must be 4D [total_checkpoints, num_sab_heads, head_size, head_size], got {len(shape)}D"
+        )
+    if not _type_of(starts).startswith(("int", "uint")):
+        raise ValueError(f"checkpoint_cu_starts must have an integer dtype, got {starts.dtype}")
+    if len(start_shape) != 1:
+        raise ValueError(f"checkpoint_cu_starts must be 1D [num_seqs + 1], got {len(start_shape)}D")
+    if start_shape[0] != sequences + 1:
+        raise ValueError(f"checkpoint_cu_starts must have {sequences + 1} elements, got {start_shape[0]}")
+
+
+def _run_beside(states: Any, cu_seqlens: Any, run: Callable[[Any], Any]) -> Any:
+    """Runs a call that writes `states`, and leaves those of sequences without tokens as they are.
+
+    A kernel writes the initial state of such a sequence. torch takes the states of the other sequences from a copy,
+    because nobody reads boundaries on a GPU; those of arrays are put back.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(states, torch.Tensor):
+        o, new = run(torch.empty_like(states, memory_format=torch.contiguous_format))
+        has_tokens = (cu_seqlens[1:] > cu_seqlens[:-1]).view(-1, 1, 1, 1)
+        torch.where(has_tokens, new, states, out=states)
+        return o, states
+    from ._arrays import to_numpy
+
+    written: Any = to_numpy("output_state", states)
+    ends: Any = to_numpy("cu_seqlens", cu_seqlens)
+    empty = ends[1:] == ends[:-1]
+    # The library refuses the shapes of others.
+    if written.shape[:1] != empty.shape or not empty.any():
+        return run(states)
+    kept = written[empty]
+    result = run(states)
+    written[empty] = kept
+    return result
 
 
 def chunk_gated_delta_rule(
@@ -56,10 +122,13 @@ def chunk_gated_delta_rule(
         initial_state: [N, H, V, K]; None is zero.
         output_final_state: return the final states too.
         cu_seqlens: boundaries [N + 1], required.
-        use_qk_l2norm_in_kernel: q and k are normalised first.
-        output, output_state: where to write o and the final states.
+        use_qk_l2norm_in_kernel: taken and ignored, as FlashInfer does. Normalise q and k before the call, or call
+            `gdn.chunk_gated_delta_rule`, which obeys it.
+        output, output_state: where to write o and the final states. The state of a sequence without tokens is left as
+            it is. With torch that costs a copy of the states, unless `output_state` is `initial_state`.
         use_cp, backend, max_seqlen: hints, which change no result.
-        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, state_indices: refused if given.
+        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, state_indices: refused if given; wrong
+            ones by FlashInfer's own messages.
 
     Returns:
         o [T, max(Hq, Hv), V], or (o, final states) with `output_final_state`.
@@ -73,15 +142,18 @@ def chunk_gated_delta_rule(
         >>> q, k, v = (random.standard_normal((100, heads, 64), "float32") for heads in (2, 2, 4))
         >>> alpha, beta = random.random((2, 100, 4), "float32")
         >>> o = gdn.flashinfer.chunk_gated_delta_rule(
-        ...     q, k, v, alpha, beta, cu_seqlens=numpy.array([0, 30, 100]), use_qk_l2norm_in_kernel=True)
+        ...     q, k / 8, v, alpha, beta, cu_seqlens=numpy.array([0, 30, 100]))
         >>> o.shape
         (100, 4, 64)
     """
+    cu_shape = shape_of("cu_seqlens", cu_seqlens) if cu_seqlens is not None else ()
+    sequences = cu_shape[0] - 1 if len(cu_shape) == 1 else -1
+    _check_checkpoints(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
     if cu_seqlens is None:
         raise ValueError("cu_seqlens: expected a tensor of boundaries [N + 1], got None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
-    if state_checkpoints is not None or checkpoint_cu_starts is not None or checkpoint_every_n_tokens:
+    if checkpoint_every_n_tokens:
         refuse("state_checkpoints", "states inside a sequence are not there yet; expected none")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if len(shape_of(name, tensor)) != 3:
@@ -95,7 +167,8 @@ def chunk_gated_delta_rule(
                     f"got {tensor.shape[1]} with {shared} of v"
                 )
         k, v = _share_heads(k, heads // shared), _share_heads(v, heads // shared)
-    o, state = _api.chunk_gated_delta_rule(
+    run = functools.partial(
+        _api.chunk_gated_delta_rule,
         q[None],
         k[None],
         v[None],
@@ -104,13 +177,15 @@ def chunk_gated_delta_rule(
         scale=scale,
         initial_state=initial_state,
         output_final_state=output_final_state,
-        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
         cu_seqlens=cu_seqlens,
         gate_domain="linear",
         state_layout="vk",
         out=_row(output),
-        final_state=output_state,
         max_seqlen=max_seqlen,
     )
+    if output_state is None or output_state is initial_state or sequences < 0:
+        o, state = run(final_state=output_state)
+    else:
+        o, state = _run_beside(output_state, cu_seqlens, lambda states: run(final_state=states))
     o = o[0] if output is None else output
     return (o, state) if output_final_state else o

@@ -64,7 +64,33 @@ def test_buffers_of_the_caller():
     )
     assert result[0] is output and result[1] is states
     wanted = expected(arguments)
-    assert rms_error(output, wanted[0]) < 1e-5 and rms_error(states, wanted[1]) < 1e-5
+    assert rms_error(output, wanted[0]) < 1e-5 and rms_error(states[[0, 2]], wanted[1][[0, 2]]) < 1e-5
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_the_state_of_no_tokens_is_left_as_it_is(library):
+    """If the caller has given it; BOUNDARIES has a sequence without tokens."""
+    arguments, initial = packed()
+    states, cu = np.full_like(initial, 7), BOUNDARIES
+    expect = chunk_gated_delta_rule(*arguments, initial_state=initial, output_final_state=True, cu_seqlens=cu)[1]
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        arguments, initial, cu = [torch.from_numpy(a) for a in arguments], torch.from_numpy(initial), torch.tensor(cu)
+        given = torch.from_numpy(states)
+    else:
+        given = states
+    _, got = chunk_gated_delta_rule(
+        *arguments, initial_state=initial, output_final_state=True, cu_seqlens=cu, output_state=given
+    )
+    assert got is given and (states[1] == 7).all()
+    np.testing.assert_array_equal(states[[0, 2]], expect[[0, 2]])
+
+
+def test_the_norm_is_ignored_as_flashinfer_does():
+    arguments, _ = packed()
+    plain = chunk_gated_delta_rule(*arguments, cu_seqlens=BOUNDARIES)
+    flagged = chunk_gated_delta_rule(*arguments, cu_seqlens=BOUNDARIES, use_qk_l2norm_in_kernel=True)
+    np.testing.assert_array_equal(flagged, plain)
 
 
 def test_torch_tensors():
@@ -76,10 +102,24 @@ def test_torch_tensors():
     np.testing.assert_array_equal(o.numpy(), chunk_gated_delta_rule(*arguments, cu_seqlens=BOUNDARIES))
 
 
+#: Right checkpoint arguments, which are refused all the same.
+CHECKPOINTS = {
+    "checkpoint_every_n_tokens": 64, "state_checkpoints": np.zeros((1, 4, 64, 64), np.float32),
+    "checkpoint_cu_starts": np.zeros(4, np.int64),
+}
+
+
 @pytest.mark.parametrize("error,match,changes", [
     (ValueError, "cu_seqlens: expected a tensor of boundaries", {"cu_seqlens": None}),
     (NotImplementedError, "state_indices: pools", {"state_indices": np.zeros(3, np.int32)}),
-    (NotImplementedError, "state_checkpoints", {"checkpoint_every_n_tokens": 64}),
+    (NotImplementedError, "state_checkpoints", CHECKPOINTS),
+    (ValueError, "must be a multiple of the chunk size", {**CHECKPOINTS, "checkpoint_every_n_tokens": 100}),
+    (ValueError, "must be non-negative", {"checkpoint_every_n_tokens": -1}),
+    (ValueError, "must both be provided", {"checkpoint_every_n_tokens": 64}),
+    (ValueError, "must be None", {**CHECKPOINTS, "checkpoint_every_n_tokens": 0}),
+    (ValueError, "checkpoints must have dtype", {**CHECKPOINTS, "state_checkpoints": np.zeros((1, 1, 1, 1), int)}),
+    (ValueError, "state_checkpoints must be 4D", {**CHECKPOINTS, "state_checkpoints": np.zeros(3, np.float32)}),
+    (ValueError, "cu_starts must have 4 elements", {**CHECKPOINTS, "checkpoint_cu_starts": np.zeros(3, int)}),
     (ValueError, r"q: expected the shape \[T, H, channels\]", {"q": np.zeros((1, 70, 2, 64), np.float32)}),
     (ValueError, "v: expected a number of heads", {"v": np.zeros((70, 0, 64), np.float32)}),
     (ValueError, "k: expected as many heads as v has", {"v": np.zeros((70, 1, 64), np.float32)}),
