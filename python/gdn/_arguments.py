@@ -140,6 +140,30 @@ def options_of(
     )
 
 
+#: The types that q, k and v may have.
+_DATA_TYPES = frozenset(
+    _library.MANIFEST["types"][key]["name"] for key in _library.MANIFEST["accepted_types"]["data"]
+)
+
+
+def has_mixed_types(q: str, k: str, v: str) -> bool:
+    """Whether these are different types of q, k and v that a call takes: it widens all three to float32 then."""
+    return not q == k == v and _DATA_TYPES.issuperset((q, k, v))
+
+
+def typed_as_output(call: Call) -> Any:
+    """The tensor whose type o gets where q, k and v have different ones: FLA's choice."""
+    return call.v if _library.is_recurrent(call.options) else call.q
+
+
+def check_output(out: Any, o: Any) -> None:
+    """Refuses an `out` that cannot take o as it is."""
+    if out.dtype != o.dtype:
+        raise TypeError(f"out: expected a tensor of {o.dtype}, got {out.dtype}")
+    if out.shape != o.shape:
+        raise ValueError(f"out: expected the shape [B, T, HV, V] of v = {list(o.shape)}, got {list(out.shape)}")
+
+
 def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shapes of o and of the states."""
     sequences = q_shape[0] if cu_shape is None else cu_shape[0] - 1

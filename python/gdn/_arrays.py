@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from . import _library
-from ._arguments import TENSORS, Call, output_shapes
+from ._arguments import TENSORS, Call, check_output, has_mixed_types, output_shapes, typed_as_output
 
 
 #: The arrays that a call writes.
@@ -105,9 +105,37 @@ def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
     return q.__array_namespace__().from_dlpack(result) if hasattr(q, "__array_namespace__") else result
 
 
+def without_mixed_types(call: Call) -> Call:
+    """The call that is run for this one: in float32 if q, k and v have different types."""
+    arrays = [to_numpy(name, value) for name, value in zip(TENSORS, call[:3])]
+    present = [array for array in arrays if array is not None]
+    if len(present) < 3 or not has_mixed_types(*(array.dtype.name for array in present)):
+        return call
+    q, k, v = (array.astype(numpy.float32) for array in present)
+    return call._replace(q=q, k=k, v=v, out=None)
+
+
+def _forward_mixed(call: Call, wide: Call) -> tuple[Any, Any]:
+    """Runs the call `wide` for one whose q, k and v have different types."""
+    typed: Any = to_numpy("q", typed_as_output(call))
+    o, state = forward(*wide)
+    o = o.astype(typed.dtype)
+    if call.out is not None:
+        out: Any = to_numpy("out", call.out)
+        check_output(out, o)
+        out[...] = o
+        return call.out, state
+    if call.final_state is None and state is not None:
+        state = _like_caller(call.q, state)
+    return _like_caller(call.q, o), state
+
+
 def forward(*values: Any) -> tuple[Any, Any]:
     """Runs the call of these fields on arrays and returns (o, final state or None)."""
     call = Call.of(*values)
+    wide = without_mixed_types(call)
+    if wide is not call:
+        return _forward_mixed(call, wide)
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
     for name in ("q", "k", "v"):
         if arrays[name] is None:

@@ -161,6 +161,7 @@ def _describe_arrays(call: Call) -> tuple[Call, str, list[_Described | None], in
     """The call, where it runs, its arrays, and the threads that it may use."""
     from . import _arrays
 
+    call = _arrays.without_mixed_types(call)
     described = [None if value is None else _arrays.describe(name, value) for name, value in zip(TENSORS, call)]
     return call, "cpu", described, _arrays.num_threads()
 
@@ -169,11 +170,12 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
     """The same of torch tensors; on a GPU those that a kernel gets."""
     import torch
 
-    from . import _torch, _torch_checks
+    from . import _torch, _torch_checks, _torch_mixed
 
     _torch_checks.check_kinds(call[:11])
     _torch_checks.refuse_derivatives(zip(TENSORS, call))
     where = _place(str(call.q.device), device)
+    call = _torch_mixed.without_mixed_types(call)
     if where.startswith("cuda"):
         call = _torch.as_on_gpu(call)
     described = [None if tensor is None else _torch.describe(tensor) for tensor in call[:11]]

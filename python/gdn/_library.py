@@ -62,6 +62,11 @@ def pack_options(
     )
 
 
+def is_recurrent(options: int) -> bool:
+    """Whether a call with these options is the function that goes token by token."""
+    return bool(options >> _RECURRENT & 1)
+
+
 def state_is_v_first(options: int) -> bool:
     """Whether a call with these options has states [N, HV, V, K]."""
     return bool(options >> _STATE_V_FIRST & 1)

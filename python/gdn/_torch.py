@@ -18,6 +18,7 @@ from torch.autograd import forward_ad
 from . import _library
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
 from ._torch_checks import check_kinds, check_shapes, refuse_derivatives
+from ._torch_mixed import forward_mixed, is_mixed
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
@@ -311,6 +312,8 @@ def forward(
     except Exception:
         # What the operator would have said first.
         check_kinds(tensors)
+        if is_mixed(q, k, v):
+            return forward_mixed(forward, Call.of(*tensors, scale, options, wants_state, max_seqlen))
         if out is None or (final_state is None and wants_state):
             check_shapes(q, v, cu_seqlens)
         raise
@@ -322,6 +325,9 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     o, state = call.out, call.final_state
     wants_state = call.output_final_state
     check_kinds(call[:11])
+    # Autocast gives all three one type.
+    if is_mixed(call.q, call.k, call.v) and not torch.is_autocast_enabled(call.q.device.type):
+        return forward_mixed(forward, call)
     if o is None and state is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None

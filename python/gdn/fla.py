@@ -1,13 +1,55 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""FLA's own functions, run by gdn: a backend in FLA's public registry (`fla.backends`, FLA 0.6)."""
+"""FLA's own functions, run by gdn.
+
+`chunk_gated_delta_rule` and `fused_recurrent_gated_delta_rule` are those of `gdn` for callers of FLA's: they ignore
+keywords that they do not know, as FLA does. `install` puts gdn into FLA's public registry (`fla.backends`, FLA 0.6).
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 from . import _api
 from ._explain import supported
+
+#: Keywords of older FLA releases, which the functions read from **kwargs.
+_OLD = frozenset(("transpose_state_layout", "head_first"))
+
+_warned: set[str] = set()
+
+
+@functools.cache
+def _known(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters) | _OLD
+
+
+def _drop_unknown(function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords that the function knows; of each other one there is one warning."""
+    known = _known(function)
+    for name in kwargs.keys() - known - _warned:
+        _warned.add(name)
+        warnings.warn(f"gdn.fla: {name} is ignored, as FLA ignores what it does not know", stacklevel=3)
+    return {name: value for name, value in kwargs.items() if name in known}
+
+
+def _as_fla(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+    """The function for callers of FLA's of this name."""
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return function(*args, **_drop_unknown(function, kwargs))
+
+    functools.update_wrapper(call, function)
+    call.__doc__ = f"`gdn.{function.__name__}`, which ignores keywords that it does not know, as FLA's function does."
+    return call
+
+
+chunk_gated_delta_rule = _as_fla(_api.chunk_gated_delta_rule)
+fused_recurrent_gated_delta_rule = _as_fla(_api.fused_recurrent_gated_delta_rule)
 
 
 def install(priority: int = 1) -> None:
@@ -44,12 +86,12 @@ def install(priority: int = 1) -> None:
 
         def chunk_gated_delta_rule_verifier(self, *args: Any, **kwargs: Any) -> tuple[bool, str | None]:
             """Whether gdn can run the call, and if not, why."""
-            answer = supported(*args, **kwargs)
+            answer = supported(*args, **_drop_unknown(_api.chunk_gated_delta_rule, kwargs))
             return answer.ok, None if answer.ok else "; ".join(answer.reasons)
 
         def chunk_gated_delta_rule(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             """The function itself."""
-            return _api.chunk_gated_delta_rule(*args, **kwargs)
+            return chunk_gated_delta_rule(*args, **kwargs)
 
     GDNBackend.priority = priority
     register("gated_delta_rule")(GDNBackend)

@@ -55,6 +55,27 @@ def test_channels_are_padded(function, dtype, K, V):
     check(function, x, dtype, initial_state=x.state, reference={"initial_state": x.state})
 
 
+@pytest.mark.parametrize("types", [
+    ("bfloat16", "bfloat16", "float32"), ("float16", "bfloat16", "bfloat16"), ("float32", "float32", "float16"),
+])
+@pytest.mark.parametrize("function,typed", [(chunk, 0), (recurrent, 2)], ids=["chunk", "recurrent"])
+def test_different_types(function, typed, types):
+    """Of q, k and v: the call is float32's, and o has the type that FLA gives it."""
+    x = make_inputs()
+    q, k, v = (a.astype(TYPES[dtype]) for a, dtype in zip((x.q, x.k, x.v), types))
+    kwargs = {"initial_state": x.state.astype(np.float16), "output_final_state": True}
+    expected, final = function(*(a.astype(np.float32) for a in (q, k, v)), x.g, x.beta, **kwargs)
+    o, state = function(q, k, v, x.g, x.beta, **kwargs)
+    np.testing.assert_array_equal(o, expected.astype(TYPES[types[typed]]))
+    np.testing.assert_array_equal(state, final)
+    out = np.zeros(o.shape, o.dtype)
+    assert function(q, k, v, x.g, x.beta, out=out, **kwargs)[0] is out
+    np.testing.assert_array_equal(out, o)
+    with pytest.raises(TypeError, match=f"out: expected a tensor of {o.dtype}, got float64"):
+        function(q, k, v, x.g, x.beta, out=out.astype(float), **kwargs)
+    assert gdn.explain(q, k, v, x.g, x.beta).kernel.startswith("gdn_cpu_chunk_f32")
+
+
 def transposed(array):
     """The same numbers in memory whose channels are the slowest: what a convolution leaves."""
     return np.ascontiguousarray(array.transpose(0, 3, 2, 1)).transpose(0, 3, 2, 1)

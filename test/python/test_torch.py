@@ -47,6 +47,26 @@ def test_views_of_one_projection():
     assert torch.equal(o, expected)
 
 
+@pytest.mark.parametrize("function,typed", [("chunk_gated_delta_rule", 0), ("fused_recurrent_gated_delta_rule", 2)])
+def test_different_types(function, typed):
+    """Of q, k and v: the call is float32's, eager and compiled, and o has the type that FLA gives it."""
+    run = getattr(gdn, function)
+    q, k, v, g, beta = tensors()
+    q, k, v = q.half(), k.bfloat16(), v.bfloat16()
+    expected, final = run(q.float(), k.float(), v.float(), g, beta=beta, output_final_state=True)
+    expected = expected.to((q, k, v)[typed].dtype)
+    for call in (run, torch.compile(run, fullgraph=True, backend="eager")):
+        o, state = call(q, k, v, g, beta=beta, output_final_state=True)
+        assert o.dtype == expected.dtype and torch.equal(o, expected) and torch.equal(state, final)
+    out = torch.empty_like(expected)
+    assert run(q, k, v, g, beta=beta, out=out)[0] is out and torch.equal(out, expected)
+    with pytest.raises(ValueError, match="out: expected the shape"):
+        run(q, k, v, g, beta=beta, out=out[:, :3])
+    assert gdn.explain(q, k, v, g, beta=beta, function=function).kernel.startswith("gdn_cpu")
+    with pytest.raises(NotImplementedError, match="q: expected a tensor that needs no gradient"):
+        run(q.requires_grad_(), k, v, g, beta=beta)
+
+
 def test_given_outputs():
     arguments = tensors()
     expected = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)
