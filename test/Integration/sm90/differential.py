@@ -15,6 +15,7 @@ Program I of seed S is always the same; docs/Testing.md says more.
 import argparse
 import collections
 import concurrent.futures
+import functools
 import json
 import pathlib
 import re
@@ -96,7 +97,7 @@ def pack(arguments):
     """Compiles for a GPU; what compiles is packed."""
     arguments.cpu_only, arguments.gpu_only = False, True
     tools = Tools(arguments.bin, arguments.work)
-    programs = [generate(arguments.seed, index) for index in numbers(arguments)]
+    programs = in_parallel(arguments, functools.partial(generate, arguments.seed), numbers(arguments))
     if arguments.variants:
         if arguments.log:
             programs = [from_json(json.loads(pathlib.Path(arguments.log).read_text())["smallest"])]
