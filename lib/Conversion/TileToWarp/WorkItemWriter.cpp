@@ -89,7 +89,8 @@ LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
            << *all;
   isInOrder = schedule.getInOrder();
   isFolded = schedule.getVTiles() != 1;
-  vTiles = isFolded ? 1 : *all;
+  allVTiles = *all;
+  vTiles = isFolded ? 1 : allVTiles;
   if (!(heads = writeExtent(b, launch.getGrid()[1])))
     return launch.emitOpError("expected a number of heads in the grid that is "
                               "a constant or made from extents of inputs");
@@ -161,9 +162,92 @@ IRMapping WorkItemWriter::write(OpBuilder &b, Value number) {
     return workItem;
   }
   // A long sequence that began last would keep the others waiting.
-  auto longest = SequenceByRankOp::create(b, loc, bounds, sequence, isInOrder);
+  Value all = arith::IndexCastOp::create(b, loc, b.getIndexType(), tokens);
+  auto longest =
+      SequenceByRankOp::create(b, loc, bounds, sequence, all, isInOrder);
   workItem.map(program.getSequence(), longest.getSequence());
-  workItem.map(program.getBegin(), longest.getBegin());
-  workItem.map(program.getEnd(), longest.getEnd());
+  Value end = longest.getEnd();
+  workItem.map(program.getBegin(),
+               arith::MinSIOp::create(b, loc, longest.getBegin(), end));
+  workItem.map(program.getEnd(), end);
   return workItem;
+}
+
+/// Whether two stores write the same columns of an array, at other tokens:
+/// those of the chunks of an iteration do.
+static bool areAlike(tile::StoreOp one, tile::StoreOp other) {
+  if (one.getTarget() != other.getTarget() || one.getDim() != other.getDim() ||
+      one.getAxes() != other.getAxes() ||
+      one.getTile().getType() != other.getTile().getType())
+    return false;
+  auto dim = static_cast<size_t>(*one.getDim());
+  for (auto [number, offset] : llvm::enumerate(one.getOffsets()))
+    if (number != dim && offset != other.getOffsets()[number])
+      return false;
+  return true;
+}
+
+/// `value` as ops behind the program's arguments make it; null if a loop does.
+static Value copyPlace(OpBuilder &b, Value value, IRMapping &map) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumRegions() != 0 || !isPure(op))
+    return {};
+  for (Value operand : op->getOperands())
+    if (!copyPlace(b, operand, map))
+      return {};
+  return b.clone(*op, map)->getResult(0);
+}
+
+void WorkItemWriter::clear(OpBuilder &b, tile::StoreOp store,
+                           IRMapping workItem, Value from, Value to) {
+  auto dim = static_cast<int64_t>(*store.getDim());
+  int64_t last = store.getOffsets().size() - 1;
+  SmallVector<Value> offsets;
+  for (auto [number, offset] : llvm::enumerate(store.getOffsets()))
+    offsets.push_back(static_cast<int64_t>(number) == dim
+                          ? from
+                          : copyPlace(b, offset, workItem));
+  const auto *axis = llvm::find(store.getAxes(), last);
+  if (!llvm::all_of(offsets, [](Value offset) { return bool(offset); }) ||
+      dim == last || axis == store.getAxes().end())
+    return;
+  int64_t columns =
+      store.getTile().getType().getDimSize(axis - store.getAxes().begin());
+  ArrayClearOp::create(b, loc, workItem.lookup(store.getTarget()), offsets, to,
+                       dim, columns);
+}
+
+void WorkItemWriter::clearOutside(OpBuilder &b, const IRMapping &workItem) {
+  if (!bounds)
+    return;
+  auto found =
+      workItem.lookup(program.getSequence()).getDefiningOp<SequenceByRankOp>();
+  Value zero = createIndex(b, loc, 0);
+  Value last = arith::SubIOp::create(
+      b, loc, memref::DimOp::create(b, loc, bounds, 0), createIndex(b, loc, 2));
+  auto where = [&](Value number, Value place, Value otherwise) -> Value {
+    Value is = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                     found.getSequence(), number);
+    return arith::SelectOp::create(b, loc, is, place, otherwise);
+  };
+  Value front = where(zero, found.getBegin(), zero),
+        behind = where(last, found.getEnd(), found.getTokens());
+  SmallVector<tile::StoreOp> stores;
+  program.walk([&](tile::StoreOp store) {
+    if (store.getEnd() == program.getEnd() &&
+        llvm::none_of(stores, [&](tile::StoreOp other) {
+          return areAlike(store, other);
+        }))
+      stores.push_back(store);
+  });
+  for (tile::StoreOp store : stores)
+    for (int64_t vTile = 0; vTile < (isFolded ? allVTiles : 1); ++vTile) {
+      IRMapping map = workItem;
+      if (isFolded)
+        map.map(program.getVTile(), createIndex(b, loc, vTile));
+      clear(b, store, map, zero, front);
+      clear(b, store, map, behind, found.getTokens());
+    }
 }

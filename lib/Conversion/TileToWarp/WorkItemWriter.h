@@ -36,6 +36,9 @@ public:
   ArrayRef<Value> getNames() const { return names; }
   /// Maps the program's arguments for a work item, an i32.
   IRMapping write(OpBuilder &b, Value number);
+  /// Writes zeros where outputs have tokens that no sequence has: in front of
+  /// the first one, and behind the last one. `workItem` has one of these two.
+  void clearOutside(OpBuilder &b, const IRMapping &workItem);
   /// The number of work items, an i32, if the schedule is persistent.
   Value getCount() const { return count; }
 
@@ -45,6 +48,10 @@ private:
   /// The kernel's argument for an input of the launch; null if there is none.
   Value findArray(Value input);
   void mapShared(OpBuilder &b);
+  /// Writes zeros to tokens [from, to) of the work item's part of what `store`
+  /// writes.
+  void clear(OpBuilder &b, tile::StoreOp store, IRMapping workItem, Value from,
+             Value to);
 
   tile::ProgramOp program;
   tile::LaunchOp launch;
@@ -57,8 +64,8 @@ private:
   SmallVector<Value> more;
   IRMapping shared;
   SmallVector<Value> names;
-  /// Parts that are work items of their own.
-  int64_t vTiles = 1;
+  /// Parts of a head, and those that are work items of their own.
+  int64_t allVTiles = 1, vTiles = 1;
   bool isFolded = false;
   /// Whether packed sequences are taken as they lie.
   bool isInOrder = false;

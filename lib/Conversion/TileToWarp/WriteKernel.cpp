@@ -119,6 +119,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
           ? workItems.getShared()
           : workItems.write(b,
                             toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
+  if (!schedule.getPersistent())
+    workItems.clearOutside(b, workItem);
   SmallVector<Value> channels = createChannels(partition, b);
   for (auto [number, spec] : llvm::enumerate(schedule.getRoles())) {
     int64_t first = partition.getFirstWarp(number);

@@ -90,9 +90,14 @@ Value warp::createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind,
                               UnitAttr());
 }
 
-Value warp::createSum(ImplicitLocOpBuilder &b, Value value) {
-  return NVVM::ReduxOp::create(b, value.getType(), value, NVVM::ReduxKind::ADD,
+Value warp::createReduction(ImplicitLocOpBuilder &b, Value value,
+                            NVVM::ReduxKind kind) {
+  return NVVM::ReduxOp::create(b, value.getType(), value, kind,
                                createFullMask(b));
+}
+
+Value warp::createSum(ImplicitLocOpBuilder &b, Value value) {
+  return createReduction(b, value, NVVM::ReduxKind::ADD);
 }
 
 Value warp::createQuad(ImplicitLocOpBuilder &b, Value thread) {

@@ -12,6 +12,7 @@
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -95,7 +96,9 @@ Value createOffsetAddress(ImplicitLocOpBuilder &b, const Array &array,
                           Type element, Value offset);
 Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
                            Type element, ValueRange indices);
-/// Sum of an i32 over the lanes of a warp, in all of them.
+/// What `kind` makes of an i32 of each lane of a warp, in all of them; its sum.
+Value createReduction(ImplicitLocOpBuilder &b, Value value,
+                      NVVM::ReduxKind kind);
 Value createSum(ImplicitLocOpBuilder &b, Value value);
 
 /// Number of the four lanes that this thread is one of, as i32: they hold the
@@ -183,6 +186,9 @@ private:
 void populateSequenceByRankPattern(const TypeConverter &converter,
                                    const LoweredKernels &kernels,
                                    RewritePatternSet &patterns);
+void populateArrayClearPattern(const TypeConverter &converter,
+                               const LoweredKernels &kernels,
+                               RewritePatternSet &patterns);
 void populateArrayPatterns(const TypeConverter &converter,
                            const LoweredKernels &kernels,
                            RewritePatternSet &patterns);

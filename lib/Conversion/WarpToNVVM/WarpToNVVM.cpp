@@ -169,6 +169,7 @@ struct ConvertGDNWarpToNVVM
     RewritePatternSet patterns(&getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
+    populateArrayClearPattern(converter, kernels, patterns);
     populateArrayPatterns(converter, kernels, patterns);
     populateSequenceByRankPattern(converter, kernels, patterns);
     populateCopyPatterns(converter, kernels, patterns);

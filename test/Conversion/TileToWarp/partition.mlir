@@ -89,7 +89,22 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[WIDTH:.*]] = arith.constant 64 : index
 // CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
-// CHECK: %{{.*}}, %[[BEGIN:.*]], %[[END:.*]] = gdn_warp.sequence_by_rank %cu_seqlens, %{{.*}} :
+// CHECK: %[[TOKENS:.*]] = arith.index_cast %tokens
+// CHECK: %[[N:.*]], %[[FIRST:.*]], %[[END:.*]] = gdn_warp.sequence_by_rank %cu_seqlens, %{{.*}} tokens(%[[TOKENS]])
+// Wrong boundaries may end a sequence before it begins.
+// CHECK: %[[BEGIN:.*]] = arith.minsi %[[FIRST]], %[[END]]
+// Tokens in front of the first sequence and behind the last one are zeros, in both V tiles; the second store writes
+// the same columns at other tokens.
+// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %{{.*}}
+// CHECK: %[[ISFIRST:.*]] = arith.cmpi eq, %[[N]], %[[ZERO]]
+// CHECK: %[[FRONT:.*]] = arith.select %[[ISFIRST]], %[[FIRST]], %[[ZERO]]
+// CHECK: %[[ISLAST:.*]] = arith.cmpi eq, %[[N]], %[[LAST]]
+// CHECK: %[[BEHIND:.*]] = arith.select %[[ISLAST]], %[[END]], %[[TOKENS]]
+// CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[ZERO]], %{{.*}}, %[[ZERO]]] until(%[[FRONT]], dim = 1) columns 64
+// CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[BEHIND]], %{{.*}}, %[[ZERO]]] until(%[[TOKENS]], dim = 1) columns 64
+// CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[ZERO]], %{{.*}}, %[[WIDTH]]] until(%[[FRONT]], dim = 1) columns 64
+// CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[BEHIND]], %{{.*}}, %[[WIDTH]]] until(%[[TOKENS]], dim = 1) columns 64
+// CHECK-NOT: gdn_warp.array_clear
 // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>, tensor<64x64xbf16>>
 // CHECK: gdn_warp.role "move"
 // CHECK: arith.subi %[[END]], %[[BEGIN]]

@@ -122,6 +122,21 @@ gdn_warp.kernel @rounded() threads(128) shared(8192) {
   gdn_warp.tri_inverse %m by(%f : !gdn_warp.view<32xf32>), %x : !gdn_warp.view<32x32xf32, stride = 144>, !gdn_warp.view<32x32xbf16>
 }
 
+// Rows of zeros: a warp a row, its lanes the columns; what is left of the last 32 columns in a branch.
+// CHECK-LABEL: llvm.func @clear(
+gdn_warp.kernel @clear(%o : memref<1x?x4x48xbf16>, %from : i32, %to : i32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // CHECK: arith.divui %{{.*}}, %c32_i32
+  // CHECK: nvvm.read.ptx.sreg.ntid.x
+  // CHECK: scf.for
+  // CHECK: llvm.store %{{.*}} : bf16
+  // CHECK: scf.if
+  // CHECK: llvm.store %{{.*}} : bf16
+  %begin = arith.index_cast %from : i32 to index
+  %end = arith.index_cast %to : i32 to index
+  gdn_warp.array_clear %o[%c0, %begin, %c0, %c0] until(%end, dim = 1) columns 48 : memref<1x?x4x48xbf16>
+}
+
 // A lane has a sequence and counts those that come before it; the sum over lanes is the number of the one whose count is
 // the rank, and its boundaries are what that lane loaded. Of more than 32 sequences the rank is the sequence.
 // CHECK-LABEL: llvm.func @longest(
@@ -136,22 +151,46 @@ gdn_warp.kernel @longest(%cu : memref<?xi64>, %o : memref<?x?x?xf32>) threads(12
   // Read here, so that nothing of it leaves a loop over work items.
   // CHECK: llvm.inline_asm has_side_effects {{.*}} "mov.u32 $0, %tid.x;"
   // CHECK: %[[HAS:.*]] = arith.cmpi ult, %[[LANE:.*]], %[[COUNT]]
-  // CHECK: %[[OWN:.*]]:3 = scf.if %[[HAS]] -> (i32, i32, i32) {
+  // CHECK: %[[OWN:.*]]:2 = scf.if %[[HAS]] -> (i32, i32) {
   // CHECK-COUNT-2: llvm.load {{.*}} -> i64
   // CHECK: } else {
-  // CHECK-NEXT: scf.yield %c0_i32, %c0_i32, %c-1_i32
+  // CHECK-NEXT: scf.yield %c0_i32, %c0_i32
+  // Five levels above the lane's own boundaries, which other lanes have.
+  // CHECK: %[[PAIR:.*]] = arith.andi %[[LANE]], %c-2_i32
+  // CHECK: %[[INPAIR:.*]] = arith.ori %[[LANE]], %c1_i32
+  // CHECK: %[[HIGH:.*]] = arith.minui %[[INPAIR]], %{{.*}}
+  // CHECK: %[[LEFT:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#0, %[[PAIR]]
+  // CHECK: arith.maxsi %[[OWN]]#0, %[[LEFT]]
+  // CHECK: %[[RIGHT:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#1, %[[HIGH]]
+  // CHECK: arith.minsi %[[OWN]]#1, %[[RIGHT]]
+  // CHECK-COUNT-8: nvvm.shfl.sync idx
+  // CHECK: arith.maxsi %{{.*}}, %c0_i32
+  // CHECK: %[[BEGIN:.*]] = arith.minsi %{{.*}}, %[[RANK]]
+  // CHECK: arith.maxsi %{{.*}}, %c0_i32
+  // CHECK: %[[END:.*]] = arith.minsi %{{.*}}, %[[RANK]]
+  // CHECK: arith.subi %[[END]], %[[BEGIN]]
+  // CHECK: %[[LENGTH:.*]] = arith.select %[[HAS]], %{{.*}}, %c-1_i32
   // CHECK: %[[BEFORE:.*]] = scf.for %[[N:.*]] = %c0_i32 to %[[COUNT]]
-  // CHECK: %[[OTHER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#2, %[[N]]
-  // CHECK-DAG: arith.cmpi eq, %[[OTHER]], %[[OWN]]#2
+  // CHECK: %[[OTHER:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[LENGTH]], %[[N]]
+  // CHECK-DAG: arith.cmpi eq, %[[OTHER]], %[[LENGTH]]
   // CHECK-DAG: arith.cmpi ult, %[[N]], %[[LANE]]
-  // CHECK-DAG: arith.cmpi sgt, %[[OTHER]], %[[OWN]]#2
+  // CHECK-DAG: arith.cmpi sgt, %[[OTHER]], %[[LENGTH]]
   // CHECK: arith.cmpi eq, %[[BEFORE]], %[[RANK]]
   // CHECK: %[[NUMBER:.*]] = nvvm.redux.sync add
-  // CHECK: nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#0, %[[NUMBER]]
-  // CHECK: nvvm.shfl.sync idx %{{.*}}, %[[OWN]]#1, %[[NUMBER]]
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %[[BEGIN]], %[[NUMBER]]
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %[[END]], %[[NUMBER]]
   // CHECK: } else {
-  // CHECK-COUNT-2: llvm.load {{.*}} -> i64
+  // A lane has a level of the tree.
+  // CHECK: %[[BLOCK:.*]] = arith.shrui %[[RANK]], %[[LEVEL:.*]] : i32
+  // CHECK: arith.shli %[[BLOCK]], %[[LEVEL]]
+  // CHECK: %[[NEXT:.*]] = arith.addi %[[BLOCK]], %c1_i32
+  // CHECK: %[[BEHIND:.*]] = arith.shli %[[NEXT]], %[[LEVEL]]
+  // CHECK: arith.minui %[[BEHIND]], %[[COUNT]]
+  // CHECK: llvm.load {{.*}} -> i64
+  // CHECK: nvvm.redux.sync max
+  // CHECK: llvm.load {{.*}} -> i64
+  // CHECK: nvvm.redux.sync min
   // CHECK: scf.yield %[[RANK]],
-  %n, %begin, %end = gdn_warp.sequence_by_rank %cu, %rank : memref<?xi64>
+  %n, %begin, %end = gdn_warp.sequence_by_rank %cu, %rank tokens(%rank) : memref<?xi64>
   memref.store %c1, %o[%n, %begin, %end] : memref<?x?x?xf32>
 }

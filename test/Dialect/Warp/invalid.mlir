@@ -318,3 +318,27 @@ gdn_warp.kernel @k(%x : memref<32xindex>) threads(128) shared(0) {
   // expected-error @below {{expected an array of integers or floats, got 'memref<32xindex>'}}
   %v = gdn_warp.array_load %x[%c0] axes [0] : memref<32xindex> -> tensor<32xindex, #gdn_warp.lanes>
 }
+
+// -----
+
+gdn_warp.kernel @k(%o : memref<?x4x128xbf16>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected 3 offsets, one per dimension of the array, got 2}}
+  gdn_warp.array_clear %o[%c0, %c0] until(%c0, dim = 0) columns 128 : memref<?x4x128xbf16>
+}
+
+// -----
+
+gdn_warp.kernel @k(%o : memref<?x4x128xbf16>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected a dimension of rows, from 0 to 1, got 2}}
+  gdn_warp.array_clear %o[%c0, %c0, %c0] until(%c0, dim = 2) columns 128 : memref<?x4x128xbf16>
+}
+
+// -----
+
+gdn_warp.kernel @k(%o : memref<?x4x128xbf16>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected at least 1 column, got 0}}
+  gdn_warp.array_clear %o[%c0, %c0, %c0] until(%c0, dim = 0) columns 0 : memref<?x4x128xbf16>
+}

@@ -4,8 +4,15 @@
 // CHECK-LABEL: gdn_warp.kernel @order(
 gdn_warp.kernel @order(%cu : memref<?xi32>, %ranks : i32) threads(128) shared(0) {
   %rank = gdn_warp.id cta
-  // CHECK: gdn_warp.sequence_by_rank %cu, %{{.*}} : memref<?xi32>
-  %n, %begin, %end = gdn_warp.sequence_by_rank %cu, %rank : memref<?xi32>
+  // CHECK: gdn_warp.sequence_by_rank %cu, %{{.*}} tokens(%{{.*}}) : memref<?xi32>
+  %n, %begin, %end = gdn_warp.sequence_by_rank %cu, %rank tokens(%rank) : memref<?xi32>
+}
+
+// CHECK-LABEL: gdn_warp.kernel @clear(
+gdn_warp.kernel @clear(%o : memref<1x?x4x128xbf16>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // CHECK: gdn_warp.array_clear %o[%c0, %c0, %c0, %c0] until(%c0, dim = 1) columns 64 : memref<1x?x4x128xbf16>
+  gdn_warp.array_clear %o[%c0, %c0, %c0, %c0] until(%c0, dim = 1) columns 64 : memref<1x?x4x128xbf16>
 }
 
 // CHECK-LABEL: gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {

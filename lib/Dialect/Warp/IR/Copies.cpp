@@ -190,3 +190,19 @@ LogicalResult PrefetchOp::verify() {
 LogicalResult ArrayStoreOp::verify() {
   return verifyArrayAccess(*this, cast<RankedTensorType>(getTile().getType()));
 }
+
+LogicalResult ArrayClearOp::verify() {
+  int64_t rank = cast<MemRefType>(getArray().getType()).getRank();
+  auto dim = static_cast<int64_t>(getDim()),
+       columns = static_cast<int64_t>(getColumns());
+  if (static_cast<int64_t>(getOffsets().size()) != rank)
+    return emitOpError("expected ")
+           << rank << " offsets, one per dimension of the array, got "
+           << getOffsets().size();
+  if (dim < 0 || dim >= rank - 1)
+    return emitOpError("expected a dimension of rows, from 0 to ")
+           << rank - 2 << ", got " << dim;
+  if (columns < 1)
+    return emitOpError("expected at least 1 column, got ") << columns;
+  return success();
+}

@@ -109,6 +109,12 @@ def Tile_LaunchOp : Tile_Op<"launch",
     0 .. `tokens` of batch n, or, with `cu_seqlens` [N + 1], tokens
     cu_seqlens[n] .. cu_seqlens[n + 1] of batch 0. On tensors the results are
     `outs` after the run; on memrefs `outs` are written in place.
+
+    If `cu_seqlens` does not ascend from 0 to `tokens`, the sequences still lie
+    inside [0, `tokens`], and no token is in two of them. A token t between the
+    first and the last boundary is in the sequence that a binary search finds:
+    with 2^L >= N, begin with n = 0, and for each level l = L - 1, ..., 0 add 2^l
+    to n if n + 2^l < N and cu_seqlens[n + 2^l] <= t. Other tokens are in none.
   }];
   let arguments = (ins
       Arg<FlatSymbolRefAttr, "The program.">:$program,

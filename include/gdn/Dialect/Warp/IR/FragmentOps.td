@@ -213,4 +213,30 @@ def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Warp_ArrayClearOp : Warp_Op<"array_clear", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Write zeros to rows of an array";
+  let description = [{
+    The rows begin at `offsets`, have `columns` elements along the last dimension
+    and indices from `offsets[dim]` to `end` along `dim`; none, if `end` is not
+    above. All threads of the CTA run it, a warp a row.
+
+    Example:
+
+    ```mlir
+    gdn_warp.array_clear %o[%c0, %end, %h, %c0] until(%tokens, dim = 1) columns 128
+        : memref<1x?x4x128xbf16>
+    ```
+  }];
+  let arguments = (ins
+      Arg<AnyMemRef, "The array in global memory.">:$array,
+      Arg<Variadic<Index>, "The index of the first element, one per dimension of the array.">:$offsets,
+      Arg<Index, "The first index along `dim` that is not cleared.">:$end,
+      Arg<I64Attr, "The dimension of the array along which rows follow each other.">:$dim,
+      Arg<I64Attr, "The elements of a row, along the array's last dimension.">:$columns);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `until` `(` $end `,` `dim` `=` $dim `)` `columns` $columns attr-dict `:` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // GDN_DIALECT_WARP_IR_FRAGMENTOPS_TD

@@ -127,21 +127,33 @@ def Warp_SequenceByRankOp : Warp_Op<"sequence_by_rank"> {
     copies are. All lanes of a warp run it. With `in_order` n is `rank`, whatever
     the lengths.
 
+    Wrong boundaries make wrong sequences that lie inside the array and share no
+    token. Of N sequences, sequence n begins at the largest `bounds[i]` of those
+    i that are n without its lowest bits (n, n with the last bit cleared, with
+    the last two, ..., 0), and ends at the smallest `bounds[j]` of those j that
+    are such an i plus 2^(number of cleared bits), or N if that is less. Both are
+    clamped to [0, `tokens`]. Of ascending boundaries these are `bounds[n]` and
+    `bounds[n + 1]`. In general this is a binary search tree over boundaries: a
+    token between the first and the last one is in the one sequence that the
+    search finds. `begin` may be above `end`; the sequence has no token then.
+    Any sequence costs one load of a warp, however many there are.
+
     Example:
 
     ```mlir
-    %n, %begin, %end = gdn_warp.sequence_by_rank %cu_seqlens, %rank : memref<?xi32>
-    %m, %first, %last = gdn_warp.sequence_by_rank %cu_seqlens, %rank in_order : memref<?xi32>
+    %n, %begin, %end = gdn_warp.sequence_by_rank %cu_seqlens, %rank tokens(%T) : memref<?xi32>
+    %m, %first, %last = gdn_warp.sequence_by_rank %cu_seqlens, %rank tokens(%T) in_order : memref<?xi32>
     ```
   }];
   let arguments = (ins Arg<MemRefRankOf<[I32, I64], [1]>, "The boundaries of the packed sequences, one more than there are sequences.", [MemRead]>:$bounds,
       Arg<Index, "The rank by length; 0 is the longest.">:$rank,
+      Arg<Index, "The number of tokens of all sequences, which no boundary exceeds.">:$tokens,
       Arg<UnitAttr, "Whether sequences are taken as they lie, not by length.">:$in_order);
   let results = (outs
       Res<Index, "The number of the sequence.">:$sequence,
       Res<Index, "The index of its first token.">:$begin,
       Res<Index, "The index behind its last token.">:$end);
-  let assemblyFormat = "$bounds `,` $rank (`in_order` $in_order^)? attr-dict `:` type($bounds)";
+  let assemblyFormat = "$bounds `,` $rank `tokens` `(` $tokens `)` (`in_order` $in_order^)? attr-dict `:` type($bounds)";
 }
 
 def Warp_ElectOp : Warp_Op<"elect"> {

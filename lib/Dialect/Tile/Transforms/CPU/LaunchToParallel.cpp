@@ -25,6 +25,9 @@ namespace mlir::gdn::tile {
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
+/// Of the tree over boundaries: a sequence has a number below 2^kLevels.
+static constexpr int64_t kLevels = 32;
+
 namespace {
 /// Where the tokens of a sequence lie.
 struct TokenRange {
@@ -47,25 +50,38 @@ private:
 };
 } // namespace
 
-/// The range of sequence `n`. Lengths come from the caller's memory: they are
-/// clamped, so that wrong ones give wrong numbers but touch no foreign memory.
+/// The range of sequence `n`. Boundaries come from the caller's memory: by the
+/// rule of `gdn_tile.launch`, wrong ones give wrong numbers but touch no
+/// foreign memory, and no token twice.
 static TokenRange getTokens(OpBuilder &builder, Location loc, LaunchOp launch,
                             Value n) {
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  ImplicitLocOpBuilder b(loc, builder);
+  Value zero = arith::ConstantIndexOp::create(b, 0),
+        one = arith::ConstantIndexOp::create(b, 1);
   Value boundaries = launch.getCuSeqlens();
   if (!boundaries)
     return {n, zero, launch.getTokens()};
-  auto read = [&](Value at, Value low) -> Value {
-    Value raw = memref::LoadOp::create(builder, loc, boundaries, at);
-    Value place =
-        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), raw);
-    Value atLeast = arith::MaxSIOp::create(builder, loc, place, low);
-    return arith::MinSIOp::create(builder, loc, atLeast, launch.getTokens());
+  auto read = [&](Value at) -> Value {
+    Value raw = memref::LoadOp::create(b, boundaries, at);
+    Value place = arith::IndexCastOp::create(b, b.getIndexType(), raw);
+    Value atLeast = arith::MaxSIOp::create(b, place, zero);
+    return arith::MinSIOp::create(b, atLeast, launch.getTokens());
   };
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  Value begin = read(n, zero);
-  Value end = read(arith::AddIOp::create(builder, loc, n, one), begin);
-  return {zero, begin, end};
+  Value count =
+      arith::SubIOp::create(b, memref::DimOp::create(b, boundaries, 0), one);
+  Value begin = zero, end = launch.getTokens();
+  // No loop: an OpenMP loop's body is one block.
+  for (int64_t level = 0; level < kLevels; ++level) {
+    Value shift = arith::ConstantIndexOp::create(b, level);
+    Value block = arith::ShRUIOp::create(b, n, shift);
+    Value low = arith::ShLIOp::create(b, block, shift);
+    Value next = arith::AddIOp::create(b, block, one);
+    Value high =
+        arith::MinUIOp::create(b, arith::ShLIOp::create(b, next, shift), count);
+    begin = arith::MaxSIOp::create(b, begin, read(low));
+    end = arith::MinSIOp::create(b, end, read(high));
+  }
+  return {zero, arith::MinSIOp::create(b, begin, end), end};
 }
 
 /// Casts an operand of the launch to the type of the function's argument.

@@ -16,18 +16,28 @@ func.func @batch(%x : memref<?xf32>, %y : memref<?xf32>, %n : index, %t : index)
   return
 }
 
-// Boundaries come from the caller: 0 <= begin <= end <= tokens holds whatever
-// they are.
+// Boundaries come from the caller: sequences lie in [0, tokens] and share no
+// token, whatever they are. A level of the tree over them bounds a sequence from
+// below and from above.
 // CHECK-LABEL: func.func @packed
 // CHECK-SAME: %[[T:[^:]*]]: index, %[[CU:[^:]*]]: memref<?xi32>)
 // CHECK: scf.parallel (%[[I:.*]], %[[H:.*]], %[[P:.*]]) =
-// CHECK:   memref.load %[[CU]][%[[I]]]
+// CHECK:   %[[BLOCK:.*]] = arith.shrui %[[I]], %[[LEVEL:.*]] : index
+// CHECK:   %[[LOW:.*]] = arith.shli %[[BLOCK]], %[[LEVEL]]
+// CHECK:   %[[NEXT:.*]] = arith.addi %[[BLOCK]], %c1
+// CHECK:   %[[SHIFTED:.*]] = arith.shli %[[NEXT]], %[[LEVEL]]
+// CHECK:   %[[HIGH:.*]] = arith.minui %[[SHIFTED]], %{{.*}}
+// CHECK:   memref.load %[[CU]][%[[LOW]]]
 // CHECK:   %[[NONNEGATIVE:.*]] = arith.maxsi %{{.*}}, %c0
-// CHECK:   %[[BEGIN:.*]] = arith.minsi %[[NONNEGATIVE]], %[[T]]
-// CHECK:   %[[NEXT:.*]] = arith.addi %[[I]], %c1
-// CHECK:   memref.load %[[CU]][%[[NEXT]]]
-// CHECK:   %[[ATLEAST:.*]] = arith.maxsi %{{.*}}, %[[BEGIN]]
-// CHECK:   %[[END:.*]] = arith.minsi %[[ATLEAST]], %[[T]]
+// CHECK:   %[[CLAMPED:.*]] = arith.minsi %[[NONNEGATIVE]], %[[T]]
+// CHECK:   arith.maxsi %{{.*}}, %[[CLAMPED]]
+// CHECK:   memref.load %[[CU]][%[[HIGH]]]
+// CHECK:   arith.minsi %[[T]], %{{.*}}
+// CHECK-COUNT-62: memref.load %[[CU]]
+// CHECK-NOT: memref.load
+// CHECK:   %[[ATMOST:.*]] = arith.minsi %{{.*}}, %[[T]]
+// CHECK:   %[[END:.*]] = arith.minsi %{{.*}}, %[[ATMOST]]
+// CHECK:   %[[BEGIN:.*]] = arith.minsi %{{.*}}, %[[END]]
 // CHECK:   func.call @f(%{{[^,]*}}, %{{[^,]*}}, %[[I]], %[[H]], %[[P]], %c0{{.*}}, %[[BEGIN]], %[[END]])
 func.func @packed(%x : memref<?xf32>, %y : memref<?xf32>, %n : index, %t : index, %cu : memref<?xi32>) {
   gdn_tile.launch @f grid(%n, %n, %n) tokens(%t) cu_seqlens(%cu : memref<?xi32>)

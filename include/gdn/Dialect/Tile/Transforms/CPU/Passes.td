@@ -15,9 +15,9 @@ def LaunchToParallelPass : Pass<"gdn-tile-launch-to-parallel", "::mlir::ModuleOp
   let summary = "Run the work items of launches in a parallel loop";
   let description = [{
     A launch on memrefs becomes an `scf.parallel` over its grid that calls the
-    function that its program became (`convert-gdn-tile-to-linalg`). Boundaries
-    of sequences are clamped to 0 <= begin <= end <= tokens, so that wrong ones
-    touch no memory outside the arrays. Numerics unchanged.
+    function that its program became (`convert-gdn-tile-to-linalg`). Wrong
+    boundaries make sequences by the rule of `gdn_tile.launch`: they lie inside
+    the arrays and share no token. Numerics unchanged.
 
     ```mlir
     gdn_tile.launch @f grid(%n, %h, %p) tokens(%t) ins(%x : memref<?xf32>) outs(%y : memref<?xf32>)
