@@ -14,6 +14,7 @@
 #ifndef GDN_DIALECT_NAMEDARGUMENTS_H
 #define GDN_DIALECT_NAMEDARGUMENTS_H
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/STLExtras.h"

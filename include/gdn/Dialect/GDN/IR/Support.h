@@ -9,7 +9,7 @@
 #ifndef GDN_DIALECT_GDN_IR_SUPPORT_H
 #define GDN_DIALECT_GDN_IR_SUPPORT_H
 
-#include "mlir/IR/Types.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace mlir::gdn::support {
