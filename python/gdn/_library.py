@@ -91,7 +91,7 @@ def _import_tvm_ffi() -> Any:
 
 @functools.cache
 def load() -> Any:
-    """The library's functions, `forward`, `explain` and `kernels`, as TVM-FFI offers them."""
+    """The library's functions, `forward`, `explain`, `kernels` and `check_boundaries`, as TVM-FFI offers them."""
     tvm_ffi = _import_tvm_ffi()
     file = path()
     if not file.is_file():
@@ -102,7 +102,7 @@ def load() -> Any:
     tvm_ffi.register_error("NotImplementedError", NotImplementedError)
     try:
         module = tvm_ffi.load_module(str(file))
-        return Functions(module.forward, module.explain, module.kernels)
+        return Functions(module.forward, module.explain, module.kernels, module.check_boundaries)
     except (AttributeError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise ImportError(f"gdn: expected gdn's library at {file}, got another file: {reason}") from error
@@ -111,9 +111,10 @@ def load() -> Any:
 class Functions:
     """The library's functions: attributes here cost less than look-ups in a module."""
 
-    __slots__ = ("explain", "forward", "kernels")
+    __slots__ = ("check_boundaries", "explain", "forward", "kernels")
 
-    def __init__(self, forward: Any, explain: Any, kernels: Any) -> None:
+    def __init__(self, forward: Any, explain: Any, kernels: Any, check_boundaries: Any) -> None:
         self.forward = forward
         self.explain = explain
         self.kernels = kernels
+        self.check_boundaries = check_boundaries

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -99,6 +100,8 @@ def _compute_on_gpu(
     max_seqlen: int,
 ) -> None:
     """Runs the library on the current stream of the tensors' GPU."""
+    if _CHECKS_BOUNDARIES and cu_seqlens is not None:
+        _check_boundaries(cu_seqlens, q.shape)
     final_state, factor = state, 1.0
     if (
         g is None
@@ -119,6 +122,18 @@ def _compute_on_gpu(
         o.mul_(factor)
     if final_state is not state and final_state is not None and state is not None:
         final_state.copy_(state)
+
+
+#: Whether boundaries on a GPU are looked at on the host before each call, which waits for the GPU.
+_CHECKS_BOUNDARIES = os.environ.get("GDN_CHECK") == "1"
+
+
+def _check_boundaries(cu_seqlens: torch.Tensor, q_shape: torch.Size) -> None:
+    """The CPU's check of boundaries on a GPU. A graph that is captured cannot wait; the library refuses other shapes
+    and types."""
+    known = cu_seqlens.dim() == 1 and cu_seqlens.dtype in (torch.int32, torch.int64) and len(q_shape) == 4
+    if known and not (cu_seqlens.is_cuda and torch.cuda.is_current_stream_capturing()):
+        _library.load().check_boundaries(cu_seqlens.cpu(), q_shape[1])
 
 
 #: The options' domains of g and beta, and the types that GPU kernels take with them: (domains, q, g, beta).

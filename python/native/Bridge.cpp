@@ -14,6 +14,8 @@
 //   forward(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out,
 //           final_state, scale, options, num_threads, max_seqlen)
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
+//   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
+//           boundaries, for a copy of those that lie on a GPU
 //   kernels() -> JSON
 //
 // A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
@@ -26,9 +28,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "BridgeArguments.h"
+#include "Check.h"
 #include "Hopper.h"
 #include "KernelChoice.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <tvm/ffi/c_api.h>
@@ -232,6 +236,33 @@ GDN_FUNCTION(explain) {
                             : describeOnGPU(problem, facts))
       return raise(error);
     return returnString(facts, result);
+  });
+}
+
+GDN_FUNCTION(check_boundaries) {
+  if (count != 2)
+    return wrongCount("check_boundaries", 2, count);
+  return guarded([&] {
+    Problem problem;
+    Array &boundaries = problem.cuSeqlens;
+    std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+    int index =
+        std::find(arrays.begin(), arrays.end(), &boundaries) - arrays.begin();
+    if (Error error = readArray(args[0], index, boundaries, problem))
+      return raise(error);
+    bool isReadable = problem.device.type == Device::CPU &&
+                      boundaries.rank == 1 &&
+                      (boundaries.element == Element::I32 ||
+                       boundaries.element == Element::I64);
+    if (!isReadable || args[1].type_index != kTVMFFIInt)
+      return raise({"TypeError",
+                    "cu_seqlens: expected a list of int32 or int64 "
+                    "on the CPU, and the number of tokens"});
+    if (Error error = checkBoundaries(boundaries, args[1].v_int64))
+      return raise(error);
+    result->type_index = kTVMFFINone;
+    result->v_int64 = 0;
+    return 0;
   });
 }
 

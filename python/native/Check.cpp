@@ -119,10 +119,7 @@ static Error checkLastStride(Device device, Named argument) {
 // Values
 //===----------------------------------------------------------------------===//
 
-static Error checkBoundaries(const Problem &p) {
-  const Array &cu = p.cuSeqlens;
-  if (!cu.isPresent() || !cu.data || p.device.type != Device::CPU)
-    return {};
+Error gdn::cpu::checkBoundaries(const Array &cu, int64_t tokens) {
   int64_t previous = 0;
   for (int64_t i = 0; i < cu.sizes[0]; ++i) {
     int64_t value = loadInteger(cu.data, cu.element, i * cu.strides[0]);
@@ -134,9 +131,9 @@ static Error checkBoundaries(const Problem &p) {
       return fail("ValueError", "cu_seqlens", "boundaries that ascend",
                   at + " = " + std::to_string(value) + " after " +
                       std::to_string(previous));
-    if (value > p.tokens())
+    if (value > tokens)
       return fail("ValueError", "cu_seqlens",
-                  "boundaries of at most T = " + std::to_string(p.tokens()),
+                  "boundaries of at most T = " + std::to_string(tokens),
                   at + " = " + std::to_string(value));
     previous = value;
   }
@@ -303,7 +300,9 @@ Error gdn::cpu::check(const Problem &p) {
   for (Named argument : rows)
     if (Error error = checkLastStride(p.device, argument))
       return error;
-  if (Error error = checkBoundaries(p))
-    return error;
+  const Array &cu = p.cuSeqlens;
+  if (cu.isPresent() && cu.data && p.device.type == Device::CPU)
+    if (Error error = checkBoundaries(cu, p.tokens()))
+      return error;
   return checkOutputs(p);
 }

@@ -30,6 +30,9 @@ inline int64_t countElements(const Array &array) {
   return count;
 }
 
+/// Boundaries that lie on the host: they ascend from 0 to at most `tokens`.
+Error checkBoundaries(const Array &boundaries, int64_t tokens);
+
 /// The elements of an output have memory apart from one another, from other
 /// outputs and from the inputs.
 Error checkOutputs(const Problem &problem);

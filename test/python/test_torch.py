@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The torch front end: values, custom operators, compilation, autocast, gradients."""
 
+import re
+
 import pytest
 from reference import gated_delta_rule, make_inputs, rms_error
 
 import gdn
 
 torch = pytest.importorskip("torch")
+
+from gdn import _torch  # noqa: E402
 
 TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 NO_STATE = (None,) * 4
@@ -65,6 +69,30 @@ def test_different_types(function, typed):
     assert gdn.explain(q, k, v, g, beta=beta, function=function).kernel.startswith("gdn_cpu")
     with pytest.raises(NotImplementedError, match="q: expected a tensor that needs no gradient"):
         run(q.requires_grad_(), k, v, g, beta=beta)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("boundaries", [[0, 30, 80], [0, 40, 30, 70], [1, 70], [-1, 70], [0, 70], [0, 30, 30, 50]])
+def test_boundaries_of_a_gpu_can_be_checked(monkeypatch, dtype, boundaries):
+    """GDN_CHECK=1 says what a CPU says, before anything runs. What would run next needs a GPU."""
+    q, k, v, g, beta = tensors()
+    cu = torch.tensor(boundaries, dtype=dtype)
+
+    class Launched(Exception):
+        pass
+
+    def adapt(*arguments):
+        raise Launched
+
+    monkeypatch.setattr(_torch, "_adapt_gates", adapt)
+    monkeypatch.setattr(_torch, "_CHECKS_BOUNDARIES", True)
+    try:
+        gdn.chunk_gated_delta_rule(q, k, v, g, beta, cu_seqlens=cu)
+        expected = (Launched, None)
+    except ValueError as error:
+        expected = (ValueError, "^" + re.escape(str(error)) + "$")
+    with pytest.raises(expected[0], match=expected[1]):
+        _torch._compute_on_gpu(q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None, 0, 0)
 
 
 def test_given_outputs():
@@ -302,7 +330,7 @@ def given_to_gpu(monkeypatch, q, k, v, g, beta, domain):
     from gdn import _library, _torch
 
     calls = []
-    library = _library.Functions(lambda *arguments: calls.append(arguments), None, None)
+    library = _library.Functions(lambda *arguments: calls.append(arguments), None, None, None)
     monkeypatch.setattr(_library, "load", lambda: library)
     options = _library.pack_options(_library.GATE_DOMAINS[domain], 0, False, False, False)
     _torch._compute_on_gpu(q, k, v, g, beta, *NO_STATE, torch.empty_like(v), None, None, options, 0)
