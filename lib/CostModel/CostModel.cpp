@@ -46,6 +46,7 @@ static constexpr StageWork stageWorks[] = {
     {"fused", 4, 4, 6, 2, 2},
     {"state_pass", 2, 2, 4, 1, 1},
     {"linear_attention", 2, 2, 4, 2, 2},
+    {kTokenStage, 0, 0, 8, 2, 2},
 };
 
 static const StageWork &workOf(std::string_view stage) {
@@ -69,6 +70,8 @@ static constexpr int64_t kAssumedTokens = 4096;
 static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::vector<ScheduleCosts> gdn::cost::schedulesOf(std::string_view stage) {
+  if (stage == kTokenStage)
+    return {tokenSchedule()};
   std::vector<ScheduleCosts> rows, forward;
   for (const ScheduleCosts &costs : measuredSchedules()) {
     if (costs.stage == stage)
@@ -99,7 +102,8 @@ std::optional<Schedule> gdn::cost::findSchedule(std::string_view name) {
   for (const ScheduleCosts &costs : measuredSchedules())
     if (costs.name == name)
       return Schedule{costs.name};
-  return std::nullopt;
+  return name == Schedule::Token.name ? std::optional(Schedule::Token)
+                                      : std::nullopt;
 }
 
 Chip gdn::cost::getChip(const mlir::gdn::warp::Arch &arch,
@@ -230,6 +234,8 @@ static double scheduleWorkItems(int64_t processors, Items longer,
 
 Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
                              const ScheduleCosts &costs) {
+  if (costs.stage == std::string_view(kTokenStage))
+    return estimateTokens(p, chip, costs);
   Lengths lengths = resolve(p, chip);
   int64_t vTiles = std::clamp<int64_t>(p.vTiles, 1, kMaxVTiles);
   int64_t together = costs.folds ? vTiles : 1;

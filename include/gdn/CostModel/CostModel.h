@@ -73,9 +73,12 @@ struct Schedule {
   static const Schedule CtaPerHead;
   /// A CTA for each V tile; two such CTAs of a head share the preparation.
   static const Schedule CtaPerVTile;
+  /// Token by token: a CTA for each small V tile, several on a multiprocessor.
+  static const Schedule Token;
 };
 inline constexpr Schedule Schedule::CtaPerHead = {"cta_per_head"};
 inline constexpr Schedule Schedule::CtaPerVTile = {"cta_per_v_tile"};
+inline constexpr Schedule Schedule::Token = {"token"};
 
 /// Seconds of the first V tile of a CTA, and of each further one.
 struct VTileSeconds {
@@ -103,6 +106,11 @@ struct ScheduleCosts {
   /// that take as much less time as they have fewer FLOP.
   bool predicted = false;
 };
+
+/// The stage of programs token by token.
+inline constexpr const char *kTokenStage = "recurrent";
+/// Its one row: `item` is a work item's state in and out, `chunk` a token.
+ScheduleCosts tokenSchedule();
 
 /// The rows that were measured.
 const std::vector<ScheduleCosts> &measuredSchedules();
@@ -184,6 +192,10 @@ struct Estimate {
   Bound bound = Bound::Items;
 };
 
+/// The prediction for the stage token by token: its CTAs share multiprocessors,
+/// so it ends with the bytes, or with the tokens of one sequence.
+Estimate estimateTokens(const Problem &problem, const Chip &chip,
+                        const ScheduleCosts &costs);
 /// The prediction for one schedule; `costs` need not be of the table.
 Estimate estimate(const Problem &problem, const Chip &chip,
                   const ScheduleCosts &costs);

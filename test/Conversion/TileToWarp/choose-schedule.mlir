@@ -11,7 +11,7 @@
 // RUN: not gdn-opt %s --gdn-warp-choose-schedule=longest=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
 // NEGATIVE: error: expected {{sequences|tokens|longest}} of at least 0, got -1
-// WRONG: error: expected schedule auto, or one of: cta_per_head, cta_per_v_tile, fused.cta_per_head, {{.*}}; got half
+// WRONG: error: expected schedule auto, or one of: cta_per_head, cta_per_v_tile, token, fused.cta_per_head, {{.*}}; got half
 
 // Two work items of two V tiles: too few for the chip, so a V tile has a CTA. The warp that makes the gates stands between the
 // scores and those that solve.

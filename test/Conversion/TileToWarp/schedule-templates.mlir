@@ -10,7 +10,7 @@
 // RUN: not gdn-opt %t/four.mlir --gdn-warp-choose-schedule=schedule=cta_per_head 2>&1 | FileCheck %s --check-prefix=FOUR
 // RUN: gdn-opt %t/four.mlir --gdn-warp-choose-schedule | FileCheck %s --check-prefix=PAIR
 
-// NAMES: error: expected schedule auto, or one of: mine, cta_per_head, cta_per_v_tile, sum.other, sum.one, sum.three, fused.{{.*}}; got none
+// NAMES: error: expected schedule auto, or one of: mine, cta_per_head, cta_per_v_tile, token, sum.other, sum.one, sum.three, fused.{{.*}}; got none
 // FILE: error: expected a readable schedule-file, got cannot open input file '{{.*}}nofile.mlir'
 // OTHER: sum.mlir:1:1: error: 'gdn_tile.program' op expected only schedule templates in their file
 

@@ -88,6 +88,32 @@ TEST(CostModelTest, OneWaveIsItsLongestItem) {
   EXPECT_GT(secondsOf(batch(67, 32, 1), Schedule::CtaPerVTile), once);
 }
 
+TEST(CostModelTest, TokenByTokenEndsWithTheBytesOrWithTheTokens) {
+  Problem p = batch(256, 1, 32);
+  p.stage = kTokenStage;
+  p.stateBytes = 8;
+  Choice many = choose(p, hopper());
+  ASSERT_EQ(many.estimates.size(), 1u);
+  EXPECT_EQ(many.schedule, Schedule::Token);
+  EXPECT_EQ(many.chosen().bound, Bound::Memory);
+  EXPECT_EQ(many.chosen().ctas, 256 * 32 * 4);
+  EXPECT_LT(many.chosen().seconds, 1.02 * many.floorSeconds);
+  p.sequences = 1;
+  double one = choose(p, hopper()).chosen().seconds;
+  p.tokens = 16;
+  Choice tokens = choose(p, hopper());
+  EXPECT_EQ(tokens.chosen().bound, Bound::Longest);
+  EXPECT_NEAR(tokens.chosen().seconds - one, 15 * tokenSchedule().chunk.first,
+              1e-6);
+  // One token is no chunk's work, a long sequence is.
+  Problem chunks = batch(1, 1, 32);
+  EXPECT_LT(one, choose(chunks, hopper()).chosen().seconds);
+  p.tokens = chunks.tokens = 4096;
+  EXPECT_GT(choose(p, hopper()).chosen().seconds,
+            choose(chunks, hopper()).chosen().seconds);
+  EXPECT_EQ(findSchedule("token"), Schedule::Token);
+}
+
 TEST(CostModelTest, StagesThatNobodyMeasuredArePredictedByFlop) {
   ScheduleCosts forward = costsOf(Schedule::CtaPerHead);
   EXPECT_FALSE(forward.predicted);

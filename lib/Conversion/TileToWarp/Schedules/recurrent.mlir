@@ -6,7 +6,7 @@
 // 32 registers of the state, 16 of a key and a query.
 #lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 72, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
 
-gdn_warp.schedule_template @recurrent.cta_per_v_tile schedules ["cta_per_v_tile"] stages ["recurrent"]
+gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     when <max_state_columns = 128>
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 7 : i64, in_order}
     roles [#lanes]
@@ -15,7 +15,7 @@ gdn_warp.schedule_template @recurrent.cta_per_v_tile schedules ["cta_per_v_tile"
 // K of 256: 64 registers of the state, 32 of a key and a query.
 #long_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 128, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
 
-gdn_warp.schedule_template @recurrent.cta_per_v_tile.long schedules ["cta_per_v_tile"] stages ["recurrent"]
+gdn_warp.schedule_template @recurrent.token.long schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 4 : i64, in_order}
     roles [#long_lanes]
     channels []

@@ -24,7 +24,7 @@ FloatType support::cumulatedGateType(Type dataType) {
   return Float32Type::get(context);
 }
 bool support::isParameterType(Type type) {
-  return type.isF32() || type.isBF16();
+  return type.isF32() || type.isBF16() || type.isF16();
 }
 bool support::isBoundaryType(Type type) {
   return type.isSignlessInteger(32) || type.isSignlessInteger(64);

@@ -26,7 +26,7 @@ include "mlir/Interfaces/TilingInterface.td"
 defvar dataTypes = [Type<CPred<"::mlir::gdn::support::isDataType($_self)">,
   "bf16, f16 or f32">];
 defvar parameterTypes = [Type<CPred<"::mlir::gdn::support::isParameterType($_self)">,
-  "f32 or bf16">];
+  "f32, bf16 or f16">];
 defvar boundaryTypes = [Type<CPred<"::mlir::gdn::support::isBoundaryType($_self)">,
   "i32 or i64">];
 

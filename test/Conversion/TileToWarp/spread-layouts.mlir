@@ -1,0 +1,120 @@
+// RUN: gdn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gdn_warp.kernel(gdn-warp-infer-layouts,cse))' | FileCheck %s
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+// The array is contiguous along the columns: runs of 16 bytes along them. A vector lies as each of its users asks, what has one
+// element is in every thread, and sums along rows lie along the rows.
+// CHECK-LABEL: gdn_warp.kernel @rows(
+// CHECK: %[[S:.*]] = gdn_warp.array_load %s[{{.*}}] axes [0, 1] : {{.*}} -> tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 1, lanes = 16, warps = 4>>
+// CHECK: %[[K:.*]] = gdn_warp.array_load %k[{{.*}}] axes [0] : {{.*}} -> tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+// CHECK: %[[B:.*]] = gdn_warp.array_load %b[{{.*}}] axes [0] : {{.*}} -> tensor<1xf32, #gdn_warp.uniform>
+// CHECK: %[[SQUARES:.*]] = arith.mulf %[[K]], %[[K]]
+// CHECK: linalg.reduce {{.*}}ins(%[[SQUARES]] {{.*}} outs(%{{.*}} : tensor<f32, #gdn_warp.uniform>) dimensions = [0]
+// CHECK: tensor.extract %{{.*}}[] : tensor<f32, #gdn_warp.uniform>
+// CHECK: scf.for {{.*}} iter_args(%[[CARRIED:.*]] = %[[S]])
+// CHECK: %[[TERMS:.*]] = arith.mulf %[[CARRIED]], %{{.*}}
+// CHECK: linalg.reduce {{.*}}ins(%[[TERMS]] {{.*}} outs(%{{.*}} : tensor<32xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>) dimensions = [1]
+// CHECK: gdn_warp.array_store %{{.*}}, %o[{{.*}}] axes [0] : tensor<32xf32, #gdn_warp.slice<{{.*}}, axis = 0>>
+gdn_warp.kernel @rows(%s: memref<32x128xf32>, %k: memref<128xf32>, %b: memref<1xf32>, %o: memref<32xf32>) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %none = arith.constant dense<0.0> : tensor<f32>
+    %zero = arith.constant dense<0.0> : tensor<32xf32>
+    %empty = tensor.empty() : tensor<32x128xf32>
+    %state = gdn_tile.load %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<32x128xf32> -> tensor<32x128xf32>
+    %key = gdn_tile.load %k[%c0] axes [0] {gdn_tile.step = "state"} : memref<128xf32> -> tensor<128xf32>
+    %one = gdn_tile.load %b[%c0] axes [0] {gdn_tile.step = "state"} : memref<1xf32> -> tensor<1xf32>
+    %beta = tensor.extract %one[%c0] {gdn_tile.step = "state"} : tensor<1xf32>
+    %squares = arith.mulf %key, %key {gdn_tile.step = "state"} : tensor<128xf32>
+    %sum = linalg.reduce { arith.addf } ins(%squares : tensor<128xf32>) outs(%none : tensor<f32>) dimensions = [0] {gdn_tile.step = "state"}
+    %length = tensor.extract %sum[] {gdn_tile.step = "state"} : tensor<f32>
+    %factor = arith.mulf %beta, %length : f32
+    %last = scf.for %i = %c0 to %c4 step %c1 iter_args(%tile = %state) -> (tensor<32x128xf32>) {
+      %spread = linalg.broadcast ins(%key : tensor<128xf32>) outs(%empty : tensor<32x128xf32>) dimensions = [0] {gdn_tile.step = "state"}
+      %terms = arith.mulf %tile, %spread {gdn_tile.step = "state"} : tensor<32x128xf32>
+      %dots = linalg.reduce { arith.addf } ins(%terms : tensor<32x128xf32>) outs(%zero : tensor<32xf32>) dimensions = [1] {gdn_tile.step = "state"}
+      %factors = tensor.splat %factor {gdn_tile.step = "state"} : tensor<32xf32>
+      %out = arith.mulf %dots, %factors {gdn_tile.step = "state"} : tensor<32xf32>
+      gdn_tile.store %out, %o[%c0] axes [0] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<32xf32>
+      scf.yield %terms : tensor<32x128xf32>
+    }
+    gdn_tile.store %last, %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<32x128xf32> -> memref<32x128xf32>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+// An array that is contiguous along the rows of the tile has runs along these; of 16-bit elements a run has eight, or as many as
+// leave each lane one.
+// CHECK-LABEL: gdn_warp.kernel @columns(
+// CHECK: tensor<64x128xbf16, #gdn_warp.spread<run = 8, axis = 0, lanes = 16, warps = 4>>
+gdn_warp.kernel @columns(%s: memref<128x64xbf16>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %state = gdn_tile.load %s[%c0, %c0] axes [1, 0] {gdn_tile.step = "state"} : memref<128x64xbf16> -> tensor<64x128xbf16>
+    gdn_tile.store %state, %s[%c0, %c0] axes [1, 0] {gdn_tile.step = "state"} : tensor<64x128xbf16> -> memref<128x64xbf16>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @narrow(
+// CHECK: tensor<32x128xbf16, #gdn_warp.spread<run = 4, axis = 0, lanes = 16, warps = 4>>
+gdn_warp.kernel @narrow(%s: memref<128x32xbf16>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %state = gdn_tile.load %s[%c0, %c0] axes [1, 0] {gdn_tile.step = "state"} : memref<128x32xbf16> -> tensor<32x128xbf16>
+    gdn_tile.store %state, %s[%c0, %c0] axes [1, 0] {gdn_tile.step = "state"} : tensor<32x128xbf16> -> memref<128x32xbf16>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+gdn_warp.kernel @channel() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xf32>>
+  gdn_warp.role "state" warps(0, 4) {
+    // expected-error @below {{expected no channels in a role whose tiles lie over lanes: it has all steps that they need}}
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xf32>> -> tensor<64x64xf32>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+gdn_warp.kernel @small(%s: memref<4x128xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    // expected-error @below {{expected a tile that lanes share: expected a multiple of 8 rows, got 4}}
+    %state = gdn_tile.load %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<4x128xf32> -> tensor<4x128xf32>
+    gdn_tile.store %state, %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<4x128xf32> -> memref<4x128xf32>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+// What the lanes have along rows they do not have along columns.
+gdn_warp.kernel @turned(%s: memref<128x128xf32>, %o: memref<128x128xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %zero = arith.constant dense<0.0> : tensor<128xf32>
+    %empty = tensor.empty() : tensor<128x128xf32>
+    %state = gdn_tile.load %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<128x128xf32> -> tensor<128x128xf32>
+    // expected-error @below {{expected a value that this thread holds as 'tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>'}}
+    %sums = linalg.reduce { arith.addf } ins(%state : tensor<128x128xf32>) outs(%zero : tensor<128xf32>) dimensions = [1] {gdn_tile.step = "state"}
+    %spread = linalg.broadcast ins(%sums : tensor<128xf32>) outs(%empty : tensor<128x128xf32>) dimensions = [0] {gdn_tile.step = "state"}
+    gdn_tile.store %spread, %o[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<128x128xf32> -> memref<128x128xf32>
+  }
+}

@@ -1,0 +1,69 @@
+// Tiles over lanes: accesses of 16 bytes where strides and addresses allow it, sums by shuffles.
+// RUN: gdn-opt %s --split-input-file --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
+
+!tile = tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 1, lanes = 16, warps = 4>>
+!row = tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+!column = tensor<32xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>
+
+// A thread has 4 rows, and of each two runs of 4; 16 lanes share a row.
+// CHECK-LABEL: llvm.func @rows(
+// CHECK: %[[BITS:.*]] = llvm.ptrtoint
+// CHECK: %[[REST:.*]] = arith.andi %{{.*}}, %c15_i64
+// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %[[REST]], %c0_i64
+// CHECK: scf.if %[[ALIGNED]] -> (vector<32xf32>)
+// CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: } else {
+// CHECK-COUNT-32: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> vector<1xf32>
+// The columns of a thread: two runs.
+// CHECK: -> (vector<8xf32>)
+// CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64}
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
+// Four rows, each summed in four steps; one lane of the sixteen writes them.
+// CHECK-COUNT-16: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: arith.cmpi eq
+// CHECK: scf.if
+// CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 4 : i64}
+gdn_warp.kernel @rows(%x: memref<?x128xf32, strided<[?, 1]>>, %k: memref<128xf32>, %o: memref<32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : !column
+  %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<?x128xf32, strided<[?, 1]>> -> !tile
+  %key = gdn_warp.array_load %k[%c0] axes [0] : memref<128xf32> -> !row
+  %empty = tensor.empty() : !tile
+  %keys = linalg.broadcast ins(%key : !row) outs(%empty : !tile) dimensions = [0]
+  %terms = arith.mulf %tile, %keys : !tile
+  %sums = linalg.reduce { arith.addf } ins(%terms : !tile) outs(%zero : !column) dimensions = [1]
+  gdn_warp.array_store %sums, %o[%c0] axes [0] : !column -> memref<32xf32>
+}
+
+// -----
+
+!row = tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+
+// The sum of a vector is a scalar of every thread, which is extracted without an exchange.
+// CHECK-LABEL: llvm.func @scalar(
+// CHECK-COUNT-4: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+gdn_warp.kernel @scalar(%k: memref<128xf32>, %o: memref<1xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<f32, #gdn_warp.uniform>
+  %key = gdn_warp.array_load %k[%c0] axes [0] : memref<128xf32> -> !row
+  %sum = linalg.reduce { arith.addf } ins(%key : !row) outs(%zero : tensor<f32, #gdn_warp.uniform>) dimensions = [0]
+  %scalar = tensor.extract %sum[] : tensor<f32, #gdn_warp.uniform>
+  memref.store %scalar, %o[%c0] : memref<1xf32>
+}
+
+// -----
+
+!turned = tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 0, lanes = 16, warps = 4>>
+
+// Contiguous along the rows of the tile: a run is of four rows, and a thread has eight columns.
+// CHECK-LABEL: llvm.func @turned(
+// CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK-COUNT-8: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
+gdn_warp.kernel @turned(%x: memref<128x32xf32>, %y: memref<128x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %tile = gdn_warp.array_load %x[%c0, %c0] axes [1, 0] : memref<128x32xf32> -> !turned
+  gdn_warp.array_store %tile, %y[%c0, %c0] axes [1, 0] : !turned -> memref<128x32xf32>
+}
