@@ -158,8 +158,8 @@ def _absent_arguments(manifest: dict[str, Any], chosen: list[dict[str, Any]]) ->
     return brought(row for table in tables for row in table.values()) - brought(chosen)
 
 
-def _function_of(manifest: dict[str, Any], name: str, traits: Traits, template: str) -> str:
-    """The kernel's function as MLIR text."""
+def _function_of(manifest: dict[str, Any], name: str, traits: Traits, op: str, template: str) -> str:
+    """The kernel's function as MLIR text, with one op."""
     chosen, values = _chosen_rows(manifest, traits), _shape_values(manifest, traits)
     absent = _absent_arguments(manifest, chosen)
 
@@ -172,6 +172,7 @@ def _function_of(manifest: dict[str, Any], name: str, traits: Traits, template: 
         template,
         {
             "name": name,
+            "op": op,
             "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in inputs),
             "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs),
             "attributes": ", ".join(text for row in chosen for text in row.get("attributes", [])),
@@ -192,9 +193,9 @@ def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
             traits, name = _traits_of(choice), _name_of(manifest, choice)
             channels = manifest["hopper"]["channels"][traits.channels]
             words = [name, str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
-            option = manifest["hopper"]["schedules"][choice["schedule"]]["option"]
-            text = _function_of(manifest, name, traits, template)
-            kernels.append(Kernel(name, text, [f"--schedule={option}"], f"GDN_HOPPER_KERNEL({', '.join(words)})"))
+            schedule = manifest["hopper"]["schedules"][choice["schedule"]]
+            text = _function_of(manifest, name, traits, schedule["op"], template)
+            kernels.append(Kernel(name, text, [f"--schedule={schedule['option']}"], f"GDN_HOPPER_KERNEL({', '.join(words)})"))
     return kernels
 
 

@@ -162,13 +162,6 @@ static bool hasChannels(const Traits &traits) {
   });
 }
 
-static const Kernel *findKernel(const Traits &traits, Schedule schedule) {
-  for (const Kernel &kernel : allKernels())
-    if (kernel.schedule == schedule && kernel.traits == traits)
-      return &kernel;
-  return nullptr;
-}
-
 //===----------------------------------------------------------------------===//
 // The plan
 //===----------------------------------------------------------------------===//
@@ -217,8 +210,9 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
     return explainMissing(traits);
   if (Error error = checkSizes(p))
     return error;
-  if (!findKernel(traits, Schedule::CtaPerHead) ||
-      !findKernel(traits, Schedule::CtaPerVTile))
+  KernelGroup group = findKernels(traits);
+  bool hasChunks = group.perHead && group.perVTile;
+  if (!hasChunks && !group.token)
     return explainMissing(traits);
   GdnDeviceInfo info = {};
   info.struct_size = sizeof(info);
@@ -226,9 +220,27 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
     return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
   chosen.multiprocessors = std::max(info.multiprocessors, 1);
   chosen.items = p.sequences() * p.valueHeads();
-  chosen.choice = cost::choose(
-      cpu::describe(p), *cost::findChip("sm_90a", chosen.multiprocessors));
-  chosen.kernel = findKernel(traits, chosen.choice.schedule);
+  cost::Chip chip = *cost::findChip("sm_90a", chosen.multiprocessors);
+  // A function of tokens gets their float32 arithmetic, whatever is faster.
+  bool byToken = group.token && (p.recurrent || !hasChunks);
+  cost::Problem problem = cpu::describe(p);
+  if (!byToken)
+    chosen.choice = cost::choose(problem, chip);
+  if (group.token) {
+    problem.stage = cost::kTokenStage;
+    cost::Choice tokens = cost::choose(problem, chip);
+    if (byToken || tokens.chosen().seconds < chosen.choice.chosen().seconds) {
+      byToken = true;
+      std::swap(tokens, chosen.choice);
+    }
+    chosen.choice.estimates.insert(chosen.choice.estimates.end(),
+                                   tokens.estimates.begin(),
+                                   tokens.estimates.end());
+  }
+  chosen.kernel = byToken ? group.token
+                  : chosen.choice.schedule == Schedule::CtaPerHead
+                      ? group.perHead
+                      : group.perVTile;
   return {};
 }
 
@@ -238,17 +250,18 @@ static std::string alternativesOf(const cost::Choice &choice) {
   for (const cost::Estimate &estimate : choice.estimates)
     if (estimate.schedule != choice.schedule)
       text += std::string(text.empty() ? "" : ", ") + "[\"" +
-              cost::costsOf(estimate.schedule).name + "\", \"" +
+              Text(estimate.schedule.name) + "\", \"" +
               choice.whyNot(estimate) + "\"]";
   return "[" + text + "]";
 }
 
 std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
   const cost::Choice &choice = chosen.choice;
+  bool byToken = chosen.kernel->schedule == Schedule::Token;
   char text[1024];
   std::snprintf(
       text, sizeof(text),
-      "{\"device\": \"%s\", \"kernel\": \"%s\", \"algorithm\": \"chunk\", "
+      "{\"device\": \"%s\", \"kernel\": \"%s\", \"algorithm\": \"%s\", "
       "\"isa\": \"sm_90a\", \"kernel_channels\": %lld, \"padded\": false, "
       "\"chunk_size\": %lld, \"items\": %lld, \"threads\": 0, "
       "\"schedule\": \"%s\", \"ctas\": %lld, \"multiprocessors\": %lld, "
@@ -256,9 +269,10 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
       "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
       nameOf(p.device).c_str(), chosen.kernel->name,
+      byToken ? "recurrent" : "chunk",
       static_cast<long long>(chosen.kernel->traits.keyChannels),
-      static_cast<long long>(manifest::HopperChunkTokens),
-      static_cast<long long>(chosen.items), cost::costsOf(choice.schedule).name,
+      static_cast<long long>(byToken ? 1 : manifest::HopperChunkTokens),
+      static_cast<long long>(chosen.items), Text(choice.schedule.name).c_str(),
       static_cast<long long>(choice.chosen().ctas),
       static_cast<long long>(chosen.multiprocessors),
       static_cast<long long>(p.sequences()), choice.flop, choice.bytes,

@@ -80,6 +80,14 @@ struct KernelChoice {
   uint64_t workspaceBytes = 0;
 };
 
+/// The kernels that compute the same, by schedule; null where there is none.
+struct KernelGroup {
+  const Kernel *perHead = nullptr, *perVTile = nullptr, *token = nullptr;
+};
+
+/// The kernels of these traits. A call looks once, so it is not a search.
+KernelGroup findKernels(const Traits &traits);
+
 /// Chooses the kernel of a call that `check` and `checkDevice` took, on the
 /// host alone. What no kernel serves is refused with the rule that it breaks.
 Error chooseKernel(const Problem &problem, KernelChoice &chosen);

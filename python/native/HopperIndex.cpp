@@ -1,0 +1,44 @@
+//===- HopperIndex.cpp - The kernels of what a call asks for --------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Hopper.h"
+
+#include <unordered_map>
+
+using namespace gdn::hopper;
+
+/// All traits as one number: channels of 12 bits, the others of 4.
+static uint64_t keyOf(const Traits &t) {
+  uint64_t key = static_cast<uint64_t>(t.keyChannels) << 12 |
+                 static_cast<uint64_t>(t.valueChannels);
+  for (uint8_t part :
+       {static_cast<uint8_t>(t.element), static_cast<uint8_t>(t.layout),
+        static_cast<uint8_t>(t.ends), static_cast<uint8_t>(t.stateLayout),
+        static_cast<uint8_t>(t.state), static_cast<uint8_t>(t.gateDomain),
+        static_cast<uint8_t>(t.gate), static_cast<uint8_t>(t.betaDomain),
+        static_cast<uint8_t>(t.beta), static_cast<uint8_t>(t.norm)})
+    key = key << 4 | part;
+  return key;
+}
+
+static std::unordered_map<uint64_t, KernelGroup> makeIndex() {
+  std::unordered_map<uint64_t, KernelGroup> index;
+  for (const Kernel &kernel : allKernels()) {
+    KernelGroup &group = index[keyOf(kernel.traits)];
+    (kernel.schedule == Schedule::Token        ? group.token
+     : kernel.schedule == Schedule::CtaPerHead ? group.perHead
+                                               : group.perVTile) = &kernel;
+  }
+  return index;
+}
+
+KernelGroup gdn::hopper::findKernels(const Traits &traits) {
+  static const std::unordered_map<uint64_t, KernelGroup> index = makeIndex();
+  auto found = index.find(keyOf(traits));
+  return found == index.end() ? KernelGroup() : found->second;
+}
