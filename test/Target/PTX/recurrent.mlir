@@ -3,14 +3,14 @@
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=PTX
 // RUN: gdn-compile %s --target=sm_90a --explain --dim=B=8,T=1,H=32,Hq=16 | FileCheck %s --check-prefix=EXPLAIN
 
-// WARP: gdn_warp.kernel @layer_recurrent({{.*}}) threads(128) shared(0) min_ctas(7)
-// WARP: gdn_warp.role "state" warps(0, 4) registers(72)
+// WARP: gdn_warp.kernel @layer_recurrent({{.*}}) threads(128) shared(0) min_ctas(6)
+// WARP: gdn_warp.role "state" warps(0, 4) registers(80)
 // WARP: gdn_warp.array_load %initial_state[{{.*}}] axes [3, 2] : {{.*}} -> tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 0, lanes = 16, warps = 4>>
 // WARP-NOT: barrier
 
 // PTX: .entry layer_recurrent(
 // PTX: .maxntid 128
-// PTX: .minnctapersm 7
+// PTX: .minnctapersm 6
 // PTX-COUNT-8: ld.global.v4.b32
 // PTX: shfl.sync.bfly
 // PTX-COUNT-8: st.global.v4.b32

@@ -4,11 +4,11 @@
 // elements in registers, and as many CTAs as wait for memory at a time. Nothing goes through shared memory.
 
 // 32 registers of the state, 16 of a key and a query.
-#lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 72, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+#lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 80, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     when <max_state_columns = 128>
-    attributes {chunks_per_iteration = 1 : i64, min_ctas = 7 : i64, in_order}
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 6 : i64, in_order}
     roles [#lanes]
     channels []
 
