@@ -120,7 +120,7 @@ def chunk_gated_delta_rule(
         allow_neg_eigval: with logits, twice the sigmoid.
         state_v_first: states are [N, HV, V, K].
         cu_seqlens: boundaries [N + 1] of packed sequences (int32 or int64), ascending from 0; then B = 1. Outputs
-            after the last boundary are zero on a CPU, and on a GPU not written.
+            after the last boundary are zero.
         cu_seqlens_cpu: the same on the host, where the caller has it: a hint for GPUs, as `max_seqlen` is.
         chunk_indices: taken for FLA's sake, not needed.
         cp_context: None (refused until there is context parallelism).

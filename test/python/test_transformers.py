@@ -3,6 +3,9 @@
 """Small random models of Transformers, with gdn under their layers and on their own path of torch."""
 
 import importlib
+import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -237,3 +240,12 @@ def test_kimi_is_left_alone():
     before = dict(vars(module))
     gdn.transformers.install()
     assert vars(module) == before
+
+
+def test_the_example():
+    """A small case of docs/examples/qwen3_next.py."""
+    example = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "qwen3_next.py"
+    options = ["--tokens", "100", "--new", "3", "--heads", "2", "--runs", "1", "--threads", "1"]
+    run = subprocess.run([sys.executable, example, *options], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "as torch's: yes" in run.stdout and "one token torch" in run.stdout
