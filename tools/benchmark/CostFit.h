@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads docs/data/forward-h200.csv and finds the constants whose greatest
-// error is least. Both schedules share them: the work items of one have a
-// second V tile, which costs what is fitted for it.
+// Reads docs/data/<stage>-h200.csv (that of the stage fused is
+// forward-h200.csv) and finds the constants whose greatest error is least. The
+// schedules of a stage share them: the work items of one have a second V tile,
+// which costs what is fitted for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@
 
 namespace gdn::cost {
 
-/// A row of docs/data/forward-h200.csv.
+/// A row of docs/data/<stage>-h200.csv.
 struct MeasuredCall {
   std::string lengths;
   Problem problem;
@@ -55,6 +56,17 @@ inline void readLengths(const std::string &text, Problem &problem) {
   problem.longest = longest;
 }
 
+/// The stage that a file of times is of: the text before the first '-' of its
+/// name, and fused for the forward.
+inline std::string_view findStage(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  name = name.substr(0, name.find('-'));
+  for (std::string_view stage : {"state_pass", "linear_attention"})
+    if (name == stage)
+      return stage;
+  return "fused";
+}
+
 /// The measured calls: f32 states before and after, f32 gates.
 inline std::vector<MeasuredCall> readTimes(const char *path) {
   std::ifstream file(path);
@@ -71,6 +83,7 @@ inline std::vector<MeasuredCall> readTimes(const char *path) {
     MeasuredCall row;
     row.lengths = lengths + " of " + heads + " heads, " + schedule;
     readLengths(lengths, row.problem);
+    row.problem.stage = findStage(path);
     row.problem.keyHeads = std::stoll(keyHeads);
     row.problem.heads = std::stoll(heads);
     row.problem.stateBytes = 8;
@@ -107,9 +120,10 @@ inline double errorOf(const std::vector<MeasuredCall> &calls,
                       const CostDigits &digits) {
   double greatest = 0, squares = 0;
   for (const MeasuredCall &call : calls) {
-    double predicted = estimate(call.problem, *findChip("sm_90a"),
-                                withDigits(costsOf(call.schedule), digits))
-                           .seconds;
+    double predicted =
+        estimate(call.problem, *findChip("sm_90a"),
+                 withDigits(costsOf(call.schedule, call.problem.stage), digits))
+            .seconds;
     double error = std::abs(predicted / call.seconds - 1);
     greatest = std::max(greatest, error);
     squares += error * error;

@@ -31,15 +31,23 @@ TEST(CalibrationTest, ThereAreTimes) {
 // gdn-fit-costs --floors says them: tables and plots have no formula of their
 // own.
 TEST(CalibrationTest, FloorsAreThoseOfTheModel) {
-  for (const char *path : {GDN_FORWARD_TIMES, GDN_MORE_TIMES})
+  for (const char *path : {GDN_FORWARD_TIMES, GDN_MORE_TIMES,
+                           GDN_STATE_PASS_TIMES, GDN_LINEAR_ATTENTION_TIMES})
     for (const MeasuredCall &row : gdn::cost::readTimes(path))
       EXPECT_NEAR(row.floorSeconds / countFloor(row), 1, 1e-5) << row.lengths;
 }
 
+/// The files of times, one a stage.
+constexpr const char *stageTimes[] = {GDN_FORWARD_TIMES, GDN_STATE_PASS_TIMES,
+                                      GDN_LINEAR_ATTENTION_TIMES};
+
 // gdn-fit-costs writes them.
-TEST(CalibrationTest, RowsAreTheFit) {
-  CostDigits digits = fitCosts(readTimes());
-  for (const ScheduleCosts &costs : measuredSchedules()) {
+void expectFit(const char *path) {
+  std::vector<MeasuredCall> calls = gdn::cost::readTimes(path);
+  ASSERT_FALSE(calls.empty()) << path;
+  CostDigits digits = fitCosts(calls);
+  for (const ScheduleCosts &costs : schedulesOf(calls.front().problem.stage)) {
+    EXPECT_FALSE(costs.predicted) << path;
     ScheduleCosts fitted = withDigits(costs, digits);
     EXPECT_NEAR(costs.item.first, fitted.item.first, 1e-12) << costs.name;
     EXPECT_NEAR(costs.item.further, fitted.item.further, 1e-12) << costs.name;
@@ -47,17 +55,23 @@ TEST(CalibrationTest, RowsAreTheFit) {
     EXPECT_NEAR(costs.chunk.further, fitted.chunk.further, 1e-12) << costs.name;
     EXPECT_NEAR(costs.launchSeconds, fitted.launchSeconds, 1e-12) << costs.name;
   }
-  EXPECT_LT(errorOf(readTimes(), digits), 0.06);
+  EXPECT_LT(errorOf(calls, digits), 0.06);
+}
+
+TEST(CalibrationTest, RowsAreTheFit) {
+  for (const char *path : stageTimes)
+    expectFit(path);
 }
 
 // Between calls on one card a time moves by that much.
 TEST(CalibrationTest, TimesArePredictedWithinATenth) {
-  for (const MeasuredCall &row : readTimes()) {
-    double predicted =
-        estimate(row.problem, *findChip("sm_90a"), costsOf(row.schedule))
-            .seconds;
-    EXPECT_NEAR(predicted / row.seconds, 1, 0.1) << row.lengths;
-  }
+  for (const char *path : stageTimes)
+    for (const MeasuredCall &row : gdn::cost::readTimes(path)) {
+      double predicted = estimate(row.problem, *findChip("sm_90a"),
+                                  costsOf(row.schedule, row.problem.stage))
+                             .seconds;
+      EXPECT_NEAR(predicted / row.seconds, 1, 0.1) << row.lengths;
+    }
 }
 
 TEST(CalibrationTest, SchedulesRankAsMeasured) {
