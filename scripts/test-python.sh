@@ -4,11 +4,14 @@
 #   which scripts/test.sh builds too. Without GDN_COMPILER a wheel's build makes its own (test/Scripts/wheel.test).
 # - In a fresh environment with nothing else (.venv-wheel), `python -m gdn` runs its self-test.
 # - In one with torch (.venv-python), pytest runs test/python. PyTorch's CPU build will do.
+# - Small models of the oldest Transformers that gdn.transformers promises run too.
 # The closing line is that of scripts/test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheels=build/wheels
 limit=$((20 * 1000 * 1000))
+oldest=5.17.0
+old_tests="logits or pieces or packed or training"
 
 fail() {
   echo "error: $1" >&2
@@ -52,4 +55,24 @@ results=build/python-results.xml
 rm -f "$results"
 status=0
 .venv-python/bin/python -P -m pytest test/python -q --junitxml="$results" "$@" || status=$?
-exec python3 scripts/count-results.py --exit-code $status "$results"
+
+newest=$(python3 scripts/count-results.py --exit-code $status "$results" | tail -n 1) || true
+if [ $# -gt 0 ]; then
+  echo "$newest"
+  [[ $newest == *" 0 failed"* ]]
+  exit
+fi
+
+# The oldest Transformers that gdn.transformers promises, in a folder of its own in front of the newest.
+echo "== Transformers $oldest"
+folder=.venv-python/transformers-$oldest
+[ -d "$folder" ] || .venv-python/bin/python "${pip[@]}" install --no-deps --target "$folder" \
+  "transformers==$oldest" "huggingface_hub<2" || fail "expected Transformers $oldest, got a failed installation"
+results=build/python-transformers-results.xml
+rm -f "$results"
+status=0
+PYTHONPATH="$PWD/$folder" .venv-python/bin/python -P -m pytest test/python/test_transformers.py -q -k "$old_tests" \
+  --junitxml="$results" || status=$?
+old=$(python3 scripts/count-results.py --exit-code $status "$results" | tail -n 1) || true
+echo "== all"
+exec python3 scripts/count-results.py --sum "$newest" "$old"
