@@ -91,7 +91,8 @@ gdn_warp.schedule_template @sum.three schedules ["mine"] stages ["sum"]
       <name = "sums", depth = <3 chunks>, from = ["state"], to = ["move"]>]
 
 //--- four.mlir
-gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+gdn_tile.program @four(%x: memref<1x64x2x256xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_tile.stage = "fused"} {
   %c64 = arith.constant 64 : index
   %v = arith.constant dense<1.0> : tensor<32xf32>
   scf.for %t = %begin to %end step %c64 {

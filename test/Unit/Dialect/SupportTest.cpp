@@ -22,7 +22,8 @@ TEST(SupportTest, PredicatesTellTypesApart) {
   EXPECT_TRUE(support::isDataType(Float16Type::get(&context)));
   EXPECT_FALSE(support::isDataType(Float64Type::get(&context)));
   EXPECT_TRUE(support::isParameterType(BFloat16Type::get(&context)));
-  EXPECT_FALSE(support::isParameterType(Float16Type::get(&context)));
+  EXPECT_TRUE(support::isParameterType(Float16Type::get(&context)));
+  EXPECT_FALSE(support::isParameterType(Float64Type::get(&context)));
   EXPECT_TRUE(support::isBoundaryType(IntegerType::get(&context, 64)));
   EXPECT_FALSE(support::isBoundaryType(
       IntegerType::get(&context, 32, IntegerType::Unsigned)));

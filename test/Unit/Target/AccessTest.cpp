@@ -89,14 +89,25 @@ TEST_P(Access, WritesNothingBeyondTheEnd) {
 }
 
 // Boundaries that are negative, beyond the array or not sorted touch no memory
-// outside it.
+// outside it, and no token twice: by the binary search of gdn_tile.launch the
+// sequences are [0, 2) and [2, 12), of which a tile has 8 tokens.
 TEST_P(Access, ClampsBoundaries) {
   Array x = makeTokens(12, 0, 12);
   Array y = call(makeCopy(GetParam(), /*untilEnd=*/true), {x, makeOld(12)}, 3,
-                 {}, {-100, 4, 2, 1 << 30, -1});
+                 {}, {-100, 4, 2, 1 << 30, 12});
   ASSERT_EQ(y.data.size(), x.data.size());
   for (int64_t i = 0; i < 12 * 32; ++i)
     EXPECT_EQ(y.data[i], i / 32 < 10 ? x.data[i] : -1.0f) << "token " << i / 32;
+}
+
+// Behind the last boundary there is no sequence.
+TEST_P(Access, ReadsNothingBehindTheLastBoundary) {
+  Array x = makeTokens(12, 0, 12);
+  Array y = call(makeCopy(GetParam(), /*untilEnd=*/true), {x, makeOld(12)}, 3,
+                 {}, {0, 4, 8, 12, -1});
+  ASSERT_EQ(y.data.size(), x.data.size());
+  for (float value : y.data)
+    EXPECT_EQ(value, -1.0f);
 }
 
 // The caller frees every result: one that is an argument must be a copy of it.
