@@ -22,7 +22,7 @@ import gdn.transformers
 def make_model(heads, dtype):
     config = transformers.Qwen3NextConfig(
         vocab_size=512, hidden_size=512, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=128, linear_num_key_heads=heads, linear_num_value_heads=2 * heads, num_experts=4,
+        head_dim=128, linear_num_key_heads=heads, linear_num_value_heads=2 * heads, num_experts=2,
         num_experts_per_tok=2, moe_intermediate_size=256, shared_expert_intermediate_size=256,
     )  # fmt: skip
     torch.manual_seed(0)
