@@ -139,7 +139,6 @@ def options(**kwargs):
 
 
 REFUSED = {
-    "float32": ("q: expected bfloat16 or float16 on a GPU", tensors(dtype="float32"), {}),
     "gate type": ("g: expected float32 on a GPU", tensors(g=Tensor("bfloat16", 1, 256, 4)), {}),
     "no gate": ("g: expected float32 on a GPU in this version, got None", tensors(g=None), {}),
     "no beta": ("beta: expected float32 or bfloat16 on a GPU", tensors(beta=None), {}),
@@ -161,14 +160,28 @@ def test_refused(case):
     assert driver.count("cuLaunchKernelEx") == launches
 
 
-def test_channels():
+def with_channels(channels):
     arguments = tensors()
     for name in ("q", "k", "v", "out"):
-        arguments[name] = Tensor("bfloat16", 1, 256, 4, 64)
+        arguments[name] = Tensor("bfloat16", 1, 256, 4, channels)
     for name in ("initial_state", "final_state"):
-        arguments[name] = Tensor("float32", 1, 4, 64, 64)
-    with pytest.raises(NotImplementedError, match="q, v: expected K = V = 128 on a GPU in this version, got K = V = 64"):
-        run(arguments)
+        arguments[name] = Tensor("float32", 1, 4, channels, channels)
+    return arguments
+
+
+def test_channels():
+    with pytest.raises(NotImplementedError, match="q, v: expected K = V = 128 .*on a GPU in this version, got K = V = 96"):
+        run(with_channels(96), scale=96**-0.5)
+
+
+@pytest.mark.parametrize("arguments,settings", [
+    (tensors(dtype="float32"), {}), (with_channels(64), {"scale": 64**-0.5}),
+])
+def test_token_by_token(arguments, settings):
+    """What has no kernel of chunks runs token by token."""
+    launches = driver.count("cuLaunchKernelEx")
+    run(arguments, **settings)
+    assert driver.count("cuLaunchKernelEx") == launches + 1
 
 
 @pytest.mark.parametrize("name,message", [
@@ -297,9 +310,10 @@ def test_explain_what_is_adapted(name, kwargs):
     {}, {"use_qk_l2norm_in_kernel": True}, {"use_beta_sigmoid_in_kernel": True}, {"gate_domain": "linear"},
 ])
 def test_states_of_16_bits(states, kwargs):
-    """Initial and final state together, with log gates, values and no norms: docs/Python.md."""
+    """Initial and final state together, with log gates and values: docs/Python.md."""
     given = {name: meta(1, 64, 128, 128, dtype=dtype) for name, dtype in states.items()}
-    if not states or ("initial_state" in states and not kwargs):
+    has_kernel = not kwargs or "use_qk_l2norm_in_kernel" in kwargs
+    if not states or ("initial_state" in states and has_kernel):
         assert explain(**given, **kwargs)
         return
     with pytest.raises(NotImplementedError, match="initial_state, final_state: expected float32 .*, got bfloat16"):
