@@ -163,7 +163,9 @@ LogicalResult RoleLayouts::convert(Operation *op) {
   return convertOther(op);
 }
 
-LogicalResult RoleLayouts::convertBlock(Block &block) {
+LogicalResult
+gdn::convertOps(Block &block,
+                llvm::function_ref<LogicalResult(Operation *)> convert) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       break;
@@ -173,17 +175,27 @@ LogicalResult RoleLayouts::convertBlock(Block &block) {
   return success();
 }
 
-LogicalResult RoleLayouts::run() {
-  if (isGroup && role.getFirst() % format::kWarpgroupWarps != 0)
-    return role.emitOpError("expected warpgroups to begin at a multiple of ")
-           << format::kWarpgroupWarps << " warps, got warp " << role.getFirst();
+LogicalResult
+gdn::convertBody(warp::RoleOp role, OpBuilder &b,
+                 llvm::function_ref<LogicalResult(Operation *)> convert) {
   Block &old = role.getBody().front();
   auto *block = new Block();
   role.getBody().push_back(block);
   b.setInsertionPointToStart(block);
-  LogicalResult converted = convertBlock(old);
+  LogicalResult converted = convertOps(old, convert);
   // What stays of a failed role would have two blocks.
   old.dropAllDefinedValueUses();
   old.erase();
   return converted;
+}
+
+LogicalResult RoleLayouts::convertBlock(Block &block) {
+  return convertOps(block, [&](Operation *op) { return convert(op); });
+}
+
+LogicalResult RoleLayouts::run() {
+  if (isGroup && role.getFirst() % format::kWarpgroupWarps != 0)
+    return role.emitOpError("expected warpgroups to begin at a multiple of ")
+           << format::kWarpgroupWarps << " warps, got warp " << role.getFirst();
+  return convertBody(role, b, [&](Operation *op) { return convert(op); });
 }

@@ -58,6 +58,15 @@ struct InShared {
   std::optional<int64_t> row = {}, column = {};
 };
 
+/// Calls `convert` for the ops of a block in order, but for its terminator.
+LogicalResult
+convertOps(Block &block,
+           llvm::function_ref<LogicalResult(Operation *)> convert);
+/// Replaces the body of a role by what `convert` writes with `b` for its ops.
+LogicalResult
+convertBody(warp::RoleOp role, OpBuilder &b,
+            llvm::function_ref<LogicalResult(Operation *)> convert);
+
 /// Rewrites the body of one role with encodings and views.
 class RoleLayouts {
 public:

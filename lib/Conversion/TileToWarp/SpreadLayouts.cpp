@@ -256,13 +256,7 @@ LogicalResult SpreadLayouts::convert(Operation *op) {
 }
 
 LogicalResult SpreadLayouts::convertBlock(Block &block) {
-  for (Operation &op : block) {
-    if (op.hasTrait<OpTrait::IsTerminator>())
-      break;
-    if (failed(convert(&op)))
-      return failure();
-  }
-  return success();
+  return convertOps(block, [&](Operation *op) { return convert(op); });
 }
 
 LogicalResult SpreadLayouts::run() {
@@ -271,13 +265,5 @@ LogicalResult SpreadLayouts::run() {
                             "begin at a multiple of its ")
            << role.getCount() << " warps, got warp " << role.getFirst();
   chooseSpread();
-  Block &old = role.getBody().front();
-  auto *block = new Block();
-  role.getBody().push_back(block);
-  b.setInsertionPointToStart(block);
-  LogicalResult converted = convertBlock(old);
-  // What stays of a failed role would have two blocks.
-  old.dropAllDefinedValueUses();
-  old.erase();
-  return converted;
+  return convertBody(role, b, [&](Operation *op) { return convert(op); });
 }
