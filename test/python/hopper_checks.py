@@ -343,6 +343,10 @@ def test_explain_what_is_made_and_widened():
     q = meta(1, 4096, 64, 128, dtype="float16")
     choice = gdn.explain(q, q, q, g, meta(1, 4096, 64), device="cuda")
     assert choice.kernel == "gdn_hopper_f16_fixed_none_log_f32_value_f32_plain_cta_per_v_tile"
+    choice = gdn.explain(q, q, q, g, meta(1, 4096, 64), gate_domain="linear", device="cuda")
+    assert choice.kernel == "gdn_hopper_f16_fixed_none_linear_f32_value_f32_plain_cta_per_v_tile"
+    choice = gdn.explain(q, q, q, g, meta(1, 4096, 64), use_beta_sigmoid_in_kernel=True, device="cuda")
+    assert choice.kernel == "gdn_hopper_f16_fixed_none_log_f32_logit_f32_plain_cta_per_v_tile"
 
 
 def reason(*arguments, **kwargs):
