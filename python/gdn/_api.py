@@ -61,6 +61,29 @@ def _explained(function: F) -> F:
     return function
 
 
+def _run(
+    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
+    final_state: Any, scale: Any, output_final_state: Any, longest: int, raw_gate: Any, gate_domain: str | None,
+    beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any, state_v_first: Any, state_layout: str | None,
+    recurrent: bool, then: Callable[..., tuple[Any, Any]] | None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """What both functions do with arguments whose values no tensor depends on."""
+    forward = _FORWARDS.get(type(q)) or _find_forward(q)
+    if scale is not None and type(scale) is not float:
+        scale = number("scale", scale)
+    options = options_of(
+        raw_gate, gate_domain, beta_sigmoid, allow_neg_eigval, l2norm, state_v_first, state_layout, recurrent
+    )
+    if _gate_domain_of(options) not in _PARAMETRIC_GATES:
+        # FLA takes the parameters and leaves them unused.
+        A_log = dt_bias = None
+    wants_state = bool(output_final_state) or final_state is not None
+    return (then or forward)(
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, options, wants_state,
+        longest,
+    )  # fmt: skip
+
+
 @_explained
 def chunk_gated_delta_rule(
     q: Any,
@@ -169,40 +192,11 @@ def chunk_gated_delta_rule(
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
-    # From here on as in the other function below: a helper would be one more frame in each call.
-    forward = _FORWARDS.get(type(q)) or _find_forward(q)
-    if scale is not None:
-        scale = number("scale", scale)
-    options = options_of(
-        use_gate_in_kernel,
-        gate_domain,
-        use_beta_sigmoid_in_kernel,
-        allow_neg_eigval,
-        use_qk_l2norm_in_kernel,
-        state_v_first,
-        state_layout,
-        False,
-    )
-    if _gate_domain_of(options) not in _PARAMETRIC_GATES:
-        # FLA takes the parameters and leaves them unused.
-        A_log = dt_bias = None
-    return (then or forward)(
-        q,
-        k,
-        v,
-        g,
-        beta,
-        A_log,
-        dt_bias,
-        initial_state,
-        cu_seqlens,
-        out,
-        final_state,
-        scale,
-        options,
-        bool(output_final_state) or final_state is not None,
-        longest,
-    )
+    return _run(
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, output_final_state,
+        longest, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval, use_qk_l2norm_in_kernel,
+        state_v_first, state_layout, False, then,
+    )  # fmt: skip
 
 
 @_explained
@@ -259,44 +253,15 @@ def fused_recurrent_gated_delta_rule(
     if kwargs:
         then = kwargs.pop(_THEN, None)
         state_v_first = old_arguments(kwargs, state_v_first)
-    for name, value in (("gk", gk), ("gv", gv)):
-        if value is not None:
-            refuse(name, "gates per channel are not there yet; expected None")
+    if gk is not None or gv is not None:
+        refuse("gv" if gk is None else "gk", "gates per channel are not there yet; expected None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
-    forward = _FORWARDS.get(type(q)) or _find_forward(q)
-    if scale is not None:
-        scale = number("scale", scale)
-    options = options_of(
-        use_gate_in_kernel,
-        gate_domain,
-        use_beta_sigmoid_in_kernel,
-        allow_neg_eigval,
-        use_qk_l2norm_in_kernel,
-        state_v_first,
-        state_layout,
-        True,
-    )
-    if _gate_domain_of(options) not in _PARAMETRIC_GATES:
-        # FLA takes the parameters and leaves them unused.
-        A_log = dt_bias = None
-    return (then or forward)(
-        q,
-        k,
-        v,
-        g,
-        beta,
-        A_log,
-        dt_bias,
-        initial_state,
-        cu_seqlens,
-        out,
-        final_state,
-        scale,
-        options,
-        bool(output_final_state) or final_state is not None,
-        0,
-    )
+    return _run(
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, output_final_state,
+        0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval, use_qk_l2norm_in_kernel,
+        state_v_first, state_layout, True, then,
+    )  # fmt: skip
 
 
 chunk_gdn = chunk_gated_delta_rule
