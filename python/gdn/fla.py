@@ -39,9 +39,12 @@ def _drop_unknown(function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[
 
 def _as_fla(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
     """The function for callers of FLA's of this name."""
+    known = _known(function)
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        return function(*args, **_drop_unknown(function, kwargs))
+        if not known.issuperset(kwargs):
+            kwargs = _drop_unknown(function, kwargs)
+        return function(*args, **kwargs)
 
     functools.update_wrapper(call, function)
     call.__doc__ = f"`gdn.{function.__name__}`, which ignores keywords that it does not know, as FLA's function does."
