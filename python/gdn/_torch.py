@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -22,7 +22,7 @@ from ._torch_checks import check_kinds, check_shapes, refuse_derivatives
 from ._torch_mixed import forward_mixed, is_mixed
 
 # A type is a single object, so that `is` compares it at half the cost.
-_F32 = torch.float32
+_F32, _BF16 = torch.float32, torch.bfloat16
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
     "Tensor? initial_state, Tensor? cu_seqlens, "
@@ -106,8 +106,8 @@ def _compute_on_gpu(
     if (
         g is None
         or beta is None
-        or A_log is not None
         or (options & _DOMAINS, q.dtype, g.dtype, beta.dtype) not in _GATE_TYPES
+        or (A_log is not None and (dt_bias is None or A_log.dtype is not _F32 or dt_bias.dtype is not _F32))
     ):
         g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
     if initial_state is not None and (state is None or state.dtype is not initial_state.dtype):
@@ -256,9 +256,13 @@ _peek_transform = torch._C._functorch.peek_interpreter_stack
 _has_gradients = torch.is_grad_enabled
 
 
-def _find_plain(tensors: Sequence[Any]) -> Callable[..., None] | None:
-    """What computes a call that nobody but the kernel has a say in: no autograd, autocast, compiler, mode or subclass.
-    For others None: the operator asks them all, which takes longer on the host than the rest of a call."""
+def _is_plain(
+    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
+    final_state: Any,
+) -> bool:  # fmt: skip
+    """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
+    the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
+    loop takes longer."""
     if (
         _is_compiling()
         or _count_modes()
@@ -266,17 +270,39 @@ def _find_plain(tensors: Sequence[Any]) -> Callable[..., None] | None:
         or _peek_transform() is not None
         or forward_ad._current_level >= 0
     ):
-        return None
-    if not _PLAIN.issuperset(map(type, tensors)):
-        return None
-    if _has_gradients():
-        for tensor in tensors:
-            if tensor is not None and tensor.requires_grad:
-                return None
-    q = tensors[0]
-    if tensors[1] is None or tensors[2] is None:
-        return None
-    return _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
+        return False
+    if not (
+        type(q) in _PLAIN
+        and type(k) in _PLAIN
+        and type(v) in _PLAIN
+        and type(g) in _PLAIN
+        and type(beta) in _PLAIN
+        and type(A_log) in _PLAIN
+        and type(dt_bias) in _PLAIN
+        and type(initial_state) in _PLAIN
+        and type(cu_seqlens) in _PLAIN
+        and type(out) in _PLAIN
+        and type(final_state) in _PLAIN
+        and k is not None
+        and v is not None
+    ):
+        return False
+    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. Complex numbers of
+    # bfloat16 there are none; of q, k and v either all are bfloat16, or the library says no.
+    if (
+        (q.dtype is not _BF16 and (q.is_neg() or k.is_neg() or v.is_neg()))
+        or (g is not None and g.is_neg())
+        or (beta is not None and beta.is_neg())
+        or (A_log is not None and (A_log.is_neg() or (dt_bias is not None and dt_bias.is_neg())))
+        or (initial_state is not None and initial_state.is_neg())
+        or (out is not None and out.is_neg())
+        or (final_state is not None and final_state is not initial_state and final_state.is_neg())
+    ):
+        return False
+    if not _has_gradients():
+        return True
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, out, final_state)
+    return not any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 def forward(
@@ -298,20 +324,10 @@ def forward(
 ) -> tuple[Any, Any]:
     """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state)
-    compute = _find_plain(tensors)
-    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. A loop over all
-    # tensors would take longer than this.
-    if (
-        compute is None
-        or (q.is_neg() or k.is_neg() or v.is_neg())
-        or (g is not None and g.is_neg())
-        or (beta is not None and beta.is_neg())
-        or (A_log is not None and (A_log.is_neg() or (dt_bias is not None and dt_bias.is_neg())))
-        or (initial_state is not None and initial_state.is_neg())
-        or (out is not None and out.is_neg())
-        or (final_state is not None and final_state.is_neg())
-        or (cu_seqlens is not None and cu_seqlens.is_neg())
-    ):
+    compute = None
+    if _is_plain(*tensors):
+        compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
+    if compute is None:
         return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
     o, state = out, final_state
     try:
