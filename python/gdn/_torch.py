@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from . import _library
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
-from ._torch_checks import check_kinds, check_shapes, refuse_derivatives
+from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, refuse_derivatives
 from ._torch_mixed import forward_mixed, is_mixed
 
 # A type is a single object, so that `is` compares it at half the cost.
-_F32, _BF16 = torch.float32, torch.bfloat16
+_F32 = torch.float32
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
     "Tensor? initial_state, Tensor? cu_seqlens, "
@@ -243,68 +242,6 @@ torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
 torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
 
 
-#: Types whose operations nobody but torch itself sees; None is an absent tensor.
-_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
-
-
-#: What may have a say in an operation beside the tensors: looked up once, for a call asks all of them. Of compilers
-#: Dynamo alone follows Python; what else traces a call does it by a mode.
-_is_compiling = torch.compiler.is_dynamo_compiling
-_count_modes = torch._C._len_torch_dispatch_stack
-_has_autocast = torch._C._is_any_autocast_enabled
-_peek_transform = torch._C._functorch.peek_interpreter_stack
-_has_gradients = torch.is_grad_enabled
-
-
-def _is_plain(
-    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any,
-) -> bool:  # fmt: skip
-    """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
-    the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
-    loop takes longer."""
-    if (
-        _is_compiling()
-        or _count_modes()
-        or _has_autocast()
-        or _peek_transform() is not None
-        or forward_ad._current_level >= 0
-    ):
-        return False
-    if not (
-        type(q) in _PLAIN
-        and type(k) in _PLAIN
-        and type(v) in _PLAIN
-        and type(g) in _PLAIN
-        and type(beta) in _PLAIN
-        and type(A_log) in _PLAIN
-        and type(dt_bias) in _PLAIN
-        and type(initial_state) in _PLAIN
-        and type(cu_seqlens) in _PLAIN
-        and type(out) in _PLAIN
-        and type(final_state) in _PLAIN
-        and k is not None
-        and v is not None
-    ):
-        return False
-    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. Complex numbers of
-    # bfloat16 there are none; of q, k and v either all are bfloat16, or the library says no.
-    if (
-        (q.dtype is not _BF16 and (q.is_neg() or k.is_neg() or v.is_neg()))
-        or (g is not None and g.is_neg())
-        or (beta is not None and beta.is_neg())
-        or (A_log is not None and (A_log.is_neg() or (dt_bias is not None and dt_bias.is_neg())))
-        or (initial_state is not None and initial_state.is_neg())
-        or (out is not None and out.is_neg())
-        or (final_state is not None and final_state is not initial_state and final_state.is_neg())
-    ):
-        return False
-    if not _has_gradients():
-        return True
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, out, final_state)
-    return not any(tensor is not None and tensor.requires_grad for tensor in tensors)
-
-
 def forward(
     q: Any,
     k: Any,
@@ -325,7 +262,7 @@ def forward(
     """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state)
     compute = None
-    if _is_plain(*tensors):
+    if is_plain(*tensors):
         compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
     if compute is None:
         return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
@@ -403,7 +340,7 @@ def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], st
     """Type, extents, strides, device and address of a tensor; the address is 0 where there is none."""
     try:
         # Of a subclass (FakeTensor) the address is nobody's business.
-        address = tensor.data_ptr() if type(tensor) in _PLAIN else 0
+        address = tensor.data_ptr() if type(tensor) in PLAIN else 0
     except RuntimeError:
         # A tensor that stands for others (torch.func).
         address = 0

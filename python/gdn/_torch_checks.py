@@ -13,6 +13,70 @@ from torch.autograd import forward_ad
 from ._arguments import TENSORS
 
 
+_BF16 = torch.bfloat16
+
+#: Types whose operations nobody but torch itself sees; None is an absent tensor.
+PLAIN = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
+
+
+#: What may have a say in an operation beside the tensors: looked up once, for a call asks all of them. Of compilers
+#: Dynamo alone follows Python; what else traces a call does it by a mode.
+_is_compiling = torch.compiler.is_dynamo_compiling
+_count_modes = torch._C._len_torch_dispatch_stack
+_has_autocast = torch._C._is_any_autocast_enabled
+_peek_transform = torch._C._functorch.peek_interpreter_stack
+_has_gradients = torch.is_grad_enabled
+
+
+def is_plain(
+    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
+    final_state: Any,
+) -> bool:  # fmt: skip
+    """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
+    the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
+    loop takes longer."""
+    if (
+        _is_compiling()
+        or _count_modes()
+        or _has_autocast()
+        or _peek_transform() is not None
+        or forward_ad._current_level >= 0
+    ):
+        return False
+    if not (
+        type(q) in PLAIN
+        and type(k) in PLAIN
+        and type(v) in PLAIN
+        and type(g) in PLAIN
+        and type(beta) in PLAIN
+        and type(A_log) in PLAIN
+        and type(dt_bias) in PLAIN
+        and type(initial_state) in PLAIN
+        and type(cu_seqlens) in PLAIN
+        and type(out) in PLAIN
+        and type(final_state) in PLAIN
+        and k is not None
+        and v is not None
+    ):
+        return False
+    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. Complex numbers of
+    # bfloat16 there are none; of q, k and v either all are bfloat16, or the library says no.
+    if (
+        (q.dtype is not _BF16 and (q.is_neg() or k.is_neg() or v.is_neg()))
+        or (g is not None and g.is_neg())
+        or (beta is not None and beta.is_neg())
+        or (A_log is not None and (A_log.is_neg() or (dt_bias is not None and dt_bias.is_neg())))
+        or (initial_state is not None and initial_state.is_neg())
+        or (out is not None and out.is_neg())
+        or (final_state is not None and final_state is not initial_state and final_state.is_neg())
+    ):
+        return False
+    if not _has_gradients():
+        return True
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, out, final_state)
+    return not any(tensor is not None and tensor.requires_grad for tensor in tensors)
+
+
 def check_shapes(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None) -> None:
     """A look at the shapes that those of the outputs follow from."""
     for name, tensor in (("q", q), ("v", v)):
