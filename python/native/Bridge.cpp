@@ -97,7 +97,26 @@ static int wrongCount(const char *function, int expected, int got) {
   extern "C" [[gnu::visibility("default")]] int __tvm_ffi_##name(              \
       void *, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
 
-static Error runOnCPU(const Problem &problem) {
+/// What a call's arrays and options must be, wherever it runs.
+static Error checkCall(Problem &problem) {
+  if (Error error = check(problem))
+    return error;
+  return checkDevice(problem.device);
+}
+
+static Error checkAddresses(Problem &problem) {
+  std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+  for (int i = 0; i < kNumArrays; ++i)
+    if (Error error = checkMemory(kArrayNames[i], *arrays[i]))
+      return error;
+  return {};
+}
+
+static Error runOnCPU(Problem &problem) {
+  if (Error error = checkCall(problem))
+    return error;
+  if (Error error = checkAddresses(problem))
+    return error;
   KernelChoice chosen;
   if (Error error = chooseKernel(problem, chosen))
     return error;
@@ -147,14 +166,23 @@ static Error allocateForCaller(int32_t device, void *stream, uint64_t bytes,
 
 /// The stream is the one that TVM-FFI found current where it read the tensors:
 /// torch's.
-static Error runOnGPU(const Problem &problem) {
-  hopper::KernelChoice chosen;
-  if (Error error = hopper::chooseKernel(problem, chosen))
+static Error runOnGPU(Problem &problem) {
+  const hopper::Kernel *kernel = hopper::recallKernel(problem);
+  if (Error error = kernel ? checkOverlaps(problem) : checkCall(problem))
     return error;
+  if (Error error = checkAddresses(problem))
+    return error;
+  if (!kernel) {
+    hopper::KernelChoice chosen;
+    if (Error error = hopper::chooseKernel(problem, chosen))
+      return error;
+    kernel = chosen.kernel;
+    hopper::rememberKernel(problem, kernel);
+  }
   void *stream = TVMFFIEnvGetStream
                      ? TVMFFIEnvGetStream(kDLCUDA, problem.device.index)
                      : nullptr;
-  return hopper::run(problem, chosen, stream, allocateForCaller);
+  return hopper::run(problem, *kernel, stream, allocateForCaller);
 }
 
 GDN_FUNCTION(forward) {
@@ -172,13 +200,6 @@ GDN_FUNCTION(forward) {
       setDefaultScale(problem);
     if (!problem.o.isPresent())
       return raise({"TypeError", "out: expected a tensor, got None"});
-    if (Error error = check(problem))
-      return raise(error);
-    if (Error error = checkDevice(problem.device))
-      return raise(error);
-    for (int i = 0; i < kNumArrays; ++i)
-      if (Error error = checkMemory(kArrayNames[i], *arrays[i]))
-        return raise(error);
     bool isCPU = problem.device.type == Device::CPU;
     if (Error error = isCPU ? runOnCPU(problem) : runOnGPU(problem))
       return raise(error);
@@ -226,9 +247,7 @@ GDN_FUNCTION(explain) {
       return raise(error);
     if (args[1].type_index == kTVMFFINone)
       setDefaultScale(problem);
-    if (Error error = check(problem))
-      return raise(error);
-    if (Error error = checkDevice(problem.device))
+    if (Error error = checkCall(problem))
       return raise(error);
     std::string facts;
     bool isCPU = problem.device.type == Device::CPU;

@@ -304,5 +304,8 @@ Error gdn::cpu::check(const Problem &p) {
   if (cu.isPresent() && cu.data && p.device.type == Device::CPU)
     if (Error error = checkBoundaries(cu, p.tokens()))
       return error;
-  return checkOutputs(p);
+  for (Named output : {Named{"out", &p.o}, {"final_state", &p.finalState}})
+    if (Error error = checkSpread(output))
+      return error;
+  return checkOverlaps(p);
 }

@@ -33,9 +33,8 @@ inline int64_t countElements(const Array &array) {
 /// Boundaries that lie on the host: they ascend from 0 to at most `tokens`.
 Error checkBoundaries(const Array &boundaries, int64_t tokens);
 
-/// The elements of an output have memory apart from one another, from other
-/// outputs and from the inputs.
-Error checkOutputs(const Problem &problem);
+/// The elements of an output have memory apart from one another.
+Error checkSpread(Named output);
 
 } // namespace gdn::cpu
 

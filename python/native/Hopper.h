@@ -95,10 +95,15 @@ Error chooseKernel(const Problem &problem, KernelChoice &chosen);
 /// Says what `run` would refuse before it launches, and sizes the workspace.
 Error checkLaunch(const Problem &problem, KernelChoice &chosen);
 
+/// The kernel of a call that was like this one but for addresses: it has been
+/// checked, and asked for the same. Null if this thread made none lately.
+const Kernel *recallKernel(const Problem &problem);
+void rememberKernel(const Problem &problem, const Kernel *kernel);
+
 /// Launches the kernels on `stream`. The first call of a kernel on a device
 /// loads it there; later ones do not synchronise, and allocate nothing but a
 /// workspace, if there are arrays between the kernels.
-Error run(const Problem &problem, const KernelChoice &chosen, void *stream,
+Error run(const Problem &problem, const Kernel &kernel, void *stream,
           Allocate allocate);
 
 /// The plan as JSON: the facts of `gdn.explain`.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 using namespace gdn::hopper;
+using gdn::cpu::Array;
 
 /// All traits as one number: channels of 12 bits, the others of 4.
 static uint64_t keyOf(const Traits &t) {
@@ -41,4 +42,57 @@ KernelGroup gdn::hopper::findKernels(const Traits &traits) {
   static const std::unordered_map<uint64_t, KernelGroup> index = makeIndex();
   auto found = index.find(keyOf(traits));
   return found == index.end() ? KernelGroup() : found->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls alike
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A call that has been checked, with what it runs.
+struct KnownCall {
+  Problem problem;
+  const Kernel *kernel = nullptr;
+};
+
+/// The last few of a thread: the layers of a model make calls alike, and its
+/// next step differs in the number of tokens or sequences.
+struct KnownCalls {
+  static constexpr int size = 8;
+
+  KnownCall list[size];
+  int oldest = 0;
+};
+} // namespace
+
+static thread_local KnownCalls knownCalls;
+
+/// Addresses may decide by how far they are aligned, and by nothing else.
+static uintptr_t alignmentOf(const Array &array) {
+  return reinterpret_cast<uintptr_t>(array.data) % 16;
+}
+
+static bool areAlike(const Array &a, const Array &b) {
+  const gdn::cpu::ArrayType &left = a, &right = b;
+  return left == right && alignmentOf(a) == alignmentOf(b);
+}
+
+static bool areAlike(const Problem &a, const Problem &b) {
+  const gdn::cpu::Options &left = a, &right = b;
+  return left == right && a.device == b.device
+#define GDN_ARRAY(field, name) &&areAlike(a.field, b.field)
+#include "Manifest.inc"
+      ;
+}
+
+const Kernel *gdn::hopper::recallKernel(const Problem &problem) {
+  for (const KnownCall &call : knownCalls.list)
+    if (call.kernel && areAlike(call.problem, problem))
+      return call.kernel;
+  return nullptr;
+}
+
+void gdn::hopper::rememberKernel(const Problem &problem, const Kernel *kernel) {
+  knownCalls.list[knownCalls.oldest] = {problem, kernel};
+  knownCalls.oldest = (knownCalls.oldest + 1) % KnownCalls::size;
 }

@@ -95,13 +95,13 @@ static Error prepare(const Kernel &kernel, int32_t device) {
 }
 
 /// Bytes of device memory that the launches of a call want besides its arrays.
-static Error countWorkspace(const KernelChoice &chosen, const Arguments &args,
+static Error countWorkspace(const Kernel &kernel, const Arguments &args,
                             uint64_t &bytes) {
   bytes = 0;
-  if (chosen.kernel->function->num_temporaries == 0)
+  if (kernel.function->num_temporaries == 0)
     return {};
-  return errorOf(gdnFunctionGetWorkspaceBytes(
-      chosen.kernel->function, args.data(), args.size(), &bytes));
+  return errorOf(gdnFunctionGetWorkspaceBytes(kernel.function, args.data(),
+                                              args.size(), &bytes));
 }
 
 Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
@@ -109,22 +109,22 @@ Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
   if (Error error = errorOf(gdnFunctionCheck(
           chosen.kernel->function, arguments.data(), arguments.size())))
     return error;
-  return countWorkspace(chosen, arguments, chosen.workspaceBytes);
+  return countWorkspace(*chosen.kernel, arguments, chosen.workspaceBytes);
 }
 
-Error gdn::hopper::run(const Problem &p, const KernelChoice &chosen,
-                       void *stream, Allocate allocate) {
-  if (Error error = prepare(*chosen.kernel, p.device.index))
+Error gdn::hopper::run(const Problem &p, const Kernel &kernel, void *stream,
+                       Allocate allocate) {
+  if (Error error = prepare(kernel, p.device.index))
     return error;
   Arguments arguments(p);
   uint64_t bytes;
-  if (Error error = countWorkspace(chosen, arguments, bytes))
+  if (Error error = countWorkspace(kernel, arguments, bytes))
     return error;
   std::unique_ptr<Workspace> workspace;
   if (bytes)
     if (Error error = allocate(p.device.index, stream, bytes, workspace))
       return error;
   return errorOf(gdnFunctionLaunchOn(
-      chosen.kernel->function, p.device.index, arguments.data(),
-      arguments.size(), workspace ? workspace->data : nullptr, bytes, stream));
+      kernel.function, p.device.index, arguments.data(), arguments.size(),
+      workspace ? workspace->data : nullptr, bytes, stream));
 }

@@ -23,10 +23,8 @@ inline constexpr int64_t kMaxChannels = manifest::MaxChannels;
 /// Largest number of dimensions of an array.
 inline constexpr int kMaxRank = 4;
 
-/// A view of an array; absent if `rank` is negative. `data` is null where only
-/// the description counts.
-struct Array {
-  void *data = nullptr;
+/// Type, extents and strides of an array; absent if `rank` is negative.
+struct ArrayType {
   Element element = Element::Other;
   /// DLPack's name of the type, for messages about others.
   uint8_t typeCode = 0, typeBits = 0;
@@ -34,6 +32,12 @@ struct Array {
   std::array<int64_t, kMaxRank> sizes{}, strides{};
 
   bool isPresent() const { return rank >= 0; }
+  bool operator==(const ArrayType &) const = default;
+};
+
+/// A view of an array. `data` is null where only the description counts.
+struct Array : ArrayType {
+  void *data = nullptr;
 };
 
 /// Where all arrays of a call lie, as DLPack names it.
@@ -97,21 +101,8 @@ constexpr const BetaDomainInfo &infoOf(BetaDomain domain) {
   return allBetaDomains[static_cast<int>(domain)];
 }
 
-/// The arguments of a forward call. B, T, N, H, Hq, K, V as in docs/Spec.md.
-struct Problem {
-  Device device;
-  /// [B, T, Hq, K], the same, [B, T, H, V].
-  Array q, k, v;
-  /// [B, T, H]; an absent gate is no decay, an absent beta is 1.
-  Array gate, beta;
-  /// [H], parameters of a raw gate.
-  Array aLog, dtBias;
-  /// [N, H, K, V], or [N, H, V, K] with `stateVFirst`.
-  Array initialState;
-  /// [N + 1].
-  Array cuSeqlens;
-  /// Outputs: as v, and as the state.
-  Array o, finalState;
+/// The arguments of a forward call that are no arrays.
+struct Options {
   /// Factor of the read-out.
   double scale = 1.0;
   GateDomain gateDomain = GateDomain::Log;
@@ -126,6 +117,25 @@ struct Problem {
   int threads = 1;
   /// Tokens of the longest sequence if the caller knows them on the host, or 0.
   int64_t maxSeqlen = 0;
+
+  bool operator==(const Options &) const = default;
+};
+
+/// The arguments of a forward call. B, T, N, H, Hq, K, V as in docs/Spec.md.
+struct Problem : Options {
+  Device device;
+  /// [B, T, Hq, K], the same, [B, T, H, V].
+  Array q, k, v;
+  /// [B, T, H]; an absent gate is no decay, an absent beta is 1.
+  Array gate, beta;
+  /// [H], parameters of a raw gate.
+  Array aLog, dtBias;
+  /// [N, H, K, V], or [N, H, V, K] with `stateVFirst`.
+  Array initialState;
+  /// [N + 1].
+  Array cuSeqlens;
+  /// Outputs: as v, and as the state.
+  Array o, finalState;
 
   int64_t batches() const { return q.sizes[0]; }
   int64_t tokens() const { return q.sizes[1]; }
@@ -150,6 +160,10 @@ struct Error {
 /// Compares the arguments with the rules of the call. Overlaps are looked at
 /// where addresses are known, contents where these are the CPU's.
 Error check(const Problem &problem);
+
+/// The part of `check` that looks at addresses: outputs have memory apart from
+/// other outputs and from the inputs.
+Error checkOverlaps(const Problem &problem);
 
 /// Refuses an array with elements and no address, which a call cannot read.
 Error checkMemory(const char *name, const Array &array);

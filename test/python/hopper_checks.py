@@ -194,6 +194,28 @@ def test_misaligned(name, message):
         run(tensors(**{name: Tensor(value.dtype, *value.shape, offset=2)}))
 
 
+def test_calls_alike():
+    """What was checked is not checked again, but for addresses."""
+    first = tensors(HV=6)
+    for _ in range(2):
+        run(first)
+    launches = driver.count("cuLaunchKernelEx")
+    overlapping, misaligned, null, in_place = (tensors(HV=6) for _ in range(4))
+    overlapping["out"].address = overlapping["v"].address
+    with pytest.raises(ValueError, match="out: expected memory apart from v, got tensors that overlap"):
+        run(overlapping)
+    misaligned["v"].address += 2
+    with pytest.raises(ValueError, match="expected v to be aligned to 16 bytes"):
+        run(misaligned)
+    null["k"].address = None
+    with pytest.raises(ValueError, match="k: expected a tensor whose elements have memory, got a null address"):
+        run(null)
+    assert driver.count("cuLaunchKernelEx") == launches
+    in_place["final_state"].address = in_place["initial_state"].address
+    run(in_place)
+    assert driver.count("cuLaunchKernelEx") == launches + 1
+
+
 def test_odd_strides():
     strided = Tensor("bfloat16", 1, 256, 2, 128, strides=[256 * 260, 260, 130, 1])
     with pytest.raises(ValueError, match="expected strides of q in multiples of 16 bytes"):
