@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -173,14 +174,55 @@ IRMapping WorkItemWriter::write(OpBuilder &b, Value number) {
   return workItem;
 }
 
-/// Whether two stores write the same columns of an array, at other tokens:
-/// those of the chunks of an iteration do.
-static bool areAlike(tile::StoreOp one, tile::StoreOp other) {
+/// What sums and products of constants make, as unrolling leaves them.
+static std::optional<int64_t> evaluate(Value value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return constant;
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddIOp, arith::MulIOp>(op))
+    return std::nullopt;
+  std::optional<int64_t> lhs = evaluate(op->getOperand(0)),
+                         rhs = evaluate(op->getOperand(1));
+  if (!lhs || !rhs)
+    return std::nullopt;
+  return isa<arith::AddIOp>(op) ? *lhs + *rhs : *lhs * *rhs;
+}
+
+/// Whether `offset` goes over all tokens up to `end`, one after the other.
+static bool isEachToken(Value offset, Value end) {
+  if (auto sum = offset.getDefiningOp<arith::AddIOp>();
+      sum && evaluate(sum.getRhs()) == 0)
+    offset = sum.getLhs();
+  auto argument = dyn_cast<BlockArgument>(offset);
+  auto loop = argument
+                  ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                  : scf::ForOp();
+  return loop && argument == loop.getInductionVar() &&
+         loop.getUpperBound() == end && evaluate(loop.getStep()) == 1;
+}
+
+/// The dimension along which the array of a store has the tokens up to `end`,
+/// where the store ends too: one for each of them, in a loop over them, needs
+/// no end of its own.
+static std::optional<int64_t> findTokenDim(tile::StoreOp store, Value end) {
+  if (store.getEnd() == end)
+    return store.getDim();
+  if (store.getEnd())
+    return std::nullopt;
+  for (auto [dim, offset] : llvm::enumerate(store.getOffsets()))
+    if (isEachToken(offset, end))
+      return dim;
+  return std::nullopt;
+}
+
+/// Whether two stores write the same columns of an array, at other tokens of
+/// dimension `tokenDim`: those of the chunks of an iteration do.
+static bool areAlike(tile::StoreOp one, tile::StoreOp other, int64_t tokenDim) {
   if (one.getTarget() != other.getTarget() || one.getDim() != other.getDim() ||
       one.getAxes() != other.getAxes() ||
       one.getTile().getType() != other.getTile().getType())
     return false;
-  auto dim = static_cast<size_t>(*one.getDim());
+  auto dim = static_cast<size_t>(tokenDim);
   for (auto [number, offset] : llvm::enumerate(one.getOffsets()))
     if (number != dim && offset != other.getOffsets()[number])
       return false;
@@ -202,7 +244,7 @@ static Value copyPlace(OpBuilder &b, Value value, IRMapping &map) {
 
 void WorkItemWriter::clear(OpBuilder &b, tile::StoreOp store,
                            IRMapping workItem, Value from, Value to) {
-  auto dim = static_cast<int64_t>(*store.getDim());
+  int64_t dim = *findTokenDim(store, program.getEnd());
   int64_t last = store.getOffsets().size() - 1;
   SmallVector<Value> offsets;
   for (auto [number, offset] : llvm::enumerate(store.getOffsets()))
@@ -236,9 +278,9 @@ void WorkItemWriter::clearOutside(OpBuilder &b, const IRMapping &workItem) {
         behind = where(last, found.getEnd(), found.getTokens());
   SmallVector<tile::StoreOp> stores;
   program.walk([&](tile::StoreOp store) {
-    if (store.getEnd() == program.getEnd() &&
-        llvm::none_of(stores, [&](tile::StoreOp other) {
-          return areAlike(store, other);
+    std::optional<int64_t> dim = findTokenDim(store, program.getEnd());
+    if (dim && llvm::none_of(stores, [&](tile::StoreOp other) {
+          return areAlike(store, other, *dim);
         }))
       stores.push_back(store);
   });
