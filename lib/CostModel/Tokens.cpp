@@ -13,7 +13,7 @@
 using namespace gdn::cost;
 
 /// CTAs that a multiprocessor has at a time (Schedules/recurrent.mlir).
-static constexpr int64_t kResident = 6;
+static constexpr int64_t kResident = 5;
 /// Entries of the state that a CTA holds, and the V channels that they are.
 static constexpr int64_t kTileEntries = 4096, kLeastChannels = 32,
                          kMostChannels = 64;

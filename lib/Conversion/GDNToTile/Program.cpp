@@ -36,6 +36,11 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
                ? zero
                : arith::MulIOp::create(b, op.getVTile(),
                                        b.index(facts.vTileChannels));
+  if (facts.C > 1)
+    loadGateParameters();
+}
+
+void Program::loadGateParameters() {
   b.step("gates");
   bias = loadGateParameter("dt_bias");
   if (Value logRate = loadGateParameter("a_log"))

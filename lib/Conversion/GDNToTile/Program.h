@@ -56,6 +56,10 @@ struct Program {
   /// exp(A_log) and dt_bias of the head: a scalar, or f32 [K]; null without.
   Value rate, bias;
 
+  /// Sets rate and bias. A chunk of one token loads them with its gate: what is
+  /// made of them before the state is loaded would keep that waiting.
+  void loadGateParameters();
+
 private:
   Value findKeyHead();
   Value loadGateParameter(StringRef name);

@@ -32,6 +32,7 @@ static Value loadKey(Program &p, StringRef name, Value t) {
 /// The decay of one token over S^T [vTileChannels, K].
 static Value tokenDecay(Program &p, Value t, ArrayRef<int64_t> shape) {
   TileBuilder &b = p.b;
+  p.loadGateParameters();
   if (p.facts.decay == DecayKind::Scalar)
     return b.splat(b.extract(b.exp2(loadLog2Gate(p, t)), {0}), shape);
   return b.broadcast(b.exp2(loadChannelLog2Gate(p, t)), shape, 1);

@@ -9,52 +9,80 @@
 #include "SpreadLayouts.h"
 #include "RoleLayouts.h"
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// Bytes of the widest access of a thread.
-static constexpr int64_t kAccessBytes = 16;
+/// Bytes of the widest access of a thread, and of a patch of 16-bit keys.
+static constexpr int64_t kAccessBytes = 16, kKeys = 8;
 
 //===----------------------------------------------------------------------===//
 // The layout
 //===----------------------------------------------------------------------===//
 
-/// Runs lie along the dimension that is contiguous in the arrays of tiles, and
-/// are what a thread accesses at a time of the widest elements, or fewer where
-/// a tile has no room for that many on all lanes.
-void SpreadLayouts::chooseSpread() {
+/// What the arrays of a role's tiles have in common.
+namespace {
+struct TileArrays {
+  /// The tile's dimension that is contiguous in memory, and bits of the widest
+  /// elements.
   int64_t axis = 1, bits = 32;
   SmallVector<ArrayRef<int64_t>> shapes;
-  bool isKnown = false;
-  auto visit = [&](MemRefType array, ArrayRef<int64_t> axes, Value tile) {
+
+  void add(Value array, ArrayRef<int64_t> axes, Value tile) {
     if (!isTile(tile.getType(), 2))
       return;
-    int64_t width = array.getElementTypeBitWidth();
-    bits = isKnown ? std::max(bits, width) : width;
-    axis = axes[0] == array.getRank() - 1 ? 0 : 1;
-    isKnown = true;
+    auto type = cast<MemRefType>(array.getType());
+    int64_t width = type.getElementTypeBitWidth();
+    bits = shapes.empty() ? width : std::max(bits, width);
+    axis = axes[0] == type.getRank() - 1 ? 0 : 1;
     shapes.push_back(cast<RankedTensorType>(tile.getType()).getShape());
-  };
+  }
+  bool fit(SpreadAttr spread, int64_t dim) const {
+    return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
+      return shape[dim] % spread.getBlock(dim) == 0;
+    });
+  }
+};
+} // namespace
+
+/// A warp accesses whole lines of memory, 16 bytes a lane. Where these lie
+/// along the rows of tiles, few lanes are left for a row, and the warps share
+/// it.
+void SpreadLayouts::chooseSpread() {
+  TileArrays arrays;
   role.walk([&](tile::LoadOp op) {
-    visit(cast<MemRefType>(op.getSource().getType()), op.getAxes(), op);
+    arrays.add(op.getSource(), op.getAxes(), op.getResult());
   });
   role.walk([&](tile::StoreOp op) {
-    visit(cast<MemRefType>(op.getTarget().getType()), op.getAxes(),
-          op.getTile());
+    arrays.add(op.getTarget(), op.getAxes(), op.getTile());
   });
-  int64_t run = kAccessBytes * 8 / bits;
-  auto isTooLong = [&] {
-    spread = SpreadAttr::get(b.getContext(), run, axis, lanesPerRow,
-                             role.getCount());
-    return llvm::any_of(shapes, [&](ArrayRef<int64_t> shape) {
-      return shape[axis] % spread.getBlock(axis) != 0;
-    });
+  int64_t warps = role.getCount(), lanes = lanesPerRow, columnWarps = 1;
+  if (arrays.axis == 0) {
+    int64_t line = getArch(role).cacheLineBytes / kAccessBytes;
+    lanes = std::min(lanesPerRow, format::kWarpThreads / line);
+    columnWarps = std::gcd(lanesPerRow / lanes, warps);
+  }
+  int64_t run = kAccessBytes * 8 / arrays.bits,
+          other = arrays.axis == 0 ? kKeys : 1;
+  auto make = [&] {
+    bool isAlongRows = arrays.axis == 1;
+    spread = SpreadAttr::get(b.getContext(), isAlongRows ? other : run,
+                             isAlongRows ? run : other, arrays.axis, lanes,
+                             warps, columnWarps);
+    return spread;
   };
-  while (isTooLong() && run > 1)
+  // Fewer where a tile has no room for that many on all lanes.
+  while (!arrays.fit(make(), arrays.axis) && run > 1)
     run /= 2;
+  while (!arrays.fit(make(), 1 - arrays.axis) && other > 1)
+    other /= 2;
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,6 +180,13 @@ LogicalResult SpreadLayouts::convertReduce(linalg::ReduceOp reduce) {
   copy->removeAttr(tile::TileDialect::getStepAttrName());
   copy->removeAttr(tile::TileDialect::getChunkAttrName());
   copy->getResult(0).setType(typeOf(result, encoding));
+  // Each warp leaves what it has of all results.
+  if (spread.getColumnWarps() > 1)
+    copy->setAttr(
+        WarpDialect::getScratchBytesAttrName(),
+        b.getI64IntegerAttr(
+            spread.getColumnWarps() *
+            cast<RankedTensorType>(result.getType()).getNumElements() * 4));
   vectors[{result, encoding}] = copy->getResult(0);
   return success();
 }

@@ -24,6 +24,9 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
+/// Bits of the widest access of a thread.
+static constexpr int64_t kAccessBits = 128;
+
 namespace {
 /// How a tile or vector of rank `axes.size()` lies: along which dimensions of
 /// its spread tile its own dimensions run.
@@ -68,27 +71,6 @@ static Place getPlace(RankedTensorType tile) {
   return {};
 }
 
-/// The first row (`dim` 0) or column that this thread holds, as i32.
-static Value createFirst(ImplicitLocOpBuilder &b, SpreadAttr spread,
-                         int64_t dim) {
-  Value lane = createLane(b), lanes = createI32(b, spread.getLanes());
-  Value place;
-  if (dim == 1) {
-    place = arith::RemUIOp::create(b, lane, lanes);
-  } else {
-    Value warp = arith::RemUIOp::create(
-        b,
-        arith::DivUIOp::create(b, createThread(b),
-                               createI32(b, format::kWarpThreads)),
-        createI32(b, spread.getWarps()));
-    int64_t rows = format::kWarpThreads / spread.getLanes();
-    place = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, warp, createI32(b, rows)),
-        arith::DivUIOp::create(b, lane, lanes));
-  }
-  return arith::MulIOp::create(b, place, createI32(b, spread.getRunAlong(dim)));
-}
-
 SpreadAccess::SpreadAccess(ImplicitLocOpBuilder &b, const Array &array,
                            MemRefType type, RankedTensorType tile,
                            ValueRange offsets, ArrayRef<int64_t> axes)
@@ -96,16 +78,21 @@ SpreadAccess::SpreadAccess(ImplicitLocOpBuilder &b, const Array &array,
       place(getPlace(tile)), offsets(offsets), axes(axes),
       count(getThreadElements(tile)) {
   first = createArrayOffset(b, array, offsets);
+  // Read at the access: what the threads add to the place of a token would
+  // hold registers of each of them in the loop over tokens.
+  Value thread = createThreadHere(b);
   for (auto [dim, axis] : llvm::zip(place.dims, axes)) {
-    Value at = arith::IndexCastUIOp::create(b, b.getIndexType(),
-                                            createFirst(b, place.spread, dim));
+    Value at = arith::IndexCastUIOp::create(
+        b, b.getIndexType(), createSpreadFirst(b, place.spread, dim, thread));
     first = arith::AddIOp::create(
         b, first, arith::MulIOp::create(b, at, array.strides[axis]));
   }
   auto [strides, offset] = type.getStridesAndOffset();
   for (auto [dim, axis] : llvm::zip(place.dims, axes))
-    if (dim == place.spread.getAxis() && strides[axis] == 1) {
-      run = place.spread.getRun();
+    if ((place.dims.size() == 1 || dim == place.spread.getAxis()) &&
+        strides[axis] == 1) {
+      run = std::min(place.spread.getRunAlong(dim),
+                     kAccessBits / type.getElementTypeBitWidth());
       contiguous = axis;
     }
 }
@@ -115,14 +102,10 @@ int64_t SpreadAccess::getDistance(size_t axis, int64_t i) const {
   if (!place.spread)
     return i;
   int64_t dim = place.dims[axis], along = place.spread.getRunAlong(dim);
-  if (place.dims.size() == 2) {
-    // Runs along a row first, then rows.
-    int64_t full = place.spread.getRun(), inRun = i % full, number = i / full;
-    int64_t perRow = tile.getDimSize(1) / place.spread.getBlock(1);
-    int64_t block = dim == 1 ? number % perRow : number / perRow;
-    return block * place.spread.getBlock(dim) + (along > 1 ? inRun : 0);
-  }
-  return i / along * place.spread.getBlock(dim) + i % along;
+  if (place.dims.size() == 1)
+    return i / along * place.spread.getBlock(dim) + i % along;
+  auto [patch, inside] = place.spread.locate(tile.getDimSize(1), dim, i);
+  return patch * place.spread.getBlock(dim) + inside;
 }
 
 Value SpreadAccess::getAddress(ImplicitLocOpBuilder &b, int64_t i) const {
@@ -185,15 +168,9 @@ static void createStores(ImplicitLocOpBuilder &b, Value tile,
 static Value createIsOwner(ImplicitLocOpBuilder &b, RankedTensorType tile) {
   Value place;
   if (auto slice = dyn_cast<SliceAttr>(tile.getEncoding())) {
-    SpreadAttr spread = slice.getOf();
-    Value thread = createThread(b);
-    int64_t threads = format::kWarpThreads * spread.getWarps();
-    Value lanes = createI32(b, spread.getLanes());
-    if (slice.getAxis() == 0)
-      place = arith::RemUIOp::create(b, thread, lanes);
-    else
-      place = arith::DivUIOp::create(
-          b, arith::RemUIOp::create(b, thread, createI32(b, threads)), lanes);
+    // The first of those along the other dimension.
+    place = createSpreadFirst(b, slice.getOf(), 1 - slice.getAxis(),
+                              createThread(b));
   } else if (isEncoded<UniformAttr>(tile)) {
     place = createThread(b);
   } else {

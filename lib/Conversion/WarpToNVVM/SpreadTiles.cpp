@@ -7,11 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
+#include "Warpgroups.h"
 
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -19,14 +22,119 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
+Value warp::createSpreadFirst(ImplicitLocOpBuilder &b, SpreadAttr spread,
+                              int64_t dim, Value thread) {
+  Value lane = createLane(b, thread), lanes = createI32(b, spread.getLanes());
+  Value warp = arith::RemUIOp::create(
+      b, arith::DivUIOp::create(b, thread, createI32(b, format::kWarpThreads)),
+      createI32(b, spread.getWarps()));
+  Value columnWarps = createI32(b, spread.getColumnWarps());
+  Value inWarp, ofWarp;
+  int64_t perWarp;
+  if (dim == 1) {
+    inWarp = arith::RemUIOp::create(b, lane, lanes);
+    ofWarp = arith::RemUIOp::create(b, warp, columnWarps);
+    perWarp = spread.getLanes();
+  } else {
+    inWarp = arith::DivUIOp::create(b, lane, lanes);
+    ofWarp = arith::DivUIOp::create(b, warp, columnWarps);
+    perWarp = format::kWarpThreads / spread.getLanes();
+  }
+  Value place = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, ofWarp, createI32(b, perWarp)), inWarp);
+  return arith::MulIOp::create(b, place, createI32(b, spread.getRunAlong(dim)));
+}
+
 /// Of element `i` of a thread's part of a tile the number of its row or column
 /// among those that the thread holds.
 static int64_t getLine(SpreadAttr spread, RankedTensorType tile, int64_t dim,
                        int64_t i) {
-  int64_t run = spread.getRun(), along = spread.getRunAlong(dim),
-          perRow = tile.getDimSize(1) / spread.getBlock(1), number = i / run;
-  int64_t block = dim == 1 ? number % perRow : number / perRow;
-  return block * along + (along > 1 ? i % run : 0);
+  auto [patch, inside] = spread.locate(tile.getDimSize(1), dim, i);
+  return patch * spread.getRunAlong(dim) + inside;
+}
+
+namespace {
+/// Scratch memory in which the warps of a row leave their sums: a vector of the
+/// `size` results for each of them.
+class RowScratch {
+public:
+  RowScratch(ImplicitLocOpBuilder &b, Operation *op, SpreadAttr spread,
+             int64_t size)
+      : b(b), spread(spread), size(size) {
+    ArrayRef<int64_t> place =
+        cast<DenseI64ArrayAttr>(op->getAttr(WarpDialect::getScratchAttrName()))
+            .asArrayRef();
+    int64_t groups = spread.getWarps() / format::kWarpgroupWarps;
+    group = arith::DivUIOp::create(
+        b, createThread(b),
+        createI32(b, spread.getWarps() * format::kWarpThreads));
+    Value offset =
+        arith::MulIOp::create(b, group, createI32(b, groups * place[1]));
+    base = createAddress(b, createSharedAddress(b, createIndex(b, 0)), offset,
+                         place[0]);
+  }
+
+  /// The sums of all warps, which wait for each other, of what each has.
+  void add(linalg::ReduceOp op, MutableArrayRef<Value> sums);
+
+private:
+  void sync() {
+    createGroupSync(b, arith::AddIOp::create(b, group, createI32(b, 1)),
+                    spread.getWarps() * format::kWarpThreads);
+  }
+  /// Where warp `warp` (i32) of a row leaves result `i` of this thread.
+  Value getAddress(Value warp, int64_t i);
+
+  ImplicitLocOpBuilder &b;
+  SpreadAttr spread;
+  int64_t size;
+  Value group, base;
+};
+} // namespace
+
+Value RowScratch::getAddress(Value warp, int64_t i) {
+  constexpr int64_t kBytes = 4;
+  Value offset = arith::MulIOp::create(b, warp, createI32(b, size * kBytes));
+  // A scalar is the same in all rows.
+  if (size > 1)
+    offset = arith::AddIOp::create(
+        b, offset,
+        arith::MulIOp::create(b,
+                              createSpreadFirst(b, spread, 0, createThread(b)),
+                              createI32(b, kBytes)));
+  int64_t run = spread.getRows();
+  int64_t distance = size > 1 ? i / run * spread.getBlock(0) + i % run : 0;
+  return createAddress(b, base, offset, distance * kBytes);
+}
+
+void RowScratch::add(linalg::ReduceOp op, MutableArrayRef<Value> sums) {
+  Value warp = arith::DivUIOp::create(b, createThread(b),
+                                      createI32(b, format::kWarpThreads));
+  warp = arith::RemUIOp::create(b, warp, createI32(b, spread.getColumnWarps()));
+  // Who read the last ones is done.
+  sync();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    // One lane for each row; for a scalar, one of the warp.
+    Value lane = arith::RemUIOp::create(
+        b, createLane(b),
+        createI32(b, size > 1 ? spread.getLanes() : format::kWarpThreads));
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
+                                          createI32(b, 0));
+    b.setInsertionPointToStart(scf::IfOp::create(b, isFirst).thenBlock());
+    for (auto [i, sum] : llvm::enumerate(sums))
+      LLVM::StoreOp::create(b, sum, getAddress(warp, i), /*alignment=*/4);
+  }
+  sync();
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value total;
+    for (int64_t from = 0; from < spread.getColumnWarps(); ++from) {
+      Value part = LLVM::LoadOp::create(b, sum.getType(),
+                                        getAddress(createI32(b, from), i), 4);
+      total = total ? combine(b, op, total, part) : part;
+    }
+    sum = total;
+  }
 }
 
 /// What the lanes of a row hold together, in all of them.
@@ -93,9 +201,16 @@ struct LowerSpreadReduce : OpConversionPattern<linalg::ReduceOp> {
       Value &sum = sums[spread ? getLine(spread, source, 0, i) : 0];
       sum = sum ? combine(b, op, sum, element) : element;
     }
-    int64_t lanes = (spread ? spread : slice.getOf()).getLanes();
+    SpreadAttr of = spread ? spread : slice.getOf();
+    for (Value &sum : sums)
+      sum = reduceLanes(b, op, sum, of.getLanes());
+    if (of.getColumnWarps() > 1) {
+      if (failed(verifyScratch(op)))
+        return failure();
+      RowScratch(b, op, of, spread ? source.getDimSize(0) : 1).add(op, sums);
+    }
     for (auto [sum, result] : llvm::zip(sums, results))
-      result = combine(b, op, result, reduceLanes(b, op, sum, lanes));
+      result = combine(b, op, result, sum);
     auto type = cast<VectorType>(
         getTypeConverter()->convertType(op.getInits().front().getType()));
     rewriter.replaceOp(op, pack(b, type, results));

@@ -5,15 +5,15 @@
 // The array is contiguous along the columns: runs of 16 bytes along them. A vector lies as each of its users asks, what has one
 // element is in every thread, and sums along rows lie along the rows.
 // CHECK-LABEL: gdn_warp.kernel @rows(
-// CHECK: %[[S:.*]] = gdn_warp.array_load %s[{{.*}}] axes [0, 1] : {{.*}} -> tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 1, lanes = 16, warps = 4>>
-// CHECK: %[[K:.*]] = gdn_warp.array_load %k[{{.*}}] axes [0] : {{.*}} -> tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+// CHECK: %[[S:.*]] = gdn_warp.array_load %s[{{.*}}] axes [0, 1] : {{.*}} -> tensor<32x128xf32, #gdn_warp.spread<rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>>
+// CHECK: %[[K:.*]] = gdn_warp.array_load %k[{{.*}}] axes [0] : {{.*}} -> tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
 // CHECK: %[[B:.*]] = gdn_warp.array_load %b[{{.*}}] axes [0] : {{.*}} -> tensor<1xf32, #gdn_warp.uniform>
 // CHECK: %[[SQUARES:.*]] = arith.mulf %[[K]], %[[K]]
 // CHECK: linalg.reduce {{.*}}ins(%[[SQUARES]] {{.*}} outs(%{{.*}} : tensor<f32, #gdn_warp.uniform>) dimensions = [0]
 // CHECK: tensor.extract %{{.*}}[] : tensor<f32, #gdn_warp.uniform>
 // CHECK: scf.for {{.*}} iter_args(%[[CARRIED:.*]] = %[[S]])
 // CHECK: %[[TERMS:.*]] = arith.mulf %[[CARRIED]], %{{.*}}
-// CHECK: linalg.reduce {{.*}}ins(%[[TERMS]] {{.*}} outs(%{{.*}} : tensor<32xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>) dimensions = [1]
+// CHECK: linalg.reduce {{.*}}ins(%[[TERMS]] {{.*}} outs(%{{.*}} : tensor<32xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>) dimensions = [1]
 // CHECK: gdn_warp.array_store %{{.*}}, %o[{{.*}}] axes [0] : tensor<32xf32, #gdn_warp.slice<{{.*}}, axis = 0>>
 gdn_warp.kernel @rows(%s: memref<32x128xf32>, %k: memref<128xf32>, %b: memref<1xf32>, %o: memref<32xf32>) threads(128) shared(0)
     attributes {gdn_warp.schedule = #one} {
@@ -49,10 +49,10 @@ gdn_warp.kernel @rows(%s: memref<32x128xf32>, %k: memref<128xf32>, %b: memref<1x
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
 
-// An array that is contiguous along the rows of the tile has runs along these; of 16-bit elements a run has eight, or as many as
-// leave each lane one.
+// An array that is contiguous along the rows of the tile is accessed along these, by eight lanes with 16 bytes each: a line of
+// memory. The warps share the columns. A tile that has no room for it has fewer elements a lane.
 // CHECK-LABEL: gdn_warp.kernel @columns(
-// CHECK: tensor<64x128xbf16, #gdn_warp.spread<run = 8, axis = 0, lanes = 16, warps = 4>>
+// CHECK: tensor<64x128xbf16, #gdn_warp.spread<rows = 8, columns = 8, axis = 0, lanes = 4, warps = 4, column_warps = 4>>
 gdn_warp.kernel @columns(%s: memref<128x64xbf16>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   gdn_warp.role "state" warps(0, 4) {
@@ -66,7 +66,7 @@ gdn_warp.kernel @columns(%s: memref<128x64xbf16>) threads(128) shared(0) attribu
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
 
 // CHECK-LABEL: gdn_warp.kernel @narrow(
-// CHECK: tensor<32x128xbf16, #gdn_warp.spread<run = 4, axis = 0, lanes = 16, warps = 4>>
+// CHECK: tensor<32x128xbf16, #gdn_warp.spread<rows = 4, columns = 8, axis = 0, lanes = 4, warps = 4, column_warps = 4>>
 gdn_warp.kernel @narrow(%s: memref<128x32xbf16>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   gdn_warp.role "state" warps(0, 4) {
@@ -112,7 +112,7 @@ gdn_warp.kernel @turned(%s: memref<128x128xf32>, %o: memref<128x128xf32>) thread
     %zero = arith.constant dense<0.0> : tensor<128xf32>
     %empty = tensor.empty() : tensor<128x128xf32>
     %state = gdn_tile.load %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<128x128xf32> -> tensor<128x128xf32>
-    // expected-error @below {{expected a value that this thread holds as 'tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>'}}
+    // expected-error @below {{expected a value that this thread holds as 'tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>'}}
     %sums = linalg.reduce { arith.addf } ins(%state : tensor<128x128xf32>) outs(%zero : tensor<128xf32>) dimensions = [1] {gdn_tile.step = "state"}
     %spread = linalg.broadcast ins(%sums : tensor<128xf32>) outs(%empty : tensor<128x128xf32>) dimensions = [0] {gdn_tile.step = "state"}
     gdn_tile.store %spread, %o[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<128x128xf32> -> memref<128x128xf32>

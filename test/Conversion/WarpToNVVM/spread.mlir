@@ -1,9 +1,9 @@
 // Tiles over lanes: accesses of 16 bytes where strides and addresses allow it, sums by shuffles.
 // RUN: gdn-opt %s --split-input-file --convert-gdn-warp-to-nvvm --canonicalize --cse | FileCheck %s
 
-!tile = tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 1, lanes = 16, warps = 4>>
-!row = tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
-!column = tensor<32xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>
+!tile = tensor<32x128xf32, #gdn_warp.spread<rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>>
+!row = tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+!column = tensor<32xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>
 
 // A thread has 4 rows, and of each two runs of 4; 16 lanes share a row.
 // CHECK-LABEL: llvm.func @rows(
@@ -38,7 +38,7 @@ gdn_warp.kernel @rows(%x: memref<?x128xf32, strided<[?, 1]>>, %k: memref<128xf32
 
 // -----
 
-!row = tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+!row = tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
 
 // The sum of a vector is a scalar of every thread, which is extracted without an exchange.
 // CHECK-LABEL: llvm.func @scalar(
@@ -56,7 +56,7 @@ gdn_warp.kernel @scalar(%k: memref<128xf32>, %o: memref<1xf32>) threads(128) sha
 
 // -----
 
-!turned = tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 0, lanes = 16, warps = 4>>
+!turned = tensor<32x128xf32, #gdn_warp.spread<rows = 4, columns = 1, axis = 0, lanes = 16, warps = 4>>
 
 // Contiguous along the rows of the tile: a run is of four rows, and a thread has eight columns.
 // CHECK-LABEL: llvm.func @turned(

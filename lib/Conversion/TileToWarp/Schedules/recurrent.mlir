@@ -1,21 +1,22 @@
 // Schedules of gdn.stage.recurrent, the delta rule token by token. docs/Schedules.md has the form.
 //
 // The work is to read and write the state once, so the kernel has one role, whose warps hold a V tile each thread of 32
-// elements in registers, and as many CTAs as wait for memory at a time. Nothing goes through shared memory.
+// elements in registers, and as many CTAs as wait for memory at a time. Of states [K, V], which are contiguous along V, the
+// warps share K and add up through shared memory.
 
 // 32 registers of the state, 16 of a key and a query.
-#lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 80, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+#lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 96, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     when <max_state_columns = 128>
-    attributes {chunks_per_iteration = 1 : i64, min_ctas = 6 : i64, in_order}
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 5 : i64, in_order}
     roles [#lanes]
     channels []
 
 // K of 256: 64 registers of the state, 32 of a key and a query.
-#long_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 128, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+#long_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 168, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.long schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
-    attributes {chunks_per_iteration = 1 : i64, min_ctas = 4 : i64, in_order}
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 3 : i64, in_order}
     roles [#long_lanes]
     channels []

@@ -16,9 +16,19 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 int64_t SpreadAttr::getBlock(int64_t dim) const {
-  int64_t lanes =
-      dim == 0 ? format::kWarpThreads / getLanes() * getWarps() : getLanes();
+  int64_t lanes = dim == 0 ? format::kWarpThreads / getLanes() *
+                                 (getWarps() / getColumnWarps())
+                           : getLanes() * getColumnWarps();
   return lanes * getRunAlong(dim);
+}
+
+std::pair<int64_t, int64_t> SpreadAttr::locate(int64_t size, int64_t dim,
+                                               int64_t i) const {
+  int64_t elements = getRows() * getColumns(), perRow = size / getBlock(1);
+  int64_t patch = i / elements, inside = i % elements;
+  int64_t fast = getRunAlong(getAxis());
+  return {dim == 1 ? patch % perRow : patch / perRow,
+          dim == getAxis() ? inside % fast : inside / fast};
 }
 
 int64_t gdn::warp::countAlong(SpreadAttr spread, int64_t dim, int64_t size) {
@@ -26,13 +36,16 @@ int64_t gdn::warp::countAlong(SpreadAttr spread, int64_t dim, int64_t size) {
 }
 
 LogicalResult SpreadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t run, int64_t axis, int64_t lanes,
-                                 int64_t warps) {
-  // Larger ones are no access of a thread, or more warps than a CTA has.
+                                 int64_t rows, int64_t columns, int64_t axis,
+                                 int64_t lanes, int64_t warps,
+                                 int64_t columnWarps) {
+  // Larger ones are no accesses of a thread, or more warps than a CTA has.
   constexpr int64_t kMaxRun = 16, kMaxWarps = 32;
-  if (run < 1 || run > kMaxRun || !llvm::isPowerOf2_64(run))
-    return emitError() << "expected a run of a power of two up to " << kMaxRun
-                       << " elements, got " << run;
+  for (int64_t run : {rows, columns})
+    if (run < 1 || run > kMaxRun || !llvm::isPowerOf2_64(run))
+      return emitError() << "expected patches of a power of two up to "
+                         << kMaxRun << " rows and columns, got " << rows
+                         << " and " << columns;
   if (axis != 0 && axis != 1)
     return emitError() << "expected axis 0 or 1, got " << axis;
   if (lanes < 1 || format::kWarpThreads % lanes != 0)
@@ -41,6 +54,9 @@ LogicalResult SpreadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (warps < 1 || warps > kMaxWarps)
     return emitError() << "expected 1 to " << kMaxWarps << " warps, got "
                        << warps;
+  if (columnWarps < 1 || warps % columnWarps != 0)
+    return emitError() << "expected column_warps that divide " << warps
+                       << ", got " << columnWarps;
   return success();
 }
 

@@ -73,30 +73,37 @@ def Warp_LanesAttr : Warp_Encoding<"Lanes", "lanes"> {
 def Warp_SpreadAttr : Warp_Encoding<"Spread", "spread"> {
   let summary = "A tile spread over the lanes of some warps";
   let description = [{
-    A thread holds runs of `run` elements that lie next to each other along
-    dimension `axis`. `lanes` lanes of a warp have the runs of one row, next to
-    each other; the other lanes have the rows below, and `warps` warps the rows
-    below those of the first. So one access of a warp reads whole lines of
-    memory, 16 bytes a lane. Where the tile is larger, each thread has more runs:
-    first those further along the row, then those of the rows below the last
-    warp's. With one row a run (`axis` = 1), run r of lane l of warp w lies, for C
-    runs of a thread along a row, in row (r / C) (32 / lanes) warps +
-    (32 / lanes) w + l / lanes and begins at column run (lanes (r mod C) +
-    l mod lanes).
+    A thread holds patches of `rows` x `columns` elements. `lanes` lanes of a warp
+    have patches next to each other in a row, the other lanes those below. Of
+    `warps` warps `column_warps` go on along the row, the others below. Where the
+    tile is larger, each thread has more patches: first those further along the
+    row, then those below. So patch p of lane l of warp w, with C patches of a
+    thread along a row, begins at
+    row `rows` ((p / C) R + (w / column_warps) (32 / lanes) + l / lanes), where
+    R = (32 / lanes) (warps / column_warps), and at
+    column `columns` ((p mod C) lanes column_warps + (w mod column_warps) lanes + l mod lanes).
+    Elements of a patch follow each other along dimension `axis` in registers, as
+    they do in the array that is accessed: 16 bytes of a lane, and whole lines of
+    memory of a warp.
 
-    No product reads it. Sums along a row are sums in a thread and shuffles, so
-    the tile may be large and nothing of it goes through shared memory.
+    No product reads it. Sums along a row are sums in a thread, shuffles, and,
+    with `column_warps`, sums through scratch memory. Nothing else of the tile
+    goes through shared memory.
 
-    Example: `tensor<32x128xf32, #gdn_warp.spread<run = 4, axis = 1, lanes = 16, warps = 4>>`
+    Example: `tensor<32x128xf32, #gdn_warp.spread<rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>>`
   }];
-  let parameters = (ins "int64_t":$run, "int64_t":$axis, "int64_t":$lanes, "int64_t":$warps);
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "int64_t":$axis, "int64_t":$lanes,
+    "int64_t":$warps, DefaultValuedParameter<"int64_t", "1">:$column_warps);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Elements along dimension `dim` that lie next to each other in a thread,
-    /// and that all threads hold once before they begin again.
-    int64_t getRunAlong(int64_t dim) const { return dim == getAxis() ? getRun() : 1; }
+    /// Elements along dimension `dim` of a patch, and of all lanes' patches that
+    /// lie next to each other.
+    int64_t getRunAlong(int64_t dim) const { return dim == 0 ? getRows() : getColumns(); }
     int64_t getBlock(int64_t dim) const;
+    /// Of element `i` of a thread's part of a tile of `size` columns the row
+    /// (`dim` 0) or column: its patch along that dimension, and in the patch.
+    std::pair<int64_t, int64_t> locate(int64_t size, int64_t dim, int64_t i) const;
   }];
 }
 
@@ -106,7 +113,7 @@ def Warp_SliceAttr : Warp_Encoding<"Slice", "slice"> {
     Each thread holds, in order, the elements of the rows (`axis` = 0) or of the
     columns (`axis` = 1) that it holds of a tile spread as `of` says.
 
-    Example: `tensor<128xf32, #gdn_warp.slice<of = <run = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>`
+    Example: `tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>`
   }];
   let parameters = (ins "::mlir::gdn::warp::SpreadAttr":$of, "int64_t":$axis);
   let assemblyFormat = "`<` struct(params) `>`";
