@@ -12,14 +12,33 @@
 
 using namespace gdn::cost;
 
-/// CTAs that a multiprocessor has at a time (Schedules/recurrent.mlir).
-static constexpr int64_t kResident = 5;
-/// Entries of the state that a CTA holds, and the V channels that they are.
-static constexpr int64_t kTileEntries = 4096, kLeastChannels = 32,
-                         kMostChannels = 64;
+namespace {
+/// The V tile of a CTA, and CTAs that a multiprocessor has at a time
+/// (Schedules/recurrent.mlir).
+struct TokenTile {
+  int64_t entries, leastChannels, resident;
+  /// What a launch takes longer than by the row: warps that share K wait for
+  /// each other's sums.
+  double sumSeconds;
+};
+} // namespace
 
-/// A token takes a load from memory and two sums over lanes, which follow one
-/// another.
+static constexpr int64_t kShortKey = 128, kMostChannels = 64;
+static constexpr TokenTile kShortTile = {2048, 16, 8, 0},
+                           kTile = {4096, 32, 5, 1.6e-6},
+                           kLongTile = {4096, 32, 3, 1.6e-6};
+/// Of the chip's bandwidth, what loads and stores of states get.
+static constexpr double kBandwidth = 0.968;
+
+static const TokenTile &tileOf(const Problem &p) {
+  if (p.keyChannels > kShortKey)
+    return kLongTile;
+  return p.stateVFirst ? kShortTile : kTile;
+}
+
+/// The first token's time is that of the state. Fitted to one token of 1 to 256
+/// sequences (docs/experiments/recurrent.md); `chunk` is predicted: a load from
+/// memory and two sums over lanes, which follow one another.
 ScheduleCosts gdn::cost::tokenSchedule() {
   return {kTokenStage,
           Schedule::Token.name.data(),
@@ -27,8 +46,7 @@ ScheduleCosts gdn::cost::tokenSchedule() {
           /*takesTurns=*/false,
           /*item=*/{1.2e-6, 0},
           /*chunk=*/{1.0e-6, 0},
-          /*launchSeconds=*/1.5e-6,
-          /*predicted=*/true};
+          /*launchSeconds=*/1.4e-6};
 }
 
 static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -41,27 +59,29 @@ Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
   if (p.packed)
     longest =
         p.longest.value_or(divideCeil(tokens, std::max<int64_t>(sequences, 1)));
-  int64_t keys = std::max<int64_t>(p.keyChannels, 1);
+  const TokenTile &tile = tileOf(p);
   int64_t channels =
-      std::clamp(kTileEntries / keys, kLeastChannels, kMostChannels);
+      std::clamp(tile.entries / std::max<int64_t>(p.keyChannels, 1),
+                 tile.leastChannels, kMostChannels);
 
   Estimate result = {};
   result.schedule = {costs.name};
   result.predicted = costs.predicted;
   result.ctas =
       sequences * p.heads * std::max<int64_t>(p.valueChannels / channels, 1);
-  result.waves = divideCeil(result.ctas, chip.multiprocessors * kResident);
+  result.waves = divideCeil(result.ctas, chip.multiprocessors * tile.resident);
   result.longestChunks = longest;
   if (result.ctas == 0)
     return result;
-  double item =
-      costs.item.first + static_cast<double>(longest) * costs.chunk.first;
+  double item = costs.item.first +
+                static_cast<double>(std::max<int64_t>(longest - 1, 0)) *
+                    costs.chunk.first;
   double end = static_cast<double>(result.waves) * item;
-  double memory = countBytes(p) / chip.bytesPerSecond;
+  double memory = countBytes(p) / (kBandwidth * chip.bytesPerSecond);
   // A work item's own time comes first, what further ones take is hidden by it
   // or by memory.
-  result.seconds =
-      costs.launchSeconds + std::max(end, memory + costs.item.first);
+  result.seconds = costs.launchSeconds + tile.sumSeconds +
+                   std::max(end, memory + costs.item.first);
   result.bound = memory > end        ? Bound::Memory
                  : result.waves == 1 ? Bound::Longest
                                      : Bound::Items;

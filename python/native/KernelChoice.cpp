@@ -83,6 +83,7 @@ gdn::cost::Problem gdn::cpu::describe(const Problem &p) {
   problem.dataBytes = sizeOf(p.q.element);
   problem.gateBytes = bytesOf(p.gate) + bytesOf(p.beta);
   problem.stateBytes = bytesOf(p.initialState) + bytesOf(p.finalState);
+  problem.stateVFirst = problem.stateBytes != 0 && p.stateVFirst;
   return problem;
 }
 

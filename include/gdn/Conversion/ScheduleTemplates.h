@@ -25,8 +25,8 @@ struct ProgramFacts {
   llvm::SetVector<StringRef> steps;
   /// V tiles of the launch, 1 where it does not say.
   int64_t vTiles = 1;
-  /// Columns of the widest tile that a loop carries.
-  int64_t stateColumns = 0;
+  /// Columns of the widest tile that a loop carries, entries of the largest.
+  int64_t stateColumns = 0, stateEntries = 0;
   /// Whether a tile is loaded outside of the loops.
   bool loadsState = false;
   /// Chunks of an iteration of a program that is unrolled already, or 0.

@@ -150,6 +150,8 @@ struct Problem {
   int64_t gateBytes = 8;
   /// Bytes that the states before and after have for an entry, together.
   int64_t stateBytes = 0;
+  /// Whether states are [V, K].
+  bool stateVFirst = false;
 };
 
 /// FLOP of a token and value head: those of the products of 64-token chunks,

@@ -195,12 +195,18 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
 /// V channels of a tile where their number is not given: the rows of a tensor
 /// core's product. Token by token there is none: the tile is a part of the
 /// state that four warps hold in 32 registers a thread, so that many CTAs wait
-/// for memory at a time.
+/// for memory at a time. Of states [V, K], where a row of the tile is
+/// contiguous, 16 registers are faster; of [K, V] a line needs 32 channels.
 static int64_t chooseVTileChannels(const StageFacts &facts) {
-  constexpr int64_t kProductRows = 64, kLeast = 32, kTokenTile = 4096;
+  constexpr int64_t kProductRows = 64, kShortKey = 128;
   if (facts.C > 1)
     return kProductRows;
-  return std::clamp(kTokenTile / facts.K, kLeast, kProductRows);
+  if (facts.stateLayout == StateLayout::VK && facts.K <= kShortKey) {
+    constexpr int64_t kLeast = 16, kEntries = 2048;
+    return std::clamp(kEntries / facts.K, kLeast, kProductRows);
+  }
+  constexpr int64_t kLeast = 32, kEntries = 4096;
+  return std::clamp(kEntries / facts.K, kLeast, kProductRows);
 }
 
 LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,

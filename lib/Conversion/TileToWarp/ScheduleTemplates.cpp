@@ -60,8 +60,11 @@ ProgramFacts gdn::measureProgram(tile::ProgramOp program,
     if (auto loop = dyn_cast<scf::ForOp>(op))
       for (Type type : loop.getResultTypes())
         if (auto tile = dyn_cast<RankedTensorType>(type);
-            tile && tile.getRank() == 2)
+            tile && tile.getRank() == 2) {
           facts.stateColumns = std::max(facts.stateColumns, tile.getDimSize(1));
+          facts.stateEntries =
+              std::max(facts.stateEntries, tile.getNumElements());
+        }
     auto load = dyn_cast<tile::LoadOp>(op);
     facts.loadsState |= load && load.getType().getRank() == 2 &&
                         !op->getParentOfType<scf::ForOp>();
@@ -100,6 +103,10 @@ static std::string whyNot(warp::ConditionAttr when, const ProgramFacts &facts) {
   if (columns != 0 && facts.stateColumns > columns)
     return llvm::formatv("expected a state of at most {0} columns, got {1}",
                          columns, facts.stateColumns);
+  int64_t entries = when.getMaxStateEntries();
+  if (entries != 0 && facts.stateEntries > entries)
+    return llvm::formatv("expected a state of at most {0} entries, got {1}",
+                         entries, facts.stateEntries);
   return "";
 }
 

@@ -120,8 +120,8 @@ Value createInWarpsOf(ImplicitLocOpBuilder &b, ArrayRef<int64_t> rows,
 
 /// The first row (`dim` 0) or column of a spread tile that this thread holds,
 /// as i32; `thread` is its number.
-Value createSpreadFirst(ImplicitLocOpBuilder &b, SpreadAttr spread,
-                        int64_t dim, Value thread);
+Value createSpreadFirst(ImplicitLocOpBuilder &b, SpreadAttr spread, int64_t dim,
+                        Value thread);
 
 /// True in the threads that write a vector: those of the first row for
 /// columns, of the first column for rows. Null if all threads do.

