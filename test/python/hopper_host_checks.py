@@ -1,0 +1,52 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a call on a GPU that is not there costs the host, and what of it is done once (as hopper_checks.py)."""
+
+import statistics
+import time
+
+import pytest
+from hopper_checks import ARGUMENTS, SCALE, device, driver, run, tensors  # noqa: F401
+
+from gdn import _library
+
+
+def test_calls_alike():
+    """What was checked is not checked again, but for addresses."""
+    first = tensors(HV=6)
+    for _ in range(2):
+        run(first)
+    launches = driver.count("cuLaunchKernelEx")
+    overlapping, misaligned, null, in_place = (tensors(HV=6) for _ in range(4))
+    overlapping["out"].address = overlapping["v"].address
+    with pytest.raises(ValueError, match="out: expected memory apart from v, got tensors that overlap"):
+        run(overlapping)
+    misaligned["v"].address += 2
+    with pytest.raises(ValueError, match="expected v to be aligned to 16 bytes"):
+        run(misaligned)
+    null["k"].address = None
+    with pytest.raises(ValueError, match="k: expected a tensor whose elements have memory, got a null address"):
+        run(null)
+    assert driver.count("cuLaunchKernelEx") == launches
+    in_place["final_state"].address = in_place["initial_state"].address
+    run(in_place)
+    assert driver.count("cuLaunchKernelEx") == launches + 1
+
+
+def test_host_time():
+    """Of the library's part of a call: a launch of eight tensor maps, over a driver that costs nothing."""
+    import tvm_ffi
+
+    arguments = tensors(N=4, T=4096, HV=32)
+    held = [None if v is None else tvm_ffi.from_dlpack(v) for v in map(arguments.get, ARGUMENTS)]
+    forward = _library.load().forward
+    forward(*held, SCALE, 0, 1, 0)
+    times = []
+    for _ in range(30):
+        start = time.perf_counter()
+        for _ in range(100):
+            forward(*held, SCALE, 0, 1, 0)
+        times.append((time.perf_counter() - start) / 100)
+    print(f"host time of a launch: {statistics.median(times) * 1e6:.1f} us")
+    # Far above what it is, for a machine that does other things as well.
+    assert min(times) < 50e-6
