@@ -128,7 +128,7 @@ def chunk_gated_delta_rule(
             it is. With torch that costs a copy of the states, unless `output_state` is `initial_state`.
         use_cp, backend, max_seqlen: hints, which change no result.
         state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, state_indices: refused if given; wrong
-            ones by FlashInfer's own messages.
+            ones by FlashInfer's own messages. States of 8 bits are refused too.
 
     Returns:
         o [T, max(Hq, Hv), V], or (o, final states) with `output_final_state`.
@@ -153,6 +153,9 @@ def chunk_gated_delta_rule(
         raise ValueError("cu_seqlens: expected a tensor of boundaries [N + 1], got None")
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
+    for name, states in (("initial_state", initial_state), ("output_state", output_state)):
+        if states is not None and shape_of(name, states) and _type_of(states).startswith("float8"):
+            refuse(name, f"states of 8 bits are not there yet; expected 16 or 32 bits, got {_type_of(states)}")
     if checkpoint_every_n_tokens:
         refuse("state_checkpoints", "states inside a sequence are not there yet; expected none")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
