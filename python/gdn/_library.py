@@ -91,7 +91,7 @@ def _import_tvm_ffi() -> Any:
 
 @functools.cache
 def load() -> Any:
-    """The library's functions, `forward`, `explain`, `kernels` and `check_boundaries`, as TVM-FFI offers them."""
+    """The library's functions, as TVM-FFI offers them."""
     tvm_ffi = _import_tvm_ffi()
     file = path()
     if not file.is_file():
@@ -102,19 +102,25 @@ def load() -> Any:
     tvm_ffi.register_error("NotImplementedError", NotImplementedError)
     try:
         module = tvm_ffi.load_module(str(file))
-        return Functions(module.forward, module.explain, module.kernels, module.check_boundaries)
+        functions = Functions(*(getattr(module, name) for name in Functions.__slots__))
     except (AttributeError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise ImportError(f"gdn: expected gdn's library at {file}, got another file: {reason}") from error
+    # It reads Python's objects first, and lets other threads run then.
+    functions.forward_objects.release_gil = False
+    return functions
 
 
 class Functions:
     """The library's functions: attributes here cost less than look-ups in a module."""
 
-    __slots__ = ("check_boundaries", "explain", "forward", "kernels")
+    __slots__ = ("forward", "forward_objects", "explain", "kernels", "check_boundaries")
 
-    def __init__(self, forward: Any, explain: Any, kernels: Any, check_boundaries: Any) -> None:
+    def __init__(
+        self, forward: Any, forward_objects: Any, explain: Any, kernels: Any, check_boundaries: Any
+    ) -> None:
         self.forward = forward
+        self.forward_objects = forward_objects
         self.explain = explain
         self.kernels = kernels
         self.check_boundaries = check_boundaries

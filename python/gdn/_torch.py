@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -71,15 +73,36 @@ def _allocate(
     return o, _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
 
 
+def _find_exchange_functions() -> int:
+    """The address of DLPack's exchange functions for torch's tensors, or 0: torch has them from 2.10 on."""
+    capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    if capsule is None or sys.implementation.name != "cpython":
+        return 0
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return int(address(capsule, b"dlpack_exchange_api"))
+
+
+_EXCHANGE = _find_exchange_functions()
+
+
+def _call_library(
+    tensors: tuple[torch.Tensor | None, ...], scale: float | None, options: int, threads: int, max_seqlen: int
+) -> None:
+    """Calls the library: by the address of the tensors where it can read them, which takes half the time."""
+    if _EXCHANGE:
+        _library.load().forward_objects(_EXCHANGE, id(tensors), scale, options, threads, max_seqlen)
+    else:
+        _library.load().forward(*tensors, scale, options, threads, max_seqlen)
+
+
 def _compute_on_cpu(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any,
     o: Any, state: Any, scale: float | None, options: int, max_seqlen: int,
 ) -> None:  # fmt: skip
     """Runs the library, on as many threads as torch uses."""
-    threads = torch.get_num_threads()
-    _library.load().forward(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, threads, max_seqlen
-    )
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+    _call_library(tensors, scale, options, torch.get_num_threads(), max_seqlen)
 
 
 def _compute_on_gpu(
@@ -114,9 +137,8 @@ def _compute_on_gpu(
     if scale is not None:
         factor = factor_on_gpu(q.shape, scale)
         scale /= factor
-    _library.load().forward(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, 1, max_seqlen
-    )
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+    _call_library(tensors, scale, options, 1, max_seqlen)
     if factor != 1.0:
         o.mul_(factor)
     if final_state is not state and final_state is not None and state is not None:

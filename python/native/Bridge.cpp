@@ -13,6 +13,9 @@
 //
 //   forward(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out,
 //           final_state, scale, options, num_threads, max_seqlen)
+//   forward_objects(exchange_api, tensors, scale, options, num_threads,
+//           max_seqlen): the same for a tuple of tensors that have DLPack's
+//           exchange functions; both are addresses, and the GIL is held
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
 //           boundaries, for a copy of those that lie on a GPU
@@ -31,6 +34,7 @@
 #include "Check.h"
 #include "Hopper.h"
 #include "KernelChoice.h"
+#include "PythonObjects.h"
 
 #include <algorithm>
 #include <exception>
@@ -120,7 +124,7 @@ static Error runOnCPU(Problem &problem) {
   KernelChoice chosen;
   if (Error error = chooseKernel(problem, chosen))
     return error;
-  run(problem, chosen);
+  cpu::run(problem, chosen);
   return {};
 }
 
@@ -185,6 +189,22 @@ static Error runOnGPU(Problem &problem) {
   return hopper::run(problem, *kernel, stream, allocateForCaller);
 }
 
+/// Runs a call whose arrays and options have been read.
+static Error run(Problem &problem, const TVMFFIAny &scale) {
+  if (scale.type_index == kTVMFFINone)
+    setDefaultScale(problem);
+  if (!problem.o.isPresent())
+    return {"TypeError", "out: expected a tensor, got None"};
+  bool isCPU = problem.device.type == Device::CPU;
+  return isCPU ? runOnCPU(problem) : runOnGPU(problem);
+}
+
+static int returnNothing(TVMFFIAny *result) {
+  result->type_index = kTVMFFINone;
+  result->v_int64 = 0;
+  return 0;
+}
+
 GDN_FUNCTION(forward) {
   if (count != kNumArrays + kNumOptions)
     return wrongCount("forward", kNumArrays + kNumOptions, count);
@@ -196,16 +216,32 @@ GDN_FUNCTION(forward) {
     for (int i = 0; i < kNumArrays; ++i)
       if (Error error = readArray(args[i], i, *arrays[i], problem))
         return raise(error);
-    if (args[kNumArrays].type_index == kTVMFFINone)
-      setDefaultScale(problem);
-    if (!problem.o.isPresent())
-      return raise({"TypeError", "out: expected a tensor, got None"});
-    bool isCPU = problem.device.type == Device::CPU;
-    if (Error error = isCPU ? runOnCPU(problem) : runOnGPU(problem))
+    if (Error error = run(problem, args[kNumArrays]))
       return raise(error);
-    result->type_index = kTVMFFINone;
-    result->v_int64 = 0;
-    return 0;
+    return returnNothing(result);
+  });
+}
+
+GDN_FUNCTION(forward_objects) {
+  constexpr int numAddresses = 2;
+  if (count != numAddresses + kNumOptions)
+    return wrongCount("forward_objects", numAddresses + kNumOptions, count);
+  return guarded([&] {
+    if (args[0].type_index != kTVMFFIInt || args[1].type_index != kTVMFFIInt)
+      return raise({"TypeError", "tensors: expected addresses"});
+    const auto *api =
+        reinterpret_cast<const DLPackExchangeAPI *>(args[0].v_int64);
+    Problem problem;
+    if (Error error = readOptions(args + numAddresses, problem))
+      return raise(error);
+    if (Error error = readObjects(
+            *api, reinterpret_cast<void *>(args[1].v_int64), problem))
+      return raise(error);
+    WithoutGIL others;
+    CallersEnvironment environment(*api, problem.device);
+    if (Error error = run(problem, args[numAddresses]))
+      return raise(error);
+    return returnNothing(result);
   });
 }
 
@@ -279,9 +315,7 @@ GDN_FUNCTION(check_boundaries) {
                     "on the CPU, and the number of tokens"});
     if (Error error = checkBoundaries(boundaries, args[1].v_int64))
       return raise(error);
-    result->type_index = kTVMFFINone;
-    result->v_int64 = 0;
-    return 0;
+    return returnNothing(result);
   });
 }
 

@@ -65,6 +65,17 @@ static Error setDevice(int index, Device device, Problem &p) {
                             " as q is, got one on " + nameOf(device)};
 }
 
+Error gdn::bridge::readTensor(const DLTensor &tensor, int index, Array &array,
+                              Problem &p) {
+  if (Error error = setDevice(
+          index, {tensor.device.device_type, tensor.device.device_id}, p))
+    return error;
+  setType(array, tensor.dtype, p);
+  array.data = static_cast<char *>(tensor.data) + tensor.byte_offset;
+  setShape(array, tensor.ndim, tensor.shape, tensor.strides);
+  return {};
+}
+
 Error gdn::bridge::readArray(const TVMFFIAny &value, int index, Array &array,
                              Problem &p) {
   const DLTensor *tensor = nullptr;
@@ -77,13 +88,7 @@ Error gdn::bridge::readArray(const TVMFFIAny &value, int index, Array &array,
   else
     return {"TypeError", std::string(kArrayNames[index]) +
                              ": expected a tensor or None, got another type"};
-  if (Error error = setDevice(
-          index, {tensor->device.device_type, tensor->device.device_id}, p))
-    return error;
-  setType(array, tensor->dtype, p);
-  array.data = static_cast<char *>(tensor->data) + tensor->byte_offset;
-  setShape(array, tensor->ndim, tensor->shape, tensor->strides);
-  return {};
+  return readTensor(*tensor, index, array, p);
 }
 
 /// Reads the descriptions of all arrays from integers.

@@ -27,6 +27,9 @@ inline constexpr int kNumArrays = std::size(kArrayNames);
 std::array<cpu::Array *, kNumArrays> arraysOf(cpu::Problem &problem);
 
 /// Reads tensor `index` of a call.
+cpu::Error readTensor(const DLTensor &tensor, int index, cpu::Array &array,
+                      cpu::Problem &problem);
+/// Reads tensor `index` of a call, or None.
 cpu::Error readArray(const TVMFFIAny &value, int index, cpu::Array &array,
                      cpu::Problem &problem);
 

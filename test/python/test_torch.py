@@ -330,11 +330,21 @@ def given_to_gpu(monkeypatch, q, k, v, g, beta, domain):
     from gdn import _library, _torch
 
     calls = []
-    library = _library.Functions(lambda *arguments: calls.append(arguments), None, None, None)
-    monkeypatch.setattr(_library, "load", lambda: library)
+    monkeypatch.setattr(_torch, "_call_library", lambda tensors, *_: calls.append(tensors))
     options = _library.pack_options(_library.GATE_DOMAINS[domain], 0, False, False, False)
     _torch._compute_on_gpu(q, k, v, g, beta, *NO_STATE, torch.empty_like(v), None, None, options, 0)
     return calls[0]
+
+
+def test_tensors_as_objects_of_tvm_ffi(monkeypatch):
+    """As a torch that is older than 2.10 hands them over."""
+    from gdn import _torch
+
+    arguments = tensors()
+    expected = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)
+    monkeypatch.setattr(_torch, "_EXCHANGE", 0)
+    got = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)
+    assert all(torch.equal(x, y) for x, y in zip(got, expected))
 
 
 def test_threads_are_torchs():
