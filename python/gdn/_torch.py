@@ -124,6 +124,12 @@ def _compute_on_gpu(
     """Runs the library on the current stream of the tensors' GPU."""
     if _CHECKS_BOUNDARIES and cu_seqlens is not None:
         _check_boundaries(cu_seqlens, q.shape)
+    if options not in _ADAPTED:
+        try:
+            tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+            return _call_library(tensors, scale, options, 1, max_seqlen)
+        except (NotImplementedError, ValueError):
+            _ADAPTED.add(options)
     final_state, factor = state, 1.0
     if (
         g is None
@@ -144,6 +150,9 @@ def _compute_on_gpu(
     if final_state is not state and final_state is not None and state is not None:
         final_state.copy_(state)
 
+
+#: The options of calls that no kernel served as they were. The types and the scale of others are not looked at here.
+_ADAPTED: set[int] = set()
 
 #: Whether boundaries on a GPU are looked at on the host before each call, which waits for the GPU.
 _CHECKS_BOUNDARIES = os.environ.get("GDN_CHECK") == "1"

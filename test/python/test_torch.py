@@ -81,16 +81,17 @@ def test_boundaries_of_a_gpu_can_be_checked(monkeypatch, dtype, boundaries):
     class Launched(Exception):
         pass
 
-    def adapt(*arguments):
-        raise Launched
-
-    monkeypatch.setattr(_torch, "_adapt_gates", adapt)
-    monkeypatch.setattr(_torch, "_CHECKS_BOUNDARIES", True)
+    expected = (Launched, None)
     try:
         gdn.chunk_gated_delta_rule(q, k, v, g, beta, cu_seqlens=cu)
-        expected = (Launched, None)
     except ValueError as error:
         expected = (ValueError, "^" + re.escape(str(error)) + "$")
+
+    def call(*arguments):
+        raise Launched
+
+    monkeypatch.setattr(_torch, "_call_library", call)
+    monkeypatch.setattr(_torch, "_CHECKS_BOUNDARIES", True)
     with pytest.raises(expected[0], match=expected[1]):
         _torch._compute_on_gpu(q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None, 0, 0)
 
@@ -330,10 +331,17 @@ def given_to_gpu(monkeypatch, q, k, v, g, beta, domain):
     from gdn import _library, _torch
 
     calls = []
-    monkeypatch.setattr(_torch, "_call_library", lambda tensors, *_: calls.append(tensors))
+
+    def call(tensors, *_):
+        calls.append(tensors)
+        if len(calls) == 1:
+            raise NotImplementedError
+
+    monkeypatch.setattr(_torch, "_call_library", call)
+    monkeypatch.setattr(_torch, "_ADAPTED", set())
     options = _library.pack_options(_library.GATE_DOMAINS[domain], 0, False, False, False)
     _torch._compute_on_gpu(q, k, v, g, beta, *NO_STATE, torch.empty_like(v), None, None, options, 0)
-    return calls[0]
+    return calls[1]
 
 
 def test_tensors_as_objects_of_tvm_ffi(monkeypatch):
