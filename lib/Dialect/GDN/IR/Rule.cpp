@@ -12,128 +12,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace mlir::gdn;
-
-//===----------------------------------------------------------------------===//
-// Sizes
-//===----------------------------------------------------------------------===//
-
-/// Where a size of `dims`, const or not, is kept.
-template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
-  switch (dim) {
-  case Dim::B:
-    return dims.B;
-  case Dim::T:
-    return dims.T;
-  case Dim::Hq:
-    return dims.Hq;
-  case Dim::H:
-    return dims.H;
-  case Dim::K:
-    return dims.K;
-  case Dim::V:
-    return dims.V;
-  case Dim::C:
-    return dims.C;
-  case Dim::N:
-  case Dim::Boundaries:
-    break;
-  }
-  return dims.N;
-}
-
-StringRef gdn::getDimName(Dim dim) {
-  switch (dim) {
-  case Dim::B:
-    return "B";
-  case Dim::T:
-    return "T";
-  case Dim::Hq:
-    return "Hq";
-  case Dim::H:
-    return "H";
-  case Dim::K:
-    return "K";
-  case Dim::V:
-    return "V";
-  case Dim::N:
-    return "N";
-  case Dim::C:
-    return "C";
-  case Dim::Boundaries:
-    return "N+1";
-  }
-  llvm_unreachable("covered switch");
-}
-
-int64_t RuleDims::get(Dim dim) const {
-  int64_t size = sizeOf(*this, dim);
-  bool plusOne = dim == Dim::Boundaries && !ShapedType::isDynamic(size);
-  return plusOne ? size + 1 : size;
-}
-
-void RuleDims::set(Dim dim, int64_t size) {
-  sizeOf(*this, dim) = dim == Dim::Boundaries ? size - 1 : size;
-}
-
-RuleDims gdn::getInitialDims(const Rule &rule) {
-  RuleDims dims;
-  if (rule.cuSeqlens) {
-    dims.B = 1; // Packed sequences have no batch.
-    auto type = dyn_cast<ShapedType>(rule.cuSeqlens.getType());
-    if (type && type.hasRank() && type.getRank() == 1 && !type.isDynamicDim(0))
-      dims.set(Dim::Boundaries, type.getDimSize(0));
-  }
-  if (rule.chunkSize)
-    dims.C = rule.chunkSize.getInt();
-  return dims;
-}
-
-const NamedShape *gdn::unify(ArrayRef<NamedShape> shapes, RuleDims &dims) {
-  for (const NamedShape &shape : shapes) {
-    if (shape.type.getRank() != static_cast<int64_t>(shape.dims.size()))
-      return &shape;
-    for (auto [dim, size] : llvm::zip(shape.dims, shape.type.getShape())) {
-      if (ShapedType::isDynamic(size))
-        continue;
-      if (ShapedType::isDynamic(dims.get(dim)))
-        dims.set(dim, size);
-      else if (dims.get(dim) != size)
-        return &shape;
-    }
-  }
-  return nullptr;
-}
-
-RuleDims gdn::getRuleDims(const Rule &rule) {
-  RuleDims dims = getInitialDims(rule);
-  unify(getOperandShapes(rule), dims);
-  if (!rule.cuSeqlens)
-    dims.N = dims.B;
-  return dims;
-}
-
-RuleDims gdn::getRuleDims(DeltaRuleOpInterface op) {
-  return getRuleDims(getRule(op));
-}
-
-bool gdn::isChannelGate(DeltaRuleOpInterface op) {
-  return op.getGate() &&
-         cast<ShapedType>(op.getGate().getType()).getRank() == 4;
-}
-
-double gdn::getDefaultScale(int64_t channels) {
-  return 1.0 / std::sqrt(static_cast<double>(channels));
-}
-
-double gdn::getScale(DeltaRuleOpInterface op) {
-  if (FloatAttr scale = op.getScaleAttr())
-    return scale.getValueAsDouble();
-  return getDefaultScale(getRuleDims(op).K);
-}
 
 //===----------------------------------------------------------------------===//
 // Operands
@@ -151,7 +31,7 @@ Rule gdn::getRule(Operation *op) {
         rule.dO = backward.getDO();
         rule.dFinalState = backward.getDFinalState();
       })
-      .Case([&](PrepareStageOp prepare) {
+      .Case<PrepareStageOp, SegmentMapStageOp>([&](auto prepare) {
         rule.k = prepare.getK();
         rule.beta = prepare.getBeta();
         rule.gate = prepare.getGate();
@@ -160,6 +40,20 @@ Rule gdn::getRule(Operation *op) {
         rule.dtBias = prepare.getDtBias();
         rule.gateDomain = prepare.getGateDomain();
         rule.lowerBound = prepare.getLowerBoundAttr();
+      })
+      .Case([&](SegmentBoundariesStageOp cut) {
+        rule.k = cut.getK();
+        rule.cuSeqlens = cut.getCuSeqlens();
+        rule.segments = cut.getSegmentsAttr();
+        rule.segmentLength = cut.getSegmentLengthAttr();
+      })
+      .Case([&](SegmentScanStageOp scan) {
+        rule.map = scan.getMap();
+        rule.mapDecay = scan.getDecay();
+        rule.states = scan.getStates();
+        rule.initialState = scan.getInitialState();
+        rule.firstSegments = scan.getFirstSegments();
+        rule.stateLayout = scan.getStateLayout();
       })
       .Case<RunStageOp, LinearAttentionStageOp>([&](auto stage) {
         rule.q = stage.getQ();
@@ -184,12 +78,26 @@ static bool hasChannels(Value value) {
   return type && type.getRank() == 4;
 }
 
-/// Dimensions of a state. Without boundaries there is a sequence a batch row.
-static SmallVector<Dim, 4> getStateDims(const Rule &rule) {
-  Dim sequences = rule.cuSeqlens ? Dim::N : Dim::B;
+/// What counts the sequences. Without boundaries there is one a batch row.
+static Dim getSequences(const Rule &rule) {
+  return rule.cuSeqlens || rule.firstSegments ? Dim::N : Dim::B;
+}
+
+/// Dimensions of an array with a state for each of what `first` counts.
+static SmallVector<Dim, 4> getStateDims(const Rule &rule, Dim first) {
   if (rule.stateLayout == StateLayout::KV)
-    return {sequences, Dim::H, Dim::K, Dim::V};
-  return {sequences, Dim::H, Dim::V, Dim::K};
+    return {first, Dim::H, Dim::K, Dim::V};
+  return {first, Dim::H, Dim::V, Dim::K};
+}
+static SmallVector<Dim, 4> getStateDims(const Rule &rule) {
+  return getStateDims(rule, getSequences(rule));
+}
+
+/// Dimensions of a segment's decay, with one entry a head or a channel.
+static SmallVector<Dim, 4> getMapDecayDims(Dim segments, bool hasChannels) {
+  if (hasChannels)
+    return {segments, Dim::H, Dim::K};
+  return {segments, Dim::H};
 }
 
 /// Dimensions of a gate with one entry a token, or a token and channel.
@@ -224,6 +132,13 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("dt_bias", rule.dtBias, bias);                          // delta_rule_c9
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
+  add("map", rule.map, {Dim::S, Dim::H, Dim::K, Dim::K});     // segment_scan_c1
+  bool hasDecays =
+      rule.mapDecay && cast<ShapedType>(rule.mapDecay.getType()).getRank() == 3;
+  add("decay", rule.mapDecay,
+      getMapDecayDims(Dim::S, hasDecays));                // segment_scan_c2
+  add("states", rule.states, getStateDims(rule, Dim::S)); // segment_scan_c3
+  add("first_segments", rule.firstSegments, {Dim::Boundaries});
   return shapes;
 }
 
@@ -262,7 +177,8 @@ static Type getElementType(Value value) {
 Type gdn::getStateElementType(const Rule &rule) {
   if (rule.initialState)
     return getElementType(rule.initialState);
-  return Float32Type::get(rule.k.getContext());
+  Value any = rule.k ? rule.k : rule.map;
+  return Float32Type::get(any.getContext());
 }
 
 SmallVector<ResultShape> gdn::getForwardResults(const Rule &rule,
@@ -307,6 +223,36 @@ static SmallVector<ResultShape> getBackwardStageResults(const Rule &rule) {
   return results;
 }
 
+/// Results of the stages that cut sequences and work on their segments.
+static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
+                                                  const Rule &rule) {
+  Type boundary = rule.cuSeqlens ? getElementType(rule.cuSeqlens)
+                                 : IntegerType::get(op.getContext(), 64);
+  return {{"boundaries", {Dim::SegmentBoundaries}, boundary},
+          {"first_segments", {Dim::Boundaries}, boundary}};
+}
+static SmallVector<ResultShape> getSegmentResults(SegmentMapStageOp op,
+                                                  const Rule &rule) {
+  Dim segments = getSequences(rule);
+  SmallVector<ResultShape> results = {
+      {"map", {segments, Dim::H, Dim::K, Dim::K}, nullptr}};
+  if (rule.gate)
+    results.push_back({"decay",
+                       getMapDecayDims(segments, hasChannels(rule.gate)),
+                       Float32Type::get(op.getContext())});
+  return results;
+}
+static SmallVector<ResultShape> getSegmentResults(SegmentScanStageOp op,
+                                                  const Rule &rule) {
+  SmallVector<ResultShape> results = {{"entry_states",
+                                       getStateDims(rule, Dim::S),
+                                       Float32Type::get(op.getContext())}};
+  if (op->getNumResults() > 1)
+    results.push_back(
+        {"final_state", getStateDims(rule), getStateElementType(rule)});
+  return results;
+}
+
 SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
   return llvm::TypeSwitch<Operation *, SmallVector<ResultShape>>(op)
       .Case<ChunkGatedDeltaRuleOp, RecurrentGatedDeltaRuleOp>(
@@ -315,6 +261,8 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
           })
       .Case([&](ChunkGatedDeltaRuleBwdOp) { return getBackwardResults(rule); })
       .Case([&](BackwardStageOp) { return getBackwardStageResults(rule); })
+      .Case<SegmentBoundariesStageOp, SegmentMapStageOp, SegmentScanStageOp>(
+          [&](auto stage) { return getSegmentResults(stage, rule); })
       .Case([&](StatePassStageOp) {
         return SmallVector<ResultShape>{getForwardResults(rule, true)[1]};
       })

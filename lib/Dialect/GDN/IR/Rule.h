@@ -22,8 +22,12 @@ struct Rule {
   Value dO, dFinalState;
   /// Of gdn.stage.run only.
   Value bm, decay;
+  /// Of gdn.stage.segment_scan only.
+  Value map, mapDecay, states, firstSegments;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
+  /// Of gdn.stage.segment_boundaries only.
+  IntegerAttr segments, segmentLength;
   GateDomain gateDomain = GateDomain::Log;
   StateLayout stateLayout = StateLayout::KV;
   /// Whether the op computes in chunks, which restricts K and V.

@@ -87,7 +87,7 @@ static LogicalResult verifySizes(Operation *op, const Rule &rule,
   bool areHeadsKnown =
       !ShapedType::isDynamic(dims.Hq) && !ShapedType::isDynamic(dims.H);
   // delta_rule_c10
-  if (rule.q && rule.beta && areHeadsKnown && dims.H % dims.Hq != 0)
+  if (rule.k && rule.beta && areHeadsKnown && dims.H % dims.Hq != 0)
     return op->emitOpError("expected H to be a multiple of Hq, got H = ")
            << dims.H << " and Hq = " << dims.Hq;
   for (auto [dim, size] : {std::pair(Dim::K, dims.K), {Dim::V, dims.V}}) {
@@ -139,6 +139,8 @@ static LogicalResult verifyOperands(Operation *op, const Rule &rule,
     return op->emitOpError("expected ")
            << clash->name << " of shape " << describe(clash->dims, dims)
            << ", got " << clash->type;
+  if (!rule.k)
+    return success();
   Type element = getElementTypeOrSelf(rule.k.getType());
   for (const NamedShape &shape : shapes) {
     bool isData = shape.value == rule.q || shape.value == rule.v ||
@@ -198,7 +200,7 @@ static LogicalResult verifyGate(Operation *op, const Rule &rule) {
 /// Results of the tensor form, `outs` of the buffer form.
 static LogicalResult verifyResults(Operation *op, const Rule &rule) {
   SmallVector<ResultShape> expected = getResultShapes(op, rule);
-  bool buffers = isa<MemRefType>(rule.k.getType());
+  bool buffers = isa<MemRefType>(op->getOperand(0).getType());
   SmallVector<Type> types(op->getResultTypes());
   if (buffers)
     llvm::append_range(types,
@@ -248,15 +250,46 @@ static LogicalResult verifyOuts(Operation *op) {
   return success();
 }
 
+/// How sequences are cut, and what the scan over segments follows.
+static LogicalResult verifySegments(Operation *op, const Rule &rule) {
+  if (rule.firstSegments) {
+    auto type = cast<ShapedType>(rule.firstSegments.getType());
+    // segment_scan_c4
+    if (!type.isDynamicDim(0) && type.getDimSize(0) < 2)
+      return op->emitOpError(
+                 "expected first_segments to have N+1 >= 2 entries, got ")
+             << type.getDimSize(0);
+  }
+  if (!isa<SegmentBoundariesStageOp>(op))
+    return success();
+  // segment_boundaries_c1
+  if (static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength))
+    return op->emitOpError("expected one of segments and segment_length, got ")
+           << (rule.segments ? "both" : "none");
+  // segment_boundaries_c2
+  if (rule.segments && rule.segments.getInt() < 1)
+    return op->emitOpError("expected segments of at least 1, got ")
+           << rule.segments.getInt();
+  if (!rule.segmentLength)
+    return success();
+  int64_t length = rule.segmentLength.getInt();
+  // segment_boundaries_c3
+  if (length < 1 || length % rule.chunkSize.getInt() != 0)
+    return op->emitOpError("expected segment_length to be a positive multiple "
+                           "of chunk_size = ")
+           << rule.chunkSize.getInt() << ", got " << length;
+  return success();
+}
+
 LogicalResult gdn::detail::verifyRule(Operation *op) {
   if (failed(verifyForm(op)))
     return failure();
   Rule rule = getRule(op);
   SmallVector<NamedShape> shapes = getOperandShapes(rule);
-  return success(succeeded(verifyBoundaries(op, rule)) &&
-                 succeeded(verifyOperands(op, rule, shapes)) &&
-                 succeeded(verifySizes(op, rule, shapes)) &&
-                 succeeded(verifyGate(op, rule)) &&
-                 succeeded(verifyResults(op, rule)) &&
-                 succeeded(verifyOuts(op)));
+  return success(
+      succeeded(verifyBoundaries(op, rule)) &&
+      succeeded(verifyOperands(op, rule, shapes)) &&
+      succeeded(verifySizes(op, rule, shapes)) &&
+      succeeded(verifyGate(op, rule)) && succeeded(verifySegments(op, rule)) &&
+      succeeded(verifyResults(op, rule)) && succeeded(verifyOuts(op)));
 }

@@ -10,12 +10,14 @@
 #define GDN_DIALECT_GDN_IR_RULEDIMS_H
 
 #include "mlir/IR/BuiltinTypes.h"
+#include <optional>
 
 namespace mlir::gdn {
 class DeltaRuleOpInterface;
 
-/// The dimensions that the dialect names. `Boundaries` is N + 1.
-enum class Dim { B, T, Hq, H, K, V, N, C, Boundaries };
+/// The dimensions that the dialect names. `Boundaries` is N + 1,
+/// `SegmentBoundaries` S + 1.
+enum class Dim { B, T, Hq, H, K, V, N, C, S, Boundaries, SegmentBoundaries };
 
 /// Sizes of a delta rule, `ShapedType::kDynamic` where no operand tells.
 struct RuleDims {
@@ -28,12 +30,20 @@ struct RuleDims {
   int64_t N = ShapedType::kDynamic;
   /// Tokens of a chunk, where the op says so.
   int64_t C = ShapedType::kDynamic;
+  /// Segments of all sequences.
+  int64_t S = ShapedType::kDynamic;
 
-  /// The size called `dim`; for `Dim::Boundaries` it is N + 1.
+  /// The size called `dim`; of boundaries it is one more than what they bound.
   int64_t get(Dim dim) const;
   /// Sets the size called `dim`.
   void set(Dim dim, int64_t size);
 };
+
+/// S, the segments of all sequences together: `segments` a sequence, or, if
+/// that is absent, those of `length` tokens. Dynamic where the sizes do not
+/// tell.
+int64_t countSegments(const RuleDims &dims, std::optional<int64_t> segments,
+                      std::optional<int64_t> length);
 
 /// What all operands of an op together tell about its sizes.
 RuleDims getRuleDims(DeltaRuleOpInterface op);

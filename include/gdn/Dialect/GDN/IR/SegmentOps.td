@@ -1,0 +1,151 @@
+//===- SegmentOps.td - Stage ops of a split sequence -------*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// docs/Dialects/Stages.md explains how they fit together.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_SEGMENTOPS_TD
+#define GDN_DIALECT_GDN_IR_SEGMENTOPS_TD
+
+// Included by Ops.td, whose operand lists it shares.
+
+// One optional operand: without the segments that other stages have.
+def GDN_SegmentBoundariesStageOp : GDN_Op<"stage.segment_boundaries", [Pure]> {
+  let summary = "Where sequences are cut into segments";
+  let description = [{
+    Cuts every sequence into segments of whole chunks: into `segments` of one
+    length, of which the last ones may be short or empty, or into as many of
+    `segment_length` tokens as it needs. Results: `boundaries` [S + 1] of the
+    segments, which are `cu_seqlens` to the stages that compute a segment as a
+    sequence, and `first_segments` [N + 1], where the segments of each sequence
+    begin among them.
+
+    S is N `segments`. With `segment_length` L it is floor(B T / L) + N, the
+    least number that is known without the lengths; segments that a sequence
+    does not need are empty ones at its end. `k` is taken for its sizes and is
+    not read. Without `cu_seqlens` boundaries count tokens through all batch
+    rows.
+
+    Example:
+
+    ```mlir
+    %boundaries, %first = gdn.stage.segment_boundaries
+        k(%k : tensor<1x4096x2x128xbf16>) cu_seqlens(%cu : tensor<3xi32>)
+        {chunk_size = 32, segments = 8} -> tensor<17xi32>, tensor<3xi32>
+    ```
+  }];
+  let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    Arg<OptionalAttr<I64Attr>, "Segments of a sequence.">:$segments,
+    Arg<OptionalAttr<I64Attr>, "Tokens of a segment.">:$segment_length,
+    chunkSizeAttribute:$chunk_size);
+  let assemblyFormat = [{
+    `k` `(` $k `:` type($k) `)`
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    attr-dict `->` type($results)
+  }];
+}
+
+def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
+  let summary = "What a segment makes of the state before it, as a matrix";
+  let description = [{
+    A segment takes the state S before it to M S + B (spec 6.1). B is the state
+    pass from zero. This stage makes M of each sequence of `cu_seqlens`, which
+    are the segments, and head, as the state pass from the identity with values
+    of zero. M is kept in parts, so that 16 bits hold it where it is close to
+    the decay alone:
+
+    ```
+    M = exp2(decay) (I + D)        a gate a head, or none (then decay = 0)
+    M = Diag(exp2(decay)) + D      a gate a channel
+    ```
+
+    Results: `map`, which is D [S, H, K, K], and, where there is a gate,
+    `decay`, its sum over the segment in log2 units, [S, H] or [S, H, K] in f32.
+    With a gate a head D does not depend on it.
+
+    Example:
+
+    ```mlir
+    %map, %decay = gdn.stage.segment_map
+        k(%k : tensor<1x4096x2x128xbf16>) beta(%beta : tensor<1x4096x4xf32>)
+        gate(%g : tensor<1x4096x4xf32>) cu_seqlens(%boundaries : tensor<17xi32>)
+        {chunk_size = 32} -> tensor<16x4x128x128xf16>, tensor<16x4xf32>
+    ```
+  }];
+  let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k, GDN_BetaOf<TensorRankOf<parameterTypes, [3]>>:$beta,
+    GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
+    gateDomainAttribute:$gate_domain,
+    lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
+    betaDomainAttribute:$beta_domain,
+    chunkSizeAttribute:$chunk_size);
+  let assemblyFormat = [{
+    `k` `(` $k `:` type($k) `)` `beta` `(` $beta `:` type($beta) `)`
+    (`gate` `(` $gate^ `:` type($gate) `)`)?
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
+    (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+    attr-dict `->` type($results)
+  }];
+}
+
+def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
+  let summary = "The state before every segment, from the segments' maps";
+  let description = [{
+    Per sequence and head, over its segments first_segments[n] ..
+    first_segments[n + 1] in order, from `initial_state` or zero:
+
+    ```
+    entry_states[s] = S
+    S <- M_s S + B_s
+    ```
+
+    with M_s as `gdn.stage.segment_map` has it in `map` and `decay`, and B_s in
+    `states`. Results: `entry_states`, shaped as `states`, and the final state
+    if there are two, of the element type of `initial_state`, or f32.
+
+    With `reverse` it is the same scan for gradients: from the last segment to
+    the first, with M_s^T for M_s. `states` are then what each segment adds to
+    the gradient of the state before it, `initial_state` is the gradient of the
+    final state, and the results are the gradients of the state behind every
+    segment and of the initial state.
+
+    Example:
+
+    ```mlir
+    %entry, %final = gdn.stage.segment_scan
+        map(%map : tensor<16x4x128x128xf16>) decay(%decay : tensor<16x4xf32>)
+        states(%b : tensor<16x4x128x128xf32>)
+        first_segments(%first : tensor<3xi32>)
+        -> tensor<16x4x128x128xf32>, tensor<2x4x128x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    Arg<TensorRankOf<dataTypes, [4]>, "The matrices D [S, H, K, K].">:$map,
+    Arg<Optional<TensorRankOf<[F32], [2, 3]>>, !strconcat(
+      "The gate's sum over each segment in log2 units, [S, H] or [S, H, K]. ",
+      "Absent where there is no gate.")>:$decay,
+    Arg<TensorRankOf<[F32], [4]>,
+      "What each segment adds to the state, [S, H, K, V] or [S, H, V, K].">:$states,
+    GDN_InitialStateOf<TensorRankOf<parameterTypes, [4]>>:$initial_state,
+    Arg<TensorRankOf<boundaryTypes, [1]>,
+      "Where the segments of each sequence begin, [N + 1].">:$first_segments,
+    Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
+    stateLayoutAttribute:$state_layout);
+  let assemblyFormat = [{
+    `map` `(` $map `:` type($map) `)` (`decay` `(` $decay^ `:` type($decay) `)`)?
+    `states` `(` $states `:` type($states) `)`
+    (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
+    `first_segments` `(` $first_segments `:` type($first_segments) `)`
+    attr-dict `->` type($results)
+  }];
+}
+
+#endif // GDN_DIALECT_GDN_IR_SEGMENTOPS_TD

@@ -1,0 +1,162 @@
+//===- RuleDims.cpp - Sizes of a delta rule -------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rule.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// Where a size of `dims`, const or not, is kept.
+template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
+  switch (dim) {
+  case Dim::B:
+    return dims.B;
+  case Dim::T:
+    return dims.T;
+  case Dim::Hq:
+    return dims.Hq;
+  case Dim::H:
+    return dims.H;
+  case Dim::K:
+    return dims.K;
+  case Dim::V:
+    return dims.V;
+  case Dim::C:
+    return dims.C;
+  case Dim::S:
+  case Dim::SegmentBoundaries:
+    return dims.S;
+  case Dim::N:
+  case Dim::Boundaries:
+    break;
+  }
+  return dims.N;
+}
+
+StringRef gdn::getDimName(Dim dim) {
+  switch (dim) {
+  case Dim::B:
+    return "B";
+  case Dim::T:
+    return "T";
+  case Dim::Hq:
+    return "Hq";
+  case Dim::H:
+    return "H";
+  case Dim::K:
+    return "K";
+  case Dim::V:
+    return "V";
+  case Dim::N:
+    return "N";
+  case Dim::C:
+    return "C";
+  case Dim::S:
+    return "S";
+  case Dim::Boundaries:
+    return "N+1";
+  case Dim::SegmentBoundaries:
+    return "S+1";
+  }
+  llvm_unreachable("covered switch");
+}
+
+static bool areBoundaries(Dim dim) {
+  return dim == Dim::Boundaries || dim == Dim::SegmentBoundaries;
+}
+
+int64_t RuleDims::get(Dim dim) const {
+  int64_t size = sizeOf(*this, dim);
+  bool plusOne = areBoundaries(dim) && !ShapedType::isDynamic(size);
+  return plusOne ? size + 1 : size;
+}
+
+void RuleDims::set(Dim dim, int64_t size) {
+  sizeOf(*this, dim) = areBoundaries(dim) ? size - 1 : size;
+}
+
+int64_t gdn::countSegments(const RuleDims &dims,
+                           std::optional<int64_t> segments,
+                           std::optional<int64_t> length) {
+  bool needsTokens = !segments;
+  if (ShapedType::isDynamic(dims.N) ||
+      (needsTokens &&
+       (ShapedType::isDynamic(dims.B) || ShapedType::isDynamic(dims.T))))
+    return ShapedType::kDynamic;
+  if (segments)
+    return dims.N * *segments;
+  // A length of zero, which the verifier refuses, says nothing.
+  return length && *length > 0 ? dims.B * dims.T / *length + dims.N
+                               : ShapedType::kDynamic;
+}
+
+RuleDims gdn::getInitialDims(const Rule &rule) {
+  RuleDims dims;
+  if (rule.cuSeqlens) {
+    dims.B = 1; // Packed sequences have no batch.
+    auto type = dyn_cast<ShapedType>(rule.cuSeqlens.getType());
+    if (type && type.hasRank() && type.getRank() == 1 && !type.isDynamicDim(0))
+      dims.set(Dim::Boundaries, type.getDimSize(0));
+  }
+  if (rule.chunkSize)
+    dims.C = rule.chunkSize.getInt();
+  return dims;
+}
+
+const NamedShape *gdn::unify(ArrayRef<NamedShape> shapes, RuleDims &dims) {
+  for (const NamedShape &shape : shapes) {
+    if (shape.type.getRank() != static_cast<int64_t>(shape.dims.size()))
+      return &shape;
+    for (auto [dim, size] : llvm::zip(shape.dims, shape.type.getShape())) {
+      if (ShapedType::isDynamic(size))
+        continue;
+      if (ShapedType::isDynamic(dims.get(dim)))
+        dims.set(dim, size);
+      else if (dims.get(dim) != size)
+        return &shape;
+    }
+  }
+  return nullptr;
+}
+
+RuleDims gdn::getRuleDims(const Rule &rule) {
+  RuleDims dims = getInitialDims(rule);
+  unify(getOperandShapes(rule), dims);
+  if (!rule.cuSeqlens && !rule.firstSegments)
+    dims.N = dims.B;
+  auto number = [](IntegerAttr attribute) -> std::optional<int64_t> {
+    if (!attribute)
+      return std::nullopt;
+    return attribute.getInt();
+  };
+  if (rule.segments || rule.segmentLength)
+    dims.S =
+        countSegments(dims, number(rule.segments), number(rule.segmentLength));
+  return dims;
+}
+
+RuleDims gdn::getRuleDims(DeltaRuleOpInterface op) {
+  return getRuleDims(getRule(op));
+}
+
+bool gdn::isChannelGate(DeltaRuleOpInterface op) {
+  return op.getGate() &&
+         cast<ShapedType>(op.getGate().getType()).getRank() == 4;
+}
+
+double gdn::getDefaultScale(int64_t channels) {
+  return 1.0 / std::sqrt(static_cast<double>(channels));
+}
+
+double gdn::getScale(DeltaRuleOpInterface op) {
+  if (FloatAttr scale = op.getScaleAttr())
+    return scale.getValueAsDouble();
+  return getDefaultScale(getRuleDims(op).K);
+}

@@ -1,0 +1,129 @@
+// RUN: gdn-opt %s -split-input-file -verify-diagnostics
+
+func.func @segment_boundaries_c1(%k: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected one of segments and segment_length, got none}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32} -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c1_both(%k: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected one of segments and segment_length, got both}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 2, segment_length = 32}
+      -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c2(%k: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected segments of at least 1, got 0}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 0} -> tensor<1xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c3(%k: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected segment_length to be a positive multiple of chunk_size = 32, got 48}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segment_length = 48}
+      -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+// Segments of 32 tokens of 64, and one more, since a sequence may begin inside one.
+func.func @result_c2_segment_boundaries(%k: tensor<1x64x2x32xf32>, %cu: tensor<2xi32>) {
+  // expected-error @below {{expected boundaries of shape [S+1] = [4], got 'tensor<3xi32>'}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) cu_seqlens(%cu : tensor<2xi32>)
+      {chunk_size = 32, segment_length = 32} -> tensor<3xi32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+// Boundaries have the type of those that they divide.
+func.func @result_c3_segment_boundaries(%k: tensor<1x64x2x32xf32>, %cu: tensor<2xi32>) {
+  // expected-error @below {{expected boundaries to have element type 'i32', got 'i64'}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) cu_seqlens(%cu : tensor<2xi32>)
+      {chunk_size = 32, segments = 2} -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+// The decay of a map is beside it.
+func.func @result_c1_segment_map(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected results (map, decay), got 1}}
+  %r = gdn.stage.segment_map k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x4xf32>)
+      gate(%gate : tensor<1x64x4xf32>) {chunk_size = 32} -> tensor<1x4x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @result_c2_segment_map(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected map of shape [B, H, K, K] = [1, 4, 32, 32], got 'tensor<1x4x32x16xf32>'}}
+  %r = gdn.stage.segment_map k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x4xf32>) {chunk_size = 32}
+      -> tensor<1x4x32x16xf32>
+  return
+}
+
+// -----
+
+// A value head reads a head of keys.
+func.func @delta_rule_c10_segment_map(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x3xf32>) {
+  // expected-error @below {{expected H to be a multiple of Hq, got H = 3 and Hq = 2}}
+  %r = gdn.stage.segment_map k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x3xf32>) {chunk_size = 32}
+      -> tensor<1x3x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_scan_c1(%map: tensor<4x2x32x16xf16>, %b: tensor<4x2x32x16xf32>, %first: tensor<2xi32>) {
+  // expected-error @below {{expected map of shape [S, H, K, K] = [4, 2, 32, 32], got 'tensor<4x2x32x16xf16>'}}
+  %r = gdn.stage.segment_scan map(%map : tensor<4x2x32x16xf16>) states(%b : tensor<4x2x32x16xf32>)
+      first_segments(%first : tensor<2xi32>) -> tensor<4x2x32x16xf32>
+  return
+}
+
+// -----
+
+func.func @segment_scan_c2(%map: tensor<4x2x32x32xf16>, %decay: tensor<4x3xf32>, %b: tensor<4x2x32x16xf32>, %first: tensor<2xi32>) {
+  // expected-error @below {{expected decay of shape [S, H] = [4, 2], got 'tensor<4x3xf32>'}}
+  %r = gdn.stage.segment_scan map(%map : tensor<4x2x32x32xf16>) decay(%decay : tensor<4x3xf32>)
+      states(%b : tensor<4x2x32x16xf32>) first_segments(%first : tensor<2xi32>) -> tensor<4x2x32x16xf32>
+  return
+}
+
+// -----
+
+func.func @segment_scan_c3(%map: tensor<4x2x32x32xf16>, %b: tensor<5x2x32x16xf32>, %first: tensor<2xi32>) {
+  // expected-error @below {{expected states of shape [S, H, K, V] = [4, 2, 32, ?], got 'tensor<5x2x32x16xf32>'}}
+  %r = gdn.stage.segment_scan map(%map : tensor<4x2x32x32xf16>) states(%b : tensor<5x2x32x16xf32>)
+      first_segments(%first : tensor<2xi32>) -> tensor<4x2x32x16xf32>
+  return
+}
+
+// -----
+
+func.func @segment_scan_c4(%map: tensor<4x2x32x32xf16>, %b: tensor<4x2x32x16xf32>, %first: tensor<1xi32>) {
+  // expected-error @below {{expected first_segments to have N+1 >= 2 entries, got 1}}
+  %r = gdn.stage.segment_scan map(%map : tensor<4x2x32x32xf16>) states(%b : tensor<4x2x32x16xf32>)
+      first_segments(%first : tensor<1xi32>) -> tensor<4x2x32x16xf32>
+  return
+}
+
+// -----
+
+// A final state has the type of the initial one.
+func.func @result_c3_segment_scan(%map: tensor<4x2x32x32xf16>, %b: tensor<4x2x32x16xf32>, %h0: tensor<1x2x32x16xbf16>, %first: tensor<2xi32>) {
+  // expected-error @below {{expected final_state to have element type 'bf16', got 'f32'}}
+  %r:2 = gdn.stage.segment_scan map(%map : tensor<4x2x32x32xf16>) states(%b : tensor<4x2x32x16xf32>)
+      initial_state(%h0 : tensor<1x2x32x16xbf16>) first_segments(%first : tensor<2xi32>)
+      -> tensor<4x2x32x16xf32>, tensor<1x2x32x16xf32>
+  return
+}
