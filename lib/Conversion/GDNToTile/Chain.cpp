@@ -22,12 +22,13 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   Value read;
   if (in.readKeys)
     read = b.product("vk,ck->vc", state, in.readKeys);
-  Value write =
-      in.valueFactor ? b.mulAxis(in.values, in.valueFactor, 1) : in.values;
+  Value write = in.values;
+  if (write && in.valueFactor)
+    write = b.mulAxis(write, in.valueFactor, 1);
   if (read) {
     if (Value factor = mulVectors(p, in.readFactor, in.readDecay))
       read = b.mulAxis(read, factor, 1);
-    write = b.sub(write, read);
+    write = write ? b.sub(write, read) : b.neg(read);
   }
   // With beta in W, b e = W - b Bm W: the identity part stays in f32, and no
   // factor stands between this product and the next.

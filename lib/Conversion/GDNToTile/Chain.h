@@ -26,7 +26,7 @@ struct ChainOperands {
   Value readKeys, readQueries;
   /// Keys that write the state [C, K].
   Value writeKeys;
-  /// v^T, f32 [vTileChannels, C].
+  /// v^T, f32 [vTileChannels, C]; null for zeros.
   Value values;
   /// Factors of V and of K S: beta, norms that the keys do not contain, and,
   /// for V, 1 / gam in the decay-free form; f32 [C], or null for 1.

@@ -114,10 +114,42 @@ static OpFoldResult numSequences(OpBuilder &b, const Stage &stage) {
       .getResult();
 }
 
-/// H, of the first input that has value heads.
+/// H, of the first input that has value heads; 1 where none has.
 static OpFoldResult numHeads(OpBuilder &b, const Stage &stage) {
-  Value perHead = stage["v"] ? stage["v"] : stage["beta"];
-  return sizeOf(b, stage.op->getLoc(), perHead, 2);
+  Location loc = stage.op->getLoc();
+  if (Value map = stage["map"])
+    return sizeOf(b, loc, map, 1);
+  if (Value perHead = stage["v"] ? stage["v"] : stage["beta"])
+    return sizeOf(b, loc, perHead, 2);
+  return b.getIndexAttr(1);
+}
+
+/// S of the stage that cuts sequences; of those that follow it, their own.
+static Value numSegments(OpBuilder &b, const Stage &stage) {
+  Location loc = stage.op->getLoc();
+  auto index = [&](OpFoldResult size) {
+    return getValueOrCreateConstantIndexOp(b, loc, size);
+  };
+  if (Value map = stage["map"])
+    return index(sizeOf(b, loc, map, 0));
+  Value sequences = index(numSequences(b, stage));
+  const StageFacts &facts = stage.facts;
+  if (facts.segments)
+    return arith::MulIOp::create(b, loc, sequences,
+                                 index(b.getIndexAttr(facts.segments)));
+  Value tokens =
+      arith::MulIOp::create(b, loc, index(sizeOf(b, loc, stage.keys(), 0)),
+                            index(sizeOf(b, loc, stage.keys(), 1)));
+  Value whole = arith::DivUIOp::create(
+      b, loc, tokens, index(b.getIndexAttr(facts.segmentLength)));
+  return arith::AddIOp::create(b, loc, whole, sequences);
+}
+
+/// One more than `count`.
+static OpFoldResult plusOne(OpBuilder &b, Location loc, OpFoldResult count) {
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value value = getValueOrCreateConstantIndexOp(b, loc, count);
+  return arith::AddIOp::create(b, loc, value, one).getResult();
 }
 
 static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
@@ -131,6 +163,12 @@ static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
     return numHeads(b, stage);
   case Dim::Sequence:
     return numSequences(b, stage);
+  case Dim::Segment:
+    return numSegments(b, stage);
+  case Dim::SequenceBoundary:
+    return plusOne(b, loc, numSequences(b, stage));
+  case Dim::SegmentBoundary:
+    return plusOne(b, loc, numSegments(b, stage));
   }
   llvm_unreachable("covered switch");
 }
@@ -159,7 +197,7 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   SmallVector<Value> grid = {index(numSequences(b, stage)),
                              index(numHeads(b, stage)),
                              index(b.getIndexAttr(tiles))};
-  Value tokens = index(sizeOf(b, loc, stage.keys(), 1));
+  Value tokens = index(sizeOf(b, loc, stage.rows(), stage.tokenDim()));
   SmallVector<Value> inputs, outputs;
   for (const NamedInput &input : stage.inputs)
     inputs.push_back(input.tensor);
@@ -197,9 +235,11 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
 /// state that four warps hold in 32 registers a thread, so that many CTAs wait
 /// for memory at a time. Of states [V, K], where a row of the tile is
 /// contiguous, 16 registers are faster; of [K, V] a line needs 32 channels.
-static int64_t chooseVTileChannels(const StageFacts &facts) {
+static int64_t chooseVTileChannels(const Stage &stage) {
   constexpr int64_t kProductRows = 64, kShortKey = 128;
-  if (facts.C > 1)
+  const StageFacts &facts = stage.facts;
+  bool hasProducts = stage.rounds;
+  if (hasProducts)
     return kProductRows;
   if (facts.stateLayout == StateLayout::VK && facts.K <= kShortKey) {
     constexpr int64_t kLeast = 16, kEntries = 2048;
@@ -216,7 +256,7 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
     int64_t tiles =
         vTiles != 0
             ? vTiles
-            : std::max<int64_t>(1, facts.V / chooseVTileChannels(facts));
+            : std::max<int64_t>(1, facts.V / chooseVTileChannels(stage));
     if (facts.V % tiles != 0)
       return stage.op->emitOpError("expected V = ")
              << facts.V << " to be a multiple of v-tiles, got " << tiles;
@@ -231,7 +271,7 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
   if (!stage.rounds)
     operandType = Float32Type::get(&getContext());
   else if (!operandType)
-    operandType = cast<FloatType>(getElementTypeOrSelf(stage.keys().getType()));
+    operandType = cast<FloatType>(getElementTypeOrSelf(stage.rows().getType()));
   facts.twoProductChain = twoProductChain && stage.rounds;
   tile::ProgramOp program =
       createProgram(stage, module, symbols.getSymbolTable(module));

@@ -137,6 +137,8 @@ void gdn::measureRows(Program &p, KeyRows &rows, Value squares) {
 }
 
 Value gdn::loadValuesT(Program &p, Value t) {
+  if (!p["v"])
+    return {};
   p.b.step("load");
   return p.b.f32(p.b.load(p["v"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
                           {p.facts.vTileChannels, p.facts.C}, p.end));

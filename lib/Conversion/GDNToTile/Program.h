@@ -36,6 +36,10 @@ struct StageFacts {
   StateLayout stateLayout = StateLayout::KV;
   /// The chain of two products (spec 3.5) instead of that of three (spec 3.3).
   bool twoProductChain = false;
+  /// How sequences are cut: segments of each, or tokens of a segment; else 0.
+  int64_t segments = 0, segmentLength = 0;
+  /// The scan over segments: from the last to the first, for gradients.
+  bool reverse = false;
 };
 
 /// One program: its arrays by name (`q`, `k`, `o`, ...) and its work item.
@@ -87,7 +91,7 @@ KeyRows loadKeyRows(Program &p, StringRef name, Value t);
 void measureRows(Program &p, KeyRows &rows, Value squares = {});
 /// 1 / |x| as a scalar, of the squares of the elements of x.
 Value inverseLength(Program &p, Value squares);
-/// v^T [vTileChannels, C] in f32.
+/// v^T [vTileChannels, C] in f32; null where the stage has no values.
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.
 Value loadBeta(Program &p, Value t);
@@ -125,6 +129,9 @@ void writeRun(Program &p);
 void writeRecurrent(Program &p);
 void writeLinearAttention(Program &p);
 void writeBackward(Program &p);
+void writeSegmentBoundaries(Program &p);
+void writeSegmentMap(Program &p);
+void writeSegmentScan(Program &p);
 
 } // namespace mlir::gdn
 

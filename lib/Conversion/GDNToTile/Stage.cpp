@@ -42,6 +42,10 @@ static constexpr StringLiteral kStatePassOperands[] = {
     kBoundaries, "a_log", "dt_bias"};
 static constexpr StringLiteral kPrepareOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kSegmentBoundariesOperands[] = {"k",
+                                                               kBoundaries};
+static constexpr StringLiteral kSegmentScanOperands[] = {
+    "map", "decay", "states", "initial_state", kBoundaries};
 static constexpr StringLiteral kRunOperands[] = {
     "q", "k", "v", "beta", "bm", "decay", "initial_state", kBoundaries};
 static constexpr StringLiteral kLinearAttentionOperands[] = {
@@ -52,6 +56,10 @@ static constexpr StringLiteral kBackwardOperands[] = {
 
 static constexpr Dim kPerToken[] = {Dim::Batch, Dim::Token, Dim::Head};
 static constexpr Dim kPerSequence[] = {Dim::Sequence, Dim::Head};
+
+static constexpr Dim kPerSegment[] = {Dim::Segment, Dim::Head};
+static constexpr Dim kSegmentBoundaries[] = {Dim::SegmentBoundary};
+static constexpr Dim kSequenceBoundaries[] = {Dim::SequenceBoundary};
 
 static constexpr OutputForm kForwardOutputs[] = {{"o", kPerToken},
                                                  {"final_state", kPerSequence}};
@@ -66,6 +74,13 @@ static constexpr OutputForm kBackwardOutputs[] = {
     {"dbeta", kPerToken},
     {"dgate", kPerToken, "gate"},
     {"d_initial_state", kPerSequence, "initial_state"}};
+static constexpr OutputForm kSegmentBoundariesOutputs[] = {
+    {"boundaries", kSegmentBoundaries},
+    {"first_segments", kSequenceBoundaries}};
+static constexpr OutputForm kSegmentMapOutputs[] = {
+    {"map", kPerSequence}, {"decay", kPerSequence, "gate"}};
+static constexpr OutputForm kSegmentScanOutputs[] = {
+    {"entry_states", kPerSegment}, {"final_state", kPerSequence}};
 
 // The state pass is the fused program without `o`, which then reads no queries.
 // Token by token and backward nothing is rounded (spec 1, 5).
@@ -83,7 +98,15 @@ static const StageForm kForms[] = {
     {"gdn.stage.linear_attention", kLinearAttentionOperands, kForwardOutputs,
      writeLinearAttention, /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.backward", kBackwardOperands, kBackwardOutputs, writeBackward,
-     /*splitsV=*/false, /*rounds=*/false}};
+     /*splitsV=*/false, /*rounds=*/false},
+    {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
+     kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
+     /*rounds=*/false},
+    // Keys as prepare has them; columns of M for those of V.
+    {"gdn.stage.segment_map", kPrepareOperands, kSegmentMapOutputs,
+     writeSegmentMap, /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.segment_scan", kSegmentScanOperands, kSegmentScanOutputs,
+     writeSegmentScan, /*splitsV=*/true, /*rounds=*/true}};
 
 Value Stage::operator[](StringRef name) const {
   for (const NamedInput &input : inputs)
@@ -96,8 +119,12 @@ Value Stage::operator[](StringRef name) const {
 static void readOperands(Stage &stage, const StageForm &form) {
   auto segments = stage.op->getAttrOfType<DenseI32ArrayAttr>(
       FusedStageOp::getOperandSegmentSizeAttr());
+  // An op with one optional operand, the last, has no sizes.
+  SmallVector<int32_t> sizes(stage.op->getNumOperands(), 1);
+  if (segments)
+    sizes.assign(segments.asArrayRef().begin(), segments.asArrayRef().end());
   unsigned next = 0;
-  for (auto [name, size] : llvm::zip(form.operands, segments.asArrayRef())) {
+  for (auto [name, size] : llvm::zip(form.operands, sizes)) {
     if (size == 0)
       continue;
     Value operand = stage.op->getOperand(next++);
@@ -130,8 +157,36 @@ static DecayKind readDecay(const Stage &stage) {
   Value gate = stage["gate"] ? stage["gate"] : stage["decay"];
   if (!gate)
     return DecayKind::None;
-  return cast<ShapedType>(gate.getType()).getRank() == 3 ? DecayKind::Scalar
-                                                         : DecayKind::Channel;
+  // A token's decay has a batch row and a token, a segment's one number.
+  int64_t rankOfScalars = stage.keys() ? 3 : 2;
+  return cast<ShapedType>(gate.getType()).getRank() == rankOfScalars
+             ? DecayKind::Scalar
+             : DecayKind::Channel;
+}
+
+/// Head counts and channels of the scan over segments, which has no keys: no
+/// head of it reads another's.
+static void readScanSizes(const Stage &stage, StageFacts &facts) {
+  facts.H = facts.Hq = 1;
+  facts.K = cast<RankedTensorType>(stage["map"].getType()).getDimSize(3);
+  auto states = cast<RankedTensorType>(stage["states"].getType());
+  facts.V = states.getDimSize(facts.stateLayout == StateLayout::KV ? 3 : 2);
+}
+
+/// Head counts and channels, of keys, values and beta.
+static void readSizes(const Stage &stage, StageFacts &facts) {
+  auto keys = cast<RankedTensorType>(stage.keys().getType());
+  facts.Hq = keys.getDimSize(2);
+  facts.K = keys.getDimSize(3);
+  Value values = stage["v"];
+  if (values)
+    facts.V = cast<RankedTensorType>(values.getType()).getDimSize(3);
+  else if (stage.splitsV)
+    facts.V = facts.K;
+  if (Value perHead = values ? values : stage["beta"])
+    facts.H = cast<RankedTensorType>(perHead.getType()).getDimSize(2);
+  else
+    facts.H = facts.Hq = 1; // nothing of a head
 }
 
 /// Attributes, head counts and channels; all stages name them alike.
@@ -150,17 +205,18 @@ static StageFacts readFacts(const Stage &stage) {
       readEnum<BetaDomainAttr>(op, "beta_domain", BetaDomain::Value);
   facts.stateLayout =
       readEnum<StateLayoutAttr>(op, "state_layout", StateLayout::KV);
-  auto keys = cast<RankedTensorType>(stage.keys().getType());
-  facts.Hq = keys.getDimSize(2);
-  facts.K = keys.getDimSize(3);
+  if (stage.keys())
+    readSizes(stage, facts);
+  else
+    readScanSizes(stage, facts);
   facts.scale = 1.0 / std::sqrt(static_cast<double>(facts.K));
   if (auto scale = op->getAttrOfType<FloatAttr>("scale"))
     facts.scale = scale.getValueAsDouble();
-  Value values = stage["v"];
-  Value perHead = values ? values : stage["beta"];
-  facts.H = cast<RankedTensorType>(perHead.getType()).getDimSize(2);
-  if (values)
-    facts.V = cast<RankedTensorType>(values.getType()).getDimSize(3);
+  if (auto segments = op->getAttrOfType<IntegerAttr>("segments"))
+    facts.segments = segments.getInt();
+  if (auto length = op->getAttrOfType<IntegerAttr>("segment_length"))
+    facts.segmentLength = length.getInt();
+  facts.reverse = op->hasAttr("reverse");
   facts.vTileChannels = facts.V;
   return facts;
 }

@@ -14,7 +14,15 @@
 namespace mlir::gdn {
 
 /// What a dimension of a result counts.
-enum class Dim { Batch, Token, Head, Sequence };
+enum class Dim {
+  Batch,
+  Token,
+  Head,
+  Sequence,
+  Segment,
+  SequenceBoundary,
+  SegmentBoundary
+};
 
 /// An array that a program takes or makes: its name there and, outside, the
 /// tensor (inputs) or its type (outputs).
@@ -47,8 +55,13 @@ struct Stage {
 
   /// The input of that name, null if there is none.
   Value operator[](StringRef name) const;
-  /// Keys: the input that every stage has.
+  /// Keys: the input that every stage has but the scan over segments.
   Value keys() const { return (*this)["k"]; }
+  /// The input whose element type is that of operands of products, and the
+  /// dimension of it that the tokens of a sequence run along: keys, or the
+  /// maps, since the scan's tokens are the segments.
+  Value rows() const { return keys() ? keys() : (*this)["map"]; }
+  int64_t tokenDim() const { return keys() ? 1 : 0; }
 };
 
 /// Reads `op`; empty if it is not a stage op.

@@ -113,6 +113,9 @@ Value TileBuilder::max(Value value, double bound) {
   return arith::MaximumFOp::create(*this, value,
                                    constantLike(*this, value, bound));
 }
+Value TileBuilder::abs(Value value) {
+  return math::AbsFOp::create(*this, value);
+}
 
 /// exp(x) as exp2: the one exponential that the hardware has.
 static Value expOf(TileBuilder &b, Value value) {
@@ -172,6 +175,10 @@ static Value reduce(TileBuilder &b, Value tile, int64_t axis, double identity) {
 
 Value TileBuilder::sum(Value tile, int64_t axis) {
   return reduce<arith::AddFOp>(*this, tile, axis, 0.0);
+}
+
+Value TileBuilder::rowMaximum(Value tile) {
+  return reduce<arith::MaximumFOp>(*this, tile, 1, 0.0);
 }
 
 Value TileBuilder::maximum(Value vec) {

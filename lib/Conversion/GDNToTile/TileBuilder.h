@@ -52,6 +52,7 @@ public:
   Value scaled(Value value, double factor);
   Value min(Value value, double bound);
   Value max(Value value, double bound);
+  Value abs(Value value);
   /// 1 / (1 + exp(-value)).
   Value sigmoid(Value value);
   /// log(1 + exp(value)) without overflow.
@@ -65,6 +66,8 @@ public:
   /// `tile` times `vec` along `axis`.
   Value mulAxis(Value tile, Value vec, int64_t axis);
   Value sum(Value tile, int64_t axis);
+  /// Largest element of each row of a tile that has none below 0.
+  Value rowMaximum(Value tile);
   /// Largest element of a vector as a scalar.
   Value maximum(Value vec);
   /// Rows [begin, begin + size) of a tile of rank 2.

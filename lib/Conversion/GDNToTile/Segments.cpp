@@ -1,0 +1,233 @@
+//===- Segments.cpp - Programs that split sequences into segments ---------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Chain.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+//===----------------------------------------------------------------------===//
+// Boundaries
+//===----------------------------------------------------------------------===//
+
+/// Stores an index as entry `at` of the array `name`.
+static void storeIndex(Program &p, StringRef name, Value at, Value index) {
+  TileBuilder &b = p.b;
+  Value array = p[name];
+  Type element = cast<MemRefType>(array.getType()).getElementType();
+  Value number = arith::IndexCastOp::create(b, element, index);
+  b.step("store");
+  Value tile =
+      tensor::FromElementsOp::create(b, b.tileType(1, element), number);
+  tile::StoreOp::create(b, tile, array, ValueRange{at},
+                        b.getDenseI64ArrayAttr({0}), Value(), IntegerAttr());
+}
+
+void gdn::writeSegmentBoundaries(Program &p) {
+  TileBuilder &b = p.b;
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  auto times = [&](Value x, Value y) -> Value {
+    return arith::MulIOp::create(b, x, y);
+  };
+  // Boundaries count through all batch rows. Packed sequences are in row 0.
+  Value tokens = arith::SubIOp::create(b, p.end, p.begin);
+  Value before = times(p.batch, tokens);
+  Value begin = add(p.begin, before), end = add(p.end, before);
+  Value length, first, next;
+  if (p.facts.segments) {
+    Value count = b.index(p.facts.segments), chunk = b.index(p.facts.C);
+    Value chunks = arith::CeilDivUIOp::create(b, tokens, chunk);
+    length = times(arith::CeilDivUIOp::create(b, chunks, count), chunk);
+    first = times(p.sequence, count);
+    next = add(first, count);
+  } else {
+    // floor(x / L) + floor(y / L) + 1 segments are enough for x + y tokens, so
+    // no sequence needs to know how many the others have.
+    length = b.index(p.facts.segmentLength);
+    first = add(arith::DivUIOp::create(b, begin, length), p.sequence);
+    next = add(add(arith::DivUIOp::create(b, end, length), p.sequence),
+               b.index(1));
+  }
+  storeIndex(p, "first_segments", p.sequence, first);
+  auto loop = scf::ForOp::create(b, first, next, b.index(1));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value segment = loop.getInductionVar();
+    Value from = times(arith::SubIOp::create(b, segment, first), length);
+    storeIndex(p, "boundaries", segment,
+               arith::MinUIOp::create(b, add(begin, from), end));
+  }
+  // The last sequence ends what it has the last entry of.
+  Value behind = add(p.sequence, b.index(1));
+  Value entries = memref::DimOp::create(b, p["first_segments"], 0);
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                       add(behind, b.index(1)), entries);
+  auto last = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(last.thenBlock());
+  storeIndex(p, "first_segments", behind, next);
+  storeIndex(p, "boundaries", next, end);
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+/// 0, 1, ... as f32 [size].
+static Value countUp(TileBuilder &b, int64_t size) {
+  SmallVector<float> values =
+      llvm::map_to_vector(llvm::seq<int64_t>(0, size),
+                          [](int64_t i) { return static_cast<float>(i); });
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(b.tileType(size), ArrayRef<float>(values)));
+}
+
+/// The work item's rows of the identity, f32 [vTileChannels, K].
+static Value identityRows(Program &p) {
+  TileBuilder &b = p.b;
+  SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
+  Value first = arith::IndexCastOp::create(b, b.getI32Type(), p.firstV);
+  first = arith::SIToFPOp::create(b, b.getF32Type(), first);
+  Value rows = b.add(countUp(b, shape[0]), b.splat(first, shape[0]));
+  Value distance = b.sub(b.broadcast(rows, shape, 0),
+                         b.broadcast(countUp(b, shape[1]), shape, 1));
+  // 1 where row and column are the same number, else at most 0.
+  return b.max(b.sub(b.fill(1.0, shape), b.abs(distance)), 0.0);
+}
+
+/// Zero as a sum of gates: a scalar, or [K].
+static Value zeroDecay(Program &p) {
+  TileBuilder &b = p.b;
+  Type type =
+      b.getOperandType().isF32() ? Type(b.getF64Type()) : Type(b.getF32Type());
+  if (p.facts.decay == DecayKind::Channel)
+    return b.fill(0.0, p.facts.K, type);
+  return arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
+}
+
+/// Stores what the identity has become, less the decay of the identity itself.
+static void storeMap(Program &p, Value state, Value identity, Value decay) {
+  TileBuilder &b = p.b;
+  Value own = identity;
+  if (p.facts.decay == DecayKind::Channel) {
+    b.step("gates");
+    Value factor = b.exp2(decay);
+    b.step("state");
+    own = b.mulAxis(identity, factor, 1);
+  }
+  b.step("state");
+  b.store(b.sub(state, own), p["map"], {p.sequence, p.head, p.zero, p.firstV},
+          {3, 2});
+  // Each V tile stores the same decay.
+  b.step("gates");
+  if (p.facts.decay == DecayKind::Scalar)
+    b.store(b.splat(b.f32(decay), 1), p["decay"], {p.sequence, p.head}, {1});
+  if (p.facts.decay == DecayKind::Channel)
+    b.store(b.f32(decay), p["decay"], {p.sequence, p.head, p.zero}, {2});
+}
+
+void gdn::writeSegmentMap(Program &p) {
+  TileBuilder &b = p.b;
+  // Of a gate a head, M is the decay times what the ungated rule makes.
+  Program rule = p;
+  if (p.facts.decay == DecayKind::Scalar)
+    rule.facts.decay = DecayKind::None;
+  b.step("state");
+  Value identity = identityRows(p);
+  SmallVector<Value> carried = {identity};
+  b.step("gates");
+  if (p.facts.decay != DecayKind::None)
+    carried.push_back(zeroDecay(p));
+  carried = forEachChunk(
+      p, carried, [&](Value t, ValueRange carried) -> SmallVector<Value> {
+        Value G;
+        SmallVector<Value> next;
+        if (p.facts.decay != DecayKind::None)
+          G = cumulatedGate(p, t);
+        bool gated = rule.facts.decay != DecayKind::None;
+        next.push_back(writeStateStep(rule, t, carried[0], /*bm=*/{},
+                                      gated ? G : Value()));
+        b.step("gates");
+        if (G)
+          next.push_back(b.add(carried[1], lastRow(p, G)));
+        return next;
+      });
+  storeMap(p, carried[0], identity, carried.size() > 1 ? carried[1] : Value());
+}
+
+//===----------------------------------------------------------------------===//
+// The scan over segments
+//===----------------------------------------------------------------------===//
+
+/// S^T D^T, or S^T D for gradients. In 16 bits the rows of S^T are divided by
+/// their largest entry, so that f16 holds them with all its digits.
+static Value mulMap(Program &p, Value state, Value map) {
+  TileBuilder &b = p.b;
+  StringRef spec = p.facts.reverse ? "vj,jk->vk" : "vj,kj->vk";
+  if (b.getOperandType().isF32())
+    return b.product(spec, state, b.f32(map));
+  constexpr double kLeast = 1e-30; // of a row of zeros
+  Value largest = b.max(b.rowMaximum(b.abs(state)), kLeast);
+  Value inverse = b.div(b.fill(1.0, shapeOf(largest)), largest);
+  Type f16 = b.getF16Type();
+  Value rounded = b.to(b.mulAxis(state, inverse, 0), f16);
+  return b.mulAxis(b.product(spec, rounded, b.to(map, f16)), largest, 0);
+}
+
+/// The state behind segment `s`.
+static Value applySegment(Program &p, Value s, Value state) {
+  TileBuilder &b = p.b;
+  int64_t K = p.facts.K;
+  b.step("load");
+  Value map = b.load(p["map"], {s, p.head, p.zero, p.zero}, {2, 3}, {K, K});
+  Program segment = p;
+  segment.sequence = s;
+  Value own = loadStateT(segment, "states");
+  Value decay;
+  b.step("gates");
+  if (p.facts.decay == DecayKind::Scalar)
+    decay = b.extract(b.exp2(b.load(p["decay"], {s, p.head}, {1}, {1})), {0});
+  if (p.facts.decay == DecayKind::Channel)
+    decay = b.exp2(b.load(p["decay"], {s, p.head, p.zero}, {2}, {K}));
+  b.step("state");
+  storeStateT(segment, state, "entry_states");
+  Value change = mulMap(p, state, map);
+  if (p.facts.decay == DecayKind::Channel)
+    return b.add(b.add(b.mulAxis(state, decay, 1), change), own);
+  Value next = b.add(state, change);
+  if (decay)
+    next = b.mul(next, b.splat(decay, shapeOf(next)));
+  return b.add(next, own);
+}
+
+void gdn::writeSegmentScan(Program &p) {
+  TileBuilder &b = p.b;
+  Value state = loadStateT(p), one = b.index(1);
+  auto loop = scf::ForOp::create(b, p.begin, p.end, one, state);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value s = loop.getInductionVar();
+    if (p.facts.reverse) {
+      Value last = arith::SubIOp::create(b, p.end, one);
+      Value done = arith::SubIOp::create(b, s, p.begin);
+      s = arith::SubIOp::create(b, last, done);
+    }
+    Value next = applySegment(p, s, loop.getRegionIterArg(0));
+    scf::YieldOp::create(b, next);
+  }
+  storeStateT(p, loop.getResult(0));
+}
