@@ -35,6 +35,7 @@ void gdn::registerPasses() {
   registerNameArgumentsPass();
   registerPlanStagesPass();
   registerRaiseBuffersPass();
+  registerSplitSequencesPass();
   registerVerifyStagesFormPass();
   registerConvertGDNToTilePass();
   registerConvertGDNTileToLinalgPass();

@@ -27,6 +27,11 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   plan.chunkSize = options.chunkSize;
   // gdn layer ops --> gdn stage ops, linalg on whole tensors
   manager.addPass(createPlanStagesPass(plan));
+  SplitSequencesPassOptions split;
+  split.segments = options.segments;
+  split.segmentLength = options.segmentLength;
+  // long sequences --> segments
+  manager.addPass(createSplitSequencesPass(split));
   manager.addPass(createVerifyStagesFormPass());
 }
 

@@ -29,6 +29,16 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                 cl::desc("Tokens a chunk where the op does not say: 16, 32 "
                          "(the default) or 64"),
                 cl::init(CompileOptions().chunkSize), cl::cat(category)),
+      segments("segments",
+               cl::desc("Segments of a sequence that a forward computes side "
+                        "by side (0: the whole sequence)"),
+               cl::init(CompileOptions().segments), cl::cat(category)),
+      segmentLength("segment-length",
+                    cl::desc("Tokens of such a segment instead, a multiple of "
+                             "the chunk size: results of a sequence then do "
+                             "not depend on its neighbours"),
+                    cl::init(CompileOptions().segmentLength),
+                    cl::cat(category)),
       operandType("operand-type",
                   cl::desc("Type that operands of products are rounded to: "
                            "bf16, f16, f32 or auto (that of v; the default)"),
@@ -112,6 +122,8 @@ CompileOptions CompileFlags::get() const {
   CompileOptions options;
   options.plan = plan;
   options.chunkSize = chunkSize;
+  options.segments = segments;
+  options.segmentLength = segmentLength;
   options.operandType = operandType;
   options.vTiles = vTiles;
   options.schedule = schedule;

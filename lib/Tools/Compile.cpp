@@ -41,6 +41,13 @@ llvm::Error tools::checkOptions(const CompileOptions &options) {
   if (!llvm::is_contained({16, 32, 64}, options.chunkSize))
     return fail("expected --chunk-size of 16, 32 or 64, got {0}",
                 options.chunkSize);
+  if (options.segments < 0)
+    return fail("expected --segments of at least 0, got {0}", options.segments);
+  if (options.segmentLength < 0)
+    return fail("expected --segment-length of at least 0, got {0}",
+                options.segmentLength);
+  if (options.segments > 0 && options.segmentLength > 0)
+    return fail("expected one of --segments and --segment-length, got both");
   constexpr llvm::StringRef types[] = {"auto", "bf16", "f16", "f32"};
   if (!llvm::is_contained(types, options.operandType))
     return fail("expected --operand-type of auto, bf16, f16 or f32, got '{0}'",
@@ -161,6 +168,8 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   LoweringOptions lowering;
   lowering.plan = options.plan;
   lowering.chunkSize = options.chunkSize;
+  lowering.segments = options.segments;
+  lowering.segmentLength = options.segmentLength;
   lowering.operandType = options.operandType;
   // A GPU's V tiles are those of a product's rows unless somebody says
   // otherwise.

@@ -42,6 +42,16 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       *this, "chunk-size",
       llvm::cl::desc("Tokens a chunk where the op does not say: 16, 32 or 64"),
       llvm::cl::init(32)};
+  PassOptions::Option<int64_t> segments{
+      *this, "segments",
+      llvm::cl::desc("Segments of a sequence that a forward computes side by "
+                     "side; 0 is the whole sequence"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> segmentLength{
+      *this, "segment-length",
+      llvm::cl::desc("Tokens of such a segment instead, a multiple of the "
+                     "chunk size; 0 leaves it to segments"),
+      llvm::cl::init(0)};
   PassOptions::Option<std::string> operandType{
       *this, "operand-type",
       llvm::cl::desc("Type that product operands are rounded to: bf16, f16, "

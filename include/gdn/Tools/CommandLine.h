@@ -23,6 +23,8 @@ struct CompileFlags {
 
   llvm::cl::opt<std::string> plan;
   llvm::cl::opt<int64_t> chunkSize;
+  llvm::cl::opt<int64_t> segments;
+  llvm::cl::opt<int64_t> segmentLength;
   llvm::cl::opt<std::string> operandType;
   llvm::cl::opt<int64_t> vTiles;
   llvm::cl::opt<std::string> schedule;

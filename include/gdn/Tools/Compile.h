@@ -50,6 +50,9 @@ struct CompileOptions {
   std::string plan = "fused";
   /// Tokens a chunk where the op does not say.
   int64_t chunkSize = 32;
+  /// Segments of a sequence that a forward computes side by side, or tokens of
+  /// one; 0 and 0 are the whole sequence.
+  int64_t segments = 0, segmentLength = 0;
   /// What product operands are rounded to: auto, bf16, f16 or f32.
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.

@@ -38,6 +38,40 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
       "Tokens a chunk where the op does not say: 16, 32 or 64">];
 }
 
+def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
+  let summary = "Compute the segments of a sequence side by side (context parallel)";
+  let description = [{
+    A chunk loop is serial. This pass cuts every sequence of a forward into
+    segments and makes the states between them first, from what each segment
+    makes of any state before it (spec 6). Segments are then sequences: the
+    forward takes their boundaries for `cu_seqlens` and the states for
+    `initial_state`, and nothing else of it changes.
+
+    ```mlir
+    %o, %ht = gdn.stage.fused q(...) k(...) v(...) beta(...) gate(...) initial_state(%h0) {chunk_size = 32} -> ...
+    // becomes, with segments=8
+    %boundaries, %first = gdn.stage.segment_boundaries k(...) {chunk_size = 32, segments = 8} -> ...
+    %map, %decay = gdn.stage.segment_map k(...) beta(...) gate(...) cu_seqlens(%boundaries) {chunk_size = 32} -> ...
+    %b = gdn.stage.state_pass q(...) k(...) v(...) beta(...) gate(...) cu_seqlens(%boundaries) {chunk_size = 32} -> ...
+    %entry, %ht = gdn.stage.segment_scan map(%map) decay(%decay) states(%b) initial_state(%h0) first_segments(%first) -> ...
+    %o = gdn.stage.fused q(...) k(...) v(...) beta(...) gate(...) initial_state(%entry) cu_seqlens(%boundaries) {chunk_size = 32} -> ...
+    ```
+
+    Batch rows become packed sequences. With `segment-length` the results of a
+    sequence do not depend on its neighbours, bit for bit.
+
+    Numerics: the same function. `map` is rounded to f16 for 16-bit layers; the
+    states between segments are f32. Other stages stay as they are.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"segments", "segments", "int64_t", "0",
+      "Segments of a sequence; 0 splits none">,
+    Option<"segmentLength", "segment-length", "int64_t", "0",
+      "Tokens of a segment, a multiple of the chunk size; 0 leaves it to segments">];
+}
+
 def NameArgumentsPass : Pass<"gdn-name-arguments", "::mlir::ModuleOp"> {
   let summary = "Note on functions what their arguments and results are to the layer ops";
   let description = [{

@@ -1,0 +1,174 @@
+// RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip --split-input-file | FileCheck %s
+// RUN: gdn-opt %s --convert-gdn-to-tile=v-tiles=2 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=TILES
+
+// A work item cuts a sequence into a number of segments of whole chunks. Boundaries count through the batch rows.
+
+// CHECK-LABEL: gdn_tile.program @count_segment_boundaries
+// CHECK-SAME: outs(%boundaries: memref<9xi64, {{.*}}>, %first_segments: memref<3xi64, {{.*}}>) work_item(%n, %h, %{{.*}}) tokens(%batch, %begin, %end)
+// CHECK: %[[TOKENS:.*]] = arith.subi %end, %begin
+// CHECK: %[[BEFORE:.*]] = arith.muli %batch, %[[TOKENS]]
+// CHECK: %[[BEGIN:.*]] = arith.addi %begin, %[[BEFORE]]
+// CHECK: %[[END:.*]] = arith.addi %end, %[[BEFORE]]
+// CHECK: %[[CHUNKS:.*]] = arith.ceildivui %[[TOKENS]], %c32
+// CHECK: %[[PART:.*]] = arith.ceildivui %[[CHUNKS]], %c4
+// CHECK: %[[LENGTH:.*]] = arith.muli %[[PART]], %c32
+// CHECK: %[[FIRST:.*]] = arith.muli %n, %c4
+// CHECK: %[[NEXT:.*]] = arith.addi %[[FIRST]], %c4
+// CHECK: gdn_tile.store %{{.*}}, %first_segments[%n]
+// CHECK: scf.for %[[S:.*]] = %[[FIRST]] to %[[NEXT]]
+// CHECK: %[[NUMBER:.*]] = arith.subi %[[S]], %[[FIRST]]
+// CHECK: %[[FROM:.*]] = arith.muli %[[NUMBER]], %[[LENGTH]]
+// CHECK: %[[AT:.*]] = arith.addi %[[BEGIN]], %[[FROM]]
+// CHECK: arith.minui %[[AT]], %[[END]]
+// CHECK: gdn_tile.store %{{.*}}, %boundaries[%[[S]]]
+// The last sequence has the last entries, too.
+// CHECK: %[[LAST:.*]] = arith.cmpi eq
+// CHECK: scf.if %[[LAST]]
+// CHECK: gdn_tile.store %{{.*}}, %first_segments[
+// CHECK: gdn_tile.store %{{.*}}, %boundaries[%[[NEXT]]]
+// CHECK: gdn_tile.launch @count_segment_boundaries grid(%c2, %c1, %c1) tokens(%c256) ins(%arg0 : {{.*}}) outs(
+func.func @count(%k: tensor<2x256x2x64xbf16>) -> (tensor<9xi64>, tensor<3xi64>) {
+  %b, %f = gdn.stage.segment_boundaries k(%k : tensor<2x256x2x64xbf16>) {chunk_size = 32, segments = 4} -> tensor<9xi64>, tensor<3xi64>
+  return %b, %f : tensor<9xi64>, tensor<3xi64>
+}
+
+// -----
+
+// Into segments of a length: their numbers depend on a sequence's own boundaries alone.
+
+// CHECK-LABEL: gdn_tile.program @length_segment_boundaries
+// CHECK: %[[BEFORE:.*]] = arith.divui %[[BEGIN:.*]], %c64
+// CHECK: %[[FIRST:.*]] = arith.addi %[[BEFORE]], %n
+// CHECK: %[[BEHIND:.*]] = arith.divui %[[END:.*]], %c64
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[BEHIND]], %n
+// CHECK: %[[NEXT:.*]] = arith.addi %[[NUMBER]], %c1
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[NEXT]]
+// S + 1 entries: T / 64 + N + 1.
+// CHECK-LABEL: func.func @length
+// CHECK: %[[ENTRIES:.*]] = tensor.dim %arg1
+// CHECK: %[[N:.*]] = arith.subi %[[ENTRIES]], %c1
+// CHECK: %[[T:.*]] = tensor.dim %arg0, %c1
+// CHECK: %[[WHOLE:.*]] = arith.divui %[[T]], %c64
+// CHECK: %[[S:.*]] = arith.addi %[[WHOLE]], %[[N]]
+// CHECK: %[[COUNT:.*]] = arith.addi %[[S]], %c1
+// CHECK: tensor.empty(%[[COUNT]]) : tensor<?xi32>
+// CHECK: gdn_tile.launch @length_segment_boundaries grid(%[[N]], %c1, %c1) tokens(%[[T]]) cu_seqlens(%arg1 : tensor<?xi32>)
+func.func @length(%k: tensor<1x?x2x64xbf16>, %cu: tensor<?xi32>) -> (tensor<?xi32>, tensor<?xi32>) {
+  %b, %f = gdn.stage.segment_boundaries k(%k : tensor<1x?x2x64xbf16>) cu_seqlens(%cu : tensor<?xi32>)
+      {chunk_size = 32, segment_length = 64} -> tensor<?xi32>, tensor<?xi32>
+  return %b, %f : tensor<?xi32>, tensor<?xi32>
+}
+
+// -----
+
+// The ungated rule with values of zero, from the identity. Its decay is beside it.
+
+// CHECK-LABEL: gdn_tile.program @map_segment_map(%k: {{.*}} %beta: {{.*}} %gate: {{[^%]*}}) outs(%map: memref<3x4x64x64xf16, {{.*}}>, %decay: memref<3x4xf32, {{.*}}>)
+// CHECK: %[[DISTANCE:.*]] = math.absf
+// CHECK: %[[NEAR:.*]] = arith.subf %{{.*}}, %[[DISTANCE]]
+// CHECK: %[[IDENTITY:.*]] = arith.maximumf %[[NEAR]]
+// CHECK: %[[LOOP:.*]]:2 = scf.for {{.*}} iter_args(%[[M:.*]] = %[[IDENTITY]], %[[SUM:.*]] = %cst{{.*}}) -> (tensor<64x64xf32>, f32)
+// CHECK-NOT: gdn_tile.load %v
+// CHECK: %[[G:.*]] = gdn_tile.scan
+// CHECK: %[[KM:.*]] = linalg.contract {{.*}}"state"} ins(%{{.*}}, %{{.*}} : tensor<64x64xbf16>, tensor<32x64xbf16>)
+// CHECK: %[[READ:.*]] = arith.mulf %[[KM]]
+// CHECK: %[[W:.*]] = arith.negf %[[READ]]
+// CHECK: linalg.contract {{.*}}"state"} {{.*}} outs(%[[W]] : tensor<64x32xf32>)
+// CHECK: linalg.contract {{.*}}"state"} {{.*}} outs(%[[M]] : tensor<64x64xf32>)
+// CHECK: %[[LAST:.*]] = tensor.extract %[[G]][%c31]
+// CHECK: arith.addf %[[SUM]], %[[LAST]]
+// CHECK: %[[D:.*]] = arith.subf %[[LOOP]]#0, %[[IDENTITY]]
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[D]] {{.*}} to tensor<64x64xf16>
+// Row v of M^T is column v of M.
+// CHECK: gdn_tile.store %[[ROUNDED]], %map[%n, %h, %c0, %c0] axes [3, 2]
+// CHECK: %[[DECAY:.*]] = tensor.splat %[[LOOP]]#1
+// CHECK: gdn_tile.store %[[DECAY]], %decay[%n, %h] axes [1]
+// CHECK: gdn_tile.launch @map_segment_map grid(%c3, %c4, %c1) {{.*}} cu_seqlens(%arg3 : tensor<4xi32>)
+
+// Columns of M are split as those of V.
+// TILES-LABEL: gdn_tile.program @map_segment_map
+// TILES: %[[FIRST:.*]] = arith.muli %{{[a-z]+}}, %c32
+// TILES: arith.sitofp
+// TILES: gdn_tile.store %{{.*}}, %map[%n, %h, %c0, %[[FIRST]]] axes [3, 2]
+// TILES: gdn_tile.launch @map_segment_map grid(%c3, %c4, %c2)
+func.func @map(%k: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>)
+    -> (tensor<3x4x64x64xf16>, tensor<3x4xf32>) {
+  %m, %d = gdn.stage.segment_map k(%k : tensor<1x256x2x64xbf16>) beta(%beta : tensor<1x256x4xf32>)
+      gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>) {chunk_size = 32}
+      -> tensor<3x4x64x64xf16>, tensor<3x4xf32>
+  return %m, %d : tensor<3x4x64x64xf16>, tensor<3x4xf32>
+}
+
+// -----
+
+// A gate a channel is inside M; what is taken off is its decay.
+
+// CHECK-LABEL: gdn_tile.program @channels_segment_map
+// CHECK: %[[LOOP:.*]]:2 = scf.for {{.*}} -> (tensor<64x64xf32>, tensor<64xf32>)
+// CHECK: {{^    }}}
+// CHECK: %[[DECAY:.*]] = math.exp2 %[[LOOP]]#1
+// CHECK: %[[OF:.*]] = linalg.broadcast ins(%[[DECAY]] : {{.*}} dimensions = [0]
+// CHECK: %[[OWN:.*]] = arith.mulf %{{.*}}, %[[OF]]
+// CHECK: arith.subf %[[LOOP]]#0, %[[OWN]]
+// CHECK: gdn_tile.store %[[LOOP]]#1, %decay[%n, %h, %c0] axes [2]
+func.func @channels(%k: tensor<1x256x4x64xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4x64xf32>, %cu: tensor<4xi32>)
+    -> (tensor<3x4x64x64xf16>, tensor<3x4x64xf32>) {
+  %m, %d = gdn.stage.segment_map k(%k : tensor<1x256x4x64xbf16>) beta(%beta : tensor<1x256x4xf32>)
+      gate(%gate : tensor<1x256x4x64xf32>) cu_seqlens(%cu : tensor<4xi32>) {chunk_size = 32}
+      -> tensor<3x4x64x64xf16>, tensor<3x4x64xf32>
+  return %m, %d : tensor<3x4x64x64xf16>, tensor<3x4x64xf32>
+}
+
+// -----
+
+// The segments of a sequence are the scan's tokens. D and the state, its rows over their largest entries, are f16.
+
+// CHECK-LABEL: gdn_tile.program @scan_segment_scan(%map: {{.*}}, %decay: {{.*}}, %states: {{.*}}, %initial_state: {{[^%]*}}) outs(%entry_states: {{.*}}, %final_state: memref<2x4x32x64xbf16, {{.*}}>)
+// CHECK: %[[H0:.*]] = gdn_tile.load %initial_state[%n, %h, %c0, %c0] axes [2, 3]
+// CHECK: %[[S0:.*]] = arith.extf %[[H0]]
+// CHECK: %[[END:.*]] = scf.for %[[I:.*]] = %begin to %end step %c1 iter_args(%[[S:.*]] = %[[S0]]) -> (tensor<32x64xf32>)
+// CHECK: %[[D:.*]] = gdn_tile.load %map[%[[I]], %h, %c0, %c0] axes [2, 3]
+// CHECK: %[[B:.*]] = gdn_tile.load %states[%[[I]], %h, %c0, %c0] axes [2, 3]
+// CHECK: %[[DECAY:.*]] = gdn_tile.load %decay[%[[I]], %h] axes [1]
+// CHECK: math.exp2 %[[DECAY]]
+// CHECK: gdn_tile.store %[[S]], %entry_states[%[[I]], %h, %c0, %c0] axes [2, 3]
+// CHECK: math.absf %[[S]]
+// CHECK: linalg.reduce
+// CHECK: %[[ROUNDED:.*]] = arith.truncf {{.*}} to tensor<32x64xf16>
+// CHECK: linalg.contract indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}] {{.*}} ins(%[[ROUNDED]], %[[D]] : tensor<32x64xf16>, tensor<64x64xf16>)
+// CHECK: %[[SUM:.*]] = arith.addf %[[S]], %{{.*}}
+// CHECK: %[[DECAYED:.*]] = arith.mulf %[[SUM]]
+// CHECK: %[[NEXT:.*]] = arith.addf %[[DECAYED]], %[[B]]
+// CHECK: scf.yield %[[NEXT]]
+// CHECK-NOT: neutral_past_end
+// CHECK: %[[LAST:.*]] = arith.truncf %[[END]]
+// CHECK: gdn_tile.store %[[LAST]], %final_state[%n, %h, %c0, %c0] axes [2, 3]
+// CHECK: gdn_tile.launch @scan_segment_scan grid(%c2, %c4, %c1) tokens(%c16) cu_seqlens(%arg4 : tensor<3xi32>)
+func.func @scan(%map: tensor<16x4x64x64xf16>, %decay: tensor<16x4xf32>, %b: tensor<16x4x32x64xf32>, %h0: tensor<2x4x32x64xbf16>,
+    %first: tensor<3xi32>) -> (tensor<16x4x32x64xf32>, tensor<2x4x32x64xbf16>) {
+  %e, %f = gdn.stage.segment_scan map(%map : tensor<16x4x64x64xf16>) decay(%decay : tensor<16x4xf32>)
+      states(%b : tensor<16x4x32x64xf32>) initial_state(%h0 : tensor<2x4x32x64xbf16>) first_segments(%first : tensor<3xi32>)
+      {state_layout = #gdn.state_layout<vk>} -> tensor<16x4x32x64xf32>, tensor<2x4x32x64xbf16>
+  return %e, %f : tensor<16x4x32x64xf32>, tensor<2x4x32x64xbf16>
+}
+
+// -----
+
+// Gradients go from the last segment to the first, through M^T. Maps in f32 round nothing.
+
+// CHECK-DAG: #[[$VJ:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[$JK:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-LABEL: gdn_tile.program @gradient_segment_scan
+// CHECK: scf.for %[[I:.*]] = %begin to %end
+// CHECK: %[[LAST:.*]] = arith.subi %end, %c1
+// CHECK: %[[DONE:.*]] = arith.subi %[[I]], %begin
+// CHECK: %[[AT:.*]] = arith.subi %[[LAST]], %[[DONE]]
+// CHECK: gdn_tile.load %map[%[[AT]], %h, %c0, %c0] axes [2, 3]
+// CHECK-NOT: arith.truncf
+// CHECK: linalg.contract indexing_maps = [#[[$VJ]], #[[$JK]], #{{.*}}]
+func.func @gradient(%map: tensor<16x4x64x64xf32>, %decay: tensor<16x4x64xf32>, %b: tensor<16x4x64x32xf32>, %first: tensor<3xi32>)
+    -> tensor<16x4x64x32xf32> {
+  %e = gdn.stage.segment_scan map(%map : tensor<16x4x64x64xf32>) decay(%decay : tensor<16x4x64xf32>)
+      states(%b : tensor<16x4x64x32xf32>) first_segments(%first : tensor<3xi32>) {reverse} -> tensor<16x4x64x32xf32>
+  return %e : tensor<16x4x64x32xf32>
+}

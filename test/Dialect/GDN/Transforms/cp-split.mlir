@@ -1,0 +1,107 @@
+// RUN: gdn-opt %s --gdn-cp-split=segments=4 --split-input-file --verify-roundtrip | FileCheck %s
+// RUN: gdn-opt %s --gdn-cp-split=segment-length=64 --split-input-file | FileCheck %s --check-prefix=LENGTH
+// RUN: gdn-opt %s --gdn-cp-split --split-input-file | FileCheck %s --check-prefix=NONE
+
+// Packed sequences: the segments' boundaries and the states before them go where those of the sequences were.
+
+// CHECK-LABEL: func.func @packed
+// CHECK-SAME: %[[Q:.*]]: tensor<1x256x2x64xbf16>, %[[K:.*]]: tensor<1x256x2x64xbf16>, %[[V:.*]]: tensor<1x256x4x32xbf16>, %[[BETA:.*]]: tensor<1x256x4xf32>, %[[GATE:.*]]: tensor<1x256x4xbf16>, %[[H0:.*]]: tensor<3x4x32x64xbf16>, %[[CU:.*]]: tensor<4xi32>, %[[RATE:.*]]: tensor<4xf32>, %[[BIAS:.*]]: tensor<4xf32>
+// CHECK-NEXT: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries k(%[[K]] : {{.*}}) cu_seqlens(%[[CU]] : {{.*}}) {chunk_size = 32 : i64, segments = 4 : i64} -> tensor<13xi32>, tensor<4xi32>
+// CHECK-NEXT: %[[MAP:.*]]:2 = gdn.stage.segment_map k(%[[K]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm} -> tensor<12x4x64x64xf16>, tensor<12x4xf32>
+// CHECK-NEXT: %[[B:.*]] = gdn.stage.state_pass q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
+// CHECK-NEXT: %[[SCAN:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]]#0 : {{.*}}) decay(%[[MAP]]#1 : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>, tensor<3x4x32x64xbf16>
+// CHECK-NEXT: %[[O:.*]] = gdn.stage.fused q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) initial_state(%[[SCAN]]#0 : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>
+// CHECK-NEXT: return %[[O]], %[[SCAN]]#1
+
+// The least number of segments that is known without the lengths: 256 / 64 + 3.
+// LENGTH-LABEL: func.func @packed
+// LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<8xi32>, tensor<4xi32>
+// LENGTH: gdn.stage.segment_scan {{.*}} -> tensor<7x4x32x64xf32>, tensor<3x4x32x64xbf16>
+
+// NONE-LABEL: func.func @packed
+// NONE-NEXT: gdn.stage.fused
+// NONE-NEXT: return
+func.func @packed(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>,
+    %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xbf16>, %h0: tensor<3x4x32x64xbf16>, %cu: tensor<4xi32>,
+    %a_log: tensor<4xf32>, %dt_bias: tensor<4xf32>) -> (tensor<1x256x4x32xbf16>, tensor<3x4x32x64xbf16>) {
+  %o, %ht = gdn.stage.fused q(%q : tensor<1x256x2x64xbf16>) k(%k : tensor<1x256x2x64xbf16>)
+      v(%v : tensor<1x256x4x32xbf16>) beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xbf16>)
+      initial_state(%h0 : tensor<3x4x32x64xbf16>) cu_seqlens(%cu : tensor<4xi32>) a_log(%a_log : tensor<4xf32>)
+      dt_bias(%dt_bias : tensor<4xf32>) {chunk_size = 32, scale = 0.5, qk_l2norm,
+      gate_domain = #gdn.gate_domain<softplus>, beta_domain = #gdn.beta_domain<logit>,
+      state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>, tensor<3x4x32x64xbf16>
+  return %o, %ht : tensor<1x256x4x32xbf16>, tensor<3x4x32x64xbf16>
+}
+
+// -----
+
+// Batch rows become packed sequences and back. f32 layers keep maps in f32; a gate a channel has a decay a channel.
+
+// CHECK-LABEL: func.func @batch
+// CHECK-SAME: %[[Q:.*]]: tensor<?x?x2x64xf32>, %[[K:.*]]: tensor<?x?x2x64xf32>, %[[V:.*]]: tensor<?x?x4x64xf32>, %[[BETA:.*]]: tensor<?x?x4xf32>, %[[GATE:.*]]: tensor<?x?x4x64xf32>
+// CHECK: %[[JOINED:.*]] = tensor.collapse_shape %[[Q]] {{\[\[}}0, 1], [2], [3]] : tensor<?x?x2x64xf32> into tensor<?x2x64xf32>
+// CHECK: %[[QP:.*]] = tensor.expand_shape %[[JOINED]] {{\[\[}}0, 1], [2], [3]] output_shape [1, %{{.*}}, 2, 64] : tensor<?x2x64xf32> into tensor<1x?x2x64xf32>
+// CHECK: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries k(%[[K]] : tensor<?x?x2x64xf32>) {{.*}} -> tensor<?xi64>, tensor<?xi64>
+// CHECK: gdn.stage.segment_map {{.*}} cu_seqlens(%[[CUT]]#0 : tensor<?xi64>) {chunk_size = 32 : i64} -> tensor<?x4x64x64xf32>, tensor<?x4x64xf32>
+// CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan {{.*}} first_segments(%[[CUT]]#1 : tensor<?xi64>) -> tensor<?x4x64x64xf32>
+// CHECK: %[[O:.*]] = gdn.stage.fused q(%[[QP]] : tensor<1x?x2x64xf32>) {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : tensor<?xi64>) {{.*}} -> tensor<1x?x4x64xf32>
+// CHECK: %[[ROWS:.*]] = scf.for %[[ROW:.*]] = %{{.*}} to %[[B:.*]] step %{{.*}} iter_args(%[[DONE:.*]] = %{{.*}}) -> (tensor<?x?x4x64xf32>) {
+// CHECK: %[[FROM:.*]] = arith.muli %[[ROW]], %[[T:[^ ]*]] : index
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice %[[O]][0, %[[FROM]], 0, 0] [1, %[[T]], 4, 64] [1, 1, 1, 1]
+// CHECK: tensor.insert_slice %[[SLICE]] into %[[DONE]][%[[ROW]], 0, 0, 0] [1, %[[T]], 4, 64] [1, 1, 1, 1]
+// CHECK: return %[[ROWS]]
+func.func @batch(%q: tensor<?x?x2x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x4x64xf32>,
+    %beta: tensor<?x?x4xf32>, %gate: tensor<?x?x4x64xf32>) -> tensor<?x?x4x64xf32> {
+  %o = gdn.stage.fused q(%q : tensor<?x?x2x64xf32>) k(%k : tensor<?x?x2x64xf32>) v(%v : tensor<?x?x4x64xf32>)
+      beta(%beta : tensor<?x?x4xf32>) gate(%gate : tensor<?x?x4x64xf32>) {chunk_size = 32} -> tensor<?x?x4x64xf32>
+  return %o : tensor<?x?x4x64xf32>
+}
+
+// -----
+
+// Where one size is known, a view is enough.
+
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[O:.*]] = gdn.stage.fused {{.*}} -> tensor<1x?x4x64xf32>
+// CHECK: %[[TOKENS:.*]] = tensor.collapse_shape %[[O]] {{\[\[}}0, 1], [2], [3]] : tensor<1x?x4x64xf32> into tensor<?x4x64xf32>
+// CHECK: %[[ROWS:.*]] = tensor.expand_shape %[[TOKENS]] {{\[\[}}0, 1], [2], [3]] output_shape [2, %{{.*}}, 4, 64] : tensor<?x4x64xf32> into tensor<2x?x4x64xf32>
+// CHECK: return %[[ROWS]]
+func.func @rows(%q: tensor<2x?x4x64xf32>, %beta: tensor<2x?x4xf32>) -> tensor<2x?x4x64xf32> {
+  %o = gdn.stage.fused q(%q : tensor<2x?x4x64xf32>) k(%q : tensor<2x?x4x64xf32>) v(%q : tensor<2x?x4x64xf32>)
+      beta(%beta : tensor<2x?x4xf32>) {chunk_size = 32} -> tensor<2x?x4x64xf32>
+  return %o : tensor<2x?x4x64xf32>
+}
+
+// -----
+
+// One row needs no packing; without a gate there is no decay.
+
+// CHECK-LABEL: func.func @row
+// CHECK-NEXT: gdn.stage.segment_boundaries k(%{{.*}}) {chunk_size = 16 : i64, segments = 4 : i64} -> tensor<5xi64>, tensor<2xi64>
+// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map {{.*}} -> tensor<4x?x64x64xf16>
+// CHECK-NEXT: gdn.stage.state_pass
+// CHECK-NEXT: gdn.stage.segment_scan map(%[[MAP]] : tensor<4x?x64x64xf16>) states(
+// CHECK-NEXT: gdn.stage.fused
+// CHECK-NEXT: return
+func.func @row(%q: tensor<1x?x?x64xf16>, %v: tensor<1x?x?x64xf16>, %beta: tensor<1x?x?xf32>) -> tensor<1x?x?x64xf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x?x?x64xf16>) k(%q : tensor<1x?x?x64xf16>) v(%v : tensor<1x?x?x64xf16>)
+      beta(%beta : tensor<1x?x?xf32>) {chunk_size = 16} -> tensor<1x?x?x64xf16>
+  return %o : tensor<1x?x?x64xf16>
+}
+
+// -----
+
+// Decoding and the backward stay as they are.
+
+// CHECK-LABEL: func.func @others
+// CHECK-NEXT: gdn.stage.recurrent
+// CHECK-NEXT: gdn.stage.backward
+// CHECK-NEXT: return
+func.func @others(%q: tensor<1x32x2x16xf32>, %beta: tensor<1x32x2xf32>) -> (tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>) {
+  %o = gdn.stage.recurrent q(%q : tensor<1x32x2x16xf32>) k(%q : tensor<1x32x2x16xf32>) v(%q : tensor<1x32x2x16xf32>)
+      beta(%beta : tensor<1x32x2xf32>) -> tensor<1x32x2x16xf32>
+  %dq, %dk, %dv, %dbeta = gdn.stage.backward q(%q : tensor<1x32x2x16xf32>) k(%q : tensor<1x32x2x16xf32>)
+      v(%q : tensor<1x32x2x16xf32>) beta(%beta : tensor<1x32x2xf32>) d_o(%o : tensor<1x32x2x16xf32>) {chunk_size = 16}
+      -> tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2xf32>
+  return %o, %dq : tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>
+}
