@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from . import _library
 from ._arguments import (
+    KNOWN_OPTIONS,
     Call,
     check_chunk_size,
     longest_sequence,
@@ -71,10 +72,12 @@ def _run(
     forward = _FORWARDS.get(type(q)) or _find_forward(q)
     if scale is not None and type(scale) is not float:
         scale = number("scale", scale)
-    options = options_of(
-        raw_gate, gate_domain, beta_sigmoid, allow_neg_eigval, l2norm, state_v_first, state_layout, recurrent
-    )
-    if _gate_domain_of(options) not in _PARAMETRIC_GATES:
+    said = (raw_gate, gate_domain, beta_sigmoid, allow_neg_eigval, l2norm, state_v_first, state_layout, recurrent)
+    try:
+        options = KNOWN_OPTIONS[said]
+    except (KeyError, TypeError):
+        options = options_of(*said)
+    if (A_log is not None or dt_bias is not None) and _gate_domain_of(options) not in _PARAMETRIC_GATES:
         # FLA takes the parameters and leaves them unused.
         A_log = dt_bias = None
     wants_state = bool(output_final_state) or final_state is not None

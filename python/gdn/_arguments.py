@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import numbers
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import _library, _manifest
@@ -139,6 +142,17 @@ def options_of(
         domain, beta_domain, bool(l2norm), _v_first(state_v_first, state_layout), recurrent
     )
 
+
+def _list_options() -> Iterator[tuple[tuple[Any, ...], int]]:
+    """All arguments of `options_of` that it takes, as far as these are booleans, names and None, with what it gives."""
+    domains, layouts, flags = (None, *_library.GATE_DOMAINS), (None, "kv", "vk"), (False, True)
+    for arguments in itertools.product(flags, domains, flags, flags, flags, flags, layouts, flags):
+        with contextlib.suppress(ValueError):
+            yield arguments, options_of(*arguments)
+
+
+#: A call looks its options up, which takes a third of the time.
+KNOWN_OPTIONS = dict(_list_options())
 
 #: The types that q, k and v may have.
 _DATA_TYPES = frozenset(
