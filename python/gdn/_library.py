@@ -101,26 +101,21 @@ def load() -> Any:
         )
     tvm_ffi.register_error("NotImplementedError", NotImplementedError)
     try:
-        module = tvm_ffi.load_module(str(file))
-        functions = Functions(*(getattr(module, name) for name in Functions.__slots__))
+        return Functions(tvm_ffi.load_module(str(file)))
     except (AttributeError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise ImportError(f"gdn: expected gdn's library at {file}, got another file: {reason}") from error
-    # It reads Python's objects first, and lets other threads run then.
-    functions.forward_objects.release_gil = False
-    return functions
 
 
 class Functions:
     """The library's functions: attributes here cost less than look-ups in a module."""
 
-    __slots__ = ("forward", "forward_objects", "explain", "kernels", "check_boundaries")
-
-    def __init__(
-        self, forward: Any, forward_objects: Any, explain: Any, kernels: Any, check_boundaries: Any
-    ) -> None:
-        self.forward = forward
-        self.forward_objects = forward_objects
-        self.explain = explain
-        self.kernels = kernels
-        self.check_boundaries = check_boundaries
+    def __init__(self, module: Any) -> None:
+        self.forward = module.forward
+        self.forward_objects = module.forward_objects
+        # It reads Python's objects first, and lets other threads run then.
+        self.forward_objects.release_gil = False
+        self.reads_objects = module.reads_objects
+        self.explain = module.explain
+        self.kernels = module.kernels
+        self.check_boundaries = module.check_boundaries

@@ -80,7 +80,8 @@ def _find_exchange_functions() -> int:
         return 0
     address = ctypes.pythonapi.PyCapsule_GetPointer
     address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    return int(address(capsule, b"dlpack_exchange_api"))
+    found: int = address(capsule, b"dlpack_exchange_api")
+    return found if _library.load().reads_objects(found) else 0
 
 
 _EXCHANGE = _find_exchange_functions()

@@ -16,6 +16,7 @@
 //   forward_objects(exchange_api, tensors, scale, options, num_threads,
 //           max_seqlen): the same for a tuple of tensors that have DLPack's
 //           exchange functions; both are addresses, and the GIL is held
+//   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
 //           boundaries, for a copy of those that lie on a GPU
@@ -243,6 +244,15 @@ GDN_FUNCTION(forward_objects) {
       return raise(error);
     return returnNothing(result);
   });
+}
+
+GDN_FUNCTION(reads_objects) {
+  if (count != 1 || args[0].type_index != kTVMFFIInt)
+    return raise({"TypeError", "exchange_api: expected an address"});
+  result->type_index = kTVMFFIBool;
+  result->v_int64 = canReadObjects(
+      *reinterpret_cast<const DLPackExchangeAPI *>(args[0].v_int64));
+  return 0;
 }
 
 static Error describeOnCPU(const Problem &problem, std::string &facts) {

@@ -26,12 +26,16 @@ extern "C" {
     DLPackManagedTensorAllocator *original);
 }
 
+bool gdn::bridge::canReadObjects(const DLPackExchangeAPI &api) {
+  return api.header.version.major == DLPACK_MAJOR_VERSION &&
+         api.dltensor_from_py_object_no_sync && api.current_work_stream &&
+         PyTuple_GetItem && PyEval_SaveThread && PyEval_RestoreThread &&
+         &_Py_NoneStruct && TVMFFIEnvSetStream &&
+         TVMFFIEnvSetDLPackManagedTensorAllocator;
+}
+
 Error gdn::bridge::readObjects(const DLPackExchangeAPI &api, void *tuple,
                                Problem &problem) {
-  if (!PyTuple_GetItem || !PyEval_SaveThread || !PyEval_RestoreThread ||
-      !api.dltensor_from_py_object_no_sync)
-    return {"RuntimeError", "gdn: expected a process of Python and DLPack's "
-                            "exchange functions, got neither or one"};
   std::array<Array *, kNumArrays> arrays = arraysOf(problem);
   for (int i = 0; i < kNumArrays; ++i) {
     void *object = PyTuple_GetItem(tuple, i);
@@ -55,13 +59,11 @@ CallersEnvironment::CallersEnvironment(const DLPackExchangeAPI &api,
     : device(device) {
   void *current = nullptr;
   hasStream =
-      TVMFFIEnvSetStream && device.type != Device::CPU &&
-      api.current_work_stream &&
+      device.type != Device::CPU &&
       api.current_work_stream(static_cast<DLDeviceType>(device.type),
                               device.index, &current) == 0 &&
       TVMFFIEnvSetStream(device.type, device.index, current, &stream) == 0;
-  hasAllocator = TVMFFIEnvSetDLPackManagedTensorAllocator &&
-                 api.managed_tensor_allocator &&
+  hasAllocator = api.managed_tensor_allocator &&
                  TVMFFIEnvSetDLPackManagedTensorAllocator(
                      api.managed_tensor_allocator, 0, &allocator) == 0;
 }

@@ -23,6 +23,10 @@
 
 namespace gdn::bridge {
 
+/// Whether these functions are of DLPack's version, and this is a process of
+/// Python: what all else here asks for.
+bool canReadObjects(const DLPackExchangeAPI &api);
+
 /// Reads all arrays of a call from a tuple of tensors and None. The caller
 /// holds the GIL, and the tuple.
 cpu::Error readObjects(const DLPackExchangeAPI &api, void *tuple,
