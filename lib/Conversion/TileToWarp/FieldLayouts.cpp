@@ -48,6 +48,15 @@ static FieldLayout makeCopyLayout(RankedTensorType tile, bool transposed) {
 /// True if a tile's rows run along the array's innermost dimension.
 static bool isTransposed(ArrayRef<int64_t> axes) { return axes[0] > axes[1]; }
 
+bool gdn::isCopiedAs(tile::LoadOp load, bool transposed) {
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  auto type = cast<MemRefType>(load.getSource().getType());
+  return isTransposed(load.getAxes()) == transposed &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides[load.getAxes()[transposed ? 0 : 1]] == 1;
+}
+
 static tile::LoadOp findLoad(Value value) {
   if (auto concat = value.getDefiningOp<tensor::ConcatOp>())
     return findLoad(concat.getInputs().front());
@@ -67,6 +76,29 @@ static bool isInverted(Operation *taker, Value tile) {
          });
 }
 
+/// The store of what is taken from a field as it is, or null.
+static tile::StoreOp findStore(ChannelOp channel, uint64_t field) {
+  for (Operation *user : channel->getUsers())
+    if (auto get = dyn_cast<GetOp>(user); get && get.getField() == field)
+      for (Operation *taker : get->getUsers())
+        if (auto store = dyn_cast<tile::StoreOp>(taker))
+          return store;
+  return {};
+}
+
+/// A loaded tile lies as its array does. One that is stored to an array where
+/// it lies the other way, or that no tensor map can copy, is turned by those
+/// who load it.
+static FieldLayout makeLoadLayout(RankedTensorType tile, tile::LoadOp load,
+                                  tile::StoreOp store) {
+  bool transposed = isTransposed(load.getAxes());
+  if (store)
+    transposed = isTransposed(store.getAxes());
+  else if (!isCopiedAs(load, transposed))
+    transposed = false;
+  return makeCopyLayout(tile, transposed);
+}
+
 static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
   auto tile = dyn_cast<RankedTensorType>(channel.getType().getFields()[field]);
   if (!tile)
@@ -77,19 +109,18 @@ static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
   for (Operation *user : channel->getUsers()) {
     if (auto put = dyn_cast<PutOp>(user); put && put.getField() == field) {
       if (tile::LoadOp load = findLoad(put.getValue()))
-        return makeCopyLayout(tile, isTransposed(load.getAxes()));
+        return makeLoadLayout(tile, load, findStore(channel, field));
       if (findSolve(put.getValue()))
         return makeLayout(tile, /*transposed=*/true);
     }
     auto get = dyn_cast<GetOp>(user);
     if (!get || get.getField() != field)
       continue;
-    for (Operation *taker : get->getUsers()) {
-      if (auto store = dyn_cast<tile::StoreOp>(taker))
-        return makeCopyLayout(tile, isTransposed(store.getAxes()));
+    if (tile::StoreOp store = findStore(channel, field))
+      return makeCopyLayout(tile, isTransposed(store.getAxes()));
+    for (Operation *taker : get->getUsers())
       if (isInverted(taker, get))
         return makeSolveLayout(tile);
-    }
   }
   return makeLayout(tile, /*transposed=*/false);
 }

@@ -95,9 +95,34 @@ Value RoleLayouts::getCopyEnd(Value end) {
   return cast && isa<BlockArgument>(cast.getIn()) ? Value() : converted;
 }
 
-/// Copies the tile of `load` to `view`, which lies as the array does. Panels
-/// that do not follow each other are copied one by one.
-void RoleLayouts::fetch(tile::LoadOp load, Value view) {
+/// Copies the tile of `load` to `view` by the lanes of a warp.
+LogicalResult RoleLayouts::gather(tile::LoadOp load, Value view,
+                                  bool isTransposed) {
+  if (role.getCount() != 1 &&
+      !role->hasAttr(WarpDialect::getRoundRobinAttrName()))
+    return load.emitOpError("expected a role of one warp, or of warps that "
+                            "take turns, for a tile that no tensor map can "
+                            "copy, got role ")
+           << role.getNameAttr();
+  SmallVector<int64_t> axes(load.getAxes());
+  if (isTransposed)
+    std::swap(axes[0], axes[1]);
+  SmallVector<Value> offsets;
+  for (Value offset : load.getOffsets())
+    offsets.push_back(map.lookupOrDefault(offset));
+  Value end = getCopyEnd(load.getEnd());
+  StridedLoadOp::create(b, load.getLoc(), map.lookupOrDefault(load.getSource()),
+                        offsets, axes, end,
+                        end ? load.getDimAttr() : IntegerAttr(), view);
+  return success();
+}
+
+/// Copies the tile of `load` to `view`, transposed or not. Panels that do not
+/// follow each other are copied one by one.
+LogicalResult RoleLayouts::fetch(tile::LoadOp load, Value view,
+                                 bool isTransposed) {
+  if (!isCopiedAs(load, isTransposed))
+    return gather(load, view, isTransposed);
   Location loc = load.getLoc();
   auto type = cast<ViewType>(view.getType());
   SmallVector<int64_t> axes(load.getAxes());
@@ -119,6 +144,7 @@ void RoleLayouts::fetch(tile::LoadOp load, Value view) {
     TmaLoadOp::create(b, loc, map.lookupOrDefault(load.getSource()), at, axes,
                       end, end ? load.getDimAttr() : IntegerAttr(), vTile);
   }
+  return success();
 }
 
 /// A stack of loaded tiles, or of tiles that this role has made.
@@ -141,7 +167,9 @@ LogicalResult RoleLayouts::putStack(PutOp put, tensor::ConcatOp stack,
                                     : sliceView(view, row, 0, rows, columns);
     row += rows;
     if (areLoaded) {
-      fetch(piece.getDefiningOp<tile::LoadOp>(), place);
+      if (failed(fetch(piece.getDefiningOp<tile::LoadOp>(), place,
+                       layout.transposed)))
+        return failure();
       continue;
     }
     FailureOr<Value> registers = fragment(piece);
@@ -192,10 +220,8 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
                               : DenseI64ArrayAttr());
     return success();
   }
-  if (auto load = tile.getDefiningOp<tile::LoadOp>()) {
-    fetch(load, view);
-    return success();
-  }
+  if (auto load = tile.getDefiningOp<tile::LoadOp>())
+    return fetch(load, view, layout.transposed);
   if (auto stack = tile.getDefiningOp<tensor::ConcatOp>())
     return putStack(put, stack, layout, view);
   if (std::optional<SolvedTile> solved = findSolve(tile))

@@ -148,7 +148,8 @@ private:
   DenseI64ArrayAttr getRows(Value tile);
   /// Clones an elementwise op on new operands.
   Value cloneOn(Operation *op, ValueRange operands, RankedTensorType type);
-  void fetch(tile::LoadOp load, Value view);
+  LogicalResult gather(tile::LoadOp load, Value view, bool isTransposed);
+  LogicalResult fetch(tile::LoadOp load, Value view, bool isTransposed);
   Value getCopyEnd(Value end);
   Value sliceView(Value view, int64_t row, int64_t column, int64_t rows,
                   int64_t columns);

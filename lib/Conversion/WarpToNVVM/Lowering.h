@@ -221,6 +221,9 @@ void populateSpreadArrayPatterns(const TypeConverter &converter,
                                  RewritePatternSet &patterns);
 void populateSpreadTilePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns);
+void populateStridedLoadPattern(const TypeConverter &converter,
+                                const LoweredKernels &kernels,
+                                RewritePatternSet &patterns);
 void populateSynchronisationPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns);
 void populateTrianglePatterns(const TypeConverter &converter,

@@ -183,6 +183,7 @@ struct ConvertGDNWarpToNVVM
     populateTriInversePatterns(converter, patterns);
     populateSpreadArrayPatterns(converter, kernels, patterns);
     populateSpreadTilePatterns(converter, patterns);
+    populateStridedLoadPattern(converter, kernels, patterns);
     populateSynchronisationPatterns(converter, patterns);
     populateTrianglePatterns(converter, patterns);
     populateWarpgroupPatterns(converter, patterns);

@@ -100,6 +100,25 @@ gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(1024) {
 
 // -----
 
+// The lanes of a warp have 32 rows of whole panels between them.
+gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x32xbf16, swizzle = 128>
+  // expected-error @below {{expected a swizzled view of whole panels, got '!gdn_warp.view<64x32xbf16, swizzle = 128>'}}
+  gdn_warp.strided_load %a[%c0, %c0] axes [1, 0], %v : memref<?x64xbf16> -> !gdn_warp.view<64x32xbf16, swizzle = 128>
+}
+
+// -----
+
+gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<48x64xbf16, swizzle = 128>
+  // expected-error @below {{expected a multiple of 32 rows, got 48}}
+  gdn_warp.strided_load %a[%c0, %c0] axes [1, 0], %v : memref<?x64xbf16> -> !gdn_warp.view<48x64xbf16, swizzle = 128>
+}
+
+// -----
+
 // An offset a dimension.
 gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
   %c0 = arith.constant 0 : index

@@ -94,6 +94,11 @@ gdn_warp.kernel @memory(%a : memref<?x128xbf16>) threads(128) shared(32768) {
   // CHECK: gdn_warp.bulk_tensor_store %[[VIEW]], %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0) :
   gdn_warp.bulk_tensor_store %view, %a[%c0, %c0] axes [0, 1] until(%end, dim = 0)
       : !gdn_warp.view<64x128xbf16, swizzle = 128> -> memref<?x128xbf16>
+  // CHECK: gdn_warp.strided_load %a[%{{.*}}, %{{.*}}] axes [1, 0], %[[VIEW]] :
+  gdn_warp.strided_load %a[%c0, %c0] axes [1, 0], %view : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
+  // CHECK: gdn_warp.strided_load %a[%{{.*}}, %{{.*}}] axes [0, 1] until(%{{.*}}, dim = 0), %[[VIEW]] :
+  gdn_warp.strided_load %a[%c0, %c0] axes [0, 1] until(%end, dim = 0), %view
+      : memref<?x128xbf16> -> !gdn_warp.view<64x128xbf16, swizzle = 128>
   // CHECK: gdn_warp.bulk_copy_to_cta %{{.*}}, %{{.*}} rank(%{{.*}}) : <2048xf32>
   %rank = arith.constant 1 : i32
   %slot = gdn_warp.view %c0 : !gdn_warp.view<2048xf32>

@@ -146,6 +146,30 @@ LogicalResult BulkTensorLoadOp::verify() { return verifyCopyOp(*this); }
 
 LogicalResult BulkTensorStoreOp::verify() { return verifyCopyOp(*this); }
 
+bool StridedLoadOp::isByRows() {
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  auto type = cast<MemRefType>(getArray().getType());
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides[getAxes()[0]] == 1 && strides[getAxes()[1]] != 1;
+}
+
+LogicalResult StridedLoadOp::verify() {
+  ViewType view = getView().getType();
+  if (failed(verifyTile(*this, getArray(), getOffsets().size(), getAxes(),
+                        /*rank=*/2, view.getElementType())) ||
+      failed(verifyEnd(*this, getAxes(), bool(getEnd()), getDim())))
+    return failure();
+  if (view.getRank() != 2 || !view.isSwizzled() || view.getColumn() != 0 ||
+      view.getColumns() * view.getElementBytes() % format::kPanelBytes != 0)
+    return emitOpError("expected a swizzled view of whole panels, got ")
+           << view;
+  if (view.getRows() % format::kWarpThreads != 0)
+    return emitOpError("expected a multiple of ")
+           << format::kWarpThreads << " rows, got " << view.getRows();
+  return success();
+}
+
 LogicalResult BulkCopyToCtaOp::verify() {
   ViewType view = getView().getType();
   if (view.getRank() != 1 || view.getSpan() % format::kBulkCopyUnit != 0)

@@ -76,6 +76,46 @@ def Warp_BulkTensorStoreOp : Warp_Op<"bulk_tensor_store", [AttrSizedOperandSegme
   let hasVerifier = 1;
 }
 
+def Warp_StridedLoadOp : Warp_Op<"strided_load", [AttrSizedOperandSegments]> {
+  let summary = "Copy a tile of an array of any strides to shared memory";
+  let description = [{
+    For tiles that no tensor map can copy: row i and column j of the view become
+    the element at `offsets` plus i along array dimension `axes[0]` and j along
+    `axes[1]`, whatever the strides of the two are. The lanes of one warp do it,
+    by loads of single elements. Lanes next to each other load elements next to
+    each other: along the dimension of stride 1 if the array's type has one among
+    the axes, else along columns. So a tile whose rows have stride 1 is transposed
+    on its way. The view is swizzled, in whole panels, and its slot is full when
+    the warp has arrived.
+
+    Elements outside the array are zero, and so are rows and columns at or beyond
+    `end` of dimension `dim`, without being touched in memory.
+
+    Example:
+
+    ```mlir
+    gdn_warp.strided_load %X[%b, %h, %c, %t] axes [3, 2], %view
+        : memref<?x?x?x?xbf16, strided<[?, ?, ?, 1]>> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins
+      Arg<AnyMemRef, "The array in global memory.">:$array,
+      Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
+      Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
+      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
+      Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim,
+      Arg<Warp_ViewType, "Where the tile goes.">:$view);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)? `,` $view
+    attr-dict `:` type($array) `->` type($view)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether lanes next to each other load rows next to each other.
+    bool isByRows();
+  }];
+}
+
 def Warp_BulkCopyToCtaOp : Warp_Op<"bulk_copy_to_cta"> {
   let summary = "Begin to copy shared memory to another CTA of the cluster";
   let description = [{
