@@ -87,3 +87,11 @@ Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
                                      : Bound::Items;
   return result;
 }
+
+/// Of the bandwidth of a plain copy, what one reaches that reads single
+/// elements (not measured), and the time from its launch to the next kernel.
+static constexpr double kCopyShare = 0.85, kCopyLaunchSeconds = 3e-6;
+
+double gdn::cost::predictCopy(double bytes, const Chip &chip) {
+  return kCopyLaunchSeconds + bytes / (kCopyShare * chip.bytesPerSecond);
+}

@@ -131,7 +131,7 @@ def chunk_gated_delta_rule(
     tensors are torch tensors, or all are arrays: NumPy's (bfloat16 by ml_dtypes), or any with `__dlpack__`. B is
     the batch, T the tokens, H the query and key heads, HV the value heads, K and V the channels of a head (1 to
     256), N the sequences (B, or one less than the entries of `cu_seqlens`). Strides are free: views of one projection
-    need no copy. On a GPU the last dimension of each is to be contiguous; docs/Python.md has what else a GPU asks for.
+    need no copy. docs/Python.md has what a GPU asks for.
 
     Args:
         q, k: queries and keys [B, T, H, K]; float32, float16 or bfloat16.

@@ -36,6 +36,27 @@ _MAX_RANK = 4
 
 
 @dataclasses.dataclass(frozen=True)
+class Copy:
+    """A copy of inputs that no kernel on a GPU reads in place; views of one buffer have one together.
+
+    Attributes:
+        inputs: the names of the arguments.
+        transposed: whether tokens lie side by side in them, as in [B, C, T].
+        bytes: bytes that are read and written.
+        seconds: predicted time.
+    """
+
+    inputs: tuple[str, ...]
+    transposed: bool
+    bytes: float
+    seconds: float
+
+    def __str__(self) -> str:
+        how = "transposed" if self.transposed else "copied"
+        return f"{', '.join(self.inputs)} {how}: {self.bytes:.4g} bytes, {self.seconds * 1e6:.3g} us"
+
+
+@dataclasses.dataclass(frozen=True)
 class KernelChoice:
     """What a call runs and what that costs; `print` it for a table.
 
@@ -61,6 +82,7 @@ class KernelChoice:
         longest: on a GPU, tokens of the longest sequence, as the choice takes it; 0 on a CPU.
         knows_longest: whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`.
         alternatives: other ways, each with the reason why it lost.
+        copies: on a GPU, the copies of inputs that are not read in place.
     """
 
     function: str
@@ -83,12 +105,18 @@ class KernelChoice:
     longest: int
     knows_longest: bool
     alternatives: tuple[tuple[str, str], ...]
+    copies: tuple[Copy, ...]
 
     def _schedule(self) -> str:
         items = f"{self.items} items (sequence x value head)"
         if self.threads:
             return f"{items} on {self.threads} threads"
         return f"{items} in {self.ctas} CTAs, {self.schedule}"
+
+    def _copy_rows(self) -> list[tuple[str, str]]:
+        if self.copies:
+            return [("copies", str(copy)) for copy in self.copies]
+        return [("copies", f"to {self.kernel_channels} channels a head" if self.padded else "none")]
 
     def _gpu_rows(self) -> list[tuple[str, str]]:
         if self.threads:
@@ -107,7 +135,7 @@ class KernelChoice:
             ("kernel", f"{self.kernel} ({self.algorithm}, {self.isa})"),
             ("schedule", self._schedule()),
             ("chunk", f"{self.chunk_size} tokens"),
-            ("copies", f"to {self.kernel_channels} channels a head" if self.padded else "none"),
+            *self._copy_rows(),
             ("FLOP", f"{self.flop:.4g}"),
             ("bytes", f"{self.bytes:.4g}"),
             ("workspace", f"{self.workspace_bytes} bytes"),
@@ -231,8 +259,10 @@ def explain(
     blob = b"".join(_pack(tensor, where) for tensor in described)
     facts = json.loads(_library.load().explain(blob, call.scale, call.options, threads, call.max_seqlen))
     alternatives = _alternatives(facts)
+    copies = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
     # What only a choice of a GPU has.
-    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, **facts, "alternatives": alternatives}
+    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, **facts}
+    facts |= {"alternatives": alternatives, "copies": copies}
     names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()
     return KernelChoice(function=function, **{name: facts[name] for name in names})
 

@@ -200,6 +200,41 @@ def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
 
 
 # ===----------------------------------------------------------------------===
+# Kernels that copy inputs
+# ===----------------------------------------------------------------------===
+
+#: How an input lies: the strides that a kernel knows, the order of its array's dimensions, the tile's axes in it.
+_SOURCES = {
+    "Tokens": {
+        "says": "tokens lie side by side, the array is [B, H, C, T]",
+        "strides": "[?, ?, ?, 1]", "place": "%batch, %h, %c, %t", "axes": "[3, 2]",
+        "head_dim": "1", "channel_dim": "2", "token_dim": "3",
+    },
+    "Any": {
+        "says": "any strides, the array is [B, T, H, C]",
+        "strides": "[?, ?, ?, ?]", "place": "%batch, %t, %h, %c", "axes": "[1, 3]",
+        "token_dim": "1", "head_dim": "2", "channel_dim": "3",
+    },
+}  # fmt: skip
+#: Elements of so many bits, as the kernels name them: they are copied whatever they stand for.
+_BITS = {"16": "bf16", "32": "f32"}
+#: Bytes of a row of a tile.
+_ROW_BYTES = 128
+
+
+def relayout_kernels() -> list[Kernel]:
+    """The kernels that copy an input whose strides the others do not take."""
+    template = (HERE / "relayout.mlir.in").read_text()
+    kernels = []
+    for (source, values), (bits, element) in itertools.product(_SOURCES.items(), _BITS.items()):
+        name = f"gdn_hopper_relayout_{source}_{bits}".lower()
+        width = str(_ROW_BYTES * 8 // int(bits))
+        text = _fill(template, {**values, "name": name, "bits": bits, "element": element, "width": width})
+        kernels.append(Kernel(name, text, [], f"GDN_HOPPER_RELAYOUT({name}, {source}, {bits})"))
+    return kernels
+
+
+# ===----------------------------------------------------------------------===
 # Tables for C++
 # ===----------------------------------------------------------------------===
 
@@ -289,6 +324,7 @@ def main() -> int:
     manifest = reader.read(arguments.manifest or reader.PATH)
     check_options(manifest, reader)
     cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
+    hopper += relayout_kernels()
     names = [kernel.name for kernel in (*cpu, *hopper)]
     if twice := {name for name in names if names.count(name) > 1}:
         sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(sorted(twice))} twice")

@@ -36,6 +36,7 @@
 #include "Hopper.h"
 #include "KernelChoice.h"
 #include "PythonObjects.h"
+#include "Relayout.h"
 
 #include <algorithm>
 #include <exception>
@@ -169,6 +170,26 @@ static Error allocateForCaller(int32_t device, void *stream, uint64_t bytes,
   return {};
 }
 
+/// Copies the inputs that `kernel` does not read in place, to `memory`.
+static Error copyInputs(Problem &problem, const hopper::Kernel &kernel,
+                        void *stream,
+                        std::unique_ptr<hopper::Workspace> &memory) {
+  hopper::Relayouts copies;
+  copies.plan(problem, kernel);
+  if (copies.isEmpty())
+    return {};
+  int32_t device = problem.device.index;
+  if (Error error =
+          allocateForCaller(device, stream, copies.getBytes(), memory))
+    return error;
+  copies.place(memory->data);
+  hopper::KernelChoice chosen;
+  chosen.kernel = &kernel;
+  if (Error error = hopper::checkLaunch(problem, chosen))
+    return error;
+  return copies.run(device, stream);
+}
+
 /// The stream is the one that TVM-FFI found current where it read the tensors:
 /// torch's.
 static Error runOnGPU(Problem &problem) {
@@ -187,6 +208,9 @@ static Error runOnGPU(Problem &problem) {
   void *stream = TVMFFIEnvGetStream
                      ? TVMFFIEnvGetStream(kDLCUDA, problem.device.index)
                      : nullptr;
+  std::unique_ptr<hopper::Workspace> memory;
+  if (Error error = copyInputs(problem, *kernel, stream, memory))
+    return error;
   return hopper::run(problem, *kernel, stream, allocateForCaller);
 }
 
@@ -267,6 +291,8 @@ static Error describeOnGPU(Problem problem, std::string &facts) {
   hopper::KernelChoice chosen;
   if (Error error = hopper::chooseKernel(problem, chosen))
     return error;
+  hopper::Relayouts copies;
+  copies.plan(problem, *chosen.kernel);
   // An address that nobody knows is taken for a right one: never read, and as
   // far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
@@ -275,7 +301,7 @@ static Error describeOnGPU(Problem problem, std::string &facts) {
       array->data = somewhere;
   if (Error error = hopper::checkLaunch(problem, chosen))
     return error;
-  facts = hopper::toJson(problem, chosen);
+  facts = hopper::toJson(problem, chosen, copies);
   return {};
 }
 

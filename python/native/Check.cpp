@@ -99,7 +99,7 @@ static Error checkRule(const Rule &rule) {
   return {};
 }
 
-/// Kernels of a GPU read rows of channels; on a CPU others are copied head by
+/// Kernels of a GPU write rows of channels; on a CPU others are copied head by
 /// head.
 static Error checkLastStride(Device device, Named argument) {
   const Array &array = *argument.array;
@@ -294,9 +294,7 @@ Error gdn::cpu::check(const Problem &p) {
     return error;
   if (Error error = checkOptions(p))
     return error;
-  const Named rows[] = {{"q", &p.q},   {"k", &p.k},
-                        {"v", &p.v},   {"initial_state", &p.initialState},
-                        {"out", &p.o}, {"final_state", &p.finalState}};
+  const Named rows[] = {{"out", &p.o}, {"final_state", &p.finalState}};
   for (Named argument : rows)
     if (Error error = checkLastStride(p.device, argument))
       return error;

@@ -8,6 +8,8 @@
 
 #include "Hopper.h"
 
+#include "Relayout.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -176,13 +178,6 @@ static Error checkSizes(const Problem &p) {
     return {"NotImplementedError",
             "scale: expected K^(-1/2) on a GPU in this version, got " +
                 std::to_string(p.scale)};
-  for (auto [name, gate] : {std::pair("g", &p.gate), {"beta", &p.beta}})
-    if (gate->isPresent() && gate->sizes[2] > 1 && gate->strides[2] != 1)
-      return {
-          "ValueError",
-          std::string(name) +
-              ": expected a contiguous last dimension on a GPU, got stride " +
-              std::to_string(gate->strides[2])};
   for (auto [name, parameter] :
        {std::pair("A_log", &p.aLog), {"dt_bias", &p.dtBias}})
     if (infoOf(p.gateDomain).hasParameters &&
@@ -255,8 +250,13 @@ static std::string alternativesOf(const cost::Choice &choice) {
   return "[" + text + "]";
 }
 
-std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
+std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen,
+                                const Relayouts &copies) {
   const cost::Choice &choice = chosen.choice;
+  cost::Chip chip = *cost::findChip("sm_90a", chosen.multiprocessors);
+  double seconds = choice.chosen().seconds;
+  for (const Relayout &copy : copies.get())
+    seconds += Relayouts::predictSeconds(copy, chip);
   bool byToken = chosen.kernel->schedule == Schedule::Token;
   char text[1024];
   std::snprintf(
@@ -276,9 +276,10 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen) {
       static_cast<long long>(choice.chosen().ctas),
       static_cast<long long>(chosen.multiprocessors),
       static_cast<long long>(p.sequences()), choice.flop, choice.bytes,
-      static_cast<unsigned long long>(chosen.workspaceBytes),
-      choice.chosen().seconds, choice.floorSeconds,
-      static_cast<long long>(choice.longest),
+      static_cast<unsigned long long>(chosen.workspaceBytes +
+                                      copies.getBytes()),
+      seconds, choice.floorSeconds, static_cast<long long>(choice.longest),
       choice.knowsLongest ? "true" : "false");
-  return text + alternativesOf(choice) + "}";
+  return text + alternativesOf(choice) +
+         ", \"copies\": " + copies.toJson(chip) + "}";
 }

@@ -44,6 +44,9 @@ enum class Norm : uint8_t {
 };
 using cost::Schedule;
 
+/// The exception that a status of the runtime becomes.
+Error errorOf(GdnRuntimeStatus status);
+
 /// What a kernel is compiled for, and what a call asks for.
 struct Traits {
   int64_t keyChannels, valueChannels;
@@ -106,8 +109,11 @@ void rememberKernel(const Problem &problem, const Kernel *kernel);
 Error run(const Problem &problem, const Kernel &kernel, void *stream,
           Allocate allocate);
 
+class Relayouts;
+
 /// The plan as JSON: the facts of `gdn.explain`.
-std::string toJson(const Problem &problem, const KernelChoice &chosen);
+std::string toJson(const Problem &problem, const KernelChoice &chosen,
+                   const Relayouts &copies);
 
 } // namespace gdn::hopper
 

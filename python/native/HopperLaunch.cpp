@@ -26,8 +26,7 @@ static int32_t dtypeOf(Element element) {
   return 0;
 }
 
-/// The exception that a status of the runtime becomes.
-static Error errorOf(GdnRuntimeStatus status) {
+Error gdn::hopper::errorOf(GdnRuntimeStatus status) {
   if (status == GDN_SUCCESS)
     return {};
   bool isArgument = status == GDN_ERROR_INVALID_ARGUMENT;

@@ -182,26 +182,10 @@ def test_token_by_token(arguments, settings):
     assert driver.count("cuLaunchKernelEx") == launches + 1
 
 
-@pytest.mark.parametrize("name,message", [
-    ("q", "expected q to be aligned to 16 bytes"),
-    ("v", "expected v to be aligned to 16 bytes"),
-])
-def test_misaligned(name, message):
-    value = tensors()[name]
-    with pytest.raises(ValueError, match=message):
-        run(tensors(**{name: Tensor(value.dtype, *value.shape, offset=2)}))
-
-
-def test_odd_strides():
-    strided = Tensor("bfloat16", 1, 256, 2, 128, strides=[256 * 260, 260, 130, 1])
-    with pytest.raises(ValueError, match="expected strides of q in multiples of 16 bytes"):
-        run(tensors(q=strided))
-
-
-def test_gates_by_head_first():
-    strided = Tensor("float32", 1, 256, 4, strides=[1024, 1, 256])
-    with pytest.raises(ValueError, match="g: expected a contiguous last dimension on a GPU"):
-        run(tensors(g=strided))
+def test_misaligned():
+    """Inputs are copied (relayout_checks.py), outputs by Python."""
+    with pytest.raises(ValueError, match="expected o to be aligned to 16 bytes"):
+        run(tensors(out=Tensor("bfloat16", 1, 256, 4, 128, offset=2)))
 
 
 def test_initial_state_alone():
@@ -353,23 +337,10 @@ def reason(*arguments, **kwargs):
     return answer.reasons[0]
 
 
-def test_supported_knows_the_rules_of_a_launch(monkeypatch):
-    """Strides, the number of blocks, and addresses where there are any."""
-    from gdn import _torch
-
-    q, g = meta(1, 64, 4, 128), meta(1, 64, 4, dtype="float32")
-    assert gdn.supported(q, q, q, g, g, device="cuda")
-    padded = meta(1, 64, 4, 129)[..., :128]
-    assert "expected strides of q in multiples of 16 bytes" in reason(padded, q, q, g, g)
-    assert "expected strides of o in multiples of 16 bytes" in reason(q, q, q, g, g, out=padded)
-    by_head = meta(1, 4, 64, dtype="float32").transpose(1, 2)
-    assert "beta: expected a contiguous last dimension on a GPU, got stride 64" in reason(q, q, q, g, by_head)
+def test_supported_knows_the_rules_of_a_launch():
+    """The number of blocks."""
     many, gates = meta(2**29, 1, 4, 128), meta(2**29, 1, 4, dtype="float32")
     assert "expected a grid of 0 to 2^31 - 1 blocks" in reason(many, many, many, gates, gates)
-    describe = _torch.describe
-    monkeypatch.setattr(_torch, "describe", lambda tensor: (*describe(tensor)[:4], 1026 if tensor is q else 0))
-    k = meta(1, 64, 4, 128)
-    assert "expected q to be aligned to 16 bytes" in reason(q, k, k, g, g)
 
 
 def test_supported():

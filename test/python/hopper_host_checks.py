@@ -21,8 +21,8 @@ def test_calls_alike():
     overlapping["out"].address = overlapping["v"].address
     with pytest.raises(ValueError, match="out: expected memory apart from v, got tensors that overlap"):
         run(overlapping)
-    misaligned["v"].address += 2
-    with pytest.raises(ValueError, match="expected v to be aligned to 16 bytes"):
+    misaligned["out"].address += 2
+    with pytest.raises(ValueError, match="expected o to be aligned to 16 bytes"):
         run(misaligned)
     null["k"].address = None
     with pytest.raises(ValueError, match="k: expected a tensor whose elements have memory, got a null address"):

@@ -235,6 +235,9 @@ struct Choice {
 Choice choose(const Problem &problem, const Chip &chip,
               std::optional<Schedule> forced = std::nullopt);
 
+/// Seconds of a kernel that copies an array: `bytes` are read and written.
+double predictCopy(double bytes, const Chip &chip);
+
 //===----------------------------------------------------------------------===//
 // CPUs
 //===----------------------------------------------------------------------===//
