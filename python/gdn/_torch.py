@@ -21,6 +21,7 @@ from . import _library
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, refuse_derivatives
 from ._torch_mixed import forward_mixed, is_mixed
+from ._torch_outputs import output_of_kernel, run_dense
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
@@ -145,7 +146,11 @@ def _compute_on_gpu(
         factor = factor_on_gpu(q.shape, scale)
         scale /= factor
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
-    _call_library(tensors, scale, options, 1, max_seqlen)
+    try:
+        _call_library(tensors, scale, options, 1, max_seqlen)
+    except ValueError:
+        if not run_dense(_call_library, tensors, scale, options, 1, max_seqlen):
+            raise
     if factor != 1.0:
         o.mul_(factor)
     if final_state is not state and final_state is not None and state is not None:
@@ -356,6 +361,7 @@ def as_on_gpu(call: Call) -> Call:
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state = bare
     assert q is not None and v is not None
     check_shapes(q, v, cu_seqlens)
+    o, state = map(output_of_kernel, given[9:], (o, state))
     o = _new_output(v) if o is None else o
     if state is None and call.output_final_state:
         state = _new_state(q, v, initial_state, cu_seqlens, call.options)

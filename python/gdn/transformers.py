@@ -136,8 +136,8 @@ def _around_rule(ours: Callable[..., tuple[Any, Any]], before: Callable[..., Any
 
 #: The tensors of a call that follow q, k and v.
 _TENSORS = ("g", "beta", "initial_state", "cu_seqlens")
-#: How many of the last extents of each tensor an answer on a CPU depends on: on heads and channels, not on sequences
-#: and tokens, so that few calls are asked about.
+#: How many of the last extents of each tensor an answer depends on: on heads and channels, not on sequences and tokens,
+#: so that few calls are asked about. It depends on no strides.
 _KEPT = (2, 2, 2, 1, 1, 3, 0)
 
 
@@ -148,22 +148,15 @@ def _serves(function: str, tensors: tuple[Any, ...], l2norm: bool, wants_state: 
         return False
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
         return False
-    device = q.device.type
-    # A GPU kernel may ask for certain strides, which a compiler's tensors do not have yet.
-    exact = device != "cpu" and not torch.compiler.is_dynamo_compiling()
-    if exact and any(x is not None and x.data_ptr() % 16 for x in tensors[:3]):
-        return False
-    described = tuple([_describe(x, exact, kept) for x, kept in zip(tensors, _KEPT)])
+    described = tuple([_describe(x, kept) for x, kept in zip(tensors, _KEPT)])
     ask = _ask_while_compiling if torch.compiler.is_dynamo_compiling() else _ask
-    return ask(function, device, described, l2norm, wants_state)
+    return ask(function, q.device.type, described, l2norm, wants_state)
 
 
-def _describe(tensor: Any, exact: bool, kept: int) -> _Described:
-    """A tensor as it is, or as far as an answer depends on it: with 1 for the other extents, dense."""
+def _describe(tensor: Any, kept: int) -> _Described:
+    """A tensor as far as an answer depends on it: with 1 for the other extents, dense."""
     if tensor is None:
         return None
-    if exact:
-        return tensor.dtype, tuple(tensor.shape), tensor.stride()
     others = tensor.dim() - kept
     # The one sequence of a batch of 1 has two boundaries.
     shape = tuple([1] * others + list(tensor.shape[others:])) if kept else (2,)
