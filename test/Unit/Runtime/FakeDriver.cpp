@@ -274,7 +274,7 @@ static CUresult cuKernelGetParamInfo(CUkernel, size_t index, size_t *offset,
   return 0;
 }
 
-static void *const functions[] = {
+static void *functions[] = {
 #define FAKE_ADDRESS(name, version, parameters) reinterpret_cast<void *>(&name),
     GDN_DRIVER_FUNCTIONS(FAKE_ADDRESS)
         GDN_DRIVER_OPTIONAL_FUNCTIONS(FAKE_ADDRESS)
@@ -313,6 +313,9 @@ FAKE_EXPORT int fakeCount(const char *name) {
 }
 FAKE_EXPORT void fakeFail(const char *name, int result) {
   failures[indexOf(name)] = result;
+}
+FAKE_EXPORT void fakeReplace(const char *name, void *function) {
+  functions[indexOf(name)] = function;
 }
 FAKE_EXPORT void fakeSetParams(const FakeParam *list, size_t count) {
   std::copy_n(list, count, params);

@@ -55,6 +55,9 @@ void fakeReset();
 int fakeCount(const char *function);
 /// Makes every call of a function answer `result`.
 void fakeFail(const char *function, int result);
+/// Puts a function of a test in the place of one of the driver's, before the
+/// runtime opens the driver.
+void fakeReplace(const char *name, void *function);
 void fakeSetParams(const FakeParam *params, size_t count);
 /// The last launch, and the last map.
 const FakeLaunch *fakeLastLaunch();

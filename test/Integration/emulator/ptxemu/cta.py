@@ -1,0 +1,252 @@
+"""Runs launches: clusters of CTAs of warps, and the scheduler between them."""
+
+import random
+import traceback
+
+import numpy as np
+
+from .barriers import ClusterBarrier, NamedBarrier
+from .clocks import Clocks
+from .memory import SharedMemory
+from .ptx import EmulationError
+from .warp import Warp
+
+#: Registers of a multiprocessor, by which setmaxnreg divides.
+REGISTERS = 65536
+
+
+class Scheduler:
+    """Says which warp runs next, and when copies and products end.
+
+    mode: eager (at once), lazy (when every warp waits), random (any time).
+    """
+
+    def __init__(self, mode, seed):
+        self.mode, self.random = mode, random.Random(seed)
+        self.copies, self.failed = [], set()
+
+    def issue(self, copy):
+        if self.mode == "eager":
+            copy.finish()
+        else:
+            self.copies.append(copy)
+
+    def eager_product(self):
+        return self.mode == "eager" or self.mode == "random" and self.random.random() < 0.5
+
+    def preempts(self):
+        return self.mode == "random" and self.random.random() < 0.05
+
+    def may_fail(self, warp):
+        """try_wait may return false at any time; here never twice in a row."""
+        if self.mode != "random" or warp.thread in self.failed:
+            self.failed.discard(warp.thread)
+            return False
+        if self.random.random() < 0.2:
+            self.failed.add(warp.thread)
+            return True
+        return False
+
+    def finish_some(self, stuck):
+        """Ends copies; says whether any ended."""
+        if not self.copies:
+            return False
+        if stuck or self.mode == "random" and self.random.random() < 0.3:
+            self.copies.pop(self.random.randrange(len(self.copies))).finish()
+            return True
+        return False
+
+
+class CTA:
+    def __init__(self, launch, cluster, number, rank):
+        self.launch, self.cluster, self.number, self.rank = launch, cluster, number, rank
+        self.threads = launch.threads
+        self.warps_count = self.threads // 32
+        self.clocks, self.scheduler = cluster.clocks, cluster.scheduler
+        self.shared = SharedMemory(launch.shared_bytes, self.clocks, self)
+        self.mbarriers, self.named, self.logs = {}, {}, {}
+        self.finished = False
+        self.registers_at_start = min(REGISTERS // self.threads // 8 * 8, 255 // 8 * 8)
+        self.registers = REGISTERS // 32
+        self.warps = [Warp(self, i) for i in range(self.warps_count)]
+
+    def warpgroup_log(self, index):
+        return self.logs.setdefault(index, [])
+
+    def named_barrier(self, number, line):
+        if not 0 <= number < 16:
+            raise EmulationError(f"line {line}: expected a barrier from 0 to 15, got {number}")
+        return self.named.setdefault(number, NamedBarrier(self.clocks))
+
+    def special_values(self, warp):
+        launch, lane = self.launch, np.arange(32, dtype=np.uint32)
+        thread = warp * 32 + lane
+        grid, block, cluster = launch.grid, launch.block, launch.cluster
+        number = self.number
+        ctaid = (number % grid[0], number // grid[0] % grid[1], number // grid[0] // grid[1])
+        values = {
+            "laneid": lane,
+            "warpid": warp,
+            "nwarpid": self.warps_count,
+            "smid": number % 132,
+            "nsmid": 132,
+            "gridid": 0,
+            "cluster_ctarank": self.rank,
+            "cluster_nctarank": int(np.prod(cluster)),
+        }
+        coordinates = (thread % block[0], thread // block[0] % block[1], thread // block[0] // block[1])
+        for i, axis in enumerate("xyz"):
+            values[f"tid.{axis}"] = coordinates[i]
+            values[f"ntid.{axis}"], values[f"ctaid.{axis}"], values[f"nctaid.{axis}"] = block[i], ctaid[i], grid[i]
+            values[f"cluster_ctaid.{axis}"], values[f"cluster_nctaid.{axis}"] = ctaid[i] % cluster[i], cluster[i]
+            values[f"clusterid.{axis}"], values[f"nclusterid.{axis}"] = ctaid[i] // cluster[i], grid[i] // cluster[i]
+        values["lanemask_eq"] = np.uint32(1) << lane
+        values["lanemask_lt"] = values["lanemask_eq"] - np.uint32(1)
+        return {
+            k: v.astype(np.uint32) if isinstance(v, np.ndarray) else np.full(32, v, np.uint32)
+            for k, v in values.items()
+        }
+
+    def check_end(self):
+        """What a CTA must not leave behind."""
+        for warp in self.warps:
+            if warp.products_open or warp.product_groups:
+                raise EmulationError(f"warp {warp.index} of CTA {self.number} ends with a wgmma in flight")
+            pending = [c for g in [*warp.bulk_groups, warp.bulk_open] for c, _, _ in g]
+            if pending:
+                raise EmulationError(
+                    f"warp {warp.index} of CTA {self.number} ends with a bulk copy that reads its "
+                    f"shared memory: {pending[0].text}"
+                )
+        for barrier in self.mbarriers.values():
+            if barrier.bytes:
+                raise EmulationError(f"CTA {self.number} ends while copies into it are in flight: {barrier}")
+
+
+class Cluster:
+    def __init__(self, launch, first, scheduler):
+        size = int(np.prod(launch.cluster))
+        self.scheduler = scheduler
+        self.clocks = Clocks(launch.threads // 32, size)
+        self.barrier = ClusterBarrier(self.clocks, size * launch.threads // 32)
+        self.launch = launch
+        self.ctas = []
+        for rank in range(size):
+            self.ctas.append(CTA(launch, self, first + rank, rank))
+
+    def resolve(self, cta, address, line):
+        """The CTA whose shared memory an address is in, and the place there."""
+        rank = address >> 24
+        if rank > len(self.ctas):
+            raise EmulationError(f"line {line}: expected an address of shared memory, got {address:#x}")
+        return (self.ctas[rank - 1] if rank else cta), address & 0xFFFFFF
+
+    def run(self):
+        scheduler, live = self.scheduler, {}
+        for cta in self.ctas:
+            for warp in cta.warps:
+                live[warp.thread] = (warp, warp.run())
+        order = list(live)
+        while live:
+            ran = False
+            if scheduler.mode == "random":
+                scheduler.random.shuffle(order)
+            for thread in order:
+                if thread not in live:
+                    continue
+                warp, steps = live[thread]
+                if warp.waiting is not None and not warp.waiting.ready():
+                    continue
+                ran = True
+                self._advance(warp, steps, live)
+                scheduler.finish_some(False)
+            order = [t for t in order if t in live]
+            if not ran and live and not scheduler.finish_some(True):
+                self._deadlock(live)
+        while scheduler.finish_some(True):
+            pass
+        for cta in self.ctas:
+            cta.check_end()
+
+    def _advance(self, warp, steps, live):
+        try:
+            next(steps)
+        except StopIteration:
+            del live[warp.thread]
+            if not any(w.thread in live for w in warp.cta.warps):
+                warp.cta.finished = True
+        except EmulationError as error:
+            raise EmulationError(f"{self._where(warp)}: {error}") from None
+        except (TypeError, AttributeError, IndexError, KeyError) as error:
+            raise EmulationError(f"{self._where(warp)}: {self._explain(error, warp)}") from error
+
+    def _where(self, warp):
+        return f"kernel {self.launch.program.kernel.name}, CTA {warp.cta.number}, warp {warp.index}"
+
+    def _explain(self, error, warp):
+        """The PTX line of an exception in a block's function."""
+        program = self.launch.program
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            numbers = program.lines.get(frame.filename)
+            if numbers:
+                line = numbers[frame.lineno - 1]
+                text = program.texts.get(line, "")
+                return f"line {line}: {text}: {self._reason(error, text, warp)}"
+        raise error
+
+    def _reason(self, error, text, warp):
+        from re import findall
+
+        from .arith import IN_FLIGHT
+
+        numbers = {name: n for n, name in warp.cta.launch.program.names.items()}
+        for name in findall(r"%\w+", text):
+            if name in numbers and warp.R[numbers[name]] is IN_FLIGHT:
+                return f"{name} belongs to a wgmma in flight"
+        for name in findall(r"%\w+", text):
+            if name in numbers and warp.R[numbers[name]] is None:
+                return f"{name} may never have been written ({error})"
+        return str(error)
+
+    def _deadlock(self, live):
+        lines = [
+            f"  CTA {w.cta.number} warp {w.index}: line {w.waiting.line}, {w.waiting.text()}"
+            for w, _ in live.values()
+            if w.waiting
+        ]
+        raise EmulationError(f"kernel {self.launch.program.kernel.name}: no warp can go on\n" + "\n".join(lines))
+
+
+class Launch:
+    """One launch of a kernel."""
+
+    def __init__(self, program, memory, grid, block, cluster, shared_bytes, params):
+        self.program, self.memory, self.grid, self.block, self.cluster = program, memory, grid, block, cluster
+        self.shared_bytes, self.params = shared_bytes, params
+        self.threads = int(np.prod(block))
+        self.cache = {}
+        kernel = program.kernel
+        if self.threads % 32 or self.threads > kernel.max_threads:
+            raise EmulationError(f"expected at most {kernel.max_threads} threads in whole warps, got {self.threads}")
+        if cluster != kernel.cluster and kernel.cluster != (1, 1, 1):
+            raise EmulationError(f"expected clusters of {kernel.cluster}, got {cluster}")
+        if any(g % c for g, c in zip(grid, cluster)) or cluster[1:] != (1, 1):
+            raise EmulationError(f"expected a grid of whole clusters {cluster}, got {grid}")
+
+    def param(self, offset, size, kind):
+        key = (offset, size)
+        if key not in self.cache:
+            value = int.from_bytes(self.params[offset : offset + size], "little", signed=kind == "s" and size < 4)
+            dtype = {8: np.uint64, 4: np.uint32}.get(size, np.uint16)
+            self.cache[key] = np.full(32, value & (1 << 8 * dtype().itemsize) - 1, dtype)
+        return self.cache[key]
+
+    def run(self, mode="random", seed=0, ctas=None):
+        count, size = int(np.prod(self.grid)), int(np.prod(self.cluster))
+        rng = random.Random(seed)
+        firsts = list(range(0, count, size))
+        if mode == "random":
+            rng.shuffle(firsts)
+        with np.errstate(all="ignore"):
+            for first in firsts:
+                Cluster(self, first, Scheduler(mode, rng.random())).run()
