@@ -83,6 +83,7 @@ class KernelChoice:
         knows_longest: whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`.
         alternatives: other ways, each with the reason why it lost.
         copies: on a GPU, the copies of inputs that are not read in place.
+        conversions: on a GPU, what torch converts because no kernel has the call's form.
     """
 
     function: str
@@ -106,6 +107,7 @@ class KernelChoice:
     knows_longest: bool
     alternatives: tuple[tuple[str, str], ...]
     copies: tuple[Copy, ...]
+    conversions: tuple[Any, ...]
 
     def _schedule(self) -> str:
         items = f"{self.items} items (sequence x value head)"
@@ -121,7 +123,7 @@ class KernelChoice:
     def _gpu_rows(self) -> list[tuple[str, str]]:
         if self.threads:
             return []
-        rows = []
+        rows = [("converted", str(conversion)) for conversion in self.conversions]
         if self.seconds:
             share = f"{100 * self.floor_seconds / self.seconds:.0f} % of the prediction"
             rows.append(("floor", f"{self.floor_seconds * 1e3:.3g} ms, {share}"))
@@ -210,6 +212,29 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
     return call, where, described, torch.get_num_threads()
 
 
+def _ask(call: Call, where: str, described: list[_Described | None], threads: int) -> dict[str, Any]:
+    """What the library says of a call."""
+    blob = b"".join(_pack(tensor, where) for tensor in described)
+    facts: dict[str, Any] = json.loads(
+        _library.load().explain(blob, call.scale, call.options, threads, call.max_seqlen)
+    )
+    return facts
+
+
+def _ask_converted(call: Call, where: str, threads: int) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """The same of the call that runs for one that the library refuses, and the conversions; while the library's
+    refusal is handled, which is raised again if there are none."""
+    from . import _torch, _torch_convert
+
+    found = _torch_convert.as_converted(call)
+    if found is None:
+        raise
+    converted, conversions = found
+    converted = _torch.as_on_gpu(converted)
+    described = [None if tensor is None else _torch.describe(tensor) for tensor in converted[:11]]
+    return _ask(converted, where, described, threads), conversions
+
+
 def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     if "alternatives" in facts:
         return tuple((name, f"{name}: {reason}") for name, reason in facts["alternatives"])
@@ -256,13 +281,18 @@ def explain(
         call, where, described, threads = _describe_tensors(call, device)
     else:
         call, where, described, threads = _describe_arrays(call)
-    blob = b"".join(_pack(tensor, where) for tensor in described)
-    facts = json.loads(_library.load().explain(blob, call.scale, call.options, threads, call.max_seqlen))
+    conversions: tuple[Any, ...] = ()
+    try:
+        facts = _ask(call, where, described, threads)
+    except NotImplementedError:
+        if not where.startswith("cuda"):
+            raise
+        facts, conversions = _ask_converted(call, where, threads)
     alternatives = _alternatives(facts)
     copies = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
     # What only a choice of a GPU has.
     facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, **facts}
-    facts |= {"alternatives": alternatives, "copies": copies}
+    facts |= {"alternatives": alternatives, "copies": copies, "conversions": conversions}
     names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()
     return KernelChoice(function=function, **{name: facts[name] for name in names})
 

@@ -50,6 +50,11 @@ def pack_domains(gate_domain: int, beta_domain: int) -> int:
     return gate_domain << _GATE_DOMAIN | beta_domain << _BETA_DOMAIN
 
 
+def with_domains(options: int, gate_domain: int, beta_domain: int) -> int:
+    """The options with these domains of g and beta."""
+    return options & ~pack_domains(GATE_MASK, BETA_MASK) | pack_domains(gate_domain, beta_domain)
+
+
 def pack_options(
     gate_domain: int, beta_domain: int, l2norm: bool, state_v_first: bool, recurrent: bool
 ) -> int:
@@ -65,6 +70,11 @@ def pack_options(
 def is_recurrent(options: int) -> bool:
     """Whether a call with these options is the function that goes token by token."""
     return bool(options >> _RECURRENT & 1)
+
+
+def has_l2norm(options: int) -> bool:
+    """Whether a call with these options normalises q and k."""
+    return bool(options >> _L2NORM & 1)
 
 
 def state_is_v_first(options: int) -> bool:

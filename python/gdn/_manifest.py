@@ -71,3 +71,41 @@ def gpu_scales(manifest: dict[str, Any]) -> dict[int, float]:
     channels = manifest["hopper"]["channels"]
     used = {key for row in gpu_rows(manifest) for key in row["channels"]}
     return {channels[key]["k"]: float(channels[key]["k"] ** -0.5) for key in channels if key in used}
+
+
+class Form(NamedTuple):
+    """What a GPU kernel is chosen by where g and beta are float32: domains by number, types by name."""
+
+    k: int
+    v: int
+    q: str
+    packed: bool
+    norm: bool
+    ends: str
+    v_first: bool
+    state: str
+    gate_domain: int
+    beta_domain: int
+
+
+def gpu_forms(manifest: dict[str, Any], op: str) -> frozenset[Form]:
+    """All that the GPU kernels of this op take with g and beta in float32."""
+    hopper, types = manifest["hopper"], manifest["types"]
+    gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
+    found = set()
+    for row in gpu_rows(manifest):
+        if not any(hopper["schedules"][key]["op"] == op for key in row["schedule"]):
+            continue
+        axes = (row[key] for key in ("channels", "element", "layout", "norm", "state", "gate", "beta"))
+        for channels, element, layout, norm, state, gate, beta in itertools.product(*axes):
+            (gate_domain, gate_type), (beta_domain, beta_type) = gate.split(), beta.split()
+            if (gate_type, beta_type) != ("F32", "F32"):
+                continue
+            # "None", "Final VK" or "Both VK F32".
+            ends, state_layout, state_type = (*state.split(), *("KV", "F32")[state.count(" "):])
+            found.add(Form(
+                hopper["channels"][channels]["k"], hopper["channels"][channels]["v"], types[element]["name"],
+                "takes" in hopper["layouts"][layout], "attributes" in hopper["norms"][norm], ends,
+                state_layout == "VK", types[state_type]["name"], gates.index(gate_domain), betas.index(beta_domain),
+            ))
+    return frozenset(found)

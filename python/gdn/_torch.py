@@ -20,6 +20,7 @@ import torch
 from . import _library
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, refuse_derivatives
+from ._torch_convert import run_in_any_form, with_data, without_data
 from ._torch_mixed import forward_mixed, is_mixed
 from ._torch_outputs import output_of_kernel, run_dense
 
@@ -146,8 +147,9 @@ def _compute_on_gpu(
         factor = factor_on_gpu(q.shape, scale)
         scale /= factor
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+    call = Call(*tensors, scale, options, final_state is not None, max_seqlen)  # type: ignore[arg-type]
     try:
-        _call_library(tensors, scale, options, 1, max_seqlen)
+        run_in_any_form(_call_library, _compute_on_gpu, call)
     except ValueError:
         if not run_dense(_call_library, tensors, scale, options, 1, max_seqlen):
             raise
@@ -350,14 +352,10 @@ def _count_write(given: torch.Tensor) -> None:
         torch.autograd.graph.increment_version(given)
 
 
-def _without_data(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-
-
 def as_on_gpu(call: Call) -> Call:
     """The call as a kernel on a GPU gets it. Nothing runs: tensors that the call makes have no data here."""
     given = call[:11]
-    bare = [None if tensor is None else _without_data(tensor) for tensor in given]
+    bare = without_data(given)
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state = bare
     assert q is not None and v is not None
     check_shapes(q, v, cu_seqlens)
@@ -368,8 +366,7 @@ def as_on_gpu(call: Call) -> Call:
     g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, call.options)
     initial_state, state = _adapt_states(initial_state, state)
     taken = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
-    # What the kernel reads as it was given has an address.
-    tensors = [old if new is same else new for old, same, new in zip(given, bare, taken)]
+    tensors = with_data(given, bare, taken)
     scale = call.scale / factor_on_gpu(q.shape, call.scale)
     return Call._make((*tensors, scale, *call[12:]))
 

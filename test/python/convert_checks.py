@@ -1,0 +1,77 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What gdn.explain and gdn.supported say of calls that are converted for a GPU (as hopper_checks.py)."""
+
+import itertools
+
+import pytest
+from hopper_checks import device  # noqa: F401
+
+torch = pytest.importorskip("torch")
+import gdn  # noqa: E402
+
+CHUNK, TOKENS = "chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule"
+
+
+def explain(
+    D=64, V=None, T=256, dtype=torch.float16, function=CHUNK, states=None, raw=False, ask=gdn.explain, **kwargs
+):  # fmt: skip
+    """Of 2 heads and 4 value heads."""
+    make = {"device": "meta"}
+    V = V or D
+    q, v = torch.empty(1, T, 2, D, dtype=dtype, **make), torch.empty(1, T, 4, V, dtype=dtype, **make)
+    gates = torch.empty(1, T, 4, **make)
+    if states is not None:
+        kwargs.update(initial_state=torch.empty(1, 4, D, V, dtype=states, **make), output_final_state=True)
+    if raw:
+        kwargs.update(use_gate_in_kernel=True, A_log=torch.empty(4, **make))
+    return ask(q, q, v, gates, beta=gates, function=function, device="cuda", **kwargs)
+
+
+def test_a_served_call_is_not_converted():
+    choice = explain(D=128)
+    assert choice.conversions == () and "converted" not in str(choice)
+
+
+def test_channels():
+    choice = explain(D=60, states=torch.float32)
+    assert choice.kernel_channels == 128 and choice.algorithm == "chunk"
+    data, states, back = choice.conversions
+    assert data.what == "q, k, v with zeros from K = 60, V = 60 to K = 128, V = 128"
+    # Zeros are written, then what was given is read and written.
+    assert data.launches == 6 and data.bytes == 2 * 256 * (2 * 2 + 4) * (128 + 60 + 60)
+    assert states.what.startswith("initial_state") and states.launches == 2
+    assert back.launches == 2 and back.bytes == 2 * (2 * 256 * 4 * 60 + 4 * 4 * 60 * 60)
+    assert f"  {data.what}: 1.016e+06 bytes, 6 launches" in str(choice)
+
+
+def test_gates_and_beta():
+    choice = explain(D=128, raw=True, allow_neg_eigval=True, use_beta_sigmoid_in_kernel=True)
+    assert [x.what for x in choice.conversions] == [
+        "g from raw to log gates", "beta from logits (of the doubled sigmoid) to values"
+    ]
+    assert [x.launches for x in choice.conversions] == [5, 2]
+
+
+def test_short_types():
+    """The function of tokens is computed in float32; that of chunks stays in 16 bits where it can."""
+    tokens = explain(D=256, function=TOKENS, states=torch.float32)
+    assert "_f32_" in tokens.kernel and tokens.conversions[0].what == "q, k, v from float16 to float32"
+    assert "_f16_" in explain(D=64, states=torch.float32).kernel
+
+
+def test_few_tokens_take_small_heads():
+    choice = explain(D=60, T=4, dtype=torch.bfloat16, states=torch.float32)
+    assert choice.kernel_channels == 64 and choice.algorithm == "recurrent"
+
+
+@pytest.mark.parametrize("function", [CHUNK, TOKENS])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_every_form_is_supported(function, dtype):
+    gates = [{}, {"gate_domain": "linear"}, {"raw": True}]
+    betas = [{}, {"use_beta_sigmoid_in_kernel": True}, {"use_beta_sigmoid_in_kernel": True, "allow_neg_eigval": True}]
+    states = [{}, {"output_final_state": True}, {"states": torch.float32}, {"states": dtype}]
+    for D, norm, *options in itertools.product((1, 32, 64, 100, 128, 256), (False, True), gates, betas, states):
+        kwargs = {name: value for option in options for name, value in option.items()}
+        answer = explain(D, 64, 80, dtype, function, ask=gdn.supported, use_qk_l2norm_in_kernel=norm, **kwargs)
+        assert answer.ok, (D, norm, kwargs, answer.reasons)
