@@ -66,8 +66,9 @@ class CTA:
         self.shared = SharedMemory(launch.shared_bytes, self.clocks, self)
         self.mbarriers, self.named, self.logs = {}, {}, {}
         self.finished = False
-        self.registers_at_start = min(REGISTERS // self.threads // 8 * 8, 255 // 8 * 8)
-        self.registers = REGISTERS // 32
+        available = REGISTERS // launch.program.kernel.min_ctas
+        self.registers_at_start = min(available // self.threads // 8 * 8, 255 // 8 * 8)
+        self.registers = available // 32
         self.warps = [Warp(self, i) for i in range(self.warps_count)]
 
     def warpgroup_log(self, index):

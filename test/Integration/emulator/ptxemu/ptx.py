@@ -37,6 +37,8 @@ class Kernel:
     #: The width in bits of registers, by the prefix of their names; 1 is a predicate.
     widths: dict = field(default_factory=dict)
     max_threads: int = 0
+    #: CTAs that share the registers of a multiprocessor.
+    min_ctas: int = 1
     cluster: tuple = (1, 1, 1)
 
     def width(self, register):
@@ -173,6 +175,8 @@ def parse(text):
         _parse_params(kernel, params)
         limit = re.search(r"\.(?:max|req)ntid\s+(\d+)", directives)
         kernel.max_threads = int(limit[1]) if limit else 1024
+        shared = re.search(r"\.minnctapersm\s+(\d+)", directives)
+        kernel.min_ctas = int(shared[1]) if shared else 1
         cluster = re.search(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives)
         if cluster:
             kernel.cluster = tuple(int(x or 1) for x in cluster.groups())
