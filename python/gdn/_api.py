@@ -232,9 +232,10 @@ def fused_recurrent_gated_delta_rule(
 ) -> tuple[Any, Any]:
     r"""The gated delta rule token by token, in float32: the function of decoding.
 
-    So it is on a CPU; on a GPU it runs the kernels of `chunk_gated_delta_rule`, with their roundings. It computes what
-    that function does, whose page explains the arguments, with FLA 0.6's signature of this name: `gk` and `gv` (gates
-    per channel) are refused if given, `beta` may be None for 1, and what stands after `cu_seqlens` is by keyword only.
+    A call that no such kernel serves on a GPU runs those of `chunk_gated_delta_rule`, with their roundings
+    (docs/Python.md). It computes what that function does, whose page explains the arguments, with FLA 0.6's signature
+    of this name: `gk` and `gv` (gates per channel) are refused if given, `beta` may be None for 1, and what stands
+    after `cu_seqlens` is by keyword only.
 
     Raises:
         TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`.

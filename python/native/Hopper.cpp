@@ -199,6 +199,37 @@ static Error checkSizes(const Problem &p) {
   return {};
 }
 
+/// Refuses long sequences in a form that only kernels token by token have, if
+/// one that it can be converted to has kernels of chunks: the package does so
+/// (_torch_convert.py, which has the same number of tokens).
+static Error checkLength(const Problem &p, const Traits &traits) {
+  constexpr int64_t kFewTokens = 64;
+  int64_t tokens = p.maxSeqlen > 0 ? p.maxSeqlen
+                   : p.cuSeqlens.isPresent()
+                       ? p.tokens() / std::max<int64_t>(p.sequences(), 1)
+                       : p.tokens();
+  if (p.recurrent || tokens <= kFewTokens)
+    return {};
+  Traits near = traits;
+  near.state = Element::F32;
+  bool nearHasChunks = findKernels(near).perHead;
+  Traits plain = near;
+  plain.gateDomain = GateDomain::Log;
+  plain.betaDomain = BetaDomain::Value;
+  plain.gate = plain.beta = Element::F32;
+  if (!nearHasChunks && !findKernels(plain).perHead)
+    return {};
+  std::string rest = " for more than " + std::to_string(kFewTokens) +
+                     " tokens a sequence on a GPU in this version, got ";
+  if (nearHasChunks)
+    return {"NotImplementedError",
+            "initial_state, final_state: expected float32" + rest +
+                typeName(traits.state)};
+  return {"NotImplementedError", Text("beta: expected ") +
+                                     infoOf(BetaDomain::Value).name + rest +
+                                     infoOf(traits.betaDomain).name};
+}
+
 Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
   Traits traits = traitsOf(p);
   if (!hasChannels(traits))
@@ -209,6 +240,9 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
   bool hasChunks = group.perHead && group.perVTile;
   if (!hasChunks && !group.token)
     return explainMissing(traits);
+  if (!hasChunks)
+    if (Error error = checkLength(p, traits))
+      return error;
   GdnDeviceInfo info = {};
   info.struct_size = sizeof(info);
   if (gdnDeviceGetInfo(p.device.index, &info) != GDN_SUCCESS)

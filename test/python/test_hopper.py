@@ -11,7 +11,13 @@ import fake_cuda
 import pytest
 
 FOLDER = pathlib.Path(__file__).parent
-CHECKS = ("hopper_checks.py", "hopper_host_checks.py", "relayout_checks.py", "convert_checks.py")
+CHECKS = (
+    "hopper_checks.py",
+    "hopper_host_checks.py",
+    "hopper_token_checks.py",
+    "relayout_checks.py",
+    "convert_checks.py",
+)
 
 
 def test_over_the_fake_driver():
