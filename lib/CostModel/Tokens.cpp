@@ -14,27 +14,28 @@ using namespace gdn::cost;
 
 namespace {
 /// The V tile of a CTA, and CTAs that a multiprocessor has at a time
-/// (Schedules/recurrent.mlir).
+/// (GDNToTile.cpp, Schedules/recurrent.mlir).
 struct TokenTile {
-  int64_t entries, leastChannels, resident;
-  /// What a launch takes longer than by the row: warps that share K wait for
-  /// each other's sums.
-  double sumSeconds;
+  int64_t channels, resident;
 };
 } // namespace
 
-static constexpr int64_t kShortKey = 128, kMostChannels = 64;
-static constexpr TokenTile kShortTile = {2048, 16, 8, 0},
-                           kTile = {4096, 32, 5, 1.6e-6},
-                           kLongTile = {4096, 32, 3, 1.6e-6};
+static TokenTile tileOf(const Problem &p) {
+  constexpr int64_t kShortKey = 128, kLine = 32, kLeast = 16, kMost = 64,
+                    kShortEntries = 2048;
+  if (p.keyChannels > kShortKey)
+    return {kLine, 3};
+  int64_t keys = std::max<int64_t>(p.keyChannels, 1);
+  if (p.stateVFirst)
+    return {std::clamp(kShortEntries / keys, kLeast, kMost), 8};
+  return {kLine, keys * kLine <= kShortEntries ? 8 : 5};
+}
+
+/// What a launch takes longer with states [K, V]: warps that share K wait for
+/// each other's sums.
+static constexpr double kSumSeconds = 1.6e-6;
 /// Of the chip's bandwidth, what loads and stores of states get.
 static constexpr double kBandwidth = 0.968;
-
-static const TokenTile &tileOf(const Problem &p) {
-  if (p.keyChannels > kShortKey)
-    return kLongTile;
-  return p.stateVFirst ? kShortTile : kTile;
-}
 
 /// The first token's time is that of the state. Fitted to one token of 1 to 256
 /// sequences (docs/experiments/recurrent.md); `chunk` is predicted: a load from
@@ -59,16 +60,13 @@ Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
   if (p.packed)
     longest =
         p.longest.value_or(divideCeil(tokens, std::max<int64_t>(sequences, 1)));
-  const TokenTile &tile = tileOf(p);
-  int64_t channels =
-      std::clamp(tile.entries / std::max<int64_t>(p.keyChannels, 1),
-                 tile.leastChannels, kMostChannels);
+  TokenTile tile = tileOf(p);
 
   Estimate result = {};
   result.schedule = {costs.name};
   result.predicted = costs.predicted;
-  result.ctas =
-      sequences * p.heads * std::max<int64_t>(p.valueChannels / channels, 1);
+  result.ctas = sequences * p.heads *
+                std::max<int64_t>(p.valueChannels / tile.channels, 1);
   result.waves = divideCeil(result.ctas, chip.multiprocessors * tile.resident);
   result.longestChunks = longest;
   if (result.ctas == 0)
@@ -80,7 +78,7 @@ Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
   double memory = countBytes(p) / (kBandwidth * chip.bytesPerSecond);
   // A work item's own time comes first, what further ones take is hidden by it
   // or by memory.
-  result.seconds = costs.launchSeconds + tile.sumSeconds +
+  result.seconds = costs.launchSeconds + (p.stateVFirst ? 0 : kSumSeconds) +
                    std::max(end, memory + costs.item.first);
   result.bound = memory > end        ? Bound::Memory
                  : result.waves == 1 ? Bound::Longest

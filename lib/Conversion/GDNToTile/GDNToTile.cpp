@@ -232,9 +232,9 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
 
 /// V channels of a tile where their number is not given: the rows of a tensor
 /// core's product. Token by token there is none: the tile is a part of the
-/// state that four warps hold in 32 registers a thread, so that many CTAs wait
-/// for memory at a time. Of states [V, K], where a row of the tile is
-/// contiguous, 16 registers are faster; of [K, V] a line needs 32 channels.
+/// state that four warps hold in few registers a thread, so that many CTAs wait
+/// for memory at a time. Of states [K, V] 32 channels are a line. Of [V, K],
+/// where a row of the tile is contiguous, 16 registers of K = 128 are faster.
 static int64_t chooseVTileChannels(const Stage &stage) {
   constexpr int64_t kProductRows = 64, kShortKey = 128;
   const StageFacts &facts = stage.facts;
@@ -245,8 +245,7 @@ static int64_t chooseVTileChannels(const Stage &stage) {
     constexpr int64_t kLeast = 16, kEntries = 2048;
     return std::clamp(kEntries / facts.K, kLeast, kProductRows);
   }
-  constexpr int64_t kLeast = 32, kEntries = 4096;
-  return std::clamp(kEntries / facts.K, kLeast, kProductRows);
+  return 32;
 }
 
 LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
