@@ -360,13 +360,13 @@ Choice gdn::cost::choose(const Problem &p, const Chip &chip,
 //===----------------------------------------------------------------------===//
 
 static constexpr Core cores[] = {
-    {CoreLevel::V3, CoreOperand::BF16, 96e9, 4.2e9},
-    {CoreLevel::V3, CoreOperand::F16, 90e9, 4.2e9},
-    {CoreLevel::V3, CoreOperand::F32, 103e9, 4.2e9},
-    {CoreLevel::V4, CoreOperand::BF16, 148e9, 4.3e9},
-    {CoreLevel::V4, CoreOperand::F16, 156e9, 4.3e9},
-    {CoreLevel::V4, CoreOperand::F32, 177e9, 4.3e9},
-    {CoreLevel::V4BF16, CoreOperand::BF16, 150e9, 4.3e9},
+    {CoreLevel::V3, CoreOperand::BF16, 96e9, 5.6e9},
+    {CoreLevel::V3, CoreOperand::F16, 90e9, 5.6e9},
+    {CoreLevel::V3, CoreOperand::F32, 103e9, 5.6e9},
+    {CoreLevel::V4, CoreOperand::BF16, 148e9, 6.9e9},
+    {CoreLevel::V4, CoreOperand::F16, 156e9, 6.9e9},
+    {CoreLevel::V4, CoreOperand::F32, 177e9, 6.9e9},
+    {CoreLevel::V4BF16, CoreOperand::BF16, 150e9, 6.9e9},
 };
 /// What a work item costs besides its tokens: buffers, the state in and out.
 static constexpr double kCoreItemSeconds = 5e-6;

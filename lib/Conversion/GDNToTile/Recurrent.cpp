@@ -29,17 +29,49 @@ static Value loadKey(Program &p, StringRef name, Value t) {
   return b.mul(key, b.splat(inverseLength(p, b.mul(key, key)), p.facts.K));
 }
 
-/// The decay of one token over S^T [vTileChannels, K].
-static Value tokenDecay(Program &p, Value t, ArrayRef<int64_t> shape) {
+namespace {
+/// The decay of one token: nothing, a number, or f32 [K].
+struct TokenDecay {
+  DecayKind kind;
+  Value factor;
+
+  /// What a product of the decayed state with `key` has for `key`.
+  Value ofKey(TileBuilder &b, Value key) const {
+    return kind == DecayKind::Channel ? b.mul(key, factor) : key;
+  }
+  /// A product of the decayed state, from that of the state itself.
+  Value ofProduct(TileBuilder &b, Value product, int64_t channels) const {
+    return kind == DecayKind::Scalar ? b.mul(product, b.splat(factor, channels))
+                                     : product;
+  }
+  Value ofState(TileBuilder &b, Value state, ArrayRef<int64_t> shape) const {
+    if (kind == DecayKind::None)
+      return state;
+    return b.mul(state, kind == DecayKind::Scalar
+                            ? b.splat(factor, shape)
+                            : b.broadcast(factor, shape, 1));
+  }
+};
+} // namespace
+
+static TokenDecay loadDecay(Program &p, Value t) {
   TileBuilder &b = p.b;
   p.loadGateParameters();
-  if (p.facts.decay == DecayKind::Scalar)
-    return b.splat(b.extract(b.exp2(loadLog2Gate(p, t)), {0}), shape);
-  return b.broadcast(b.exp2(loadChannelLog2Gate(p, t)), shape, 1);
+  switch (p.facts.decay) {
+  case DecayKind::None:
+    return {DecayKind::None, Value()};
+  case DecayKind::Scalar:
+    return {DecayKind::Scalar, b.extract(b.exp2(loadLog2Gate(p, t)), {0})};
+  case DecayKind::Channel:
+    return {DecayKind::Channel, b.exp2(loadChannelLog2Gate(p, t))};
+  }
+  llvm_unreachable("all kinds of decay are named");
 }
 
 /// The recurrence of spec 1, in f32. A token is a chunk of one row, so what
-/// belongs to it are vectors.
+/// belongs to it are vectors. Both products are with the state before the
+/// token, so neither waits for the other one's sums:
+///   q (g S + u k^T) = g (q S) + (q k) u.
 void gdn::writeRecurrent(Program &p) {
   TileBuilder &b = p.b;
   int64_t channels = p.facts.vTileChannels;
@@ -48,15 +80,19 @@ void gdn::writeRecurrent(Program &p) {
     Value k = loadKey(p, "k", t), q = loadKey(p, "q", t);
     Value v = loadVector(p, "v", t, p.head, p.firstV, channels);
     Value beta = b.splat(b.extract(loadBeta(p, t), {0}), channels);
-    Value state = carried[0];
-    if (p.facts.decay != DecayKind::None)
-      state = b.mul(state, tokenDecay(p, t, shape));
+    TokenDecay decay = loadDecay(p, t);
     b.step("state");
-    Value e = b.sub(v, b.product("vk,k->v", state, k));
-    Value u = b.mul(beta, e);
+    auto multiply = [&](Value key) {
+      Value product = b.product("vk,k->v", carried[0], decay.ofKey(b, key));
+      return decay.ofProduct(b, product, channels);
+    };
+    Value known = multiply(k), read = multiply(q);
+    Value both = b.extract(b.sum(b.mul(q, k), 0), {});
+    Value u = b.mul(beta, b.sub(v, known));
     Value write = b.mul(b.broadcast(u, shape, 0), b.broadcast(k, shape, 1));
-    state = b.add(state, write);
-    Value o = b.scaled(b.product("vk,k->v", state, q), p.facts.scale);
+    Value state = b.add(decay.ofState(b, carried[0], shape), write);
+    read = b.add(read, b.mul(u, b.splat(both, channels)));
+    Value o = b.scaled(read, p.facts.scale);
     b.step("store");
     b.store(o, p["o"], tokenOffsets(p, t, p.head, p.firstV), {3});
     return {state};

@@ -9,16 +9,22 @@
 // CHECK-NOT: arith.truncf
 // CHECK: %[[DECAY:.*]] = math.exp2 %{{.*}}"gates"} : tensor<1xf32>
 // CHECK: %[[NUMBER:.*]] = tensor.extract %[[DECAY]]
-// CHECK: %[[TILE:.*]] = tensor.splat %[[NUMBER]]
-// CHECK: %[[SBAR:.*]] = arith.mulf %[[S]], %[[TILE]]
-// CHECK: %[[READ:.*]] = linalg.contract {{.*}} ins(%[[SBAR]], %[[K:.*]] : tensor<16x64xf32>, tensor<64xf32>)
-// CHECK: %[[E:.*]] = arith.subf %{{.*}}, %[[READ]]
+// Neither product waits for the other one: both are with the state before the token.
+// CHECK: %[[KS:.*]] = linalg.contract {{.*}} ins(%[[S]], %[[K:.*]] : tensor<16x64xf32>, tensor<64xf32>)
+// CHECK: %[[KNOWN:.*]] = arith.mulf %[[KS]], %
+// CHECK: %[[QS:.*]] = linalg.contract {{.*}} ins(%[[S]], %[[Q:.*]] : tensor<16x64xf32>, tensor<64xf32>)
+// CHECK: %[[READ:.*]] = arith.mulf %[[QS]], %
+// CHECK: %[[QK:.*]] = arith.mulf %[[Q]], %[[K]]
+// CHECK: linalg.reduce {{.*}}ins(%[[QK]]
+// CHECK: %[[E:.*]] = arith.subf %{{.*}}, %[[KNOWN]]
 // CHECK: %[[U:.*]] = arith.mulf %{{.*}}, %[[E]]
 // CHECK: %[[US:.*]] = linalg.broadcast ins(%[[U]]
-// CHECK: %[[KS:.*]] = linalg.broadcast ins(%[[K]]
-// CHECK: %[[WRITE:.*]] = arith.mulf %[[US]], %[[KS]]
+// CHECK: %[[KEYS:.*]] = linalg.broadcast ins(%[[K]]
+// CHECK: %[[WRITE:.*]] = arith.mulf %[[US]], %[[KEYS]]
+// CHECK: %[[SBAR:.*]] = arith.mulf %[[S]], %
 // CHECK: %[[NEXT:.*]] = arith.addf %[[SBAR]], %[[WRITE]]
-// CHECK: linalg.contract {{.*}} ins(%[[NEXT]], %
+// CHECK: %[[MORE:.*]] = arith.mulf %[[U]], %
+// CHECK: arith.addf %[[READ]], %[[MORE]]
 // CHECK: arith.truncf {{.*}}"store"}
 // CHECK-NOT: arith.truncf
 // CHECK: scf.yield %[[NEXT]]
