@@ -112,7 +112,8 @@ void RowScratch::add(linalg::ReduceOp op, MutableArrayRef<Value> sums) {
                                       createI32(b, format::kWarpThreads));
   warp = arith::RemUIOp::create(b, warp, createI32(b, spread.getColumnWarps()));
   // Who read the last ones is done.
-  sync();
+  if (!op->hasAttr(WarpDialect::getScratchApartAttrName()))
+    sync();
   {
     OpBuilder::InsertionGuard guard(b);
     // One lane for each row; for a scalar, one of the warp.

@@ -281,6 +281,13 @@ gdn_warp.kernel @k(%c : i1) threads(128) shared(0) {
 
 // -----
 
+// A reduction has scratch memory of its own.
+// expected-error @below {{expected gdn_warp.scratch_apart on a linalg.reduce, without a value, got unit}}
+gdn_warp.kernel @k() threads(128) shared(0) attributes {gdn_warp.scratch_apart} {
+}
+
+// -----
+
 // A kernel is separate or not.
 // expected-error @below {{expected gdn_warp.clone_likely_path on a gdn_warp.kernel, without a value, got true}}
 gdn_warp.kernel @k() threads(128) shared(0) attributes {gdn_warp.clone_likely_path = true} {

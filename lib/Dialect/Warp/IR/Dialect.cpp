@@ -113,6 +113,13 @@ LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected a number of bytes in ")
            << name << ", got " << attribute.getValue();
   }
+  if (name == getScratchApartAttrName()) {
+    if (isa<linalg::ReduceOp>(op) && isa<UnitAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError("expected ")
+           << name << " on a linalg.reduce, without a value, got "
+           << attribute.getValue();
+  }
   if (name == getScratchAttrName() || name == getRowsAttrName()) {
     auto pair = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
     if (pair && pair.size() == 2 && name == getScratchAttrName())

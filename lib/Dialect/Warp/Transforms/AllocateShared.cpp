@@ -11,6 +11,7 @@
 #include "gdn/Dialect/Warp/IR/SharedMemory.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Debug.h"
@@ -60,8 +61,9 @@ static int64_t getAlignment(ViewType view) {
 }
 
 namespace {
-/// What the warps of a warpgroup hand to each other: a place for each publish,
-/// and one of each role for all else, of which one op is run at a time.
+/// What the warps of a warpgroup hand to each other: a place for each publish
+/// and for each reduction of a spread tile beside another, and one of each role
+/// for all else, of which one op is run at a time.
 class Scratch {
 public:
   explicit Scratch(KernelOp kernel) {
@@ -100,6 +102,25 @@ void Scratch::setPlace(Operation *op, int64_t start, int64_t bytes) {
                   .getDenseI64ArrayAttr({start - first * bytes, bytes}));
 }
 
+/// Whether `op` is a reduction of a spread tile, and another one stands in its
+/// block: who waits for the sums there has read those of `op`, so that in a
+/// place of its own `op` need not wait before it writes.
+static bool isBesideAnother(Operation *op,
+                            ArrayRef<std::pair<Operation *, int64_t>> list) {
+  auto isSpread = [](Operation *one) {
+    auto reduce = dyn_cast<linalg::ReduceOp>(one);
+    if (!reduce)
+      return false;
+    auto type = cast<RankedTensorType>(reduce.getInputs().front().getType());
+    return isa_and_nonnull<SpreadAttr, SliceAttr>(type.getEncoding());
+  };
+  return isSpread(op) && llvm::any_of(list, [&](const auto &other) {
+           return other.first != op &&
+                  other.first->getBlock() == op->getBlock() &&
+                  isSpread(other.first);
+         });
+}
+
 int64_t Scratch::place(int64_t start) {
   for (Operation *op : publishes) {
     auto view = cast<ViewType>(op->getResult(0).getType());
@@ -110,10 +131,21 @@ int64_t Scratch::place(int64_t start) {
   }
   for (auto &[role, list] : ops) {
     int64_t bytes = 0;
-    for (auto &[op, own] : list)
-      bytes = std::max<int64_t>(bytes, llvm::alignTo(own, kPlainAlignment));
+    SmallVector<Operation *> together;
     start = llvm::alignTo(start, kPlainAlignment);
-    for (auto &[op, own] : list)
+    for (auto &[op, own] : list) {
+      int64_t aligned = llvm::alignTo(own, kPlainAlignment);
+      if (isBesideAnother(op, list)) {
+        setPlace(op, start, aligned);
+        op->setAttr(WarpDialect::getScratchApartAttrName(),
+                    UnitAttr::get(op->getContext()));
+        start += aligned * getWarpgroups(role);
+        continue;
+      }
+      together.push_back(op);
+      bytes = std::max(bytes, aligned);
+    }
+    for (Operation *op : together)
       setPlace(op, start, bytes);
     start += bytes * getWarpgroups(role);
   }

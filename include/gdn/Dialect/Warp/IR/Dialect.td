@@ -69,6 +69,9 @@ def Warp_Dialect : Dialect {
     /// Attribute of an op over the rows of a fragment: where the scratch memory of its
     /// warpgroup begins and how far those of two warpgroups of the CTA lie apart, in bytes.
     static constexpr ::llvm::StringLiteral getScratchAttrName() { return "gdn_warp.scratch"; }
+    /// Unit attribute of a reduction of a spread tile: no other op has its scratch memory, and
+    /// its warps wait in another reduction of the block before they write it again.
+    static constexpr ::llvm::StringLiteral getScratchApartAttrName() { return "gdn_warp.scratch_apart"; }
     /// Attribute of an op over the rows of a fragment: [a, b], the rows that it is about.
     static constexpr ::llvm::StringLiteral getRowsAttrName() { return "gdn_warp.rows"; }
 
