@@ -41,6 +41,8 @@ class Block:
     target: int = None
     guard: int = None
     negated: bool = False
+    #: Where lanes that part at its end meet again.
+    meet: int = None
     line: int = 0
     full: object = None
     masked: object = None
@@ -70,7 +72,33 @@ def divide(kernel):
             block.code = block.code[:-1]
             block.guard, block.negated = last.guard, last.negated
         blocks.append(block)
+    find_meetings(blocks)
     return blocks
+
+
+def find_meetings(blocks):
+    """Gives each block its immediate post-dominator; len(blocks) is the end."""
+    end = len(blocks)
+    everything = (1 << end + 1) - 1
+    after = [everything] * end + [1 << end]
+    following = []
+    for b in blocks:
+        targets = [b.target if b.end == "bra" else end] if b.end else []
+        following.append(targets + ([b.index + 1] if not b.end or b.guard else []))
+    changed = True
+    while changed:
+        changed = False
+        for i in reversed(range(end)):
+            common = everything
+            for f in following[i]:
+                common &= after[f]
+            common |= 1 << i
+            changed |= common != after[i]
+            after[i] = common
+    sizes = [a.bit_count() for a in after]
+    for i, b in enumerate(blocks):
+        others = after[i] & ~(1 << i)
+        b.meet = next((j for j in range(end + 1) if others >> j & 1 and sizes[j] == sizes[i] - 1), end)
 
 
 class Generator:

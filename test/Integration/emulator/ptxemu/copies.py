@@ -182,8 +182,8 @@ class CopyOps:
         states[words] = 0x02020202
 
         def finish():
-            run()
             states[words] = 0x01010101
+            run()
             barrier.deliver(size, clock)
 
         self.cta.scheduler.issue(Copy(finish, text, line))
@@ -226,11 +226,14 @@ class CopyOps:
                 origin = self._range(self.shared, b, count, line)
                 read = np.arange(origin // 4, (origin + count) // 4)
                 shared, warp = self.shared, self
-                shared.begin_async_read(self, read, line)
+                # A slot may have gaps that nothing writes; they stay unwritten in the copy.
+                shared.begin_async_read(self, read, line, unwritten=True)
+                gaps = words[shared.state_views[4][read] == 0]
                 epoch = self.clock.copy()
 
                 def run():
                     into.bytes[start : start + count] = shared.bytes[origin : origin + count]
+                    into.state_views[4][gaps] = 0
                     shared.reading[read] -= 1
                     # Whoever waits for the bytes knows that they have been read.
                     shared.read[warp.thread, read] = epoch[warp.thread]

@@ -259,10 +259,12 @@ class SharedMemory(Memory):
         self.written[words] = clock[thread]
         self.written_line[words] = line
 
-    def begin_async_read(self, warp, words, line):
+    def begin_async_read(self, warp, words, line, unwritten=False):
         """What a product or copy of the asynchronous proxy reads, from its issue on."""
-        if (self.state_views[4][words] != self.good[4]).any():
-            word = words[self.state_views[4][words] != self.good[4]][0]
+        state = self.state_views[4][words]
+        bad = (state != self.good[4]) & ((state != 0) | (not unwritten))
+        if bad.any():
+            word = words[bad][0]
             found = int(self.state[word * 4 : word * 4 + 4].max())
             found = 4 if found & 4 else 2 if found & 2 else 0
             self.fail(line, f"asynchronous read of {STATE_NAMES[found]}, at byte {word * 4}" + self.history(word))

@@ -113,16 +113,33 @@ class Warp(BarrierOps, CopyOps, TensorCoreOps):
     def run(self):
         """Runs until the lanes have ended, yielding what the warp waits for."""
         blocks, last = self.cta.launch.program.blocks, len(self.cta.launch.program.blocks)
-        groups, scheduler = {0: None}, self.cta.scheduler
-        while groups:
-            index = next(iter(groups)) if len(groups) == 1 else self._choose(groups, blocks)
+        scheduler = self.cta.scheduler
+        # Each branch at which lanes part has an entry: the block at which they
+        # meet again, and the lanes on the way by the block where they are.
+        paths = [(last, {0: None})]
+        while True:
+            meet, groups = paths[-1]
+            index = next(iter(groups)) if len(groups) == 1 else self._choose(groups, blocks, meet)
+            if index is None or index == meet:
+                if len(paths) == 1:
+                    if index == meet:
+                        raise EmulationError("a warp runs past the end of the kernel")
+                    return
+                paths.pop()
+                if index == meet:
+                    self._join(paths[-1][1], meet, groups[meet])
+                continue
             mask = groups.pop(index)
-            if index >= last:
-                raise EmulationError("a warp runs past the end of the kernel")
             block = blocks[index]
             self.block = index
             if block.whole and mask is not None:
-                self._divergence(block, mask, groups)
+                if len(paths) == 1:
+                    self._divergence(block, mask, groups)
+                # The others may come here without the way that all must go.
+                paths.pop()
+                for at, lanes in [(index, mask), *groups.items()]:
+                    self._join(paths[-1][1], at, lanes)
+                continue
             if block.waits:
                 wait = (block.full if mask is None else block.masked)(self, mask)
                 if wait is not None:
@@ -136,18 +153,20 @@ class Warp(BarrierOps, CopyOps, TensorCoreOps):
                 block.full(self, None)
             else:
                 block.masked(self, mask)
-            self._leave(block, mask, groups)
+            self._leave(block, mask, paths)
             if scheduler.preempts():
                 yield None
 
     @staticmethod
-    def _choose(groups, blocks):
-        """The lanes that go on: those furthest behind, but for those that want the whole warp."""
-        free = [g for g in groups if g >= len(blocks) or not blocks[g].whole]
-        return min(free or groups)
+    def _choose(groups, blocks, meet):
+        """The lanes that go on: those furthest behind, but for those that want the whole warp or have arrived."""
+        under_way = [g for g in groups if g != meet]
+        free = [g for g in under_way if g >= len(blocks) or not blocks[g].whole]
+        return min(free or under_way or groups, default=None)
 
-    def _leave(self, block, mask, groups):
+    def _leave(self, block, mask, paths):
         """Moves lanes from the end of a block on."""
+        meet, groups = paths[-1]
         if block.end is None:
             self._join(groups, block.index + 1, mask)
             return
@@ -163,10 +182,15 @@ class Warp(BarrierOps, CopyOps, TensorCoreOps):
         taken = taken if mask is None else taken & mask
         if taken.any():
             everything = taken.all() if mask is None else (taken == mask).all()
-            if target is not None:
-                self._join(groups, target, mask if everything else taken)
             if everything:
+                if target is not None:
+                    self._join(groups, target, mask)
                 return
+            if block.meet != meet:
+                groups = {}
+                paths.append((block.meet, groups))
+            if target is not None:
+                self._join(groups, target, taken)
             self._join(groups, block.index + 1, ~taken if mask is None else mask & ~taken)
         else:
             self._join(groups, block.index + 1, mask)
