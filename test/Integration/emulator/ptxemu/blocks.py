@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import arith, effects, ops
+from . import arith, definitions, effects, ops
 from .ptx import EmulationError, parse_vector
 
 DTYPES = {
@@ -76,15 +76,21 @@ def divide(kernel):
     return blocks
 
 
+def find_following(blocks):
+    """The blocks that each block goes on to; len(blocks) is the end."""
+    following = []
+    for b in blocks:
+        targets = [b.target if b.end == "bra" else len(blocks)] if b.end else []
+        following.append(targets + ([b.index + 1] if not b.end or b.guard else []))
+    return following
+
+
 def find_meetings(blocks):
     """Gives each block its immediate post-dominator; len(blocks) is the end."""
     end = len(blocks)
     everything = (1 << end + 1) - 1
     after = [everything] * end + [1 << end]
-    following = []
-    for b in blocks:
-        targets = [b.target if b.end == "bra" else end] if b.end else []
-        following.append(targets + ([b.index + 1] if not b.end or b.guard else []))
+    following = find_following(blocks)
     changed = True
     while changed:
         changed = False
@@ -108,6 +114,8 @@ class Generator:
         self.kernel = kernel
         self.registers, self.kinds = {}, {}
         self.constants = {}
+        #: Reads of registers that some lanes may not have written, and these registers.
+        self.uncertain, self.tracked = {}, set()
         self.space = {name: getattr(arith, name) for name in dir(arith) if not name.startswith("__")}
         self.space["c_signs"] = np.full(32, 0x80008000, np.uint32)
         self.params = {p.name: p for p in kernel.params}
@@ -243,7 +251,8 @@ class Generator:
                 value = f"({value}).astype({NAMES[stored]})"
             else:
                 raise EmulationError(f"expected {stored} for register {register}, got {kind}")
-        return f"R[{n}] = merge({mask}, {value}, R[{n}])" if mask else f"R[{n}] = {value}"
+        text = f"R[{n}] = merge({mask}, {value}, R[{n}])" if mask else f"R[{n}] = {value}"
+        return text + f"; w.wrote({n}, {mask})" if register in self.tracked else text
 
     def statement(self, ins, mask):
         """One line of Python for an instruction; `mask` is an expression or None."""
@@ -265,8 +274,20 @@ class Generator:
             raise EmulationError(f"line {ins.line}: no emulation of {ins.text}") from None
         return "; ".join(self.assign(d, v, k, mask) for d, v, k in writes)
 
+    def checks(self, block, position, mask, line):
+        """Statements that see whether all lanes have written what they read."""
+        return "".join(
+            f"w.check_written({self.number(r)}, {mask}, '{r}', {line}); "
+            for r in self.uncertain.get((block.index, position), [])
+        )
+
     def compile(self, blocks):
         """Gives blocks their functions."""
+        self.uncertain = definitions.uncertain_reads(blocks, find_following(blocks))
+        # The warp itself writes these, and checks accumulators.
+        own = self.accumulators | {ins.args[0] for ins in self.kernel.code if ins.op.startswith("mbarrier.try_wait")}
+        self.uncertain = {at: [r for r in registers if r not in own] for at, registers in self.uncertain.items()}
+        self.tracked = {r for registers in self.uncertain.values() for r in registers}
         for block in blocks:
             for name, mask in (("full", None), ("masked", "M")):
                 if block.whole and mask:
@@ -277,8 +298,11 @@ class Generator:
                     text = self.statement(ins, mask)
                     if block.waits and i == 0:
                         text = "return " + text
-                    lines.append(" " + text)
+                    lines.append(" " + self.checks(block, i, mask, ins.line) + text)
                     numbers.append(ins.line)
+                if not block.waits:
+                    lines.append(" " + self.checks(block, len(block.code), mask, block.line) + "return None")
+                    numbers.append(block.line)
                 filename = f"ptx:{self.kernel.name}:{block.index}:{name}"
                 space = self.space
                 exec(compile("\n".join(lines), filename, "exec"), space)

@@ -1,10 +1,12 @@
 """Runs launches: clusters of CTAs of warps, and the scheduler between them."""
 
 import random
+import re
 import traceback
 
 import numpy as np
 
+from .arith import IN_FLIGHT
 from .barriers import ClusterBarrier, NamedBarrier
 from .clocks import Clocks
 from .memory import SharedMemory
@@ -196,17 +198,10 @@ class Cluster:
         raise error
 
     def _reason(self, error, text, warp):
-        from re import findall
-
-        from .arith import IN_FLIGHT
-
         numbers = {name: n for n, name in warp.cta.launch.program.names.items()}
-        for name in findall(r"%\w+", text):
+        for name in re.findall(r"%\w+", text):
             if name in numbers and warp.R[numbers[name]] is IN_FLIGHT:
                 return f"{name} belongs to a wgmma in flight"
-        for name in findall(r"%\w+", text):
-            if name in numbers and warp.R[numbers[name]] is None:
-                return f"{name} may never have been written ({error})"
         return str(error)
 
     def _deadlock(self, live):

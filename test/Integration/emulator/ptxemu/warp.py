@@ -21,6 +21,7 @@ class Warp(BarrierOps, CopyOps, TensorCoreOps):
         self.clock = cta.clocks.start(self.thread)
         self.R = [None] * cta.launch.program.num_registers
         self.warpgroup_log, self.log_position = cta.warpgroup_log(index // 4), 0
+        self.written = {}
         self.fenced, self.accumulating = False, {}
         self.products_open, self.product_groups = [], []
         self.bulk_open, self.bulk_groups = [], []
@@ -29,6 +30,16 @@ class Warp(BarrierOps, CopyOps, TensorCoreOps):
         self.special = cta.special_values(index)
         self.waiting = None
         self.block = 0
+
+    def wrote(self, register, mask):
+        """Keeps the lanes that have written a register that not every way writes."""
+        before = self.written.get(register)
+        self.written[register] = TRUE if mask is None else mask if before is None else before | mask
+
+    def check_written(self, register, mask, name, line):
+        written = self.written.get(register, ~TRUE)
+        if not (written.all() if mask is None else written[mask].all()):
+            raise EmulationError(f"line {line}: {name} is not written on every way here")
 
     # Warp-wide instructions.
 
