@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PackBatch.h"
+
 #include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Dialect/GDN/IR/RuleDims.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
@@ -26,112 +28,44 @@ namespace mlir::gdn {
 using namespace mlir;
 using namespace mlir::gdn;
 
-//===----------------------------------------------------------------------===//
-// Batch rows as packed sequences
-//===----------------------------------------------------------------------===//
-
-/// The first two of `rank` dimensions together, the others by themselves.
-static SmallVector<ReassociationIndices> joinTokens(int64_t rank) {
-  SmallVector<ReassociationIndices> groups = {{0, 1}};
-  for (int64_t dim = 2; dim < rank; ++dim)
-    groups.push_back({dim});
-  return groups;
-}
-
-/// The type [1, B T, ...] of an array [B, T, ...].
-static RankedTensorType packedType(RankedTensorType type) {
-  SmallVector<int64_t> shape(type.getShape());
-  bool isDynamic =
-      ShapedType::isDynamic(shape[0]) || ShapedType::isDynamic(shape[1]);
-  shape[1] = isDynamic ? ShapedType::kDynamic : shape[0] * shape[1];
-  shape[0] = 1;
-  return type.clone(shape);
-}
-
-/// [B, T, ...] as [1, B T, ...]; null for null.
-static Value pack(ImplicitLocOpBuilder &b, Value array) {
-  if (!array)
-    return array;
-  auto type = cast<RankedTensorType>(array.getType());
-  SmallVector<ReassociationIndices> groups = joinTokens(type.getRank());
-  Value joined = tensor::CollapseShapeOp::create(b, array, groups);
-  return tensor::ExpandShapeOp::create(b, packedType(type), joined, groups);
-}
-
-/// Rows of T tokens of [1, B T, ...], one after the other, as an array of
-/// `type`. The lowering of tensor.expand_shape to memrefs takes one open size a
-/// group, and here both are open.
-static Value copyRows(ImplicitLocOpBuilder &b, Value packed,
-                      ArrayRef<OpFoldResult> sizes, RankedTensorType type) {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, value);
-  };
-  Value tokens = cast<Value>(sizes[1]);
-  Value empty = tensor::EmptyOp::create(b, sizes, type.getElementType());
-  auto loop = scf::ForOp::create(b, constant(0), cast<Value>(sizes[0]),
-                                 constant(1), empty);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value row = loop.getInductionVar();
-  SmallVector<OpFoldResult> from(sizes.size(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> to = from, shape(sizes);
-  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
-  shape[0] = b.getIndexAttr(1);
-  from[1] = arith::MulIOp::create(b, row, tokens).getResult();
-  to[0] = row;
-  Value slice = tensor::ExtractSliceOp::create(b, packed, from, shape, strides);
-  Value next = tensor::InsertSliceOp::create(b, slice, loop.getRegionIterArg(0),
-                                             to, shape, strides);
-  scf::YieldOp::create(b, next);
-  return loop.getResult(0);
-}
-
-/// [1, B T, ...] as an array of `type`, whose first sizes are those of `like`.
-static Value unpack(ImplicitLocOpBuilder &b, Value packed,
-                    RankedTensorType type, Value like) {
-  SmallVector<OpFoldResult> sizes;
-  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-    if (!ShapedType::isDynamic(size))
-      sizes.push_back(b.getIndexAttr(size));
-    else
-      sizes.push_back(
-          b.createOrFold<tensor::DimOp>(dim < 2 ? like : packed, dim));
-  }
-  if (type.isDynamicDim(0) && type.isDynamicDim(1))
-    return copyRows(b, packed, sizes, type);
-  SmallVector<ReassociationIndices> groups = joinTokens(type.getRank());
-  Value joined = tensor::CollapseShapeOp::create(b, packed, groups);
-  return tensor::ExpandShapeOp::create(b, type, joined, groups, sizes);
-}
-
-//===----------------------------------------------------------------------===//
-// One forward
-//===----------------------------------------------------------------------===//
-
 namespace {
 /// How to cut: one of the two is there.
 struct Cut {
   IntegerAttr segments, length;
 };
 
-/// The stages that a forward becomes.
-class Splitter {
+/// What the forward and the backward of a split have in common: the states
+/// before all segments.
+template <typename Op> class Splitter {
 public:
-  Splitter(FusedStageOp op, const Cut &cut)
+  Splitter(Op op, const Cut &cut)
       : op(op), cut(cut), b(op.getLoc(), op), dims(getRuleDims(op)),
-        sequences(op.getCuSeqlens()) {}
+        sequences(op.getCuSeqlens()) {
+    isPacked = sequences || dims.B == 1;
+  }
 
-  void split();
-
-private:
-  /// [S or N, H, K, V] in f32, in the op's order of channels.
-  RankedTensorType stateType(int64_t first, Type element);
   void packOperands();
   void cutSequences();
   void makeMaps();
-  void scanMaps();
+  /// A stage of all operands, on segments.
+  template <typename StageOp>
+  StageOp createStage(TypeRange types, Value initialState);
+  /// The scan from `initialState`, with a final state of type `last` if that is
+  /// not null.
+  SegmentScanStageOp scanMaps(Value added, Value initialState, Type last,
+                              bool reverse);
+  Value packed(Value array) { return isPacked ? array : packBatch(b, array); }
+  RankedTensorType packedType(Type type) {
+    auto array = cast<RankedTensorType>(type);
+    return isPacked ? array : getPackedType(array);
+  }
+  Value unpacked(Value array, Type type) {
+    return isPacked
+               ? array
+               : unpackBatch(b, array, cast<RankedTensorType>(type), op.getV());
+  }
 
-  FusedStageOp op;
+  Op op;
   Cut cut;
   ImplicitLocOpBuilder b;
   RuleDims dims;
@@ -139,22 +73,13 @@ private:
   Value q, k, v, beta, gate;
   /// The boundaries of all segments, and of each sequence's among them.
   Value boundaries, firstSegments;
-  /// What segments make of a state, and the states before them.
-  Value map, decay, states, entryStates, finalState;
-  bool isPacked = true;
+  /// What segments make of a state.
+  Value map, decay, states;
+  bool isPacked;
 };
 } // namespace
 
-RankedTensorType Splitter::stateType(int64_t first, Type element) {
-  SmallVector<int64_t> shape = {first, dims.H, dims.K, dims.V};
-  if (op.getStateLayout() == StateLayout::VK)
-    std::swap(shape[2], shape[3]);
-  return RankedTensorType::get(shape, element);
-}
-
-void Splitter::packOperands() {
-  isPacked = sequences || dims.B == 1;
-  auto packed = [&](Value array) { return isPacked ? array : pack(b, array); };
+template <typename Op> void Splitter<Op>::packOperands() {
   q = packed(op.getQ());
   k = packed(op.getK());
   v = packed(op.getV());
@@ -162,7 +87,7 @@ void Splitter::packOperands() {
   gate = packed(op.getGate());
 }
 
-void Splitter::cutSequences() {
+template <typename Op> void Splitter<Op>::cutSequences() {
   auto optional = [](IntegerAttr attribute) -> std::optional<int64_t> {
     if (!attribute)
       return std::nullopt;
@@ -181,7 +106,17 @@ void Splitter::cutSequences() {
   firstSegments = made.getResult(1);
 }
 
-void Splitter::makeMaps() {
+template <typename Op>
+template <typename StageOp>
+StageOp Splitter<Op>::createStage(TypeRange types, Value initialState) {
+  return StageOp::create(
+      b, types, q, k, v, beta, gate, initialState, boundaries, op.getALog(),
+      op.getDtBias(), op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+      op.getStateLayoutAttr(), op.getChunkSizeAttr());
+}
+
+template <typename Op> void Splitter<Op>::makeMaps() {
   Type f32 = b.getF32Type();
   Type element = getElementTypeOrSelf(k.getType());
   // Entries of D are in [-2, 2]: f16 holds them best in 16 bits.
@@ -201,46 +136,93 @@ void Splitter::makeMaps() {
       op.getBetaDomainAttr(), op.getChunkSizeAttr());
   map = maps.getResult(0);
   decay = gate ? maps.getResult(1) : Value();
-  states =
-      StatePassStageOp::create(b, stateType(dims.S, f32), q, k, v, beta, gate,
-                               /*initial_state=*/Value(), boundaries,
-                               op.getALog(), op.getDtBias(), op.getScaleAttr(),
-                               op.getGateDomainAttr(), op.getLowerBoundAttr(),
-                               op.getQkL2normAttr(), op.getBetaDomainAttr(),
-                               op.getStateLayoutAttr(), op.getChunkSizeAttr())
-          .getResult(0);
+  SmallVector<int64_t> shape = {dims.S, dims.H, dims.K, dims.V};
+  if (op.getStateLayout() == StateLayout::VK)
+    std::swap(shape[2], shape[3]);
+  states = createStage<StatePassStageOp>(RankedTensorType::get(shape, f32),
+                                         /*initialState=*/{})
+               .getResult(0);
 }
 
-void Splitter::scanMaps() {
-  SmallVector<Type> types = {states.getType()};
-  if (op.getNumResults() > 1)
-    types.push_back(op.getResult(1).getType());
-  auto scan = SegmentScanStageOp::create(
-      b, types, map, decay, states, op.getInitialState(), firstSegments,
-      /*reverse=*/UnitAttr(), op.getStateLayoutAttr());
-  entryStates = scan.getResult(0);
-  finalState = types.size() > 1 ? scan.getResult(1) : Value();
+template <typename Op>
+SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
+                                          Type last, bool reverse) {
+  SmallVector<Type> types = {added.getType()};
+  if (last)
+    types.push_back(last);
+  return SegmentScanStageOp::create(
+      b, types, map, decay, added, initialState, firstSegments,
+      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr());
 }
 
-void Splitter::split() {
-  packOperands();
-  cutSequences();
-  makeMaps();
-  scanMaps();
-  auto type = cast<RankedTensorType>(op.getResult(0).getType());
-  Value o =
-      FusedStageOp::create(b, isPacked ? type : packedType(type), q, k, v, beta,
-                           gate, entryStates, boundaries, op.getALog(),
-                           op.getDtBias(), op.getScaleAttr(),
-                           op.getGateDomainAttr(), op.getLowerBoundAttr(),
-                           op.getQkL2normAttr(), op.getBetaDomainAttr(),
-                           op.getStateLayoutAttr(), op.getChunkSizeAttr())
-          .getResult(0);
-  if (!isPacked)
-    o = unpack(b, o, type, op.getV());
-  SmallVector<Value> results = {o};
-  if (finalState)
-    results.push_back(finalState);
+/// A forward: each segment from the state before it.
+static void split(FusedStageOp op, const Cut &cut) {
+  Splitter<FusedStageOp> splitter(op, cut);
+  splitter.packOperands();
+  splitter.cutSequences();
+  splitter.makeMaps();
+  Type last = op.getNumResults() > 1 ? op.getResult(1).getType() : Type();
+  auto scan = splitter.scanMaps(splitter.states, op.getInitialState(), last,
+                                /*reverse=*/false);
+  Type type = op.getResult(0).getType();
+  auto forward = splitter.createStage<FusedStageOp>(splitter.packedType(type),
+                                                    scan.getResult(0));
+  SmallVector<Value> results = {splitter.unpacked(forward.getResult(0), type)};
+  if (last)
+    results.push_back(scan.getResult(1));
+  op->replaceAllUsesWith(results);
+  op->erase();
+}
+
+/// `state` in the element type of `type`.
+static Value roundState(ImplicitLocOpBuilder &b, Value state, Type type) {
+  return state.getType() == type
+             ? state
+             : Value(arith::TruncFOp::create(b, type, state));
+}
+
+/// A backward: each segment from the state before it and the gradient of the
+/// state behind it (spec 6.2). What a segment adds to the gradient of the state
+/// before it is that of the same backward, run with a gradient of zero behind
+/// it.
+static void split(BackwardStageOp op, const Cut &cut) {
+  Splitter<BackwardStageOp> splitter(op, cut);
+  ImplicitLocOpBuilder &b = splitter.b;
+  splitter.packOperands();
+  splitter.cutSequences();
+  splitter.makeMaps();
+  Value entry = splitter
+                    .scanMaps(splitter.states, op.getInitialState(),
+                              /*last=*/{}, /*reverse=*/false)
+                    .getResult(0);
+  Value dO = splitter.packed(op.getDO());
+  bool wantsState = static_cast<bool>(op.getInitialState());
+  SmallVector<Type> own(op.getResultTypes());
+  Type stateType = wantsState ? own.pop_back_val() : Type();
+  SmallVector<Type> types = llvm::map_to_vector(
+      own, [&](Type type) { return Type(splitter.packedType(type)); });
+  types.push_back(entry.getType());
+  auto createBackward = [&](Value dState) {
+    return BackwardStageOp::create(
+        b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+        splitter.gate, entry, splitter.boundaries, op.getALog(), op.getDtBias(),
+        dO, dState, op.getScaleAttr(), op.getGateDomainAttr(),
+        op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+        op.getStateLayoutAttr(), op.getChunkSizeAttr());
+  };
+  Value added = createBackward(/*dState=*/{}).getResults().back();
+  Value dFinal = op.getDFinalState();
+  Type last;
+  if (wantsState)
+    last = cast<RankedTensorType>(stateType).clone(
+        dFinal ? getElementTypeOrSelf(dFinal.getType()) : Type(b.getF32Type()));
+  auto scan = splitter.scanMaps(added, dFinal, last, /*reverse=*/true);
+  auto gradients = createBackward(scan.getResult(0));
+  SmallVector<Value> results;
+  for (auto [value, type] : llvm::zip(gradients.getResults(), own))
+    results.push_back(splitter.unpacked(value, type));
+  if (wantsState)
+    results.push_back(roundState(b, scan.getResult(1), stateType));
   op->replaceAllUsesWith(results);
   op->erase();
 }
@@ -285,10 +267,10 @@ void SplitSequences::runOnOperation() {
     return signalPassFailure();
   if (!cut->segments && !cut->length)
     return;
-  SmallVector<FusedStageOp> forwards;
+  SmallVector<Operation *> stages;
   WalkResult walked = getOperation()->walk([&](Operation *op) {
-    if (auto forward = dyn_cast<FusedStageOp>(op))
-      forwards.push_back(forward);
+    if (isa<FusedStageOp, BackwardStageOp>(op))
+      stages.push_back(op);
     if (!isa<RunStageOp>(op))
       return WalkResult::advance();
     op->emitOpError("expected gdn.stage.fused to split; use plan=fused");
@@ -296,14 +278,17 @@ void SplitSequences::runOnOperation() {
   });
   if (walked.wasInterrupted())
     return signalPassFailure();
-  for (FusedStageOp op : forwards) {
-    int64_t chunk = op.getChunkSize();
+  for (Operation *op : stages) {
+    int64_t chunk = op->getAttrOfType<IntegerAttr>("chunk_size").getInt();
     if (cut->length && cut->length.getInt() % chunk != 0) {
       op->emitOpError("expected segment-length to be a multiple of its chunks "
                       "of ")
           << chunk << " tokens, got " << cut->length.getInt();
       return signalPassFailure();
     }
-    Splitter(op, *cut).split();
+    if (auto forward = dyn_cast<FusedStageOp>(op))
+      split(forward, *cut);
+    else
+      split(cast<BackwardStageOp>(op), *cut);
   }
 }

@@ -91,17 +91,38 @@ func.func @row(%q: tensor<1x?x?x64xf16>, %v: tensor<1x?x?x64xf16>, %beta: tensor
 
 // -----
 
-// Decoding and the backward stay as they are.
+// Decoding stays as it is.
 
-// CHECK-LABEL: func.func @others
+// CHECK-LABEL: func.func @decoding
 // CHECK-NEXT: gdn.stage.recurrent
-// CHECK-NEXT: gdn.stage.backward
 // CHECK-NEXT: return
-func.func @others(%q: tensor<1x32x2x16xf32>, %beta: tensor<1x32x2xf32>) -> (tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>) {
+func.func @decoding(%q: tensor<1x32x2x16xf32>, %beta: tensor<1x32x2xf32>) -> tensor<1x32x2x16xf32> {
   %o = gdn.stage.recurrent q(%q : tensor<1x32x2x16xf32>) k(%q : tensor<1x32x2x16xf32>) v(%q : tensor<1x32x2x16xf32>)
       beta(%beta : tensor<1x32x2xf32>) -> tensor<1x32x2x16xf32>
-  %dq, %dk, %dv, %dbeta = gdn.stage.backward q(%q : tensor<1x32x2x16xf32>) k(%q : tensor<1x32x2x16xf32>)
-      v(%q : tensor<1x32x2x16xf32>) beta(%beta : tensor<1x32x2xf32>) d_o(%o : tensor<1x32x2x16xf32>) {chunk_size = 16}
-      -> tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2xf32>
-  return %o, %dq : tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>
+  return %o : tensor<1x32x2x16xf32>
+}
+
+// -----
+
+// The backward of a segment has the state before it and the gradient of the state behind it. The first backward is for
+// what each segment adds to the gradient of the state before it.
+
+// CHECK-LABEL: func.func @backward
+// CHECK-SAME: %[[H0:[^ ]*]]: tensor<3x2x64x64xbf16>
+// CHECK: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries
+// CHECK: %[[MAP:.*]] = gdn.stage.segment_map
+// CHECK: %[[B:.*]] = gdn.stage.state_pass
+// CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) -> tensor<12x2x64x64xf32>
+// CHECK: %[[ONE:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{[^ ]*}} : {{[^ ]*}}) {chunk_size = 16 : i64} -> {{.*}}, tensor<12x2x64x64xf32>
+// CHECK: %[[EXIT:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[ONE]]#4 : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {reverse} -> tensor<12x2x64x64xf32>, tensor<3x2x64x64xf32>
+// CHECK: %[[ALL:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{.*}}) d_final_state(%[[EXIT]]#0 : {{.*}}) {chunk_size = 16 : i64}
+// CHECK: %[[DH0:.*]] = arith.truncf %[[EXIT]]#1 : tensor<3x2x64x64xf32> to tensor<3x2x64x64xbf16>
+// CHECK: return %[[ALL]]#0, %[[DH0]]
+func.func @backward(%q: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x2xf32>, %do: tensor<1x256x2x64xbf16>,
+    %h0: tensor<3x2x64x64xbf16>, %cu: tensor<4xi32>) -> (tensor<1x256x2x64xf32>, tensor<3x2x64x64xbf16>) {
+  %dq, %dk, %dv, %dbeta, %dh0 = gdn.stage.backward q(%q : tensor<1x256x2x64xbf16>) k(%q : tensor<1x256x2x64xbf16>)
+      v(%q : tensor<1x256x2x64xbf16>) beta(%beta : tensor<1x256x2xf32>) initial_state(%h0 : tensor<3x2x64x64xbf16>)
+      cu_seqlens(%cu : tensor<4xi32>) d_o(%do : tensor<1x256x2x64xbf16>) {chunk_size = 16}
+      -> tensor<1x256x2x64xf32>, tensor<1x256x2x64xf32>, tensor<1x256x2x64xbf16>, tensor<1x256x2xf32>, tensor<3x2x64x64xbf16>
+  return %dq, %dh0 : tensor<1x256x2x64xf32>, tensor<3x2x64x64xbf16>
 }

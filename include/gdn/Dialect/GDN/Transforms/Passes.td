@@ -41,7 +41,7 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
 def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
   let summary = "Compute the segments of a sequence side by side (context parallel)";
   let description = [{
-    A chunk loop is serial. This pass cuts every sequence of a forward into
+    A chunk loop is serial. This pass cuts every sequence of a layer into
     segments and makes the states between them first, from what each segment
     makes of any state before it (spec 6). Segments are then sequences: the
     forward takes their boundaries for `cu_seqlens` and the states for
@@ -56,6 +56,10 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     %entry, %ht = gdn.stage.segment_scan map(%map) decay(%decay) states(%b) initial_state(%h0) first_segments(%first) -> ...
     %o = gdn.stage.fused q(...) k(...) v(...) beta(...) gate(...) initial_state(%entry) cu_seqlens(%boundaries) {chunk_size = 32} -> ...
     ```
+
+    A backward gets the states before segments and the gradients of those behind
+    them, from a scan with `reverse`; what each segment adds to these is that of
+    the backward itself, run twice.
 
     Batch rows become packed sequences. With `segment-length` the results of a
     sequence do not depend on its neighbours, bit for bit.
