@@ -27,9 +27,7 @@ static void storeIndex(Program &p, StringRef name, Value at, Value index) {
   Type element = cast<MemRefType>(array.getType()).getElementType();
   Value number = arith::IndexCastOp::create(b, element, index);
   b.step("store");
-  Value tile =
-      tensor::FromElementsOp::create(b, b.tileType(1, element), number);
-  tile::StoreOp::create(b, tile, array, ValueRange{at},
+  tile::StoreOp::create(b, b.splat(number, 1), array, ValueRange{at},
                         b.getDenseI64ArrayAttr({0}), Value(), IntegerAttr());
 }
 
@@ -86,26 +84,17 @@ void gdn::writeSegmentBoundaries(Program &p) {
 // Maps
 //===----------------------------------------------------------------------===//
 
-/// 0, 1, ... as f32 [size].
-static Value countUp(TileBuilder &b, int64_t size) {
-  SmallVector<float> values =
-      llvm::map_to_vector(llvm::seq<int64_t>(0, size),
-                          [](int64_t i) { return static_cast<float>(i); });
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(b.tileType(size), ArrayRef<float>(values)));
-}
-
 /// The work item's rows of the identity, f32 [vTileChannels, K].
 static Value identityRows(Program &p) {
   TileBuilder &b = p.b;
   SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
   Value first = arith::IndexCastOp::create(b, b.getI32Type(), p.firstV);
-  first = arith::SIToFPOp::create(b, b.getF32Type(), first);
-  Value rows = b.add(countUp(b, shape[0]), b.splat(first, shape[0]));
-  Value distance = b.sub(b.broadcast(rows, shape, 0),
-                         b.broadcast(countUp(b, shape[1]), shape, 1));
-  // 1 where row and column are the same number, else at most 0.
-  return b.max(b.sub(b.fill(1.0, shape), b.abs(distance)), 0.0);
+  Value row = arith::AddIOp::create(b, b.broadcast(b.iota(shape[0]), shape, 0),
+                                    b.splat(first, shape));
+  Value column = b.broadcast(b.iota(shape[1]), shape, 1);
+  Value isDiagonal =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, column);
+  return b.select(isDiagonal, b.fill(1.0, shape), 0.0);
 }
 
 /// Zero as a sum of gates: a scalar, or [K].

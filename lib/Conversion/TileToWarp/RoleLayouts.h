@@ -28,6 +28,9 @@ inline bool isTile(Type type, int64_t rank) {
   return tensor && tensor.getRank() == rank;
 }
 
+/// True for [0, 1, 2, ...] of i32.
+bool isNumbers(arith::ConstantOp constant);
+
 /// A tile, and what its columns are times: null for 1.
 struct ScaledTile {
   Value tile, columns = {};
@@ -94,6 +97,7 @@ private:
   LogicalResult convertContract(linalg::ContractOp contract);
   LogicalResult convertDifference(arith::SubFOp difference);
   LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);
+  LogicalResult convertNumbers(linalg::BroadcastOp broadcast);
   LogicalResult convertReduce(linalg::ReduceOp reduce);
   LogicalResult reduceFragment(linalg::ReduceOp reduce, Attribute encoding);
   LogicalResult convertRow(tensor::ExtractSliceOp slice);

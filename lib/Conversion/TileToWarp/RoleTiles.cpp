@@ -99,6 +99,23 @@ LogicalResult RoleLayouts::convertSlice(tensor::ExtractSliceOp slice) {
   return success();
 }
 
+/// The numbers of all rows, or columns, of a tile.
+LogicalResult RoleLayouts::convertNumbers(linalg::BroadcastOp broadcast) {
+  Value tile = broadcast->getResult(0);
+  if (failed(checkTile(tile)))
+    return failure();
+  bool isOfRows = broadcast.getDimensions()[0] != 0;
+  // Where a tile has fewer rows they lie in some rows of the fragment.
+  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  if (isOfRows && rows != format::kWgmmaRows)
+    return broadcast.emitOpError("expected the numbers of ")
+           << format::kWgmmaRows << " rows, got those of " << rows;
+  auto type = cast<RankedTensorType>(convertType(tile.getType()));
+  map.map(tile,
+          Value(IotaOp::create(b, broadcast.getLoc(), type, isOfRows ? 0 : 1)));
+  return success();
+}
+
 LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
   // A warp alone holds no tile.
   if (!isGroup)
@@ -107,6 +124,9 @@ LogicalResult RoleLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
   Attribute encoding = ColumnsAttr::get(b.getContext());
   if (broadcast.getDimensions()[0] != 0)
     encoding = RowsAttr::get(b.getContext());
+  auto numbers = broadcast.getInput().getDefiningOp<arith::ConstantOp>();
+  if (numbers && isNumbers(numbers))
+    return convertNumbers(broadcast);
   FailureOr<Value> source = vector(broadcast.getInput(), encoding);
   if (failed(source) || failed(checkTile(broadcast->getResult(0))))
     return failure();

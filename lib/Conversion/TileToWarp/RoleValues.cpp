@@ -217,8 +217,7 @@ FailureOr<Value> RoleLayouts::fragment(Value old) {
   return emitOpErrorAt(old) << "expected an op that makes a tile in registers";
 }
 
-/// True for [0, 1, 2, ...] of i32.
-static bool isNumbers(arith::ConstantOp constant) {
+bool gdn::isNumbers(arith::ConstantOp constant) {
   auto dense = cast<DenseElementsAttr>(constant.getValue());
   if (!dense.getElementType().isSignlessInteger(32))
     return false;

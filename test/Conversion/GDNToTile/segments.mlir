@@ -64,9 +64,8 @@ func.func @length(%k: tensor<1x?x2x64xbf16>, %cu: tensor<?xi32>) -> (tensor<?xi3
 // The ungated rule with values of zero, from the identity. Its decay is beside it.
 
 // CHECK-LABEL: gdn_tile.program @map_segment_map(%k: {{.*}} %beta: {{.*}} %gate: {{[^%]*}}) outs(%map: memref<3x4x64x64xf16, {{.*}}>, %decay: memref<3x4xf32, {{.*}}>)
-// CHECK: %[[DISTANCE:.*]] = math.absf
-// CHECK: %[[NEAR:.*]] = arith.subf %{{.*}}, %[[DISTANCE]]
-// CHECK: %[[IDENTITY:.*]] = arith.maximumf %[[NEAR]]
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : tensor<64x64xi32>
+// CHECK: %[[IDENTITY:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : tensor<64x64xi1>, tensor<64x64xf32>
 // CHECK: %[[LOOP:.*]]:2 = scf.for {{.*}} iter_args(%[[M:.*]] = %[[IDENTITY]], %[[SUM:.*]] = %cst{{.*}}) -> (tensor<64x64xf32>, f32)
 // CHECK-NOT: gdn_tile.load %v
 // CHECK: %[[G:.*]] = gdn_tile.scan
@@ -88,7 +87,7 @@ func.func @length(%k: tensor<1x?x2x64xbf16>, %cu: tensor<?xi32>) -> (tensor<?xi3
 // Columns of M are split as those of V.
 // TILES-LABEL: gdn_tile.program @map_segment_map
 // TILES: %[[FIRST:.*]] = arith.muli %{{[a-z]+}}, %c32
-// TILES: arith.sitofp
+// TILES: tensor.splat %{{.*}} : tensor<32x64xi32>
 // TILES: gdn_tile.store %{{.*}}, %map[%n, %h, %c0, %[[FIRST]]] axes [3, 2]
 // TILES: gdn_tile.launch @map_segment_map grid(%c3, %c4, %c2)
 func.func @map(%k: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>)

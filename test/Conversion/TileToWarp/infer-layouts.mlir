@@ -201,3 +201,29 @@ gdn_warp.kernel @differences(%x: memref<?x64xbf16>) threads(256) shared(0) attri
     gdn_warp.put %narrow, %out[0] at %c0 : tensor<64x64xbf16>, <tensor<64x64xbf16>>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// The numbers of a tile's rows and columns: each thread knows those of its elements.
+// CHECK-LABEL: gdn_warp.kernel @diagonal
+// CHECK: %[[ROW:.*]] = gdn_warp.iota 0 : tensor<64x32xi32, #gdn_warp.fragment>
+// CHECK: %[[COLUMN:.*]] = gdn_warp.iota 1 : tensor<64x32xi32, #gdn_warp.fragment>
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %[[ROW]], %[[COLUMN]] : tensor<64x32xi32, #gdn_warp.fragment>
+// CHECK: arith.select %[[IS]], %{{.*}}, %{{.*}} : tensor<64x32xi1, #gdn_warp.fragment>, tensor<64x32xf32, #gdn_warp.fragment>
+gdn_warp.kernel @diagonal(%y: memref<64x32xf32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %rows = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63]> : tensor<64xi32>
+    %columns = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : tensor<32xi32>
+    %empty = tensor.empty() : tensor<64x32xi32>
+    %row = linalg.broadcast ins(%rows : tensor<64xi32>) outs(%empty : tensor<64x32xi32>) dimensions = [1] {gdn_tile.step = "state"}
+    %column = linalg.broadcast ins(%columns : tensor<32xi32>) outs(%empty : tensor<64x32xi32>) dimensions = [0] {gdn_tile.step = "state"}
+    %one = arith.constant dense<1.0> : tensor<64x32xf32>
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+    %is = arith.cmpi eq, %row, %column {gdn_tile.step = "state"} : tensor<64x32xi32>
+    %tile = arith.select %is, %one, %zero {gdn_tile.step = "state"} : tensor<64x32xi1>, tensor<64x32xf32>
+    gdn_tile.store %tile, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x32xf32> -> memref<64x32xf32>
+  }
+}

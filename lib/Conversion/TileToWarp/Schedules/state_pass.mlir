@@ -1,4 +1,5 @@
-// Schedules of gdn.stage.state_pass, the chunked forward without read-out. docs/Schedules.md has the form.
+// Schedules of gdn.stage.state_pass, the chunked forward without read-out, and of gdn.stage.segment_map, the same from the
+// identity and without values. docs/Schedules.md has the form.
 //
 // A chunk of the state has two products with 32 columns less than the forward's three with them, and nothing is stored
 // before the end. So the state outruns two warps that solve: there are three, and the warp that moves makes the gates too,
@@ -15,7 +16,7 @@
 #m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores", "norms"], to = ["solve"], slot_per_chunk = true>
 #triangles = #gdn_warp.channel_template<name = "triangles", depth = <6 chunks>, from = ["scores", "solve", "norms"], to = ["state"], slot_per_chunk = true>
 
-gdn_warp.schedule_template @state_pass.cta_per_head schedules ["cta_per_head"] stages ["state_pass"]
+gdn_warp.schedule_template @state_pass.cta_per_head schedules ["cta_per_head"] stages ["state_pass", "segment_map"]
     when <min_v_tiles = 2, max_v_tiles = 2>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles, persistent}
     roles [#scores, #move, #solve, #state]
@@ -30,13 +31,13 @@ gdn_warp.schedule_template @state_pass.cta_per_head schedules ["cta_per_head"] s
 #tile_m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores", "norms"], to = ["solve"]>
 #tile_triangles = #gdn_warp.channel_template<name = "triangles", depth = <8 chunks>, from = ["scores", "solve", "norms"], to = ["state"]>
 
-gdn_warp.schedule_template @state_pass.cta_per_v_tile.one schedules ["cta_per_head", "cta_per_v_tile"] stages ["state_pass"]
+gdn_warp.schedule_template @state_pass.cta_per_v_tile.one schedules ["cta_per_head", "cta_per_v_tile"] stages ["state_pass", "segment_map"]
     when <max_v_tiles = 1>
     attributes {chunks_per_iteration = 2 : i64}
     roles [#tile_scores, #tile_move, #tile_solve, #tile_state]
     channels [#tokens, #vectors, #tile_m, #tile_triangles]
 
-gdn_warp.schedule_template @state_pass.cta_per_v_tile schedules ["cta_per_v_tile"] stages ["state_pass"]
+gdn_warp.schedule_template @state_pass.cta_per_v_tile schedules ["cta_per_v_tile"] stages ["state_pass", "segment_map"]
     attributes {chunks_per_iteration = 2 : i64}
     roles [#tile_scores, #tile_move, #tile_solve, #tile_state]
     channels [#tokens, #vectors, #tile_m, #tile_triangles]

@@ -1,0 +1,22 @@
+// Schedules of the stages that split sequences into segments. docs/Schedules.md has the form. gdn.stage.segment_map has
+// those of the state pass.
+
+// gdn.stage.segment_scan: a state warpgroup's thread holds 64 registers of the state, 32 of its f16 copy, 64 of the product
+// and 64 of what the segment adds. Maps of the next segments are on their way.
+#scan_move = #gdn_warp.role_template<name = "move", warps = 4, registers = 72, steps = ["load", "gates"]>
+#scan_state = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 200, steps = ["state"]>
+#maps = #gdn_warp.channel_template<name = "maps", depth = <fill 2 to 4 chunks>, from = ["load"], to = ["state"]>
+#decays = #gdn_warp.channel_template<name = "decays", depth = <as "maps">, from = ["gates"], to = ["state"]>
+
+gdn_warp.schedule_template @segment_scan.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_scan"]
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#scan_move, #scan_state]
+    channels [#maps, #decays]
+
+// gdn.stage.segment_boundaries: some numbers a sequence.
+#cut = #gdn_warp.role_template<name = "cut", warps = 4, registers = 64, steps = ["store"]>
+
+gdn_warp.schedule_template @segment_boundaries.sequence schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#cut]
+    channels []
