@@ -177,6 +177,7 @@ class CopyOps:
         clock = self.cta.clocks.copy(self.clock)
         self.clock[self.thread] += 1
         shared.order_write(self.clock, self.thread, words, line)
+        shared.check_overtaken(words, line)
         shared.mark_written(clock, self.cta.clocks.copies, words, line)
         shared.unfenced[words] = 0
         states[words] = 0x02020202

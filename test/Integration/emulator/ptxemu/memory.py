@@ -162,6 +162,8 @@ class SharedMemory(Memory):
         self.reading = np.zeros(words, np.int16)
         #: The warp (from 1 on) whose ordinary store the asynchronous proxy does not see yet.
         self.unfenced = np.zeros(words, np.int16)
+        #: The warps (a bit each) whose ordinary loads a copy into the word may overtake.
+        self.loaded = np.zeros(words, U64)
 
     def spans(self, at, size):
         """The words of accesses of `size` bytes."""
@@ -201,6 +203,7 @@ class SharedMemory(Memory):
         self.order_read(warp, words, line)
         self.read[warp.thread, words] = warp.clock[warp.thread]
         self.read_line[words] = line
+        self.loaded[words] |= U64(1 << warp.thread % 64)
 
     def check_write(self, warp, at, size, line):
         if not len(at):
@@ -289,3 +292,22 @@ class SharedMemory(Memory):
         words = np.flatnonzero(self.unfenced)
         seen = self.written[words] <= warp.clock[self.writer[words]]
         self.unfenced[words[seen]] = 0
+        words = np.flatnonzero(self.loaded)
+        seen = self.read[:, words] <= warp.clock[:, None]
+        bits = U64(1) << (np.arange(len(seen), dtype=U64) % U64(64))
+        self.loaded[words] &= ~np.bitwise_or.reduce(np.where(seen, bits[:, None], U64(0)), axis=0)
+
+    def products_took(self, warp):
+        """A product that took registers has waited for the loads that made them."""
+        self.loaded &= ~U64(1 << warp.thread % 64)
+
+    def check_overtaken(self, words, line):
+        """Before a copy writes words: an arrival does not order loads of the ordinary proxy before it."""
+        if self.loaded[words].any():
+            word = words[self.loaded[words] != 0][0]
+            who = int(self.loaded[word]).bit_length() - 1
+            self.fail(
+                line,
+                f"a copy to byte {word * 4} of shared memory, which line {self.read_line[word]} reads "
+                f"({self.clocks.name(who)}) without a fence.proxy.async behind it",
+            )

@@ -226,7 +226,10 @@ class TensorCoreOps:
         self.collective(line)
         R = self.R
         while len(self.product_groups) > count:
-            for p in self.product_groups.pop(0):
+            group = self.product_groups.pop(0)
+            if any(p.a_registers is not None for p in group):
+                self.shared.products_took(self)
+            for p in group:
                 if p.b_places is not None:
                     self._run_product(p)
                 for words in p.reads:
