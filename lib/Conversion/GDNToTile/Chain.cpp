@@ -45,8 +45,8 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   Value rounded = b.round(write);
   ChainResult result;
   if (output) {
-    if (in.readDecay)
-      output = b.mulAxis(output, in.readDecay, 1);
+    if (Value factor = in.queryFactor ? in.queryFactor : in.readDecay)
+      output = b.mulAxis(output, factor, 1);
     result.output = b.product("vj,ij->vi", rounded, in.scores, output);
   }
   if (in.writeDecay)

@@ -42,6 +42,8 @@ struct ChainOperands {
   /// Decay of what a token reads, and of what it writes until the end of the
   /// chunk, f32 [C] (the scalar gate of spec 3.3).
   Value readDecay, writeDecay;
+  /// What queries read is times this, f32 [C], or times `readDecay` if null.
+  Value queryFactor;
 };
 
 /// S^T on exit, f32 [vTileChannels, K], and o^T without scale, f32

@@ -15,9 +15,10 @@ using namespace mlir::gdn;
 /// With N their norms and Y = -b Bm, W' = N b v - N^2 b K S is N times W, and
 /// W' + N Y N^-1 W' is N times the write, which raw keys take as it is: the
 /// chain multiplies no tile by norms alone. N Y N^-1 has the range of the keys'
-/// lengths, which bf16 and f32 have room for, f16 does not.
+/// lengths, which bf16 has room for, f16 does not.
+/// There the keys' norms are in the write, and scores have those of queries.
 static bool scalesSolve(Program &p, const KeyRows &keys, Value bm) {
-  return p.facts.l2norm && keys.loaded && !bm;
+  return p.facts.l2norm && keys.loaded && !bm && p.b.getOperandType().isBF16();
 }
 
 Chunk gdn::loadChunk(Program &p, Value t, Value bm) {
@@ -38,11 +39,14 @@ Chunk gdn::loadChunk(Program &p, Value t, Value bm) {
     queryKey = innerProducts(p, chunk.q.tile, chunk.k.tile);
   b.step("norms");
   bool scales = scalesSolve(p, chunk.k, bm);
+  bool hasSquares = p.facts.l2norm && chunk.k.loaded && keyKey;
   measureRows(p, chunk.k,
-              scales ? Value(tile::DiagonalOp::create(b, keyKey)) : Value());
+              hasSquares ? Value(tile::DiagonalOp::create(b, keyKey))
+                         : Value());
   Value norm = chunk.k.norm, keyBeta = mulVectors(p, chunk.beta, norm);
-  if (scales) {
+  if (hasSquares)
     chunk.columnsOfM = norm;
+  if (scales) {
     chunk.valueFactor = keyBeta;
     chunk.readFactor = b.mul(keyBeta, norm);
   } else {
@@ -53,8 +57,10 @@ Chunk gdn::loadChunk(Program &p, Value t, Value bm) {
   measureRows(p, chunk.q);
   b.step("scores");
   if (keyKey)
-    chunk.m = mulNorms(p, keyKey, keyBeta, scales ? Value() : norm);
+    chunk.m = mulNorms(p, keyKey, keyBeta, hasSquares ? Value() : norm);
   chunk.queryKey = queryKey;
+  if (queryKey && chunk.normsScores())
+    chunk.queryKey = mulNorms(p, queryKey, chunk.q.norm, /*yNorm=*/{});
   return chunk;
 }
 
@@ -100,7 +106,7 @@ ChainOperands gdn::chainOperands(Program &p, const Chunk &chunk, Value state,
                       : chainInverse(p, triangles.m, chunk.columnsOfM,
                                      chunk.scalesSolve() ? chunk.k : KeyRows());
   if (!chunk.scalesSolve())
-    in.writeNorm = chunk.k.norm;
+    in.writeNorm = chunk.normsScores() ? chunk.k.writeNorm : chunk.k.norm;
   if (p.facts.twoProductChain) {
     in.writeDecay = writeDecay;
     foldSolve(p, in);

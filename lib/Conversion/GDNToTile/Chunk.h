@@ -22,10 +22,15 @@ struct Chunk {
   /// Lower triangle of the scores and M = Diag(beta) Kk, strictly lower; f32
   /// [C, C] without any decay. Null without an output, or with `bm`.
   Value queryKey, m;
-  /// Factors that the solve multiplies into the columns of `m`, f32 [C]: norms,
-  /// which its result then contains. Null without.
+  /// Factors that the solve multiplies into the columns of `m`, f32 [C]: norms.
+  /// Null without.
   Value columnsOfM;
-  bool scalesSolve() const { return static_cast<bool>(columnsOfM); }
+  /// Whether the solve's result contains norms.
+  bool scalesSolve() const { return columnsOfM && !normsScores(); }
+  /// Whether `queryKey` contains the norms of queries, but not of keys.
+  bool normsScores() const { return static_cast<bool>(k.writeNorm); }
+  /// The norms of queries that are left for the output.
+  Value outputNorm() const { return normsScores() ? Value() : q.norm; }
   /// Bm with the chunk's decay, where prepare has made it.
   Value bm;
   /// Cumulated log2 gate of the chunk, [C].

@@ -120,9 +120,13 @@ Value gdn::loadKeys(Program &p, StringRef name, Value t) {
 }
 
 KeyRows gdn::loadKeyRows(Program &p, StringRef name, Value t) {
-  // f16, to which a chain of two products rounds too, has no room for products
-  // of rows of any length, f32 needs none of it.
-  if (!p.b.getOperandType().isBF16() || p.facts.twoProductChain)
+  // f16, to which a chain of two products rounds too, has no room for what such
+  // a chain, or a gate per channel, makes of rows of any length; f32 needs none
+  // of it.
+  FloatType type = p.b.getOperandType();
+  bool hasRoom =
+      type.isBF16() || (type.isF16() && p.facts.decay != DecayKind::Channel);
+  if (!hasRoom || p.facts.twoProductChain)
     return {loadKeys(p, name, t)};
   Value rows = loadArrayRows(p, name, t);
   return {p.b.round(rows), rows};
@@ -134,6 +138,11 @@ void gdn::measureRows(Program &p, KeyRows &rows, Value squares) {
   squares = addEpsilon(p, squares ? squares : sumSquares(p, rows.loaded));
   rows.norm = math::RsqrtOp::create(p.b, squares);
   rows.length = p.b.mul(squares, rows.norm);
+  if (!p.b.getOperandType().isF16())
+    return;
+  Value hasLength = arith::CmpFOp::create(
+      p.b, arith::CmpFPredicate::OGT, squares, p.b.fill(kNormEps, p.facts.C));
+  rows.writeNorm = p.b.select(hasLength, rows.norm, 0.0);
 }
 
 Value gdn::loadValuesT(Program &p, Value t) {

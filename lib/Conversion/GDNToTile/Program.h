@@ -81,6 +81,9 @@ struct KeyRows {
   Value loaded = {};
   /// What the rows are still to be times, and its inverse; f32 [C] or null.
   Value norm = {}, length = {};
+  /// In f16 the norm of keys that write, which is 0 for rows of zeros: their
+  /// norm is 1000, and what is written times that could be infinite.
+  Value writeNorm = {};
 };
 /// The same with the norm left to where the rows are used. In bf16 they would
 /// be rounded again once normalised, and where keys are alike, or q and k

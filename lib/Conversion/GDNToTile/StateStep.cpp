@@ -63,7 +63,9 @@ static SmallVector<Value> choose(Program &p, Value condition,
 static Value writeUngated(Program &p, const Chunk &chunk, Value state) {
   ChainOperands in =
       chainOperands(p, chunk, state, decayTriangles(p, chunk, /*decay=*/{}));
-  Value factor = outputFactor(p, /*decay=*/{}, chunk.q.norm);
+  if (chunk.normsScores())
+    in.queryFactor = chunk.q.norm;
+  Value factor = outputFactor(p, /*decay=*/{}, chunk.outputNorm());
   ChainResult out = writeChain(p, in);
   writeOutput(p, chunk.t, out.output, factor);
   return out.state;
@@ -138,12 +140,16 @@ static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
     triangles = decayTriangles(p, chunk, pairDecay(p, chunk.G));
   }
   ScalarDecay decay;
-  decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
+  decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.outputNorm());
   b.step("gates");
   decay.read = b.exp2(chunk.G);
   decay.write = decayToEnd(p, chunk.G);
   decay.chunkG = lastRow(p, chunk.G);
   ChainOperands in = chainOperands(p, chunk, state, triangles, decay.write);
+  if (chunk.normsScores() && chunk.q.norm) {
+    b.step("query_norms");
+    in.queryFactor = b.mul(decay.read, chunk.q.norm);
+  }
   b.step("state");
   SmallVector<Value> results = writeDecayed(p, in, decay);
   storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());

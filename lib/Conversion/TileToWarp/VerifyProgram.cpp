@@ -69,7 +69,7 @@ static LogicalResult verifyProduct(linalg::ContractOp product) {
   if (!hasSchedule(product) && !findSolve(right) && hasSums(right))
     return product.emitOpError("expected an unnormalised right operand (norms "
                                "scale the result), got a normalised one; use "
-                               "bf16 with qk_l2norm");
+                               "no --two-product-chain with qk_l2norm");
   int64_t rows = result.getDimSize(0), columns = result.getDimSize(1);
   if (rows != format::kWgmmaRows && !hasSchedule(product))
     return product.emitOpError("expected products of ")

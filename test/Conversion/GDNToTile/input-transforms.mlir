@@ -119,3 +119,36 @@ func.func @l2norm(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
       -> tensor<1x64x4x16xbf16>
   return %o : tensor<1x64x4x16xbf16>
 }
+
+// f16 rows enter products as they are, too. f16 has no room for the solve's result times norms and lengths, nor for
+// products of two rows of any length: the scores are times the norms of queries, and what is written is times those of
+// keys, which are 0 where a key is. The output is times the scale alone.
+// CHECK-LABEL: gdn_tile.program @half_fused(
+// CHECK: %[[K:.*]] = gdn_tile.load %k
+// CHECK: %[[Q:.*]] = gdn_tile.load %q
+// CHECK: %[[BETA:.*]] = gdn_tile.load %beta
+// CHECK: %[[KK:.*]] = linalg.contract {{.*}} ins(%[[K]], %[[K]] :
+// CHECK: %[[QK:.*]] = linalg.contract {{.*}} ins(%[[Q]], %[[K]] :
+// CHECK: %[[SQUARES:.*]] = gdn_tile.diagonal %[[KK]] {gdn_tile.step = "norms"}
+// CHECK: %[[SUM:.*]] = arith.addf %[[SQUARES]], %[[EPS:.*]] {gdn_tile.step = "norms"} : tensor<32xf32>
+// CHECK: %[[NORM:.*]] = math.rsqrt %[[SUM]] {gdn_tile.step = "norms"} : tensor<32xf32>
+// CHECK: %[[HAS:.*]] = arith.cmpf ogt, %[[SUM]], %{{.*}} {gdn_tile.step = "norms"} : tensor<32xf32>
+// CHECK: %[[WRITE:.*]] = arith.select %[[HAS]], %[[NORM]], %{{.*}} {gdn_tile.step = "norms"}
+// CHECK: %[[WEIGHT:.*]] = arith.mulf %[[BETA]], %[[NORM]] {{.*}}"norms"}
+// CHECK: %[[QNORM:.*]] = math.rsqrt %{{.*}} {gdn_tile.step = "query_norms"} : tensor<32xf32>
+// CHECK: linalg.broadcast ins(%[[QNORM]] {{.*}} dimensions = [1] {gdn_tile.step = "scores"}
+// CHECK: arith.mulf %[[QK]], %
+// CHECK: linalg.broadcast ins(%[[NORM]] {{.*}} dimensions = [0] {gdn_tile.step = "solve"}
+// CHECK: %[[INVERSE:.*]] = gdn_tile.tri_inverse
+// CHECK-NEXT: arith.truncf %[[INVERSE]]
+// CHECK: linalg.broadcast ins(%[[BETA]] {{.*}}"state"}
+// CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}}"state"}
+// CHECK: linalg.broadcast ins(%[[WRITE]] {{.*}}"state"}
+// CHECK: linalg.broadcast ins(%[[QNORM]] {{.*}}"state"}
+func.func @half(%q: tensor<1x64x2x64xf16>, %v: tensor<1x64x4x16xf16>, %beta: tensor<1x64x4xf32>)
+    -> tensor<1x64x4x16xf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xf16>) k(%q : tensor<1x64x2x64xf16>)
+      v(%v : tensor<1x64x4x16xf16>) beta(%beta : tensor<1x64x4xf32>) {chunk_size = 32, qk_l2norm}
+      -> tensor<1x64x4x16xf16>
+  return %o : tensor<1x64x4x16xf16>
+}

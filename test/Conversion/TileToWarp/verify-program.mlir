@@ -19,16 +19,6 @@ func.func @type(%q: tensor<1x?x2x64xf32>, %v: tensor<1x?x4x64xf32>, %beta: tenso
 
 // -----
 
-// f16 has no room for products of rows of any length.
-func.func @norms(%q: tensor<1x?x2x64xf16>, %v: tensor<1x?x4x64xf16>, %beta: tensor<1x?x4xf32>) -> tensor<1x?x4x64xf16> {
-  // expected-error @below {{expected an unnormalised right operand (norms scale the result), got a normalised one; use bf16 with qk_l2norm}}
-  %o = gdn.stage.fused q(%q : tensor<1x?x2x64xf16>) k(%q : tensor<1x?x2x64xf16>) v(%v : tensor<1x?x4x64xf16>)
-      beta(%beta : tensor<1x?x4xf32>) {chunk_size = 32, qk_l2norm} -> tensor<1x?x4x64xf16>
-  return %o : tensor<1x?x4x64xf16>
-}
-
-// -----
-
 func.func @values(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x4x32xbf16>, %beta: tensor<1x?x4xf32>) -> tensor<1x?x4x32xbf16> {
   // expected-error @below {{expected products of 64 rows, got one of 32; use V in multiples of 64, and no --two-product-chain}}
   %o = gdn.stage.fused q(%q : tensor<1x?x2x64xbf16>) k(%q : tensor<1x?x2x64xbf16>) v(%v : tensor<1x?x4x32xbf16>)

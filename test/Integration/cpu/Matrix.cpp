@@ -24,7 +24,7 @@ const std::array<Axis, kProgramAxes> &gdn::numerics::programAxes() {
       {"states",
        {"none", "in-kv", "in-vk", "out-kv", "out-vk", "inout-kv", "inout-vk"}},
       {"data", {"bf16", "f16", "f32"}},
-      {"state-type", {"f32", "bf16"}},
+      {"state-type", {"f32", "bf16", "f16"}},
       {"parameter-type", {"f32", "bf16"}},
       {"beta", {"value", "logit", "doubled_logit"}},
       {"l2norm", {"no", "yes"}},

@@ -54,6 +54,8 @@ gdn_warp.schedule_template @fused.cta_per_head schedules ["cta_per_head"] stages
 #norms_vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["scores", "queries", "state"]>
 // M is f32 with norms, and there is no room for four.
 #norms_m = #gdn_warp.channel_template<name = "m", depth = <3 chunks>, from = ["scores", "norms"], to = ["solve"], slot_per_chunk = true>
+// In f16 scores are made with the norms of queries.
+#norms_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["query_norms"], to = ["scores"], slot_per_chunk = true>
 #norms_output = #gdn_warp.channel_template<name = "output", depth = <4 chunks>, from = ["state"], to = ["move"]>
 
 // Half a state leaves some registers for norms.
@@ -70,25 +72,25 @@ gdn_warp.schedule_template @fused.cta_per_head.half_norms_state schedules ["cta_
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, initial_state = true, max_state_columns = 64>
     attributes {chunks_per_iteration = 2 : i64, clone_likely_path, fold_v_tiles, persistent}
     roles [#half_scores, #half_move, #half_solve, #half_queries, #half_state]
-    channels [#norms_tokens, #norms_vectors, #norms_m, #triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_head.half_norms schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, max_state_columns = 64>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles, persistent}
     roles [#half_scores, #half_move, #half_solve, #half_queries, #half_state]
-    channels [#norms_tokens, #norms_vectors, #norms_m, #triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_head.norms_state schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, initial_state = true>
     attributes {chunks_per_iteration = 2 : i64, clone_likely_path, fold_v_tiles, persistent}
     roles [#scores, #norms_move, #solve, #norms_queries, #state]
-    channels [#norms_tokens, #norms_vectors, #norms_m, #triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_head.norms schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles, persistent}
     roles [#scores, #norms_move, #solve, #norms_queries, #state]
-    channels [#norms_tokens, #norms_vectors, #norms_m, #triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // A CTA for a V tile. A head of one V tile is that by either name.
@@ -137,22 +139,22 @@ gdn_warp.schedule_template @fused.cta_per_v_tile.one_norms_state schedules ["cta
     when <steps = ["norms"], max_v_tiles = 1, initial_state = true>
     attributes {chunks_per_iteration = 2 : i64, clone_likely_path}
     roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
-    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #tile_triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_v_tile.one_norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
     when <steps = ["norms"], max_v_tiles = 1>
     attributes {chunks_per_iteration = 2 : i64}
     roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
-    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #tile_triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_v_tile.norms_state schedules ["cta_per_v_tile"] stages ["fused"]
     when <steps = ["norms"], initial_state = true>
     attributes {chunks_per_iteration = 2 : i64, clone_likely_path}
     roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
-    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #tile_triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_v_tile.norms schedules ["cta_per_v_tile"] stages ["fused"]
     when <steps = ["norms"]>
     attributes {chunks_per_iteration = 2 : i64}
     roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
-    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #tile_triangles, #norms_output]
+    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
