@@ -13,6 +13,7 @@ import pytest
 FOLDER = pathlib.Path(__file__).parent
 CHECKS = (
     "hopper_checks.py",
+    "hopper_gates_checks.py",
     "hopper_host_checks.py",
     "hopper_token_checks.py",
     "relayout_checks.py",

@@ -181,6 +181,16 @@ def test_l2norm(function, dtype):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_l2norm_of_rows_of_all_lengths(function, dtype):
+    """The longest is some 1e4 times as long as the shortest but for those of zeros, whose values are large."""
+    x, random = make_inputs(T=130, K=128, V=128), np.random.default_rng(1)
+    x.q, x.k = (a * np.exp(2 * random.standard_normal((*a.shape[:3], 1))) for a in (x.q, x.k))
+    x.k[:, ::5], x.v[:, ::5], x.q[:, ::7] = 0, x.v[:, ::5] * 1000, 0
+    check(function, x, dtype, use_qk_l2norm_in_kernel=True, reference={"l2norm": True})
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("scale", [1.0, 0.3, -2.0, 0.0, 1e-3])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_scale(function, scale, dtype):

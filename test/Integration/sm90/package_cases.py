@@ -33,6 +33,8 @@ class Case:
     max_seqlen: int = 0
     alike: bool = False
     in_place: bool = False
+    #: Rows of q and k are e^(spread x) times as long, for normal x.
+    spread: float = 0.0
     #: Type of raw gates.
     raw_type: str = "float32"
     #: Further arguments; what model layers leave to the kernel.
@@ -117,6 +119,22 @@ CASES = [
          options={"gate_domain": "linear"}),
     Case("linear gates", lengths=(100, 50), initial="float32", v_first=True, options={"gate_domain": "linear"}),
     Case("logits of beta", batch=2, tokens=200, options={"use_beta_sigmoid_in_kernel": True}),
+    Case("doubled sigmoid", batch=2, tokens=200,
+         options={"use_beta_sigmoid_in_kernel": True, "allow_neg_eigval": True}),
+    Case("doubled sigmoid, raw gates, normalised", lengths=(70, 0, 130), options={**MODEL, "allow_neg_eigval": True}),
+    Case("bf16 states, all that a model asks for", heads=(16, 48), lengths=(70, 0, 130), initial="bfloat16",
+         beta="bfloat16", raw_type="bfloat16", options=MODEL),
+    Case("bf16 states, whole heads, normalised", heads=(16, 64), batch=4, tokens=160, initial="bfloat16",
+         options={"use_qk_l2norm_in_kernel": True}),
+    Case("bf16 states, linear gates, vk", lengths=(100, 50), initial="bfloat16", v_first=True,
+         options={"gate_domain": "linear"}),
+    Case("f16, normalised", batch=2, tokens=200, dtype="float16", options={"use_qk_l2norm_in_kernel": True}),
+    Case("f16, normalised, rows of all lengths", heads=(16, 64), batch=4, tokens=160, dtype="float16", spread=2.0,
+         initial="float32", options={"use_qk_l2norm_in_kernel": True}),
+    Case("f16, all that a model asks for", heads=(16, 48), lengths=(70, 0, 130), dtype="float16", initial="float16",
+         options=MODEL),
+    Case("f16 states, linear gates", lengths=(100, 50), dtype="float16", initial="float16",
+         options={"gate_domain": "linear"}),
 ]
 
 
@@ -158,6 +176,8 @@ def make(torch, case, seed=0):
     q, k, v = normal(B, T, H, 128), normal(B, T, H, 128), normal(B, T, HV, 128)
     if case.alike:
         k = 0.45 * k + normal(1, 1, H, 128)
+    if case.spread:
+        q, k = (x * (case.spread * normal(*x.shape[:3], 1)).exp() for x in (q, k))
     if "use_qk_l2norm_in_kernel" not in case.options:
         q, k = (x / x.norm(dim=-1, keepdim=True).clamp_min(1e-6) for x in (q, k))
     g = case.gate * (0.5 + torch.rand(B, T, HV, device="cuda", generator=generator))
@@ -208,7 +228,7 @@ def reference(torch, case, tensors, kwargs):
         g = -rate.exp() * torch.nn.functional.softplus(g + bias)
     decay = g if case.options.get("gate_domain") == "linear" else g.exp()
     if case.options.get("use_beta_sigmoid_in_kernel"):
-        beta = beta.sigmoid()
+        beta = beta.sigmoid() * (2 if case.options.get("allow_neg_eigval") else 1)
     scale = case.options.get("scale", 128**-0.5)
     o = torch.zeros_like(v)
     states = torch.zeros(case.sequences, v.shape[1], 128, 128, device="cuda", dtype=torch.float64)
