@@ -129,7 +129,7 @@ def mul_hi64(x, y):
 
 
 def popcount(x):
-    return np.bitwise_count(x).astype(U32)
+    return np.array([int(a).bit_count() for a in x], U32)
 
 
 def leading_zeros(x):
