@@ -13,6 +13,8 @@ from .ptx import EmulationError
 
 #: Bytes of an element by CUtensorMapDataType.
 ELEMENT_BYTES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2}
+#: Bytes of a row of a swizzle; shorter rows of a box have that pitch, too.
+SPANS = {0: 0, 1: 32, 2: 64, 3: 128}
 #: Address bits 7 and up that a swizzle adds to bits 4 and up, by CUtensorMapSwizzle.
 SWIZZLE_MASK = {0: 0, 1: 1, 2: 3, 3: 7}
 
@@ -56,7 +58,6 @@ def decode(raw):
     steps = struct.unpack_from("<5B", raw, 98)
     result = TensorMap(address, kind, rank, mode, extents[:rank], strides[: rank - 1], box[:rank])
     inner = box[0] * result.element
-    span = {0: 1 << 30, 1: 32, 2: 64, 3: 128}.get(mode)
     rules = [
         (not interleave and set(steps[:rank]) == {1}, "no interleave and steps of 1"),
         (address % 16 == 0, "an address in multiples of 16 bytes"),
@@ -64,7 +65,7 @@ def decode(raw):
         (all(1 <= b <= 256 for b in box[:rank]), "a box of 1 to 256 elements"),
         (all(1 <= e <= 1 << 32 for e in extents[:rank]), "extents from 1 to 2^32"),
         (inner % 16 == 0, "a box whose rows are multiples of 16 bytes"),
-        (span and inner <= span, f"rows of a box within the swizzle's {span} bytes"),
+        (mode in SPANS and inner <= (SPANS[mode] or inner), "rows of a box within the swizzle's span"),
     ]
     for holds, rule in rules:
         if not holds:
@@ -73,10 +74,11 @@ def decode(raw):
 
 
 @lru_cache(256)
-def box_offsets(box, element):
+def box_offsets(box, element, pitch):
     """Where the elements of a box lie in shared memory before the swizzle, and their coordinates."""
     coordinates = np.indices(box[::-1]).reshape(len(box), -1)[::-1].astype(I64)
-    return np.arange(coordinates.shape[1], dtype=I64) * element, coordinates
+    rows = np.arange(coordinates.shape[1], dtype=I64) // box[0]
+    return rows * (pitch or box[0] * element) + coordinates[0] * element, coordinates
 
 
 class Copy:
@@ -120,7 +122,7 @@ class CopyOps:
         """Bytes of shared memory, and of the array's elements that lie in its extents."""
         if place % 128:
             raise EmulationError(f"line {line}: expected a place in multiples of 128 bytes for a box, got {place}")
-        linear, coordinates = box_offsets(tensor.box, tensor.element)
+        linear, coordinates = box_offsets(tensor.box, tensor.element, SPANS[tensor.swizzle])
         memory, element = self.memory, tensor.element
         inside, address = np.ones(len(linear), bool), np.full(len(linear), tensor.address - memory.base, I64)
         for i in range(tensor.rank):
