@@ -25,8 +25,8 @@ struct FieldLayout {
   bool sharesRows = true;
 };
 
-/// Whether a tensor map copies the tile of `load` to a view of it, transposed or
-/// not: the view's rows run along a dimension of stride 1.
+/// Whether a tensor map copies the tile of `load` to a view of it, transposed
+/// or not: the view's rows run along a dimension of stride 1.
 bool isCopiedAs(tile::LoadOp load, bool isTransposed);
 
 /// The layouts of all fields of a kernel's channels.
