@@ -69,6 +69,7 @@ CASES = {
     "outside-shared": ("st.shared.b32 [%rd4+8192], %r2;", "in shared memory of 4096 bytes"),
     "unwritten": ("ld.shared.b32 %r3, [%rd4]; st.global.b32 [%rd1], %r3;", "shared memory that nothing has written"),
     "register": ("add.s32 %r3, %r2, %r9;", "%r9 is not written on every way"),
+    "register-moved": ("mov.b32 %r3, %r9;", None),
     "register-of-lanes": ("@%p2 bra $L; mov.b32 %r9, 1; $L: add.s32 %r3, %r2, %r9;", "%r9 is not written on every way"),
     "race": (
         "st.shared.b32 [%rd4], %r2; xor.b32 %r3, %r1, 64; mul.wide.u32 %rd5, %r3, 4; add.s64 %rd6, %rd2, %rd5;"

@@ -275,11 +275,11 @@ class Generator:
         return "; ".join(self.assign(d, v, k, mask) for d, v, k in writes)
 
     def checks(self, block, position, mask, line):
-        """Statements that see whether all lanes have written what they read."""
-        return "".join(
-            f"w.check_written({self.number(r)}, {mask}, '{r}', {line}); "
-            for r in self.uncertain.get((block.index, position), [])
-        )
+        """Statements that see whether all lanes have written what they read; to move any value is allowed."""
+        if position < len(block.code) and block.code[position].op.startswith("mov."):
+            return ""
+        missing = self.uncertain.get((block.index, position), [])
+        return "".join(f"w.check_written({self.number(r)}, {mask}, '{r}', {line}); " for r in missing)
 
     def compile(self, blocks):
         """Gives blocks their functions."""
@@ -324,6 +324,11 @@ class Program:
         generator = Generator(kernel)
         self.texts = {ins.line: ins.text for ins in kernel.code}
         self.blocks = generator.compile(divide(kernel))
-        self.num_registers = len(generator.registers)
+        #: What registers hold at the start: nothing, or any value where a move may read it first.
+        self.start = [None] * len(generator.registers)
+        for r in generator.tracked:
+            dtype = DTYPES[generator.kind_of(r)]
+            ones = np.full(32 * dtype().itemsize, 0xFF, np.uint8)
+            self.start[generator.number(r)] = ones > 0 if dtype is np.bool_ else ones.view(dtype)
         self.names = {n: r for r, n in generator.registers.items()}
         self.lines = Generator.lines

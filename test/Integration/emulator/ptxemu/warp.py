@@ -19,7 +19,7 @@ class Warp(BarrierOps, CopyOps, TensorCoreOps):
         self.shared, self.memory = cta.shared, cta.launch.memory
         self.thread = cta.rank * cta.warps_count + index
         self.clock = cta.clocks.start(self.thread)
-        self.R = [None] * cta.launch.program.num_registers
+        self.R = list(cta.launch.program.start)
         self.warpgroup_log, self.log_position = cta.warpgroup_log(index // 4), 0
         self.written = {}
         self.fenced, self.accumulating = False, {}
