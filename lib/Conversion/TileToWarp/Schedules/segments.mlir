@@ -2,8 +2,9 @@
 // those of the state pass.
 
 // gdn.stage.segment_scan: a state warpgroup's thread holds 64 registers of the state, 32 of its f16 copy, 64 of the product
-// and 64 of what the segment adds. Maps of the next segments are on their way.
-#scan_move = #gdn_warp.role_template<name = "move", warps = 4, registers = 72, steps = ["load", "gates"]>
+// and 64 of what the segment adds. Maps of the next segments are on their way;
+// the warps that copy take turns, so each map is copied once.
+#scan_move = #gdn_warp.role_template<name = "move", warps = 4, registers = 72, steps = ["load", "gates"], round_robin = true>
 #scan_state = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 200, steps = ["state"]>
 #maps = #gdn_warp.channel_template<name = "maps", depth = <fill 2 to 4 chunks>, from = ["load"], to = ["state"]>
 #decays = #gdn_warp.channel_template<name = "decays", depth = <as "maps">, from = ["gates"], to = ["state"]>
