@@ -219,27 +219,22 @@ class SharedMemory(Memory):
         else:
             self.state_views[size][at // size] = self.good[size]
 
-    def order_read(self, warp, words, line):
-        late = self.written[words] > warp.clock[self.writer[words]]
-        if late.any():
-            word = words[late][0]
-            self.fail(
-                line,
-                f"race: read of byte {word * 4} of shared memory, which line "
-                f"{self.written_line[word]} wrote ({self.clocks.name(self.writer[word])}); no "
-                "barrier orders them",
-            )
-
-    def order_write(self, clock, thread, words, line):
+    def order_behind_writes(self, what, clock, words, line):
         late = self.written[words] > clock[self.writer[words]]
         if late.any():
             word = words[late][0]
             self.fail(
                 line,
-                f"race: write to byte {word * 4} of shared memory, which line "
+                f"race: {what} byte {word * 4} of shared memory, which line "
                 f"{self.written_line[word]} wrote ({self.clocks.name(self.writer[word])}); no "
                 "barrier orders them",
             )
+
+    def order_read(self, warp, words, line):
+        self.order_behind_writes("read of", warp.clock, words, line)
+
+    def order_write(self, clock, thread, words, line):
+        self.order_behind_writes("write to", clock, words, line)
         late = self.read[:, words] > clock[:, None]
         if late.any():
             who, column = np.argwhere(late)[0]
