@@ -125,6 +125,7 @@ class Functions:
         self.forward_objects = module.forward_objects
         # It reads Python's objects first, and lets other threads run then.
         self.forward_objects.release_gil = False
+        self.backward = module.backward
         self.reads_objects = module.reads_objects
         self.explain = module.explain
         self.kernels = module.kernels

@@ -1,9 +1,10 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The front end for torch: two custom operators over the library's one function.
+"""The front end for torch: custom operators over the library's functions.
 
 `gdn::gated_delta_rule` returns new tensors, `gdn::gated_delta_rule_out` writes into given ones. They are made by
-`torch.library.Library`, whose calls cost less than those of the `custom_op` decorator.
+`torch.library.Library`, whose calls cost less than those of the `custom_op` decorator. `_torch_backward.py` has the
+gradients of the first.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any
 
 import torch
 
-from . import _library
+from . import _library, _torch_backward
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
-from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, refuse_derivatives
+from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
 from ._torch_convert import run_in_any_form, with_data, without_data
 from ._torch_mixed import forward_mixed, is_mixed
 from ._torch_outputs import output_of_kernel, run_dense
@@ -242,12 +243,13 @@ def _fake_into(*arguments: Any) -> None:
     return None
 
 
-def _below_autograd(op: Any) -> Any:
-    """The operator's gradient: none."""
+def _with_autograd(op: Any) -> Any:
+    """The operator for tensors that autograd may follow. One that writes into given tensors has no gradient."""
     names = [argument.name for argument in op._schema.arguments]
 
     def run(*arguments: Any) -> Any:
-        refuse_derivatives(zip(names, arguments))
+        if refuse_derivatives(zip(names, arguments), no_backward(arguments[0].device.type, op is _into)):
+            return _torch_backward.forward_with_autograd(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return op(*arguments)
 
@@ -274,11 +276,12 @@ for _device, _compute in _DEVICES.items():
     _ops.impl("gated_delta_rule", functools.partial(_run, _compute), _device.upper())
     _ops.impl("gated_delta_rule_out", _compute, _device.upper())
 for _name, _op in (("gated_delta_rule", _functional), ("gated_delta_rule_out", _into)):
-    _ops.impl(_name, _below_autograd(_op), "Autograd")
+    _ops.impl(_name, _with_autograd(_op), "Autograd")
     for _device in _DEVICES:
         _ops.impl(_name, _autocast(_op, _device), f"Autocast{_device.upper()}")
 torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
 torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
+_torch_backward.define(_ops, torch.library.register_fake)
 
 
 def forward(

@@ -109,23 +109,33 @@ def check_kinds(tensors: Sequence[Any]) -> None:
             raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
-def refuse_derivatives(named: Iterable[tuple[str, Any]]) -> None:
-    """Refuses tensors that a derivative would be asked of, backward or forward: there is none yet, and never a
-    wrong one."""
+def no_backward(device: str, writes: bool) -> str | None:
+    """Why a call has no gradients, or None if it has."""
+    if device == "cuda":
+        return "gdn has no backward on a GPU yet"
+    return "gdn has no backward of calls with out or final_state" if writes else None
+
+
+def refuse_derivatives(named: Iterable[tuple[str, Any]], reason: str | None) -> bool:
+    """Refuses tensors that a derivative would be asked of that there is not, and never gives a wrong one: forward, and
+    backward where there is a reason. Returns whether a tensor requires a gradient."""
     backward = torch.is_grad_enabled()
     forward = forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
     if not (backward or forward):
-        return
+        return False
+    required = False
     for name, value in named:
         if not isinstance(value, torch.Tensor):
             continue
-        if backward and value.requires_grad:
-            got, way_out = "requires_grad=True", "call it under torch.no_grad() or torch.inference_mode(), or "
-        elif forward and forward_ad.unpack_dual(value).tangent is not None:
-            got, way_out = "one with a tangent (forward-mode differentiation)", ""
+        if forward and forward_ad.unpack_dual(value).tangent is not None:
+            got, way_out = "one with a tangent (forward-mode differentiation)", "gdn has no derivative of this kind: "
+        elif backward and value.requires_grad and reason:
+            got = "requires_grad=True"
+            way_out = f"{reason}: call it under torch.no_grad() or torch.inference_mode(), or "
         else:
+            required |= backward and value.requires_grad
             continue
         raise NotImplementedError(
-            f"{name}: expected a tensor that needs no gradient, got {got}; gdn has no backward yet: "
-            f"{way_out}pass {name}.detach()"
+            f"{name}: expected a tensor that needs no gradient, got {got}; {way_out}pass {name}.detach()"
         )
+    return required

@@ -6,7 +6,7 @@
 OUT/NAME.mlir      the function of each kernel, for gdn-compile
 OUT/kernels.cmake  the kernels' names and the options that they are compiled with
 OUT/Manifest.inc   the tables of the manifest as macros, for C++
-OUT/Kernels.inc, OUT/HopperKernels.inc   a line for each kernel, for C++
+OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc   a line for each kernel, for C++
 
 A file that would stay the same is not written, and .mlir files of kernels that are gone are removed.
 """
@@ -62,6 +62,18 @@ class Kernel(NamedTuple):
 # ===----------------------------------------------------------------------===
 
 
+def _cpu_values(manifest: dict[str, Any], name: str, op: str, element: str, channels: int) -> dict[str, str]:
+    """What stands for the names in a CPU kernel's template."""
+    strided = "strided<[?, ?, ?, 1], offset: ?>"
+    return {
+        "name": name,
+        "op": op,
+        "data": f"memref<1x?x1x{channels}x{manifest['types'][element]['mlir']}, {strided}>",
+        "state": f"memref<1x1x{channels}x{channels}xf32, {strided}>",
+        "column": "memref<1x?x1xf32>",
+    }
+
+
 def cpu_kernels(manifest: dict[str, Any]) -> list[Kernel]:
     """All CPU kernels: algorithms x elements x channels x levels, where a level may list what it serves."""
     cpu, template = manifest["cpu"], (HERE / "forward.mlir.in").read_text()
@@ -73,16 +85,21 @@ def cpu_kernels(manifest: dict[str, Any]) -> list[Kernel]:
         if algorithm not in level.get("algorithms", [algorithm]) or element not in level.get("elements", [element]):
             continue
         name = f"gdn_cpu_{algorithm}_{element}_{channels}_{isa}".lower()
-        strided = "strided<[?, ?, ?, 1], offset: ?>"
-        values = {
-            "name": name,
-            "op": cpu["algorithms"][algorithm]["op"],
-            "data": f"memref<1x?x1x{channels}x{manifest['types'][element]['mlir']}, {strided}>",
-            "state": f"memref<1x1x{channels}x{channels}xf32, {strided}>",
-            "column": "memref<1x?x1xf32>",
-        }
+        values = _cpu_values(manifest, name, cpu["algorithms"][algorithm]["op"], element, channels)
         line = f"GDN_KERNELS({algorithm}, {element}, {channels}, {isa}, {name})"
         kernels.append(Kernel(name, _fill(template, values), level["options"], line))
+    return kernels
+
+
+def cpu_backward_kernels(manifest: dict[str, Any]) -> list[Kernel]:
+    """The CPU kernels of the gradients: channels x levels. All arrays are copied to their one type."""
+    cpu, template = manifest["cpu"], (HERE / "backward.mlir.in").read_text()
+    backward, kernels = cpu["backward"], []
+    for channels, isa in itertools.product(cpu["channels"], backward["isas"]):
+        name = f"gdn_cpu_backward_{channels}_{isa}".lower()
+        values = _cpu_values(manifest, name, backward["op"], backward["element"], channels)
+        line = f"GDN_BACKWARD_KERNELS({channels}, {isa}, {name})"
+        kernels.append(Kernel(name, _fill(template, values), cpu["isas"][isa]["options"], line))
     return kernels
 
 
@@ -325,20 +342,22 @@ def main() -> int:
     check_options(manifest, reader)
     cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
     hopper += relayout_kernels()
-    names = [kernel.name for kernel in (*cpu, *hopper)]
+    backward = cpu_backward_kernels(manifest)
+    names = [kernel.name for kernel in (*cpu, *backward, *hopper)]
     if twice := {name for name in names if names.count(name) > 1}:
         sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(sorted(twice))} twice")
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
-    for kernel in (*cpu, *hopper):
+    for kernel in (*cpu, *backward, *hopper):
         _write(out / f"{kernel.name}.mlir", kernel.text)
     for stale in out.glob("*.mlir"):
         if stale.stem not in names:
             stale.unlink()
     _write(out / "Kernels.inc", "".join(f"{kernel.line}\n" for kernel in cpu))
+    _write(out / "BackwardKernels.inc", "".join(f"{kernel.line}\n" for kernel in backward))
     _write(out / "HopperKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper))
     _write(out / "Manifest.inc", tables(manifest, reader))
-    _write(out / "kernels.cmake", "\n".join([*_cmake_list("cpu", cpu), *_cmake_list("hopper", hopper), ""]))
+    _write(out / "kernels.cmake", "\n".join([*_cmake_list("cpu", [*cpu, *backward]), *_cmake_list("hopper", hopper), ""]))
     return 0
 
 

@@ -16,6 +16,9 @@
 //   forward_objects(exchange_api, tensors, scale, options, num_threads,
 //           max_seqlen): the same for a tuple of tensors that have DLPack's
 //           exchange functions; both are addresses, and the GIL is held
+//   backward(q, ..., cu_seqlens, gradients of out and final_state, gradients of
+//           q, k, v, g, beta, A_log, dt_bias and initial_state to be written,
+//           scale, options, num_threads, max_seqlen): on a CPU
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
@@ -32,6 +35,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BridgeArguments.h"
+#include "BridgeFunction.h"
 #include "Check.h"
 #include "Hopper.h"
 #include "KernelChoice.h"
@@ -39,8 +43,6 @@
 #include "Relayout.h"
 
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <tvm/ffi/c_api.h>
 
 using namespace gdn;
@@ -48,8 +50,6 @@ using namespace gdn::bridge;
 using namespace gdn::cpu;
 
 extern "C" {
-[[gnu::weak]] void TVMFFIErrorSetRaisedFromCStr(const char *kind,
-                                                const char *message);
 [[gnu::weak]] int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
                                             TVMFFIAny *out);
 [[gnu::weak]] void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
@@ -60,14 +60,9 @@ TVMFFIEnvGetDLPackManagedTensorAllocator();
 [[gnu::weak]] int TVMFFIObjectDecRef(TVMFFIObjectHandle object);
 }
 
-/// What a function returns to say that an error is set.
-static constexpr int kRaised = -1;
-
-static int raise(const Error &error) {
-  if (TVMFFIErrorSetRaisedFromCStr)
-    TVMFFIErrorSetRaisedFromCStr(error.kind, error.message.c_str());
-  return kRaised;
-}
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
 
 static int returnString(const std::string &text, TVMFFIAny *result) {
   TVMFFIByteArray bytes = {text.data(), text.size()};
@@ -76,46 +71,11 @@ static int returnString(const std::string &text, TVMFFIAny *result) {
   return TVMFFIStringFromByteArray(&bytes, result);
 }
 
-/// Runs `body`, which returns an Error or a code, and turns what is thrown into
-/// an error: out of memory, in the main.
-template <typename Body> static int guarded(Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc &) {
-    return raise({"MemoryError", "gdn: expected memory for a call's workspace, "
-                                 "got none"});
-  } catch (const std::exception &error) {
-    return raise({"RuntimeError", std::string("gdn: ") + error.what()});
-  }
-}
-
-static int wrongCount(const char *function, int expected, int got) {
-  return raise({"TypeError", std::string(function) + ": expected " +
-                                 std::to_string(expected) + " arguments, got " +
-                                 std::to_string(got)});
-}
-
-//===----------------------------------------------------------------------===//
-// Functions
-//===----------------------------------------------------------------------===//
-
-#define GDN_FUNCTION(name)                                                     \
-  extern "C" [[gnu::visibility("default")]] int __tvm_ffi_##name(              \
-      void *, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
-
 /// What a call's arrays and options must be, wherever it runs.
 static Error checkCall(Problem &problem) {
   if (Error error = check(problem))
     return error;
   return checkDevice(problem.device);
-}
-
-static Error checkAddresses(Problem &problem) {
-  std::array<Array *, kNumArrays> arrays = arraysOf(problem);
-  for (int i = 0; i < kNumArrays; ++i)
-    if (Error error = checkMemory(kArrayNames[i], *arrays[i]))
-      return error;
-  return {};
 }
 
 static Error runOnCPU(Problem &problem) {
@@ -222,12 +182,6 @@ static Error run(Problem &problem, const TVMFFIAny &scale) {
     return {"TypeError", "out: expected a tensor, got None"};
   bool isCPU = problem.device.type == Device::CPU;
   return isCPU ? runOnCPU(problem) : runOnGPU(problem);
-}
-
-static int returnNothing(TVMFFIAny *result) {
-  result->type_index = kTVMFFINone;
-  result->v_int64 = 0;
-  return 0;
 }
 
 GDN_FUNCTION(forward) {

@@ -91,6 +91,14 @@ Error gdn::bridge::readArray(const TVMFFIAny &value, int index, Array &array,
   return readTensor(*tensor, index, array, p);
 }
 
+Error gdn::bridge::checkAddresses(Problem &problem) {
+  std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+  for (int i = 0; i < kNumArrays; ++i)
+    if (Error error = checkMemory(kArrayNames[i], *arrays[i]))
+      return error;
+  return {};
+}
+
 /// Reads the descriptions of all arrays from integers.
 Error gdn::bridge::readDescriptions(const TVMFFIByteArray &bytes,
                                     Problem &problem) {

@@ -33,6 +33,9 @@ cpu::Error readTensor(const DLTensor &tensor, int index, cpu::Array &array,
 cpu::Error readArray(const TVMFFIAny &value, int index, cpu::Array &array,
                      cpu::Problem &problem);
 
+/// Refuses arrays of a call that have elements and no address.
+cpu::Error checkAddresses(cpu::Problem &problem);
+
 /// Reads the descriptions of all arrays from integers.
 cpu::Error readDescriptions(const TVMFFIByteArray &bytes,
                             cpu::Problem &problem);

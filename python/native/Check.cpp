@@ -287,7 +287,7 @@ static Error checkRest(const Problem &p) {
   return {};
 }
 
-Error gdn::cpu::check(const Problem &p) {
+Error gdn::cpu::checkArguments(const Problem &p) {
   if (Error error = checkTokens(p))
     return error;
   if (Error error = checkRest(p))
@@ -300,8 +300,13 @@ Error gdn::cpu::check(const Problem &p) {
       return error;
   const Array &cu = p.cuSeqlens;
   if (cu.isPresent() && cu.data && p.device.type == Device::CPU)
-    if (Error error = checkBoundaries(cu, p.tokens()))
-      return error;
+    return checkBoundaries(cu, p.tokens());
+  return {};
+}
+
+Error gdn::cpu::check(const Problem &p) {
+  if (Error error = checkArguments(p))
+    return error;
   for (Named output : {Named{"out", &p.o}, {"final_state", &p.finalState}})
     if (Error error = checkSpread(output))
       return error;

@@ -16,13 +16,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Items.h"
 #include "KernelChoice.h"
 #include "Parallel.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 using namespace gdn::cpu;
@@ -31,23 +31,6 @@ using namespace gdn::cpu;
 static constexpr int64_t kLineBytes = 64;
 
 namespace {
-/// Tokens of one sequence.
-struct Range {
-  int64_t batch = 0, begin = 0, end = 0;
-  int64_t length() const { return end - begin; }
-};
-
-/// The state of one item, [rows, columns] of any float type.
-struct StateView {
-  char *data = nullptr;
-  Element element = Element::F32;
-  int64_t rows = 0, columns = 0, rowStride = 0, columnStride = 1;
-
-  void *row(int64_t i) const { return data + i * rowStride * sizeOf(element); }
-  /// Whether a kernel reads and writes it where it lies.
-  bool isDirect() const { return element == Element::F32 && columnStride == 1; }
-};
-
 /// What one thread needs to run items.
 class Worker {
 public:
@@ -55,9 +38,6 @@ public:
   void runItem(const Range &range, int64_t sequence, int64_t head);
 
 private:
-  void loadGate(const Range &range, int64_t head);
-  void loadBeta(const Range &range, int64_t head);
-  StateView stateOf(const Array &states, int64_t sequence, int64_t head) const;
   /// The state to start from, as the kernel reads it.
   StateView readState(int64_t sequence, int64_t head);
   void runDirect(const Range &range, int64_t head, const StateView &from,
@@ -83,95 +63,13 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Gates and beta
-//===----------------------------------------------------------------------===//
-
-/// Where element [batch, token, head] of an array lies; o, q, k and v have a
-/// further dimension.
-static char *at(const Array &array, int64_t batch, int64_t token,
-                int64_t head) {
-  int64_t index = batch * array.strides[0] + token * array.strides[1] +
-                  head * array.strides[2];
-  return static_cast<char *>(array.data) + index * sizeOf(array.element);
-}
-
-/// The column of an array [B, T, H] at one head, as floats.
-static void loadColumn(const Array &array, const Range &range, int64_t head,
-                       std::vector<float> &column) {
-  column.resize(range.length());
-  const char *first = at(array, range.batch, range.begin, head);
-  for (int64_t t = 0; t < range.length(); ++t)
-    column[t] = loadFloat(first, array.element, t * array.strides[1]);
-}
-
-static float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-
-/// ln(1 + e^x) without overflow.
-static float softplus(float x) {
-  return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x)));
-}
-
-void Worker::loadGate(const Range &range, int64_t head) {
-  if (!p.gate.isPresent()) {
-    gate.assign(range.length(), 0.0f);
-    return;
-  }
-  loadColumn(p.gate, range, head, gate);
-  GateFormula formula = infoOf(p.gateDomain).formula;
-  if (formula == GateFormula::Log)
-    for (float &x : gate)
-      x = std::log(x);
-  if (formula != GateFormula::Softplus)
-    return;
-  auto parameter = [&](const Array &array) {
-    return loadFloat(array.data, array.element, head * array.strides[0]);
-  };
-  float rate = std::exp(parameter(p.aLog));
-  float bias = p.dtBias.isPresent() ? parameter(p.dtBias) : 0.0f;
-  for (float &x : gate)
-    x = -rate * softplus(x + bias);
-}
-
-void Worker::loadBeta(const Range &range, int64_t head) {
-  if (!p.beta.isPresent()) {
-    beta.assign(range.length(), 1.0f);
-    return;
-  }
-  loadColumn(p.beta, range, head, beta);
-  int most = infoOf(p.betaDomain).sigmoid;
-  if (most == 0)
-    return;
-  for (float &x : beta)
-    x = static_cast<float>(most) * sigmoid(x);
-}
-
-//===----------------------------------------------------------------------===//
 // States
 //===----------------------------------------------------------------------===//
-
-StateView Worker::stateOf(const Array &states, int64_t sequence,
-                          int64_t head) const {
-  int64_t index = sequence * states.strides[0] + head * states.strides[1];
-  return {static_cast<char *>(states.data) + index * sizeOf(states.element),
-          states.element,
-          states.sizes[2],
-          states.sizes[3],
-          states.strides[2],
-          states.strides[3]};
-}
 
 StateView Worker::scratchState(std::vector<float> &memory) const {
   if (memory.empty())
     memory.assign(D * D, 0.0f);
   return {reinterpret_cast<char *>(memory.data()), Element::F32, D, D, D};
-}
-
-/// Copies what both states have.
-static void copyState(const StateView &from, const StateView &to) {
-  for (int64_t i = 0; i < std::min(from.rows, to.rows); ++i)
-    for (int64_t j = 0; j < std::min(from.columns, to.columns); ++j)
-      storeFloat(to.row(i), to.element, j * to.columnStride,
-                 loadFloat(from.row(i), from.element, j * from.columnStride));
 }
 
 StateView Worker::readState(int64_t sequence, int64_t head) {
@@ -194,29 +92,12 @@ StateView Worker::readState(int64_t sequence, int64_t head) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// The view [1, tokens, 1, channels] at one head.
-static MemRef<4> viewOf(void *data, int64_t tokens, int64_t tokenStride,
-                        int64_t channels) {
-  return {data, data, 0, {1, tokens, 1, channels}, {0, tokenStride, 0, 1}};
-}
-
-static MemRef<4> viewOf(const StateView &state) {
-  return {state.data,
-          state.data,
-          0,
-          {1, 1, state.rows, state.columns},
-          {0, 0, state.rowStride, 1}};
-}
-
 void Worker::call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
                   int64_t firstToken, const StateView &from,
                   const StateView &to) {
   int64_t tokens = q.sizes[1];
-  auto column = [&](std::vector<float> &values) -> MemRef<3> {
-    float *data = values.data() + firstToken;
-    return {data, data, 0, {1, tokens, 1}, {tokens, 1, 1}};
-  };
-  MemRef<3> gates = column(gate), betas = column(beta);
+  MemRef<3> gates = viewOf(gate.data() + firstToken, tokens);
+  MemRef<3> betas = viewOf(beta.data() + firstToken, tokens);
   MemRef<4> initial = viewOf(from), final = viewOf(to);
   kernel(&q, &k, &v, &betas, &gates, &initial, &o, &final);
 }
@@ -329,8 +210,8 @@ Worker::Worker(const Problem &problem, const KernelChoice &chosen)
 }
 
 void Worker::runItem(const Range &range, int64_t sequence, int64_t head) {
-  loadGate(range, head);
-  loadBeta(range, head);
+  loadGate(p, range, head, gate);
+  loadBeta(p, range, head, beta);
   StateView from = readState(sequence, head), to;
   if (p.finalState.isPresent())
     to = stateOf(p.finalState, sequence, head);
@@ -351,18 +232,6 @@ void Worker::runItem(const Range &range, int64_t sequence, int64_t head) {
 // All items
 //===----------------------------------------------------------------------===//
 
-static std::vector<Range> rangesOf(const Problem &p) {
-  std::vector<Range> ranges(p.sequences());
-  const Array &cu = p.cuSeqlens;
-  auto boundary = [&](int64_t i) {
-    return loadInteger(cu.data, cu.element, i * cu.strides[0]);
-  };
-  for (int64_t n = 0; n < p.sequences(); ++n)
-    ranges[n] = cu.isPresent() ? Range{0, boundary(n), boundary(n + 1)}
-                               : Range{n, 0, p.tokens()};
-  return ranges;
-}
-
 /// Outputs of tokens that belong to no sequence: those from `begin` on, the
 /// last boundary as it was read.
 static void clearTail(const Problem &p, int64_t begin) {
@@ -374,13 +243,7 @@ static void clearTail(const Problem &p, int64_t begin) {
 
 void gdn::cpu::run(const Problem &p, const KernelChoice &chosen) {
   std::vector<Range> ranges = rangesOf(p);
-  // The longest first, so that no thread is left alone with one at the end.
-  std::vector<int64_t> order(ranges.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    int64_t left = ranges[a].length(), right = ranges[b].length();
-    return left != right ? left > right : a < b;
-  });
+  std::vector<int64_t> order = orderByLength(ranges);
   int64_t H = p.valueHeads(), count = chosen.items;
   forEachItem(count, chosen.threads, [&](const std::function<int64_t()> &take) {
     Worker worker(p, chosen);

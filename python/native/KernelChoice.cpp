@@ -105,6 +105,13 @@ static bool hasGaps(const Array &array) {
   return array.sizes[3] > 1 && array.strides[3] != 1;
 }
 
+int gdn::cpu::countThreads(const Problem &p, int64_t items, double seconds) {
+  double useful = std::clamp(seconds / kThreadSeconds, 1.0, 4096.0);
+  return static_cast<int>(
+      std::min({static_cast<double>(p.threads), useful,
+                static_cast<double>(std::max<int64_t>(items, 1))}));
+}
+
 Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   if (!getHostIsa())
     return {"RuntimeError",
@@ -128,10 +135,7 @@ Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
                   chosen.kernel->channels != p.valueChannels() ||
                   hasGaps(p.q) || hasGaps(p.k) || hasGaps(p.v) || hasGaps(p.o);
   double seconds = byToken ? chosen.recurrentSeconds : chosen.chunkSeconds;
-  double useful = std::clamp(seconds / kThreadSeconds, 1.0, 4096.0);
-  chosen.threads = static_cast<int>(
-      std::min({static_cast<double>(p.threads), useful,
-                static_cast<double>(std::max<int64_t>(chosen.items, 1))}));
+  chosen.threads = countThreads(p, chosen.items, seconds);
   chosen.seconds = seconds / chosen.threads;
   cost::Problem described = describe(p);
   chosen.flop = cost::countFlop(described);

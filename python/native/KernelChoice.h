@@ -35,6 +35,10 @@ struct KernelChoice {
 /// Tokens that a padded copy holds at a time.
 inline constexpr int64_t kSegmentTokens = 2048;
 
+/// Threads that are worth starting for so many items, which take one thread
+/// `seconds`.
+int countThreads(const Problem &problem, int64_t items, double seconds);
+
 /// Decides for a problem that `check` accepts.
 Error chooseKernel(const Problem &problem, KernelChoice &chosen);
 

@@ -39,6 +39,28 @@ static const KernelSet table[] = {
 
 std::span<const KernelSet> gdn::cpu::allKernels() { return table; }
 
+// As above: GDN_BACKWARD_KERNELS(channels, isa, name).
+#define GDN_BACKWARD_KERNELS(channels, isa, name)                              \
+  extern "C" void _mlir_ciface_##name##_log(                                   \
+      MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<3> *, MemRef<3> *,         \
+      MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<4> *,         \
+      MemRef<4> *, MemRef<3> *, MemRef<3> *, MemRef<4> *);                     \
+  extern "C" decltype(_mlir_ciface_##name##_log) _mlir_ciface_##name##_linear;
+#include "BackwardKernels.inc"
+#undef GDN_BACKWARD_KERNELS
+
+static const BackwardKernelSet backwardTable[] = {
+#define GDN_BACKWARD_KERNELS(channels, isa, name)                              \
+  {channels, Isa::isa, #name, _mlir_ciface_##name##_log,                       \
+   _mlir_ciface_##name##_linear},
+#include "BackwardKernels.inc"
+#undef GDN_BACKWARD_KERNELS
+};
+
+std::span<const BackwardKernelSet> gdn::cpu::allBackwardKernels() {
+  return backwardTable;
+}
+
 /// The levels that the CPU has, as a number of them.
 static int countLevels() {
   __builtin_cpu_init();
@@ -69,15 +91,17 @@ const Isa *gdn::cpu::getHostIsa() {
   return host;
 }
 
-const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Element element,
-                                      int64_t channels) {
+/// The smallest of the kernels that `serves` accepts with at least `channels`
+/// channels for this CPU, in its highest level; null if there is none.
+template <typename Set, typename Predicate>
+static const Set *findSmallest(std::span<const Set> sets, int64_t channels,
+                               Predicate serves) {
   const Isa *host = getHostIsa();
-  const KernelSet *best = nullptr;
+  const Set *best = nullptr;
   if (!host)
     return best;
-  for (const KernelSet &set : table) {
-    if (set.algorithm != algorithm || set.element != element ||
-        set.channels < channels || set.isa > *host)
+  for (const Set &set : sets) {
+    if (!serves(set) || set.channels < channels || set.isa > *host)
       continue;
     bool better = !best || set.channels < best->channels ||
                   (set.channels == best->channels && set.isa > best->isa);
@@ -85,4 +109,16 @@ const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Element element,
       best = &set;
   }
   return best;
+}
+
+const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Element element,
+                                      int64_t channels) {
+  return findSmallest(allKernels(), channels, [&](const KernelSet &set) {
+    return set.algorithm == algorithm && set.element == element;
+  });
+}
+
+const BackwardKernelSet *gdn::cpu::findBackwardKernel(int64_t channels) {
+  return findSmallest(allBackwardKernels(), channels,
+                      [](const BackwardKernelSet &) { return true; });
 }

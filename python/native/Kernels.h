@@ -68,6 +68,31 @@ std::span<const KernelSet> allKernels();
 const KernelSet *findKernel(Algorithm algorithm, Element element,
                             int64_t channels);
 
+/// The gradients of one item, in float32: q, k, v, beta, gate, initial state,
+/// those of o and of the final state; then those of the first six, written.
+using BackwardKernel = void (*)(MemRef<4> *q, MemRef<4> *k, MemRef<4> *v,
+                                MemRef<3> *beta, MemRef<3> *gate,
+                                MemRef<4> *initialState, MemRef<4> *dO,
+                                MemRef<4> *dFinalState, MemRef<4> *dQ,
+                                MemRef<4> *dK, MemRef<4> *dV, MemRef<3> *dBeta,
+                                MemRef<3> *dGate, MemRef<4> *dInitialState);
+
+/// The kernels of one size, with states [K, V]: of gates as logarithms, and of
+/// gates as factors, whose gradient divides by none.
+struct BackwardKernelSet {
+  /// K = V.
+  int64_t channels;
+  Isa isa;
+  /// The name that people see.
+  const char *name;
+  BackwardKernel log, linear;
+};
+
+std::span<const BackwardKernelSet> allBackwardKernels();
+
+/// As `findKernel`.
+const BackwardKernelSet *findBackwardKernel(int64_t channels);
+
 constexpr const char *nameOf(Isa isa) {
   constexpr const char *names[] = {
 #define GDN_CPU_ISA(key, name) name,

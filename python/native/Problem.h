@@ -161,6 +161,9 @@ struct Error {
 /// where addresses are known, contents where these are the CPU's.
 Error check(const Problem &problem);
 
+/// The part of `check` that looks at no address: outputs may be absent.
+Error checkArguments(const Problem &problem);
+
 /// The part of `check` that looks at addresses: outputs have memory apart from
 /// other outputs and from the inputs.
 Error checkOverlaps(const Problem &problem);

@@ -1,0 +1,133 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The gradients of the torch operators, by `gdn::gated_delta_rule_backward`.
+
+The forward keeps its inputs and nothing else. The backward computes again what it needs of the forward.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.function import _SingleLevelFunction
+
+from . import _library
+
+#: The operator's arguments: the forward's inputs, the gradients of its outputs, the rest.
+_SCHEMA = (
+    "gated_delta_rule_backward(Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
+    "Tensor? initial_state, Tensor? cu_seqlens, Tensor? d_o, Tensor? d_final_state, float? scale, int options) -> "
+    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+)
+#: How many of the arguments are tensors of the forward, and how many of these have gradients.
+_INPUTS, _DIFFERENTIABLE = 9, 8
+
+
+def _allocate(tensors: Iterable[Any], packed: bool) -> tuple[torch.Tensor | None, ...]:
+    """The gradients of tensors. Those of tokens behind the last boundary are zeros."""
+    make = torch.zeros_like if packed else torch.empty_like
+    return tuple(
+        None if tensor is None else make(tensor, memory_format=torch.contiguous_format) for tensor in tensors
+    )
+
+
+def _or_empty(gradients: tuple[torch.Tensor | None, ...]) -> tuple[torch.Tensor, ...]:
+    """What the operator returns; an absent gradient has no elements."""
+    q = gradients[0]
+    assert q is not None
+    return tuple(q.new_empty(0) if gradient is None else gradient for gradient in gradients)
+
+
+def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
+    *tensors, scale, options = arguments
+    gradients = _allocate(tensors[:_DIFFERENTIABLE], tensors[_INPUTS - 1] is not None)
+    given = [None if tensor is None else tensor.detach() for tensor in tensors]
+    _library.load().backward(*given, *gradients, scale, options, torch.get_num_threads(), 0)
+    return _or_empty(gradients)
+
+
+def _fake(*arguments: Any) -> tuple[torch.Tensor, ...]:
+    return _or_empty(_allocate(arguments[:_DIFFERENTIABLE], packed=False))
+
+
+@contextlib.contextmanager
+def _below() -> Iterator[None]:
+    """Below autograd. An outer level of torch.func follows its own gradients there: a function of autograd turns them
+    off while it runs."""
+    with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad():
+        yield
+
+
+def _apply(function: Any, *arguments: Any) -> Any:
+    """Applies a function of autograd in an operator, where transforms of torch.func have left a single level."""
+    with enable_single_level_autograd_function():
+        return function.apply(*arguments)
+
+
+class _Backward(_SingleLevelFunction):
+    """The backward, which has no derivative of its own."""
+
+    @staticmethod
+    def forward(*arguments: Any) -> Any:
+        with _below():
+            return torch.ops.gdn.gated_delta_rule_backward.default(*arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        return None
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise NotImplementedError(
+            "gdn: expected a loss that is differentiated once, got a double backward: the gradients of the gated "
+            "delta rule have no derivative; call torch.autograd.grad without create_graph=True"
+        )
+
+
+def _backward_with_autograd(*arguments: Any) -> Any:
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        return _apply(_Backward, *arguments)
+    with torch._C._AutoDispatchBelowAutograd():
+        return torch.ops.gdn.gated_delta_rule_backward.default(*arguments)
+
+
+class _Forward(_SingleLevelFunction):
+    """The forward with its gradients."""
+
+    @staticmethod
+    def forward(*arguments: Any) -> Any:
+        with _below():
+            return torch.ops.gdn.gated_delta_rule.default(*arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        *tensors, scale, options, _, with_state = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.scale, ctx.options = scale, options
+        ctx.set_materialize_grads(False)
+        if not with_state:
+            ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        backward = torch.ops.gdn.gated_delta_rule_backward.default
+        found = backward(*ctx.saved_tensors, *gradients, ctx.scale, ctx.options)
+        needed = ctx.needs_input_grad[:_DIFFERENTIABLE]
+        return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
+
+
+def forward_with_autograd(*arguments: Any) -> Any:
+    """The operator `gdn::gated_delta_rule` for tensors that gradients are asked of."""
+    return _apply(_Forward, *arguments)
+
+
+def define(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
+    """Defines the operator of the gradients."""
+    ops.define(_SCHEMA)
+    ops.impl("gated_delta_rule_backward", _compute_on_cpu, "CPU")
+    ops.impl("gated_delta_rule_backward", _backward_with_autograd, "Autograd")
+    fake("gdn::gated_delta_rule_backward", _fake, lib=ops)

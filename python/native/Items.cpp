@@ -1,0 +1,125 @@
+//===- Items.cpp - What the items of a call read and write ----------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Items.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+using namespace gdn::cpu;
+
+std::vector<Range> gdn::cpu::rangesOf(const Problem &p) {
+  std::vector<Range> ranges(p.sequences());
+  const Array &cu = p.cuSeqlens;
+  auto boundary = [&](int64_t i) {
+    return loadInteger(cu.data, cu.element, i * cu.strides[0]);
+  };
+  for (int64_t n = 0; n < p.sequences(); ++n)
+    ranges[n] = cu.isPresent() ? Range{0, boundary(n), boundary(n + 1)}
+                               : Range{n, 0, p.tokens()};
+  return ranges;
+}
+
+std::vector<int64_t> gdn::cpu::orderByLength(const std::vector<Range> &ranges) {
+  std::vector<int64_t> order(ranges.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    int64_t left = ranges[a].length(), right = ranges[b].length();
+    return left != right ? left > right : a < b;
+  });
+  return order;
+}
+
+void gdn::cpu::loadColumn(const Array &array, const Range &range, int64_t head,
+                          std::vector<float> &column) {
+  column.resize(range.length());
+  const char *first = at(array, range.batch, range.begin, head);
+  for (int64_t t = 0; t < range.length(); ++t)
+    column[t] = loadFloat(first, array.element, t * array.strides[1]);
+}
+
+float gdn::cpu::loadParameter(const Array &array, int64_t head) {
+  if (!array.isPresent())
+    return 0.0f;
+  return loadFloat(array.data, array.element, head * array.strides[0]);
+}
+
+float gdn::cpu::sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+
+float gdn::cpu::softplus(float x) {
+  return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x)));
+}
+
+void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
+                        std::vector<float> &gate) {
+  if (!p.gate.isPresent()) {
+    gate.assign(range.length(), 0.0f);
+    return;
+  }
+  loadColumn(p.gate, range, head, gate);
+  GateFormula formula = infoOf(p.gateDomain).formula;
+  if (formula == GateFormula::Log)
+    for (float &x : gate)
+      x = std::log(x);
+  if (formula != GateFormula::Softplus)
+    return;
+  float rate = std::exp(loadParameter(p.aLog, head));
+  float bias = loadParameter(p.dtBias, head);
+  for (float &x : gate)
+    x = -rate * softplus(x + bias);
+}
+
+void gdn::cpu::loadBeta(const Problem &p, const Range &range, int64_t head,
+                        std::vector<float> &beta) {
+  if (!p.beta.isPresent()) {
+    beta.assign(range.length(), 1.0f);
+    return;
+  }
+  loadColumn(p.beta, range, head, beta);
+  int most = infoOf(p.betaDomain).sigmoid;
+  if (most == 0)
+    return;
+  for (float &x : beta)
+    x = static_cast<float>(most) * sigmoid(x);
+}
+
+StateView gdn::cpu::stateOf(const Array &states, int64_t sequence,
+                            int64_t head) {
+  int64_t index = sequence * states.strides[0] + head * states.strides[1];
+  return {static_cast<char *>(states.data) + index * sizeOf(states.element),
+          states.element,
+          states.sizes[2],
+          states.sizes[3],
+          states.strides[2],
+          states.strides[3]};
+}
+
+void gdn::cpu::copyState(const StateView &from, const StateView &to) {
+  for (int64_t i = 0; i < std::min(from.rows, to.rows); ++i)
+    for (int64_t j = 0; j < std::min(from.columns, to.columns); ++j)
+      storeFloat(to.row(i), to.element, j * to.columnStride,
+                 loadFloat(from.row(i), from.element, j * from.columnStride));
+}
+
+MemRef<4> gdn::cpu::viewOf(void *data, int64_t tokens, int64_t tokenStride,
+                           int64_t channels) {
+  return {data, data, 0, {1, tokens, 1, channels}, {0, tokenStride, 0, 1}};
+}
+
+MemRef<4> gdn::cpu::viewOf(const StateView &state) {
+  return {state.data,
+          state.data,
+          0,
+          {1, 1, state.rows, state.columns},
+          {0, 0, state.rowStride, 1}};
+}
+
+MemRef<3> gdn::cpu::viewOf(float *column, int64_t tokens) {
+  return {column, column, 0, {1, tokens, 1}, {tokens, 1, 1}};
+}

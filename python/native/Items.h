@@ -1,0 +1,84 @@
+//===- Items.h - What the items of a call read and write --------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_ITEMS_H
+#define GDN_PYTHON_NATIVE_ITEMS_H
+
+#include "Kernels.h"
+#include "Problem.h"
+
+#include <vector>
+
+namespace gdn::cpu {
+
+/// Tokens of one sequence.
+struct Range {
+  int64_t batch = 0, begin = 0, end = 0;
+  int64_t length() const { return end - begin; }
+};
+
+/// The state of one item, [rows, columns] of any float type.
+struct StateView {
+  char *data = nullptr;
+  Element element = Element::F32;
+  int64_t rows = 0, columns = 0, rowStride = 0, columnStride = 1;
+
+  void *row(int64_t i) const { return data + i * rowStride * sizeOf(element); }
+  /// Whether a kernel reads and writes it where it lies.
+  bool isDirect() const { return element == Element::F32 && columnStride == 1; }
+};
+
+/// The sequences of a call.
+std::vector<Range> rangesOf(const Problem &problem);
+
+/// Their numbers, the longest first, so that no thread is left alone with one
+/// at the end.
+std::vector<int64_t> orderByLength(const std::vector<Range> &ranges);
+
+/// Where element [batch, token, head] of an array lies; o, q, k and v have a
+/// further dimension.
+inline char *at(const Array &array, int64_t batch, int64_t token,
+                int64_t head) {
+  int64_t index = batch * array.strides[0] + token * array.strides[1] +
+                  head * array.strides[2];
+  return static_cast<char *>(array.data) + index * sizeOf(array.element);
+}
+
+/// The column of an array [B, T, H] at one head, as floats.
+void loadColumn(const Array &array, const Range &range, int64_t head,
+                std::vector<float> &column);
+
+/// Element `head` of a parameter [H]; 0 where it is absent.
+float loadParameter(const Array &array, int64_t head);
+
+float sigmoid(float x);
+/// ln(1 + e^x) without overflow.
+float softplus(float x);
+
+/// The logarithms of the decay at one head.
+void loadGate(const Problem &problem, const Range &range, int64_t head,
+              std::vector<float> &gate);
+/// The write strengths at one head.
+void loadBeta(const Problem &problem, const Range &range, int64_t head,
+              std::vector<float> &beta);
+
+StateView stateOf(const Array &states, int64_t sequence, int64_t head);
+
+/// Copies what both states have.
+void copyState(const StateView &from, const StateView &to);
+
+/// The view [1, tokens, 1, channels] at one head.
+MemRef<4> viewOf(void *data, int64_t tokens, int64_t tokenStride,
+                 int64_t channels);
+MemRef<4> viewOf(const StateView &state);
+/// The view [1, tokens, 1] of a dense column.
+MemRef<3> viewOf(float *column, int64_t tokens);
+
+} // namespace gdn::cpu
+
+#endif // GDN_PYTHON_NATIVE_ITEMS_H

@@ -1,0 +1,330 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gradients on a CPU: against torch's own of the recurrence in float64, and by all the ways to ask torch for them."""
+
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn.functional import normalize, softplus  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+import gdn  # noqa: E402
+
+#: Gradients of the CPU kernels are float32's; those of 16 bits are rounded once.
+TOLERANCES = {torch.float32: 2e-6, torch.float16: 6e-4, torch.bfloat16: 5e-3}
+NAMES = ("q", "k", "v", "g", "beta")
+
+
+def recurrence(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, scale, l2norm, gate, logits, v_first):
+    """The recurrence of docs/Spec.md, which torch differentiates."""
+    (B, T, H, K), (HV, V) = q.shape, v.shape[2:]
+    if l2norm:
+        q, k = (x * torch.rsqrt((x * x).sum(-1, keepdim=True) + 1e-6) for x in (q, k))
+    q, k = (x.repeat_interleave(HV // H, 2) for x in (q, k))
+    decay = torch.ones(B, T, HV, dtype=q.dtype) if g is None else g.exp() if gate == "log" else g
+    if gate == "raw":
+        decay = (-A_log.exp() * softplus(g + (0 if dt_bias is None else dt_bias))).exp()
+    beta = torch.ones(B, T, HV, dtype=q.dtype) if beta is None else logits * beta.sigmoid() if logits else beta
+    ranges = [(b, 0, T) for b in range(B)]
+    if cu_seqlens is not None:
+        ranges = [(0, begin, end) for begin, end in zip(cu_seqlens, cu_seqlens[1:])]
+    o, states = {}, []
+    for n, (b, begin, end) in enumerate(ranges):
+        S = torch.zeros(HV, K, V, dtype=q.dtype)
+        if initial_state is not None:
+            S = initial_state[n].mT if v_first else initial_state[n]
+        for t in range(begin, end):
+            S = decay[b, t, :, None, None] * S
+            u = beta[b, t, :, None] * (v[b, t] - torch.einsum("hkv,hk->hv", S, k[b, t]))
+            S = S + k[b, t, :, :, None] * u[:, None, :]
+            o[b, t] = scale * torch.einsum("hkv,hk->hv", S, q[b, t])
+        states.append(S.mT if v_first else S)
+    rows = [torch.stack([o.get((b, t), torch.zeros(HV, V, dtype=q.dtype)) for t in range(T)]) for b in range(B)]
+    return torch.stack(rows), torch.stack(states)
+
+
+def make(B=1, T=70, H=2, HV=4, K=64, V=64, N=None, dtype=torch.float32, gates=torch.float32, gate="log", logits=0,
+         l2norm=False, state=False, v_first=False, bias=True, absent=()):  # fmt: skip
+    """Seeded inputs that require gradients, by name."""
+    torch.manual_seed(0)
+    q, k = (torch.randn(B, T, H, K) * 2 if l2norm else normalize(torch.randn(B, T, H, K), dim=-1) for _ in range(2))
+    g = {"log": -0.3 * torch.randn(B, T, HV).abs(), "linear": torch.rand(B, T, HV), "raw": torch.randn(B, T, HV)}[gate]
+    beta = torch.randn(B, T, HV) if logits else torch.rand(B, T, HV)
+    # A gate of 0 forgets all, a beta of 0 writes nothing: neither is divided by.
+    if gate == "linear":
+        g[:, T // 3 : T // 3 + 1] = 0
+    if not logits:
+        beta[:, T // 2 : T // 2 + 1] = 0
+    made = {"q": q.to(dtype), "k": k.to(dtype), "v": torch.randn(B, T, HV, V).to(dtype)}
+    made |= {"g": g.to(gates), "beta": beta.to(gates)}
+    if gate == "raw":
+        made |= {"A_log": torch.randn(HV), **({"dt_bias": torch.randn(HV)} if bias else {})}
+    if state:
+        made["initial_state"] = torch.randn(N or B, HV, *((V, K) if v_first else (K, V)))
+    return {name: tensor.requires_grad_() for name, tensor in made.items() if name not in absent}
+
+
+CASES = {
+    "plain": {},
+    "states": {"state": True},
+    "states [V, K]": {"state": True, "v_first": True, "K": 40, "V": 24},
+    "packed": {"cu_seqlens": [0, 20, 20, 57], "N": 3, "state": True},
+    "batch": {"B": 3, "T": 33, "H": 1, "HV": 3, "K": 128, "V": 96, "state": True},
+    "norms": {"l2norm": True, "K": 48},
+    "raw": {"gate": "raw", "logits": 1, "l2norm": True, "B": 2, "state": True},
+    "raw without a bias": {"gate": "raw", "bias": False},
+    "linear": {"gate": "linear", "logits": 2, "state": True},
+    "linear, packed": {"gate": "linear", "cu_seqlens": [0, 1, 40], "N": 2, "scale": 0.3},
+    "no gates": {"absent": ("g", "beta"), "K": 256, "V": 200, "T": 40},
+    "scale": {"scale": -1.5, "state": True},
+    "bfloat16": {"dtype": torch.bfloat16, "gates": torch.bfloat16, "state": True},
+    "float16": {"dtype": torch.float16, "l2norm": True, "gate": "raw", "logits": 1},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("function", ["chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule"])
+def test_values(case, function):
+    """All gradients, of o and of the final states together."""
+    sizes = dict(CASES[case])
+    cu_seqlens, scale = sizes.pop("cu_seqlens", None), sizes.pop("scale", None)
+    given = make(**sizes)
+    form = {"l2norm": False, "gate": "log", "logits": 0, "v_first": False}
+    form |= {name: value for name, value in sizes.items() if name in form}
+    tensors = {name: given.get(name) for name in (*NAMES, "A_log", "dt_bias", "initial_state")}
+    options = {
+        "scale": scale, "use_qk_l2norm_in_kernel": form["l2norm"], "gate_domain": form["gate"],
+        "use_beta_sigmoid_in_kernel": form["logits"] > 0, "allow_neg_eigval": form["logits"] == 2,
+        "state_v_first": form["v_first"], "output_final_state": True,
+        "cu_seqlens": None if cu_seqlens is None else torch.tensor(cu_seqlens),
+    }  # fmt: skip
+    o, state = getattr(gdn, function)(**tensors, **options)
+    weights = torch.randn(o.shape).to(o.dtype), torch.randn(state.shape)
+    got = torch.autograd.grad((o, state), list(given.values()), weights)
+    exact = {name: tensor.detach().double().requires_grad_() for name, tensor in given.items()}
+    scale = given["q"].shape[-1] ** -0.5 if scale is None else scale
+    results = recurrence(**{**dict.fromkeys(tensors), **exact}, cu_seqlens=cu_seqlens, scale=scale, **form)
+    expected = torch.autograd.grad(results, list(exact.values()), [weight.double() for weight in weights])
+    for (name, tensor), gradient, wanted in zip(given.items(), got, expected):
+        assert gradient.dtype == tensor.dtype and gradient.shape == tensor.shape, name
+        error = (gradient.double() - wanted).norm() / wanted.norm()
+        assert error < TOLERANCES[tensor.dtype], (name, error)
+
+
+def inputs(**sizes):
+    return list(make(**sizes).values())
+
+
+def loss(*arguments):
+    o, state = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)
+    return (o.float() ** 2).sum() + state.sum()
+
+
+def gradients(arguments, function=loss):
+    return torch.autograd.grad(function(*arguments), arguments)
+
+
+def equal(got, expected):
+    return all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compiled_step(backend, dtype):
+    """One graph forward, one backward; other lengths need no new one."""
+    torch.compiler.reset()
+    step = torch.compile(loss, fullgraph=True, dynamic=True, backend=backend)
+    for tokens in (70, 50, 129):
+        arguments = inputs(T=tokens, dtype=dtype)
+        with torch.compiler.set_stance("default" if tokens == 70 else "fail_on_recompile"):
+            got = gradients(arguments, step)
+        assert equal(got, gradients(arguments))
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint(reentrant):
+    arguments = inputs()
+    expected = gradients(arguments)
+    checkpoint(loss, *arguments, use_reentrant=reentrant).backward()
+    assert equal([argument.grad for argument in arguments], expected)
+
+
+def test_function_transforms():
+    """One level, and two of which the inner one follows another tensor."""
+    arguments = inputs()
+    expected, bare = gradients(arguments), [argument.detach() for argument in arguments]
+    assert equal(torch.func.grad(loss, argnums=tuple(range(5)))(*bare), expected)
+    assert equal(torch.func.vjp(loss, *bare)[1](torch.tensor(1.0)), expected)
+
+    def scaled(*arguments):
+        return torch.func.grad(lambda factor: factor * loss(*arguments))(torch.tensor(2.0))
+
+    assert torch.equal(torch.func.grad(scaled)(*bare), expected[0])
+    assert equal(gradients(arguments, scaled), expected)
+    short = [argument[:, :3] for argument in bare]
+    rows = torch.func.jacrev(lambda q: gdn.chunk_gated_delta_rule(q, *short[1:])[0][0, 2, 1, :2])(short[0])
+    short[0].requires_grad_()
+    for row, channel in zip(rows, range(2)):
+        o, _ = gdn.chunk_gated_delta_rule(*short)
+        assert torch.equal(row, torch.autograd.grad(o[0, 2, 1, channel], short[0])[0])
+
+
+def test_double_backward_is_refused():
+    """By name, and never zero."""
+    arguments = inputs()
+    found = torch.autograd.grad(loss(*arguments), arguments, create_graph=True)
+    bare = [argument.detach() for argument in arguments]
+
+    def twice():
+        torch.func.grad(lambda *each: torch.func.grad(loss)(*each).sum())(*bare)
+
+    def plain_around():
+        inner = torch.func.grad(lambda q: loss(q, *arguments[1:]))(bare[0])
+        torch.autograd.grad(inner.sum(), arguments[1])
+
+    for ask in (lambda: sum(each.sum() for each in found).backward(), twice, plain_around):
+        with pytest.raises(NotImplementedError, match="^gdn: expected a loss that is differentiated once, got a double"):
+            ask()
+
+
+def test_autocast():
+    arguments = inputs()
+    expected = gradients(arguments)
+    with torch.autocast("cpu", torch.bfloat16):
+        lost = loss(*arguments)
+    for got, wanted, argument in zip(torch.autograd.grad(lost, arguments), expected, arguments):
+        assert got.dtype == argument.dtype and (got - wanted).norm() < 1e-2 * wanted.norm()
+
+
+def test_different_types():
+    arguments = inputs()
+    half = [arguments[0].detach().half().requires_grad_(), *arguments[1:]]
+    wide = [half[0].detach().float().requires_grad_(), *arguments[1:]]
+
+    def of_state(*arguments):
+        return gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)[1].square().sum()
+
+    for got, wanted, argument in zip(gradients(half, of_state), gradients(wide, of_state), half):
+        assert got.dtype == argument.dtype and torch.equal(got, wanted.to(got.dtype))
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_a_part_of_the_inputs(index):
+    arguments = inputs()
+    expected = gradients(arguments)[index]
+    some = [argument if i == index else argument.detach() for i, argument in enumerate(arguments)]
+    assert torch.equal(torch.autograd.grad(loss(*some), some[index])[0], expected)
+    assert gdn.supported(*some)
+    with torch.no_grad():
+        assert not gdn.chunk_gated_delta_rule(*some)[0].requires_grad
+
+
+def test_a_part_of_the_outputs():
+    """o alone with a gradient without strides, the state alone, and no state at all."""
+    arguments = inputs()
+    o, state = gdn.chunk_gated_delta_rule(*arguments, output_final_state=True)
+    of_o = torch.autograd.grad(o.sum(), arguments, retain_graph=True)
+    of_state = torch.autograd.grad(state.sum(), arguments, retain_graph=True)
+    for a, b, both in zip(of_o, of_state, torch.autograd.grad(o.sum() + state.sum(), arguments)):
+        assert (a + b - both).abs().max() < 1e-5 * both.abs().max()
+    o, state = gdn.chunk_gated_delta_rule(*arguments)
+    assert state is None and equal(torch.autograd.grad(o.sum(), arguments), of_o)
+
+
+def test_no_tokens():
+    state = torch.randn(1, 4, 64, 64, requires_grad=True)
+    arguments = inputs(T=0)
+    _, final = gdn.chunk_gated_delta_rule(*arguments, initial_state=state, output_final_state=True)
+    *found, of_state = torch.autograd.grad((2 * final).sum(), [*arguments, state])
+    assert (of_state == 2).all() and all(each.numel() == 0 for each in found)
+
+
+def test_views_and_strides():
+    """Of one projection, channels that do not lie side by side, and broadcast gates."""
+    q, k, v, g, beta = inputs(H=4)
+    expected = gradients([q, k, v, g, beta])
+    fused = torch.cat([x.detach().movedim(1, 3) for x in (q, k, v)], 2).requires_grad_()
+    views = [x.movedim(3, 1) for x in fused.split(64, 2)]
+    got = torch.autograd.grad(loss(*views, g, beta), fused)[0]
+    assert torch.equal(got, torch.cat([x.movedim(1, 3) for x in expected[:3]], 2))
+    one = torch.tensor(-0.1, requires_grad=True)
+    wide = torch.full_like(g, -0.1).requires_grad_()
+    of_one = torch.autograd.grad(loss(q, k, v, one.expand(g.shape), beta), one)[0]
+    of_all = torch.autograd.grad(loss(q, k, v, wide, beta), wide)[0].sum()
+    assert (of_one - of_all).abs() < 1e-5 * of_all.abs()
+
+
+def test_saved_memory():
+    """The forward keeps its inputs, and nothing else."""
+    arguments, saved = inputs(), []
+
+    def pack(tensor):
+        saved.append(tensor.data_ptr())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        gdn.chunk_gated_delta_rule(*arguments)
+    assert set(saved) == {argument.data_ptr() for argument in arguments}
+    changed = arguments[0] * 1
+    o, _ = gdn.chunk_gated_delta_rule(changed, *arguments[1:])
+    changed.detach().add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        o.sum().backward()
+
+
+THREADS = """
+import sys, torch, gdn
+torch.set_num_threads(int(sys.argv[1]))
+torch.manual_seed(0)
+q, k, v = (torch.randn(1, 2000, heads, 64, requires_grad=True) for heads in (4, 4, 8))
+g, beta, A_log, dt_bias = torch.randn(1, 2000, 8), torch.randn(1, 2000, 8), torch.randn(8), torch.randn(8)
+inputs = [q, k, v, *(x.requires_grad_() for x in (g, beta, A_log, dt_bias))]
+o, _ = gdn.chunk_gated_delta_rule(
+    q, k, v, g, beta, A_log=A_log, dt_bias=dt_bias, use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True,
+    use_qk_l2norm_in_kernel=True, cu_seqlens=torch.tensor([0, 700, 1200, 2000]))
+import hashlib
+print([hashlib.sha256(x.numpy().tobytes()).hexdigest() for x in torch.autograd.grad(o.square().sum(), inputs)])
+"""
+
+
+def test_threads_change_nothing():
+    runs = {subprocess.run([sys.executable, "-c", THREADS, n], capture_output=True, check=True).stdout for n in "123"}
+    assert len(runs) == 1 and runs.pop()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("with_state", [False, True])
+def test_opcheck(packed, with_state):
+    given = make(gate="raw", state=True, N=2 if packed else 1)
+    cu_seqlens = torch.tensor([0, 30, 60]) if packed else None
+    raw = 2
+    forward = (*given.values(), cu_seqlens, 0.125, raw, 0, with_state)
+    torch.library.opcheck(torch.ops.gdn.gated_delta_rule.default, forward)
+    bare = [tensor.detach() for tensor in given.values()]
+    weights = torch.randn_like(bare[2]), torch.randn_like(bare[-1]) if with_state else None
+    torch.library.opcheck(
+        torch.ops.gdn.gated_delta_rule_backward.default, (*bare, cu_seqlens, *weights, 0.125, raw)
+    )
+
+
+def test_what_is_refused():
+    """Outputs of the caller's, and gradients of a GPU, by name."""
+    arguments = inputs()
+    for name, shape in (("out", (1, 70, 4, 64)), ("final_state", (1, 4, 64, 64))):
+        given = {name: torch.empty(shape)}
+        with pytest.raises(NotImplementedError, match="^q: .* no backward of calls with out or final_state"):
+            gdn.chunk_gated_delta_rule(*arguments, **given)
+        assert not gdn.supported(*arguments, **given)
+        with torch.no_grad():
+            gdn.chunk_gated_delta_rule(*arguments, **given)
+    meta = [argument.detach().to("meta").bfloat16().requires_grad_() for argument in arguments]
+    answer = gdn.supported(*meta, device="cuda")
+    assert not answer and "q: expected a tensor that needs no gradient" in answer.reasons[0]
+    assert "no backward on a GPU yet" in answer.reasons[0]
+    o, _ = gdn.chunk_gated_delta_rule(*meta)
+    o.float().sum().backward()
+    assert meta[0].grad.is_meta and meta[0].grad.shape == meta[0].shape
