@@ -30,6 +30,7 @@ def _rows() -> list[tuple[str, str]]:
         ("cpu", library["isa"]),
         ("gpu", "; ".join(gpus) or f"none: {reason}"),
         ("kernels", f"{len(library['kernels'])} for CPUs, {len(library['gpu_kernels'])} for GPUs"),
+        ("of gradients", f"{len(library['backward_kernels'])} for CPUs"),
     ]
 
 

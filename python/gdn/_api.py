@@ -118,7 +118,7 @@ def chunk_gated_delta_rule(
     state_indices: Any = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
-    r"""The gated delta rule over whole sequences, computed in chunks: prefill, and training's forward.
+    r"""The gated delta rule over whole sequences, computed in chunks: prefill and training.
 
     Per value head, with the state S of shape [K, V] that starts at `initial_state` (or zero) at the first token of
     each sequence::
@@ -169,7 +169,8 @@ def chunk_gated_delta_rule(
     Raises:
         TypeError: an argument that is no tensor, or one of another type.
         ValueError: a shape, stride, device or value; the message has the rule and what came.
-        NotImplementedError: inputs that require gradients, and what is marked as refused above.
+        NotImplementedError: what is marked as refused above; on a GPU, or with `out` or `final_state`, inputs that
+            require gradients. On a CPU torch differentiates the call, once.
         RuntimeError: no kernel for this device or CPU.
 
     Example:

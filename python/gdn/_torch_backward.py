@@ -89,7 +89,8 @@ class _Backward(_SingleLevelFunction):
 
 
 def _backward_with_autograd(*arguments: Any) -> Any:
-    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+    tensors = [each for each in arguments if isinstance(each, torch.Tensor)]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return _apply(_Backward, *arguments)
     with torch._C._AutoDispatchBelowAutograd():
         return torch.ops.gdn.gated_delta_rule_backward.default(*arguments)

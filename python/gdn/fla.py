@@ -80,7 +80,7 @@ def install(priority: int = 1) -> None:
         ) from error
 
     class GDNBackend(BaseBackend):  # type: ignore[misc]
-        """The kernels of gdn, forward only."""
+        """The kernels of gdn; on a GPU forward only."""
 
         backend_type = "gdn"
         package_name = "gdn"

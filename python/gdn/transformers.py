@@ -46,7 +46,7 @@ def install() -> tuple[str, ...]:
 
     From then on a layer's prefill runs `gdn.chunk_gated_delta_rule`, and a token with a cache
     `gdn.fused_recurrent_gated_delta_rule`. Models that were loaded before follow too. A call goes where it went before
-    (FLA, a kernel of the Hub, or torch) if an input requires a gradient, under torch.export, and wherever
+    (FLA, a kernel of the Hub, or torch) if an input on a GPU requires a gradient, under torch.export, and wherever
     `gdn.supported` says no. Models with Kimi Delta Attention are left as they are.
 
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. On a CPU that includes the convolution
@@ -146,7 +146,8 @@ def _serves(function: str, tensors: tuple[Any, ...], l2norm: bool, wants_state: 
     q = tensors[0]
     if torch.compiler.is_exporting() or not isinstance(q, torch.Tensor):
         return False
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
+    has_backward = q.device.type == "cpu"
+    if not has_backward and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
         return False
     described = tuple([_describe(x, kept) for x, kept in zip(tensors, _KEPT)])
     ask = _ask_while_compiling if torch.compiler.is_dynamo_compiling() else _ask

@@ -26,8 +26,8 @@
 
 using namespace gdn::cpu;
 
-/// A backward takes this many times the forward: it has 3.5 times the products,
-/// and copies.
+/// A backward is taken for this many times the forward in chunks. It decides on
+/// threads alone.
 static constexpr double kBackwardCost = 4.0;
 /// What is added to the squares of a row before its norm, as in the forward.
 static constexpr float kNormEpsilon = 1e-6f;
@@ -54,6 +54,7 @@ private:
   StateView turned(const Array &states, int64_t sequence, int64_t head) const;
   void loadState(const Array &states, int64_t sequence, int64_t head,
                  Floats &memory) const;
+  void undoSoftplus(const Range &range, int64_t sequence, int64_t head);
   void storeGate(const Range &range, int64_t sequence, int64_t head);
   void storeBeta(const Range &range, int64_t head);
 
@@ -176,22 +177,32 @@ static void storeColumn(const Array &array, const Range &range, int64_t head,
     storeFloat(first, array.element, t * array.strides[1], column[t]);
 }
 
+/// From the gradient of g = -rate softplus(x + bias), in place, to that of x;
+/// and the parts of this sequence in those of the parameters.
+void Worker::undoSoftplus(const Range &range, int64_t sequence, int64_t head) {
+  Floats x;
+  loadColumn(p.gate, range, head, x);
+  float rate = std::exp(loadParameter(p.aLog, head));
+  float bias = loadParameter(p.dtBias, head);
+  double sumRate = 0, sumBias = 0;
+  for (int64_t t = 0; t < range.length(); ++t) {
+    sumRate += static_cast<double>(gate[t]) * dGate[t];
+    dGate[t] *= -rate * sigmoid(x[t] + bias);
+    sumBias += dGate[t];
+  }
+  int64_t index = sequence * p.valueHeads() + head;
+  dALog[index] = static_cast<float>(sumRate);
+  dDtBias[index] = static_cast<float>(sumBias);
+}
+
 void Worker::storeGate(const Range &range, int64_t sequence, int64_t head) {
-  if (infoOf(p.gateDomain).formula == GateFormula::Softplus) {
-    // g = -rate softplus(x + bias), which the kernel got.
-    Floats x;
-    loadColumn(p.gate, range, head, x);
-    float rate = std::exp(loadParameter(p.aLog, head));
-    float bias = loadParameter(p.dtBias, head);
-    double sumRate = 0, sumBias = 0;
-    for (int64_t t = 0; t < range.length(); ++t) {
-      sumRate += static_cast<double>(gate[t]) * dGate[t];
-      dGate[t] *= -rate * sigmoid(x[t] + bias);
-      sumBias += dGate[t];
-    }
-    int64_t index = sequence * p.valueHeads() + head;
-    dALog[index] = static_cast<float>(sumRate);
-    dDtBias[index] = static_cast<float>(sumBias);
+  switch (infoOf(p.gateDomain).formula) {
+  case GateFormula::None:
+  case GateFormula::Identity:
+  case GateFormula::Log: // the kernel's own gradient is that of the factor
+    break;
+  case GateFormula::Softplus:
+    undoSoftplus(range, sequence, head);
   }
   storeColumn(wanted.gate, range, head, dGate);
 }

@@ -319,6 +319,12 @@ GDN_FUNCTION(kernels) {
       text += std::string(separator) + "\"" + set.name + "\"";
       separator = ", ";
     }
+    text += "], \"backward_kernels\": [";
+    separator = "";
+    for (const BackwardKernelSet &set : allBackwardKernels()) {
+      text += std::string(separator) + "\"" + set.name + "\"";
+      separator = ", ";
+    }
     text += "], \"gpu_kernels\": [";
     separator = "";
     for (const hopper::Kernel &kernel : hopper::allKernels()) {
