@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 wheels=build/wheels
 limit=$((20 * 1000 * 1000))
 oldest=5.17.0
-old_tests="logits or pieces or packed or training"
+old_tests="logits or pieces or packed or gradients"
 
 fail() {
   echo "error: $1" >&2
