@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from ._arguments import Call, check_output, has_mixed_types, typed_as_output
+from ._arguments import TENSORS, Call, check_output, has_mixed_types, typed_as_output
+from ._torch_checks import no_backward, refuse_derivatives
 
 
 def is_mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
@@ -19,6 +20,8 @@ def is_mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
 
 def forward_mixed(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[Any, Any]:
     """Runs such a call by `forward`, in float32."""
+    if call.out is not None:
+        refuse_derivatives(zip(TENSORS, call), no_backward(call.q.device.type, writes=True))
     wide = call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), out=None)
     o, state = forward(*wide)
     o = o.to(typed_as_output(call).dtype)
