@@ -37,16 +37,16 @@ static constexpr double kSumSeconds = 1.6e-6;
 /// Of the chip's bandwidth, what loads and stores of states get.
 static constexpr double kBandwidth = 0.968;
 
-/// The first token's time is that of the state. Fitted to one token of 1 to 256
-/// sequences (docs/experiments/recurrent.md); `chunk` is predicted: a load from
-/// memory and two sums over lanes, which follow one another.
+/// The first token's time is that of the state. Fitted to 1 to 32 tokens of 1
+/// to 256 sequences (docs/experiments/recurrent.md). A further token is a load
+/// from memory and two sums over lanes, which follow one another.
 ScheduleCosts gdn::cost::tokenSchedule() {
   return {kTokenStage,
           Schedule::Token.name.data(),
           /*folds=*/false,
           /*takesTurns=*/false,
           /*item=*/{1.2e-6, 0},
-          /*chunk=*/{1.0e-6, 0},
+          /*chunk=*/{1.3e-6, 0},
           /*launchSeconds=*/1.4e-6};
 }
 
@@ -71,24 +71,24 @@ Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
   result.longestChunks = longest;
   if (result.ctas == 0)
     return result;
-  double item = costs.item.first +
-                static_cast<double>(std::max<int64_t>(longest - 1, 0)) *
-                    costs.chunk.first;
-  double end = static_cast<double>(result.waves) * item;
+  auto waves = static_cast<double>(result.waves);
+  double further = waves * costs.chunk.first *
+                   static_cast<double>(std::max<int64_t>(longest - 1, 0));
+  double items = waves * costs.item.first;
   double memory = countBytes(p) / (kBandwidth * chip.bytesPerSecond);
-  // A work item's own time comes first, what further ones take is hidden by it
-  // or by memory.
+  // Of the first tokens, memory or the work items' own time hides the other.
+  // Further tokens hide neither: a CTA has loaded its state when they begin.
   result.seconds = costs.launchSeconds + (p.stateVFirst ? 0 : kSumSeconds) +
-                   std::max(end, memory + costs.item.first);
-  result.bound = memory > end        ? Bound::Memory
-                 : result.waves == 1 ? Bound::Longest
-                                     : Bound::Items;
+                   std::max(items, memory + costs.item.first) + further;
+  result.bound = memory > items + further ? Bound::Memory
+                 : result.waves == 1      ? Bound::Longest
+                                          : Bound::Items;
   return result;
 }
 
-/// Of the bandwidth of a plain copy, what one reaches that reads single
-/// elements (not measured), and the time from its launch to the next kernel.
-static constexpr double kCopyShare = 0.85, kCopyLaunchSeconds = 3e-6;
+/// Of the chip's bandwidth, what a transposing copy reaches
+/// (docs/experiments/peers.md), and the time from its launch to the next kernel.
+static constexpr double kCopyShare = 0.78, kCopyLaunchSeconds = 3e-6;
 
 double gdn::cost::predictCopy(double bytes, const Chip &chip) {
   return kCopyLaunchSeconds + bytes / (kCopyShare * chip.bytesPerSecond);
