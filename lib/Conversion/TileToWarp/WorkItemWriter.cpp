@@ -284,6 +284,18 @@ void WorkItemWriter::clearOutside(OpBuilder &b, const IRMapping &workItem) {
         }))
       stores.push_back(store);
   });
+  if (stores.empty())
+    return;
+  // Seldom: its code is not to lie in front of the roles'.
+  Value isOutside = arith::OrIOp::create(
+      b, loc,
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, front, zero),
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, behind,
+                            found.getTokens()));
+  auto branch = scf::IfOp::create(b, loc, isOutside);
+  branch->setAttr(WarpDialect::getLikelyAttrName(), b.getBoolAttr(false));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
   for (tile::StoreOp store : stores)
     for (int64_t vTile = 0; vTile < (isFolded ? allVTiles : 1); ++vTile) {
       IRMapping map = workItem;

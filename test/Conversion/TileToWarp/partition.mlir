@@ -100,10 +100,14 @@ func.func @host(%t: index, %x: memref<1x?x4x64xbf16>, %y: memref<1x?x4x64xbf16>)
 // CHECK: %[[FRONT:.*]] = arith.select %[[ISFIRST]], %[[FIRST]], %[[ZERO]]
 // CHECK: %[[ISLAST:.*]] = arith.cmpi eq, %[[N]], %[[LAST]]
 // CHECK: %[[BEHIND:.*]] = arith.select %[[ISLAST]], %[[END]], %[[TOKENS]]
+// CHECK: arith.cmpi sgt, %[[FRONT]], %[[ZERO]]
+// CHECK: arith.cmpi slt, %[[BEHIND]], %[[TOKENS]]
+// CHECK: scf.if
 // CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[ZERO]], %{{.*}}, %[[ZERO]]] until(%[[FRONT]], dim = 1) columns 64
 // CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[BEHIND]], %{{.*}}, %[[ZERO]]] until(%[[TOKENS]], dim = 1) columns 64
 // CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[ZERO]], %{{.*}}, %[[WIDTH]]] until(%[[FRONT]], dim = 1) columns 64
 // CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[BEHIND]], %{{.*}}, %[[WIDTH]]] until(%[[TOKENS]], dim = 1) columns 64
+// CHECK-NEXT: } {gdn_warp.likely = false}
 // CHECK-NOT: gdn_warp.array_clear
 // CHECK: %[[IN:.*]] = gdn_warp.channel "in" depth(3) : <tensor<64x64xbf16>, tensor<64x64xbf16>>
 // CHECK: gdn_warp.role "move"
