@@ -19,15 +19,28 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   // The order is that in which a GPU begins the products: what the chain waits
   // for first, and the output's products behind it.
   Value state = b.round(in.state);
+  Value carried = in.decayedState, stateDecay = in.stateDecay;
+  if (stateDecay)
+    stateDecay = b.splat(stateDecay, shapeOf(carried));
   Value read;
   if (in.readKeys)
     read = b.product("vk,ck->vc", state, in.readKeys);
+  // What a factor is multiplied into must be there before the product that adds
+  // to it begins, so it begins early; so it is for the state.
+  auto readOutput = [&] {
+    return b.product("vk,ck->vc", state, in.readQueries);
+  };
+  Value output;
+  if (in.readQueries && in.queryFactor)
+    output = readOutput();
   Value write = in.values;
   if (write && in.valueFactor)
     write = b.mulAxis(write, in.valueFactor, 1);
+  if (stateDecay)
+    carried = b.mul(carried, stateDecay);
   if (read) {
-    if (Value factor = mulVectors(p, in.readFactor, in.readDecay))
-      read = b.mulAxis(read, factor, 1);
+    if (in.readFactor)
+      read = b.mulAxis(read, in.readFactor, 1);
     write = write ? b.sub(write, read) : b.neg(read);
   }
   // With beta in W, b e = W - b Bm W: the identity part stays in f32, and no
@@ -35,23 +48,21 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   Value rows;
   if (in.solve)
     rows = b.product("vj,ij->vi", b.round(write), in.solve, write);
-  Value output;
-  if (in.readQueries)
-    output = b.product("vk,ck->vc", state, in.readQueries);
+  if (output)
+    output = b.mulAxis(output, in.queryFactor, 1);
+  else if (in.readQueries)
+    output = readOutput();
   if (rows)
     write = rows;
   if (in.writeNorm)
     write = b.mulAxis(write, in.writeNorm, 1);
   Value rounded = b.round(write);
   ChainResult result;
-  if (output) {
-    if (Value factor = in.queryFactor ? in.queryFactor : in.readDecay)
-      output = b.mulAxis(output, factor, 1);
+  if (output)
     result.output = b.product("vj,ij->vi", rounded, in.scores, output);
-  }
   if (in.writeDecay)
     rounded = b.round(b.mulAxis(write, in.writeDecay, 1));
-  result.state = b.product("vc,ck->vk", rounded, in.writeKeys, in.decayedState);
+  result.state = b.product("vc,ck->vk", rounded, in.writeKeys, carried);
   return result;
 }
 

@@ -20,8 +20,9 @@ namespace mlir::gdn {
 struct ChainOperands {
   /// S^T on entry as it is read, f32 [vTileChannels, K].
   Value state;
-  /// S^T with the chunk's decay, f32; what the chunk's writes are added to.
-  Value decayedState;
+  /// S^T with the chunk's decay, f32; what the chunk's writes are added to. Or
+  /// without its decay, f32, which is `stateDecay` then.
+  Value decayedState, stateDecay;
   /// Keys and queries that read the state [C, K]; no queries, no output.
   Value readKeys, readQueries;
   /// Keys that write the state [C, K].
@@ -39,11 +40,9 @@ struct ChainOperands {
   Value writeNorm;
   /// Lower triangular scores, unscaled [C, C].
   Value scores;
-  /// Decay of what a token reads, and of what it writes until the end of the
-  /// chunk, f32 [C] (the scalar gate of spec 3.3).
-  Value readDecay, writeDecay;
-  /// What queries read is times this, f32 [C], or times `readDecay` if null.
-  Value queryFactor;
+  /// Factor of what queries read of the state, and decay of what a token writes
+  /// until the end of the chunk, f32 [C] (the scalar gate of spec 3.3).
+  Value queryFactor, writeDecay;
 };
 
 /// S^T on exit, f32 [vTileChannels, K], and o^T without scale, f32

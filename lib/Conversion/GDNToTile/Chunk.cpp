@@ -130,7 +130,13 @@ Value gdn::scaleOutput(Program &p, Value output, Value factor) {
   TileBuilder &b = p.b;
   Value scaled = factor ? b.mulAxis(output, factor, 1)
                         : b.mul(output, b.fill(p.facts.scale, shapeOf(output)));
-  return b.to(scaled, cast<MemRefType>(p["o"].getType()).getElementType());
+  return roundOutput(p, scaled);
+}
+
+Value gdn::roundOutput(Program &p, Value output) {
+  if (!output)
+    return {};
+  return p.b.to(output, cast<MemRefType>(p["o"].getType()).getElementType());
 }
 
 void gdn::storeOutput(Program &p, Value t, Value output) {

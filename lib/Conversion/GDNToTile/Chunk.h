@@ -69,6 +69,9 @@ Value outputFactor(Program &p, Value decay, Value norm);
 /// of o; null without an output.
 Value scaleOutput(Program &p, Value output, Value factor);
 
+/// o^T in the type of o; null without an output.
+Value roundOutput(Program &p, Value output);
+
 /// Stores the output if there is one.
 void storeOutput(Program &p, Value t, Value output);
 

@@ -72,21 +72,37 @@ static Value writeUngated(Program &p, const Chunk &chunk, Value state) {
 }
 
 namespace {
-/// The decays of a chunk with a scalar gate: vectors are f32 [C], of step
-/// "gates"; G counts from the reference point, chunk.G from the chunk's start.
+/// Factors of V, of K S, of Q S and of the output, f32 [C]; null for 1, and of
+/// the output where scores and Q S contain all of it.
+struct ChainFactors {
+  Value values, reads, queries, output;
+};
+/// The decays of a chunk with a scalar gate; G counts from the reference point.
 struct ScalarDecay {
-  /// Factor of the values in the decay-free form: theirs, times exp2(-G).
-  Value freeValues;
-  /// Factors of the output: scale, the queries' norm and, of the decay-free
-  /// form, exp2(G); the other's may be null for scale.
-  Value freeOutput, decayedOutput;
-  /// exp2 of the chunk's G, and the decay of a write until the chunk's end.
-  Value read, write;
-  /// G of the last token, chunk.G of the last token, and the G that S^ lacks
-  /// on entry: scalars.
-  Value lastG, chunkG, reference;
+  /// Of each form. A vector that both take has one slot in a kernel.
+  ChainFactors free, decayed;
+  /// Decay of a write until the chunk's end, f32 [C].
+  Value write;
+  /// G of the last token.
+  Value lastG;
 };
 } // namespace
+
+/// Whether decayed scores contain the output's scale: then the output needs no
+/// factor behind its products. A norm of queries is made beside the scores, and
+/// f16 has no room for a scale above 1.
+static bool scoresHaveScale(Program &p, const Chunk &chunk) {
+  return !chunk.q.norm && p.facts.scale <= 1;
+}
+
+/// Decayed triangles of `pairs`, the decay of each pair.
+static Value decayTile(Program &p, const Chunk &chunk, Value tile,
+                       Value pairs) {
+  Value decayed = p.b.mul(tile, pairs);
+  return tile == chunk.queryKey && scoresHaveScale(p, chunk)
+             ? p.b.scaled(decayed, p.facts.scale)
+             : decayed;
+}
 
 /// Spec 3.7: the ungated rule on v / gam, read out with gam, where gam is the
 /// decay since the reference point. Returns S^ and o^T at the chunk's end,
@@ -94,9 +110,10 @@ struct ScalarDecay {
 static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
                                          const ScalarDecay &decay, Value low) {
   TileBuilder &b = p.b;
-  in.valueFactor = decay.freeValues;
+  in.valueFactor = decay.free.values;
+  in.readFactor = decay.free.reads;
   ChainResult out = writeChain(p, in);
-  Value output = scaleOutput(p, out.output, decay.freeOutput);
+  Value output = scaleOutput(p, out.output, decay.free.output);
   SmallVector<Value> results = choose(
       p, low,
       [&]() -> SmallVector<Value> {
@@ -110,24 +127,24 @@ static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
   return results;
 }
 
-/// Spec 3.3: the decay inside the tiles, for gates of any strength. Returns S
-/// and o^T; the chunk's end is the new reference point.
+/// Spec 3.3: the decay inside the tiles, for gates of any strength. S^ is read
+/// as it is, since what it lacks is in the factors. Returns S and o^T; the
+/// chunk's end is the new reference point.
 static SmallVector<Value> writeDecayed(Program &p, ChainOperands in,
                                        const ScalarDecay &decay) {
   TileBuilder &b = p.b;
-  auto scaled = [&](Value state, Value log2) {
-    return b.mul(state, b.splat(b.exp2(log2), shapeOf(state)));
-  };
-  if (decay.reference)
-    in.state = scaled(in.state, decay.reference);
-  in.decayedState = scaled(in.state, decay.chunkG);
-  in.readDecay = decay.read;
+  in.valueFactor = decay.decayed.values;
+  in.readFactor = decay.decayed.reads;
+  in.queryFactor = decay.decayed.queries;
+  in.stateDecay = b.exp2(decay.lastG);
   if (in.solve)
     in.writeDecay = decay.write;
   ChainResult out = writeChain(p, in);
   SmallVector<Value> results = {out.state};
   if (out.output)
-    results.push_back(scaleOutput(p, out.output, decay.decayedOutput));
+    results.push_back(decay.decayed.output
+                          ? scaleOutput(p, out.output, decay.decayed.output)
+                          : roundOutput(p, out.output));
   return results;
 }
 
@@ -137,23 +154,88 @@ static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
   Triangles triangles;
   if (chunk.m || chunk.queryKey) {
     b.step("scores");
-    triangles = decayTriangles(p, chunk, pairDecay(p, chunk.G));
+    Value pairs = pairDecay(p, chunk.G);
+    triangles = makeTriangles(
+        p, chunk, [&](Value tile, function_ref<Value(Value)> round) {
+          return round(decayTile(p, chunk, tile, pairs));
+        });
   }
   ScalarDecay decay;
-  decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.outputNorm());
   b.step("gates");
-  decay.read = b.exp2(chunk.G);
+  Value read = b.exp2(chunk.G);
   decay.write = decayToEnd(p, chunk.G);
-  decay.chunkG = lastRow(p, chunk.G);
-  ChainOperands in = chainOperands(p, chunk, state, triangles, decay.write);
+  decay.lastG = lastRow(p, chunk.G);
+  decay.decayed.queries = read;
+  if (scoresHaveScale(p, chunk))
+    decay.decayed.queries = outputFactor(p, read, /*norm=*/{});
+  else
+    decay.decayed.output = outputFactor(p, b.fill(1.0, p.facts.C), //
+                                        chunk.outputNorm());
   if (chunk.normsScores() && chunk.q.norm) {
     b.step("query_norms");
-    in.queryFactor = b.mul(decay.read, chunk.q.norm);
+    decay.decayed.queries = b.mul(read, chunk.q.norm);
   }
+  b.step(chunk.k.norm ? "norms" : "gates");
+  decay.decayed.values = chunk.valueFactor;
+  decay.decayed.reads = mulVectors(p, chunk.readFactor, read);
+  ChainOperands in = chainOperands(p, chunk, state, triangles, decay.write);
   b.step("state");
   SmallVector<Value> results = writeDecayed(p, in, decay);
   storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
   return results[0];
+}
+
+/// The factors of both forms. `G` is f32 [C].
+static void writeFactors(Program &p, const Chunk &chunk, Value G, Value inRange,
+                         ScalarDecay &decay) {
+  TileBuilder &b = p.b;
+  ChainFactors &free = decay.free, &decayed = decay.decayed;
+  Value sign =
+      arith::SelectOp::create(b, inRange, b.scalar(-1.0), b.scalar(1.0));
+  Value factor = b.exp2(b.mul(G, b.splat(sign, p.facts.C)));
+  b.step(chunk.scalesSolve() ? "norms" : "gates");
+  if (chunk.valueFactor == chunk.readFactor) {
+    free.values = decayed.reads = b.mul(factor, chunk.valueFactor);
+    free.reads = decayed.values = chunk.valueFactor;
+  } else {
+    Value one = b.fill(1.0, p.facts.C);
+    auto select = [&](Value ifFree, Value ifDecayed) -> Value {
+      return arith::SelectOp::create(b, inRange, ifFree, ifDecayed);
+    };
+    free.values = decayed.values =
+        b.mul(select(factor, one), chunk.valueFactor);
+    free.reads = decayed.reads = b.mul(select(one, factor), chunk.readFactor);
+  }
+  b.step("gates");
+  Value read = b.exp2(G);
+  if (scoresHaveScale(p, chunk)) {
+    free.output = decayed.queries = outputFactor(p, read, /*norm=*/{});
+    return;
+  }
+  decayed.queries = read;
+  if (chunk.q.norm)
+    b.step("query_norms");
+  Value one = b.fill(1.0, p.facts.C);
+  Value output = arith::SelectOp::create(b, inRange, read, one);
+  free.output = decayed.output = outputFactor(p, output, chunk.q.norm);
+}
+
+/// The triangles of both forms: a choice each, kept apart by the cut between
+/// them: M and the scores may be made by different warps.
+static Triangles chooseTriangles(Program &p, const Chunk &chunk,
+                                 Value inRange) {
+  TileBuilder &b = p.b;
+  b.step("scores");
+  return makeTriangles(
+      p, chunk, [&](Value tile, function_ref<Value(Value)> round) {
+        return choose(
+            p, inRange, [&]() -> SmallVector<Value> { return {round(tile)}; },
+            [&]() -> SmallVector<Value> {
+              return {
+                  round(decayTile(p, chunk, tile, pairDecayBelow(p, chunk.G)))};
+            },
+            /*likely=*/true)[0];
+      });
 }
 
 /// The scalar gate: the decay-free form while G stays in range, uniformly for
@@ -162,13 +244,12 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
                                           ValueRange carried) {
   TileBuilder &b = p.b;
   ScalarDecay decay;
-  decay.reference = carried[1];
   b.step("gates");
-  // In range, G is small enough for f32.
-  Value G = b.add(b.f32(chunk.G), b.splat(decay.reference, p.facts.C));
-  decay.freeValues = b.exp2(b.neg(G));
+  // In range, G is small enough for f32; below it, its error is small beside
+  // the decay.
+  Value G = b.add(b.f32(chunk.G), b.splat(carried[1], p.facts.C));
   decay.lastG = lastRow(p, G);
-  decay.chunkG = lastRow(p, chunk.G);
+  Value chunkG = lastRow(p, chunk.G);
   auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
     return arith::CmpFOp::create(b, predicate, decay.lastG, b.scalar(bound));
   };
@@ -176,34 +257,22 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
       compare(arith::CmpFPredicate::OGE,
               lowestDecayFree(b.getOperandType(), chunk.scalesSolve()));
   Value low = compare(arith::CmpFPredicate::OLT, kNewReference);
-  decay.freeOutput = outputFactor(p, b.exp2(G), chunk.q.norm);
-  decay.decayedOutput = outputFactor(p, /*decay=*/{}, chunk.q.norm);
-  b.step(chunk.scalesSolve() ? "norms" : "gates");
-  decay.freeValues = b.mul(decay.freeValues, chunk.valueFactor);
-
-  b.step("scores");
-  // A choice each, kept apart by the cut between them: M and the scores may be
-  // made by different warps.
-  Triangles triangles = makeTriangles(
-      p, chunk, [&](Value tile, function_ref<Value(Value)> round) {
-        return choose(
-            p, inRange, [&]() -> SmallVector<Value> { return {round(tile)}; },
-            [&]() -> SmallVector<Value> {
-              return {round(b.mul(tile, pairDecayBelow(p, chunk.G)))};
-            },
-            /*likely=*/true)[0];
-      });
+  writeFactors(p, chunk, G, inRange, decay);
+  Triangles triangles = chooseTriangles(p, chunk, inRange);
   // What a chain of two products folds into its keys: 1 in the decay-free form.
   b.step("gates");
   Value zeroIfFree = arith::SelectOp::create(b, inRange, b.scalar(0.0), //
                                              b.scalar(1.0));
-  Value untilEnd = b.f32(b.sub(b.splat(decay.chunkG, p.facts.C), chunk.G));
+  auto decayUntilEnd = [&] {
+    return b.f32(b.sub(b.splat(chunkG, p.facts.C), chunk.G));
+  };
+  Value untilEnd = decayUntilEnd();
   Value writeDecay = b.exp2(b.mul(untilEnd, b.splat(zeroIfFree, p.facts.C)));
   ChainOperands in = chainOperands(p, chunk, carried[0], triangles, writeDecay);
+  // Made with the gates, unless the factors of norms leave no room for it.
+  b.step(chunk.scalesSolve() ? "state" : "gates");
+  decay.write = b.exp2(decayUntilEnd());
   b.step("state");
-  // Seldom used: made by those who use them, and not with the gates.
-  decay.read = b.exp2(chunk.G);
-  decay.write = b.exp2(b.sub(b.splat(decay.chunkG, p.facts.C), chunk.G));
   SmallVector<Value> results = choose(
       p, inRange, [&] { return writeDecayFree(p, in, decay, low); },
       [&] { return writeDecayed(p, in, decay); }, /*likely=*/true);

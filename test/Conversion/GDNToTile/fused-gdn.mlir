@@ -25,14 +25,17 @@
 // CHECK: %[[GC:.*]] = gdn_tile.scan %[[CLAMPED]] axis 0 {gdn_tile.step = "gates"}
 // CHECK: %[[SINCE:.*]] = tensor.splat %[[REF]] {gdn_tile.step = "gates"}
 // CHECK: %[[G:.*]] = arith.addf %[[GC]], %[[SINCE]]
-// CHECK: %[[MINUS:.*]] = arith.negf %[[G]] {gdn_tile.step = "gates"}
-// CHECK: %[[INV:.*]] = math.exp2 %[[MINUS]] {gdn_tile.step = "gates"}
 // CHECK: %[[LAST:.*]] = tensor.extract %[[G]][
 // CHECK: %[[IN_RANGE:.*]] = arith.cmpf oge, %[[LAST]], %[[LOWEST]] : f32
 // CHECK: %[[LOW:.*]] = arith.cmpf olt, %[[LAST]], %[[RESTART]] : f32
+// One vector for both forms: beta exp2(-G) for values, beta exp2(G) for what keys read.
+// CHECK: %[[SIGN:.*]] = arith.select %[[IN_RANGE]], %[[MINUS:.*]], %{{.*}} : f32
+// CHECK: %[[SIGNS:.*]] = tensor.splat %[[SIGN]] {gdn_tile.step = "gates"}
+// CHECK: %[[SIGNED:.*]] = arith.mulf %[[G]], %[[SIGNS]] {{.*}}"gates"}
+// CHECK: %[[EXP:.*]] = math.exp2 %[[SIGNED]] {gdn_tile.step = "gates"}
+// CHECK: %[[FACTOR:.*]] = arith.mulf %[[EXP]], %[[BETA]] {{.*}}"gates"}
 // CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
 // CHECK: %[[OUT:.*]] = arith.mulf %[[GAM]], %{{.*}}"gates"}
-// CHECK: %[[FREE:.*]] = arith.mulf %[[INV]], %[[BETA]] {{.*}}"gates"}
 
 // The triangles: as they are, or times D, and cut last, so that what D is above
 // them does not matter.
@@ -48,32 +51,47 @@
 // CHECK: %[[PR:.*]] = scf.if %[[IN_RANGE]]
 // CHECK: arith.truncf %[[QK]] {gdn_tile.step = "scores"} : tensor<32x32xf32> to tensor<32x32xbf16>
 // CHECK: } else {
-// CHECK: arith.mulf %[[QK]], %{{.*}}"scores"}
+// The scale is in decayed scores.
+// CHECK: %[[QKD:.*]] = arith.mulf %[[QK]], %{{.*}}"scores"}
+// CHECK: arith.mulf %[[QKD]], %{{.*}}"scores"}
 // CHECK: gdn_tile.causal %[[PR]] {gdn_tile.step = "scores"} : tensor<32x32xbf16>
 // CHECK: gdn_tile.tri_inverse %[[CUT]] merge f16
+// CHECK: %[[WRITE:.*]] = math.exp2 %{{.*}} {gdn_tile.step = "gates"}
 
 // Decay-free: values times beta over gam, the state as it is, the output times gam.
 // CHECK: %[[CHAIN:.*]]:2 = scf.if %[[IN_RANGE]]
 // CHECK: arith.truncf %[[S]] {gdn_tile.step = "state"}
-// CHECK: %[[FREES:.*]] = linalg.broadcast ins(%[[FREE]]
+// CHECK: %[[FREES:.*]] = linalg.broadcast ins(%[[FACTOR]]
 // CHECK: arith.mulf %[[V]], %[[FREES]] {{.*}}"state"}
 // CHECK: %[[SHAT:.*]] = linalg.contract {{.*}}outs(%[[S]] : tensor<16x64xf32>)
 // CHECK: linalg.broadcast ins(%[[OUT]] {{.*}}"state"}
 // A new reference point where G is low: G restarts above 0, S^ is S over what it restarts with.
 // CHECK: scf.if %[[LOW]] -> (tensor<16x64xf32>)
 // CHECK: %[[LESS:.*]] = arith.subf %[[LAST]], %[[FIRST]] : f32
-// CHECK: %[[FACTOR:.*]] = math.exp2 %[[LESS]] : f32
-// CHECK: %[[FACTORS:.*]] = tensor.splat %[[FACTOR]]
-// CHECK: arith.mulf %[[SHAT]], %[[FACTORS]]
+// CHECK: %[[LOWER:.*]] = math.exp2 %[[LESS]] : f32
+// CHECK: %[[LOWERS:.*]] = tensor.splat %[[LOWER]]
+// CHECK: arith.mulf %[[SHAT]], %[[LOWERS]]
 // CHECK: } else {
 // CHECK: scf.yield %[[SHAT]]
 
-// Decayed: the state leaves the reference point, S = S^ exp2(reference).
+// Decayed: products read S^, and their factors have the decay since the reference point. The queries' product is
+// begun early, because it is multiplied by its factor before scores times writes are added. The state leaves the
+// reference point under these products.
 // CHECK: } else {
-// CHECK: %[[REFEXP:.*]] = math.exp2 %[[REF]] : f32
-// CHECK: %[[REFS:.*]] = tensor.splat %[[REFEXP]]
-// CHECK: %[[TRUE:.*]] = arith.mulf %[[S]], %[[REFS]]
-// CHECK: arith.truncf %[[TRUE]] {gdn_tile.step = "state"}
+// CHECK: %[[DECAY:.*]] = math.exp2 %[[LAST]] : f32
+// CHECK: %[[SROUND:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
+// CHECK: %[[DECAYS:.*]] = tensor.splat %[[DECAY]]
+// CHECK: %[[KS:.*]] = linalg.contract {{.*}}ins(%[[SROUND]], %[[K]] :
+// CHECK: %[[QS:.*]] = linalg.contract {{.*}}ins(%[[SROUND]],
+// CHECK: %[[CARRIED:.*]] = arith.mulf %[[S]], %[[DECAYS]]
+// CHECK: %[[READS:.*]] = linalg.broadcast ins(%[[FACTOR]]
+// CHECK: arith.mulf %[[KS]], %[[READS]] {{.*}}"state"}
+// CHECK: linalg.contract {{.*}}"state"}
+// CHECK: %[[OUTS:.*]] = linalg.broadcast ins(%[[OUT]]
+// CHECK: %[[QSD:.*]] = arith.mulf %[[QS]], %[[OUTS]] {{.*}}"state"}
+// CHECK: linalg.contract {{.*}}outs(%[[QSD]] :
+// CHECK: linalg.broadcast ins(%[[WRITE]]
+// CHECK: linalg.contract {{.*}}outs(%[[CARRIED]] :
 // CHECK: gdn_tile.store %[[CHAIN]]#1
 // CHECK: %[[KEPT:.*]] = arith.select %[[LOW]], %[[FIRST]], %[[LAST]] : f32
 // CHECK: arith.select %[[IN_RANGE]], %[[KEPT]], %[[NONE]] : f32

@@ -143,8 +143,8 @@ func.func @l2norm(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta:
 // CHECK-NEXT: arith.truncf %[[INVERSE]]
 // CHECK: linalg.broadcast ins(%[[BETA]] {{.*}}"state"}
 // CHECK: linalg.broadcast ins(%[[WEIGHT]] {{.*}}"state"}
-// CHECK: linalg.broadcast ins(%[[WRITE]] {{.*}}"state"}
 // CHECK: linalg.broadcast ins(%[[QNORM]] {{.*}}"state"}
+// CHECK: linalg.broadcast ins(%[[WRITE]] {{.*}}"state"}
 func.func @half(%q: tensor<1x64x2x64xf16>, %v: tensor<1x64x4x16xf16>, %beta: tensor<1x64x4xf32>)
     -> tensor<1x64x4x16xf16> {
   %o = gdn.stage.fused q(%q : tensor<1x64x2x64xf16>) k(%q : tensor<1x64x2x64xf16>)

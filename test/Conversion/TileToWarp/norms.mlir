@@ -18,7 +18,7 @@
 // CHECK: %[[WEIGHTS:.*]] = linalg.broadcast
 // CHECK: arith.mulf %[[PRODUCT]], %[[WEIGHTS]]
 // CHECK: %[[CUT:.*]] = gdn_warp.causal strict %{{.*}} : tensor<64x32xf32, #gdn_warp.fragment>
-// CHECK-COUNT-5: gdn_warp.vector_store %{{.*}} rows [0, 32]
+// CHECK-COUNT-4: gdn_warp.vector_store %{{.*}} rows [0, 32]
 // CHECK: gdn_warp.fragment_store %[[CUT]], %{{.*}} transpose rows [0, 32] guarded : {{.*}} -> <32x32xf32, stride = 144>
 // CHECK: gdn_warp.fragment_store {{.*}} rows [32, 64] guarded
 // CHECK: gdn_warp.role "move"
