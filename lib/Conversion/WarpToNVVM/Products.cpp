@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -26,16 +27,28 @@ using namespace mlir::gdn::warp;
 /// Addresses and offsets are in units of 16 bytes.
 static constexpr int64_t kUnit = 16;
 
-/// The descriptor of a swizzled view as an operand whose K dimension is
-/// contiguous (`kMajor`) or whose other dimension is.
-static Value createDescriptor(ImplicitLocOpBuilder &b, ViewType view,
-                              Value address, bool kMajor) {
+/// A number of at most 14 bits that differs between the branches around an op
+/// and those that are taken instead; 1 where there are none.
+static int64_t numberBranch(Operation *op) {
+  int64_t number = 1;
+  for (; number < (1 << 13) && op; op = op->getParentOp())
+    if (auto choice = dyn_cast_or_null<scf::IfOp>(op->getParentOp());
+        choice && !choice.getElseRegion().empty())
+      number = 2 * number + op->getParentRegion()->getRegionNumber();
+  return number;
+}
+
+/// The descriptor of a swizzled view as an operand of `product` whose K
+/// dimension is contiguous (`kMajor`) or whose other dimension is.
+static Value createDescriptor(ImplicitLocOpBuilder &b, WgmmaOp product,
+                              ViewType view, Value address, bool kMajor) {
   Value low = LLVM::PtrToIntOp::create(b, b.getI32Type(), address);
   low = arith::ShRUIOp::create(b, low, createI32(b, llvm::Log2_64(kUnit)));
   low = arith::AndIOp::create(b, low, createI32(b, 0x3FFF));
-  // Panel to panel along the rows or columns of the product; unused, and 1 by
-  // convention, where K lies along the panel.
-  int64_t leading = kMajor ? 1 : view.getStride() / kUnit;
+  // Panel to panel along the rows or columns of the product. Unused where K
+  // lies along the panel; by convention 1, but of equal descriptors in two
+  // branches ptxas makes each step by five instructions and not by one.
+  int64_t leading = kMajor ? numberBranch(product) : view.getStride() / kUnit;
   low = arith::AddIOp::create(
       b, low, createI32(b, view.getColumn() / kUnit + (leading << 16)));
   int64_t eightRows = 8 * format::kPanelBytes / kUnit;
@@ -207,10 +220,11 @@ struct LowerWgmma : OpConversionPattern<WgmmaOp> {
     int64_t depth = viewB.getShape()[kMajorB ? 1 : 0];
     Type element = viewB.getElementType();
 
-    Value firstA, firstB = createDescriptor(b, viewB, adaptor.getB(), kMajorB);
+    Value firstA,
+        firstB = createDescriptor(b, op, viewB, adaptor.getB(), kMajorB);
     SmallVector<Value> registers;
     if (viewA) {
-      firstA = createDescriptor(b, viewA, adaptor.getA(), kMajorA);
+      firstA = createDescriptor(b, op, viewA, adaptor.getA(), kMajorA);
     } else {
       auto words = VectorType::get(
           cast<VectorType>(adaptor.getA().getType()).getNumElements() / 2,

@@ -73,6 +73,38 @@ gdn_warp.kernel @shared(%y : memref<64x64xf32>) threads(128) shared(16384) {
       : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
 }
 
+// Descriptors of alternative branches differ, in a field that a K-major operand leaves unused: of equal ones ptxas would
+// make each step by five instructions.
+// CHECK-LABEL: llvm.func @branches(
+gdn_warp.kernel @branches(%y : memref<64x64xf32>, %first: i1, %second: i1) threads(128) shared(16384) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xf16, swizzle = 128>
+  // CHECK-DAG: arith.addi %{{.*}}, %c196608_i32
+  // CHECK-DAG: arith.addi %{{.*}}, %c262144_i32
+  // CHECK-DAG: arith.addi %{{.*}}, %c393216_i32
+  %e = scf.if %first -> tensor<64x64xf32, #gdn_warp.fragment> {
+    %inner = scf.if %second -> tensor<64x64xf32, #gdn_warp.fragment> {
+      %d = gdn_warp.wgmma %v, %v transpose_b : !gdn_warp.view<64x64xf16, swizzle = 128>,
+          !gdn_warp.view<64x64xf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+      %done = gdn_warp.wgmma_wait 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
+      scf.yield %done : tensor<64x64xf32, #gdn_warp.fragment>
+    } else {
+      %d = gdn_warp.wgmma %v, %v transpose_b : !gdn_warp.view<64x64xf16, swizzle = 128>,
+          !gdn_warp.view<64x64xf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+      %done = gdn_warp.wgmma_wait 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
+      scf.yield %done : tensor<64x64xf32, #gdn_warp.fragment>
+    }
+    scf.yield %inner : tensor<64x64xf32, #gdn_warp.fragment>
+  } else {
+    %d = gdn_warp.wgmma %v, %v transpose_b : !gdn_warp.view<64x64xf16, swizzle = 128>,
+        !gdn_warp.view<64x64xf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+    %done = gdn_warp.wgmma_wait 0 of %d : tensor<64x64xf32, #gdn_warp.fragment>
+    scf.yield %done : tensor<64x64xf32, #gdn_warp.fragment>
+  }
+  gdn_warp.array_store %e, %y[%c0, %c0] axes [0, 1]
+      : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+}
+
 // A transposed left operand is MN-major.
 // CHECK-LABEL: llvm.func @transposed(
 gdn_warp.kernel @transposed() threads(128) shared(16384) {
