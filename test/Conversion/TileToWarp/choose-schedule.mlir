@@ -99,9 +99,10 @@ gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) toke
   }
 }
 
-// With norms and a state that is loaded, the usual iterations have code of their own.
+// With norms and a state that is loaded, the usual iterations of a CTA for one V tile have code of their own.
 // CHECK-LABEL: gdn_tile.program @norms_and_state(
-// WHOLE-SAME: persistent = true, clone_likely_path = true, roles =
+// AUTO-SAME: v_tiles = 1, clone_likely_path = true, roles =
+// WHOLE-SAME: persistent = true, roles =
 gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index

@@ -65,25 +65,10 @@ gdn_warp.schedule_template @fused.cta_per_head schedules ["cta_per_head"] stages
 #half_queries = #gdn_warp.role_template<name = "queries", warps = 1, registers = 112, steps = ["query_norms"], loop_chunks = true>
 #half_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>
 
-// With norms and a state that is loaded, about as many instructions run as the instruction cache holds, so usual
-// iterations have code of their own. Elsewhere the copy costs up to 4 % (docs/experiments/instructions.md, "Code
-// placement").
-gdn_warp.schedule_template @fused.cta_per_head.half_norms_state schedules ["cta_per_head"] stages ["fused"]
-    when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, initial_state = true, max_state_columns = 64>
-    attributes {chunks_per_iteration = 2 : i64, clone_likely_path, fold_v_tiles, persistent}
-    roles [#half_scores, #half_move, #half_solve, #half_queries, #half_state]
-    channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
-
 gdn_warp.schedule_template @fused.cta_per_head.half_norms schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, max_state_columns = 64>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles, persistent}
     roles [#half_scores, #half_move, #half_solve, #half_queries, #half_state]
-    channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
-
-gdn_warp.schedule_template @fused.cta_per_head.norms_state schedules ["cta_per_head"] stages ["fused"]
-    when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, initial_state = true>
-    attributes {chunks_per_iteration = 2 : i64, clone_likely_path, fold_v_tiles, persistent}
-    roles [#scores, #norms_move, #solve, #norms_queries, #state]
     channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_head.norms schedules ["cta_per_head"] stages ["fused"]
@@ -135,6 +120,9 @@ gdn_warp.schedule_template @fused.cta_per_v_tile schedules ["cta_per_v_tile"] st
 #tile_queries = #gdn_warp.role_template<name = "queries", warps = 1, registers = 120, steps = ["query_norms"], loop_chunks = true>
 #tile_norms_m = #gdn_warp.channel_template<name = "m", depth = <3 chunks>, from = ["scores", "norms"], to = ["solve"]>
 
+// With norms and a state that is loaded, about as many instructions run as the instruction cache holds, so usual
+// iterations have code of their own. Elsewhere the copy costs up to 4 % (docs/experiments/instructions.md, "Code
+// placement" and "Strong gates").
 gdn_warp.schedule_template @fused.cta_per_v_tile.one_norms_state schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
     when <steps = ["norms"], max_v_tiles = 1, initial_state = true>
     attributes {chunks_per_iteration = 2 : i64, clone_likely_path}
