@@ -286,8 +286,10 @@ def _convert_and_run(compute: Callable[..., None], call: Call, form: Form) -> bo
     return True
 
 
-#: What the library refused, by the options of such calls: a refusal costs the host 0.5 ms.
+#: Calls that the library refused and a conversion brought to a kernel, by their options: a refusal costs the host 0.5 ms.
 _refused: dict[int, set[Any]] = {}
+#: Most of them that are remembered with the same options.
+_MOST_REFUSED = 1024
 
 
 def run_in_any_form(call_library: Callable[..., None], compute: Callable[..., None], call: Call) -> None:
@@ -297,9 +299,9 @@ def run_in_any_form(call_library: Callable[..., None], compute: Callable[..., No
         # A state that nobody asked for is not brought back.
         call = call._replace(final_state=None)
     known = _refused.get(options)
-    if known is not None:
+    if known is not None and _key_of(call) in known:
         form = _form_of(call)
-        if form is not None and _key_of(call, form) in known and _convert_and_run(compute, call, form):
+        if form is not None and _convert_and_run(compute, call, form):
             return
     try:
         call_library(tensors, call.scale, options, 1, call.max_seqlen)
@@ -307,12 +309,16 @@ def run_in_any_form(call_library: Callable[..., None], compute: Callable[..., No
         form = _form_of(call)
         if form is None or not _convert_and_run(compute, call, form):
             raise
-        _refused.setdefault(options, set()).add(_key_of(call, form))
+        known = _refused.setdefault(options, set())
+        if len(known) >= _MOST_REFUSED:
+            known.clear()
+        known.add(_key_of(call))
 
 
-def _key_of(call: Call, form: Form) -> tuple[Any, ...]:
-    """What a refusal depends on beside the options."""
-    return form, call.g is None or call.g.dtype, call.beta is None or call.beta.dtype
+def _key_of(call: Call) -> tuple[Any, ...]:
+    """All that the library's rules of a call look at beside the options, so that conversions need none of their own."""
+    tensors = call[:11]
+    return tuple([x if x is None else (x.dtype, x.shape, x.stride(), x.device) for x in tensors])
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import functools
 import pytest
 
 torch = pytest.importorskip("torch")
-from gdn import _library, _torch, _torch_convert  # noqa: E402
+from gdn import _explain, _library, _torch, _torch_convert  # noqa: E402
 from gdn._arguments import Call, factor_on_gpu  # noqa: E402
 
 F16, BF16, F32 = torch.float16, torch.bfloat16, torch.float32
@@ -49,6 +49,10 @@ class Library:
 
     def __call__(self, tensors, scale, options, threads, max_seqlen):
         call = Call(*tensors, scale, options, tensors[10] is not None, max_seqlen)
+        # The rules of every call come first.
+        described = [None if x is None else _torch.describe(x) for x in tensors]
+        blob = b"".join(_explain._pack(x, "cpu") for x in described)
+        _library.load().explain(blob, scale, options, 1, max_seqlen)
         form = _torch_convert._form_of(call)
         known = _torch_convert._CHUNKS | _torch_convert._TOKENS
         adapted = call.g.dtype == call.beta.dtype == F32 and (call.A_log is None or call.A_log.dtype == F32)
@@ -80,12 +84,17 @@ def library(monkeypatch):
     return found
 
 
+def run(call):
+    """As on a GPU."""
+    *tensors, scale, options, _, longest = call
+    _torch._compute_on_gpu(*tensors, scale, options, longest)
+
+
 def expect(library, call, tolerance):
     """Runs the call as on a GPU, and in float32 on the CPU."""
     outputs = [x if x is None else torch.empty_like(x, dtype=F32) for x in call[9:11]]
     library.compute((*call[:9], *outputs), call.scale, call.options)
-    *tensors, scale, options, _, longest = call
-    _torch._compute_on_gpu(*tensors, scale, options, longest)
+    run(call)
     for got, expected in zip((call.out, call.final_state), outputs):
         if got is not None:
             assert (got.float() - expected).abs().max() <= tolerance * expected.abs().max()
@@ -122,8 +131,7 @@ def test_the_function_of_tokens_computes_in_float32(library, dtype):
     call = make_call(D=60, dtype=dtype, states="both", recurrent=True, beta="doubled_logit")
     o, state = torch.empty_like(call.out, dtype=F32), torch.empty_like(call.final_state)
     library.compute((*call[:9], o, state), None, call.options)
-    *tensors, scale, options, _, longest = call
-    _torch._compute_on_gpu(*tensors, scale, options, longest)
+    run(call)
     if library.served[0].q == "float32":
         assert (call.out.float() - o).abs().max() <= torch.finfo(dtype).eps * o.abs().max()
     assert (call.final_state - state).abs().max() <= 1e-5 * state.abs().max()
@@ -135,8 +143,7 @@ def test_states_in_place(library):
     call = call._replace(final_state=call.initial_state)
     expected = make_call(D=60, states="both", state_dtype=F16)
     expect(library, expected, TOLERANCE[F16])
-    *tensors, scale, options, _, longest = call
-    _torch._compute_on_gpu(*tensors, scale, options, longest)
+    run(call)
     assert torch.equal(call.initial_state, expected.final_state) and torch.equal(call.out, expected.out)
 
 
@@ -148,6 +155,43 @@ def test_a_refusal_is_asked_for_once(library):
     # Another form with these options.
     expect(library, make_call(D=64, states="both"), TOLERANCE[F32])
     assert len(library.served) == 4
+
+
+#: What a conversion would hide, by the argument that is at fault.
+WRONG = {
+    "q": lambda x: x.int(),
+    "k": lambda x: x.double(),
+    "k channels": lambda x: x[..., :40].contiguous(),
+    "v": lambda x: x.int(),
+    "g": lambda x: x.double(),
+    "A_log": lambda x: x.double(),
+    "A_log heads": lambda x: x[:1].contiguous(),
+    "dt_bias heads": lambda x: x[:1].contiguous(),
+    "initial_state channels": lambda x: x[..., :40, :40].contiguous(),
+    "out": lambda x: x.float(),
+    "out channels": lambda x: x.new_empty(*x.shape[:3], 100),
+    "out heads": lambda x: x[:, :, :, :1].contiguous(),
+    "out memory": lambda x: x[..., :1].expand(x.shape),
+    "final_state channels": lambda x: x[..., :50].contiguous(),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_rules_hold_behind_a_call_that_was_converted(library, name):
+    """A call like one that was converted, but for one argument."""
+    call = make_call(D=60, dtype=BF16, states="both", gate="raw")
+    run(call)
+    field = name.split()[0]
+    wrong = call._replace(**{field: WRONG[name](getattr(call, field))})
+    with pytest.raises((TypeError, ValueError), match="expected"):
+        run(wrong)
+
+
+def test_refusals_do_not_pile_up(library, monkeypatch):
+    monkeypatch.setattr(_torch_convert, "_MOST_REFUSED", 2)
+    for T in range(1, 6):
+        run(make_call(D=60, T=T))
+    assert [len(known) for known in _torch_convert._refused.values()] == [1]
 
 
 def test_what_is_served_is_not_converted(library, monkeypatch):
@@ -162,9 +206,8 @@ def test_nothing_is_left_to_convert(library, monkeypatch):
     monkeypatch.setattr(_torch_convert, "_CHUNKS", frozenset())
     monkeypatch.setattr(_torch_convert, "_TOKENS", frozenset())
     _torch_convert._find_target.cache_clear()
-    *tensors, scale, options, _, longest = call
     with pytest.raises(NotImplementedError, match="no kernel"):
-        _torch._compute_on_gpu(*tensors, scale, options, longest)
+        run(call)
     _torch_convert._find_target.cache_clear()
 
 
