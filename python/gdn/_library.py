@@ -82,6 +82,10 @@ def state_is_v_first(options: int) -> bool:
     return bool(options >> _STATE_V_FIRST & 1)
 
 
+class OverlapError(ValueError):
+    """Outputs whose memory overlaps, with themselves or with another array."""
+
+
 def path() -> pathlib.Path:
     """The library: GDN_LIBRARY if set, else the one beside this file."""
     return pathlib.Path(os.environ.get("GDN_LIBRARY") or pathlib.Path(__file__).with_name("libgdn.so"))
@@ -110,6 +114,7 @@ def load() -> Any:
             "(pip install .), or set GDN_LIBRARY to a build's python/gdn/libgdn.so"
         )
     tvm_ffi.register_error("NotImplementedError", NotImplementedError)
+    tvm_ffi.register_error("OverlapError", OverlapError)
     try:
         return Functions(tvm_ffi.load_module(str(file)))
     except (AttributeError, OSError, RuntimeError) as error:

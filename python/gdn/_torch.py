@@ -149,10 +149,13 @@ def _compute_on_gpu(
         scale /= factor
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
     call = Call(*tensors, scale, options, final_state is not None, max_seqlen)  # type: ignore[arg-type]
+    run = functools.partial(run_in_any_form, _call_library, _compute_on_gpu)
     try:
-        run_in_any_form(_call_library, _compute_on_gpu, call)
+        run(call)
+    except _library.OverlapError:
+        raise
     except ValueError:
-        if not run_dense(_call_library, tensors, scale, options, 1, max_seqlen):
+        if not run_dense(run, call):
             raise
     if factor != 1.0:
         o.mul_(factor)

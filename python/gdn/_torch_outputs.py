@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import Any
 
 import torch
+
+from ._arguments import Call
 
 
 def as_written(output: torch.Tensor | None) -> torch.Tensor | None:
@@ -31,15 +31,14 @@ def output_of_kernel(given: torch.Tensor | None, bare: torch.Tensor | None) -> t
     return torch.empty_like(bare, memory_format=torch.contiguous_format)
 
 
-def run_dense(call: Callable[..., None], tensors: tuple[torch.Tensor | None, ...], *options: Any) -> bool:
-    """Runs a call that was refused once more, with dense outputs that are copied to the caller's. False if the outputs,
-    the last two tensors, were not at fault."""
-    given = tensors[-2:]
-    dense = tuple(map(as_written, given))
-    if all(map(operator.is_, given, dense)):
+def run_dense(run: Callable[[Call], None], call: Call) -> bool:
+    """Runs a call that was refused once more, with dense outputs that are copied to the caller's. False if the outputs
+    were not at fault."""
+    out, final_state = map(as_written, (call.out, call.final_state))
+    if out is call.out and final_state is call.final_state:
         return False
-    call((*tensors[:-2], *dense), *options)
-    for output, copy in zip(given, dense):
-        if output is not None and copy is not None and output is not copy:
-            output.copy_(copy)
+    run(call._replace(out=out, final_state=final_state))
+    for given, dense in ((call.out, out), (call.final_state, final_state)):
+        if given is not None and given is not dense:
+            given.copy_(dense)
     return True

@@ -53,6 +53,8 @@ class Library:
         described = [None if x is None else _torch.describe(x) for x in tensors]
         blob = b"".join(_explain._pack(x, "cpu") for x in described)
         _library.load().explain(blob, scale, options, 1, max_seqlen)
+        if call.out.stride(-1) != 1:
+            raise ValueError("out: expected a contiguous last dimension")
         form = _torch_convert._form_of(call)
         known = _torch_convert._CHUNKS | _torch_convert._TOKENS
         adapted = call.g.dtype == call.beta.dtype == F32 and (call.A_log is None or call.A_log.dtype == F32)
@@ -185,6 +187,25 @@ def test_the_rules_hold_behind_a_call_that_was_converted(library, name):
     wrong = call._replace(**{field: WRONG[name](getattr(call, field))})
     with pytest.raises((TypeError, ValueError), match="expected"):
         run(wrong)
+
+
+def test_strided_outputs_of_a_call_that_is_converted(library):
+    """The library looks at strides first."""
+    call = make_call(D=60, states="both")
+    strided = torch.empty(2, 4, 60, 70).permute(0, 3, 1, 2)
+    expect(library, call._replace(out=strided), TOLERANCE[F32])
+
+
+def test_outputs_that_overlap():
+    """Strides that the package makes up for do not hide what it cannot."""
+    call = make_call(D=128, states="both")
+    within = torch.empty(400_000).as_strided(call.out.shape, (70 * 4 * 128, 4, 1, 4))
+    buffer = torch.empty(2 * 4 * 128 * 128 + 4)
+    o = torch.empty(2, 70, 4, 128).transpose(2, 3).contiguous().transpose(2, 3)
+    beside = {"out": buffer[: o.numel()].as_strided(o.shape, o.stride()), "final_state": buffer[4:].view(2, 4, 128, 128)}
+    for wrong in ({"out": within}, beside):
+        with pytest.raises(ValueError, match="out: expected (a tensor whose elements have memory of their own|memory apart)"):
+            run(call._replace(**wrong))
 
 
 def test_refusals_do_not_pile_up(library, monkeypatch):
