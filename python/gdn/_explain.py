@@ -200,12 +200,14 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
     """The same of torch tensors; on a GPU those that a kernel gets."""
     import torch
 
-    from . import _torch, _torch_checks, _torch_mixed
+    from . import _torch, _torch_backward, _torch_checks, _torch_mixed
 
     _torch_checks.check_kinds(call[:11])
     where = _place(str(call.q.device), device)
     writes = call.out is not None or call.final_state is not None
-    _torch_checks.refuse_derivatives(zip(TENSORS, call), _torch_checks.no_backward(where.split(":")[0], writes))
+    kind = where.split(":")[0]
+    if _torch_checks.refuse_derivatives(zip(TENSORS, call), _torch_checks.no_backward(kind, writes)):
+        call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch_mixed.without_mixed_types(call)
     if where.startswith("cuda"):
         call = _torch.as_on_gpu(call)

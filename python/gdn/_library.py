@@ -33,6 +33,8 @@ _L2NORM, _RECURRENT = _FIELDS["l2norm"].shift, _FIELDS["recurrent"].shift
 _STATE_V_FIRST = _FIELDS["state_v_first"].shift
 #: An option: arrays of uint16 are the bits of bfloat16, which NumPy's export does not know.
 BF16_AS_BITS = 1 << _FIELDS["bf16_as_bits"].shift
+#: An option: a CPU computes arrays of 16 bits in float32, and rounds outputs once.
+FLOAT32_ARITHMETIC = 1 << _FIELDS["float32_arithmetic"].shift
 
 
 def gate_domain_of(options: int) -> int:

@@ -96,13 +96,21 @@ def _backward_with_autograd(*arguments: Any) -> Any:
         return torch.ops.gdn.gated_delta_rule_backward.default(*arguments)
 
 
+def trained(options: int, device: str) -> int:
+    """The options of a forward that gradients are asked of. A CPU computes it in float32: with 16 bits the gradients of
+    a model would be further from the exact ones than those of torch's code, which computes in float32 too."""
+    return options | _library.FLOAT32_ARITHMETIC if device == "cpu" else options
+
+
 class _Forward(_SingleLevelFunction):
     """The forward with its gradients."""
 
     @staticmethod
     def forward(*arguments: Any) -> Any:
+        *tensors, scale, options, max_seqlen, with_state = arguments
+        options = trained(options, tensors[0].device.type)
         with _below():
-            return torch.ops.gdn.gated_delta_rule.default(*arguments)
+            return torch.ops.gdn.gated_delta_rule.default(*tensors, scale, options, max_seqlen, with_state)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

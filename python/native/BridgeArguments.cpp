@@ -178,6 +178,7 @@ static Error unpackOptions(int64_t options, Problem &p) {
   p.stateVFirst = fields.state_v_first.of(options);
   p.recurrent = fields.recurrent.of(options);
   p.bf16AsBits = fields.bf16_as_bits.of(options);
+  p.float32Arithmetic = fields.float32_arithmetic.of(options);
   return {};
 }
 

@@ -12,7 +12,8 @@
 // does not read itself is copied to memory of the thread: gates and beta, whose
 // forms are many and whose arrays are small; states of 16 bits, or whose rows
 // have gaps between their elements; heads whose channels a kernel has more of
-// (zeros there change no result), or whose channels do not lie side by side.
+// (zeros there change no result), whose channels do not lie side by side, or
+// whose 16 bits are computed in float32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +48,7 @@ private:
   void call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
             int64_t firstToken, const StateView &from, const StateView &to);
   StateView scratchState(std::vector<float> &memory) const;
-  void scaleRow(char *row, int64_t size, int64_t stride) const;
+  void scaleRow(char *row, Element element, int64_t size) const;
 
   const Problem &p;
   const KernelChoice &chosen;
@@ -102,12 +103,9 @@ void Worker::call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
   kernel(&q, &k, &v, &betas, &gates, &initial, &o, &final);
 }
 
-void Worker::scaleRow(char *row, int64_t size, int64_t stride) const {
-  if (factor == 1.0f)
-    return;
-  for (int64_t i = 0; i < size; ++i)
-    storeFloat(row, p.o.element, i * stride,
-               factor * loadFloat(row, p.o.element, i * stride));
+void Worker::scaleRow(char *row, Element element, int64_t size) const {
+  for (int64_t i = 0; i < size && factor != 1.0f; ++i)
+    storeFloat(row, element, i, factor * loadFloat(row, element, i));
 }
 
 void Worker::runDirect(const Range &range, int64_t head, const StateView &from,
@@ -121,13 +119,14 @@ void Worker::runDirect(const Range &range, int64_t head, const StateView &from,
   MemRef<4> v = view(p.v, head), o = view(p.o, head);
   call(q, k, v, o, 0, from, to);
   for (int64_t t = range.begin; t < range.end && factor != 1.0f; ++t)
-    scaleRow(at(p.o, range.batch, t, head), D, 1);
+    scaleRow(at(p.o, range.batch, t, head), p.o.element, D);
 }
 
 namespace {
 /// Rows of elements: where they begin, and the distances in elements.
 struct Rows {
   char *data;
+  Element element;
   int64_t rowStride, elementStride;
 };
 } // namespace
@@ -148,9 +147,22 @@ static void copyElements(Rows from, Rows to, int64_t rows, int64_t size) {
   }
 }
 
+static void convertElements(Rows from, Rows to, int64_t rows, int64_t size) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const char *source =
+        from.data + row * from.rowStride * sizeOf(from.element);
+    char *target = to.data + row * to.rowStride * sizeOf(to.element);
+    for (int64_t i = 0; i < size; ++i)
+      storeFloat(target, to.element, i * to.elementStride,
+                 loadFloat(source, from.element, i * from.elementStride));
+  }
+}
+
 /// Copies `size` elements of each of the rows.
-static void copyRows(Rows from, Rows to, int64_t rows, int64_t size,
-                     int64_t bytes) {
+static void copyRows(Rows from, Rows to, int64_t rows, int64_t size) {
+  if (from.element != to.element)
+    return convertElements(from, to, rows, size);
+  int64_t bytes = sizeOf(from.element);
   if (from.elementStride != 1 || to.elementStride != 1)
     return bytes == 2 ? copyElements<uint16_t>(from, to, rows, size)
                       : copyElements<uint32_t>(from, to, rows, size);
@@ -162,7 +174,8 @@ static void copyRows(Rows from, Rows to, int64_t rows, int64_t size,
 void Worker::runPadded(const Range &range, int64_t head, StateView from,
                        const StateView &to) {
   int64_t keyHead = head / (p.valueHeads() / p.keyHeads());
-  int64_t bytes = sizeOf(p.q.element);
+  Element element = chosen.kernel->element;
+  int64_t bytes = sizeOf(element);
   StateView spare[2] = {scratchState(states[1]), scratchState(states[2])};
   int64_t first = 0, parity = 0;
   do {
@@ -170,12 +183,12 @@ void Worker::runPadded(const Range &range, int64_t head, StateView from,
     for (std::vector<char> &copy : copies)
       copy.resize(std::max<int64_t>(tokens, 1) * D * bytes);
     auto rowsOf = [&](const Array &array, int64_t head) -> Rows {
-      return {at(array, range.batch, range.begin + first, head),
+      return {at(array, range.batch, range.begin + first, head), array.element,
               array.strides[1], array.strides[3]};
     };
     auto pad = [&](const Array &array, int64_t head, std::vector<char> &copy) {
       int64_t used = array.sizes[3];
-      copyRows(rowsOf(array, head), {copy.data(), D, 1}, tokens, used, bytes);
+      copyRows(rowsOf(array, head), {copy.data(), element, D, 1}, tokens, used);
       for (int64_t t = 0; t < tokens && used < D; ++t)
         std::memset(copy.data() + (t * D + used) * bytes, 0,
                     (D - used) * bytes);
@@ -187,11 +200,11 @@ void Worker::runPadded(const Range &range, int64_t head, StateView from,
     MemRef<4> o = viewOf(copies[3].data(), tokens, D, D);
     const StateView &next = spare[parity];
     call(q, k, v, o, first, from, next);
-    copyRows({copies[3].data(), D, 1}, rowsOf(p.o, head), tokens,
-             p.valueChannels(), bytes);
+    // In the kernel's type, which may be wider than the caller's.
     for (int64_t t = 0; t < tokens; ++t)
-      scaleRow(at(p.o, range.batch, range.begin + first + t, head),
-               p.valueChannels(), p.o.strides[3]);
+      scaleRow(copies[3].data() + t * D * bytes, element, p.valueChannels());
+    copyRows({copies[3].data(), element, D, 1}, rowsOf(p.o, head), tokens,
+             p.valueChannels());
     from = next;
     parity = 1 - parity;
     first += tokens;

@@ -95,7 +95,7 @@ static int64_t countWorkspace(const Problem &p, const KernelChoice &chosen) {
   int64_t gates = 2 * longest * sizeOf(Element::F32);
   int64_t states = 3 * D * D * sizeOf(Element::F32);
   int64_t copies = chosen.padded ? 4 * std::min(longest, kSegmentTokens) * D *
-                                       sizeOf(p.q.element)
+                                       sizeOf(chosen.kernel->element)
                                  : 0;
   return chosen.threads * (gates + states + copies);
 }
@@ -118,7 +118,9 @@ Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
             "gdn: expected a CPU of level x86-64-v3 (AVX2, FMA) or above, got "
             "an older one"};
   int64_t channels = std::max(p.keyChannels(), p.valueChannels());
-  const KernelSet *chunk = findKernel(Algorithm::Chunk, p.q.element, channels);
+  // Kernels token by token compute in float32 whatever the type of arrays.
+  Element operand = p.float32Arithmetic ? Element::F32 : p.q.element;
+  const KernelSet *chunk = findKernel(Algorithm::Chunk, operand, channels);
   const KernelSet *recurrent =
       findKernel(Algorithm::Recurrent, p.q.element, channels);
   if (!chunk || !recurrent)
@@ -133,7 +135,8 @@ Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   chosen.kernel = byToken ? recurrent : chunk;
   chosen.padded = chosen.kernel->channels != p.keyChannels() ||
                   chosen.kernel->channels != p.valueChannels() ||
-                  hasGaps(p.q) || hasGaps(p.k) || hasGaps(p.v) || hasGaps(p.o);
+                  chosen.kernel->element != p.q.element || hasGaps(p.q) ||
+                  hasGaps(p.k) || hasGaps(p.v) || hasGaps(p.o);
   double seconds = byToken ? chosen.recurrentSeconds : chosen.chunkSeconds;
   chosen.threads = countThreads(p, chosen.items, seconds);
   chosen.seconds = seconds / chosen.threads;

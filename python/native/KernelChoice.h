@@ -17,7 +17,7 @@ namespace gdn::cpu {
 /// What a call runs and what that costs.
 struct KernelChoice {
   const KernelSet *kernel = nullptr;
-  /// Arrays are copied to the kernel's number of channels.
+  /// Arrays are copied to the kernel's number of channels and type.
   bool padded = false;
   int threads = 1;
   /// Sequences times value heads.

@@ -113,6 +113,8 @@ struct Options {
   bool recurrent = false;
   /// Arrays of uint16 are the bits of bf16.
   bool bf16AsBits = false;
+  /// A CPU computes arrays of 16 bits in float32, and rounds outputs once.
+  bool float32Arithmetic = false;
   /// Most threads to use, at least 1.
   int threads = 1;
   /// Tokens of the longest sequence if the caller knows them on the host, or 0.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gradients on a CPU: against torch's own of the recurrence in float64, and by all the ways to ask torch for them."""
 
+import re
 import subprocess
 import sys
 
@@ -134,9 +135,12 @@ def equal(got, expected):
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+# A cache of torch's may have the graph of another version.
+@torch.compiler.config.patch(force_disable_caches=True)
 def test_compiled_step(backend, dtype):
     """One graph forward, one backward; other lengths need no new one."""
     torch.compiler.reset()
+    gradients(inputs(T=1))  # the first call of a process finds what serves torch
     step = torch.compile(loss, fullgraph=True, dynamic=True, backend=backend)
     for tokens in (70, 50, 129):
         arguments = inputs(T=tokens, dtype=dtype)
@@ -198,6 +202,23 @@ def test_autocast():
         lost = loss(*arguments)
     for got, wanted, argument in zip(torch.autograd.grad(lost, arguments), expected, arguments):
         assert got.dtype == argument.dtype and (got - wanted).norm() < 1e-2 * wanted.norm()
+
+
+@pytest.mark.parametrize("sizes", [{}, {"K": 48, "V": 40}], ids=["64", "padded"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_forward_in_float32(sizes, dtype):
+    """With gradients the outputs are those of float32, rounded once; a scale is part of that."""
+    half = make(dtype=dtype, T=200, **sizes)
+    wide = {name: tensor.detach().float() for name, tensor in half.items()}
+    for function in (gdn.chunk_gated_delta_rule, gdn.fused_recurrent_gated_delta_rule):
+        expected, state = function(**wide, scale=0.3, output_final_state=True)
+        got, final = function(**half, scale=0.3, output_final_state=True)
+        assert got.dtype == dtype and (got - expected.to(dtype)).abs().max() <= got.abs().max() * torch.finfo(dtype).eps
+        if function is gdn.chunk_gated_delta_rule:
+            assert torch.equal(got, expected.to(dtype)) and torch.equal(final, state)
+    assert gdn.explain(**half).kernel.startswith("gdn_cpu_chunk_f32")
+    with torch.no_grad():
+        assert re.match("gdn_cpu_chunk_b?f16", gdn.explain(**half).kernel)
 
 
 def test_different_types():
