@@ -1,0 +1,85 @@
+//===- Segments.h - Whether sequences are cut, and into what ----*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A forward whose sequences are cut into segments of one length (gdn-cp-split)
+// runs five kernels: the boundaries of the segments, what each makes of a state
+// (its map, and what it adds), the scan over the segments of a sequence, and
+// the forward of all segments. This file predicts their time and chooses the
+// length.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_COSTMODEL_SEGMENTS_H
+#define GDN_COSTMODEL_SEGMENTS_H
+
+#include "gdn/CostModel/CostModel.h"
+
+namespace gdn::cost {
+
+/// What a caller says about segments.
+struct SplitRequest {
+  enum class Kind : uint8_t {
+    /// Nothing: what is predicted to be the fastest.
+    Model,
+    Never,
+    /// `value` segments of the longest sequence.
+    Segments,
+    /// Segments of `value` tokens, whatever else the call has. Only schedules
+    /// that do not depend on the other sequences are chosen.
+    Length
+  };
+  Kind kind = Kind::Model;
+  int64_t value = 0;
+
+  bool operator==(const SplitRequest &) const = default;
+};
+
+/// What is predicted of a forward in segments.
+struct SplitEstimate {
+  /// Tokens of a segment.
+  int64_t length = 0;
+  /// Segments of the longest sequence, and of all of them together. Empty ones
+  /// are not counted.
+  int64_t ofLongest = 1, segments = 1;
+  /// The schedule of the forward of the segments.
+  Schedule schedule = Schedule::CtaPerHead;
+  /// Of the kernels before the scan, of the scan, and of the forward.
+  double mapSeconds = 0, scanSeconds = 0, forwardSeconds = 0;
+
+  double seconds() const { return mapSeconds + scanSeconds + forwardSeconds; }
+};
+
+/// Whether sequences are cut, and what speaks for it.
+struct SplitChoice {
+  bool splits = false;
+  /// The cut that was chosen, or the best of those that lost; nothing where
+  /// there is none.
+  std::optional<SplitEstimate> best;
+  /// The time without segments.
+  double wholeSeconds = 0;
+  bool isForced = false;
+
+  double seconds() const { return splits ? best->seconds() : wholeSeconds; }
+};
+
+/// Segments that a call has memory for. Of packed sequences only their number
+/// and their tokens together are known, so some of these may be empty.
+int64_t countSegments(int64_t sequences, int64_t tokens, int64_t length,
+                      bool packed);
+
+/// The prediction for one length and schedule of the forward.
+SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
+                            const Choice &whole, int64_t length,
+                            Schedule schedule);
+
+/// Decides on segments; `whole` is the choice without them. It cuts where at
+/// least 3 % are predicted to be gained.
+SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
+                        const Choice &whole, const SplitRequest &request);
+
+} // namespace gdn::cost
+
+#endif // GDN_COSTMODEL_SEGMENTS_H
