@@ -20,6 +20,7 @@ from ._arguments import (
     options_of,
     refuse,
     shape_of,
+    split_of,
 )
 
 # Looked up once: each call asks them.
@@ -66,7 +67,7 @@ def _run(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
     final_state: Any, scale: Any, output_final_state: Any, longest: int, raw_gate: Any, gate_domain: str | None,
     beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any, state_v_first: Any, state_layout: str | None,
-    recurrent: bool, then: Callable[..., tuple[Any, Any]] | None,
+    recurrent: bool, then: Callable[..., tuple[Any, Any]] | None, split: int = 0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """What both functions do with arguments whose values no tensor depends on."""
     forward = _FORWARDS.get(type(q)) or _find_forward(q)
@@ -77,6 +78,7 @@ def _run(
         options = KNOWN_OPTIONS[said]
     except (KeyError, TypeError):
         options = options_of(*said)
+    options |= split
     if (A_log is not None or dt_bias is not None) and _gate_domain_of(options) not in _PARAMETRIC_GATES:
         # FLA takes the parameters and leaves them unused.
         A_log = dt_bias = None
@@ -116,6 +118,8 @@ def chunk_gated_delta_rule(
     final_state: Any = None,
     max_seqlen: int | None = None,
     state_indices: Any = None,
+    context_parallel: bool | int | None = None,
+    segment_length: int | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
     r"""The gated delta rule over whole sequences, computed in chunks: prefill and training.
@@ -161,6 +165,11 @@ def chunk_gated_delta_rule(
         max_seqlen: the longest sequence's tokens: a hint for GPUs, by which a schedule is chosen; it changes no
             shape and is not trusted.
         state_indices: None (refused until there are pools of states).
+        context_parallel: whether sequences are cut into segments that are computed side by side: None or True for
+            what is predicted to be the fastest, False or 1 for never, a number n for n segments of the longest
+            sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
+        segment_length: cut every sequence at multiples of so many tokens, a multiple of 32, whatever is faster. The
+            result of a sequence then does not depend on its neighbours, bit for bit.
 
     Returns:
         (o, final_state): o [B, T, HV, V] in v's type; the state in float32 (or `final_state`'s type), or None if it
@@ -192,6 +201,9 @@ def chunk_gated_delta_rule(
     longest = 0
     if max_seqlen is not None or cu_seqlens_cpu is not None or chunk_indices is not None:
         longest = longest_sequence(max_seqlen, cu_seqlens_cpu, chunk_indices)
+    split = 0
+    if context_parallel is not None or segment_length is not None:
+        split = split_of(context_parallel, segment_length)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:
@@ -199,7 +211,7 @@ def chunk_gated_delta_rule(
     return _run(
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, output_final_state,
         longest, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval, use_qk_l2norm_in_kernel,
-        state_v_first, state_layout, False, then,
+        state_v_first, state_layout, False, then, split,
     )  # fmt: skip
 
 

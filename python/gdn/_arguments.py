@@ -151,6 +151,35 @@ def _list_options() -> Iterator[tuple[tuple[Any, ...], int]]:
             yield arguments, options_of(*arguments)
 
 
+#: Tokens of a kernel's chunk: segments are cut between chunks.
+_CHUNK_TOKENS = _library.MANIFEST["hopper"]["chunk_tokens"]
+
+
+def split_of(context_parallel: Any, segment_length: Any) -> int:
+    """What a call says about segments, as options."""
+    if segment_length is not None:
+        if isinstance(segment_length, bool) or not isinstance(segment_length, numbers.Integral):
+            raise TypeError(f"segment_length: expected an integer or None, got {type(segment_length).__name__}")
+        if context_parallel is not None and context_parallel is not True:
+            raise ValueError(f"segment_length: expected None with context_parallel={context_parallel!r}")
+        length = int(segment_length)
+        if not 0 < length <= _library.MOST_SPLIT_BY or length % _CHUNK_TOKENS:
+            raise ValueError(
+                f"segment_length: expected a multiple of {_CHUNK_TOKENS} of at most 2^32 - 1, got {segment_length}"
+            )
+        return _library.pack_segment_length(length)
+    if context_parallel is None or context_parallel is True:
+        return 0
+    if not isinstance(context_parallel, numbers.Integral):
+        raise TypeError(
+            f"context_parallel: expected an integer, a boolean or None, got {type(context_parallel).__name__}"
+        )
+    count = int(context_parallel)
+    if not 0 <= count <= _library.MOST_SPLIT_BY:
+        raise ValueError(f"context_parallel: expected 0 to 2^32 - 1 segments, got {context_parallel}")
+    return _library.NO_SEGMENTS if count < 2 else _library.pack_segments(count)
+
+
 #: A call looks its options up, which takes a third of the time.
 KNOWN_OPTIONS = dict(_list_options())
 

@@ -57,6 +57,47 @@ class Copy:
 
 
 @dataclasses.dataclass(frozen=True)
+class Split:
+    """The segments that sequences are cut into on a GPU, or would best be cut into.
+
+    Attributes:
+        splits: whether they are cut.
+        forced: whether the caller has decided it.
+        length: tokens of a segment.
+        longest: segments of the longest sequence.
+        segments: segments of all sequences that are not empty.
+        schedule: of the kernel of chunks.
+        map_seconds, scan_seconds, forward_seconds: predicted times of the kernels before the scan over segments, of
+            the scan, and of the kernel of chunks.
+        whole_seconds: predicted time without segments.
+    """
+
+    splits: bool
+    forced: bool
+    length: int
+    longest: int
+    segments: int
+    schedule: str
+    map_seconds: float
+    scan_seconds: float
+    forward_seconds: float
+    whole_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Predicted time in segments."""
+        return self.map_seconds + self.scan_seconds + self.forward_seconds
+
+    def __str__(self) -> str:
+        parts = (("maps", self.map_seconds), ("scan", self.scan_seconds), ("chunks", self.forward_seconds))
+        times = ", ".join(f"{name} {seconds * 1e3:.3g} ms" for name, seconds in parts)
+        return (
+            f"{self.segments} of {self.length} tokens, {self.longest} of them in the longest sequence: "
+            f"{self.seconds * 1e3:.3g} ms predicted ({times}), {self.whole_seconds * 1e3:.3g} ms without"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class KernelChoice:
     """What a call runs and what that costs; `print` it for a table.
 
@@ -84,6 +125,7 @@ class KernelChoice:
         alternatives: other ways, each with the reason why it lost.
         copies: on a GPU, the copies of inputs that are not read in place.
         conversions: on a GPU, what torch converts because no kernel has the call's form.
+        split: on a GPU, the segments that sequences are cut into, or those that lost; None where there are none.
     """
 
     function: str
@@ -108,11 +150,14 @@ class KernelChoice:
     alternatives: tuple[tuple[str, str], ...]
     copies: tuple[Copy, ...]
     conversions: tuple[Any, ...]
+    split: Split | None
 
     def _schedule(self) -> str:
         items = f"{self.items} items (sequence x value head)"
         if self.threads:
             return f"{items} on {self.threads} threads"
+        if self.split is not None and self.split.splits:
+            return f"{items} in segments, {self.schedule}"
         return f"{items} in {self.ctas} CTAs, {self.schedule}"
 
     def _copy_rows(self) -> list[tuple[str, str]]:
@@ -124,6 +169,8 @@ class KernelChoice:
         if self.threads:
             return []
         rows = [("converted", str(conversion)) for conversion in self.conversions]
+        if self.split is not None:
+            rows.append(("segments" if self.split.splits else "not segments", str(self.split)))
         if self.seconds:
             share = f"{100 * self.floor_seconds / self.seconds:.0f} % of the prediction"
             rows.append(("floor", f"{self.floor_seconds * 1e3:.3g} ms, {share}"))
@@ -294,8 +341,10 @@ def explain(
     alternatives = _alternatives(facts)
     copies = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
     # What only a choice of a GPU has.
-    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, **facts}
+    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, "split": None, **facts}
     facts |= {"alternatives": alternatives, "copies": copies, "conversions": conversions}
+    if facts["split"] is not None:
+        facts["split"] = Split(**facts["split"])
     names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()
     return KernelChoice(function=function, **{name: facts[name] for name in names})
 

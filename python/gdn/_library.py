@@ -69,6 +69,23 @@ def pack_options(
     )
 
 
+_SPLIT, _SPLIT_BY = _FIELDS["split"].shift, _FIELDS["split_by"].shift
+#: The largest number of segments, or of tokens of one, that the library can be told.
+MOST_SPLIT_BY = (1 << _FIELDS["split_by"].bits) - 1
+#: What a call says about segments, as options (SplitRequest of gdn/CostModel/Segments.h).
+NO_SEGMENTS = 1 << _SPLIT
+
+
+def pack_segments(count: int) -> int:
+    """So many segments of the longest sequence, as options."""
+    return 2 << _SPLIT | count << _SPLIT_BY
+
+
+def pack_segment_length(tokens: int) -> int:
+    """Segments of so many tokens, as options."""
+    return 3 << _SPLIT | tokens << _SPLIT_BY
+
+
 def is_recurrent(options: int) -> bool:
     """Whether a call with these options is the function that goes token by token."""
     return bool(options >> _RECURRENT & 1)

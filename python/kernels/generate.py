@@ -16,21 +16,11 @@ import importlib.util
 import itertools
 import json
 import pathlib
-import re
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
-HERE = pathlib.Path(__file__).resolve().parent
-
-#: The traits of a Hopper kernel that change its op, in the order of the op's attributes, and their values' tables.
-_TRAIT_TABLES = {
-    "gate_domain": "gate_domains",
-    "beta_domain": "beta_domains",
-    "norm": "norms",
-    "state_layout": "state_layouts",
-    "ends": "ends",
-    "layout": "layouts",
-}
+from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
+from segment_kernels import segment_kernels
 
 
 def _load_reader() -> Any:
@@ -41,20 +31,6 @@ def _load_reader() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _fill(template: str, values: dict[str, str]) -> str:
-    """The template with each @name@ replaced."""
-    return re.sub("@([a-z_]+)@", lambda found: values[found[1]], template)
-
-
-class Kernel(NamedTuple):
-    """A kernel as the build needs it: its name, its MLIR text, options of gdn-compile, and its line for C++."""
-
-    name: str
-    text: str
-    options: list[str]
-    line: str
 
 
 # ===----------------------------------------------------------------------===
@@ -87,7 +63,7 @@ def cpu_kernels(manifest: dict[str, Any]) -> list[Kernel]:
         name = f"gdn_cpu_{algorithm}_{element}_{channels}_{isa}".lower()
         values = _cpu_values(manifest, name, cpu["algorithms"][algorithm]["op"], element, channels)
         line = f"GDN_KERNELS({algorithm}, {element}, {channels}, {isa}, {name})"
-        kernels.append(Kernel(name, _fill(template, values), level["options"], line))
+        kernels.append(Kernel(name, fill(template, values), level["options"], line))
     return kernels
 
 
@@ -99,39 +75,13 @@ def cpu_backward_kernels(manifest: dict[str, Any]) -> list[Kernel]:
         name = f"gdn_cpu_backward_{channels}_{isa}".lower()
         values = _cpu_values(manifest, name, backward["op"], backward["element"], channels)
         line = f"GDN_BACKWARD_KERNELS({channels}, {isa}, {name})"
-        kernels.append(Kernel(name, _fill(template, values), cpu["isas"][isa]["options"], line))
+        kernels.append(Kernel(name, fill(template, values), cpu["isas"][isa]["options"], line))
     return kernels
 
 
 # ===----------------------------------------------------------------------===
 # Hopper kernels
 # ===----------------------------------------------------------------------===
-
-
-class Traits(NamedTuple):
-    """What a Hopper kernel is compiled for: keys of the manifest's tables."""
-
-    channels: str
-    element: str
-    layout: str
-    ends: str
-    state_layout: str
-    state: str
-    gate_domain: str
-    gate: str
-    beta_domain: str
-    beta: str
-    norm: str
-
-
-def _traits_of(row: dict[str, str]) -> Traits:
-    """The traits of one choice of a row's values. Where there is no state, its layout and type are the first."""
-    ends, *rest = row["state"].split()
-    state_layout, state = (*rest, *("KV", "F32")[len(rest) :])
-    return Traits(
-        row["channels"], row["element"], row["layout"], ends, state_layout, state,
-        *row["gate"].split(), *row["beta"].split(), row["norm"],
-    )  # fmt: skip
 
 
 def _name_of(manifest: dict[str, Any], row: dict[str, str]) -> str:
@@ -158,26 +108,19 @@ def _shape_values(manifest: dict[str, Any], traits: Traits) -> dict[str, Any]:
     }
 
 
-def _chosen_rows(manifest: dict[str, Any], traits: Traits) -> list[dict[str, Any]]:
-    """The rows of the tables that the kernel's traits choose."""
-    hopper = manifest["hopper"]
-    tables = {table: hopper[table] if table in hopper else manifest[table] for table in _TRAIT_TABLES.values()}
-    return [tables[table][getattr(traits, trait)] for trait, table in _TRAIT_TABLES.items()]
-
-
 def _absent_arguments(manifest: dict[str, Any], chosen: list[dict[str, Any]]) -> set[str]:
     """The arguments that rows of the tables bring, but none of the chosen ones."""
 
     def brought(rows: Any) -> set[str]:
         return {argument for row in rows for argument in (*row.get("takes", []), *row.get("gives", []))}
 
-    tables = (manifest["hopper"].get(table) or manifest[table] for table in _TRAIT_TABLES.values())
+    tables = (manifest["hopper"].get(table) or manifest[table] for table in TRAIT_TABLES.values())
     return brought(row for table in tables for row in table.values()) - brought(chosen)
 
 
 def _function_of(manifest: dict[str, Any], name: str, traits: Traits, op: str, template: str) -> str:
     """The kernel's function as MLIR text, with one op."""
-    chosen, values = _chosen_rows(manifest, traits), _shape_values(manifest, traits)
+    chosen, values = chosen_rows(manifest, traits), _shape_values(manifest, traits)
     absent = _absent_arguments(manifest, chosen)
 
     def typed(names: list[str]) -> list[tuple[str, str]]:
@@ -185,7 +128,7 @@ def _function_of(manifest: dict[str, Any], name: str, traits: Traits, op: str, t
         return [(row["operand"], f"tensor<{row['shape'].format(**values)}>") for row in rows]
 
     inputs, outputs = typed(manifest["hopper"]["arguments"]), typed(manifest["hopper"]["results"])
-    return _fill(
+    return fill(
         template,
         {
             "name": name,
@@ -207,7 +150,7 @@ def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
     for row in rows:
         for values in itertools.product(*(row[axis] for axis in axes)):
             choice = dict(zip(axes, values))
-            traits, name = _traits_of(choice), _name_of(manifest, choice)
+            traits, name = traits_of(choice), _name_of(manifest, choice)
             channels = manifest["hopper"]["channels"][traits.channels]
             words = [name, str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
             schedule = manifest["hopper"]["schedules"][choice["schedule"]]
@@ -246,7 +189,7 @@ def relayout_kernels() -> list[Kernel]:
     for (source, values), (bits, element) in itertools.product(_SOURCES.items(), _BITS.items()):
         name = f"gdn_hopper_relayout_{source}_{bits}".lower()
         width = str(_ROW_BYTES * 8 // int(bits))
-        text = _fill(template, {**values, "name": name, "bits": bits, "element": element, "width": width})
+        text = fill(template, {**values, "name": name, "bits": bits, "element": element, "width": width})
         kernels.append(Kernel(name, text, [], f"GDN_HOPPER_RELAYOUT({name}, {source}, {bits})"))
     return kernels
 
@@ -341,7 +284,7 @@ def main() -> int:
     manifest = reader.read(arguments.manifest or reader.PATH)
     check_options(manifest, reader)
     cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
-    hopper += relayout_kernels()
+    hopper += segment_kernels(manifest, reader.gpu_rows(manifest)) + relayout_kernels()
     backward = cpu_backward_kernels(manifest)
     names = [kernel.name for kernel in (*cpu, *backward, *hopper)]
     if twice := {name for name in names if names.count(name) > 1}:

@@ -83,6 +83,8 @@ static Error runOnCPU(Problem &problem) {
     return error;
   if (Error error = checkAddresses(problem))
     return error;
+  if (isCut(problem))
+    return runInSegments(problem);
   KernelChoice chosen;
   if (Error error = chooseKernel(problem, chosen))
     return error;
@@ -130,12 +132,12 @@ static Error allocateForCaller(int32_t device, void *stream, uint64_t bytes,
   return {};
 }
 
-/// Copies the inputs that `kernel` does not read in place, to `memory`.
-static Error copyInputs(Problem &problem, const hopper::Kernel &kernel,
+/// Copies the inputs that are not read in place, to `memory`.
+static Error copyInputs(Problem &problem, const hopper::Plan &plan,
                         void *stream,
                         std::unique_ptr<hopper::Workspace> &memory) {
   hopper::Relayouts copies;
-  copies.plan(problem, kernel);
+  copies.plan(problem, *plan.kernel);
   if (copies.isEmpty())
     return {};
   int32_t device = problem.device.index;
@@ -144,7 +146,7 @@ static Error copyInputs(Problem &problem, const hopper::Kernel &kernel,
     return error;
   copies.place(memory->data);
   hopper::KernelChoice chosen;
-  chosen.kernel = &kernel;
+  chosen.plan = plan;
   if (Error error = hopper::checkLaunch(problem, chosen))
     return error;
   return copies.run(device, stream);
@@ -153,25 +155,28 @@ static Error copyInputs(Problem &problem, const hopper::Kernel &kernel,
 /// The stream is the one that TVM-FFI found current where it read the tensors:
 /// torch's.
 static Error runOnGPU(Problem &problem) {
-  const hopper::Kernel *kernel = hopper::recallKernel(problem);
-  if (Error error = kernel ? checkOverlaps(problem) : checkCall(problem))
+  hopper::Plan plan;
+  const hopper::Plan *known = hopper::recallPlan(problem);
+  if (Error error = known ? checkOverlaps(problem) : checkCall(problem))
     return error;
   if (Error error = checkAddresses(problem))
     return error;
-  if (!kernel) {
+  if (known) {
+    plan = *known;
+  } else {
     hopper::KernelChoice chosen;
     if (Error error = hopper::chooseKernel(problem, chosen))
       return error;
-    kernel = chosen.kernel;
-    hopper::rememberKernel(problem, kernel);
+    plan = chosen.plan;
+    hopper::rememberPlan(problem, plan);
   }
   void *stream = TVMFFIEnvGetStream
                      ? TVMFFIEnvGetStream(kDLCUDA, problem.device.index)
                      : nullptr;
   std::unique_ptr<hopper::Workspace> memory;
-  if (Error error = copyInputs(problem, *kernel, stream, memory))
+  if (Error error = copyInputs(problem, plan, stream, memory))
     return error;
-  return hopper::run(problem, *kernel, stream, allocateForCaller);
+  return hopper::run(problem, plan, stream, allocateForCaller);
 }
 
 /// Runs a call whose arrays and options have been read.
@@ -246,7 +251,7 @@ static Error describeOnGPU(Problem problem, std::string &facts) {
   if (Error error = hopper::chooseKernel(problem, chosen))
     return error;
   hopper::Relayouts copies;
-  copies.plan(problem, *chosen.kernel);
+  copies.plan(problem, *chosen.plan.kernel);
   // An address that nobody knows is taken for a right one: never read, and as
   // far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];

@@ -179,6 +179,14 @@ static Error unpackOptions(int64_t options, Problem &p) {
   p.recurrent = fields.recurrent.of(options);
   p.bf16AsBits = fields.bf16_as_bits.of(options);
   p.float32Arithmetic = fields.float32_arithmetic.of(options);
+  p.split = {static_cast<cost::SplitRequest::Kind>(fields.split.of(options)),
+             fields.split_by.of(options)};
+  bool isLength = p.split.kind == cost::SplitRequest::Kind::Length;
+  constexpr int64_t chunk = manifest::HopperChunkTokens;
+  if (isLength && (p.split.value < chunk || p.split.value % chunk))
+    return {"ValueError", "segment_length: expected a multiple of " +
+                              std::to_string(chunk) + " tokens, got " +
+                              std::to_string(p.split.value)};
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "Hopper.h"
 
 #include "Relayout.h"
+#include "Segments.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,7 @@ static std::string typeName(Element element) {
   return element == Element::Other ? "None" : nameOf(element);
 }
 
-static Traits traitsOf(const Problem &p) {
+Traits gdn::hopper::traitsOf(const Problem &p) {
   Traits traits = {};
   traits.keyChannels = p.keyChannels();
   traits.valueChannels = p.valueChannels();
@@ -230,6 +231,34 @@ static Error checkLength(const Problem &p, const Traits &traits) {
                                      infoOf(traits.betaDomain).name};
 }
 
+/// Decides whether sequences are cut; `chosen` has the choice without.
+static Error chooseSegments(const Problem &p, const Traits &traits,
+                            const cost::Problem &problem,
+                            const cost::Chip &chip, KernelChoice &chosen) {
+  using Kind = cost::SplitRequest::Kind;
+  bool isWanted = p.split.kind == Kind::Length ||
+                  (p.split.kind == Kind::Segments && p.split.value > 1);
+  if (!isWanted && (p.split.kind != Kind::Model || p.recurrent ||
+                    chosen.plan.kernel->schedule == Schedule::Token))
+    return {};
+  SegmentKernels kernels = findSegmentKernels(traits);
+  if (!kernels.areThere())
+    return isWanted ? Error{"NotImplementedError",
+                            "context_parallel: expected a form of q, v, g, "
+                            "beta and states with kernels of chunks on a GPU, "
+                            "got one without"}
+                    : Error();
+  if (Error error = checkSegments(p))
+    return isWanted ? error : Error();
+  chosen.split = cost::chooseSplit(problem, chip, chosen.choice, p.split);
+  if (!chosen.split.splits)
+    return {};
+  bool isPerHead = chosen.split.best->schedule == Schedule::CtaPerHead;
+  chosen.plan = {isPerHead ? kernels.forward.perHead : kernels.forward.perVTile,
+                 chosen.split.best->length};
+  return {};
+}
+
 Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
   Traits traits = traitsOf(p);
   if (!hasChannels(traits))
@@ -266,11 +295,12 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
                                    tokens.estimates.begin(),
                                    tokens.estimates.end());
   }
-  chosen.kernel = byToken ? group.token
-                  : chosen.choice.schedule == Schedule::CtaPerHead
-                      ? group.perHead
-                      : group.perVTile;
-  return {};
+  chosen.plan.kernel = byToken ? group.token
+                       : chosen.choice.schedule == Schedule::CtaPerHead
+                           ? group.perHead
+                           : group.perVTile;
+  problem.stage = "fused";
+  return chooseSegments(p, traits, problem, chip, chosen);
 }
 
 /// The schedules that lost, each with the reason, as JSON.
@@ -288,10 +318,12 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen,
                                 const Relayouts &copies) {
   const cost::Choice &choice = chosen.choice;
   cost::Chip chip = *cost::findChip("sm_90a", chosen.multiprocessors);
-  double seconds = choice.chosen().seconds;
+  const Kernel &kernel = *chosen.plan.kernel;
+  const bool splits = chosen.split.splits;
+  double seconds = splits ? chosen.split.seconds() : choice.chosen().seconds;
   for (const Relayout &copy : copies.get())
     seconds += Relayouts::predictSeconds(copy, chip);
-  bool byToken = chosen.kernel->schedule == Schedule::Token;
+  bool byToken = kernel.schedule == Schedule::Token;
   char text[1024];
   std::snprintf(
       text, sizeof(text),
@@ -302,11 +334,10 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen,
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
       "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
-      nameOf(p.device).c_str(), chosen.kernel->name,
-      byToken ? "recurrent" : "chunk",
-      static_cast<long long>(chosen.kernel->traits.keyChannels),
+      nameOf(p.device).c_str(), kernel.name, byToken ? "recurrent" : "chunk",
+      static_cast<long long>(kernel.traits.keyChannels),
       static_cast<long long>(byToken ? 1 : manifest::HopperChunkTokens),
-      static_cast<long long>(chosen.items), Text(choice.schedule.name).c_str(),
+      static_cast<long long>(chosen.items), Text(kernel.schedule.name).c_str(),
       static_cast<long long>(choice.chosen().ctas),
       static_cast<long long>(chosen.multiprocessors),
       static_cast<long long>(p.sequences()), choice.flop, choice.bytes,
@@ -315,5 +346,6 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen,
       seconds, choice.floorSeconds, static_cast<long long>(choice.longest),
       choice.knowsLongest ? "true" : "false");
   return text + alternativesOf(choice) +
-         ", \"copies\": " + copies.toJson(chip) + "}";
+         ", \"copies\": " + copies.toJson(chip) +
+         ", \"split\": " + splitToJson(chosen) + "}";
 }

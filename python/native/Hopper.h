@@ -14,6 +14,7 @@
 
 #include "gdn-c/Runtime.h"
 #include "gdn/CostModel/CostModel.h"
+#include "gdn/CostModel/Segments.h"
 
 #include <span>
 
@@ -74,11 +75,21 @@ struct Kernel {
 
 std::span<const Kernel> allKernels();
 
-/// What a call runs.
-struct KernelChoice {
+/// What a call runs: a kernel, of whole sequences or of segments.
+struct Plan {
   const Kernel *kernel = nullptr;
+  /// Tokens of a segment; 0 where sequences are not cut.
+  int64_t segmentLength = 0;
+};
+
+/// A plan with what speaks for it.
+struct KernelChoice {
+  Plan plan;
   int64_t items = 0, multiprocessors = 0;
   cost::Choice choice;
+  cost::SplitChoice split;
+  /// Segments that there is memory for.
+  int64_t segments = 0;
   /// Set by `checkLaunch`.
   uint64_t workspaceBytes = 0;
 };
@@ -87,6 +98,11 @@ struct KernelChoice {
 struct KernelGroup {
   const Kernel *perHead = nullptr, *perVTile = nullptr, *token = nullptr;
 };
+
+/// What a call asks for.
+Traits traitsOf(const Problem &problem);
+/// All traits as one number.
+uint64_t keyOf(const Traits &traits);
 
 /// The kernels of these traits. A call looks once, so it is not a search.
 KernelGroup findKernels(const Traits &traits);
@@ -98,15 +114,18 @@ Error chooseKernel(const Problem &problem, KernelChoice &chosen);
 /// Says what `run` would refuse before it launches, and sizes the workspace.
 Error checkLaunch(const Problem &problem, KernelChoice &chosen);
 
-/// The kernel of a call that was like this one but for addresses: it has been
+/// The plan of a call that was like this one but for addresses: it has been
 /// checked, and asked for the same. Null if this thread made none lately.
-const Kernel *recallKernel(const Problem &problem);
-void rememberKernel(const Problem &problem, const Kernel *kernel);
+const Plan *recallPlan(const Problem &problem);
+void rememberPlan(const Problem &problem, const Plan &plan);
+
+/// Makes the kernel ready on the device, on its first call there.
+Error prepareKernel(const Kernel &kernel, int32_t device);
 
 /// Launches the kernels on `stream`. The first call of a kernel on a device
 /// loads it there; later ones do not synchronise, and allocate nothing but a
 /// workspace, if there are arrays between the kernels.
-Error run(const Problem &problem, const Kernel &kernel, void *stream,
+Error run(const Problem &problem, const Plan &plan, void *stream,
           Allocate allocate);
 
 class Relayouts;

@@ -13,8 +13,8 @@
 using namespace gdn::hopper;
 using gdn::cpu::Array;
 
-/// All traits as one number: channels of 12 bits, the others of 4.
-static uint64_t keyOf(const Traits &t) {
+// Channels have 12 bits, the others 4.
+uint64_t gdn::hopper::keyOf(const Traits &t) {
   uint64_t key = static_cast<uint64_t>(t.keyChannels) << 12 |
                  static_cast<uint64_t>(t.valueChannels);
   for (uint8_t part :
@@ -52,7 +52,7 @@ namespace {
 /// A call that has been checked, with what it runs.
 struct KnownCall {
   Problem problem;
-  const Kernel *kernel = nullptr;
+  Plan plan;
 };
 
 /// The last few of a thread: the layers of a model make calls alike, and its
@@ -85,14 +85,14 @@ static bool areAlike(const Problem &a, const Problem &b) {
       ;
 }
 
-const Kernel *gdn::hopper::recallKernel(const Problem &problem) {
+const Plan *gdn::hopper::recallPlan(const Problem &problem) {
   for (const KnownCall &call : knownCalls.list)
-    if (call.kernel && areAlike(call.problem, problem))
-      return call.kernel;
+    if (call.plan.kernel && areAlike(call.problem, problem))
+      return &call.plan;
   return nullptr;
 }
 
-void gdn::hopper::rememberKernel(const Problem &problem, const Kernel *kernel) {
-  knownCalls.list[knownCalls.oldest] = {problem, kernel};
+void gdn::hopper::rememberPlan(const Problem &problem, const Plan &plan) {
+  knownCalls.list[knownCalls.oldest] = {problem, plan};
   knownCalls.oldest = (knownCalls.oldest + 1) % KnownCalls::size;
 }

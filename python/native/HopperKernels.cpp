@@ -12,6 +12,7 @@ using namespace gdn::hopper;
 
 // The build writes one line a kernel, with the keys of gdn/kernels.json.
 #define GDN_HOPPER_RELAYOUT(...)
+#define GDN_HOPPER_SEGMENTS(...)
 #define GDN_HOPPER_KERNEL(name, ...)                                           \
   extern "C" const GdnFunctionDesc name##_function;
 #if GDN_PYTHON_HOPPER

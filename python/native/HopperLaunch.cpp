@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Hopper.h"
+#include "HopperArguments.h"
+#include "Segments.h"
 
 #include <atomic>
 #include <memory>
@@ -34,52 +35,25 @@ Error gdn::hopper::errorOf(GdnRuntimeStatus status) {
           std::string("gdn: ") + gdnGetLastErrorMessage()};
 }
 
-namespace {
-/// The arguments of a launch: arrays that are there, in the kernel's order.
-class Arguments {
-public:
-  explicit Arguments(const Problem &p) {
-#define GDN_HOPPER_ARGUMENT(field) add(p.field);
-#include "Manifest.inc"
+void Arguments::add(const Array &array) {
+  if (!array.isPresent())
+    return;
+  Element element = array.element;
+  const int64_t *strides = array.strides.data();
+  // Boundaries of 64 bits are their lower halves, with a stride of 2.
+  if (element == Element::I64) {
+    element = Element::I32;
+    boundaryStride = array.strides[0] * 2;
+    strides = &boundaryStride;
   }
-  Arguments(const Arguments &) = delete;
+  tensors[count] = {array.data, dtypeOf(element), array.rank,
+                    array.sizes.data(), strides};
+  args[count].kind = GDN_ARG_TENSOR;
+  args[count].value.tensor = &tensors[count];
+  ++count;
+}
 
-  const GdnArg *data() const { return args; }
-  int32_t size() const { return count; }
-
-private:
-  static constexpr int kMaxCount = 0
-#define GDN_HOPPER_ARGUMENT(field) +1
-#include "Manifest.inc"
-      ;
-
-  void add(const Array &array) {
-    if (!array.isPresent())
-      return;
-    Element element = array.element;
-    const int64_t *strides = array.strides.data();
-    // Boundaries of 64 bits are their lower halves, with a stride of 2.
-    if (element == Element::I64) {
-      element = Element::I32;
-      boundaryStride = array.strides[0] * 2;
-      strides = &boundaryStride;
-    }
-    tensors[count] = {array.data, dtypeOf(element), array.rank,
-                      array.sizes.data(), strides};
-    args[count].kind = GDN_ARG_TENSOR;
-    args[count].value.tensor = &tensors[count];
-    ++count;
-  }
-
-  int64_t boundaryStride = 0;
-  GdnTensor tensors[kMaxCount];
-  GdnArg args[kMaxCount];
-  int32_t count = 0;
-};
-} // namespace
-
-/// Makes the kernel ready on the device, on its first call there.
-static Error prepare(const Kernel &kernel, int32_t device) {
+Error gdn::hopper::prepareKernel(const Kernel &kernel, int32_t device) {
   // A bit for each device that is ready; the runtime knows up to 64.
   static const auto ready =
       std::make_unique<std::atomic<uint64_t>[]>(allKernels().size());
@@ -104,16 +78,28 @@ static Error countWorkspace(const Kernel &kernel, const Arguments &args,
 }
 
 Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
+  const Plan &plan = chosen.plan;
+  if (plan.segmentLength) {
+    GdnSegmentsLayout layout;
+    if (Error error = layOutSegments(p, plan.segmentLength, layout))
+      return error;
+    chosen.segments = layout.count;
+    chosen.workspaceBytes = layout.bytes;
+    return checkSegmentLaunch(p, plan, layout);
+  }
   Arguments arguments(p);
   if (Error error = errorOf(gdnFunctionCheck(
-          chosen.kernel->function, arguments.data(), arguments.size())))
+          plan.kernel->function, arguments.data(), arguments.size())))
     return error;
-  return countWorkspace(*chosen.kernel, arguments, chosen.workspaceBytes);
+  return countWorkspace(*plan.kernel, arguments, chosen.workspaceBytes);
 }
 
-Error gdn::hopper::run(const Problem &p, const Kernel &kernel, void *stream,
+Error gdn::hopper::run(const Problem &p, const Plan &plan, void *stream,
                        Allocate allocate) {
-  if (Error error = prepare(kernel, p.device.index))
+  if (plan.segmentLength)
+    return runSegments(p, plan, stream, allocate);
+  const Kernel &kernel = *plan.kernel;
+  if (Error error = prepareKernel(kernel, p.device.index))
     return error;
   Arguments arguments(p);
   uint64_t bytes;

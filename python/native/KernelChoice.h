@@ -48,6 +48,12 @@ std::string toJson(const Problem &problem, const KernelChoice &chosen);
 /// Does what the plan says.
 void run(const Problem &problem, const KernelChoice &chosen);
 
+/// Whether the caller wants sequences cut. On a CPU nothing else cuts them.
+bool isCut(const Problem &problem);
+
+/// Computes segments of the sequences side by side.
+Error runInSegments(const Problem &problem);
+
 } // namespace gdn::cpu
 
 #endif // GDN_PYTHON_NATIVE_PLAN_H

@@ -12,6 +12,7 @@
 #include "Elements.h"
 
 #include "gdn/CostModel/CostModel.h"
+#include "gdn/CostModel/Segments.h"
 
 #include <array>
 #include <string>
@@ -119,6 +120,8 @@ struct Options {
   int threads = 1;
   /// Tokens of the longest sequence if the caller knows them on the host, or 0.
   int64_t maxSeqlen = 0;
+  /// Whether sequences are cut into segments.
+  cost::SplitRequest split;
 
   bool operator==(const Options &) const = default;
 };

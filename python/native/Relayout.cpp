@@ -37,6 +37,7 @@ struct RelayoutKernel {
 } // namespace
 
 #define GDN_HOPPER_KERNEL(...)
+#define GDN_HOPPER_SEGMENTS(...)
 #define GDN_HOPPER_RELAYOUT(name, ...)                                         \
   extern "C" const GdnFunctionDesc name##_function;
 #if GDN_PYTHON_HOPPER

@@ -34,7 +34,9 @@ struct SplitRequest {
   Kind kind = Kind::Model;
   int64_t value = 0;
 
-  bool operator==(const SplitRequest &) const = default;
+  bool operator==(const SplitRequest &other) const {
+    return kind == other.kind && value == other.value;
+  }
 };
 
 /// What is predicted of a forward in segments.

@@ -1,0 +1,68 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the generators of kernels share (generate.py, segment_kernels.py)."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from typing import Any, NamedTuple
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+#: The traits of a Hopper kernel that change its op, in the order of the op's attributes, and their values' tables.
+TRAIT_TABLES = {
+    "gate_domain": "gate_domains",
+    "beta_domain": "beta_domains",
+    "norm": "norms",
+    "state_layout": "state_layouts",
+    "ends": "ends",
+    "layout": "layouts",
+}
+
+
+def fill(template: str, values: dict[str, str]) -> str:
+    """The template with each @name@ replaced."""
+    return re.sub("@([a-z_]+)@", lambda found: values[found[1]], template)
+
+
+class Kernel(NamedTuple):
+    """A kernel as the build needs it: its name, its MLIR text, options of gdn-compile, and its line for C++."""
+
+    name: str
+    text: str
+    options: list[str]
+    line: str
+
+
+class Traits(NamedTuple):
+    """What a Hopper kernel is compiled for: keys of the manifest's tables."""
+
+    channels: str
+    element: str
+    layout: str
+    ends: str
+    state_layout: str
+    state: str
+    gate_domain: str
+    gate: str
+    beta_domain: str
+    beta: str
+    norm: str
+
+
+def traits_of(row: dict[str, str]) -> Traits:
+    """The traits of one choice of a row's values. Where there is no state, its layout and type are the first."""
+    ends, *rest = row["state"].split()
+    state_layout, state = (*rest, *("KV", "F32")[len(rest) :])
+    return Traits(
+        row["channels"], row["element"], row["layout"], ends, state_layout, state,
+        *row["gate"].split(), *row["beta"].split(), row["norm"],
+    )  # fmt: skip
+
+
+def chosen_rows(manifest: dict[str, Any], traits: Traits) -> list[dict[str, Any]]:
+    """The rows of the tables that the kernel's traits choose."""
+    hopper = manifest["hopper"]
+    tables = {table: hopper[table] if table in hopper else manifest[table] for table in TRAIT_TABLES.values()}
+    return [tables[table][getattr(traits, trait)] for trait, table in TRAIT_TABLES.items()]

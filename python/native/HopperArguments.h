@@ -1,0 +1,47 @@
+//===- HopperArguments.h - Arrays as arguments of a launch ------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_HOPPERARGUMENTS_H
+#define GDN_PYTHON_NATIVE_HOPPERARGUMENTS_H
+
+#include "Hopper.h"
+
+namespace gdn::hopper {
+
+/// The arguments of a launch: arrays that are there, in the order in which they
+/// are added. The arrays outlive it.
+class Arguments {
+public:
+  Arguments() = default;
+  /// Those of a kernel of chunks or token by token.
+  explicit Arguments(const Problem &p) {
+#define GDN_HOPPER_ARGUMENT(field) add(p.field);
+#include "Manifest.inc"
+  }
+  Arguments(const Arguments &) = delete;
+
+  void add(const cpu::Array &array);
+
+  const GdnArg *data() const { return args; }
+  int32_t size() const { return count; }
+
+private:
+  static constexpr int kMaxCount = 0
+#define GDN_HOPPER_ARGUMENT(field) +1
+#include "Manifest.inc"
+      ;
+
+  int64_t boundaryStride = 0;
+  GdnTensor tensors[kMaxCount];
+  GdnArg args[kMaxCount];
+  int32_t count = 0;
+};
+
+} // namespace gdn::hopper
+
+#endif // GDN_PYTHON_NATIVE_HOPPERARGUMENTS_H

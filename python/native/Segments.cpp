@@ -1,0 +1,371 @@
+//===- Segments.cpp - Calls whose sequences are cut -----------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Segments.h"
+
+#include "HopperArguments.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <initializer_list>
+#include <unordered_map>
+
+using namespace gdn::hopper;
+using gdn::cpu::Array;
+
+#define GDN_HOPPER_KERNEL(...)
+#define GDN_HOPPER_RELAYOUT(...)
+#define GDN_HOPPER_SEGMENTS(name, ...)                                         \
+  extern "C" const GdnFunctionDesc name##_function;
+#if GDN_PYTHON_HOPPER
+#include "HopperKernels.inc"
+#endif
+#undef GDN_HOPPER_SEGMENTS
+
+// The last entry keeps the table from being empty.
+static const SegmentKernel table[] = {
+#define GDN_HOPPER_SEGMENTS(name, stage, keyChannels, valueChannels, element,  \
+                            layout, ends, stateLayout, state, gateDomain,      \
+                            gate, betaDomain, beta, norm)                      \
+  {#name,                                                                      \
+   SegmentStage::stage,                                                        \
+   {keyChannels, valueChannels, Element::element, Layout::layout, Ends::ends,  \
+    StateLayout::stateLayout, Element::state, GateDomain::gateDomain,          \
+    Element::gate, BetaDomain::betaDomain, Element::beta, Norm::norm},         \
+   &name##_function},
+#if GDN_PYTHON_HOPPER
+#include "HopperKernels.inc"
+#endif
+#undef GDN_HOPPER_SEGMENTS
+    {}};
+
+//===----------------------------------------------------------------------===//
+// Which kernels
+//===----------------------------------------------------------------------===//
+
+/// The traits that a kernel of the stage depends on; the others are any
+/// (kernels/segment_kernels.py).
+static Traits stageTraits(SegmentStage stage, const Traits &t) {
+  Traits traits = {t.keyChannels,     t.valueChannels, Element::BF16,
+                   Layout::Packed,    Ends::None,      StateLayout::KV,
+                   Element::F32,      GateDomain::Log, Element::F32,
+                   BetaDomain::Value, Element::F32,    Norm::Plain};
+  if (stage == SegmentStage::Cut) {
+    traits.keyChannels = traits.valueChannels = table[0].traits.keyChannels;
+    traits.layout = t.layout;
+  }
+  if (stage == SegmentStage::Map || stage == SegmentStage::Sum) {
+    traits.element = t.element;
+    traits.gateDomain = t.gateDomain;
+    traits.gate = t.gate;
+    traits.betaDomain = t.betaDomain;
+    traits.beta = t.beta;
+    traits.norm = t.norm;
+  }
+  if (stage == SegmentStage::Sum) {
+    traits.ends = Ends::Final;
+    traits.stateLayout = t.stateLayout;
+  }
+  if (stage == SegmentStage::Scan) {
+    traits.ends = t.ends;
+    traits.stateLayout = t.stateLayout;
+    traits.state = t.state;
+  }
+  return traits;
+}
+
+using Index = std::unordered_map<uint64_t, const SegmentKernel *>;
+
+static std::array<Index, kNumSegmentStages> makeIndex() {
+  std::array<Index, kNumSegmentStages> index;
+  for (const SegmentKernel &kernel : table)
+    if (kernel.function)
+      index[static_cast<int>(kernel.stage)][keyOf(kernel.traits)] = &kernel;
+  return index;
+}
+
+SegmentKernels gdn::hopper::findSegmentKernels(const Traits &traits) {
+  static const std::array<Index, kNumSegmentStages> index = makeIndex();
+  SegmentKernels found;
+  for (int stage = 0; stage < kNumSegmentStages; ++stage) {
+    uint64_t key = keyOf(stageTraits(static_cast<SegmentStage>(stage), traits));
+    auto kernel = index[stage].find(key);
+    if (kernel != index[stage].end())
+      found.stages[stage] = kernel->second;
+  }
+  Traits forward = traits;
+  forward.layout = Layout::Packed;
+  forward.ends = Ends::Both;
+  forward.state = Element::F32;
+  found.forward = findKernels(forward);
+  return found;
+}
+
+bool SegmentKernels::areThere() const {
+  return forward.perHead && forward.perVTile &&
+         std::all_of(stages.begin(), stages.end(),
+                     [](const SegmentKernel *kernel) { return kernel; });
+}
+
+/// Makes the kernel ready on the device, on its first call there.
+static Error prepare(const SegmentKernel &kernel, int32_t device) {
+  // A bit for each device that is ready; the runtime knows up to 64.
+  static std::atomic<uint64_t> ready[std::size(table)];
+  std::atomic<uint64_t> &devices = ready[&kernel - table];
+  uint64_t bit = uint64_t(1) << device;
+  if (devices.load(std::memory_order_acquire) & bit)
+    return {};
+  if (Error error = errorOf(gdnFunctionPrepare(kernel.function, device)))
+    return error;
+  devices.fetch_or(bit, std::memory_order_release);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+/// Makes one row of tokens of an array's batch rows; false if they do not lie
+/// one behind the other.
+static bool joinRows(Array &array) {
+  if (!array.isPresent() || array.sizes[0] == 1)
+    return true;
+  if (array.sizes[1] == 1)
+    array.strides[1] = array.strides[0];
+  else if (array.strides[0] != array.sizes[1] * array.strides[1])
+    return false;
+  array.sizes[1] *= array.sizes[0];
+  array.sizes[0] = 1;
+  return true;
+}
+
+/// The arrays of tokens as those of packed sequences; null, or the name of one
+/// that they cannot be.
+static const char *packRows(Problem &p) {
+  if (p.cuSeqlens.isPresent())
+    return nullptr;
+  for (auto [name, array] : {std::pair("q", &p.q),
+                             {"k", &p.k},
+                             {"v", &p.v},
+                             {"g", &p.gate},
+                             {"beta", &p.beta},
+                             {"out", &p.o}})
+    if (!joinRows(*array))
+      return name;
+  return nullptr;
+}
+
+Error gdn::hopper::checkSegments(const Problem &p) {
+  Problem packed = p;
+  if (const char *name = packRows(packed))
+    return {"NotImplementedError",
+            std::string("context_parallel: expected batch rows of ") + name +
+                " that lie one behind the other on a GPU in this version, got "
+                "rows with gaps"};
+  return {};
+}
+
+Error gdn::hopper::layOutSegments(const Problem &p, int64_t length,
+                                  GdnSegmentsLayout &layout) {
+  GdnSegments segments = {};
+  segments.struct_size = sizeof(segments);
+  segments.packed = p.cuSeqlens.isPresent();
+  segments.sequences = p.sequences();
+  segments.tokens = p.tokens();
+  segments.heads = p.valueHeads();
+  segments.key_channels = p.keyChannels();
+  segments.value_channels = p.valueChannels();
+  segments.length = length;
+  layout.struct_size = sizeof(layout);
+  return errorOf(gdnSegmentsGetLayout(&segments, &layout));
+}
+
+namespace {
+/// The launches of a call: the problem of packed segments, and the arrays
+/// between the kernels.
+class SegmentCall {
+public:
+  SegmentCall(const Problem &p, const Plan &plan,
+              const GdnSegmentsLayout &layout, void *workspace);
+
+  static constexpr int count = kNumSegmentStages + 1;
+  /// The kernels in order; the last one is that of chunks.
+  const GdnFunctionDesc *functionOf(int launch) const;
+  void addArguments(int launch, Arguments &arguments) const;
+  Error prepareAll(int32_t device) const;
+
+private:
+  void addTokens(Arguments &arguments,
+                 std::initializer_list<const Array *> data,
+                 const Array &behind) const;
+
+  const Problem &given;
+  const Plan &plan;
+  SegmentKernels kernels;
+  /// Of the forward: segments are its sequences.
+  Problem packed;
+  Array sizes, boundaries, firstSegments, map, decay, states, entryStates;
+};
+} // namespace
+
+static Array arrayAt(void *workspace, uint64_t offset, Element element,
+                     std::initializer_list<int64_t> sizes) {
+  Array array;
+  array.element = element;
+  array.rank = static_cast<int>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), array.sizes.begin());
+  int64_t stride = 1;
+  for (int i = array.rank - 1; i >= 0; --i) {
+    array.strides[i] = stride;
+    stride *= array.sizes[i];
+  }
+  array.data = static_cast<char *>(workspace) + offset;
+  return array;
+}
+
+SegmentCall::SegmentCall(const Problem &p, const Plan &plan,
+                         const GdnSegmentsLayout &layout, void *workspace)
+    : given(p), plan(plan), kernels(findSegmentKernels(traitsOf(p))),
+      packed(p) {
+  int64_t S = layout.count, H = p.valueHeads(), K = p.keyChannels(),
+          V = p.valueChannels();
+  int64_t rows = p.stateVFirst ? V : K, columns = p.stateVFirst ? K : V;
+  auto at = [&](uint64_t offset, Element element,
+                std::initializer_list<int64_t> sizes) {
+    return arrayAt(workspace, offset, element, sizes);
+  };
+  // Read for its extents alone.
+  sizes = at(0, Element::I32, {p.batches(), p.tokens(), plan.segmentLength});
+  sizes.strides = {};
+  boundaries = at(layout.boundaries, Element::I32, {S + 1});
+  firstSegments = at(layout.first_segments, Element::I32, {p.sequences() + 1});
+  map = at(layout.map, Element::F16, {S, H, K, K});
+  decay = at(layout.decay, Element::F32, {S, H});
+  states = at(layout.states, Element::F32, {S, H, rows, columns});
+  entryStates = at(layout.entry_states, Element::F32, {S, H, rows, columns});
+  packRows(packed);
+  packed.cuSeqlens = boundaries;
+  // The states behind segments replace those before them: nobody reads them.
+  packed.initialState = packed.finalState = entryStates;
+}
+
+const GdnFunctionDesc *SegmentCall::functionOf(int launch) const {
+  return launch < kNumSegmentStages ? kernels.stages[launch]->function
+                                    : plan.kernel->function;
+}
+
+/// The arrays of a segment's tokens, in the order of a call's arguments.
+void SegmentCall::addTokens(Arguments &arguments,
+                            std::initializer_list<const Array *> data,
+                            const Array &behind) const {
+  for (const Array *array : data)
+    arguments.add(*array);
+  for (const Array *array :
+       {&packed.beta, &packed.gate, &behind, &packed.aLog, &packed.dtBias})
+    arguments.add(*array);
+}
+
+void SegmentCall::addArguments(int launch, Arguments &arguments) const {
+  auto add = [&](std::initializer_list<const Array *> arrays) {
+    for (const Array *array : arrays)
+      arguments.add(*array);
+  };
+  if (launch == kNumSegmentStages) {
+#define GDN_HOPPER_ARGUMENT(field) arguments.add(packed.field);
+#include "Manifest.inc"
+    return;
+  }
+  switch (static_cast<SegmentStage>(launch)) {
+  case SegmentStage::Cut:
+    return add({&sizes, &given.cuSeqlens, &boundaries, &firstSegments});
+  case SegmentStage::Map:
+    addTokens(arguments, {&packed.k}, boundaries);
+    return add({&map, &decay});
+  case SegmentStage::Sum:
+    addTokens(arguments, {&packed.q, &packed.k, &packed.v}, boundaries);
+    return add({&states});
+  case SegmentStage::Scan:
+    return add({&map, &decay, &states, &given.initialState, &firstSegments,
+                &entryStates, &given.finalState});
+  }
+}
+
+Error SegmentCall::prepareAll(int32_t device) const {
+  for (const SegmentKernel *kernel : kernels.stages)
+    if (Error error = prepare(*kernel, device))
+      return error;
+  return prepareKernel(*plan.kernel, device);
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+static Error checkAll(const SegmentCall &call) {
+  for (int launch = 0; launch < SegmentCall::count; ++launch) {
+    Arguments arguments;
+    call.addArguments(launch, arguments);
+    if (Error error = errorOf(gdnFunctionCheck(
+            call.functionOf(launch), arguments.data(), arguments.size())))
+      return error;
+  }
+  return {};
+}
+
+Error gdn::hopper::checkSegmentLaunch(const Problem &p, const Plan &plan,
+                                      const GdnSegmentsLayout &layout) {
+  // Never read.
+  void *somewhere = reinterpret_cast<void *>(GDN_WORKSPACE_ALIGNMENT);
+  return checkAll(SegmentCall(p, plan, layout, somewhere));
+}
+
+Error gdn::hopper::runSegments(const Problem &p, const Plan &plan, void *stream,
+                               Allocate allocate) {
+  int32_t device = p.device.index;
+  GdnSegmentsLayout layout;
+  if (Error error = layOutSegments(p, plan.segmentLength, layout))
+    return error;
+  std::unique_ptr<Workspace> workspace;
+  if (Error error = allocate(device, stream, layout.bytes, workspace))
+    return error;
+  SegmentCall call(p, plan, layout, workspace->data);
+  if (Error error = call.prepareAll(device))
+    return error;
+  if (Error error = checkAll(call))
+    return error;
+  for (int launch = 0; launch < SegmentCall::count; ++launch) {
+    Arguments arguments;
+    call.addArguments(launch, arguments);
+    if (Error error = errorOf(gdnFunctionLaunchOn(
+            call.functionOf(launch), device, arguments.data(), arguments.size(),
+            nullptr, 0, stream)))
+      return error;
+  }
+  return {};
+}
+
+std::string gdn::hopper::splitToJson(const KernelChoice &chosen) {
+  const cost::SplitChoice &split = chosen.split;
+  if (!split.best)
+    return "null";
+  const cost::SplitEstimate &best = *split.best;
+  auto number = [](int64_t value) { return static_cast<long long>(value); };
+  char text[512];
+  std::snprintf(
+      text, sizeof(text),
+      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, \"longest\": "
+      "%lld, \"segments\": %lld, \"schedule\": \"%s\", \"map_seconds\": "
+      "%.9g, \"scan_seconds\": %.9g, \"forward_seconds\": %.9g, "
+      "\"whole_seconds\": %.9g}",
+      split.splits ? "true" : "false", split.isForced ? "true" : "false",
+      number(best.length), number(best.ofLongest), number(best.segments),
+      std::string(best.schedule.name).c_str(), best.mapSeconds,
+      best.scanSeconds, best.forwardSeconds, split.wholeSeconds);
+  return text;
+}

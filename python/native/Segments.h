@@ -1,0 +1,69 @@
+//===- Segments.h - Calls whose sequences are cut ---------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A call in segments runs five kernels on a GPU, one after the other. Arrays
+// between them lie in a workspace (gdn-c/Runtime/Segments.h):
+//
+//   Cut    cu_seqlens, the length of a segment -> boundaries, first_segments
+//   Map    k, beta, g -> map, decay of each segment
+//   Sum    k, v, beta, g -> states: what each segment adds to the state
+//   Scan   map, decay, states, initial_state -> entry_states, final_state
+//   a kernel of chunks, of the segments as sequences, from entry_states
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_SEGMENTS_H
+#define GDN_PYTHON_NATIVE_SEGMENTS_H
+
+#include "Hopper.h"
+
+namespace gdn::hopper {
+
+enum class SegmentStage : uint8_t { Cut, Map, Sum, Scan };
+inline constexpr int kNumSegmentStages = 4;
+
+/// A kernel of a stage; what it does not depend on has any trait.
+struct SegmentKernel {
+  const char *name;
+  SegmentStage stage;
+  Traits traits;
+  const GdnFunctionDesc *function;
+};
+
+/// What calls of one form run.
+struct SegmentKernels {
+  std::array<const SegmentKernel *, kNumSegmentStages> stages{};
+  /// Of packed sequences with states in float32.
+  KernelGroup forward;
+
+  bool areThere() const;
+};
+
+SegmentKernels findSegmentKernels(const Traits &traits);
+
+/// Says why the sequences of a call cannot be cut, whatever its kernels are.
+Error checkSegments(const Problem &problem);
+
+/// The memory of a call with segments of so many tokens.
+Error layOutSegments(const Problem &problem, int64_t length,
+                     GdnSegmentsLayout &layout);
+
+/// Says what `runSegments` would refuse before it launches.
+Error checkSegmentLaunch(const Problem &problem, const Plan &plan,
+                         const GdnSegmentsLayout &layout);
+
+/// Launches the kernels on `stream`.
+Error runSegments(const Problem &problem, const Plan &plan, void *stream,
+                  Allocate allocate);
+
+/// The decision about segments as JSON; null where none was to be made.
+std::string splitToJson(const KernelChoice &chosen);
+
+} // namespace gdn::hopper
+
+#endif // GDN_PYTHON_NATIVE_SEGMENTS_H

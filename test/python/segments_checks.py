@@ -1,0 +1,122 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls in segments on a GPU that is not there: when they are chosen, what they launch, what they refuse.
+
+test_hopper.py runs this file in a process that opens the fake driver.
+"""
+
+import pytest
+import torch
+from fake_cuda import Tensor
+from hopper_checks import driver, run, tensors
+
+import gdn
+from gdn import _library
+
+KERNELS = 5
+LAUNCH = "cuLaunchKernelEx"
+
+
+def launches(arguments, **words):
+    before = driver.count(LAUNCH)
+    run(arguments, **words)
+    return driver.count(LAUNCH) - before
+
+
+def explain(HV, T, B=1, N=None, **words):
+    """The choice for a call with states."""
+    q, v = (torch.empty(B, T, heads, 128, dtype=torch.bfloat16, device="meta") for heads in (1, HV))
+    g = torch.empty(B, T, HV, device="meta")
+    if N:
+        words["cu_seqlens"] = torch.empty(N + 1, dtype=torch.int32, device="meta")
+    return gdn.explain(q, q, v, g, g, device="cuda", output_final_state=True, **words)
+
+
+@pytest.mark.parametrize("N", [None, 3])
+@pytest.mark.parametrize("boundaries", ["int32", "int64"])
+def test_launches(N, boundaries):
+    """Five kernels; the last one has a CTA for each segment and head, or two."""
+    call = tensors(N=N, T=4096, boundaries=boundaries)
+    assert launches(call, options=_library.NO_SEGMENTS) == 1
+    assert launches(call, options=_library.pack_segment_length(256)) == KERNELS
+    segments = 4096 // 256 + (N or 1) - 1
+    assert list(driver.last_launch.config.grid) == [4 * segments, 1, 1]
+    # A call like it, and one in the caller's states.
+    assert launches(call, options=_library.pack_segment_length(256)) == KERNELS
+    state = Tensor("float32", N or 1, 4, 128, 128)
+    state.address = call["initial_state"].address
+    assert launches({**call, "final_state": state}, options=_library.pack_segments(4)) == KERNELS
+
+
+@pytest.mark.parametrize("initial,final", [(False, False), (False, True), (True, True)])
+@pytest.mark.parametrize("options", [0, 1 << 5])
+def test_ends(initial, final, options):
+    call = tensors(T=512, initial=initial, final=final)
+    assert launches(call, options=options | _library.pack_segments(2)) == KERNELS
+
+
+def test_one_long_sequence_of_few_heads():
+    """The model cuts it, says so, and what it predicts with and without."""
+    choice = explain(8, 32768)
+    assert choice.split.splits and not choice.split.forced
+    assert choice.seconds == pytest.approx(choice.split.seconds)
+    assert choice.split.seconds < 0.97 * choice.split.whole_seconds
+    assert choice.split.longest * choice.split.length >= 32768
+    assert "segments " in str(choice)
+    assert launches(tensors(HV=8, T=32768)) == KERNELS
+
+
+@pytest.mark.parametrize("HV,T,N", [(64, 32768, 4), (8, 32768, 8), (16, 8192, 4)])
+def test_work_for_all(HV, T, N):
+    """Enough sequences and heads: nothing is cut."""
+    choice = explain(HV, T, N=N)
+    assert not (choice.split and choice.split.splits)
+    assert launches(tensors(HV=HV, T=T, N=N)) == 1
+
+
+def test_skewed_batch():
+    """One long sequence among short ones is cut if the caller says that it is there."""
+    assert not explain(8, 33792, N=9).split.splits
+    choice = explain(8, 33792, N=9, max_seqlen=32768)
+    assert choice.split.splits
+    # Short sequences are segments of their own.
+    assert choice.split.segments == choice.split.longest + 8
+
+
+def test_forced():
+    """`context_parallel` and `segment_length` decide, whatever is faster."""
+    assert explain(8, 32768, context_parallel=False).split is None
+    assert explain(64, 512, context_parallel=4).split.length == 128
+    assert explain(64, 512, context_parallel=4).split.forced
+    lengths = [explain(heads, tokens, segment_length=96) for heads, tokens in ((8, 32768), (64, 64))]
+    assert {choice.split.length for choice in lengths} == {96}
+    assert {choice.schedule for choice in lengths} == {"cta_per_head"}
+
+
+def test_workspace():
+    """As docs/Runtime.md says: maps of 16 bits, two states of 32, and boundaries."""
+    choice = explain(8, 32768, segment_length=2048)
+    entries = 16 * 8 * 128 * 128
+    assert 0 <= choice.workspace_bytes - entries * (2 + 4 + 4) - 16 * 8 * 4 - 18 * 4 < 6 * 256
+    assert explain(8, 32768, context_parallel=1).workspace_bytes == 0
+
+
+def test_rows_with_gaps():
+    """Batch rows must lie one behind the other: the model leaves others whole, and a wish is refused."""
+    call = tensors(B=2, T=32768, HV=4)
+    call["v"] = Tensor("bfloat16", 2, 32768, 4, 128, strides=[32768 * 4 * 128 + 512, 512, 128, 1])
+    assert launches(call) == 1
+    with pytest.raises(NotImplementedError, match="batch rows of v"):
+        run(call, options=_library.pack_segments(2))
+
+
+def test_forms_without_kernels():
+    """Kernels token by token cannot be split."""
+    call = tensors(T=512, dtype="float32")
+    with pytest.raises(NotImplementedError, match="context_parallel: expected a form"):
+        run(call, options=_library.pack_segments(2))
+
+
+def test_options_that_nobody_packs():
+    with pytest.raises(ValueError, match="segment_length: expected a multiple of 32 tokens, got 40"):
+        run(tensors(T=512), options=_library.pack_segment_length(40))
