@@ -4,6 +4,7 @@
 
 - `chunk_gated_delta_rule`, `fused_recurrent_gated_delta_rule`: FLA's functions, on torch tensors, NumPy arrays and
   everything with `__dlpack__`.
+- `segment_map`, `compose`: what spans of tokens make of a state, for callers who split sequences themselves.
 - `explain`, `supported`: what a call would run, and whether it can.
 - `gdn.flashinfer`: FlashInfer's call; `gdn.fla.install()`: FLA's own functions run ours.
 - `gdn.transformers.install()`: the models of Transformers run ours.
@@ -21,6 +22,7 @@ from ._api import (
     fused_recurrent_gdn,
 )
 from ._explain import KernelChoice, Support, explain, supported
+from ._segments import compose, segment_map
 
 if TYPE_CHECKING:
     from . import fla, flashinfer, transformers
@@ -32,11 +34,13 @@ __all__ = [
     "Support",
     "chunk_gated_delta_rule",
     "chunk_gdn",
+    "compose",
     "explain",
     "fla",
     "flashinfer",
     "fused_recurrent_gated_delta_rule",
     "fused_recurrent_gdn",
+    "segment_map",
     "supported",
     "transformers",
 ]

@@ -92,7 +92,7 @@ def _gate_domain(name: str | None, raw: bool) -> int:
     return _library.GATE_DOMAINS[name]
 
 
-def _v_first(state_v_first: bool, layout: str | None) -> bool:
+def v_first_of(state_v_first: bool, layout: str | None) -> bool:
     """Whether states are [N, HV, V, K], from FLA's flag and `state_layout`."""
     if layout is None:
         return bool(state_v_first)
@@ -139,7 +139,7 @@ def options_of(
         beta_domain = _library.BETA_DOUBLED_LOGIT if allow_neg_eigval else _library.BETA_LOGIT
     domain = _gate_domain(gate_domain, raw_gate)
     return _library.pack_options(
-        domain, beta_domain, bool(l2norm), _v_first(state_v_first, state_layout), recurrent
+        domain, beta_domain, bool(l2norm), v_first_of(state_v_first, state_layout), recurrent
     )
 
 

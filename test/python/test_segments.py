@@ -132,3 +132,84 @@ def test_wrong_words(words, kind, message):
     with pytest.raises(kind) as error:
         gdn.chunk_gated_delta_rule(**inputs(T=8), **words)
     assert str(error.value) == message
+
+
+# ===----------------------------------------------------------------------===
+# Maps of spans
+# ===----------------------------------------------------------------------===
+
+
+def spans(call, cuts):
+    """k, v, g and beta of the tokens between cuts."""
+    for begin, end in zip(cuts, cuts[1:]):
+        yield {name: call[name][:, begin:end] for name in ("k", "v", "g", "beta")}
+
+
+@pytest.mark.parametrize("layout", ["kv", "vk"])
+@pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+def test_maps(library, layout):
+    """The maps of four ranks, of several forms, put together: the final state and the output of each rank."""
+    call = inputs(B=2, K=64, V=128)
+    if layout == "vk":
+        call["initial_state"] = np.ascontiguousarray(call["initial_state"].swapaxes(2, 3))
+    call = {name: library(array) for name, array in call.items()}
+    words = {"use_qk_l2norm_in_kernel": True, "use_beta_sigmoid_in_kernel": True, "state_layout": layout}
+    whole_o, whole_state = gdn.chunk_gated_delta_rule(**call, **words, output_final_state=True)
+    cuts = [0, 70, 71, 71, 300]
+    maps = [gdn.segment_map(**span, **words) for span in spans(call, cuts)]
+    assert maps[0][0].shape == (2, 4, 64, 64)
+    assert maps[0][1].shape == ((2, 4, 64, 128) if layout == "kv" else (2, 4, 128, 64))
+    for rank, (begin, end) in enumerate(zip(cuts, cuts[1:])):
+        entry = gdn.compose(call["initial_state"], *maps[:rank], state_layout=layout)
+        mine = {name: call[name][:, begin:end] for name in ("q", "k", "v", "g", "beta")}
+        o, state = gdn.chunk_gated_delta_rule(**mine, **words, initial_state=entry, output_final_state=True)
+        if end > begin:
+            assert distance(o, whole_o[:, begin:end]) < 2e-6
+        assert distance(state, gdn.compose(entry, maps[rank], state_layout=layout)) < 2e-6
+    assert distance(state, whole_state) < 2e-6
+    # Maps of neighbours make one map.
+    pairs = [gdn.compose(*maps[:2], state_layout=layout), gdn.compose(*maps[2:], state_layout=layout)]
+    together = gdn.compose(*maps, state_layout=layout)
+    for map_, added in (gdn.compose(*pairs, state_layout=layout), together):
+        assert distance(gdn.compose(call["initial_state"], (map_, added), state_layout=layout), whole_state) < 2e-6
+
+
+def test_maps_of_packed_sequences():
+    """A map for each sequence; that of an empty one is the identity."""
+    call = inputs(sequences=6)
+    span = {name: call[name] for name in ("k", "v", "g", "beta")}
+    map_, added = gdn.segment_map(**span, cu_seqlens=PACKED)
+    _, state = gdn.chunk_gated_delta_rule(**call, cu_seqlens=PACKED, output_final_state=True)
+    assert map_.shape == (6, 4, 128, 128) and map_.dtype == np.float32
+    assert distance(gdn.compose(call["initial_state"], (map_, added)), state) < 2e-6
+    assert np.array_equal(map_[0], np.broadcast_to(np.eye(128), (4, 128, 128)))
+    assert not added[0].any()
+
+
+def test_keys_of_low_rank():
+    """What keys never reach stays: the identity of M has no rounding. 16-bit data, float32 maps."""
+    call = inputs(T=128, H=1, HV=1)
+    rank16 = np.linalg.qr(np.random.default_rng(1).standard_normal((128, 16)))[0].T
+    k = torch.from_numpy((call["k"][..., :16] @ rank16).astype("float32")).bfloat16()
+    map_, _ = gdn.segment_map(k, torch.zeros(1, 128, 1, 128, dtype=torch.bfloat16), None, torch.full((1, 128, 1), 0.007))
+    change = map_[0, 0].double() - torch.eye(128, dtype=torch.float64)
+    # Of rank 16, as far as keys in bfloat16 are.
+    assert torch.linalg.svdvals(change)[16] < 2e-3
+    assert torch.linalg.svdvals(change)[0] < 1
+
+
+@pytest.mark.parametrize(
+    "function,kind,message",
+    [
+        (lambda x: gdn.segment_map(x, x, initial_state=x), TypeError, "initial_state: expected an argument that"),
+        (lambda x: gdn.segment_map(x[0], x), ValueError, r"k: expected the shape \[B, T, H, K\], got \[8, 2, 16\]"),
+        (lambda x: gdn.segment_map(x, x[0]), ValueError, r"v: expected the shape \[B, T, H, V\], got \[8, 2, 16\]"),
+        (lambda x: gdn.segment_map(3, x), TypeError, "k: expected a tensor"),
+        (lambda x: gdn.compose(x, x), TypeError, r"spans: expected pairs \(M, B\) of segment_map, got ndarray"),
+        (lambda x: gdn.compose((x, x, x)), TypeError, r"first: expected a state or a pair \(M, B\), got 3 values"),
+        (lambda x: gdn.compose(x, state_layout="vv"), ValueError, "state_layout: expected 'kv' or 'vk', got 'vv'"),
+    ],
+)
+def test_wrong_maps(function, kind, message):
+    with pytest.raises(kind, match=message):
+        function(np.zeros((1, 8, 2, 16), "float32"))

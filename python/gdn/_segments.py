@@ -1,0 +1,138 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a span of tokens makes of any state: for callers who split sequences themselves, over several GPUs for instance."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ._api import chunk_gated_delta_rule
+from ._arguments import shape_of, v_first_of
+
+
+def _identities(k: Any, sequences: int, heads: int, channels: int) -> Any:
+    """States [sequences, heads, channels, channels] that are the identity, in float32, where k is."""
+    import numpy
+
+    shape = (sequences, heads, channels, channels)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(k, torch.Tensor):
+        eye = torch.eye(channels, dtype=torch.float32, device=k.device)
+        return eye.expand(shape).contiguous()
+    return numpy.broadcast_to(numpy.eye(channels, dtype=numpy.float32), shape).copy()
+
+
+def _zeros(v: Any, channels: int) -> Any:
+    """Values of zero with so many channels, of v's type, where v is."""
+    shape = (*shape_of("v", v)[:3], channels)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(v, torch.Tensor):
+        return v.new_zeros(shape)
+    import numpy
+
+    from . import _arrays
+
+    array = _arrays.to_numpy("v", v)
+    assert array is not None
+    return numpy.zeros(shape, array.dtype)
+
+
+def segment_map(
+    k: Any,
+    v: Any,
+    g: Any = None,
+    beta: Any = None,
+    *,
+    cu_seqlens: Any = None,
+    state_v_first: bool = False,
+    state_layout: str | None = None,
+    **words: Any,
+) -> tuple[Any, Any]:
+    r"""What a span of tokens makes of the state before it: the state behind it is M S + B.
+
+    Neither M nor B depends on S, so spans can be computed side by side, on several GPUs for instance, and put together
+    by `compose`. The span is all tokens of the call; with `cu_seqlens` each sequence is one.
+
+    Args:
+        k, v, g, beta, cu_seqlens: as `chunk_gated_delta_rule` takes them.
+        state_v_first, state_layout: states are [N, HV, V, K], and so is B. M is the same.
+        words: the other arguments of `chunk_gated_delta_rule` that say how k, g and beta are read, as
+            `use_qk_l2norm_in_kernel`, `gate_domain`, `A_log`, `dt_bias`; and `max_seqlen`.
+
+    Returns:
+        (M, B): [N, HV, K, K] and [N, HV, K, V], in float32. They are final states of two calls of
+        `chunk_gated_delta_rule`: from the identity with values of zero, and from zero.
+
+    Raises:
+        TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`.
+
+    Example:
+        >>> import gdn, numpy
+        >>> random = numpy.random.default_rng(0)
+        >>> q, k, v = (random.standard_normal((1, 96, 2, 64), "float32") / 8 for _ in range(3))
+        >>> g, beta = -random.random((1, 96, 2), "float32"), random.random((1, 96, 2), "float32")
+        >>> _, whole = gdn.chunk_gated_delta_rule(q, k, v, g, beta, output_final_state=True)
+        >>> first, second = (
+        ...     gdn.segment_map(k[:, part], v[:, part], g[:, part], beta[:, part])
+        ...     for part in (slice(0, 40), slice(40, 96)))
+        >>> state = numpy.zeros((1, 2, 64, 64), "float32")
+        >>> numpy.allclose(gdn.compose(state, first, second), whole, atol=1e-6)
+        True
+    """
+    for name in ("q", "initial_state", "output_final_state", "out", "final_state", "scale"):
+        if name in words:
+            raise TypeError(f"{name}: expected an argument that the function has, got an unexpected one")
+    shape, v_shape = shape_of("k", k), shape_of("v", v)
+    if len(shape) != 4 or len(v_shape) != 4:
+        name, got = ("k", shape) if len(shape) != 4 else ("v", v_shape)
+        raise ValueError(f"{name}: expected the shape [B, T, H, {name.upper()}], got {list(got)}")
+    sequences = shape[0] if cu_seqlens is None else max(shape_of("cu_seqlens", cu_seqlens)[0] - 1, 0)
+    identity = _identities(k, sequences, v_shape[2], shape[3])
+    v_first = v_first_of(state_v_first, state_layout)
+    # Queries change no state.
+    _, added = chunk_gated_delta_rule(
+        k, k, v, g, beta, output_final_state=True, cu_seqlens=cu_seqlens, state_v_first=v_first, **words
+    )
+    _, map_ = chunk_gated_delta_rule(
+        k, k, _zeros(v, shape[3]), g, beta, initial_state=identity, final_state=identity, cu_seqlens=cu_seqlens, **words
+    )
+    return map_, added
+
+
+def compose(first: Any, *spans: tuple[Any, Any], state_v_first: bool = False, state_layout: str | None = None) -> Any:
+    """The state behind spans of tokens, or the map of all of them as one span.
+
+    Args:
+        first: the state before the spans, [N, HV, K, V], or the map (M, B) of a first span.
+        spans: the maps of spans by `segment_map`, in the order of their tokens.
+        state_v_first, state_layout: states are [N, HV, V, K].
+
+    Returns:
+        The state behind the last span if `first` is a state. Otherwise (M, B) of all spans together: for two of them
+        (M2 M1, M2 B1 + B2).
+
+    Example:
+        >>> import gdn, numpy
+        >>> half = numpy.full((1, 1, 2, 2), 0.5), numpy.ones((1, 1, 2, 3))
+        >>> gdn.compose(numpy.zeros((1, 1, 2, 3)), half, half)[0, 0].tolist()
+        [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
+    """
+    v_first = v_first_of(state_v_first, state_layout)
+    for span in spans:
+        if not isinstance(span, tuple) or len(span) != 2:
+            raise TypeError(f"spans: expected pairs (M, B) of segment_map, got {type(span).__name__}")
+
+    def apply(map_: Any, state: Any) -> Any:
+        return state @ map_.swapaxes(-1, -2) if v_first else map_ @ state
+
+    if not isinstance(first, tuple):
+        for map_, added in spans:
+            first = apply(map_, first) + added
+        return first
+    if len(first) != 2:
+        raise TypeError(f"first: expected a state or a pair (M, B), got {len(first)} values")
+    composed, state = first
+    for map_, added in spans:
+        composed, state = map_ @ composed, apply(map_, state) + added
+    return composed, state
