@@ -98,6 +98,8 @@ void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
   lowering.copyOptionValuesFrom(options);
   if (options.vTiles == 1)
     lowering.vTiles = 0;
+  if (options.backward == "auto")
+    lowering.backward = "three";
   buildGDNToTilePipeline(manager, lowering);
   buildTileToWarpPipeline(manager, options);
 }

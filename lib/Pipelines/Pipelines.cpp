@@ -24,6 +24,8 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   manager.addPass(createRaiseBuffersPass());
   PlanStagesPassOptions plan;
   plan.plan = options.plan;
+  if (options.backward != "auto")
+    plan.backward = options.backward;
   plan.chunkSize = options.chunkSize;
   // gdn layer ops --> gdn stage ops, linalg on whole tensors
   manager.addPass(createPlanStagesPass(plan));

@@ -25,6 +25,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
            cl::desc("Kernels of a forward: fused (one; the default) "
                     "or separate (prepare, run)"),
            cl::init(CompileOptions().plan), cl::cat(category)),
+      backward("backward",
+               cl::desc("Kernels of a backward: one, three or auto (three on a "
+                        "GPU; the default)"),
+               cl::init(CompileOptions().backward), cl::cat(category)),
       chunkSize("chunk-size",
                 cl::desc("Tokens a chunk where the op does not say: 16, 32 "
                          "(the default) or 64"),
@@ -121,6 +125,7 @@ llvm::Expected<SizeHints> SizeFlags::get() const {
 CompileOptions CompileFlags::get() const {
   CompileOptions options;
   options.plan = plan;
+  options.backward = backward;
   options.chunkSize = chunkSize;
   options.segments = segments;
   options.segmentLength = segmentLength;

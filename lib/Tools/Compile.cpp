@@ -167,6 +167,9 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
              llvm::function_ref<llvm::Error(Level, ModuleOp)> reached) {
   LoweringOptions lowering;
   lowering.plan = options.plan;
+  lowering.backward = options.backward;
+  if (options.device == Device::GPU && options.backward == "auto")
+    lowering.backward = "three";
   lowering.chunkSize = options.chunkSize;
   lowering.segments = options.segments;
   lowering.segmentLength = options.segmentLength;

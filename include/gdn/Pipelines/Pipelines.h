@@ -38,6 +38,12 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       *this, "plan",
       llvm::cl::desc("Kernels of a forward: 'fused' or 'separate'"),
       llvm::cl::init("fused")};
+  PassOptions::Option<std::string> backward{
+      *this, "backward",
+      llvm::cl::desc(
+          "Kernels of a backward: 'one', 'three' or 'auto' (three on "
+          "a GPU)"),
+      llvm::cl::init("auto")};
   PassOptions::Option<int64_t> chunkSize{
       *this, "chunk-size",
       llvm::cl::desc("Tokens a chunk where the op does not say: 16, 32 or 64"),

@@ -22,6 +22,7 @@ struct CompileFlags {
   CompileOptions get() const;
 
   llvm::cl::opt<std::string> plan;
+  llvm::cl::opt<std::string> backward;
   llvm::cl::opt<int64_t> chunkSize;
   llvm::cl::opt<int64_t> segments;
   llvm::cl::opt<int64_t> segmentLength;

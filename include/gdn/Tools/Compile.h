@@ -48,6 +48,8 @@ struct CompileOptions {
   Device device = Device::CPU;
   /// Kernels of a forward: fused or separate.
   std::string plan = "fused";
+  /// Kernels of a backward: one, three or auto (three on a GPU).
+  std::string backward = "auto";
   /// Tokens a chunk where the op does not say.
   int64_t chunkSize = 32;
   /// Segments of a sequence that a forward computes side by side, or tokens of

@@ -58,6 +58,7 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
     write = b.mulAxis(write, in.writeNorm, 1);
   Value rounded = b.round(write);
   ChainResult result;
+  result.write = write;
   if (output)
     result.output = b.product("vj,ij->vi", rounded, in.scores, output);
   if (in.writeDecay)

@@ -49,6 +49,8 @@ struct ChainOperands {
 /// [vTileChannels, C].
 struct ChainResult {
   Value state, output;
+  /// What the tokens add to the state, in f32.
+  Value write;
 };
 
 /// The part of a chunk that is serial over chunks (spec 3.3 or 3.5,

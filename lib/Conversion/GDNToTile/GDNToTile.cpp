@@ -194,6 +194,7 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   };
   const StageFacts &facts = stage.facts;
   int64_t tiles = facts.vTileChannels ? facts.V / facts.vTileChannels : 1;
+  tiles *= facts.parts;
   SmallVector<Value> grid = {index(numSequences(b, stage)),
                              index(numHeads(b, stage)),
                              index(b.getIndexAttr(tiles))};

@@ -27,15 +27,15 @@ static constexpr double kMinLog2Gate = -128.0;
 
 Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
     : b(b), facts(facts), sequence(op.getSequence()), head(op.getHead()),
-      batch(op.getBatch()), begin(op.getBegin()), end(op.getEnd()) {
+      tile(op.getVTile()), batch(op.getBatch()), begin(op.getBegin()),
+      end(op.getEnd()) {
   for (auto [array, name] : llvm::zip(op.getArrays(), *op.getArgNames()))
     arrays[cast<StringAttr>(name).getValue()] = array;
   zero = b.index(0);
   keyHead = findKeyHead();
   firstV = facts.vTileChannels == facts.V
                ? zero
-               : arith::MulIOp::create(b, op.getVTile(),
-                                       b.index(facts.vTileChannels));
+               : arith::MulIOp::create(b, tile, b.index(facts.vTileChannels));
   if (facts.C > 1)
     loadGateParameters();
 }
@@ -171,12 +171,16 @@ Value gdn::loadBeta(Program &p, Value t) {
   b.step("gates");
   Value beta = b.f32(
       b.load(p["beta"], {p.batch, t, p.head}, {1}, {p.facts.C}, getCut(p)));
+  auto raised = [&](Value beta) {
+    return p.facts.leastBeta > 0.0 ? b.max(beta, p.facts.leastBeta) : beta;
+  };
   if (p.facts.betaDomain == BetaDomain::Value)
-    return beta;
+    return raised(beta);
   beta = b.sigmoid(beta);
   if (p.facts.C > 1)
     beta = b.mul(beta, tokenMask(p, t));
-  return p.facts.betaDomain == BetaDomain::Logit ? beta : b.scaled(beta, 2.0);
+  return raised(p.facts.betaDomain == BetaDomain::Logit ? beta
+                                                        : b.scaled(beta, 2.0));
 }
 
 /// A gate parameter spread over `shape`, one number or one a channel.

@@ -38,6 +38,11 @@ struct StageFacts {
   bool twoProductChain = false;
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.
   int64_t segments = 0, segmentLength = 0;
+  /// Work items that share the chunks of a sequence and head, which do not
+  /// depend on each other.
+  int64_t parts = 1;
+  /// Beta is raised to this; 0 in programs that take it as it is.
+  double leastBeta = 0.0;
   /// The scan over segments: from the last to the first, for gradients.
   bool reverse = false;
 };
@@ -54,6 +59,8 @@ struct Program {
   llvm::StringMap<Value> arrays;
   /// Item: sequence, value head, its q/k head, first V channel of the tile.
   Value sequence, head, keyHead, firstV;
+  /// The number of the V tile, or of the part of a sequence's chunks.
+  Value tile;
   /// Tokens [begin, end) of batch index `batch`.
   Value batch, begin, end;
   Value zero;
@@ -132,6 +139,9 @@ void writeRun(Program &p);
 void writeRecurrent(Program &p);
 void writeLinearAttention(Program &p);
 void writeBackward(Program &p);
+void writeReplay(Program &p);
+void writeAdjoint(Program &p);
+void writeGradients(Program &p);
 void writeSegmentBoundaries(Program &p);
 void writeSegmentMap(Program &p);
 void writeSegmentScan(Program &p);

@@ -29,8 +29,14 @@ struct StageForm {
   ArrayRef<OutputForm> outputs;
   void (*write)(Program &);
   bool splitsV, rounds;
+  int64_t parts = 1;
 };
 } // namespace
+
+/// Parts of a sequence whose gradients are computed side by side: enough that
+/// the heads of one sequence fill a machine, few enough that empty parts of
+/// short ones do not count.
+static constexpr int64_t kGradientParts = 16;
 
 static constexpr StringLiteral kBoundaries = "cu_seqlens";
 
@@ -54,6 +60,16 @@ static constexpr StringLiteral kBackwardOperands[] = {
     "q",         "k",     "v",       "beta", "gate",         "initial_state",
     kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
 
+static constexpr StringLiteral kReplayOperands[] = {
+    "",          "k",     "v",      "beta", "gate", "initial_state",
+    kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kAdjointOperands[] = {
+    "q",         "k",     "",        "beta", "gate",         "",
+    kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
+static constexpr StringLiteral kGradientsOperands[] = {
+    "q",     "k",       "",    "beta",   "gate", "",       kBoundaries,
+    "a_log", "dt_bias", "d_o", "writes", "dv",   "states", "d_states"};
+
 static constexpr Dim kPerToken[] = {Dim::Batch, Dim::Token, Dim::Head};
 static constexpr Dim kPerSequence[] = {Dim::Sequence, Dim::Head};
 
@@ -74,6 +90,17 @@ static constexpr OutputForm kBackwardOutputs[] = {
     {"dbeta", kPerToken},
     {"dgate", kPerToken, "gate"},
     {"d_initial_state", kPerSequence, "initial_state"}};
+static constexpr OutputForm kReplayOutputs[] = {{"writes", kPerToken},
+                                                {"states", kPerSegment}};
+static constexpr OutputForm kAdjointOutputs[] = {
+    {"dv", kPerToken},
+    {"d_states", kPerSegment},
+    {"d_initial_state", kPerSequence}};
+static constexpr OutputForm kGradientsOutputs[] = {
+    {"dq", kPerToken},
+    {"dk", kPerToken},
+    {"dbeta", kPerToken},
+    {"dgate", kPerToken, "gate"}};
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
     {"first_segments", kSequenceBoundaries}};
@@ -99,6 +126,12 @@ static const StageForm kForms[] = {
      writeLinearAttention, /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.backward", kBackwardOperands, kBackwardOutputs, writeBackward,
      /*splitsV=*/false, /*rounds=*/false},
+    {"gdn.stage.replay", kReplayOperands, kReplayOutputs, writeReplay,
+     /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.adjoint", kAdjointOperands, kAdjointOutputs, writeAdjoint,
+     /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.gradients", kGradientsOperands, kGradientsOutputs,
+     writeGradients, /*splitsV=*/false, /*rounds=*/true, kGradientParts},
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
      /*rounds=*/false},
@@ -178,7 +211,7 @@ static void readSizes(const Stage &stage, StageFacts &facts) {
   auto keys = cast<RankedTensorType>(stage.keys().getType());
   facts.Hq = keys.getDimSize(2);
   facts.K = keys.getDimSize(3);
-  Value values = stage["v"];
+  Value values = stage["v"] ? stage["v"] : stage["d_o"];
   if (values)
     facts.V = cast<RankedTensorType>(values.getType()).getDimSize(3);
   else if (stage.splitsV)
@@ -235,5 +268,6 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   readOperands(stage, *form);
   readResults(stage, *form);
   stage.facts = readFacts(stage);
+  stage.facts.parts = form->parts;
   return stage;
 }

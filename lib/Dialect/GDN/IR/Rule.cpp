@@ -31,6 +31,22 @@ Rule gdn::getRule(Operation *op) {
         rule.dO = backward.getDO();
         rule.dFinalState = backward.getDFinalState();
       })
+      .Case([&](ReplayStageOp replay) {
+        rule.segmentLength = replay.getSegmentLengthAttr();
+      })
+      .Case([&](AdjointStageOp adjoint) {
+        rule.dO = adjoint.getDO();
+        rule.dFinalState = adjoint.getDFinalState();
+        rule.segmentLength = adjoint.getSegmentLengthAttr();
+      })
+      .Case([&](GradientsStageOp gradients) {
+        rule.dO = gradients.getDO();
+        rule.writes = gradients.getWrites();
+        rule.dV = gradients.getDv();
+        rule.keptStates = gradients.getStates();
+        rule.dKeptStates = gradients.getDStates();
+        rule.segmentLength = gradients.getSegmentLengthAttr();
+      })
       .Case<PrepareStageOp, SegmentMapStageOp>([&](auto prepare) {
         rule.k = prepare.getK();
         rule.beta = prepare.getBeta();
@@ -132,7 +148,12 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("dt_bias", rule.dtBias, bias);                          // delta_rule_c9
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
-  add("map", rule.map, {Dim::S, Dim::H, Dim::K, Dim::K});     // segment_scan_c1
+  SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};
+  add("writes", rule.writes, values);                     // gradients_c1
+  add("dv", rule.dV, values);                             // gradients_c2
+  add("states", rule.keptStates, kept);                   // gradients_c3
+  add("d_states", rule.dKeptStates, kept);                // gradients_c4
+  add("map", rule.map, {Dim::S, Dim::H, Dim::K, Dim::K}); // segment_scan_c1
   bool hasDecays =
       rule.mapDecay && cast<ShapedType>(rule.mapDecay.getType()).getRank() == 3;
   add("decay", rule.mapDecay,
@@ -223,6 +244,33 @@ static SmallVector<ResultShape> getBackwardStageResults(const Rule &rule) {
   return results;
 }
 
+/// Results of the stages of a backward in three kernels.
+static SmallVector<ResultShape> getPartResults(ReplayStageOp,
+                                               const Rule &rule) {
+  Type element = getElementType(rule.v);
+  return {{"writes", {Dim::B, Dim::T, Dim::H, Dim::V}, element},
+          {"states", {Dim::S, Dim::H, Dim::V, Dim::K}, element}};
+}
+static SmallVector<ResultShape> getPartResults(AdjointStageOp op,
+                                               const Rule &rule) {
+  Type element = getElementType(rule.v);
+  SmallVector<ResultShape> results = {
+      {"dv", {Dim::B, Dim::T, Dim::H, Dim::V}, element},
+      {"d_states", {Dim::S, Dim::H, Dim::V, Dim::K}, element}};
+  if (op->getNumResults() > 2)
+    results.push_back(
+        {"d_initial_state", getStateDims(rule), getStateElementType(rule)});
+  return results;
+}
+static SmallVector<ResultShape> getPartResults(GradientsStageOp,
+                                               const Rule &rule) {
+  SmallVector<ResultShape> results = getBackwardStageResults(rule);
+  // But for dv, which is an operand, and dh0.
+  results.erase(results.begin() + 2);
+  results.truncate(rule.gate ? 4 : 3);
+  return results;
+}
+
 /// Results of the stages that cut sequences and work on their segments.
 static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
                                                   const Rule &rule) {
@@ -263,6 +311,8 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
       .Case([&](BackwardStageOp) { return getBackwardStageResults(rule); })
       .Case<SegmentBoundariesStageOp, SegmentMapStageOp, SegmentScanStageOp>(
           [&](auto stage) { return getSegmentResults(stage, rule); })
+      .Case<ReplayStageOp, AdjointStageOp, GradientsStageOp>(
+          [&](auto stage) { return getPartResults(stage, rule); })
       .Case([&](StatePassStageOp) {
         return SmallVector<ResultShape>{getForwardResults(rule, true)[1]};
       })

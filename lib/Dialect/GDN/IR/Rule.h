@@ -20,13 +20,15 @@ struct Rule {
   Value q, k, v, beta, gate, initialState, cuSeqlens, aLog, dtBias;
   /// Of the backward only.
   Value dO, dFinalState;
+  /// Of gdn.stage.gradients only.
+  Value writes, dV, keptStates, dKeptStates;
   /// Of gdn.stage.run only.
   Value bm, decay;
   /// Of gdn.stage.segment_scan only.
   Value map, mapDecay, states, firstSegments;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
-  /// Of gdn.stage.segment_boundaries only.
+  /// Of the stages that cut sequences, or keep states in between.
   IntegerAttr segments, segmentLength;
   GateDomain gateDomain = GateDomain::Log;
   StateLayout stateLayout = StateLayout::KV;

@@ -260,10 +260,10 @@ static LogicalResult verifySegments(Operation *op, const Rule &rule) {
                  "expected first_segments to have N+1 >= 2 entries, got ")
              << type.getDimSize(0);
   }
-  if (!isa<SegmentBoundariesStageOp>(op))
-    return success();
   // segment_boundaries_c1
-  if (static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength))
+  bool hasBothOrNone =
+      static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength);
+  if (isa<SegmentBoundariesStageOp>(op) && hasBothOrNone)
     return op->emitOpError("expected one of segments and segment_length, got ")
            << (rule.segments ? "both" : "none");
   // segment_boundaries_c2

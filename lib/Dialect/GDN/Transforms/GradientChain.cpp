@@ -69,6 +69,16 @@ static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
+/// A size of an array, or of what is viewed by the heads of a group: the host's
+/// side of a GPU knows no views.
+static OpFoldResult sizeOf(ImplicitLocOpBuilder &b, Value value, int64_t dim) {
+  constexpr int64_t kHeadDim = 2;
+  if (auto view = value.getDefiningOp<tensor::ExpandShapeOp>())
+    if (dim < kHeadDim)
+      value = view.getSrc();
+  return tensor::getMixedSize(b, b.getLoc(), value, dim);
+}
+
 Value WholeTensors::generic(StringRef out, StringRef all,
                             ArrayRef<std::pair<Value, StringRef>> inputs,
                             Type element, Body body) {
@@ -76,7 +86,7 @@ Value WholeTensors::generic(StringRef out, StringRef all,
   for (char letter : out)
     for (auto [value, letters] : inputs)
       if (size_t at = letters.find(letter); at != StringRef::npos) {
-        sizes.push_back(tensor::getMixedSize(*this, getLoc(), value, at));
+        sizes.push_back(sizeOf(*this, value, at));
         break;
       }
   Value init = tensor::EmptyOp::create(*this, sizes, element);
@@ -173,11 +183,27 @@ static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
       });
 }
 
+Value gdn::normalizeRows(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, Value x) {
+  WholeTensors w(op.getLoc(), b);
+  Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}},
+                        [](ImplicitLocOpBuilder &b, ValueRange args) {
+                          return mul(b, args[0], args[1]);
+                        });
+  return w.map("bthk", {{x, "bthk"}, {squares, "bth"}}, elementOf(x),
+               [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                 Value sum =
+                     arith::AddFOp::create(b, args[1], constant(b, kNormEps));
+                 return mul(b, args[0], math::RsqrtOp::create(b, sum));
+               });
+}
+
 /// db = beta (1 - beta) dbeta; for the doubled form, twice that of sigmoid.
 static Value betaGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
                           Value dbeta) {
   Value beta = op.getBeta();
   BetaDomain domain = op.getBetaDomain();
+  if (domain == BetaDomain::Value && elementOf(beta) == elementOf(dbeta))
+    return dbeta;
   return w.map("bth", {{beta, "bth"}, {dbeta, "bth"}}, elementOf(beta),
                [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
                  if (domain == BetaDomain::Value)
@@ -287,7 +313,8 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   GateDomain domain = op.getGateDomain();
   // Of the decay or its logarithm, which the stage gives in the gate's domain.
   if (domain == GateDomain::Log || domain == GateDomain::Linear) {
-    gate.push_back(w.map(all, {{dg, all}}, elementOf(a), same));
+    bool isSame = elementOf(a) == elementOf(dg);
+    gate.push_back(isSame ? dg : w.map(all, {{dg, all}}, elementOf(a), same));
     return;
   }
   RawGate raw = readRawGate(op, all, dg);
@@ -312,18 +339,17 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
 
 SmallVector<Value> gdn::applyGradientChain(OpBuilder &b,
                                            ChunkGatedDeltaRuleBwdOp op,
-                                           BackwardStageOp stage) {
+                                           ValueRange stage) {
   WholeTensors w(op.getLoc(), b);
   unsigned next = 4;
-  SmallVector<Value> results = {
-      keyGradient(w, op, op.getQ(), stage.getResult(0)),
-      keyGradient(w, op, op.getK(), stage.getResult(1)), stage.getResult(2),
-      betaGradient(w, op, stage.getResult(3))};
+  SmallVector<Value> results = {keyGradient(w, op, op.getQ(), stage[0]),
+                                keyGradient(w, op, op.getK(), stage[1]),
+                                stage[2], betaGradient(w, op, stage[3])};
   SmallVector<Value> parameters;
   if (op.getGate())
-    appendGateGradients(w, op, stage.getResult(next++), results, parameters);
+    appendGateGradients(w, op, stage[next++], results, parameters);
   if (op.getInitialState())
-    results.push_back(stage.getResult(next));
+    results.push_back(stage[next]);
   results.append(parameters);
   return results;
 }

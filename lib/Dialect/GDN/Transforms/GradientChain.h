@@ -13,11 +13,15 @@
 
 namespace mlir::gdn {
 
-/// The results of `op` from those of its backward stage: sums over the value
-/// heads of a group, and the chain rules of spec 5.5, as linalg ops on whole
-/// tensors.
+/// The results of `op` from those of its backward stage or stages (dq and dk of
+/// every value head, dv, dbeta and, where present, dg and dh0): sums over the
+/// value heads of a group, and the chain rules of spec 5.5, as linalg ops on
+/// whole tensors.
 SmallVector<Value> applyGradientChain(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
-                                      BackwardStageOp stage);
+                                      ValueRange stage);
+
+/// q or k of `op` with rows of length 1, in its own type.
+Value normalizeRows(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, Value x);
 
 } // namespace mlir::gdn
 

@@ -9,6 +9,7 @@
 #include "GradientChain.h"
 
 #include "gdn/Dialect/GDN/IR/GDN.h"
+#include "gdn/Dialect/GDN/IR/RuleDims.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,14 +30,20 @@ using namespace mlir::gdn;
 
 namespace {
 enum class Plan { Fused, Separate };
+enum class BackwardPlan { One, Three };
+/// The kernels of a forward, and those of a backward.
+struct Plans {
+  Plan forward;
+  BackwardPlan backward;
+};
 
 struct PlanStages : gdn::impl::PlanStagesPassBase<PlanStages> {
   using PlanStagesPassBase::PlanStagesPassBase;
   void runOnOperation() override;
   /// Checks the options.
-  FailureOr<Plan> choosePlan();
+  FailureOr<Plans> choosePlans();
   /// Replaces one layer op by its stages; a stage op stays.
-  void replaceLayer(DeltaRuleOpInterface op, Plan kernels);
+  void replaceLayer(DeltaRuleOpInterface op, Plans plans);
 };
 } // namespace
 
@@ -115,10 +122,10 @@ static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   return llvm::to_vector_of<Value>(run.getResults());
 }
 
-/// The backward as one stage, with the chain rules of spec 5.5 around it.
-/// Returns the results; each may know more of its shape than the op says.
-static SmallVector<Value>
-planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, int64_t chunkSize) {
+/// Result types of a backward stage before the gradients of states: dq and dk
+/// of every value head, dv, dbeta and, where there is a gate, dg.
+static SmallVector<Type> tokenGradientTypes(OpBuilder &b,
+                                            ChunkGatedDeltaRuleBwdOp op) {
   auto v = cast<RankedTensorType>(op.getV().getType());
   auto q = cast<RankedTensorType>(op.getQ().getType());
   auto beta = cast<RankedTensorType>(op.getBeta().getType());
@@ -129,34 +136,120 @@ planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, int64_t chunkSize) {
   SmallVector<Type> types = {perHead, perHead, v, beta.clone(f32)};
   if (Value gate = op.getGate())
     types.push_back(cast<RankedTensorType>(gate.getType()).clone(f32));
+  return types;
+}
+
+/// The backward as one stage. Returns the gradients of the recurrence.
+static SmallVector<Value> planBackwardStage(OpBuilder &b,
+                                            ChunkGatedDeltaRuleBwdOp op,
+                                            int64_t chunkSize) {
+  SmallVector<Type> types = tokenGradientTypes(b, op);
   if (Value state = op.getInitialState())
     types.push_back(state.getType());
   SmallVector<Value> operands = ruleOperands(op);
   operands.append({op.getDO(), op.getDFinalState()});
   auto stage = createStage<BackwardStageOp>(b, op, types, operands, chunkSize);
-  SmallVector<Value> results = applyGradientChain(b, op, stage);
+  return llvm::to_vector_of<Value>(stage.getResults());
+}
+
+/// Tokens between the states that a backward in three stages keeps: the largest
+/// chunk that its gradients are computed in.
+static constexpr int64_t kKeptSegment = 64;
+
+/// Whether there are three stages of this backward: a gate a head, or none, and
+/// not the decay itself, whose gradient must hold where it is 0.
+static bool hasThreeStages(ChunkGatedDeltaRuleBwdOp op) {
+  bool hasChannels =
+      op.getGate() && cast<ShapedType>(op.getGate().getType()).getRank() == 4;
+  return !hasChannels && op.getGateDomain() != GateDomain::Linear;
+}
+
+/// One of the three stages. Rows of q and k have been normalised before it.
+template <typename StageOp>
+static StageOp createPart(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
+                          TypeRange types, ArrayRef<Value> operands,
+                          int64_t chunkSize) {
+  auto stage = createStage<StageOp>(b, op, types, operands, chunkSize);
+  stage.setSegmentLength(kKeptSegment);
+  stage.setQkL2norm(false);
+  return stage;
+}
+
+/// The backward as three stages: the forward once more, the chain of the
+/// state's gradient, and the gradients of all segments side by side. Returns
+/// the gradients of the recurrence.
+static SmallVector<Value> planBackwardStages(OpBuilder &b,
+                                             ChunkGatedDeltaRuleBwdOp op,
+                                             int64_t chunkSize) {
+  RuleDims dims = getRuleDims(op);
+  Type values = op.getV().getType();
+  std::optional<int64_t> none;
+  Type states = RankedTensorType::get(
+      {countSegments(dims, none, kKeptSegment), dims.H, dims.V, dims.K},
+      getElementTypeOrSelf(values));
+  SmallVector<Value> operands = ruleOperands(op);
+  if (op.getQkL2norm()) {
+    operands[0] = normalizeRows(b, op, op.getQ());
+    operands[1] = normalizeRows(b, op, op.getK());
+  }
+  auto replay =
+      createPart<ReplayStageOp>(b, op, {values, states}, operands, chunkSize);
+  operands.push_back(op.getDO());
+  SmallVector<Value> chainOperands = operands;
+  chainOperands.push_back(op.getDFinalState());
+  SmallVector<Type> types = {values, states};
+  if (Value state = op.getInitialState())
+    types.push_back(state.getType());
+  auto chain =
+      createPart<AdjointStageOp>(b, op, types, chainOperands, chunkSize);
+  operands.append({replay.getResult(0), chain.getResult(0), replay.getResult(1),
+                   chain.getResult(1)});
+  SmallVector<Type> gradients = tokenGradientTypes(b, op);
+  gradients.erase(gradients.begin() + 2);
+  auto stage =
+      createPart<GradientsStageOp>(b, op, gradients, operands, kKeptSegment);
+  SmallVector<Value> results(stage.getResults());
+  results.insert(results.begin() + 2, chain.getResult(0));
+  if (op.getInitialState())
+    results.push_back(chain.getResult(2));
+  return results;
+}
+
+/// The backward's stages, with the chain rules of spec 5.5 around them.
+/// Returns the results; each may know more of its shape than the op says.
+static SmallVector<Value> planBackward(OpBuilder &b,
+                                       ChunkGatedDeltaRuleBwdOp op,
+                                       BackwardPlan plan, int64_t chunkSize) {
+  bool isThree = plan == BackwardPlan::Three && hasThreeStages(op);
+  SmallVector<Value> results =
+      applyGradientChain(b, op,
+                         isThree ? planBackwardStages(b, op, chunkSize)
+                                 : planBackwardStage(b, op, chunkSize));
   for (auto [result, type] : llvm::zip(results, op->getResultTypes()))
     if (result.getType() != type)
       result = tensor::CastOp::create(b, op.getLoc(), type, result);
   return results;
 }
 
-FailureOr<Plan> PlanStages::choosePlan() {
+FailureOr<Plans> PlanStages::choosePlans() {
   if (!support::isChunkSize(chunkSize)) {
     InFlightDiagnostic error =
         getOperation().emitError("expected chunk-size to be one of ");
     llvm::interleaveComma(support::chunkSizes, error);
     return error << ", got " << chunkSize.getValue();
   }
-  if (plan == "fused")
-    return Plan::Fused;
-  if (plan == "separate")
-    return Plan::Separate;
-  return getOperation().emitError("expected plan 'fused' or 'separate', got '")
-         << plan.getValue() << "'";
+  if (plan != "fused" && plan != "separate")
+    return getOperation().emitError(
+               "expected plan 'fused' or 'separate', got '")
+           << plan.getValue() << "'";
+  if (backward != "one" && backward != "three")
+    return getOperation().emitError("expected backward 'one' or 'three', got '")
+           << backward.getValue() << "'";
+  return Plans{plan == "fused" ? Plan::Fused : Plan::Separate,
+               backward == "one" ? BackwardPlan::One : BackwardPlan::Three};
 }
 
-void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plan kernels) {
+void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
   OpBuilder b(op);
   auto chunkOf = [&](auto layer) -> int64_t {
     return layer.getChunkSize().value_or(chunkSize);
@@ -167,12 +260,12 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plan kernels) {
   SmallVector<Value> results;
   if (auto chunk = dyn_cast<ChunkGatedDeltaRuleOp>(*op))
     results =
-        kernels == Plan::Separate
+        plans.forward == Plan::Separate
             ? planSeparate(b, chunk, chunkOf(chunk))
             : one(createStage<FusedStageOp>(b, op, op->getResultTypes(),
                                             ruleOperands(op), chunkOf(chunk)));
   else if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*op))
-    results = planBackward(b, backward, chunkOf(backward));
+    results = planBackward(b, backward, plans.backward, chunkOf(backward));
   else if (isa<RecurrentGatedDeltaRuleOp>(op))
     results = one(createStage<RecurrentStageOp>(
         b, op, op->getResultTypes(), ruleOperands(op), /*chunkSize=*/0));
@@ -183,8 +276,8 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plan kernels) {
 }
 
 void PlanStages::runOnOperation() {
-  FailureOr<Plan> kernels = choosePlan();
-  if (failed(kernels))
+  FailureOr<Plans> plans = choosePlans();
+  if (failed(plans))
     return signalPassFailure();
   SmallVector<DeltaRuleOpInterface> layers;
   getOperation()->walk([&](DeltaRuleOpInterface op) { layers.push_back(op); });
@@ -194,6 +287,6 @@ void PlanStages::runOnOperation() {
           << op.getK().getType();
       return signalPassFailure();
     }
-    replaceLayer(op, *kernels);
+    replaceLayer(op, *plans);
   }
 }

@@ -28,9 +28,9 @@ void TileDialect::initialize() {
 }
 
 ArrayRef<StringLiteral> TileDialect::getSteps() {
-  static constexpr StringLiteral steps[] = {"load",        "gates",  "norms",
-                                            "query_norms", "scores", "solve",
-                                            "state",       "store"};
+  static constexpr StringLiteral steps[] = {
+      "load",    "gates", "norms", "query_norms", "scores", "solve",
+      "queries", "keys",  "sums",  "finish",      "state",  "store"};
   return steps;
 }
 

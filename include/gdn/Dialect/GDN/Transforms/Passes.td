@@ -25,7 +25,10 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
     %o = gdn.stage.run q(...) k(...) v(...) beta(...) bm(%bm) decay(%d) {chunk_size = 32} -> ...
     ```
 
-    Chain rules of the backward and reductions over a group of heads become
+    A backward is one stage, `gdn.stage.backward`, or with `backward=three` the
+    three that a GPU has kernels for; a gate a channel and a linear gate have one.
+    The three take q and k as they are: with `qk_l2norm` the rows are normalised,
+    and rounded to their type, before them. Chain rules of the backward and reductions over a group of heads become
     `linalg` ops on whole tensors around the stage. Numerics: `separate` stores
     Bm in 16 bits for 16-bit inputs (spec 8), nothing else is rounded here.
   }];
@@ -34,6 +37,8 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
   let options = [
     Option<"plan", "plan", "std::string", "\"fused\"",
       "Kernels of a forward: 'fused' (one) or 'separate' (prepare, run)">,
+    Option<"backward", "backward", "std::string", "\"one\"",
+      "Kernels of a backward: 'one', or 'three' (replay, adjoint, gradients) where there are">,
     Option<"chunkSize", "chunk-size", "int64_t", "32",
       "Tokens a chunk where the op does not say: 16, 32 or 64">];
 }

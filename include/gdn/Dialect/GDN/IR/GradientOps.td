@@ -1,0 +1,110 @@
+//===- GradientOps.td - Stage ops of a backward in three kernels -*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// docs/Dialects/Stages.md explains how they fit together.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_GDN_IR_GRADIENTOPS_TD
+#define GDN_DIALECT_GDN_IR_GRADIENTOPS_TD
+
+// Included by Ops.td, whose operand lists it shares.
+
+defvar keptSegmentAttribute = Arg<I64Attr,
+  "Tokens between the states that are kept, a multiple of `chunk_size`.">;
+
+def GDN_ReplayStageOp : GDN_ForwardStageOp<"replay",
+    (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length)> {
+  let summary = "The forward once more, for what its backward reads";
+  let description = [{
+    The state recurrence of the forward (spec 3.3). Results: `writes`
+    [B, T, H, V], what each token adds to the state, beta e of spec 3.3, and
+    `states` [S, H, V, K], the state before every segment of `segment_length`
+    tokens. The segments of sequence n, counted from its first token b (among
+    the tokens of all batch rows), begin at floor(b / segment_length) + n;
+    S = floor(B T / segment_length) + N. `q` is taken for the sake of one
+    operand list and is not read.
+
+    Beta is raised to 2^-40 (f16: 2^-12), so that the gradient of a beta of zero
+    can be had from what the token writes.
+
+    Example:
+
+    ```mlir
+    %writes, %states = gdn.stage.replay
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        {chunk_size = 32, segment_length = 64}
+        -> tensor<1x256x4x128xbf16>, tensor<5x4x128x128xbf16>
+    ```
+  }];
+}
+
+class GDN_BackwardPartOp<string name, dag ownOperands, string ownFormat>
+    : GDN_StageOp<name, [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
+  let arguments = !con(ruleOperands, (ins GDN_DOOf<TensorRankOf<dataTypes, [4]>>:$d_o),
+    ownOperands, ruleAttributes,
+    (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length));
+  let assemblyFormat = !strconcat(ruleFormat,
+    "`d_o` `(` $d_o `:` type($d_o) `)`", ownFormat,
+    "attr-dict `->` type($results)");
+}
+
+def GDN_AdjointStageOp : GDN_BackwardPartOp<"adjoint",
+    (ins GDN_DFinalStateOf<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
+    "(`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?"> {
+  let summary = "The recurrence of the state's gradient, from the last chunk to the first";
+  let description = [{
+    The time-reversed twin of the forward (spec 5.7 b, in the form for gates of
+    any strength). Results: `dv`; `d_states` [S, H, V, K], the gradient of the
+    state behind every segment of `segment_length` tokens, segments numbered as
+    in `gdn.stage.replay`; and, if there are three, the gradient of the initial
+    state. `v` and `initial_state` are not read.
+
+    Example:
+
+    ```mlir
+    %dv, %d_states = gdn.stage.adjoint
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        d_o(%do : tensor<1x256x4x128xbf16>) {chunk_size = 32, segment_length = 64}
+        -> tensor<1x256x4x128xbf16>, tensor<5x4x128x128xbf16>
+    ```
+  }];
+}
+
+def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
+    (ins Arg<TensorRankOf<dataTypes, [4]>, "`writes` of `gdn.stage.replay`.">:$writes,
+      Arg<TensorRankOf<dataTypes, [4]>, "Gradient [B, T, H, V] of v.">:$dv,
+      Arg<TensorRankOf<dataTypes, [4]>, "`states` of `gdn.stage.replay`.">:$states,
+      Arg<TensorRankOf<dataTypes, [4]>, "`d_states` of `gdn.stage.adjoint`.">:$d_states),
+    [{`writes` `(` $writes `:` type($writes) `)` `dv` `(` $dv `:` type($dv) `)`
+      `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`}]> {
+  let summary = "Gradients of a segment from the states at its ends";
+  let description = [{
+    The gradients of causal linear attention (spec 5.7 c, in the form for gates
+    of any strength): nothing is solved, and segments do not depend on each
+    other. A chunk is a segment. Results: dq and dk [B, T, H, K] of every
+    *value* head, dbeta with respect to beta's value and, where there is a gate,
+    dg with respect to the log gate; all f32. `v` and `initial_state` are not
+    read.
+
+    Example:
+
+    ```mlir
+    %dq, %dk, %dbeta = gdn.stage.gradients
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        d_o(%do : tensor<1x256x4x128xbf16>) writes(%r : tensor<1x256x4x128xbf16>)
+        dv(%dv : tensor<1x256x4x128xbf16>) states(%s : tensor<5x4x128x128xbf16>)
+        d_states(%ds : tensor<5x4x128x128xbf16>)
+        {chunk_size = 64, segment_length = 64}
+        -> tensor<1x256x4x128xf32>, tensor<1x256x4x128xf32>, tensor<1x256x4xf32>
+    ```
+  }];
+}
+
+#endif // GDN_DIALECT_GDN_IR_GRADIENTOPS_TD

@@ -1,0 +1,197 @@
+//===- Adjoint.cpp - The two recurrences of a backward in three kernels ---===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Chunk.h"
+#include "Kept.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+void gdn::raiseBeta(Program &p) {
+  // What f16 rounds a token's write by is as much.
+  constexpr double kLeast = 0x1p-40, kLeastInF16 = 0x1p-12;
+  p.facts.leastBeta = p.b.getOperandType().isF16() ? kLeastInF16 : kLeast;
+}
+
+Value gdn::chunkNumber(Program &p, Value t) {
+  Value since = arith::SubIOp::create(p.b, t, p.begin);
+  return arith::DivUIOp::create(p.b, since, p.b.index(p.facts.C));
+}
+
+Value gdn::keptSegment(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  Value length = b.index(p.facts.segmentLength);
+  auto segments = [&](Value tokens) -> Value {
+    return arith::DivUIOp::create(b, tokens, length);
+  };
+  Value tokens = memref::DimOp::create(b, p["k"], 1);
+  Value before = arith::MulIOp::create(b, p.batch, tokens);
+  Value first = segments(arith::AddIOp::create(b, before, p.begin));
+  first = arith::AddIOp::create(b, first, p.sequence);
+  Value own = segments(arith::SubIOp::create(b, t, p.begin));
+  return arith::AddIOp::create(b, first, own);
+}
+
+ChunkGates gdn::loadChunkGates(Program &p, Value t) {
+  if (p.facts.decay == DecayKind::None)
+    return {};
+  TileBuilder &b = p.b;
+  ChunkGates gates;
+  gates.G = cumulatedGate(p, t);
+  gates.read = b.exp2(gates.G);
+  gates.write = decayToEnd(p, gates.G);
+  gates.whole = b.exp2(lastRow(p, gates.G));
+  return gates;
+}
+
+/// Stores S^T where `isKept` holds, or always if that is null.
+static void storeKept(Program &p, StringRef name, Value t, Value state,
+                      Value isKept) {
+  TileBuilder &b = p.b;
+  b.step("state");
+  Value rounded = b.round(state);
+  SmallVector<Value> offsets = {keptSegment(p, t), p.head, p.firstV, p.zero};
+  auto store = [&] {
+    b.step("store");
+    b.store(rounded, p[name], offsets, {2, 3});
+  };
+  if (!isKept)
+    return store();
+  auto choice = scf::IfOp::create(b, isKept, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  store();
+}
+
+/// Whether the chunk at token t begins a segment, or ends one; null if every
+/// chunk does.
+static Value beginsSegment(Program &p, Value t, bool ends) {
+  TileBuilder &b = p.b;
+  int64_t chunks = p.facts.segmentLength / p.facts.C;
+  if (chunks == 1)
+    return {};
+  Value number = chunkNumber(p, t);
+  if (ends)
+    number = arith::AddIOp::create(b, number, b.index(1));
+  Value rest = arith::RemUIOp::create(b, number, b.index(chunks));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rest, p.zero);
+  if (!ends)
+    return isFirst;
+  Value next = arith::AddIOp::create(b, t, b.index(p.facts.C));
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, next, p.end);
+  return arith::OrIOp::create(b, isFirst, isLast);
+}
+
+/// `state` decayed over a whole chunk.
+static Value decayWhole(TileBuilder &b, const ChunkGates &gates, Value state) {
+  return gates.whole ? b.mul(state, b.splat(gates.whole, shapeOf(state)))
+                     : state;
+}
+
+//===----------------------------------------------------------------------===//
+// The forward once more
+//===----------------------------------------------------------------------===//
+
+/// One chunk of the forward (spec 3.3). Returns S^T.
+static Value replayChunk(Program &p, Value t, Value state) {
+  TileBuilder &b = p.b;
+  Chunk chunk = loadChunk(p, t);
+  ChunkGates gates = loadChunkGates(p, t);
+  storeKept(p, "states", t, state, beginsSegment(p, t, /*ends=*/false));
+  b.step("scores");
+  Triangles triangles =
+      decayTriangles(p, chunk, gates.G ? pairDecay(p, gates.G) : Value());
+  ChainOperands in = chainOperands(p, chunk, state, triangles);
+  b.step("gates");
+  in.readFactor = mulVectors(p, in.readFactor, gates.read);
+  in.writeDecay = gates.write;
+  in.stateDecay = gates.whole;
+  ChainResult out = writeChain(p, in);
+  Value rounded = b.round(out.write);
+  b.step("store");
+  b.store(rounded, p["writes"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+          p.end);
+  return out.state;
+}
+
+void gdn::writeReplay(Program &p) {
+  raiseBeta(p);
+  forEachChunk(p, loadStateT(p),
+               [&](Value t, ValueRange carried) -> SmallVector<Value> {
+                 return {replayChunk(p, t, carried[0])};
+               });
+}
+
+//===----------------------------------------------------------------------===//
+// The gradient of the state
+//===----------------------------------------------------------------------===//
+
+/// The triangles of a chunk as the adjoint takes them: scale Q K^T and
+/// (I + Diag(beta) Kk)^-1 - I, both with the decay of each pair.
+static std::pair<Value, Value>
+makeAdjointTriangles(Program &p, Value q, Value k, Value beta, Value G) {
+  TileBuilder &b = p.b;
+  b.step("scores");
+  Value decay = G ? pairDecay(p, G) : Value();
+  auto decayed = [&](Value tile) { return decay ? b.mul(tile, decay) : tile; };
+  Value m = decayed(b.mulAxis(innerProducts(p, k, k), beta, 0));
+  m = tile::CausalOp::create(b, roundForSolve(p, m), /*strict=*/true);
+  Value scores = decayed(b.scaled(innerProducts(p, q, k), p.facts.scale));
+  scores = tile::CausalOp::create(b, b.round(scores), /*strict=*/false);
+  return {scores, chainInverse(p, m, /*columns=*/{}, /*keys=*/{})};
+}
+
+/// One chunk in reverse (spec 5.7 b, true states). Carries dS^T.
+static Value writeAdjointChunk(Program &p, Value t, Value dState) {
+  TileBuilder &b = p.b;
+  Value q = loadKeys(p, "q", t), k = loadKeys(p, "k", t);
+  b.step("load");
+  Value dO = b.round(b.load(p["d_o"], tokenOffsets(p, t, p.head, p.firstV),
+                            {3, 1}, {p.facts.vTileChannels, p.facts.C}, p.end));
+  Value beta = loadBeta(p, t);
+  ChunkGates gates = loadChunkGates(p, t);
+  Value outputFactor = b.fill(p.facts.scale, p.facts.C);
+  if (gates.read)
+    outputFactor = b.mul(gates.read, outputFactor);
+  storeKept(p, "d_states", t, dState, beginsSegment(p, t, /*ends=*/true));
+  auto [scores, solve] = makeAdjointTriangles(p, q, k, beta, gates.G);
+  b.step("state");
+  Value dWrite = b.product("vk,ck->vc", b.round(dState), k);
+  if (gates.write)
+    dWrite = b.mulAxis(dWrite, gates.write, 1);
+  dWrite = b.add(b.product("vi,ij->vj", dO, scores), dWrite);
+  // Beta behind the solve, whose rows have it: dV = b (I + Y)^T dU.
+  Value dV = b.product("vi,ij->vj", b.round(dWrite), solve, dWrite);
+  dV = b.mulAxis(dV, beta, 1);
+  Value rounded = b.to(dV, getElementTypeOrSelf(p["dv"].getType()));
+  b.step("store");
+  b.store(rounded, p["dv"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+          p.end);
+  b.step("state");
+  Value read = b.round(b.mulAxis(b.f32(dO), outputFactor, 1));
+  Value next = b.product("vc,ck->vk", read, q, decayWhole(b, gates, dState));
+  Value left = b.neg(gates.read ? b.mulAxis(dV, gates.read, 1) : dV);
+  return b.product("vc,ck->vk", b.round(left), k, next);
+}
+
+void gdn::writeAdjoint(Program &p) {
+  raiseBeta(p);
+  Value dState = forEachChunk(
+      p, loadStateT(p, "d_final_state"),
+      [&](Value t, ValueRange carried) -> SmallVector<Value> {
+        return {writeAdjointChunk(p, t, carried[0])};
+      },
+      /*reversed=*/true)[0];
+  storeStateT(p, dState, "d_initial_state");
+}

@@ -1,0 +1,41 @@
+//===- Kept.h - States that a backward keeps between segments ---*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_GDNTOTILE_KEPT_H
+#define GDN_LIB_CONVERSION_GDNTOTILE_KEPT_H
+
+#include "Program.h"
+
+namespace mlir::gdn {
+
+/// Raises beta to what a backward in three kernels takes, so that a token's
+/// write and the gradient of its value tell the gradient of a beta of zero.
+void raiseBeta(Program &p);
+
+/// Number of the segment in which the chunk at token t lies, among those of all
+/// sequences (gdn.stage.replay).
+Value keptSegment(Program &p, Value t);
+
+/// Number of the chunk at token t in its sequence.
+Value chunkNumber(Program &p, Value t);
+
+/// Decays of a chunk with a gate a head, f32; null without a gate.
+struct ChunkGates {
+  /// The gate's sum since the chunk's start in log2 units, [C].
+  Value G;
+  /// What is left at a token of the state before the chunk, and at the chunk's
+  /// end of what the token writes, [C].
+  Value read, write;
+  /// What is left at the chunk's end of the state before it: a scalar.
+  Value whole;
+};
+ChunkGates loadChunkGates(Program &p, Value t);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_GDNTOTILE_KEPT_H

@@ -1,0 +1,68 @@
+// RUN: gdn-opt %s --gdn-plan-stages=backward=three --convert-gdn-to-tile="v-tiles=2" --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
+
+// The three programs of a backward. The forward once more stores the state before every segment of 64 tokens, two chunks,
+// and what each token adds to it. Beta is raised, so that dbeta of a beta of zero can be had from that.
+// CHECK-LABEL: gdn_tile.program @layer_replay(
+// CHECK-SAME: outs(%writes: memref<1x?x4x128xbf16, {{.*}} %states: memref<?x4x128x128xbf16,
+// CHECK-SAME: gdn_tile.stage = "replay"
+// CHECK: scf.for %[[T:.*]] = %begin to %end step %c32 iter_args(%[[S:.*]] = %{{.*}})
+// CHECK: arith.maximumf %{{.*}}, %{{.*}} {gdn_tile.step = "gates"} : tensor<32xf32>
+// CHECK: %[[REST:.*]] = arith.remui %{{.*}}, %c2
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[REST]], %c0
+// CHECK: %[[KEPT:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
+// CHECK: arith.divui %{{.*}}, %c64
+// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: gdn_tile.store %[[KEPT]], %states[%{{.*}}, %h,
+// CHECK: gdn_tile.tri_inverse
+// The product of the state takes the same rounded state.
+// CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[KEPT]],
+// CHECK: gdn_tile.store %{{.*}}, %writes[
+
+// The gradient of the state runs backwards. It is stored behind the last chunk of a segment, or of the sequence.
+// CHECK-LABEL: gdn_tile.program @layer_adjoint(
+// CHECK-SAME: outs(%dv: memref<1x?x4x128xbf16, {{.*}} %d_states: memref<?x4x128x128xbf16, {{.*}} %d_initial_state: memref<?x4x128x128xf32
+// CHECK: scf.for %[[BACK:.*]] = %c0 to %{{.*}} step %c32 iter_args(%[[S:.*]] = %{{.*}})
+// CHECK: %[[DO:.*]] = gdn_tile.load %d_o{{.*}} axes [3, 1]
+// CHECK: %[[ENDS:.*]] = arith.ori
+// CHECK: %[[KEPT:.*]] = arith.truncf %[[S]]
+// CHECK: scf.if %[[ENDS]] {
+// CHECK-NEXT: gdn_tile.store %[[KEPT]], %d_states[
+// CHECK: %[[READ:.*]] = linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[KEPT]],
+// CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[DO]],
+// CHECK: gdn_tile.store %{{.*}}, %dv[
+// CHECK: gdn_tile.store %{{.*}}, %d_initial_state[
+
+// Gradients of 16 parts of a sequence side by side, each with every 16th chunk of 64 tokens.
+// CHECK-LABEL: gdn_tile.program @layer_gradients(
+// CHECK-SAME: work_item(%n, %h, %[[PART:.*]]) tokens(
+// CHECK: %[[OFFSET:.*]] = arith.muli %[[PART]], %c64
+// CHECK: %[[LOWER:.*]] = arith.addi %begin, %[[OFFSET]]
+// CHECK: scf.for %[[T:.*]] = %[[LOWER]] to %end step %c1024 {
+// CHECK: %[[S:.*]] = gdn_tile.load %states[%{{.*}}, %h, %c0, %c0] {{.*}} -> tensor<64x128xbf16>
+// CHECK: gdn_tile.load %states[%{{.*}}, %h, %c64, %c0]
+// CHECK: gdn_tile.load %d_states[
+// dbeta is the diagonal over beta squared.
+// CHECK: %[[DIAGONAL:.*]] = gdn_tile.diagonal
+// CHECK: %[[DBETA:.*]] = arith.divf %[[DIAGONAL]],
+// CHECK: gdn_tile.store %{{.*}}, %dq[{{.*}}gdn_tile.step = "queries"
+// CHECK: gdn_tile.store %{{.*}}, %dk[{{.*}}gdn_tile.step = "keys"
+// CHECK: gdn_tile.store %[[DBETA]], %dbeta[
+// Every term of the gate's gradient is a sum that does not cancel.
+// CHECK: gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "finish"} : tensor<64xf32>
+// CHECK: gdn_tile.scan %{{.*}} axis 0 reverse {gdn_tile.step = "finish"} : tensor<64xf32>
+// CHECK: gdn_tile.store %{{.*}}, %dgate[
+// CHECK-LABEL: func.func @layer
+// CHECK: gdn_tile.launch @layer_replay grid(%{{.*}}, %c4, %c2)
+// CHECK: gdn_tile.launch @layer_adjoint grid(%{{.*}}, %c4, %c2)
+// CHECK: gdn_tile.launch @layer_gradients grid(%{{.*}}, %c4, %c16)
+func.func @layer(%q: tensor<1x?x4x128xbf16>, %beta: tensor<1x?x4xf32>, %h0: tensor<?x4x128x128xf32>, %cu: tensor<?xi32>)
+    -> (tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4xf32>, tensor<1x?x4xf32>,
+        tensor<?x4x128x128xf32>) {
+  %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x4x128xbf16>) k(%q : tensor<1x?x4x128xbf16>)
+      v(%q : tensor<1x?x4x128xbf16>) beta(%beta : tensor<1x?x4xf32>) gate(%beta : tensor<1x?x4xf32>)
+      initial_state(%h0 : tensor<?x4x128x128xf32>) cu_seqlens(%cu : tensor<?xi32>) d_o(%q : tensor<1x?x4x128xbf16>)
+      -> tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4xf32>, tensor<1x?x4xf32>,
+         tensor<?x4x128x128xf32>
+  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5 : tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>,
+      tensor<1x?x4xf32>, tensor<1x?x4xf32>, tensor<?x4x128x128xf32>
+}

@@ -1,0 +1,42 @@
+// RUN: gdn-opt %s --gdn-plan-stages=backward=three --gdn-verify-stages-form --verify-roundtrip | FileCheck %s
+// RUN: not gdn-opt %s --gdn-plan-stages=backward=two 2>&1 | FileCheck %s --check-prefix=BAD
+// BAD: error: expected backward 'one' or 'three', got 'two'
+
+// The forward once more, the chain of the state's gradient, and the gradients of all tokens from the states between
+// segments of 64 tokens: floor(B T / 64) + N of them. Rows of q and k are normalised before.
+// CHECK-LABEL: func.func @norm(
+// CHECK-COUNT-2: math.rsqrt
+// CHECK: %[[F:.*]]:2 = gdn.stage.replay q(%[[Q:.*]] : {{.*}}) k(%[[K:.*]] : {{.*}}) v({{.*}} initial_state(%arg4 :
+// CHECK-SAME: {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<2x100x4x64xbf16>, tensor<5x4x64x32xbf16>
+// CHECK: %[[A:.*]]:3 = gdn.stage.adjoint q(%[[Q]] : {{.*}}) k(%[[K]] :
+// CHECK-SAME: {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<2x100x4x64xbf16>, tensor<5x4x64x32xbf16>, tensor<2x4x32x64xf32>
+// CHECK: %[[G:.*]]:4 = gdn.stage.gradients q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}} writes(%[[F]]#0 : {{.*}}) dv(%[[A]]#0 :
+// CHECK-SAME: states(%[[F]]#1 : {{.*}}) d_states(%[[A]]#1 :
+// CHECK-SAME: {chunk_size = 64 : i64, segment_length = 64 : i64} -> tensor<2x100x4x32xf32>, tensor<2x100x4x32xf32>, tensor<2x100x4xf32>, tensor<2x100x4xf32>
+// CHECK: tensor.expand_shape %[[G]]#0
+// CHECK: return %{{.*}}, %{{.*}}, %[[A]]#0, %[[G]]#2, %[[G]]#3, %[[A]]#2
+func.func @norm(%q: tensor<2x100x2x32xbf16>, %v: tensor<2x100x4x64xbf16>, %beta: tensor<2x100x4xf32>,
+    %gate: tensor<2x100x4xf32>, %h0: tensor<2x4x32x64xf32>)
+    -> (tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>, tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>,
+        tensor<2x100x4xf32>, tensor<2x4x32x64xf32>) {
+  %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<2x100x2x32xbf16>) k(%q : tensor<2x100x2x32xbf16>)
+      v(%v : tensor<2x100x4x64xbf16>) beta(%beta : tensor<2x100x4xf32>) gate(%gate : tensor<2x100x4xf32>)
+      initial_state(%h0 : tensor<2x4x32x64xf32>) d_o(%v : tensor<2x100x4x64xbf16>) {qk_l2norm}
+      -> tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>, tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>,
+         tensor<2x100x4xf32>, tensor<2x4x32x64xf32>
+  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5 : tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>,
+      tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>, tensor<2x100x4xf32>, tensor<2x4x32x64xf32>
+}
+
+// A linear gate, whose gradient must hold where it is 0, and a gate a channel have one stage.
+// CHECK-LABEL: func.func @one(
+// CHECK-NOT: gdn.stage.replay
+// CHECK: gdn.stage.backward
+func.func @one(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
+    %gate: tensor<1x64x4xf32>) -> tensor<1x64x4xf32> {
+  %r:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      d_o(%v : tensor<1x64x4x16xf32>) {gate_domain = #gdn.gate_domain<linear>}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>, tensor<1x64x4xf32>
+  return %r#4 : tensor<1x64x4xf32>
+}
