@@ -39,10 +39,12 @@ using Reduction = WholeTensorOp::Reduction;
 
 /// Tokens of a chunk: rows of the tile that a warpgroup holds.
 static constexpr int64_t kTokens = 64;
+/// Work items that share the tokens of a head: few heads fill a machine.
+static constexpr int64_t kParts = 16;
 /// Steps of the program, which name the role that runs an op.
 static constexpr StringLiteral kVectorStep = "gates", kRowStep = "state",
                                kStoreStep = "store";
-/// Warps of a role, registers of its threads. Roles with tiles have the most
+/// Warps of a warpgroup, registers of a role's threads. Roles with tiles have the most
 /// that a thread may have.
 static constexpr int64_t kWarps = 4, kVectorRegisters = 96, kRowRegisters = 240;
 
@@ -216,8 +218,12 @@ void ProgramWriter::write() {
                      /*ends=*/false, kRowStep);
     perHead[index] = create<tensor::ExtractOp>(one, zero);
   }
-  Value step = arith::ConstantIndexOp::create(b, kTokens);
-  auto loop = scf::ForOp::create(b, program.getBegin(), program.getEnd(), step);
+  // The parts of a head take its chunks in turn.
+  Value chunk = arith::ConstantIndexOp::create(b, kTokens);
+  Value first = arith::MulIOp::create(b, program.getVTile(), chunk);
+  Value lower = arith::AddIOp::create(b, program.getBegin(), first);
+  Value step = arith::ConstantIndexOp::create(b, kTokens * kParts);
+  auto loop = scf::ForOp::create(b, lower, program.getEnd(), step);
   b.setInsertionPointToStart(loop.getBody());
   writeChunk(loop.getInductionVar());
 }
@@ -229,10 +235,10 @@ void ProgramWriter::write() {
 /// One role, or a second one for vectors.
 static warp::ScheduleAttr makeSchedule(WholeTensorOp &whole) {
   Builder b(whole.op.getContext());
-  auto role = [&](StringRef name, int64_t registers,
+  auto role = [&](StringRef name, int64_t warps, int64_t registers,
                   ArrayRef<StringRef> steps) {
     return warp::RoleSpecAttr::get(
-        b.getContext(), name, kWarps, registers, b.getStrArrayAttr(steps),
+        b.getContext(), name, warps, registers, b.getStrArrayAttr(steps),
         /*delayedSteps=*/{}, /*delay=*/0, /*prefetchDistance=*/0,
         /*roundRobin=*/false, /*warpgroupPerVTile=*/false,
         /*loopChunks=*/false, /*alternateCtas=*/false,
@@ -247,12 +253,14 @@ static warp::ScheduleAttr makeSchedule(WholeTensorOp &whole) {
   SmallVector<warp::RoleSpecAttr> roles;
   SmallVector<warp::ChannelSpecAttr> channels;
   if (whole.mixesLayouts()) {
+    // One warp: each that fills a slot would write all of a vector.
     roles.push_back(
-        role("vectors", kVectorRegisters, {kVectorStep, kStoreStep}));
+        role("vectors", 1, kVectorRegisters, {kVectorStep, kStoreStep}));
+    roles.push_back(role("rest", kWarps - 1, kVectorRegisters, {}));
     channels = {channel("in", kVectorStep, "rows"),
                 channel("out", kRowStep, "vectors")};
   }
-  roles.push_back(role("rows", kRowRegisters, {kRowStep}));
+  roles.push_back(role("rows", kWarps, kRowRegisters, {kRowStep}));
   return warp::ScheduleAttr::get(b.getContext(), /*chunksPerIteration=*/2,
                                  /*vTiles=*/1, /*cluster=*/1,
                                  /*persistent=*/false,
@@ -277,14 +285,14 @@ static void replaceByLaunch(WholeTensorOp &whole, tile::ProgramOp program) {
     return getValueOrCreateConstantIndexOp(
         b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), whole.out, dim));
   };
-  Value one = arith::ConstantIndexOp::create(b, 1);
+  Value parts = arith::ConstantIndexOp::create(b, kParts);
   SmallVector<Value> inputs;
   for (const WholeTensorOp::Input &input : whole.inputs)
     inputs.push_back(input.array);
   auto launch = tile::LaunchOp::create(
       b, op->getResultTypes(), SymbolRefAttr::get(program),
-      ValueRange{size(0), size(2), one}, size(1), /*cuSeqlens=*/Value(), inputs,
-      ValueRange{whole.out});
+      ValueRange{size(0), size(2), parts}, size(1), /*cuSeqlens=*/Value(),
+      inputs, ValueRange{whole.out});
   op->replaceAllUsesWith(launch.getResults());
   op->erase();
 }

@@ -5,11 +5,14 @@
 // CHECK-LABEL: gdn_tile.program @scale_map
 // CHECK-SAME: (%x0: memref<?x?x4x128xbf16, strided<[?, ?, ?, 1], offset: ?>>, %x1: memref<4xf32, strided<[1], offset: ?>>)
 // CHECK-SAME: outs(%y: memref<?x?x4x128xbf16, strided<[?, ?, ?, 1], offset: ?>>)
-// CHECK-SAME: work_item(%[[N:.*]], %[[H:.*]], %{{.*}}) tokens(%[[B:.*]], %[[BEGIN:.*]], %[[END:.*]])
+// CHECK-SAME: work_item(%[[N:.*]], %[[H:.*]], %[[PART:.*]]) tokens(%[[B:.*]], %[[BEGIN:.*]], %[[END:.*]])
 // CHECK-SAME: roles = [<name = "rows", warps = 4, registers = 240, steps = ["state"]>], channels = []
 // CHECK: %[[ONE:.*]] = gdn_tile.load %x1[%[[H]]] axes [0]
 // CHECK: %[[RATE:.*]] = tensor.extract %[[ONE]]
-// CHECK: scf.for %[[T:.*]] = %[[BEGIN]] to %[[END]] step %c64
+// The parts of a head take its chunks in turn.
+// CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c64
+// CHECK: %[[LOWER:.*]] = arith.addi %[[BEGIN]], %[[FIRST]]
+// CHECK: scf.for %[[T:.*]] = %[[LOWER]] to %[[END]] step %c1024
 // CHECK:   %[[X:.*]] = gdn_tile.load %x0[%[[B]], %[[T]], %[[H]], %c0] axes [1, 3] until(%[[END]], dim = 1)
 // CHECK-SAME: -> tensor<64x128xbf16>
 // CHECK:   %[[R:.*]] = tensor.splat %[[RATE]] {{.*}}: tensor<64x128xf32>
@@ -21,7 +24,7 @@
 // CHECK: %[[BATCH:.*]] = tensor.dim %arg0, %c0
 // CHECK: %[[TOKENS:.*]] = tensor.dim %arg0, %c1
 // CHECK: %[[E:.*]] = tensor.empty(%[[BATCH]], %[[TOKENS]])
-// CHECK: %[[Y:.*]] = gdn_tile.launch @scale_map grid(%[[BATCH]], %c4, %c1) tokens(%[[TOKENS]])
+// CHECK: %[[Y:.*]] = gdn_tile.launch @scale_map grid(%[[BATCH]], %c4, %c16) tokens(%[[TOKENS]])
 // CHECK-SAME: ins(%arg0, %arg1 : tensor<?x?x4x128xbf16>, tensor<4xf32>) outs(%[[E]] : tensor<?x?x4x128xbf16>)
 // CHECK-NEXT: return %[[Y]]
 #bthk = affine_map<(b, t, h, k) -> (b, t, h, k)>
@@ -47,7 +50,8 @@ func.func @scale(%x: tensor<?x?x4x128xbf16>, %rate: tensor<4xf32>) -> tensor<?x?
 
 // Sums of rows, times a number a token: a second role has the vectors.
 // CHECK-LABEL: gdn_tile.program @sums_map
-// CHECK-SAME: roles = [<name = "vectors", warps = 4, registers = 96, steps = ["gates", "store"]>,
+// CHECK-SAME: roles = [<name = "vectors", warps = 1, registers = 96, steps = ["gates", "store"]>,
+// CHECK-SAME: <name = "rest", warps = 3, registers = 96, steps = []>,
 // CHECK-SAME: <name = "rows", warps = 4, registers = 240, steps = ["state"]>]
 // CHECK-SAME: channels = [<name = "in", depth = 2, from = ["gates"], to = ["rows"]>,
 // CHECK-SAME: <name = "out", depth = 2, from = ["state"], to = ["vectors"]>]
@@ -82,7 +86,7 @@ func.func @sums(%x: tensor<1x256x4x64xf32>, %s: tensor<1x256x4xf32>) -> tensor<1
 // CHECK: %[[TWO:.*]] = arith.addf %{{.*}}, %[[B]]
 // CHECK: %[[C:.*]] = gdn_tile.load %x0
 // CHECK: arith.addf %[[TWO]], %[[C]]
-// CHECK: gdn_tile.launch @group_map grid(%c1, %c2, %c1) tokens(%c256) ins(%arg0 : tensor<1x256x6x64xf32>)
+// CHECK: gdn_tile.launch @group_map grid(%c1, %c2, %c16) tokens(%c256) ins(%arg0 : tensor<1x256x6x64xf32>)
 #grouped = affine_map<(b, t, h, k, g) -> (b, t, h, g, k)>
 #summed = affine_map<(b, t, h, k, g) -> (b, t, h, k)>
 func.func @group(%x: tensor<1x256x6x64xf32>) -> tensor<1x256x2x64xf32> {
@@ -112,7 +116,7 @@ func.func @group(%x: tensor<1x256x6x64xf32>) -> tensor<1x256x2x64xf32> {
 // CHECK-LABEL: gdn_tile.program @zeros_map_0(%x0
 // CHECK: linalg.reduce
 // CHECK-LABEL: func.func @zeros
-// CHECK: %[[FILLED:.*]] = gdn_tile.launch @zeros_map grid({{.*}}, %c128, %c1) tokens(%c4) outs(
+// CHECK: %[[FILLED:.*]] = gdn_tile.launch @zeros_map grid({{.*}}, %c128, %c16) tokens(%c4) outs(
 // CHECK: gdn_tile.launch @zeros_map_0
 // CHECK: gdn_tile.launch @take {{.*}} outs(%[[FILLED]]
 #rows = affine_map<(b, t, h, k) -> (b, t, h, k)>
