@@ -136,8 +136,10 @@ static LogicalResult verifyReduction(linalg::ReduceOp reduce) {
   // vector too.
   if (tile.getRank() == 1 && !hasProducts(reduce))
     return success();
+  // Over rows warpgroups reduce what they hold in registers, which is f32.
+  bool isOfColumns = tile.getElementType().isF32() && hasProducts(reduce);
   if (tile.getRank() == 2 && reduce.getDimensions().size() == 1 &&
-      (isOfRows || hasSchedule(reduce)))
+      (isOfRows || isOfColumns || hasSchedule(reduce)))
     return success();
   return reduce.emitOpError("expected reductions of a tile to a vector, got "
                             "one along [")

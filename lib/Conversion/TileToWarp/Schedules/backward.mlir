@@ -1,0 +1,45 @@
+// Schedules of the three stages of a backward: gdn.stage.replay, gdn.stage.adjoint and gdn.stage.gradients. docs/Schedules.md
+// has the form.
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// The two recurrences: the forward's roles. Tiles of V go out where its output does.
+//===--------------------------------------------------------------------------------------------------------------===//
+
+// A CTA has one V tile: two of them, with decays of the state and kept states, need more registers than there are.
+#scores = #gdn_warp.role_template<name = "scores", warps = 4, registers = 120, steps = ["scores"], loop_chunks = true>
+#gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = <2 chunks>>
+#solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true>
+#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store"], delay = <as "tokens" minus 1>, loop_chunks = true>
+#state = #gdn_warp.role_template<name = "state", warps = 4, registers = 240, steps = ["state"]>
+
+#tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 8 chunks>, from = ["load"], to = ["scores", "state"], slot_per_chunk = true>
+#vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["scores", "state"]>
+#m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores"], to = ["solve"]>
+#triangles = #gdn_warp.channel_template<name = "triangles", depth = <8 chunks>, from = ["scores", "solve"], to = ["state"]>
+#output = #gdn_warp.channel_template<name = "output", depth = <3 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @recurrence.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["replay", "adjoint"]
+    attributes {chunks_per_iteration = 2 : i64}
+    roles [#scores, #gates, #solve, #move, #state]
+    channels [#tokens, #vectors, #m, #triangles, #output]
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Gradients: a chunk after the other, of 64 tokens
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 208, steps = ["scores", "sums"]>
+#keys = #gdn_warp.role_template<name = "keys", warps = 4, registers = 240, steps = ["queries", "keys"]>
+#copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load"]>
+#vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 56, steps = ["gates"]>
+#finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 56, steps = ["finish"]>
+#rest = #gdn_warp.role_template<name = "rest", warps = 1, registers = 56, steps = []>
+
+#rows = #gdn_warp.channel_template<name = "tokens", depth = <1 chunks>, from = ["load"], to = ["pairs", "keys"]>
+#decays = #gdn_warp.channel_template<name = "vectors", depth = <2 chunks>, from = ["gates"], to = ["pairs", "keys", "finish"]>
+#tiles = #gdn_warp.channel_template<name = "tiles", depth = <1 chunks>, from = ["scores"], to = ["keys"]>
+#sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores", "sums", "queries", "keys"], to = ["finish"]>
+
+gdn_warp.schedule_template @gradients.head schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#pairs, #keys, #copy, #vectors_of, #finish, #rest]
+    channels [#rows, #decays, #tiles, #sums]

@@ -1,0 +1,16 @@
+// A backward of packed sequences: three kernels, and one each for the sums over the value heads of a group and their rounding.
+// RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local --implicit-check-not=.red.global --implicit-check-not=atom.global
+
+// CHECK: .entry layer_replay(
+// CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+// CHECK: .entry layer_adjoint(
+// CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+// CHECK: .entry layer_gradients(
+// CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+func.func @layer(%q: tensor<1x?x16x128xbf16>, %k: tensor<1x?x16x128xbf16>, %v: tensor<1x?x32x128xbf16>, %beta: tensor<1x?x32xf32>, %gate: tensor<1x?x32xf32>, %h0: tensor<?x32x128x128xf32>, %cu: tensor<?xi32>, %do: tensor<1x?x32x128xbf16>, %dht: tensor<?x32x128x128xf32>)
+    -> (tensor<1x?x16x128xbf16>, tensor<1x?x16x128xbf16>, tensor<1x?x32x128xbf16>, tensor<1x?x32xf32>, tensor<1x?x32xf32>, tensor<?x32x128x128xf32>) {
+  %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x16x128xbf16>) k(%k : tensor<1x?x16x128xbf16>) v(%v : tensor<1x?x32x128xbf16>) beta(%beta : tensor<1x?x32xf32>) gate(%gate : tensor<1x?x32xf32>)
+      initial_state(%h0 : tensor<?x32x128x128xf32>) cu_seqlens(%cu : tensor<?xi32>) d_o(%do : tensor<1x?x32x128xbf16>) d_final_state(%dht : tensor<?x32x128x128xf32>) -> tensor<1x?x16x128xbf16>, tensor<1x?x16x128xbf16>, tensor<1x?x32x128xbf16>, tensor<1x?x32xf32>, tensor<1x?x32xf32>, tensor<?x32x128x128xf32>
+  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5 : tensor<1x?x16x128xbf16>, tensor<1x?x16x128xbf16>, tensor<1x?x32x128xbf16>, tensor<1x?x32xf32>, tensor<1x?x32xf32>, tensor<?x32x128x128xf32>
+}
