@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <utility>
+#include <tuple>
 
 using namespace gdn::hopper;
 using gdn::cpu::Error;
@@ -26,23 +26,29 @@ struct Piece {
   uint64_t bytes = 0;
 };
 
+/// Pieces that the calling thread has.
+thread_local int numHeld = 0;
+
 /// A piece that one call has.
 class OwnWorkspace : public Workspace {
 public:
-  explicit OwnWorkspace(Piece &piece) : lock(piece.inUse) {}
+  explicit OwnWorkspace(Piece &piece) : lock(piece.inUse) { ++numHeld; }
+  ~OwnWorkspace() override { --numHeld; }
 
 private:
   std::unique_lock<std::mutex> lock;
 };
 } // namespace
 
+/// A call may ask again while it has a piece, for copies of its inputs: it gets
+/// the stream's next one.
 static Piece &pieceOf(int32_t device, void *stream) {
   static std::mutex guard;
   // Pieces keep their place. They are never given back: when a process ends,
   // the driver may be gone before this.
-  static auto &pieces = *new std::map<std::pair<int32_t, void *>, Piece>;
+  static auto &pieces = *new std::map<std::tuple<int32_t, void *, int>, Piece>;
   std::lock_guard<std::mutex> lock(guard);
-  return pieces[{device, stream}];
+  return pieces[{device, stream, numHeld}];
 }
 
 Error gdn::hopper::allocateOwn(int32_t device, void *stream, uint64_t bytes,

@@ -30,9 +30,9 @@ using Allocate = cpu::Error (*)(int32_t device, void *stream, uint64_t bytes,
                                 std::unique_ptr<Workspace> &workspace);
 
 /// The library's own memory, for callers without an allocator: one piece for
-/// each device and stream, which grows and stays. One call at a time has it. A
-/// piece that has become too small stays too, for CUDA graphs that were
-/// captured with it.
+/// each device and stream, which grows and stays, and one more for each time
+/// that a call asks again. One call at a time has a piece. A piece that has
+/// become too small stays too, for CUDA graphs that were captured with it.
 cpu::Error allocateOwn(int32_t device, void *stream, uint64_t bytes,
                        std::unique_ptr<Workspace> &workspace);
 

@@ -5,10 +5,13 @@
 test_hopper.py runs this file in a process that opens the fake driver.
 """
 
+import threading
+
 import pytest
 import torch
 from fake_cuda import Tensor
 from hopper_checks import driver, run, tensors
+from relayout_checks import convolved
 
 import gdn
 from gdn import _library
@@ -99,6 +102,15 @@ def test_workspace():
     entries = 16 * 8 * 128 * 128
     assert 0 <= choice.workspace_bytes - entries * (2 + 4 + 4) - 16 * 8 * 4 - 18 * 4 < 6 * 256
     assert explain(8, 32768, context_parallel=1).workspace_bytes == 0
+
+
+def test_copied_inputs():
+    """Copies and segments have memory of their own each. (Without an allocator the call once waited for itself.)"""
+    before, options = driver.count(LAUNCH), _library.pack_segments(2)
+    call = threading.Thread(target=run, args=(tensors(**convolved()),), kwargs={"options": options}, daemon=True)
+    call.start()
+    call.join(60)
+    assert not call.is_alive() and driver.count(LAUNCH) - before == KERNELS + 1
 
 
 def test_rows_with_gaps():
