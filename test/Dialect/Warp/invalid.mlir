@@ -119,6 +119,28 @@ gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(1024) {
 
 // -----
 
+// A lane stores 16 bytes of a row at once, of which it has loaded 8 elements.
+gdn_warp.kernel @k(%a : memref<?x?xi8, strided<[1, ?]>>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x128xi8, swizzle = 128>
+  // expected-error @below {{expected elements of 16 or 32 bits, got '!gdn_warp.view<64x128xi8, swizzle = 128>'}}
+  gdn_warp.strided_load %a[%c0, %c0] axes [0, 1], %v
+      : memref<?x?xi8, strided<[1, ?]>> -> !gdn_warp.view<64x128xi8, swizzle = 128>
+}
+
+// -----
+
+// 16 columns are fewer than lanes.
+gdn_warp.kernel @k(%a : memref<?x?xf64, strided<[?, ?]>>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x16xf64, swizzle = 128>
+  // expected-error @below {{expected elements of 16 or 32 bits, got '!gdn_warp.view<64x16xf64, swizzle = 128>'}}
+  gdn_warp.strided_load %a[%c0, %c0] axes [0, 1], %v
+      : memref<?x?xf64, strided<[?, ?]>> -> !gdn_warp.view<64x16xf64, swizzle = 128>
+}
+
+// -----
+
 // An offset a dimension.
 gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
   %c0 = arith.constant 0 : index

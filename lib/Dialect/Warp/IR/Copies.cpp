@@ -160,6 +160,9 @@ LogicalResult StridedLoadOp::verify() {
                         /*rank=*/2, view.getElementType())) ||
       failed(verifyEnd(*this, getAxes(), bool(getEnd()), getDim())))
     return failure();
+  // A panel has a column for each lane of a warp, or more.
+  if (view.getElementBytes() != 2 && view.getElementBytes() != 4)
+    return emitOpError("expected elements of 16 or 32 bits, got ") << view;
   if (view.getRank() != 2 || !view.isSwizzled() || view.getColumn() != 0 ||
       view.getColumns() * view.getElementBytes() % format::kPanelBytes != 0)
     return emitOpError("expected a swizzled view of whole panels, got ")
