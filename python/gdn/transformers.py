@@ -146,12 +146,14 @@ def _serves(function: str, tensors: tuple[Any, ...], l2norm: bool, wants_state: 
     q = tensors[0]
     if torch.compiler.is_exporting() or not isinstance(q, torch.Tensor):
         return False
-    has_backward = q.device.type == "cpu"
+    device, index = q.device.type, q.device.index
+    has_backward = device == "cpu"
     if not has_backward and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
         return False
     described = tuple([_describe(x, kept) for x, kept in zip(tensors, _KEPT)])
     ask = _ask_while_compiling if torch.compiler.is_dynamo_compiling() else _ask
-    return ask(function, q.device.type, described, l2norm, wants_state)
+    # GPUs of one machine may be of several kinds.
+    return ask(function, device if index is None else f"{device}:{index}", described, l2norm, wants_state)
 
 
 def _describe(tensor: Any, kept: int) -> _Described:

@@ -283,6 +283,19 @@ def test_compile_and_export(name, before):
     assert before[RULES[0]] and not any("gdn" in str(node.target) for node in exported.graph.nodes)
 
 
+def test_the_gpu_of_a_call_is_asked_about(monkeypatch):
+    """Another GPU of the machine may be of another kind."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    asked = []
+    monkeypatch.setattr(gdn.transformers, "_ask", lambda function, device, *_: asked.append(device))
+    with FakeTensorMode():
+        for device in ("cuda:1", "cpu"):
+            x = torch.empty(1, 4, 2, 64, device=device)
+            gdn.transformers._serves("chunk_gated_delta_rule", (x, x, x, None, None, None, None), False, False)
+    assert asked == ["cuda:1", "cpu"]
+
+
 def test_installing_twice_is_installing_once():
     rule = file_of("qwen3_5").torch_chunk_gated_delta_rule
     assert gdn.transformers.install() == gdn.transformers.install()
