@@ -101,6 +101,28 @@ static void drawRows(llvm::MutableArrayRef<double> values,
   }
 }
 
+/// The same of rows that are sums of `rank` directions of their head.
+static void drawRowsOfRank(llvm::MutableArrayRef<double> values,
+                           llvm::ArrayRef<int64_t> shape, bool normalised,
+                           int64_t rank, Generator &generator) {
+  int64_t size = shape.back(), heads = shape[shape.size() - 2];
+  if (size == 0 || heads == 0)
+    return;
+  std::vector<double> directions(heads * rank * size);
+  for (double &x : directions)
+    x = generator.normal();
+  for (int64_t r = 0, e = values.size() / size; r < e; ++r) {
+    llvm::MutableArrayRef<double> row = values.slice(r * size, size);
+    const double *direction = &directions[(r % heads) * rank * size];
+    for (int64_t n = 0; n < rank; ++n, direction += size) {
+      double part = generator.normal();
+      for (int64_t i = 0; i < size; ++i)
+        row[i] += part * direction[i];
+    }
+    scaleTo(row, normalised ? 1 : std::sqrt(double(size)));
+  }
+}
+
 /// The value of a + dt_bias at which a bounded gate is the wished mean.
 static double boundedOffset(DeltaRuleOpInterface op, double meanGate) {
   double bound =
@@ -182,6 +204,11 @@ std::vector<double> tools::drawRandom(const Argument &argument,
   switch (argument.role) {
   case Role::Q:
   case Role::K:
+    if (argument.role == Role::K && options.keyRank > 0) {
+      drawRowsOfRank(values, shape, !op.getQkL2norm(), options.keyRank,
+                     generator);
+      break;
+    }
     drawRows(values, shape, !op.getQkL2norm(),
              argument.role == Role::K ? options.keyCosine : 0, generator);
     break;

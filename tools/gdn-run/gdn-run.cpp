@@ -63,7 +63,9 @@ struct Flags {
       "mean-gate", cl::desc("Mean of the random log gate (-0.05)"),
       cl::init(RandomOptions().meanGate), cl::cat(category)};
   cl::opt<std::string> keys{
-      "keys", cl::desc("Random keys: random (the default) or cosine:<c>"),
+      "keys",
+      cl::desc("Random keys: random (the default), cosine:<c> or "
+               "rank:<n>"),
       cl::value_desc("kind"), cl::init("random"), cl::cat(category)};
   cl::opt<std::string> outDir{
       "out-dir", cl::desc("Write the results to <dir>/0.npy, ... in f32"),
@@ -132,7 +134,11 @@ static llvm::Error readRandom(const Flags &flags, RandomOptions &options) {
   if (keys.consume_front("cosine:") && !keys.getAsDouble(options.keyCosine) &&
       options.keyCosine >= 0 && options.keyCosine <= 1)
     return llvm::Error::success();
-  return fail("expected --keys of random or cosine:<0 to 1>, got '{0}'",
+  if (keys.consume_front("rank:") && !keys.getAsInteger(10, options.keyRank) &&
+      options.keyRank > 0)
+    return llvm::Error::success();
+  return fail("expected --keys of random, cosine:<0 to 1> or rank:<1 or more>, "
+              "got '{0}'",
               flags.keys.getValue());
 }
 

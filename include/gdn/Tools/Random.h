@@ -20,6 +20,8 @@ struct RandomOptions {
   double meanGate = -0.05;
   /// Cosine between the keys of a head; 0 draws them independently.
   double keyCosine = 0;
+  /// Directions that the keys of a head are sums of; 0 draws all channels.
+  int64_t keyRank = 0;
 };
 
 /// Values for one argument of the given shape. `lengths` is read for
