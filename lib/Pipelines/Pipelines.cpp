@@ -32,6 +32,7 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   SplitSequencesPassOptions split;
   split.segments = options.segments;
   split.segmentLength = options.segmentLength;
+  split.tolerance = options.decayTolerance;
   // long sequences --> segments
   manager.addPass(createSplitSequencesPass(split));
   manager.addPass(createVerifyStagesFormPass());

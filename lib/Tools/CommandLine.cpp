@@ -43,6 +43,12 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                              "not depend on its neighbours"),
                     cl::init(CompileOptions().segmentLength),
                     cl::cat(category)),
+      decayTolerance("decay-tolerance",
+                     cl::desc("Norm of a segment's map below which it is zero "
+                              "(16-bit layers with a gate a head); 0 keeps "
+                              "all"),
+                     cl::init(CompileOptions().decayTolerance),
+                     cl::cat(category)),
       operandType("operand-type",
                   cl::desc("Type that operands of products are rounded to: "
                            "bf16, f16, f32 or auto (that of v; the default)"),
@@ -129,6 +135,7 @@ CompileOptions CompileFlags::get() const {
   options.chunkSize = chunkSize;
   options.segments = segments;
   options.segmentLength = segmentLength;
+  options.decayTolerance = decayTolerance;
   options.operandType = operandType;
   options.vTiles = vTiles;
   options.schedule = schedule;

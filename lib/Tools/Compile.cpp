@@ -48,6 +48,9 @@ llvm::Error tools::checkOptions(const CompileOptions &options) {
                 options.segmentLength);
   if (options.segments > 0 && options.segmentLength > 0)
     return fail("expected one of --segments and --segment-length, got both");
+  if (!(options.decayTolerance >= 0 && options.decayTolerance < 1))
+    return fail("expected --decay-tolerance of at least 0 and below 1, got {0}",
+                options.decayTolerance);
   constexpr llvm::StringRef types[] = {"auto", "bf16", "f16", "f32"};
   if (!llvm::is_contained(types, options.operandType))
     return fail("expected --operand-type of auto, bf16, f16 or f32, got '{0}'",
@@ -173,6 +176,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.chunkSize = options.chunkSize;
   lowering.segments = options.segments;
   lowering.segmentLength = options.segmentLength;
+  lowering.decayTolerance = options.decayTolerance;
   lowering.operandType = options.operandType;
   // A GPU's V tiles are those of a product's rows unless somebody says
   // otherwise.

@@ -53,6 +53,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Segments of a sequence that a forward computes side by "
                      "side; 0 is the whole sequence"),
       llvm::cl::init(0)};
+  PassOptions::Option<double> decayTolerance{
+      *this, "decay-tolerance",
+      llvm::cl::desc("Norm of a segment's map below which it is zero (16-bit "
+                     "layers with a gate a head); 0 keeps all"),
+      llvm::cl::init(6.1442123533282e-06)};
   PassOptions::Option<int64_t> segmentLength{
       *this, "segment-length",
       llvm::cl::desc("Tokens of such a segment instead, a multiple of the "

@@ -55,6 +55,8 @@ struct CompileOptions {
   /// Segments of a sequence that a forward computes side by side, or tokens of
   /// one; 0 and 0 are the whole sequence.
   int64_t segments = 0, segmentLength = 0;
+  /// Norm of a segment's map below which it is zero.
+  double decayTolerance = 6.1442123533282e-06; // exp(-12)
   /// What product operands are rounded to: auto, bf16, f16 or f32.
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.

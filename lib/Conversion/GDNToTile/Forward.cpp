@@ -15,6 +15,7 @@ using namespace mlir::gdn;
 
 void gdn::writeFused(Program &p) {
   TileBuilder &b = p.b;
+  p.begin = loadStart(p);
   SmallVector<Value> carried = {loadStateT(p)};
   // fp16 has no room for exp2(-G): always the decayed form (spec 3.7).
   bool decayFree =

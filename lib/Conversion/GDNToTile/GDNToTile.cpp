@@ -119,7 +119,7 @@ static OpFoldResult numHeads(OpBuilder &b, const Stage &stage) {
   Location loc = stage.op->getLoc();
   if (Value map = stage["map"])
     return sizeOf(b, loc, map, 1);
-  if (Value perHead = stage["v"] ? stage["v"] : stage["beta"])
+  if (Value perHead = stage.perHead())
     return sizeOf(b, loc, perHead, 2);
   return b.getIndexAttr(1);
 }
@@ -185,6 +185,21 @@ static Value createOutput(OpBuilder &b, const Stage &stage,
   return tensor::EmptyOp::create(b, loc, output.type, dynamic);
 }
 
+/// Notes on launches that the second of two may run beside the first.
+static void markBeside(Operation *stage, tile::LaunchOp launch) {
+  MLIRContext *context = stage->getContext();
+  StringRef beside = tile::TileDialect::getBesideAttrName();
+  if (Attribute isBeside = stage->getAttr(beside))
+    launch->setAttr(beside, isBeside);
+  Operation *next = stage->getNextNode();
+  if (!stage->hasAttr("beside") || !next || !readStage(next) ||
+      llvm::is_contained(stage->getUsers(), next))
+    return;
+  launch->setAttr(tile::TileDialect::getFirstOfTwoAttrName(),
+                  UnitAttr::get(context));
+  next->setAttr(beside, UnitAttr::get(context));
+}
+
 /// Replaces the stage by a launch of its program.
 static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   OpBuilder b(stage.op);
@@ -207,6 +222,7 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   auto launch = tile::LaunchOp::create(
       b, loc, stage.op->getResultTypes(), SymbolRefAttr::get(program), grid,
       tokens, stage.cuSeqlens, inputs, outputs);
+  markBeside(stage.op, launch);
   stage.op->replaceAllUsesWith(launch.getResults());
   stage.op->erase();
 }

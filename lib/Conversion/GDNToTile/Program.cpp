@@ -274,6 +274,16 @@ void gdn::storeOutputT(Program &p, Value t, Value output) {
             p.end);
 }
 
+Value gdn::loadStart(Program &p) {
+  Value starts = p["starts"];
+  if (!starts)
+    return p.begin;
+  // Not a tile: all roles of a kernel know where the work item begins.
+  Value start =
+      memref::LoadOp::create(p.b, starts, ValueRange{p.sequence, p.head});
+  return arith::IndexCastOp::create(p.b, p.b.getIndexType(), start);
+}
+
 SmallVector<Value>
 gdn::forEachChunk(Program &p, ValueRange carried,
                   function_ref<SmallVector<Value>(Value, ValueRange)> body,

@@ -34,6 +34,8 @@ struct StageFacts {
   double lowerBound = 0.0;
   BetaDomain betaDomain = BetaDomain::Value;
   StateLayout stateLayout = StateLayout::KV;
+  /// The same of the states between segments.
+  StateLayout segmentLayout = StateLayout::KV;
   /// The chain of two products (spec 3.5) instead of that of three (spec 3.3).
   bool twoProductChain = false;
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.
@@ -43,6 +45,8 @@ struct StageFacts {
   int64_t parts = 1;
   /// Beta is raised to this; 0 in programs that take it as it is.
   double leastBeta = 0.0;
+  /// What a segment may make of the state before it and be taken for zero.
+  double tolerance = 0.0;
   /// The scan over segments: from the last to the first, for gradients.
   bool reverse = false;
 };
@@ -123,6 +127,10 @@ void storeOutputT(Program &p, Value t, Value output);
 /// Offsets of an array [B, T, head, channel] at this work item.
 SmallVector<Value> tokenOffsets(Program &p, Value t, Value head, Value channel);
 
+/// The token at which the work item begins: its first one, unless the stage has
+/// `starts`.
+Value loadStart(Program &p);
+
 /// A loop over the work item's chunks, in order or from the last to the first.
 /// `body` gets the chunk's first token and the carried values and returns the
 /// next ones. Returns the last values.
@@ -143,6 +151,7 @@ void writeReplay(Program &p);
 void writeAdjoint(Program &p);
 void writeGradients(Program &p);
 void writeSegmentBoundaries(Program &p);
+void writeSegmentStarts(Program &p);
 void writeSegmentMap(Program &p);
 void writeSegmentScan(Program &p);
 

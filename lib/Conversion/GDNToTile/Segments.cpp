@@ -13,6 +13,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -81,6 +83,46 @@ void gdn::writeSegmentBoundaries(Program &p) {
 }
 
 //===----------------------------------------------------------------------===//
+// Starts
+//===----------------------------------------------------------------------===//
+
+/// The type in which gates are summed.
+static Type sumType(Program &p) {
+  TileBuilder &b = p.b;
+  return b.getOperandType().isF32() ? Type(b.getF64Type())
+                                    : Type(b.getF32Type());
+}
+
+/// A sum of gates that is known.
+static Value sumOfGates(Program &p, double value) {
+  TileBuilder &b = p.b;
+  return arith::ConstantOp::create(b, b.getFloatAttr(sumType(p), value));
+}
+
+/// Walks back over the chunks: as long as those behind one do not decay to
+/// `tolerance`, the segment begins with that one or before it.
+void gdn::writeSegmentStarts(Program &p) {
+  TileBuilder &b = p.b;
+  b.step("gates");
+  Value bound = sumOfGates(p, std::log2(p.facts.tolerance));
+  SmallVector<Value> carried = {sumOfGates(p, 0.0), p.end};
+  carried = forEachChunk(
+      p, carried,
+      [&](Value t, ValueRange carried) -> SmallVector<Value> {
+        Value own = lastRow(p, cumulatedGate(p, t));
+        Value isAlive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                              carried[0], bound);
+        Value start = arith::SelectOp::create(b, isAlive, t, carried[1]);
+        return {arith::AddFOp::create(b, carried[0], own), start};
+      },
+      /*reversed=*/true);
+  SmallVector<Value> place = {p.sequence, p.head};
+  Value start = arith::IndexCastOp::create(b, b.getI32Type(), carried[1]);
+  b.store(b.splat(start, 1), p["starts"], place, {1});
+  b.store(b.splat(b.f32(carried[0]), 1), p["decay"], place, {1});
+}
+
+//===----------------------------------------------------------------------===//
 // Maps
 //===----------------------------------------------------------------------===//
 
@@ -99,12 +141,9 @@ static Value identityRows(Program &p) {
 
 /// Zero as a sum of gates: a scalar, or [K].
 static Value zeroDecay(Program &p) {
-  TileBuilder &b = p.b;
-  Type type =
-      b.getOperandType().isF32() ? Type(b.getF64Type()) : Type(b.getF32Type());
   if (p.facts.decay == DecayKind::Channel)
-    return b.fill(0.0, p.facts.K, type);
-  return arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
+    return p.b.fill(0.0, p.facts.K, sumType(p));
+  return sumOfGates(p, 0.0);
 }
 
 /// Stores what the identity has become, less the decay of the identity itself.
@@ -128,8 +167,20 @@ static void storeMap(Program &p, Value state, Value identity, Value decay) {
     b.store(b.f32(decay), p["decay"], {p.sequence, p.head, p.zero}, {2});
 }
 
+/// A segment that begins behind its first token, where nothing is left of the
+/// state before it, has no chunk that counts.
+static void skipForgotten(Program &p) {
+  if (!p["starts"])
+    return;
+  TileBuilder &b = p.b;
+  Value isForgotten = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
+                                            loadStart(p), p.begin);
+  p.begin = arith::SelectOp::create(b, isForgotten, p.end, p.begin);
+}
+
 void gdn::writeSegmentMap(Program &p) {
   TileBuilder &b = p.b;
+  skipForgotten(p);
   // Of a gate a head, M is the decay times what the ungated rule makes.
   Program rule = p;
   if (p.facts.decay == DecayKind::Scalar)
@@ -161,30 +212,70 @@ void gdn::writeSegmentMap(Program &p) {
 // The scan over segments
 //===----------------------------------------------------------------------===//
 
-/// S^T D^T, or S^T D for gradients. In 16 bits the rows of S^T are divided by
-/// their largest entry, so that f16 holds them with all its digits.
-static Value mulMap(Program &p, Value state, Value map) {
+namespace {
+/// A segment of the scan: its states' places and the map's product.
+struct ScanStep {
+  /// Where S^T of the segment lies in `states` and `entry_states`.
+  SmallVector<Value> place;
+  /// Whether the states of segments lie as S^T does, so that they are copied as
+  /// they are.
+  bool isCopied;
+  /// The same program for the segment.
+  Program segment;
+};
+} // namespace
+
+/// S^T D^T, or S^T D for gradients, over the factor of each row, which may be
+/// null. In 16 bits the rows of S^T are divided by their largest entry, so that
+/// f16 holds them with all its digits.
+static std::pair<Value, Value> mulMap(Program &p, Value state, Value map) {
   TileBuilder &b = p.b;
   StringRef spec = p.facts.reverse ? "vj,jk->vk" : "vj,kj->vk";
   if (b.getOperandType().isF32())
-    return b.product(spec, state, b.f32(map));
+    return {b.product(spec, state, b.f32(map)), Value()};
   constexpr double kLeast = 1e-30; // of a row of zeros
   Value largest = b.max(b.rowMaximum(b.abs(state)), kLeast);
   Value inverse = b.div(b.fill(1.0, shapeOf(largest)), largest);
   Type f16 = b.getF16Type();
   Value rounded = b.to(b.mulAxis(state, inverse, 0), f16);
-  return b.mulAxis(b.product(spec, rounded, b.to(map, f16)), largest, 0);
+  return {b.product(spec, rounded, b.to(map, f16)), largest};
+}
+
+static void storeEntry(Program &p, const ScanStep &step, Value state) {
+  TileBuilder &b = p.b;
+  if (!step.isCopied) {
+    Program segment = step.segment;
+    return storeStateT(segment, state, "entry_states");
+  }
+  // A sum, which is made by those who carry the state; what is carried itself
+  // would be carried by those who store it too.
+  Value entry = b.add(state, b.fill(0.0, shapeOf(state)));
+  b.step("store");
+  b.store(entry, p["entry_states"], step.place, {2, 3});
+  b.step("state");
+}
+
+/// What the segment adds, S^T of B.
+static Value loadOwn(Program &p, const ScanStep &step) {
+  Program segment = step.segment;
+  if (!step.isCopied)
+    return loadStateT(segment, "states");
+  return p.b.load(p["states"], step.place, {2, 3},
+                  {p.facts.vTileChannels, p.facts.K});
 }
 
 /// The state behind segment `s`.
 static Value applySegment(Program &p, Value s, Value state) {
   TileBuilder &b = p.b;
   int64_t K = p.facts.K;
+  ScanStep step = {{s, p.head, p.firstV, p.zero},
+                   p.facts.segmentLayout == StateLayout::VK,
+                   p};
+  step.segment.sequence = s;
+  step.segment.facts.stateLayout = p.facts.segmentLayout;
   b.step("load");
   Value map = b.load(p["map"], {s, p.head, p.zero, p.zero}, {2, 3}, {K, K});
-  Program segment = p;
-  segment.sequence = s;
-  Value own = loadStateT(segment, "states");
+  Value own = loadOwn(p, step);
   Value decay;
   b.step("gates");
   if (p.facts.decay == DecayKind::Scalar)
@@ -192,8 +283,11 @@ static Value applySegment(Program &p, Value s, Value state) {
   if (p.facts.decay == DecayKind::Channel)
     decay = b.exp2(b.load(p["decay"], {s, p.head, p.zero}, {2}, {K}));
   b.step("state");
-  storeStateT(segment, state, "entry_states");
-  Value change = mulMap(p, state, map);
+  auto [change, rows] = mulMap(p, state, map);
+  // While a GPU waits for the product.
+  storeEntry(p, step, state);
+  if (rows)
+    change = b.mulAxis(change, rows, 0);
   if (p.facts.decay == DecayKind::Channel)
     return b.add(b.add(b.mulAxis(state, decay, 1), change), own);
   Value next = b.add(state, change);

@@ -44,10 +44,14 @@ static constexpr StringLiteral kRuleOperands[] = {
     "q",         "k",     "v",      "beta", "gate", "initial_state",
     kBoundaries, "a_log", "dt_bias"};
 static constexpr StringLiteral kStatePassOperands[] = {
-    "",          "k",     "v",      "beta", "gate", "initial_state",
-    kBoundaries, "a_log", "dt_bias"};
+    "",          "k",     "v",       "beta",  "gate", "initial_state",
+    kBoundaries, "a_log", "dt_bias", "starts"};
 static constexpr StringLiteral kPrepareOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kSegmentMapOperands[] = {
+    "k", "beta", "gate", kBoundaries, "a_log", "dt_bias", "starts"};
+static constexpr StringLiteral kSegmentStartsOperands[] = {
+    "k", "gate", kBoundaries, "a_log", "dt_bias"};
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {"k",
                                                                kBoundaries};
 static constexpr StringLiteral kSegmentScanOperands[] = {
@@ -104,6 +108,8 @@ static constexpr OutputForm kGradientsOutputs[] = {
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
     {"first_segments", kSequenceBoundaries}};
+static constexpr OutputForm kSegmentStartsOutputs[] = {{"starts", kPerSequence},
+                                                       {"decay", kPerSequence}};
 static constexpr OutputForm kSegmentMapOutputs[] = {
     {"map", kPerSequence}, {"decay", kPerSequence, "gate"}};
 static constexpr OutputForm kSegmentScanOutputs[] = {
@@ -135,8 +141,10 @@ static const StageForm kForms[] = {
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
      /*rounds=*/false},
+    {"gdn.stage.segment_starts", kSegmentStartsOperands, kSegmentStartsOutputs,
+     writeSegmentStarts, /*splitsV=*/false, /*rounds=*/true},
     // Keys as prepare has them; columns of M for those of V.
-    {"gdn.stage.segment_map", kPrepareOperands, kSegmentMapOutputs,
+    {"gdn.stage.segment_map", kSegmentMapOperands, kSegmentMapOutputs,
      writeSegmentMap, /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.segment_scan", kSegmentScanOperands, kSegmentScanOutputs,
      writeSegmentScan, /*splitsV=*/true, /*rounds=*/true}};
@@ -145,6 +153,13 @@ Value Stage::operator[](StringRef name) const {
   for (const NamedInput &input : inputs)
     if (input.name == name)
       return input.tensor;
+  return {};
+}
+
+Value Stage::perHead() const {
+  for (StringRef name : {"v", "beta", "gate"})
+    if (Value input = (*this)[name])
+      return input;
   return {};
 }
 
@@ -203,7 +218,7 @@ static void readScanSizes(const Stage &stage, StageFacts &facts) {
   facts.H = facts.Hq = 1;
   facts.K = cast<RankedTensorType>(stage["map"].getType()).getDimSize(3);
   auto states = cast<RankedTensorType>(stage["states"].getType());
-  facts.V = states.getDimSize(facts.stateLayout == StateLayout::KV ? 3 : 2);
+  facts.V = states.getDimSize(facts.segmentLayout == StateLayout::KV ? 3 : 2);
 }
 
 /// Head counts and channels, of keys, values and beta.
@@ -216,7 +231,7 @@ static void readSizes(const Stage &stage, StageFacts &facts) {
     facts.V = cast<RankedTensorType>(values.getType()).getDimSize(3);
   else if (stage.splitsV)
     facts.V = facts.K;
-  if (Value perHead = values ? values : stage["beta"])
+  if (Value perHead = stage.perHead())
     facts.H = cast<RankedTensorType>(perHead.getType()).getDimSize(2);
   else
     facts.H = facts.Hq = 1; // nothing of a head
@@ -238,6 +253,8 @@ static StageFacts readFacts(const Stage &stage) {
       readEnum<BetaDomainAttr>(op, "beta_domain", BetaDomain::Value);
   facts.stateLayout =
       readEnum<StateLayoutAttr>(op, "state_layout", StateLayout::KV);
+  facts.segmentLayout =
+      readEnum<StateLayoutAttr>(op, "segment_layout", facts.stateLayout);
   if (stage.keys())
     readSizes(stage, facts);
   else
@@ -249,6 +266,8 @@ static StageFacts readFacts(const Stage &stage) {
     facts.segments = segments.getInt();
   if (auto length = op->getAttrOfType<IntegerAttr>("segment_length"))
     facts.segmentLength = length.getInt();
+  if (auto tolerance = op->getAttrOfType<FloatAttr>("tolerance"))
+    facts.tolerance = tolerance.getValueAsDouble();
   facts.reverse = op->hasAttr("reverse");
   facts.vTileChannels = facts.V;
   return facts;

@@ -57,6 +57,9 @@ struct Stage {
   Value operator[](StringRef name) const;
   /// Keys: the input that every stage has but the scan over segments.
   Value keys() const { return (*this)["k"]; }
+  /// An input [B, T, H] or [B, T, H, ...] with the value heads, null if there
+  /// is none.
+  Value perHead() const;
   /// The input whose element type is that of operands of products, and the
   /// dimension of it that the tokens of a sequence run along: keys, or the
   /// maps, since the scan's tokens are the segments.

@@ -21,6 +21,7 @@
 #include "gdn/Conversion/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -42,6 +43,12 @@ bool gdn::isFree(Operation *op) {
   if (op->hasTrait<OpTrait::ConstantLike>() ||
       isa<tensor::EmptyOp, arith::ExtFOp, tensor::ExtractSliceOp>(op))
     return true;
+  // A number of an array that the program reads is the same whenever a role
+  // loads it.
+  if (auto load = dyn_cast<memref::LoadOp>(op)) {
+    auto program = op->getParentOfType<tile::ProgramOp>();
+    return program && llvm::is_contained(program.getInputs(), load.getMemRef());
+  }
   return !tile::TileDialect::needsStep(op) && op->getNumRegions() == 0 &&
          isMemoryEffectFree(op);
 }

@@ -103,7 +103,12 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
   b.setInsertionPointToStart(&kernel.getBody().front());
   Location loc = partition.getProgram().getLoc();
   // What follows reads arrays, cu_seqlens first.
-  GridDependencyWaitOp::create(b, loc);
+  bool isBeside = launch->hasAttr(tile::TileDialect::getBesideAttrName());
+  if (isBeside)
+    LaunchDependentsOp::create(b, loc);
+  else
+    GridDependencyWaitOp::create(
+        b, loc, launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()));
   WorkItemWriter workItems(partition.program, launch, kernel);
   if (failed(workItems.prepare(b, schedule)))
     return failure();
@@ -136,5 +141,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
     RoleWriter(partition, number, channels, b, workItems)
         .write(workItem, vTile);
   }
+  // The kernels behind this one wait for it alone.
+  if (isBeside)
+    GridDependencyWaitOp::create(b, loc, /*then_launch=*/false);
   return success();
 }

@@ -157,13 +157,22 @@ static void addThreadPatterns(const TypeConverter &converter,
     return {};
   });
   add<GridDependencyWaitOp>(
-      converter, patterns, [](auto, auto, auto &b) -> Values {
-        NVVM::GriddepcontrolOp::create(
-            b, NVVM::GridDepActionKind::launch_dependents);
-        NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+      converter, patterns, [](auto op, auto, auto &b) -> Values {
+        using Kind = NVVM::GridDepActionKind;
+        if (!op.getThenLaunch())
+          NVVM::GriddepcontrolOp::create(b, Kind::launch_dependents);
+        NVVM::GriddepcontrolOp::create(b, Kind::wait);
+        if (op.getThenLaunch())
+          NVVM::GriddepcontrolOp::create(b, Kind::launch_dependents);
         createCompilerFence(b);
         return {};
       });
+  add<LaunchDependentsOp>(converter, patterns,
+                          [](auto, auto, auto &b) -> Values {
+                            NVVM::GriddepcontrolOp::create(
+                                b, NVVM::GridDepActionKind::launch_dependents);
+                            return {};
+                          });
   add<FenceOp>(converter, patterns, [](auto op, auto, auto &b) -> Values {
     createCompilerFence(b);
     if (op.getKind() == FenceKind::Async)

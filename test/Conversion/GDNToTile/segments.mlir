@@ -130,11 +130,12 @@ func.func @channels(%k: tensor<1x256x4x64xbf16>, %beta: tensor<1x256x4xf32>, %ga
 // CHECK: %[[B:.*]] = gdn_tile.load %states[%[[I]], %h, %c0, %c0] axes [2, 3]
 // CHECK: %[[DECAY:.*]] = gdn_tile.load %decay[%[[I]], %h] axes [1]
 // CHECK: math.exp2 %[[DECAY]]
-// CHECK: gdn_tile.store %[[S]], %entry_states[%[[I]], %h, %c0, %c0] axes [2, 3]
 // CHECK: math.absf %[[S]]
 // CHECK: linalg.reduce
 // CHECK: %[[ROUNDED:.*]] = arith.truncf {{.*}} to tensor<32x64xf16>
 // CHECK: linalg.contract indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}] {{.*}} ins(%[[ROUNDED]], %[[D]] : tensor<32x64xf16>, tensor<64x64xf16>)
+// CHECK: %[[ENTRY:.*]] = arith.addf %[[S]], %{{.*}} {{.*}}{gdn_tile.step = "state"}
+// CHECK: gdn_tile.store %[[ENTRY]], %entry_states[%[[I]], %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "store"}
 // CHECK: %[[SUM:.*]] = arith.addf %[[S]], %{{.*}}
 // CHECK: %[[DECAYED:.*]] = arith.mulf %[[SUM]]
 // CHECK: %[[NEXT:.*]] = arith.addf %[[DECAYED]], %[[B]]
@@ -170,4 +171,50 @@ func.func @gradient(%map: tensor<16x4x64x64xf32>, %decay: tensor<16x4x64xf32>, %
   %e = gdn.stage.segment_scan map(%map : tensor<16x4x64x64xf32>) decay(%decay : tensor<16x4x64xf32>)
       states(%b : tensor<16x4x64x32xf32>) first_segments(%first : tensor<3xi32>) {reverse} -> tensor<16x4x64x32xf32>
   return %e : tensor<16x4x64x32xf32>
+}
+
+// -----
+
+// From the last chunk on: as long as the gates behind a chunk do not decay to the tolerance, the segment begins with it.
+
+// CHECK-LABEL: gdn_tile.program @starts_segment_starts(%k: {{.*}}, %gate: {{[^%]*}}) outs(%starts: memref<3x4xi32, {{.*}}>, %decay: memref<3x4xf32, {{.*}}>)
+// CHECK: %[[BOUND:.*]] = arith.constant -1.000000e+01 : f32
+// CHECK: %[[WALK:.*]]:2 = scf.for {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[START:.*]] = %end) -> (f32, index)
+// CHECK: gdn_tile.load %gate
+// CHECK: %[[OWN:.*]] = tensor.extract
+// CHECK: %[[ALIVE:.*]] = arith.cmpf ogt, %[[SUM]], %[[BOUND]]
+// CHECK: %[[NEXT:.*]] = arith.select %[[ALIVE]], %{{.*}}, %[[START]] : index
+// CHECK: %[[MORE:.*]] = arith.addf %[[SUM]], %[[OWN]]
+// CHECK: scf.yield %[[MORE]], %[[NEXT]]
+// CHECK: gdn_tile.store %{{.*}}, %starts[%n, %h] axes [1]
+// CHECK: gdn_tile.store %{{.*}}, %decay[%n, %h] axes [1]
+func.func @starts(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>) -> (tensor<3x4xi32>, tensor<3x4xf32>) {
+  %s, %d = gdn.stage.segment_starts k(%k : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      {chunk_size = 32, tolerance = 9.765625e-04} -> tensor<3x4xi32>, tensor<3x4xf32>
+  return %s, %d : tensor<3x4xi32>, tensor<3x4xf32>
+}
+
+// -----
+
+// A segment that begins behind its first token needs no map: it has no chunk.
+
+// CHECK-LABEL: gdn_tile.program @forgotten_segment_map(%k: {{.*}}, %beta: {{.*}}, %starts: {{[^%]*}}) outs(%map:
+// CHECK: %[[NUMBER:.*]] = memref.load %starts[%n, %h]
+// CHECK: %[[START:.*]] = arith.index_cast %[[NUMBER]]
+// CHECK: %[[FORGOTTEN:.*]] = arith.cmpi ugt, %[[START]], %begin
+// CHECK: %[[FROM:.*]] = arith.select %[[FORGOTTEN]], %end, %begin
+// CHECK: scf.for %{{.*}} = %[[FROM]] to %end
+// B is that of the tokens from its start on.
+// CHECK-LABEL: gdn_tile.program @forgotten_state_pass
+// CHECK: %[[NUMBER:.*]] = memref.load %starts[%n, %h]
+// CHECK: %[[START:.*]] = arith.index_cast %[[NUMBER]]
+// CHECK: scf.for %{{.*}} = %[[START]] to %end
+func.func @forgotten(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>,
+    %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>, %starts: tensor<3x4xi32>) -> (tensor<3x4x64x64xf16>, tensor<3x4x64x32xf32>) {
+  %m = gdn.stage.segment_map k(%k : tensor<1x256x2x64xbf16>) beta(%beta : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      starts(%starts : tensor<3x4xi32>) {chunk_size = 32} -> tensor<3x4x64x64xf16>
+  %b = gdn.stage.state_pass q(%q : tensor<1x256x2x64xbf16>) k(%k : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+      beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      starts(%starts : tensor<3x4xi32>) {chunk_size = 32} -> tensor<3x4x64x32xf32>
+  return %m, %b : tensor<3x4x64x64xf16>, tensor<3x4x64x32xf32>
 }

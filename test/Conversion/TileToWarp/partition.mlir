@@ -480,3 +480,52 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>) {
   gdn_tile.launch @both grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%x, %x : memref<1x?x4xf32>, memref<1x?x4xf32>)
   return
 }
+
+// -----
+
+// A number of an array that says where a loop begins is loaded by each role. Of two launches side by side the second one
+// waits for the first at its end.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 1>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>,
+    <name = "out", depth = 1, from = ["state"], to = ["move"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @from(
+// CHECK: gdn_warp.launch_dependents
+// CHECK-NOT: gdn_warp.grid_dependency_wait
+// CHECK: gdn_warp.role "move"
+// CHECK: %[[FROM:.*]] = memref.load %starts[%{{.*}}, %{{.*}}] : memref<2x4xi32>
+// CHECK: arith.index_cast %[[FROM]]
+// CHECK: gdn_warp.role "state"
+// CHECK: %[[FROM:.*]] = memref.load %starts[%{{.*}}, %{{.*}}] : memref<2x4xi32>
+// CHECK: arith.index_cast %[[FROM]]
+// CHECK: }
+// CHECK: gdn_warp.grid_dependency_wait
+gdn_tile.program @from(%x: memref<1x?x4x64xbf16>, %starts: memref<2x4xi32>) outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %number = memref.load %starts[%n, %h] : memref<2x4xi32>
+  %start = arith.index_cast %number : i32 to index
+  scf.for %t = %start to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    %wide = arith.extf %tile {gdn_tile.step = "state"} : tensor<64x64xbf16> to tensor<64x64xf32>
+    %twice = arith.addf %wide, %wide {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %rounded = arith.truncf %twice {gdn_tile.step = "state"} : tensor<64x64xf32> to tensor<64x64xbf16>
+    gdn_tile.store %rounded, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor<3xi32>) -> tensor<1x?x4x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %r = gdn_tile.launch @from grid(%c2, %c4, %c1) tokens(%t) cu_seqlens(%cu : tensor<3xi32>)
+      ins(%x, %starts : tensor<1x?x4x64xbf16>, tensor<2x4xi32>) outs(%y : tensor<1x?x4x64xbf16>) {gdn_tile.beside}
+      -> tensor<1x?x4x64xbf16>
+  return %r : tensor<1x?x4x64xbf16>
+}

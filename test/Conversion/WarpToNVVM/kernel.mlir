@@ -61,3 +61,28 @@ gdn_warp.kernel @follower(%x : memref<2xf32>, %f : f32) threads(128) shared(0) {
   gdn_warp.grid_dependency_wait
   memref.store %f, %x[%c0] : memref<2xf32>
 }
+
+// Two kernels side by side: the first one lets the second begin when it need not wait itself, and the second one waits at
+// its end.
+// CHECK-LABEL: llvm.func @first_of_two(
+// CHECK-SAME: follows = true
+// CHECK: nvvm.griddepcontrol wait
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK: llvm.store
+gdn_warp.kernel @first_of_two(%x : memref<2xf32>, %f : f32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  gdn_warp.grid_dependency_wait then_launch
+  memref.store %f, %x[%c0] : memref<2xf32>
+}
+
+// CHECK-LABEL: llvm.func @beside(
+// CHECK-SAME: follows = true
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK: llvm.store
+// CHECK: nvvm.griddepcontrol wait
+gdn_warp.kernel @beside(%x : memref<2xf32>, %f : f32) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  gdn_warp.launch_dependents
+  memref.store %f, %x[%c0] : memref<2xf32>
+  gdn_warp.grid_dependency_wait
+}

@@ -127,3 +127,30 @@ func.func @result_c3_segment_scan(%map: tensor<4x2x32x32xf16>, %b: tensor<4x2x32
       -> tensor<4x2x32x16xf32>, tensor<1x2x32x16xf32>
   return
 }
+
+// -----
+
+func.func @segment_starts_c1(%k: tensor<1x64x2x32xbf16>) {
+  // expected-error @below {{expected a gate, got none}}
+  %r:2 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xbf16>) {chunk_size = 32, tolerance = 1.0e-05}
+      -> tensor<1x2xi32>, tensor<1x2xf32>
+  return
+}
+
+// -----
+
+func.func @segment_starts_c2(%k: tensor<1x64x2x32xbf16>, %gate: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected a tolerance between 0 and 1, got 1.000000e+00 : f64}}
+  %r:2 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xbf16>) gate(%gate : tensor<1x64x2xf32>)
+      {chunk_size = 32, tolerance = 1.0} -> tensor<1x2xi32>, tensor<1x2xf32>
+  return
+}
+
+// -----
+
+func.func @segment_starts_c3(%k: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %starts: tensor<1x3xi32>) {
+  // expected-error @below {{expected starts of shape [B, H] = [1, 2], got 'tensor<1x3xi32>'}}
+  %r = gdn.stage.segment_map k(%k : tensor<1x64x2x32xbf16>) beta(%beta : tensor<1x64x2xf32>)
+      starts(%starts : tensor<1x3xi32>) {chunk_size = 32} -> tensor<1x2x32x32xf16>
+  return
+}

@@ -25,6 +25,10 @@ gdn_warp.kernel @synchronisation(%x : f32) threads(256) shared(1024) min_ctas(2)
   %p = arith.constant 0 : i32
   // CHECK: gdn_warp.grid_dependency_wait
   gdn_warp.grid_dependency_wait
+  // CHECK: gdn_warp.grid_dependency_wait then_launch
+  gdn_warp.grid_dependency_wait then_launch
+  // CHECK: gdn_warp.launch_dependents
+  gdn_warp.launch_dependents
   // CHECK: gdn_warp.id cluster_rank
   %rank = gdn_warp.id cluster_rank
   // CHECK: %[[BAR:.*]] = gdn_warp.barrier %{{.*}}

@@ -4,15 +4,27 @@
 // gdn.stage.segment_scan: a state warpgroup's thread holds 64 registers of the state, 32 of its f16 copy, 64 of the product
 // and 64 of what the segment adds. Maps of the next segments are on their way;
 // the warps that copy take turns, so each map is copied once.
-#scan_move = #gdn_warp.role_template<name = "move", warps = 4, registers = 72, steps = ["load", "gates"], round_robin = true>
+#scan_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 72, steps = ["load"], delayed_steps = ["store"], delay = <as "maps" minus 1>>
+#scan_gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 72, steps = ["gates"], prefetch_distance = <2 chunks>>
+#scan_rest = #gdn_warp.role_template<name = "rest", warps = 2, registers = 72, steps = []>
 #scan_state = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 200, steps = ["state"]>
 #maps = #gdn_warp.channel_template<name = "maps", depth = <fill 2 to 4 chunks>, from = ["load"], to = ["state"]>
-#decays = #gdn_warp.channel_template<name = "decays", depth = <as "maps">, from = ["gates"], to = ["state"]>
+#decays = #gdn_warp.channel_template<name = "decays", depth = <as "maps" plus 1>, from = ["gates"], to = ["state"]>
+#entries = #gdn_warp.channel_template<name = "entries", depth = <1 chunks>, from = ["state"], to = ["move"]>
 
 gdn_warp.schedule_template @segment_scan.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_scan"]
     attributes {chunks_per_iteration = 1 : i64}
-    roles [#scan_move, #scan_state]
-    channels [#maps, #decays]
+    roles [#scan_move, #scan_gates, #scan_rest, #scan_state]
+    channels [#maps, #decays, #entries]
+
+// gdn.stage.segment_starts: a warp walks over a segment's gates, which are on their way some chunks ahead.
+#walk = #gdn_warp.role_template<name = "walk", warps = 1, registers = 64, steps = ["gates"], prefetch_distance = <16 chunks>, interleave_chunks = true>
+#rest = #gdn_warp.role_template<name = "rest", warps = 3, registers = 64, steps = []>
+
+gdn_warp.schedule_template @segment_starts.walk schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_starts"]
+    attributes {chunks_per_iteration = 8 : i64}
+    roles [#walk, #rest]
+    channels []
 
 // gdn.stage.segment_boundaries: some numbers a sequence.
 #cut = #gdn_warp.role_template<name = "cut", warps = 4, registers = 64, steps = ["store"]>

@@ -57,6 +57,15 @@ Rule gdn::getRule(Operation *op) {
         rule.gateDomain = prepare.getGateDomain();
         rule.lowerBound = prepare.getLowerBoundAttr();
       })
+      .Case([&](SegmentStartsStageOp stage) {
+        rule.k = stage.getK();
+        rule.gate = stage.getGate();
+        rule.cuSeqlens = stage.getCuSeqlens();
+        rule.aLog = stage.getALog();
+        rule.dtBias = stage.getDtBias();
+        rule.gateDomain = stage.getGateDomain();
+        rule.lowerBound = stage.getLowerBoundAttr();
+      })
       .Case([&](SegmentBoundariesStageOp cut) {
         rule.k = cut.getK();
         rule.cuSeqlens = cut.getCuSeqlens();
@@ -70,6 +79,7 @@ Rule gdn::getRule(Operation *op) {
         rule.initialState = scan.getInitialState();
         rule.firstSegments = scan.getFirstSegments();
         rule.stateLayout = scan.getStateLayout();
+        rule.segmentLayout = scan.getSegmentLayout().value_or(rule.stateLayout);
       })
       .Case<RunStageOp, LinearAttentionStageOp>([&](auto stage) {
         rule.q = stage.getQ();
@@ -80,6 +90,10 @@ Rule gdn::getRule(Operation *op) {
         rule.scale = stage.getScaleAttr();
         rule.stateLayout = stage.getStateLayout();
       });
+  if (auto pass = dyn_cast<StatePassStageOp>(op))
+    rule.starts = pass.getStarts();
+  if (auto maps = dyn_cast<SegmentMapStageOp>(op))
+    rule.starts = maps.getStarts();
   if (auto run = dyn_cast<RunStageOp>(op)) {
     rule.beta = run.getBeta();
     rule.bm = run.getBm();
@@ -100,13 +114,13 @@ static Dim getSequences(const Rule &rule) {
 }
 
 /// Dimensions of an array with a state for each of what `first` counts.
-static SmallVector<Dim, 4> getStateDims(const Rule &rule, Dim first) {
-  if (rule.stateLayout == StateLayout::KV)
+static SmallVector<Dim, 4> getStateDims(Dim first, StateLayout layout) {
+  if (layout == StateLayout::KV)
     return {first, Dim::H, Dim::K, Dim::V};
   return {first, Dim::H, Dim::V, Dim::K};
 }
 static SmallVector<Dim, 4> getStateDims(const Rule &rule) {
-  return getStateDims(rule, getSequences(rule));
+  return getStateDims(getSequences(rule), rule.stateLayout);
 }
 
 /// Dimensions of a segment's decay, with one entry a head or a channel.
@@ -157,9 +171,11 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   bool hasDecays =
       rule.mapDecay && cast<ShapedType>(rule.mapDecay.getType()).getRank() == 3;
   add("decay", rule.mapDecay,
-      getMapDecayDims(Dim::S, hasDecays));                // segment_scan_c2
-  add("states", rule.states, getStateDims(rule, Dim::S)); // segment_scan_c3
+      getMapDecayDims(Dim::S, hasDecays)); // segment_scan_c2
+  add("states", rule.states,
+      getStateDims(Dim::S, rule.segmentLayout)); // segment_scan_c3
   add("first_segments", rule.firstSegments, {Dim::Boundaries});
+  add("starts", rule.starts, {getSequences(rule), Dim::H}); // segment_starts_c3
   return shapes;
 }
 
@@ -279,6 +295,12 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
   return {{"boundaries", {Dim::SegmentBoundaries}, boundary},
           {"first_segments", {Dim::Boundaries}, boundary}};
 }
+static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
+                                                  const Rule &rule) {
+  Dim segments = getSequences(rule);
+  return {{"starts", {segments, Dim::H}, IntegerType::get(op.getContext(), 32)},
+          {"decay", {segments, Dim::H}, Float32Type::get(op.getContext())}};
+}
 static SmallVector<ResultShape> getSegmentResults(SegmentMapStageOp op,
                                                   const Rule &rule) {
   Dim segments = getSequences(rule);
@@ -293,7 +315,7 @@ static SmallVector<ResultShape> getSegmentResults(SegmentMapStageOp op,
 static SmallVector<ResultShape> getSegmentResults(SegmentScanStageOp op,
                                                   const Rule &rule) {
   SmallVector<ResultShape> results = {{"entry_states",
-                                       getStateDims(rule, Dim::S),
+                                       getStateDims(Dim::S, rule.segmentLayout),
                                        Float32Type::get(op.getContext())}};
   if (op->getNumResults() > 1)
     results.push_back(
@@ -309,7 +331,8 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
           })
       .Case([&](ChunkGatedDeltaRuleBwdOp) { return getBackwardResults(rule); })
       .Case([&](BackwardStageOp) { return getBackwardStageResults(rule); })
-      .Case<SegmentBoundariesStageOp, SegmentMapStageOp, SegmentScanStageOp>(
+      .Case<SegmentBoundariesStageOp, SegmentStartsStageOp, SegmentMapStageOp,
+            SegmentScanStageOp>(
           [&](auto stage) { return getSegmentResults(stage, rule); })
       .Case<ReplayStageOp, AdjointStageOp, GradientsStageOp>(
           [&](auto stage) { return getPartResults(stage, rule); })

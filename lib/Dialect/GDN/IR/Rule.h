@@ -26,12 +26,16 @@ struct Rule {
   Value bm, decay;
   /// Of gdn.stage.segment_scan only.
   Value map, mapDecay, states, firstSegments;
+  /// Of stages that may skip what a segment forgets.
+  Value starts;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.
   IntegerAttr segments, segmentLength;
   GateDomain gateDomain = GateDomain::Log;
   StateLayout stateLayout = StateLayout::KV;
+  /// Of gdn.stage.segment_scan only.
+  StateLayout segmentLayout = StateLayout::KV;
   /// Whether the op computes in chunks, which restricts K and V.
   bool chunked = true;
 };

@@ -260,6 +260,16 @@ static LogicalResult verifySegments(Operation *op, const Rule &rule) {
                  "expected first_segments to have N+1 >= 2 entries, got ")
              << type.getDimSize(0);
   }
+  if (auto starts = dyn_cast<SegmentStartsStageOp>(op)) {
+    // segment_starts_c1
+    if (!starts.getGate())
+      return op->emitOpError("expected a gate, got none");
+    double tolerance = starts.getTolerance().convertToDouble();
+    // segment_starts_c2
+    if (!(tolerance > 0 && tolerance < 1))
+      return op->emitOpError("expected a tolerance between 0 and 1, got ")
+             << starts.getToleranceAttr();
+  }
   // segment_boundaries_c1
   bool hasBothOrNone =
       static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength);

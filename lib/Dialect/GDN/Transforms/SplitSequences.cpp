@@ -32,6 +32,9 @@ namespace {
 /// How to cut: one of the two is there.
 struct Cut {
   IntegerAttr segments, length;
+  /// What a segment may make of the state before it and be taken for zero; null
+  /// to take nothing for it.
+  FloatAttr tolerance;
 };
 
 /// What the forward and the backward of a split have in common: the states
@@ -46,10 +49,16 @@ public:
 
   void packOperands();
   void cutSequences();
+  bool mayForget();
+  void findStarts();
+  void addStates();
   void makeMaps();
-  /// A stage of all operands, on segments.
-  template <typename StageOp>
-  StageOp createStage(TypeRange types, Value initialState);
+  /// How the states between segments lie.
+  StateLayoutAttr segmentLayout() {
+    return StateLayoutAttr::get(b.getContext(), StateLayout::VK);
+  }
+  /// The forward of all segments.
+  FusedStageOp createForward(TypeRange types, Value initialState);
   /// The scan from `initialState`, with a final state of type `last` if that is
   /// not null.
   SegmentScanStageOp scanMaps(Value added, Value initialState, Type last,
@@ -73,6 +82,8 @@ public:
   Value q, k, v, beta, gate;
   /// The boundaries of all segments, and of each sequence's among them.
   Value boundaries, firstSegments;
+  /// Where segments begin for a head; null for their first tokens.
+  Value starts;
   /// What segments make of a state.
   Value map, decay, states;
   bool isPacked;
@@ -107,16 +118,50 @@ template <typename Op> void Splitter<Op>::cutSequences() {
 }
 
 template <typename Op>
-template <typename StageOp>
-StageOp Splitter<Op>::createStage(TypeRange types, Value initialState) {
-  return StageOp::create(
+FusedStageOp Splitter<Op>::createForward(TypeRange types, Value initialState) {
+  return FusedStageOp::create(
       b, types, q, k, v, beta, gate, initialState, boundaries, op.getALog(),
       op.getDtBias(), op.getScaleAttr(), op.getGateDomainAttr(),
       op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      op.getStateLayoutAttr(), op.getChunkSizeAttr());
+      segmentLayout(), op.getChunkSizeAttr());
+}
+
+/// Whether a segment's gates may decay whatever is before it below what 16 bits
+/// show. A gate a channel decays some of it alone.
+template <typename Op> bool Splitter<Op>::mayForget() {
+  return cut.tolerance && gate && !isChannelGate(op) &&
+         !getElementTypeOrSelf(k.getType()).isF32();
+}
+
+template <typename Op> void Splitter<Op>::findStarts() {
+  SmallVector<int64_t> shape = {dims.S, dims.H};
+  SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type()),
+                             RankedTensorType::get(shape, b.getF32Type())};
+  auto found = SegmentStartsStageOp::create(
+      b, types, k, gate, boundaries, op.getALog(), op.getDtBias(),
+      op.getGateDomainAttr(), op.getLowerBoundAttr(), cut.tolerance,
+      op.getChunkSizeAttr());
+  starts = found.getResult(0);
+  decay = found.getResult(1);
+}
+
+template <typename Op> void Splitter<Op>::addStates() {
+  SmallVector<int64_t> shape = {dims.S, dims.H, dims.V, dims.K};
+  auto pass = StatePassStageOp::create(
+      b, RankedTensorType::get(shape, b.getF32Type()), q, k, v, beta, gate,
+      /*initial_state=*/Value(), boundaries, op.getALog(), op.getDtBias(),
+      starts, op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
+      op.getChunkSizeAttr(), /*beside=*/b.getUnitAttr());
+  states = pass.getResult(0);
 }
 
 template <typename Op> void Splitter<Op>::makeMaps() {
+  if (mayForget())
+    findStarts();
+  // First: where segments forget, all of them have some tokens left here, and
+  // most no map.
+  addStates();
   Type f32 = b.getF32Type();
   Type element = getElementTypeOrSelf(k.getType());
   // Entries of D are in [-2, 2]: f16 holds them best in 16 bits.
@@ -124,24 +169,24 @@ template <typename Op> void Splitter<Op>::makeMaps() {
     element = b.getF16Type();
   SmallVector<Type> types = {
       RankedTensorType::get({dims.S, dims.H, dims.K, dims.K}, element)};
-  if (gate) {
+  // The decay of a gate a head is known where the starts are; D is that of the
+  // ungated rule.
+  bool isGated = gate && !starts;
+  if (isGated) {
     SmallVector<int64_t> shape = {dims.S, dims.H};
     if (isChannelGate(op))
       shape.push_back(dims.K);
     types.push_back(RankedTensorType::get(shape, f32));
   }
   auto maps = SegmentMapStageOp::create(
-      b, types, k, beta, gate, boundaries, op.getALog(), op.getDtBias(),
-      op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
+      b, types, k, beta, isGated ? gate : Value(), boundaries,
+      isGated ? op.getALog() : Value(), isGated ? op.getDtBias() : Value(),
+      starts, isGated ? op.getGateDomainAttr() : GateDomainAttr(),
+      isGated ? op.getLowerBoundAttr() : FloatAttr(), op.getQkL2normAttr(),
       op.getBetaDomainAttr(), op.getChunkSizeAttr());
   map = maps.getResult(0);
-  decay = gate ? maps.getResult(1) : Value();
-  SmallVector<int64_t> shape = {dims.S, dims.H, dims.K, dims.V};
-  if (op.getStateLayout() == StateLayout::VK)
-    std::swap(shape[2], shape[3]);
-  states = createStage<StatePassStageOp>(RankedTensorType::get(shape, f32),
-                                         /*initialState=*/{})
-               .getResult(0);
+  if (isGated)
+    decay = maps.getResult(1);
 }
 
 template <typename Op>
@@ -150,9 +195,10 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   SmallVector<Type> types = {added.getType()};
   if (last)
     types.push_back(last);
-  return SegmentScanStageOp::create(
-      b, types, map, decay, added, initialState, firstSegments,
-      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr());
+  return SegmentScanStageOp::create(b, types, map, decay, added, initialState,
+                                    firstSegments,
+                                    reverse ? b.getUnitAttr() : UnitAttr(),
+                                    op.getStateLayoutAttr(), segmentLayout());
 }
 
 /// A forward: each segment from the state before it.
@@ -165,8 +211,8 @@ static void split(FusedStageOp op, const Cut &cut) {
   auto scan = splitter.scanMaps(splitter.states, op.getInitialState(), last,
                                 /*reverse=*/false);
   Type type = op.getResult(0).getType();
-  auto forward = splitter.createStage<FusedStageOp>(splitter.packedType(type),
-                                                    scan.getResult(0));
+  auto forward =
+      splitter.createForward(splitter.packedType(type), scan.getResult(0));
   SmallVector<Value> results = {splitter.unpacked(forward.getResult(0), type)};
   if (last)
     results.push_back(scan.getResult(1));
@@ -208,7 +254,7 @@ static void split(BackwardStageOp op, const Cut &cut) {
         splitter.gate, entry, splitter.boundaries, op.getALog(), op.getDtBias(),
         dO, dState, op.getScaleAttr(), op.getGateDomainAttr(),
         op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-        op.getStateLayoutAttr(), op.getChunkSizeAttr());
+        splitter.segmentLayout(), op.getChunkSizeAttr());
   };
   Value added = createBackward(/*dState=*/{}).getResults().back();
   Value dFinal = op.getDFinalState();
@@ -252,8 +298,14 @@ FailureOr<Cut> SplitSequences::readOptions() {
     return getOperation().emitError(
                "expected one of segments and segment-length, got ")
            << segments.getValue() << " and " << segmentLength.getValue();
+  if (!(tolerance >= 0 && tolerance < 1))
+    return getOperation().emitError(
+               "expected decay-tolerance of at least 0 and below 1, got ")
+           << tolerance.getValue();
   Builder b(&getContext());
   Cut cut;
+  if (tolerance > 0)
+    cut.tolerance = b.getF64FloatAttr(tolerance);
   if (segments > 0)
     cut.segments = b.getI64IntegerAttr(segments);
   if (segmentLength > 0)

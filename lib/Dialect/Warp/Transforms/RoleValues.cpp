@@ -53,6 +53,9 @@ void RoleValues::evaluate(Operation *op) {
     return set(op->getResult(0), 1);
   if (auto dim = dyn_cast<memref::DimOp>(op))
     return set(dim, kExtent);
+  if (auto load = dyn_cast<memref::LoadOp>(op);
+      load && load.getType().isIntOrIndex())
+    return set(load, 0);
   if (auto sequence = dyn_cast<SequenceByRankOp>(op)) {
     set(sequence.getSequence(), 0);
     set(sequence.getBegin(), 0);

@@ -2,10 +2,12 @@
 // RUN: not gdn-opt %s --gdn-cp-split="segments=2 segment-length=64" --split-input-file 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not gdn-opt %s --gdn-cp-split=segments=-1 --split-input-file 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not gdn-opt %s --gdn-cp-split=segment-length=-32 --split-input-file 2>&1 | FileCheck %s --check-prefix=LENGTH
+// RUN: not gdn-opt %s --gdn-cp-split="segments=2 decay-tolerance=1" --split-input-file 2>&1 | FileCheck %s --check-prefix=TOLERANCE
 
 // BOTH: error: expected one of segments and segment-length, got 2 and 64
 // COUNT: error: expected segments of at least 0, got -1
 // LENGTH: error: expected segment-length of at least 0, got -32
+// TOLERANCE: error: expected decay-tolerance of at least 0 and below 1, got 1
 func.func @length(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tensor<1x64x2x16xf32> {
   // expected-error @below {{expected segment-length to be a multiple of its chunks of 32 tokens, got 48}}
   %o = gdn.stage.fused q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)

@@ -1,15 +1,17 @@
 // RUN: gdn-opt %s --gdn-cp-split=segments=4 --split-input-file --verify-roundtrip | FileCheck %s
 // RUN: gdn-opt %s --gdn-cp-split=segment-length=64 --split-input-file | FileCheck %s --check-prefix=LENGTH
 // RUN: gdn-opt %s --gdn-cp-split --split-input-file | FileCheck %s --check-prefix=NONE
+// RUN: gdn-opt %s --gdn-cp-split="segments=4 decay-tolerance=0" --split-input-file | FileCheck %s --check-prefix=EXACT
 
 // Packed sequences: the segments' boundaries and the states before them go where those of the sequences were.
 
 // CHECK-LABEL: func.func @packed
 // CHECK-SAME: %[[Q:.*]]: tensor<1x256x2x64xbf16>, %[[K:.*]]: tensor<1x256x2x64xbf16>, %[[V:.*]]: tensor<1x256x4x32xbf16>, %[[BETA:.*]]: tensor<1x256x4xf32>, %[[GATE:.*]]: tensor<1x256x4xbf16>, %[[H0:.*]]: tensor<3x4x32x64xbf16>, %[[CU:.*]]: tensor<4xi32>, %[[RATE:.*]]: tensor<4xf32>, %[[BIAS:.*]]: tensor<4xf32>
 // CHECK-NEXT: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries k(%[[K]] : {{.*}}) cu_seqlens(%[[CU]] : {{.*}}) {chunk_size = 32 : i64, segments = 4 : i64} -> tensor<13xi32>, tensor<4xi32>
-// CHECK-NEXT: %[[MAP:.*]]:2 = gdn.stage.segment_map k(%[[K]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm} -> tensor<12x4x64x64xf16>, tensor<12x4xf32>
-// CHECK-NEXT: %[[B:.*]] = gdn.stage.state_pass q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
-// CHECK-NEXT: %[[SCAN:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]]#0 : {{.*}}) decay(%[[MAP]]#1 : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>, tensor<3x4x32x64xbf16>
+// CHECK-NEXT: %[[START:.*]]:2 = gdn.stage.segment_starts k(%[[K]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, tolerance = 6.{{.*}}E-6 : f64} -> tensor<12x4xi32>, tensor<12x4xf32>
+// CHECK-NEXT: %[[B:.*]] = gdn.stage.state_pass q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) starts(%[[START]]#0 : {{.*}}) {beside, beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
+// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map k(%[[K]] : {{.*}}) beta(%[[BETA]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) starts(%[[START]]#0 : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, qk_l2norm} -> tensor<12x4x64x64xf16>
+// CHECK-NEXT: %[[SCAN:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) decay(%[[START]]#1 : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {segment_layout = #gdn.state_layout<vk>, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>, tensor<3x4x32x64xbf16>
 // CHECK-NEXT: %[[O:.*]] = gdn.stage.fused q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) initial_state(%[[SCAN]]#0 : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>
 // CHECK-NEXT: return %[[O]], %[[SCAN]]#1
 
@@ -17,6 +19,12 @@
 // LENGTH-LABEL: func.func @packed
 // LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<8xi32>, tensor<4xi32>
 // LENGTH: gdn.stage.segment_scan {{.*}} -> tensor<7x4x32x64xf32>, tensor<3x4x32x64xbf16>
+
+// Without a tolerance all maps are made, and their stage sums the gates.
+// EXACT-LABEL: func.func @packed
+// EXACT-NOT: gdn.stage.segment_starts
+// EXACT: %[[MAP:.*]]:2 = gdn.stage.segment_map {{.*}} gate(
+// EXACT: gdn.stage.segment_scan map(%[[MAP]]#0 : {{.*}}) decay(%[[MAP]]#1 : {{.*}})
 
 // NONE-LABEL: func.func @packed
 // NONE-NEXT: gdn.stage.fused
@@ -35,7 +43,7 @@ func.func @packed(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %v: 
 
 // -----
 
-// Batch rows become packed sequences and back. f32 layers keep maps in f32; a gate a channel has a decay a channel.
+// Batch rows become packed sequences and back. f32 layers keep maps in f32 and forget nothing; a gate a channel has a decay a channel.
 
 // CHECK-LABEL: func.func @batch
 // CHECK-SAME: %[[Q:.*]]: tensor<?x?x2x64xf32>, %[[K:.*]]: tensor<?x?x2x64xf32>, %[[V:.*]]: tensor<?x?x4x64xf32>, %[[BETA:.*]]: tensor<?x?x4xf32>, %[[GATE:.*]]: tensor<?x?x4x64xf32>
@@ -43,7 +51,7 @@ func.func @packed(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %v: 
 // CHECK: %[[QP:.*]] = tensor.expand_shape %[[JOINED]] {{\[\[}}0, 1], [2], [3]] output_shape [1, %{{.*}}, 2, 64] : tensor<?x2x64xf32> into tensor<1x?x2x64xf32>
 // CHECK: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries k(%[[K]] : tensor<?x?x2x64xf32>) {{.*}} -> tensor<?xi64>, tensor<?xi64>
 // CHECK: gdn.stage.segment_map {{.*}} cu_seqlens(%[[CUT]]#0 : tensor<?xi64>) {chunk_size = 32 : i64} -> tensor<?x4x64x64xf32>, tensor<?x4x64xf32>
-// CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan {{.*}} first_segments(%[[CUT]]#1 : tensor<?xi64>) -> tensor<?x4x64x64xf32>
+// CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan {{.*}} first_segments(%[[CUT]]#1 : tensor<?xi64>) {segment_layout = #gdn.state_layout<vk>} -> tensor<?x4x64x64xf32>
 // CHECK: %[[O:.*]] = gdn.stage.fused q(%[[QP]] : tensor<1x?x2x64xf32>) {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : tensor<?xi64>) {{.*}} -> tensor<1x?x4x64xf32>
 // CHECK: %[[ROWS:.*]] = scf.for %[[ROW:.*]] = %{{.*}} to %[[B:.*]] step %{{.*}} iter_args(%[[DONE:.*]] = %{{.*}}) -> (tensor<?x?x4x64xf32>) {
 // CHECK: %[[FROM:.*]] = arith.muli %[[ROW]], %[[T:[^ ]*]] : index
@@ -78,8 +86,8 @@ func.func @rows(%q: tensor<2x?x4x64xf32>, %beta: tensor<2x?x4xf32>) -> tensor<2x
 
 // CHECK-LABEL: func.func @row
 // CHECK-NEXT: gdn.stage.segment_boundaries k(%{{.*}}) {chunk_size = 16 : i64, segments = 4 : i64} -> tensor<5xi64>, tensor<2xi64>
-// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map {{.*}} -> tensor<4x?x64x64xf16>
 // CHECK-NEXT: gdn.stage.state_pass
+// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map {{.*}} -> tensor<4x?x64x64xf16>
 // CHECK-NEXT: gdn.stage.segment_scan map(%[[MAP]] : tensor<4x?x64x64xf16>) states(
 // CHECK-NEXT: gdn.stage.fused
 // CHECK-NEXT: return
@@ -110,12 +118,12 @@ func.func @decoding(%q: tensor<1x32x2x16xf32>, %beta: tensor<1x32x2xf32>) -> ten
 // CHECK-LABEL: func.func @backward
 // CHECK-SAME: %[[H0:[^ ]*]]: tensor<3x2x64x64xbf16>
 // CHECK: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries
-// CHECK: %[[MAP:.*]] = gdn.stage.segment_map
 // CHECK: %[[B:.*]] = gdn.stage.state_pass
-// CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) -> tensor<12x2x64x64xf32>
-// CHECK: %[[ONE:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{[^ ]*}} : {{[^ ]*}}) {chunk_size = 16 : i64} -> {{.*}}, tensor<12x2x64x64xf32>
-// CHECK: %[[EXIT:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[ONE]]#4 : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {reverse} -> tensor<12x2x64x64xf32>, tensor<3x2x64x64xf32>
-// CHECK: %[[ALL:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{.*}}) d_final_state(%[[EXIT]]#0 : {{.*}}) {chunk_size = 16 : i64}
+// CHECK: %[[MAP:.*]] = gdn.stage.segment_map
+// CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {segment_layout = #gdn.state_layout<vk>} -> tensor<12x2x64x64xf32>
+// CHECK: %[[ONE:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{[^ ]*}} : {{[^ ]*}}) {chunk_size = 16 : i64, state_layout = #gdn.state_layout<vk>} -> {{.*}}, tensor<12x2x64x64xf32>
+// CHECK: %[[EXIT:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[ONE]]#4 : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {reverse, segment_layout = #gdn.state_layout<vk>} -> tensor<12x2x64x64xf32>, tensor<3x2x64x64xf32>
+// CHECK: %[[ALL:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{.*}}) d_final_state(%[[EXIT]]#0 : {{.*}}) {chunk_size = 16 : i64, state_layout = #gdn.state_layout<vk>}
 // CHECK: %[[DH0:.*]] = arith.truncf %[[EXIT]]#1 : tensor<3x2x64x64xf32> to tensor<3x2x64x64xbf16>
 // CHECK: return %[[ALL]]#0, %[[DH0]]
 func.func @backward(%q: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x2xf32>, %do: tensor<1x256x2x64xbf16>,

@@ -76,10 +76,11 @@ gdn_tile.program @matmul() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
 
 // -----
 
-// Arrays are read and written by load and store alone, which know the end.
-gdn_tile.program @plain_load(%x: memref<4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  // expected-error @below {{got memref.load}}
-  %b = memref.load %x[%n] : memref<4xf32>
+// Arrays are written by store alone, which knows the end.
+gdn_tile.program @plain_store(%x: memref<4xi32>) outs(%y: memref<4xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %b = memref.load %x[%n] : memref<4xi32>
+  // expected-error @below {{got memref.store}}
+  memref.store %b, %y[%n] : memref<4xi32>
 }
 
 // -----

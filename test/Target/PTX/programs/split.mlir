@@ -1,13 +1,14 @@
-// A forward whose sequences are cut into segments: five kernels.
+// A forward whose sequences are cut into segments: six kernels.
 // RUN: gdn-compile %s --segments=8 --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
 // RUN: gdn-compile %s --segment-length=512 --schedule=cta_per_v_tile --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
 
 // CHECK: .entry layer_segment_boundaries(
 // CHECK: st.global.b32
+// CHECK: .entry layer_segment_starts(
+// CHECK: .entry layer_state_pass(
 // CHECK: .entry layer_segment_map(
 // CHECK-DAG: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
 // CHECK-DAG: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
-// CHECK: .entry layer_state_pass(
 // CHECK: .entry layer_segment_scan(
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
 // CHECK: .entry layer_fused(

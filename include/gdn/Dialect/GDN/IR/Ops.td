@@ -95,6 +95,11 @@ defvar ruleAttributes = (ins
   lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
   betaDomainAttribute:$beta_domain, stateLayoutAttribute:$state_layout);
 
+/// Of stages that may skip what a segment forgets.
+defvar startsOperand = (ins Arg<Optional<TensorRankOf<[I32], [2]>>, !strconcat(
+  "The token at which each sequence begins for a head, [N, H], from ",
+  "gdn.stage.segment_starts; absent, its first one.")>:$starts);
+
 defvar outsDescription = [{
     The tensor form returns its results. The buffer form, which bufferization
     makes, takes memrefs, writes the results to `outs` and returns nothing.

@@ -50,6 +50,45 @@ def GDN_SegmentBoundariesStageOp : GDN_Op<"stage.segment_boundaries", [Pure]> {
   }];
 }
 
+def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
+  let summary = "From where on a segment forgets the state before it";
+  let description = [{
+    A segment whose gates from token t on multiply to at most `tolerance` makes
+    less than `tolerance` of any state before t (spec 6.3). So the state behind
+    it is that of the tokens from t on, run from zero, and M is not needed.
+
+    Results: `starts` [S, H], for each sequence of `cu_seqlens`, which are the
+    segments, and head: the last such t that begins a chunk, or the segment's
+    first token if no other is one. `decay` [S, H]: the gate's sum over the
+    segment in log2 units, f32. `k` is taken for its sizes and is not read.
+
+    Example:
+
+    ```mlir
+    %starts, %decay = gdn.stage.segment_starts
+        k(%k : tensor<1x4096x2x128xbf16>) gate(%g : tensor<1x4096x4xf32>)
+        cu_seqlens(%boundaries : tensor<17xi32>)
+        {chunk_size = 32, tolerance = 6.1e-06} -> tensor<16x4xi32>, tensor<16x4xf32>
+    ```
+  }];
+  let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+    GDN_GateOf<TensorRankOf<parameterTypes, [3]>>:$gate,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1]>>:$dt_bias,
+    gateDomainAttribute:$gate_domain,
+    lowerBoundAttribute:$lower_bound,
+    Arg<F64Attr, "What a segment may make of a state of norm 1, between 0 and 1.">:$tolerance,
+    chunkSizeAttribute:$chunk_size);
+  let assemblyFormat = [{
+    `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
+    (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+    attr-dict `->` type($results)
+  }];
+}
+
 def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
   let summary = "What a segment makes of the state before it, as a matrix";
   let description = [{
@@ -68,6 +107,10 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     `decay`, its sum over the segment in log2 units, [S, H] or [S, H, K] in f32.
     With a gate a head D does not depend on it.
 
+    With `starts` D is zero where a segment begins behind its first token: it
+    makes nothing of the state before it. The decay is that of
+    `gdn.stage.segment_starts` then.
+
     Example:
 
     ```mlir
@@ -77,21 +120,22 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
         {chunk_size = 32} -> tensor<16x4x128x128xf16>, tensor<16x4xf32>
     ```
   }];
-  let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k, GDN_BetaOf<TensorRankOf<parameterTypes, [3]>>:$beta,
+  let arguments = !con((ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k, GDN_BetaOf<TensorRankOf<parameterTypes, [3]>>:$beta,
     GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
-    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias), startsOperand, (ins
     gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
-    chunkSizeAttribute:$chunk_size);
+    chunkSizeAttribute:$chunk_size));
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` `beta` `(` $beta `:` type($beta) `)`
     (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
     (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
     (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+    (`starts` `(` $starts^ `:` type($starts) `)`)?
     attr-dict `->` type($results)
   }];
 }
@@ -109,7 +153,9 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
 
     with M_s as `gdn.stage.segment_map` has it in `map` and `decay`, and B_s in
     `states`. Results: `entry_states`, shaped as `states`, and the final state
-    if there are two, of the element type of `initial_state`, or f32.
+    if there are two, of the element type of `initial_state`, or f32. With
+    `segment_layout` the states of segments lie otherwise than those of
+    sequences: [V, K] is as they are computed, and the fastest.
 
     With `reverse` it is the same scan for gradients: from the last segment to
     the first, with M_s^T for M_s. `states` are then what each segment adds to
@@ -138,7 +184,8 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     Arg<TensorRankOf<boundaryTypes, [1]>,
       "Where the segments of each sequence begin, [N + 1].">:$first_segments,
     Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
-    stateLayoutAttribute:$state_layout);
+    stateLayoutAttribute:$state_layout,
+    Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout);
   let assemblyFormat = [{
     `map` `(` $map `:` type($map) `)` (`decay` `(` $decay^ `:` type($decay) `)`)?
     `states` `(` $states `:` type($states) `)`

@@ -59,11 +59,13 @@ def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
   }];
 }
 
-def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins chunkSizeAttribute:$chunk_size)> {
+def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
+    [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
   let summary = "The chunked forward without read-out";
   let description = [{
     Only the state recurrence: one result, the final state. `q` is taken for the
-    sake of one operand list and is not read.
+    sake of one operand list and is not read. With `starts` tokens of a sequence
+    before its start are left out.
 
     Example:
 
@@ -74,6 +76,12 @@ def GDN_StatePassStageOp : GDN_ForwardStageOp<"state_pass", (ins chunkSizeAttrib
         {chunk_size = 32} -> tensor<1x4x128x128xf32>
     ```
   }];
+  let arguments = !con(ruleOperands, startsOperand, ruleAttributes,
+    (ins chunkSizeAttribute:$chunk_size,
+      Arg<UnitAttr, "The stage behind it takes nothing of it, and may run at the same time.">:$beside));
+  let assemblyFormat = !strconcat(ruleFormat, [{
+    (`starts` `(` $starts^ `:` type($starts) `)`)? attr-dict `->` type($results)
+  }]);
 }
 
 def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {

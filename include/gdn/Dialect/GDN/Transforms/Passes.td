@@ -56,8 +56,9 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     %o, %ht = gdn.stage.fused q(...) k(...) v(...) beta(...) gate(...) initial_state(%h0) {chunk_size = 32} -> ...
     // becomes, with segments=8
     %boundaries, %first = gdn.stage.segment_boundaries k(...) {chunk_size = 32, segments = 8} -> ...
-    %map, %decay = gdn.stage.segment_map k(...) beta(...) gate(...) cu_seqlens(%boundaries) {chunk_size = 32} -> ...
-    %b = gdn.stage.state_pass q(...) k(...) v(...) beta(...) gate(...) cu_seqlens(%boundaries) {chunk_size = 32} -> ...
+    %starts, %decay = gdn.stage.segment_starts k(...) gate(...) cu_seqlens(%boundaries) {chunk_size = 32, tolerance = ...} -> ...
+    %map = gdn.stage.segment_map k(...) beta(...) cu_seqlens(%boundaries) starts(%starts) {chunk_size = 32} -> ...
+    %b = gdn.stage.state_pass q(...) k(...) v(...) beta(...) gate(...) cu_seqlens(%boundaries) starts(%starts) {chunk_size = 32} -> ...
     %entry, %ht = gdn.stage.segment_scan map(%map) decay(%decay) states(%b) initial_state(%h0) first_segments(%first) -> ...
     %o = gdn.stage.fused q(...) k(...) v(...) beta(...) gate(...) initial_state(%entry) cu_seqlens(%boundaries) {...} -> ...
     ```
@@ -66,10 +67,17 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     them, from a scan with `reverse`; what each segment adds to these is that of
     the backward itself, run twice.
 
+    Where the gates of a segment's last tokens multiply to at most
+    `decay-tolerance`, these tokens alone make its B, and it needs no map (spec
+    6.3). The kernels decide that for each segment and head, by the gates of the
+    call. It holds for 16-bit layers with a gate a head; others, and all with a
+    tolerance of 0, get maps of every segment, and no `segment_starts`.
+
     Batch rows become packed sequences. With `segment-length` the results of a
     sequence do not depend on its neighbours, bit for bit.
 
-    Numerics: the same function. `map` is rounded to f16 for 16-bit layers; the
+    Numerics: the same function, but for what the tolerance leaves out of the
+    states, at most that share of their norm. `map` is rounded to f16 for 16-bit layers; the
     states between segments are f32. Other stages stay as they are.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
@@ -78,7 +86,9 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     Option<"segments", "segments", "int64_t", "0",
       "Segments of a sequence; 0 splits none">,
     Option<"segmentLength", "segment-length", "int64_t", "0",
-      "Tokens of a segment, a multiple of the chunk size; 0 leaves it to segments">];
+      "Tokens of a segment, a multiple of the chunk size; 0 leaves it to segments">,
+    Option<"tolerance", "decay-tolerance", "double", "6.1442123533282e-06",
+      "Norm of a segment's map below which it is zero (16-bit layers with a gate a head); 0 keeps all">];
 }
 
 def NameArgumentsPass : Pass<"gdn-name-arguments", "::mlir::ModuleOp"> {

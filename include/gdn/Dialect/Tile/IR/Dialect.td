@@ -36,6 +36,10 @@ def Tile_Dialect : Dialect {
     /// Discardable attribute of a program, a string: the stage op that it comes
     /// from. Schedule templates name the stages that they are for.
     static constexpr ::llvm::StringLiteral getStageAttrName() { return "gdn_tile.stage"; }
+    /// Of two launches, one behind the other, that may run side by side: the
+    /// first one, and the second one, which needs nothing of the first.
+    static constexpr ::llvm::StringLiteral getFirstOfTwoAttrName() { return "gdn_tile.first_of_two"; }
+    static constexpr ::llvm::StringLiteral getBesideAttrName() { return "gdn_tile.beside"; }
 
     /// Usual value (bool) of the condition of an `scf.if`.
     static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_tile.likely"; }

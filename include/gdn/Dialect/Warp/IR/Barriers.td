@@ -169,12 +169,34 @@ def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
   let description = [{
     A kernel with this op may begin before the one that it follows has ended, and
     lets the next one begin: what stands before the op, and the launch, costs no
-    time then. Nothing before it may touch global memory. All threads do it.
+    time then. Nothing before it may touch what that kernel writes, or memory
+    that it reads. All threads do it.
+
+    With `then_launch` the next kernel may begin behind the wait alone: so it may
+    touch what the kernels before this one have written without a wait of its
+    own.
 
     Example:
 
     ```mlir
-    gdn_warp.grid_dependency_wait
+    gdn_warp.grid_dependency_wait then_launch
+    ```
+  }];
+  let arguments = (ins
+      Arg<UnitAttr, "The next kernel begins behind the wait.">:$then_launch);
+  let assemblyFormat = "(`then_launch` $then_launch^)? attr-dict";
+}
+
+def Warp_LaunchDependentsOp : Warp_Op<"launch_dependents"> {
+  let summary = "Let the next kernel of the stream begin";
+  let description = [{
+    What a kernel does first that runs beside the one before it: it waits for
+    that at its end. The one before it lets it begin with `then_launch`.
+
+    Example:
+
+    ```mlir
+    gdn_warp.launch_dependents
     ```
   }];
   let assemblyFormat = "attr-dict";
