@@ -18,8 +18,18 @@ func.func @segment_boundaries_c1_both(%k: tensor<1x64x2x32xf32>) {
 // -----
 
 func.func @segment_boundaries_c2(%k: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{expected segments of at least 1, got 0}}
+  // expected-error @below {{expected segments of 1 to 2^31 - 1, got 0}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 0} -> tensor<1xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+// Times the sequences, that is 2^64.
+func.func @segment_boundaries_c2_many(%k: tensor<8x64x2x32xf32>) {
+  // expected-error @below {{expected segments of 1 to 2^31 - 1, got 2305843009213693952}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<8x64x2x32xf32>) {chunk_size = 32, segments = 2305843009213693952}
+      -> tensor<1xi64>, tensor<9xi64>
   return
 }
 

@@ -277,8 +277,9 @@ static LogicalResult verifySegments(Operation *op, const Rule &rule) {
     return op->emitOpError("expected one of segments and segment_length, got ")
            << (rule.segments ? "both" : "none");
   // segment_boundaries_c2
-  if (rule.segments && rule.segments.getInt() < 1)
-    return op->emitOpError("expected segments of at least 1, got ")
+  if (rule.segments &&
+      (rule.segments.getInt() < 1 || rule.segments.getInt() > INT32_MAX))
+    return op->emitOpError("expected segments of 1 to 2^31 - 1, got ")
            << rule.segments.getInt();
   if (!rule.segmentLength)
     return success();
