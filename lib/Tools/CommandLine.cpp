@@ -49,6 +49,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                               "all"),
                      cl::init(CompileOptions().decayTolerance),
                      cl::cat(category)),
+      sideBySide("side-by-side",
+                 cl::desc("Let the kernels of B and of the maps of segments "
+                          "run at the same time (not run on a GPU yet)"),
+                 cl::cat(category)),
       operandType("operand-type",
                   cl::desc("Type that operands of products are rounded to: "
                            "bf16, f16, f32 or auto (that of v; the default)"),
@@ -136,6 +140,7 @@ CompileOptions CompileFlags::get() const {
   options.segments = segments;
   options.segmentLength = segmentLength;
   options.decayTolerance = decayTolerance;
+  options.sideBySide = sideBySide;
   options.operandType = operandType;
   options.vTiles = vTiles;
   options.schedule = schedule;

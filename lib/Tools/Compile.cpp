@@ -177,6 +177,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.segments = options.segments;
   lowering.segmentLength = options.segmentLength;
   lowering.decayTolerance = options.decayTolerance;
+  lowering.sideBySide = options.sideBySide;
   lowering.operandType = options.operandType;
   // A GPU's V tiles are those of a product's rows unless somebody says
   // otherwise.

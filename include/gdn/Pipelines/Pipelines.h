@@ -58,6 +58,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Norm of a segment's map below which it is zero (16-bit "
                      "layers with a gate a head); 0 keeps all"),
       llvm::cl::init(6.1442123533282e-06)};
+  PassOptions::Option<bool> sideBySide{
+      *this, "side-by-side",
+      llvm::cl::desc("Let the kernels of B and of the maps of segments run at "
+                     "the same time (not run on a GPU yet)"),
+      llvm::cl::init(false)};
   PassOptions::Option<int64_t> segmentLength{
       *this, "segment-length",
       llvm::cl::desc("Tokens of such a segment instead, a multiple of the "

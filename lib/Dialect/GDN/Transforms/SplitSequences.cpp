@@ -35,6 +35,8 @@ struct Cut {
   /// What a segment may make of the state before it and be taken for zero; null
   /// to take nothing for it.
   FloatAttr tolerance;
+  /// Whether B and the maps are made at the same time.
+  UnitAttr sideBySide;
 };
 
 /// What the forward and the backward of a split have in common: the states
@@ -152,7 +154,7 @@ template <typename Op> void Splitter<Op>::addStates() {
       /*initial_state=*/Value(), boundaries, op.getALog(), op.getDtBias(),
       starts, op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
       op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
-      op.getChunkSizeAttr(), /*beside=*/b.getUnitAttr());
+      op.getChunkSizeAttr(), cut.sideBySide);
   states = pass.getResult(0);
 }
 
@@ -306,6 +308,8 @@ FailureOr<Cut> SplitSequences::readOptions() {
   Cut cut;
   if (tolerance > 0)
     cut.tolerance = b.getF64FloatAttr(tolerance);
+  if (sideBySide)
+    cut.sideBySide = b.getUnitAttr();
   if (segments > 0)
     cut.segments = b.getI64IntegerAttr(segments);
   if (segmentLength > 0)
