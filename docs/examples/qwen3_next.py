@@ -43,12 +43,22 @@ def run(model, prompt, count, clock):
     return logits, torch.cat(tokens, 1), prefill, decode
 
 
+def step(model, prompt, clock):
+    """The seconds of a training step's forward and backward."""
+    start = clock()
+    with torch.enable_grad():
+        model(prompt, labels=prompt).loss.backward()
+    model.zero_grad()
+    return clock() - start
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, nargs="+", default=[1024], help="lengths of the prompt")
     parser.add_argument("--new", type=int, default=8, help="tokens that follow")
     parser.add_argument("--heads", type=int, default=16, help="heads of queries and keys, half of those of values")
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--train", action="store_true", help="a training step's forward and backward as well")
     parser.add_argument("--runs", type=int, default=2, help="times that each is run; the fastest counts")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="with 1, CPU time is measured")
     options = parser.parse_args()
@@ -63,16 +73,18 @@ def main():
         prompt = torch.randint(512, (1, length))
         results = {"torch": [], "gdn": []}
         for _ in range(options.runs):
-            results["torch"].append(run(model, prompt, options.new, clock))
-            gdn.transformers.install()  # the one line
-            results["gdn"].append(run(model, prompt, options.new, clock))
+            for name, found in results.items():
+                if name == "gdn":
+                    gdn.transformers.install()  # the one line
+                seconds = step(model, prompt, clock) if options.train else 0.0
+                found.append((*run(model, prompt, options.new, clock), seconds))
             gdn.transformers.uninstall()
         (logits, tokens, *_), (ours, ours_tokens, *_) = results["torch"][0], results["gdn"][0]
         equal &= torch.equal(tokens, ours_tokens)
         print(f"\nprompt of {length} tokens; tokens that follow:", *ours_tokens[0, :8].tolist(), "...")
         print(f"  as torch's: {'yes' if torch.equal(tokens, ours_tokens) else 'NO'};"
               f" largest difference of a logit: {(ours - logits).abs().max():.1e} of {logits.abs().max():.2g}")
-        for part, name in ((2, "prompt"), (3, "one token")):
+        for part, name in ((2, "prompt"), (3, "one token"), *([(4, "training")] if options.train else [])):
             plain, fast = (1e3 * min(result[part] for result in results[each]) for each in ("torch", "gdn"))
             print(f"  {name:<9} torch {plain:8.1f} ms, gdn {fast:8.1f} ms: {plain / fast:.1f} times as fast")
     return 0 if equal or options.dtype != "float32" else 1

@@ -335,7 +335,7 @@ def test_kimi_is_left_alone():
 def test_the_example():
     """A small case of docs/examples/qwen3_next.py."""
     example = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "qwen3_next.py"
-    options = ["--tokens", "100", "--new", "3", "--heads", "2", "--runs", "1", "--threads", "1"]
+    options = ["--tokens", "100", "--new", "3", "--heads", "2", "--runs", "1", "--threads", "1", "--train"]
     run = subprocess.run([sys.executable, example, *options], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "as torch's: yes" in run.stdout and "one token torch" in run.stdout
+    assert "as torch's: yes" in run.stdout and "one token torch" in run.stdout and "training  torch" in run.stdout
