@@ -147,21 +147,36 @@ static void copyElements(Rows from, Rows to, int64_t rows, int64_t size) {
   }
 }
 
+/// Copies elements to another type. The types are constants, so that a loop
+/// over rows of both side by side has no branches.
+template <Element From, Element To>
 static void convertElements(Rows from, Rows to, int64_t rows, int64_t size) {
+  bool dense = from.elementStride == 1 && to.elementStride == 1;
   for (int64_t row = 0; row < rows; ++row) {
-    const char *source =
-        from.data + row * from.rowStride * sizeOf(from.element);
-    char *target = to.data + row * to.rowStride * sizeOf(to.element);
-    for (int64_t i = 0; i < size; ++i)
-      storeFloat(target, to.element, i * to.elementStride,
-                 loadFloat(source, from.element, i * from.elementStride));
+    const char *source = from.data + row * from.rowStride * sizeOf(From);
+    char *target = to.data + row * to.rowStride * sizeOf(To);
+    for (int64_t i = 0; i < size && dense; ++i)
+      storeFloat(target, To, i, loadFloat(source, From, i));
+    for (int64_t i = 0; i < size && !dense; ++i)
+      storeFloat(target, To, i * to.elementStride,
+                 loadFloat(source, From, i * from.elementStride));
   }
+}
+
+static void convertRows(Rows from, Rows to, int64_t rows, int64_t size) {
+  constexpr Element f32 = Element::F32, f16 = Element::F16,
+                    bf16 = Element::BF16;
+  if (from.element == f32)
+    return to.element == f16 ? convertElements<f32, f16>(from, to, rows, size)
+                             : convertElements<f32, bf16>(from, to, rows, size);
+  return from.element == f16 ? convertElements<f16, f32>(from, to, rows, size)
+                             : convertElements<bf16, f32>(from, to, rows, size);
 }
 
 /// Copies `size` elements of each of the rows.
 static void copyRows(Rows from, Rows to, int64_t rows, int64_t size) {
   if (from.element != to.element)
-    return convertElements(from, to, rows, size);
+    return convertRows(from, to, rows, size);
   int64_t bytes = sizeOf(from.element);
   if (from.elementStride != 1 || to.elementStride != 1)
     return bytes == 2 ? copyElements<uint16_t>(from, to, rows, size)

@@ -256,6 +256,19 @@ def test_a_part_of_the_outputs():
     assert state is None and equal(torch.autograd.grad(o.sum(), arguments), of_o)
 
 
+def test_segments():
+    """A forward in segments has the same gradients: the backward cuts nothing."""
+    arguments, state = inputs(T=200), torch.randn(1, 4, 64, 64, requires_grad=True)
+
+    def of(**options):
+        o, final = gdn.chunk_gated_delta_rule(*arguments, initial_state=state, output_final_state=True, **options)
+        weight = torch.linspace(-1, 1, o.numel()).view(o.shape)
+        return o, torch.autograd.grad((o * weight).sum() + final.sum(), [*arguments, state])
+
+    (o, found), (whole, expected) = of(segment_length=64), of()
+    assert not torch.equal(o, whole) and torch.allclose(o, whole, atol=1e-5) and equal(found, expected)
+
+
 def test_no_tokens():
     state = torch.randn(1, 4, 64, 64, requires_grad=True)
     arguments = inputs(T=0)
