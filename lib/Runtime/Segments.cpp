@@ -79,6 +79,7 @@ extern "C" GdnRuntimeStatus gdnSegmentsGetLayout(const GdnSegments *segments,
   result.first_segments = places.add(four, {N + 1});
   result.map = places.add(two, {result.count, H, K, K});
   result.decay = places.add(four, {result.count, H});
+  result.starts = places.add(four, {result.count, H});
   result.states = places.add(four, {result.count, H, K, V});
   result.entry_states = places.add(four, {result.count, H, K, V});
   result.bytes = places.bytes;

@@ -57,24 +57,13 @@ _ANY = {
 
 
 class Form(NamedTuple):
-    """What the maps and the sums of segments depend on: keys of the manifest's tables."""
+    """What the maps of segments depend on: keys of the manifest's tables."""
 
     channels: str
     element: str
     gate: str
     beta: str
     norm: str
-
-
-class Stage(NamedTuple):
-    """A kernel of a stage op: its name, what it is compiled for, its op, the tables' rows, and typed arguments."""
-
-    name: str
-    stage: str
-    row: dict[str, str]
-    op: str
-    inputs: list[tuple[str, str]]
-    outputs: list[str]
 
 
 def _forms(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Form]:
@@ -93,123 +82,104 @@ def _named(stage: str, *words: str) -> str:
     return "_".join(["gdn_hopper", stage, *(word.replace(" ", "_") for word in words if word)]).lower()
 
 
-def _shapes(manifest: dict[str, Any], channels: str, v_first: bool) -> dict[str, str]:
-    """The types of the arrays between the kernels."""
-    row = manifest["hopper"]["channels"][channels]
-    k, v = row["k"], row["v"]
-    first, second = (v, k) if v_first else (k, v)
-    return {
-        "map": f"tensor<?x?x{k}x{k}xf16>",
-        "decay": "tensor<?x?xf32>",
-        "states": f"tensor<?x?x{first}x{second}xf32>",
-        "boundaries": "tensor<?xi32>",
-    }
+def _named(stage: str, channels: str, *words: str) -> str:
+    known = ["gdn_hopper", stage, *(["" if channels == "128" else channels]), *words]
+    return "_".join(word.replace(" ", "_") for word in known if word).lower()
 
 
-def _tokens(manifest: dict[str, Any], form: Form, names: list[str]) -> list[tuple[str, str]]:
-    """Arguments of a call, typed for packed sequences; `cu_seqlens` are the segments' boundaries."""
+def _segment_kernel(manifest: dict[str, Any], name: str, stage: str, row: dict[str, str], text: str) -> Kernel:
+    channels = manifest["hopper"]["channels"][row["channels"]]
+    words = [name, stage, str(channels["k"]), str(channels["v"]), *traits_of(row)[1:]]
+    return Kernel(name, text, [_SCHEDULE], f"GDN_HOPPER_SEGMENTS({', '.join(words)})")
+
+
+#: A CTA has all V tiles of a map, so it prepares each chunk once.
+_SCHEDULE = "--schedule=cta_per_head"
+
+
+def _tokens(manifest: dict[str, Any], form: Form) -> dict[str, str]:
+    """The types of a call's arguments for packed sequences by operand, in order; `cu_seqlens` are the segments'
+    boundaries."""
     hopper, types = manifest["hopper"], manifest["types"]
     channels = hopper["channels"][form.channels]
     values = {
         "batch": "1", "k": channels["k"], "v": channels["v"], "element": types[form.element]["mlir"],
         "gate": types[form.gate.split()[1]]["mlir"], "beta": types[form.beta.split()[1]]["mlir"],
     }  # fmt: skip
-    takes = manifest["gate_domains"][form.gate.split()[0]].get("takes", [])
-    rows = [(name, manifest["arguments"][name]) for name in hopper["arguments"] if name in (*names, *takes)]
-    return [(row["operand"], f"tensor<{row['shape'].format(**values)}>") for _, row in rows]
+    takes = ("q", "k", "v", "beta", "g", "cu_seqlens", *manifest["gate_domains"][form.gate.split()[0]].get("takes", []))
+    rows = [manifest["arguments"][name] for name in hopper["arguments"] if name in takes]
+    return {row["operand"]: f"tensor<{row['shape'].format(**values)}>" for row in rows}
 
 
-def _stages(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Stage]:
-    """All kernels of stage ops."""
-    found = []
-    for form in _forms(manifest, rows):
-        words = ("" if form.channels == "128" else form.channels, form.element, form.gate, form.beta, form.norm)
-        row = {**form._asdict(), "state": "None", "layout": "Packed"}
-        shapes = _shapes(manifest, form.channels, v_first=False)
-        inputs = _tokens(manifest, form, ["k", "beta", "g", "cu_seqlens"])
-        outputs = [shapes["map"], shapes["decay"]]
-        found.append(Stage(_named("segment_map", *words), "Map", row, "gdn.stage.segment_map", inputs, outputs))
-        for layout in manifest["hopper"]["state_layouts"]:
-            shapes = _shapes(manifest, form.channels, layout == "VK")
-            inputs = _tokens(manifest, form, ["q", "k", "v", "beta", "g", "cu_seqlens"])
-            found.append(Stage(
-                _named("segment_sum", layout, *words), "Sum", {**row, "state": f"Final {layout}"},
-                "gdn.stage.state_pass", inputs, [shapes["states"]],
-            ))  # fmt: skip
-    return found + _scans(manifest, rows)
+def _maps(manifest: dict[str, Any], form: Form, template: str) -> Kernel:
+    """What each segment makes of a state: three kernels, whose states lie as [V, K]."""
+    row = {**form._asdict(), "state": "None", "layout": "Packed"}
+    chosen = dict(zip(TRAIT_TABLES, chosen_rows(manifest, traits_of(row))))
+    channels, types = manifest["hopper"]["channels"][form.channels], _tokens(manifest, form)
 
+    def operands(*left_out: str) -> str:
+        return "".join(f"\n      {name}(%{name} : {kind})" for name, kind in types.items() if name not in left_out)
 
-def _scans(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Stage]:
-    """The kernels that go over the segments of a sequence: they depend on the caller's states alone."""
-    names = {row.channels for row in _forms(manifest, rows)}
-    states = dict.fromkeys(state for row in rows if "CtaPerHead" in row["schedule"] for state in row["state"])
-    found = []
-    for channels, state in itertools.product(sorted(names), states):
-        ends, layout, kind = (*state.split(), "KV", "F32")[:3] if state == "None" else (*state.split(), "F32")[:3]
-        shapes = _shapes(manifest, channels, layout == "VK")
-        inputs = [(name, shapes[name]) for name in ("map", "decay", "states")]
-        outside = shapes["states"].replace("xf32", f"x{manifest['types'][kind]['mlir']}")
-        if ends == "Both":
-            inputs.append(("initial_state", outside))
-        inputs.append(("first_segments", shapes["boundaries"]))
-        outputs = [shapes["states"]] if ends == "None" else [shapes["states"], outside]
-        row = {**_ANY, "channels": channels, "state": state}
-        word = "" if channels == "128" else channels
-        found.append(Stage(_named("segment_scan", word, state), "Scan", row, "gdn.stage.segment_scan", inputs, outputs))
-    return found
+    def attributes(*traits: str) -> str:
+        return "".join(f"{text}, " for trait in traits for text in chosen[trait].get("attributes", []))
 
-
-def _cuts() -> dict[str, tuple[str, dict[str, str]]]:
-    """The kernels that cut sequences, by layout: the name, and what boundaries.mlir.in is filled with."""
-    return {
-        layout: (_named("segment_boundaries", layout), {**values, "name": _named("segment_boundaries", layout)})
-        for layout, values in _CUTS.items()
-    }
-
-
-#: The traits that give the op of a stage attributes.
-_STAGE_TRAITS = {
-    "Map": ("gate_domain", "beta_domain", "norm"),
-    "Sum": ("gate_domain", "beta_domain", "norm", "state_layout"),
-    "Scan": ("state_layout",),
-}
-
-
-#: A CTA has all V tiles of a map, so it prepares each chunk once.
-_SEGMENT_SCHEDULE = "--schedule=cta_per_head"
-
-
-def _segment_kernel(manifest: dict[str, Any], name: str, stage: str, row: dict[str, str], text: str) -> Kernel:
-    channels = manifest["hopper"]["channels"][row["channels"]]
-    words = [name, stage, str(channels["k"]), str(channels["v"]), *traits_of(row)[1:]]
-    return Kernel(name, text, [_SEGMENT_SCHEDULE], f"GDN_HOPPER_SEGMENTS({', '.join(words)})")
-
-
-def _stage_kernel(manifest: dict[str, Any], stage: Stage, template: str) -> Kernel:
-    chosen = dict(zip(TRAIT_TABLES, chosen_rows(manifest, traits_of(stage.row))))
-    attributes = [text for trait in _STAGE_TRAITS[stage.stage] for text in chosen[trait].get("attributes", [])]
-    if stage.stage != "Scan":
-        attributes.append(f"chunk_size = {manifest['hopper']['chunk_tokens']}")
+    name = _named("segment_maps", *form)
     values = {
-        "name": stage.name,
-        "op": stage.op,
-        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in stage.inputs),
-        "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in stage.inputs),
-        "attributes": ", ".join(attributes),
-        "values": ", ".join(f"%r{number}" for number in range(len(stage.outputs))),
-        "results": ", ".join(stage.outputs),
+        "name": name,
+        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in types.items()),
+        "gates": operands("q", "v", "beta"),
+        "tokens": operands(),
+        "keys": operands("q", "v", "gate", "a_log", "dt_bias"),
+        "gate_attributes": attributes("gate_domain"),
+        "token_attributes": attributes("beta_domain", "norm"),
+        "states": f"tensor<?x?x{channels['v']}x{channels['k']}xf32>",
+        "map": f"tensor<?x?x{channels['k']}x{channels['k']}xf16>",
+        "tolerance": str(manifest["hopper"]["segments"]["tolerance"]),
+        "chunk": str(manifest["hopper"]["chunk_tokens"]),
     }
-    return _segment_kernel(manifest, stage.name, stage.stage, stage.row, fill(template, values))
+    return _segment_kernel(manifest, name, "Maps", row, fill(template, values))
+
+
+def _scan(manifest: dict[str, Any], channels: str, state: str, template: str) -> Kernel:
+    """The kernel that goes over the segments of a sequence: it depends on the caller's states alone."""
+    row = {**_ANY, "channels": channels, "state": state}
+    traits, types = traits_of(row), manifest["hopper"]["channels"][channels]
+    k, v = types["k"], types["v"]
+    rows, columns = (v, k) if traits.state_layout == "VK" else (k, v)
+    between = f"tensor<?x?x{v}x{k}xf32>"
+    outside = f"tensor<?x?x{rows}x{columns}x{manifest['types'][traits.state]['mlir']}>"
+    inputs = {"map": f"tensor<?x?x{k}x{k}xf16>", "decay": "tensor<?x?xf32>", "states": between}
+    if traits.ends == "Both":
+        inputs["initial_state"] = outside
+    inputs["first_segments"] = "tensor<?xi32>"
+    outputs = [between] if traits.ends == "None" else [between, outside]
+    layout = manifest["hopper"]["state_layouts"][traits.state_layout]
+    name = _named("segment_scan", channels, state)
+    values = {
+        "name": name,
+        "op": "gdn.stage.segment_scan",
+        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in inputs.items()),
+        "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs.items()),
+        "attributes": ", ".join([*layout.get("attributes", []), "segment_layout = #gdn.state_layout<vk>"]),
+        "values": ", ".join(f"%r{number}" for number in range(len(outputs))),
+        "results": ", ".join(outputs),
+    }
+    return _segment_kernel(manifest, name, "Scan", row, fill(template, values))
 
 
 def segment_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """The kernels that a call in segments runs besides one of chunks; none where no call can be split."""
-    template = (HERE / "hopper.mlir.in").read_text()
-    kernels = [_stage_kernel(manifest, stage, template) for stage in _stages(manifest, rows)]
-    if not kernels:
+    forms = _forms(manifest, rows)
+    if not forms:
         return []
-    template = (HERE / "boundaries.mlir.in").read_text()
-    for layout, (name, values) in _cuts().items():
-        row = {**_ANY, "layout": layout}
-        kernels.append(_segment_kernel(manifest, name, "Cut", row, fill(template, values)))
+    templates = {name: (HERE / f"{name}.mlir.in").read_text() for name in ("boundaries", "maps", "hopper")}
+    kernels = []
+    for layout, values in _CUTS.items():
+        name = _named("segment_boundaries", "128", layout)
+        text = fill(templates["boundaries"], {**values, "name": name})
+        kernels.append(_segment_kernel(manifest, name, "Cut", {**_ANY, "layout": layout}, text))
+    kernels += [_maps(manifest, form, templates["maps"]) for form in forms]
+    states = dict.fromkeys(state for row in rows if "CtaPerHead" in row["schedule"] for state in row["state"])
+    for channels, state in itertools.product(sorted({form.channels for form in forms}), states):
+        kernels.append(_scan(manifest, channels, state, templates["hopper"]))
     return kernels

@@ -31,7 +31,8 @@ public:
   int32_t size() const { return count; }
 
 private:
-  static constexpr int kMaxCount = 0
+  /// Those of a call; the maps of segments have one more.
+  static constexpr int kMaxCount = 1
 #define GDN_HOPPER_ARGUMENT(field) +1
 #include "Manifest.inc"
       ;

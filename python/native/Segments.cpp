@@ -60,17 +60,13 @@ static Traits stageTraits(SegmentStage stage, const Traits &t) {
     traits.keyChannels = traits.valueChannels = table[0].traits.keyChannels;
     traits.layout = t.layout;
   }
-  if (stage == SegmentStage::Map || stage == SegmentStage::Sum) {
+  if (stage == SegmentStage::Maps) {
     traits.element = t.element;
     traits.gateDomain = t.gateDomain;
     traits.gate = t.gate;
     traits.betaDomain = t.betaDomain;
     traits.beta = t.beta;
     traits.norm = t.norm;
-  }
-  if (stage == SegmentStage::Sum) {
-    traits.ends = Ends::Final;
-    traits.stateLayout = t.stateLayout;
   }
   if (stage == SegmentStage::Scan) {
     traits.ends = t.ends;
@@ -102,6 +98,7 @@ SegmentKernels gdn::hopper::findSegmentKernels(const Traits &traits) {
   Traits forward = traits;
   forward.layout = Layout::Packed;
   forward.ends = Ends::Both;
+  forward.stateLayout = StateLayout::VK;
   forward.state = Element::F32;
   found.forward = findKernels(forward);
   return found;
@@ -201,16 +198,13 @@ public:
   Error prepareAll(int32_t device) const;
 
 private:
-  void addTokens(Arguments &arguments,
-                 std::initializer_list<const Array *> data,
-                 const Array &behind) const;
-
   const Problem &given;
   const Plan &plan;
   SegmentKernels kernels;
   /// Of the forward: segments are its sequences.
   Problem packed;
-  Array sizes, boundaries, firstSegments, map, decay, states, entryStates;
+  Array sizes, boundaries, firstSegments, map, decay, starts, states,
+      entryStates;
 };
 } // namespace
 
@@ -235,7 +229,6 @@ SegmentCall::SegmentCall(const Problem &p, const Plan &plan,
       packed(p) {
   int64_t S = layout.count, H = p.valueHeads(), K = p.keyChannels(),
           V = p.valueChannels();
-  int64_t rows = p.stateVFirst ? V : K, columns = p.stateVFirst ? K : V;
   auto at = [&](uint64_t offset, Element element,
                 std::initializer_list<int64_t> sizes) {
     return arrayAt(workspace, offset, element, sizes);
@@ -247,8 +240,9 @@ SegmentCall::SegmentCall(const Problem &p, const Plan &plan,
   firstSegments = at(layout.first_segments, Element::I32, {p.sequences() + 1});
   map = at(layout.map, Element::F16, {S, H, K, K});
   decay = at(layout.decay, Element::F32, {S, H});
-  states = at(layout.states, Element::F32, {S, H, rows, columns});
-  entryStates = at(layout.entry_states, Element::F32, {S, H, rows, columns});
+  starts = at(layout.starts, Element::I32, {S, H});
+  states = at(layout.states, Element::F32, {S, H, V, K});
+  entryStates = at(layout.entry_states, Element::F32, {S, H, V, K});
   packRows(packed);
   packed.cuSeqlens = boundaries;
   // The states behind segments replace those before them: nobody reads them.
@@ -258,17 +252,6 @@ SegmentCall::SegmentCall(const Problem &p, const Plan &plan,
 const GdnFunctionDesc *SegmentCall::functionOf(int launch) const {
   return launch < kNumSegmentStages ? kernels.stages[launch]->function
                                     : plan.kernel->function;
-}
-
-/// The arrays of a segment's tokens, in the order of a call's arguments.
-void SegmentCall::addTokens(Arguments &arguments,
-                            std::initializer_list<const Array *> data,
-                            const Array &behind) const {
-  for (const Array *array : data)
-    arguments.add(*array);
-  for (const Array *array :
-       {&packed.beta, &packed.gate, &behind, &packed.aLog, &packed.dtBias})
-    arguments.add(*array);
 }
 
 void SegmentCall::addArguments(int launch, Arguments &arguments) const {
@@ -284,12 +267,10 @@ void SegmentCall::addArguments(int launch, Arguments &arguments) const {
   switch (static_cast<SegmentStage>(launch)) {
   case SegmentStage::Cut:
     return add({&sizes, &given.cuSeqlens, &boundaries, &firstSegments});
-  case SegmentStage::Map:
-    addTokens(arguments, {&packed.k}, boundaries);
-    return add({&map, &decay});
-  case SegmentStage::Sum:
-    addTokens(arguments, {&packed.q, &packed.k, &packed.v}, boundaries);
-    return add({&states});
+  case SegmentStage::Maps:
+    return add({&packed.q, &packed.k, &packed.v, &packed.beta, &packed.gate,
+                &boundaries, &packed.aLog, &packed.dtBias, &starts, &decay,
+                &states, &map});
   case SegmentStage::Scan:
     return add({&map, &decay, &states, &given.initialState, &firstSegments,
                 &entryStates, &given.finalState});

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A call in segments runs five kernels on a GPU, one after the other. Arrays
+// A call in segments runs four functions on a GPU, one after the other. Arrays
 // between them lie in a workspace (gdn-c/Runtime/Segments.h):
 //
 //   Cut    cu_seqlens, the length of a segment -> boundaries, first_segments
-//   Map    k, beta, g -> map, decay of each segment
-//   Sum    k, v, beta, g -> states: what each segment adds to the state
+//   Maps   k, v, beta, g -> what each segment makes of a state: starts, decay,
+//          states, map (three kernels)
 //   Scan   map, decay, states, initial_state -> entry_states, final_state
 //   a kernel of chunks, of the segments as sequences, from entry_states
 //
@@ -24,8 +24,8 @@
 
 namespace gdn::hopper {
 
-enum class SegmentStage : uint8_t { Cut, Map, Sum, Scan };
-inline constexpr int kNumSegmentStages = 4;
+enum class SegmentStage : uint8_t { Cut, Maps, Scan };
+inline constexpr int kNumSegmentStages = 3;
 
 /// A kernel of a stage; what it does not depend on has any trait.
 struct SegmentKernel {
@@ -38,7 +38,7 @@ struct SegmentKernel {
 /// What calls of one form run.
 struct SegmentKernels {
   std::array<const SegmentKernel *, kNumSegmentStages> stages{};
-  /// Of packed sequences with states in float32.
+  /// Of packed sequences with states [V, K] in float32.
   KernelGroup forward;
 
   bool areThere() const;

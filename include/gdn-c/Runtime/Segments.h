@@ -48,9 +48,9 @@ typedef struct GdnSegmentsLayout {
   int64_t count;
   /// i32 [S + 1], in tokens; i32 [sequences + 1], in segments.
   uint64_t boundaries, first_segments;
-  /// f16 [S, heads, K, K]; f32 [S, heads].
-  uint64_t map, decay;
-  /// f32 [S, heads, K, V] each, or [S, heads, V, K].
+  /// f16 [S, heads, K, K]; f32 [S, heads]; i32 [S, heads].
+  uint64_t map, decay, starts;
+  /// f32 [S, heads, V, K] each.
   uint64_t states, entry_states;
   uint64_t bytes;
 } GdnSegmentsLayout;

@@ -5,10 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A forward whose sequences are cut into segments of one length (gdn-cp-split)
-// runs five kernels: the boundaries of the segments, what each makes of a state
-// (its map, and what it adds), the scan over the segments of a sequence, and
-// the forward of all segments. This file predicts their time and chooses the
-// length.
+// runs six kernels: the boundaries of the segments, where each begins to count,
+// what it makes of a state (what it adds, and its map), the scan over the
+// segments of a sequence, and the forward of all segments. This file predicts
+// their time and chooses the length.
 //
 //===----------------------------------------------------------------------===//
 

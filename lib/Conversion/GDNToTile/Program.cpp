@@ -71,7 +71,10 @@ Value Program::findKeyHead() {
     return arith::IndexCastUIOp::create(b, b.getI32Type(), value);
   };
   // head / (H / Hq) = head Hq / H, for H is a multiple of Hq.
-  Value perHead = (*this)["v"] ? (*this)["v"] : (*this)["beta"];
+  Value perHead;
+  for (StringRef name : {"gate", "beta", "v"})
+    if (Value array = (*this)[name])
+      perHead = array;
   Value heads = memref::DimOp::create(b, perHead, 2),
         keyHeads = memref::DimOp::create(b, (*this)["k"], 2);
   Value product = arith::MulIOp::create(b, narrow(head), narrow(keyHeads));

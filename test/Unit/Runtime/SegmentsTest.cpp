@@ -17,14 +17,10 @@ namespace {
 
 GdnSegments makeSegments(int64_t sequences, int64_t tokens, int64_t length,
                          bool packed) {
-  return {sizeof(GdnSegments),
-          packed,
-          sequences,
-          tokens,
+  return {sizeof(GdnSegments),   packed, sequences, tokens,
           /*heads=*/8,
           /*key_channels=*/128,
-          /*value_channels=*/64,
-          length};
+          /*value_channels=*/64, length};
 }
 
 GdnSegmentsLayout layOut(const GdnSegments &segments) {
@@ -57,7 +53,8 @@ TEST(Segments, PutsArraysOneBehindTheOther) {
   EXPECT_EQ(layout.first_segments, 256u);
   EXPECT_EQ(layout.map, 512u);
   EXPECT_EQ(layout.decay, layout.map + 8 * 8 * 128 * 128 * 2);
-  EXPECT_EQ(layout.states, layout.decay + 256);
+  EXPECT_EQ(layout.starts, layout.decay + 256);
+  EXPECT_EQ(layout.states, layout.starts + 256);
   EXPECT_EQ(layout.entry_states, layout.states + 8 * 8 * 128 * 64 * 4);
   EXPECT_EQ(layout.bytes, layout.entry_states + 8 * 8 * 128 * 64 * 4);
 }

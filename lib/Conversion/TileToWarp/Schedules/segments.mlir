@@ -18,8 +18,8 @@ gdn_warp.schedule_template @segment_scan.cta_per_v_tile schedules ["cta_per_head
     channels [#maps, #decays, #entries]
 
 // gdn.stage.segment_starts: a warp walks over a segment's gates, which are on their way some chunks ahead.
-#walk = #gdn_warp.role_template<name = "walk", warps = 1, registers = 64, steps = ["gates"], prefetch_distance = <16 chunks>, interleave_chunks = true>
-#rest = #gdn_warp.role_template<name = "rest", warps = 3, registers = 64, steps = []>
+#walk = #gdn_warp.role_template<name = "walk", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = <16 chunks>, interleave_chunks = true>
+#rest = #gdn_warp.role_template<name = "rest", warps = 3, registers = 96, steps = []>
 
 gdn_warp.schedule_template @segment_starts.walk schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_starts"]
     attributes {chunks_per_iteration = 8 : i64}
