@@ -84,6 +84,9 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
       b, kernel.getSymName(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
                                   types));
+  // Roles of a warp each would make a jump table of the choice of a role.
+  function.setPassthroughAttr(
+      b.getArrayAttr(b.getStrArrayAttr({"no-jump-tables", "true"})));
   // A tensor map travels by value in the parameter space; grid_constant keeps
   // it there, where copies may read it (PTX ISA, cp.async.bulk.tensor).
   Type map = LLVM::LLVMArrayType::get(b.getI8Type(), 128);

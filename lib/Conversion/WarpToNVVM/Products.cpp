@@ -38,10 +38,19 @@ static int64_t numberBranch(Operation *op) {
   return number;
 }
 
+/// Whether products other than `product` read `view`. LLVM would keep the
+/// descriptors of all steps in registers from the first product to the last.
+static bool isShared(Value view, WgmmaOp product) {
+  return llvm::any_of(view.getUsers(), [&](Operation *user) {
+    return isa<WgmmaOp>(user) && user != product;
+  });
+}
+
 /// The descriptor of a swizzled view as an operand of `product` whose K
 /// dimension is contiguous (`kMajor`) or whose other dimension is.
 static Value createDescriptor(ImplicitLocOpBuilder &b, WgmmaOp product,
-                              ViewType view, Value address, bool kMajor) {
+                              Value operand, Value address, bool kMajor) {
+  auto view = cast<ViewType>(operand.getType());
   Value low = LLVM::PtrToIntOp::create(b, b.getI32Type(), address);
   low = arith::ShRUIOp::create(b, low, createI32(b, llvm::Log2_64(kUnit)));
   low = arith::AndIOp::create(b, low, createI32(b, 0x3FFF));
@@ -58,7 +67,7 @@ static Value createDescriptor(ImplicitLocOpBuilder &b, WgmmaOp product,
   // ptxas turns into two instructions; a 64-bit sum is one.
   return createAsm(b, b.getI64Type(), low,
                    "mov.b64 $0, {$1, " + std::to_string(high) + "};", "=l,r",
-                   /*hasSideEffects=*/false)
+                   /*hasSideEffects=*/isShared(operand, product))
       .getResult(0);
 }
 
@@ -221,10 +230,10 @@ struct LowerWgmma : OpConversionPattern<WgmmaOp> {
     Type element = viewB.getElementType();
 
     Value firstA,
-        firstB = createDescriptor(b, op, viewB, adaptor.getB(), kMajorB);
+        firstB = createDescriptor(b, op, op.getB(), adaptor.getB(), kMajorB);
     SmallVector<Value> registers;
     if (viewA) {
-      firstA = createDescriptor(b, op, viewA, adaptor.getA(), kMajorA);
+      firstA = createDescriptor(b, op, op.getA(), adaptor.getA(), kMajorA);
     } else {
       auto words = VectorType::get(
           cast<VectorType>(adaptor.getA().getType()).getNumElements() / 2,

@@ -67,17 +67,44 @@ static bool hoistAddress(Value value, Operation *&place) {
   return true;
 }
 
+/// Registers of a thread that hold `value`, if it is a fragment of f32.
+static int64_t countRegisters(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !isEncoded<FragmentAttr>(type))
+    return 0;
+  constexpr int64_t kThreads = 128;
+  return type.getNumElements() / kThreads;
+}
+
 /// Products that wait for no register follow the product before them, so that
-/// their work hides that of the other's readers.
+/// their work hides that of the other's readers. They do so while the results
+/// on their way, and what the loop carries, leave two thirds of the role's registers.
 static void hoistProducts(Block &block) {
+  int64_t carried = 0;
+  for (BlockArgument argument : block.getArguments())
+    carried += countRegisters(argument);
+  auto role = dyn_cast<RoleOp>(block.getParentOp());
+  if (!role)
+    role = block.getParentOp()->getParentOfType<RoleOp>();
+  std::optional<int64_t> most;
+  if (role && role.getRegisters())
+    most = *role.getRegisters() / 3;
+  int64_t held = 0;
   Operation *last = nullptr;
   for (auto product : llvm::make_early_inc_range(block.getOps<WgmmaOp>())) {
     Operation *place = last;
-    if (last && readsViewsOnly(product) &&
+    int64_t own = countRegisters(product.getResult());
+    bool hasRoom = !most || carried + held + own <= *most;
+    bool adds = static_cast<bool>(product.getAccumulator());
+    if (last && hasRoom && readsViewsOnly(product) &&
         llvm::all_of(product->getOperands(), [&](Value operand) {
           return hoistAddress(operand, place);
-        }))
+        })) {
       product->moveAfter(place);
+      held += own;
+    } else if (!adds) {
+      held = own;
+    }
     last = product;
   }
 }
