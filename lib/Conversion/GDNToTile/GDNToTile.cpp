@@ -211,7 +211,9 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   int64_t tiles = facts.vTileChannels ? facts.V / facts.vTileChannels : 1;
   tiles *= facts.parts;
   SmallVector<Value> grid = {index(numSequences(b, stage)),
-                             index(numHeads(b, stage)),
+                             index(stage.groupsHeads
+                                       ? sizeOf(b, loc, stage.keys(), 2)
+                                       : numHeads(b, stage)),
                              index(b.getIndexAttr(tiles))};
   Value tokens = index(sizeOf(b, loc, stage.rows(), stage.tokenDim()));
   SmallVector<Value> inputs, outputs;

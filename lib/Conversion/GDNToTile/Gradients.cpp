@@ -21,18 +21,19 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 namespace {
-/// Tiles of some channels of V each, which products sum over one after the
-/// other.
+/// Tiles of some channels of V, or of K, each: products sum over those of what
+/// they contract, and have a result for each of the others.
 using Pieces = SmallVector<Value>;
 
 /// What a chunk loads, in the operand type.
 struct GradientTiles {
   /// Keys and queries [C, K].
-  Value q, k;
+  Pieces q, k;
   /// Gradients of o and v, and writes [C, V].
   Pieces dO, dV, writes;
-  /// The state before the chunk and the gradient of that behind it [V, K].
-  Pieces state, dState;
+  /// The state before the chunk and the gradient of that behind it [V, K], by
+  /// pieces of K.
+  SmallVector<Pieces> state, dState;
   Value beta;
   ChunkGates gates;
 };
@@ -42,53 +43,60 @@ struct PairTiles {
   /// d loss / d (q_i . k_j), lower, and minus d loss / d (k_i . k_j), strictly
   /// lower; in the operand type.
   Value queryKey, keyKey;
-  /// Sums of a pair's part of the gradient of the gates between them, over the
-  /// later and the earlier token [C].
-  Value rows, columns;
   Value dBeta;
 };
 
-/// The row dots of which the gate's gradient is made: of what queries and keys
-/// read of the state before the chunk, and of what keys write, f32 [C].
+/// Inner products of rows of q and k with their gradients, f32 [C]: of q, of
+/// keys that read, of keys that are read later in the chunk, and of keys that
+/// write to the state behind it. The gate's gradient is made of them.
 struct RowDots {
-  Value queries, keys, writes;
+  Value queries, readers, pairs, writes;
 };
 } // namespace
 
-/// V channels of a piece: the rows of a fragment, where they divide V.
-static int64_t pieceChannels(Program &p) {
-  constexpr int64_t kRows = 64;
-  return p.facts.V % kRows == 0 ? kRows : p.facts.V;
+/// Channels of a piece: a panel of shared memory, where that divides them.
+static int64_t pieceChannels(int64_t channels) {
+  constexpr int64_t kPanel = 64;
+  return channels % kPanel == 0 ? kPanel : channels;
 }
 
-/// Pieces of V of the array `name`: of rows [C, V], or of a state [V, K].
-static Pieces loadPieces(
-    Program &p, StringRef name,
-    function_ref<Value(Value array, Value firstV, int64_t channels)> load) {
+/// A tile for each piece of `channels`, of its first channel and their number.
+static Pieces makePieces(int64_t channels,
+                         function_ref<Value(int64_t, int64_t)> make) {
   Pieces pieces;
-  int64_t channels = pieceChannels(p);
-  for (int64_t first = 0; first < p.facts.V; first += channels) {
-    p.b.step("load");
-    pieces.push_back(p.b.round(load(p[name], p.b.index(first), channels)));
-  }
+  int64_t size = pieceChannels(channels);
+  for (int64_t first = 0; first < channels; first += size)
+    pieces.push_back(make(first, size));
   return pieces;
 }
 
-static Pieces loadRows(Program &p, StringRef name, Value t) {
-  return loadPieces(p, name, [&](Value array, Value firstV, int64_t channels) {
-    return p.b.load(array, tokenOffsets(p, t, p.head, firstV), {1, 3},
-                    {p.facts.C, channels}, p.end);
+/// Rows of the tokens from t on of the array `name`, with `channels` channels.
+static Pieces loadRows(Program &p, StringRef name, StringRef step, Value t,
+                       Value head, int64_t channels) {
+  TileBuilder &b = p.b;
+  return makePieces(channels, [&](int64_t first, int64_t size) {
+    b.step(step);
+    return b.round(b.load(p[name], tokenOffsets(p, t, head, b.index(first)),
+                          {1, 3}, {p.facts.C, size}, p.end));
   });
 }
 
-static Pieces loadState(Program &p, StringRef name, Value segment) {
-  return loadPieces(p, name, [&](Value array, Value firstV, int64_t channels) {
-    return p.b.load(array, {segment, p.head, firstV, p.zero}, {2, 3},
-                    {channels, p.facts.K});
-  });
+static SmallVector<Pieces> loadState(Program &p, StringRef name, StringRef step,
+                                     Value segment) {
+  TileBuilder &b = p.b;
+  SmallVector<Pieces> state;
+  int64_t columns = pieceChannels(p.facts.K);
+  for (int64_t firstK = 0; firstK < p.facts.K; firstK += columns)
+    state.push_back(makePieces(p.facts.V, [&](int64_t first, int64_t size) {
+      b.step(step);
+      return b.round(b.load(p[name],
+                            {segment, p.head, b.index(first), b.index(firstK)},
+                            {2, 3}, {size, columns}));
+    }));
+  return state;
 }
 
-/// The sum over V of products of pieces.
+/// The sum over what is contracted of products of pieces.
 static Value product(TileBuilder &b, StringRef spec, const Pieces &x,
                      const Pieces &y) {
   Value sum;
@@ -97,23 +105,28 @@ static Value product(TileBuilder &b, StringRef spec, const Pieces &x,
   return sum;
 }
 
+/// What is free first is loaded first: a step each for what lies in slots of
+/// its own.
 static GradientTiles loadTiles(Program &p, Value t) {
   GradientTiles in;
-  in.q = loadKeys(p, "q", t);
-  in.k = loadKeys(p, "k", t);
-  in.dO = loadRows(p, "d_o", t);
-  in.dV = loadRows(p, "dv", t);
-  in.writes = loadRows(p, "writes", t);
+  int64_t K = p.facts.K, V = p.facts.V;
+  in.dO = loadRows(p, "d_o", "load", t, p.head, V);
+  in.dV = loadRows(p, "dv", "load", t, p.head, V);
+  in.writes = loadRows(p, "writes", "load", t, p.head, V);
   Value segment = keptSegment(p, t);
-  in.state = loadState(p, "states", segment);
-  in.dState = loadState(p, "d_states", segment);
+  in.state = loadState(p, "states", "load_state", segment);
+  in.dState = loadState(p, "d_states", "load_gradient", segment);
+  in.q = loadRows(p, "q", "load_keys", t, p.keyHead, K);
+  in.k = loadRows(p, "k", "load_keys", t, p.keyHead, K);
   in.beta = loadBeta(p, t);
   in.gates = loadChunkGates(p, t);
   return in;
 }
 
-static Value rowDots(TileBuilder &b, Value x, Value y) {
-  return b.sum(b.mul(b.f32(x), y), 1);
+/// `sum`, which may be null, and the inner products of rows of x and y.
+static Value addDots(TileBuilder &b, Value sum, Value x, Value y) {
+  Value dots = b.sum(b.mul(b.f32(x), y), 1);
+  return sum ? b.add(sum, dots) : dots;
 }
 
 static PairTiles makePairs(Program &p, const GradientTiles &in) {
@@ -123,63 +136,79 @@ static PairTiles makePairs(Program &p, const GradientTiles &in) {
   Value decay = in.gates.G ? pairDecay(p, in.gates.G) : Value();
   auto decayed = [&](Value tile) { return decay ? b.mul(tile, decay) : tile; };
   auto inner = [&](const Pieces &x, const Pieces &y) {
-    return product(b, "iv,jv->ij", x, y);
+    return product(b, "ic,jc->ij", x, y);
   };
-  Value dQueryKey = decayed(b.scaled(inner(in.dO, in.writes), p.facts.scale));
   Value dKeyKey = decayed(inner(in.dV, in.writes));
   Value diagonal = tile::DiagonalOp::create(b, dKeyKey);
   out.dBeta = b.div(diagonal, b.mul(in.beta, in.beta));
-  out.queryKey = tile::CausalOp::create(b, b.round(dQueryKey),
-                                        /*strict=*/false);
   out.keyKey = tile::CausalOp::create(b, b.round(b.neg(dKeyKey)),
                                       /*strict=*/true);
-  if (!decay)
-    return out;
-  Value pairs = b.sub(b.mul(dQueryKey, innerProducts(p, in.q, in.k)),
-                      b.mul(dKeyKey, innerProducts(p, in.k, in.k)));
-  pairs = tile::CausalOp::create(b, pairs, /*strict=*/true);
-  out.rows = b.sum(pairs, 1);
-  out.columns = b.sum(pairs, 0);
+  Value dQueryKey = decayed(b.scaled(inner(in.dO, in.writes), p.facts.scale));
+  out.queryKey = tile::CausalOp::create(b, b.round(dQueryKey),
+                                        /*strict=*/false);
   return out;
 }
 
-/// Stores a gradient [C, K] of this value head, in the step that makes it: f32
-/// tiles do not fit beside the others.
-static void storeGradient(Program &p, StringRef name, Value t, Value tile) {
-  p.b.store(tile, p[name], tokenOffsets(p, t, p.head, p.zero), {1, 3}, p.end);
+/// `tile` with rows times `factor`, null for 1.
+static Value mulRows(TileBuilder &b, Value tile, Value factor) {
+  return factor ? b.mulAxis(tile, factor, 0) : tile;
 }
 
-/// `tile` with rows times `decay`, null for 1.
-static Value mulRows(TileBuilder &b, Value tile, Value decay) {
-  return decay ? b.mulAxis(tile, decay, 0) : tile;
-}
-
-/// dQ and dK, but for the sum over the value heads of a group.
-static RowDots writeKeyGradients(Program &p, Value t, const GradientTiles &in,
-                                 const PairTiles &pairs) {
+/// Adds a value head's part of dQ to `sum`, a piece of K.
+static void addQueryGradient(Program &p, const GradientTiles &in,
+                             const PairTiles &pairs, Value factor, size_t piece,
+                             Value &sum, RowDots &dots) {
   TileBuilder &b = p.b;
-  RowDots dots;
   b.step("queries");
-  Value dq = b.scaled(product(b, "iv,vk->ik", in.dO, in.state), p.facts.scale);
-  dq = mulRows(b, dq, in.gates.read);
+  Value dq = product(b, "iv,vk->ik", in.dO, in.state[piece]);
+  dq = b.product("ij,jk->ik", pairs.queryKey, in.k[piece],
+                 mulRows(b, dq, factor));
   if (in.gates.G)
-    dots.queries = rowDots(b, in.q, dq);
-  dq = b.product("ij,jk->ik", pairs.queryKey, in.k, dq);
-  storeGradient(p, "dq", t, dq);
+    dots.queries = addDots(b, dots.queries, in.q[piece], dq);
+  sum = b.add(sum, dq);
+}
+
+/// A piece of dK of a value head. A sum over the group beside its parts would
+/// need more registers than there are.
+static Value makeKeyGradient(Program &p, const GradientTiles &in,
+                             const PairTiles &pairs, size_t piece,
+                             RowDots &dots) {
+  TileBuilder &b = p.b;
   b.step("keys");
-  Value read =
-      mulRows(b, product(b, "iv,vk->ik", in.dV, in.state), in.gates.read);
-  Value write =
-      mulRows(b, product(b, "iv,vk->ik", in.writes, in.dState), in.gates.write);
-  if (in.gates.G) {
-    dots.keys = rowDots(b, in.k, read);
-    dots.writes = rowDots(b, in.k, write);
-  }
-  Value dk = b.product("ij,ik->jk", pairs.queryKey, in.q, b.sub(write, read));
-  dk = b.product("ij,jk->ik", pairs.keyKey, in.k, dk);
-  dk = b.product("ij,ik->jk", pairs.keyKey, in.k, dk);
-  storeGradient(p, "dk", t, dk);
-  return dots;
+  Value k = in.k[piece];
+  Value sum;
+  auto addPart = [&](Value part, Value &rowDots) {
+    if (in.gates.G)
+      rowDots = addDots(b, rowDots, k, part);
+    sum = sum ? b.add(sum, part) : part;
+  };
+  Value read = product(b, "iv,vk->ik", in.dV, in.state[piece]);
+  read = b.neg(mulRows(b, read, in.gates.read));
+  addPart(b.product("ij,jk->ik", pairs.keyKey, k, read), dots.readers);
+  Value write = product(b, "iv,vk->ik", in.writes, in.dState[piece]);
+  addPart(mulRows(b, write, in.gates.write), dots.writes);
+  Value later = b.product("ij,ik->jk", pairs.queryKey, in.q[piece]);
+  addPart(b.product("ij,ik->jk", pairs.keyKey, k, later), dots.pairs);
+  return sum;
+}
+
+/// Stores a piece of a gradient of `head`.
+static void storePiece(Program &p, StringRef name, Value t, Value head,
+                       size_t piece, Value tile) {
+  Value first = p.b.index(piece * shapeOf(tile)[1]);
+  p.b.store(tile, p[name], tokenOffsets(p, t, head, first), {1, 3}, p.end);
+}
+
+/// dQ behind the last value head of a group.
+static void storeQueryGradient(Program &p, Value t, Value isLast,
+                               const Pieces &sums) {
+  TileBuilder &b = p.b;
+  b.step("queries");
+  auto choice = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  for (auto [piece, sum] : llvm::enumerate(sums))
+    storePiece(p, "dq", t, p.keyHead, piece, sum);
 }
 
 /// 1 for tokens that others of the chunk follow, and 0 for the others, [C].
@@ -201,17 +230,19 @@ static Value hasFollowers(Program &p, Value t) {
 /// Row dots of the state and its gradient, of which only the sum matters.
 static Value stateDots(TileBuilder &b, const GradientTiles &in) {
   Value sum;
-  for (auto [state, dState] : llvm::zip(in.state, in.dState)) {
-    Value dots = rowDots(b, state, b.f32(dState));
-    sum = sum ? b.add(sum, dots) : dots;
-  }
+  for (auto [state, dState] : llvm::zip(in.state, in.dState))
+    for (auto [rows, dRows] : llvm::zip(state, dState))
+      sum = addDots(b, sum, rows, b.f32(dRows));
   return sum;
 }
 
-/// The gradient of the log gate. Every term of it is written before the gate's
-/// token and read from it on, so nothing cancels.
+/// The gradient of the log gate (spec 5.4, robust form): what tokens from its
+/// own on read, of the state before the chunk or of each other, what tokens
+/// before it write to the state behind the chunk, and what is carried through.
+/// What tokens of the chunk read of each other is in two sums over the same
+/// numbers, of the readers and of those who are read.
 static Value gateGradient(Program &p, Value t, const GradientTiles &in,
-                          const PairTiles &pairs, const RowDots &dots) {
+                          const RowDots &dots) {
   TileBuilder &b = p.b;
   b.step("sums");
   Value carried = stateDots(b, in);
@@ -222,36 +253,76 @@ static Value gateGradient(Program &p, Value t, const GradientTiles &in,
   Value sum =
       b.extract(scan(carried, /*reverse=*/false), {shapeOf(carried)[0] - 1});
   Value whole = b.splat(b.mul(sum, in.gates.whole), p.facts.C);
-  Value reads =
-      b.add(b.sub(dots.queries, dots.keys), b.sub(pairs.rows, pairs.columns));
+  Value reads = b.sub(b.add(dots.queries, dots.readers), dots.pairs);
   // Where decay is strong the last write is much larger than the others.
   Value writes = b.mul(dots.writes, hasFollowers(p, t));
   Value before = b.sub(scan(writes, /*reverse=*/false), writes);
   return b.add(scan(reads, /*reverse=*/true), b.add(before, whole));
 }
 
-static void writeGradientChunk(Program &p, Value t) {
+/// A chunk of one value head, the `member`th of its group of `group`. Returns
+/// the sums of dQ over the group so far.
+static Pieces writeGradientChunk(Program &p, Value t, Value member, Value group,
+                                 Pieces sums) {
   TileBuilder &b = p.b;
+  auto isEqual = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
+  };
+  Value isFirst = isEqual(member, p.zero);
+  Value next = arith::AddIOp::create(b, member, b.index(1));
   GradientTiles in = loadTiles(p, t);
   PairTiles pairs = makePairs(p, in);
-  RowDots dots = writeKeyGradients(p, t, in, pairs);
+  b.step("gates");
+  Value factor = b.fill(p.facts.scale, p.facts.C);
+  if (in.gates.read)
+    factor = b.mul(in.gates.read, factor);
+  RowDots dots;
+  for (auto [piece, sum] : llvm::enumerate(sums)) {
+    b.step("queries");
+    sum = arith::SelectOp::create(b, isFirst, b.fill(0.0, shapeOf(sum)), sum);
+    addQueryGradient(p, in, pairs, factor, piece, sum, dots);
+  }
+  storeQueryGradient(p, t, isEqual(next, group), sums);
+  for (size_t piece = 0; piece < in.k.size(); ++piece)
+    storePiece(p, "dk", t, p.head, piece,
+               makeKeyGradient(p, in, pairs, piece, dots));
   b.step("finish");
   b.store(pairs.dBeta, p["dbeta"], {p.batch, t, p.head}, {1}, p.end);
   if (!in.gates.G)
-    return;
-  Value dg = gateGradient(p, t, in, pairs, dots);
+    return sums;
+  Value dg = gateGradient(p, t, in, dots);
   b.store(dg, p["dgate"], {p.batch, t, p.head}, {1}, p.end);
+  return sums;
 }
 
 void gdn::writeGradients(Program &p) {
   raiseBeta(p);
   TileBuilder &b = p.b;
-  // The parts take the chunks in turn.
-  Value first = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
-  Value lower = arith::AddIOp::create(b, p.begin, first);
+  // The work item is of a q/k head. Its parts take the chunks in turn, each the
+  // value heads of the group one after the other.
+  p.keyHead = p.head;
+  Value group = b.index(p.facts.H / p.facts.Hq);
+  Value firstHead = arith::MulIOp::create(b, p.keyHead, group);
+  Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
+  Value first = arith::AddIOp::create(b, p.begin, offset);
   Value step = b.index(p.facts.C * p.facts.parts);
-  auto loop = scf::ForOp::create(b, lower, p.end, step);
+  Value left =
+      arith::MaxSIOp::create(b, arith::SubIOp::create(b, p.end, first), p.zero);
+  Value chunks = arith::CeilDivUIOp::create(b, left, step);
+  Value upper = arith::MulIOp::create(b, chunks, group);
+  Pieces none = makePieces(p.facts.K, [&](int64_t, int64_t size) {
+    return b.fill(0.0, {p.facts.C, size});
+  });
+  auto loop = scf::ForOp::create(b, p.zero, upper, b.index(1), none);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  writeGradientChunk(p, loop.getInductionVar());
+  Value number = loop.getInductionVar();
+  Value chunk = arith::DivUIOp::create(b, number, group);
+  Value member = arith::RemUIOp::create(b, number, group);
+  p.head = arith::AddIOp::create(b, firstHead, member);
+  Value t =
+      arith::AddIOp::create(b, first, arith::MulIOp::create(b, chunk, step));
+  Pieces sums =
+      writeGradientChunk(p, t, member, group, Pieces(loop.getRegionIterArgs()));
+  scf::YieldOp::create(b, sums);
 }

@@ -30,6 +30,7 @@ struct StageForm {
   void (*write)(Program &);
   bool splitsV, rounds;
   int64_t parts = 1;
+  bool groupsHeads = false;
 };
 } // namespace
 
@@ -137,7 +138,8 @@ static const StageForm kForms[] = {
     {"gdn.stage.adjoint", kAdjointOperands, kAdjointOutputs, writeAdjoint,
      /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.gradients", kGradientsOperands, kGradientsOutputs,
-     writeGradients, /*splitsV=*/false, /*rounds=*/true, kGradientParts},
+     writeGradients, /*splitsV=*/false, /*rounds=*/true, kGradientParts,
+     /*groupsHeads=*/true},
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
      /*rounds=*/false},
@@ -283,6 +285,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.op = op;
   stage.splitsV = form->splitsV;
   stage.rounds = form->rounds;
+  stage.groupsHeads = form->groupsHeads;
   stage.write = form->write;
   readOperands(stage, *form);
   readResults(stage, *form);

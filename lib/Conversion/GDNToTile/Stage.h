@@ -48,6 +48,8 @@ struct Stage {
   /// Whether the V channels of a head may be split over work items: every row
   /// of S^T is on its own, but not the sums over V that the backward needs.
   bool splitsV = false;
+  /// Whether a work item is of a q/k head, not of a value head.
+  bool groupsHeads = false;
   /// Whether operands of products are rounded to the operand type.
   bool rounds = false;
   /// Writes the program's body.

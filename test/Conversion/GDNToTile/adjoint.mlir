@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --gdn-plan-stages=backward=three --convert-gdn-to-tile="v-tiles=2" --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
 
-// The three programs of a backward. The forward once more stores the state before every segment of 64 tokens, two chunks,
+// The three programs of a backward of two value heads a query/key head. The forward once more stores the state before every segment of 64 tokens, two chunks,
 // and what each token adds to it. Beta is raised, so that dbeta of a beta of zero can be had from that.
 // CHECK-LABEL: gdn_tile.program @layer_replay(
 // CHECK-SAME: outs(%writes: memref<1x?x4x128xbf16, {{.*}} %states: memref<?x4x128x128xbf16,
@@ -32,20 +32,27 @@
 // CHECK: gdn_tile.store %{{.*}}, %dv[
 // CHECK: gdn_tile.store %{{.*}}, %d_initial_state[
 
-// Gradients of 16 parts of a sequence side by side, each with every 16th chunk of 64 tokens.
+// Gradients of 16 parts of a sequence side by side, each with every 16th chunk of 64 tokens, and the value heads of a
+// group one after the other.
 // CHECK-LABEL: gdn_tile.program @layer_gradients(
 // CHECK-SAME: work_item(%n, %h, %[[PART:.*]]) tokens(
 // CHECK: %[[OFFSET:.*]] = arith.muli %[[PART]], %c64
 // CHECK: %[[LOWER:.*]] = arith.addi %begin, %[[OFFSET]]
-// CHECK: scf.for %[[T:.*]] = %[[LOWER]] to %end step %c1024 {
-// CHECK: %[[S:.*]] = gdn_tile.load %states[%{{.*}}, %h, %c0, %c0] {{.*}} -> tensor<64x128xbf16>
-// CHECK: gdn_tile.load %states[%{{.*}}, %h, %c64, %c0]
+// CHECK: arith.subi %end, %[[LOWER]]
+// CHECK: %[[CHUNKS:.*]] = arith.ceildivui %{{.*}}, %c1024
+// CHECK: %[[COUNT:.*]] = arith.muli %[[CHUNKS]], %c2
+// CHECK: scf.for %[[N:.*]] = %c0 to %[[COUNT]] step %c1 iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+// CHECK: gdn_tile.load %states[%{{.*}}, %[[HEAD:.*]], %c0, %c0] {{.*}}gdn_tile.step = "load_state"{{.*}} -> tensor<64x64xbf16>
+// CHECK: gdn_tile.load %states[%{{.*}}, %[[HEAD]], %c64, %c0]
+// CHECK: gdn_tile.load %states[%{{.*}}, %[[HEAD]], %c0, %c64]
 // CHECK: gdn_tile.load %d_states[
+// CHECK: gdn_tile.load %q[%batch, %{{.*}}, %h, %c0]
 // dbeta is the diagonal over beta squared.
 // CHECK: %[[DIAGONAL:.*]] = gdn_tile.diagonal
 // CHECK: %[[DBETA:.*]] = arith.divf %[[DIAGONAL]],
-// CHECK: gdn_tile.store %{{.*}}, %dq[{{.*}}gdn_tile.step = "queries"
-// CHECK: gdn_tile.store %{{.*}}, %dk[{{.*}}gdn_tile.step = "keys"
+// CHECK: scf.if
+// CHECK: gdn_tile.store %{{.*}}, %dq[%batch, %{{.*}}, %h, %c0]{{.*}}gdn_tile.step = "queries"
+// CHECK: gdn_tile.store %{{.*}}, %dk[%batch, %{{.*}}, %[[HEAD]], %c0]{{.*}}gdn_tile.step = "keys"
 // CHECK: gdn_tile.store %[[DBETA]], %dbeta[
 // Every term of the gate's gradient is a sum that does not cancel.
 // CHECK: gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "finish"} : tensor<64xf32>
@@ -54,15 +61,15 @@
 // CHECK-LABEL: func.func @layer
 // CHECK: gdn_tile.launch @layer_replay grid(%{{.*}}, %c4, %c2)
 // CHECK: gdn_tile.launch @layer_adjoint grid(%{{.*}}, %c4, %c2)
-// CHECK: gdn_tile.launch @layer_gradients grid(%{{.*}}, %c4, %c16)
-func.func @layer(%q: tensor<1x?x4x128xbf16>, %beta: tensor<1x?x4xf32>, %h0: tensor<?x4x128x128xf32>, %cu: tensor<?xi32>)
-    -> (tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4xf32>, tensor<1x?x4xf32>,
-        tensor<?x4x128x128xf32>) {
-  %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x4x128xbf16>) k(%q : tensor<1x?x4x128xbf16>)
-      v(%q : tensor<1x?x4x128xbf16>) beta(%beta : tensor<1x?x4xf32>) gate(%beta : tensor<1x?x4xf32>)
-      initial_state(%h0 : tensor<?x4x128x128xf32>) cu_seqlens(%cu : tensor<?xi32>) d_o(%q : tensor<1x?x4x128xbf16>)
-      -> tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4xf32>, tensor<1x?x4xf32>,
+// CHECK: gdn_tile.launch @layer_gradients grid(%{{.*}}, %c2, %c16)
+func.func @layer(%q: tensor<1x?x2x128xbf16>, %v: tensor<1x?x4x128xbf16>, %beta: tensor<1x?x4xf32>, %h0: tensor<?x4x128x128xf32>,
+    %cu: tensor<?xi32>) -> (tensor<1x?x2x128xbf16>, tensor<1x?x2x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4xf32>,
+        tensor<1x?x4xf32>, tensor<?x4x128x128xf32>) {
+  %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x2x128xbf16>) k(%q : tensor<1x?x2x128xbf16>)
+      v(%v : tensor<1x?x4x128xbf16>) beta(%beta : tensor<1x?x4xf32>) gate(%beta : tensor<1x?x4xf32>)
+      initial_state(%h0 : tensor<?x4x128x128xf32>) cu_seqlens(%cu : tensor<?xi32>) d_o(%v : tensor<1x?x4x128xbf16>)
+      -> tensor<1x?x2x128xbf16>, tensor<1x?x2x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4xf32>, tensor<1x?x4xf32>,
          tensor<?x4x128x128xf32>
-  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5 : tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>, tensor<1x?x4x128xbf16>,
+  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5 : tensor<1x?x2x128xbf16>, tensor<1x?x2x128xbf16>, tensor<1x?x4x128xbf16>,
       tensor<1x?x4xf32>, tensor<1x?x4xf32>, tensor<?x4x128x128xf32>
 }

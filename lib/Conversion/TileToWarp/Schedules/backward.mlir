@@ -24,22 +24,28 @@ gdn_warp.schedule_template @recurrence.cta_per_v_tile schedules ["cta_per_head",
     channels [#tokens, #vectors, #m, #triangles, #output]
 
 //===--------------------------------------------------------------------------------------------------------------===//
-// Gradients: a chunk after the other, of 64 tokens
+// Gradients: chunks of 64 tokens, the value heads of a group one after the other
 //===--------------------------------------------------------------------------------------------------------------===//
 
-#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 208, steps = ["scores", "sums"]>
-#keys = #gdn_warp.role_template<name = "keys", warps = 4, registers = 240, steps = ["queries", "keys"]>
-#copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load"]>
+// Queries hold the sum over a group in 64 registers, and a product of a state in 32.
+#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 120, steps = ["scores", "sums"]>
+#queries = #gdn_warp.role_template<name = "queries", warps = 4, registers = 152, steps = ["queries"]>
+#keys = #gdn_warp.role_template<name = "keys", warps = 4, registers = 184, steps = ["keys"]>
+#copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load", "load_state", "load_gradient", "load_keys"]>
 #vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 56, steps = ["gates"]>
 #finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 56, steps = ["finish"]>
 #rest = #gdn_warp.role_template<name = "rest", warps = 1, registers = 56, steps = []>
 
-#rows = #gdn_warp.channel_template<name = "tokens", depth = <1 chunks>, from = ["load"], to = ["pairs", "keys"]>
-#decays = #gdn_warp.channel_template<name = "vectors", depth = <2 chunks>, from = ["gates"], to = ["pairs", "keys", "finish"]>
-#tiles = #gdn_warp.channel_template<name = "tiles", depth = <1 chunks>, from = ["scores"], to = ["keys"]>
+// Memory is what the kernel waits for: what is done first is loaded first, each in slots of its own.
+#values = #gdn_warp.channel_template<name = "values", depth = <2 chunks>, from = ["load"], to = ["pairs", "queries", "keys"]>
+#states = #gdn_warp.channel_template<name = "states", depth = <1 chunks>, from = ["load_state"], to = ["pairs", "queries", "keys"]>
+#adjoints = #gdn_warp.channel_template<name = "adjoints", depth = <1 chunks>, from = ["load_gradient"], to = ["pairs", "keys"]>
+#rows = #gdn_warp.channel_template<name = "rows", depth = <1 chunks>, from = ["load_keys"], to = ["queries", "keys"]>
+#decays = #gdn_warp.channel_template<name = "vectors", depth = <2 chunks>, from = ["gates"], to = ["pairs", "queries", "keys", "finish"]>
+#tiles = #gdn_warp.channel_template<name = "tiles", depth = <1 chunks>, from = ["scores"], to = ["queries", "keys"]>
 #sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores", "sums", "queries", "keys"], to = ["finish"]>
 
-gdn_warp.schedule_template @gradients.head schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+gdn_warp.schedule_template @gradients.key_head schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
     attributes {chunks_per_iteration = 1 : i64}
-    roles [#pairs, #keys, #copy, #vectors_of, #finish, #rest]
-    channels [#rows, #decays, #tiles, #sums]
+    roles [#pairs, #queries, #keys, #copy, #vectors_of, #finish, #rest]
+    channels [#values, #states, #adjoints, #rows, #decays, #tiles, #sums]

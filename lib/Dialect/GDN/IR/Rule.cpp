@@ -280,10 +280,13 @@ static SmallVector<ResultShape> getPartResults(AdjointStageOp op,
 }
 static SmallVector<ResultShape> getPartResults(GradientsStageOp,
                                                const Rule &rule) {
-  SmallVector<ResultShape> results = getBackwardStageResults(rule);
-  // But for dv, which is an operand, and dh0.
-  results.erase(results.begin() + 2);
-  results.truncate(rule.gate ? 4 : 3);
+  Type f32 = Float32Type::get(rule.k.getContext());
+  SmallVector<Dim, 4> keys = {Dim::B, Dim::T, Dim::Hq, Dim::K};
+  SmallVector<ResultShape> results = {{"dq", keys, nullptr},
+                                      {"dk", {Dim::B, Dim::T, Dim::H, Dim::K}, nullptr},
+                                      {"dbeta", {Dim::B, Dim::T, Dim::H}, f32}};
+  if (rule.gate)
+    results.push_back({"dg", getGateDims(rule.gate), f32});
   return results;
 }
 

@@ -20,6 +20,8 @@ using namespace mlir::gdn;
 /// eps of the l2 norm (spec 1).
 static constexpr double kNormEps = 1e-6;
 
+static Type elementOf(Value value) { return getElementTypeOrSelf(value); }
+
 namespace {
 /// Builds linalg ops on whole tensors whose dimensions have letters, as
 /// "bthk". An input may leave dimensions out; all values are f32 inside.
@@ -145,28 +147,37 @@ static Value softplus(ImplicitLocOpBuilder &b, Value x) {
       math::Log1pOp::create(b, decayed));
 }
 
-static Type elementOf(Value value) { return getElementTypeOrSelf(value); }
-
 //===----------------------------------------------------------------------===//
 // q, k and beta
 //===----------------------------------------------------------------------===//
 
-/// The gradient of q or k [B, T, Hq, K] from that of every value head: the sum
-/// over a group, then dx = r (dy - y (y . dy)) if y = r x was normalised.
-static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
-                         Value perHead) {
+/// The sum over the value heads of a group of a gradient [B, T, H, K], in f32,
+/// or the gradient if it is of q/k heads.
+static Value sumGroups(WholeTensors &w, Value x, Value perHead) {
   auto type = cast<RankedTensorType>(x.getType());
   auto heads = cast<RankedTensorType>(perHead.getType());
+  if (heads.getDimSize(2) == type.getDimSize(2))
+    return perHead;
   SmallVector<int64_t> shape = {
       heads.getDimSize(0), heads.getDimSize(1), type.getDimSize(2),
       heads.getDimSize(2) / type.getDimSize(2), heads.getDimSize(3)};
   SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}, {4}};
   Value grouped = tensor::ExpandShapeOp::create(
       w, RankedTensorType::get(shape, w.getF32Type()), perHead, groups);
+  return w.sum("bthk", "bthkg", {{grouped, "bthgk"}},
+               [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; });
+}
+
+/// The gradient of q or k [B, T, Hq, K] from that of every value head: the sum
+/// over a group, then dx = r (dy - y (y . dy)) if y = r x was normalised.
+static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
+                         Value perHead) {
   auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
-  Value dy = w.sum("bthk", "bthkg", {{grouped, "bthgk"}}, same);
+  Value dy = sumGroups(w, x, perHead);
   if (!op.getQkL2norm())
-    return w.map("bthk", {{dy, "bthk"}}, type.getElementType(), same);
+    return dy.getType() == x.getType()
+               ? dy
+               : w.map("bthk", {{dy, "bthk"}}, elementOf(x), same);
   auto dot = [](ImplicitLocOpBuilder &b, ValueRange args) {
     return mul(b, args[0], args[1]);
   };
@@ -174,8 +185,7 @@ static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
   Value along = w.sum("bth", "bthk", {{x, "bthk"}, {dy, "bthk"}}, dot);
   return w.map(
       "bthk", {{x, "bthk"}, {dy, "bthk"}, {squares, "bth"}, {along, "bth"}},
-      type.getElementType(),
-      [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+      elementOf(x), [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
         Value sum = arith::AddFOp::create(b, args[2], constant(b, kNormEps));
         Value r = math::RsqrtOp::create(b, sum);
         Value part = mul(b, mul(b, args[0], args[3]), mul(b, r, r));
