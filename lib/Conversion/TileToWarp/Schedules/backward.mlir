@@ -30,11 +30,11 @@ gdn_warp.schedule_template @recurrence.cta_per_v_tile schedules ["cta_per_head",
 // Queries hold the sum over a group in 64 registers, and a product of a state in 32.
 #pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 120, steps = ["scores", "sums"]>
 #queries = #gdn_warp.role_template<name = "queries", warps = 4, registers = 152, steps = ["queries"]>
-#keys = #gdn_warp.role_template<name = "keys", warps = 4, registers = 184, steps = ["keys"]>
-#copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load", "load_state", "load_gradient", "load_keys"]>
-#vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 56, steps = ["gates"]>
-#finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 56, steps = ["finish"]>
-#rest = #gdn_warp.role_template<name = "rest", warps = 1, registers = 56, steps = []>
+#keys = #gdn_warp.role_template<name = "keys", warps = 4, registers = 200, steps = ["keys"]>
+#copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 40, steps = ["load", "load_state", "load_gradient", "load_keys"]>
+#vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 40, steps = ["gates"]>
+#finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 40, steps = ["finish"]>
+#rest = #gdn_warp.role_template<name = "rest", warps = 1, registers = 40, steps = []>
 
 // Memory is what the kernel waits for: what is done first is loaded first, each in slots of its own.
 #values = #gdn_warp.channel_template<name = "values", depth = <2 chunks>, from = ["load"], to = ["pairs", "queries", "keys"]>

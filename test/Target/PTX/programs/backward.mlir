@@ -7,7 +7,6 @@
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: .entry layer_gradients(
 // CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
-// CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 func.func @layer(%q: tensor<1x?x16x128xbf16>, %k: tensor<1x?x16x128xbf16>, %v: tensor<1x?x32x128xbf16>, %beta: tensor<1x?x32xf32>, %gate: tensor<1x?x32xf32>, %h0: tensor<?x32x128x128xf32>, %cu: tensor<?xi32>, %do: tensor<1x?x32x128xbf16>, %dht: tensor<?x32x128x128xf32>)
     -> (tensor<1x?x16x128xbf16>, tensor<1x?x16x128xbf16>, tensor<1x?x32x128xbf16>, tensor<1x?x32xf32>, tensor<1x?x32xf32>, tensor<?x32x128x128xf32>) {
   %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x16x128xbf16>) k(%k : tensor<1x?x16x128xbf16>) v(%v : tensor<1x?x32x128xbf16>) beta(%beta : tensor<1x?x32xf32>) gate(%gate : tensor<1x?x32xf32>)
