@@ -148,6 +148,8 @@ def _integer(op, parts, a, x):
         return [(a[0], f"np.abs({s[0]}).view({back})", plain)]
     if bits == 32 and op == "bfe":
         return [(a[0], f"bit_field({o[0]}, {x(a[2], 'u')}, {x(a[3], 'u')}, {kind in SIGNED})", "u")]
+    if kind == "u64" and op == "bfe" and all(y.isdigit() for y in a[2:]) and int(a[2]) + int(a[3]) <= 64:
+        return [(a[0], f"({o[0]} >> {x(a[2], 'q')}) & {x(str((1 << int(a[3])) - 1), 'q')}", "q")]
     if bits == 32 and op in ("popc", "clz", "brev"):
         return [(a[0], f"{ {'popc': 'popcount', 'clz': 'leading_zeros', 'brev': 'reverse_bits'}[op] }({o[0]})", "u")]
     if bits == 32 and op == "prmt" and len(a) == 4:
