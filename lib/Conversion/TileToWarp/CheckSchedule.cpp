@@ -62,17 +62,41 @@ LogicalResult gdn::checkChunks(const Partition &partition) {
   return success();
 }
 
+/// What goes from chunk to chunk in a role whose chunks are a loop is what the
+/// program's loop carries. Adds to `next` what the first chunk makes of it.
+static LogicalResult checkCarried(const Partition &partition, unsigned role,
+                                  unsigned number, DenseSet<Value> &next) {
+  scf::ForOp loop = partition.loops[number];
+  RoleSpecAttr spec = partition.getRole(role);
+  tile::ProgramOp program = partition.program;
+  for (unsigned carried : partition.needs[role][number].carried) {
+    if (spec.getRoundRobin() || spec.getAlternateCtas())
+      return program.emitOpError("expected no values from one chunk to the "
+                                 "next in role ")
+             << spec.getName() << ", whose warps or CTAs take the chunks in "
+             << "turn";
+    Value value =
+        partition.findNext(role, number, loop.getRegionIterArgs()[carried]);
+    if (!value)
+      return program.emitOpError("expected the second chunk of an iteration to "
+                                 "take what the first one makes of value ")
+             << carried << " of the loop, in role " << spec.getName()
+             << ", whose chunks are a loop";
+    next.insert(value);
+  }
+  return success();
+}
+
 /// A role whose chunks are a loop does the same for each, with values of that
-/// chunk alone.
+/// chunk and what the loop carries.
 static LogicalResult checkRolled(const Partition &partition, unsigned role,
                                  unsigned number) {
   StringRef name = partition.getRole(role).getName();
   tile::ProgramOp program = partition.program;
   scf::ForOp loop = partition.loops[number];
-  if (!partition.needs[role][number].carried.empty())
-    return program.emitOpError("expected no values from one chunk to the next "
-                               "in role ")
-           << name << ", whose chunks are a loop";
+  DenseSet<Value> next;
+  if (failed(checkCarried(partition, role, number, next)))
+    return failure();
   SmallVector<SmallVector<StringRef>> names(
       partition.schedule.getChunksPerIteration());
   for (auto &[op, owner] : partition.roles) {
@@ -89,6 +113,8 @@ static LogicalResult checkRolled(const Partition &partition, unsigned role,
                                : partition.getFieldOf(value, role);
       if (getChunk(maker) == chunk &&
           !(field && partition.channels[field->channel].alike == 1))
+        continue;
+      if (getChunk(maker) + 1 == chunk && (chunk > 1 || next.contains(value)))
         continue;
       InFlightDiagnostic diagnostic =
           op->emitOpError("expected values of its own chunk, which is one of "

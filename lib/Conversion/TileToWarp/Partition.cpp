@@ -166,6 +166,48 @@ bool Partition::isRolled(unsigned role) const {
          (spec.getLoopChunks() || spec.getRoundRobin());
 }
 
+/// Operands and results of `ops` and of what is nested in them, in order.
+static std::pair<SmallVector<Value>, SmallVector<Value>>
+collectValues(ArrayRef<Operation *> ops) {
+  SmallVector<Value> operands, results;
+  for (Operation *op : ops)
+    op->walk<WalkOrder::PreOrder>([&](Operation *nested) {
+      llvm::append_range(operands, nested->getOperands());
+      llvm::append_range(results, nested->getResults());
+    });
+  return {operands, results};
+}
+
+Value Partition::findNext(unsigned role, unsigned loop, Value argument) const {
+  scf::ForOp iterations = loops[loop];
+  std::array<SmallVector<Operation *>, 2> ops;
+  for (auto &[op, owner] : roles)
+    if (owner == role && op->getBlock() == iterations.getBody() &&
+        getChunk(op) < static_cast<int64_t>(ops.size()))
+      ops[getChunk(op)].push_back(op);
+  auto [operands, results] = collectValues(ops[0]);
+  auto [nextOperands, nextResults] = collectValues(ops[1]);
+  if (operands.size() != nextOperands.size() ||
+      results.size() != nextResults.size())
+    return {};
+  Value next;
+  for (auto [operand, other] : llvm::zip(operands, nextOperands)) {
+    if (operand != argument)
+      continue;
+    if (next && next != other)
+      return {};
+    next = other;
+  }
+  // What the last of two makes so is what the iteration hands on.
+  auto *maker = llvm::find(results, next);
+  Value last =
+      iterations.getTiedLoopYieldedValue(cast<BlockArgument>(argument))->get();
+  if (maker != results.end() && schedule.getChunksPerIteration() == 2 &&
+      nextResults[maker - results.begin()] != last)
+    return {};
+  return next;
+}
+
 int64_t Partition::getFirstWarp(unsigned role) const {
   int64_t first = 0;
   for (RoleSpecAttr spec : schedule.getRoles().take_front(role))

@@ -113,6 +113,9 @@ struct Partition {
   unsigned getClock(unsigned loop) const;
   /// Whether the chunks of an iteration are a loop in this role.
   bool isRolled(unsigned role) const;
+  /// What the first chunk of an iteration makes in a role, for the second, of
+  /// an argument of the loop; null if the chunks do not do alike with it.
+  Value findNext(unsigned role, unsigned loop, Value argument) const;
   /// The first warp of a role.
   int64_t getFirstWarp(unsigned role) const;
   /// Whether a role takes what goes through a channel.

@@ -58,7 +58,8 @@ private:
   SmallVector<Operation *> orderOps(Block &block, Attribute step);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyIteration(Value index, Value begin, bool late);
-  void copyRolled(Value begin, function_ref<bool(Operation *)> wanted);
+  void copyRolled(Value begin, function_ref<bool(Operation *)> wanted,
+                  bool late);
   void copyInTurn(Value number, function_ref<bool(Operation *)> wanted);
   void copyOwn(function_ref<bool(Operation *)> wanted);
   void releaseUnusedSlots();

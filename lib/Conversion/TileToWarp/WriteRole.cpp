@@ -164,7 +164,7 @@ void RoleWriter::copyIteration(Value index, Value begin, bool late) {
     return spec.runsLate(getStep(op)) == late;
   };
   if (partition.isRolled(role))
-    return copyRolled(begin, isNow);
+    return copyRolled(begin, isNow, late);
   maps[0].map(getLoop().getInductionVar(), begin);
   if (spec.getRoundRobin())
     return copyInTurn(iteration, isNow);
@@ -172,17 +172,29 @@ void RoleWriter::copyIteration(Value index, Value begin, bool late) {
 }
 
 /// The chunks of an iteration that begins at token `begin` as a loop: what it
-/// does for the first is done for each.
-void RoleWriter::copyRolled(Value begin,
-                            function_ref<bool(Operation *)> wanted) {
+/// does for the first is done for each. What is late carries nothing, nor does
+/// who takes turns.
+void RoleWriter::copyRolled(Value begin, function_ref<bool(Operation *)> wanted,
+                            bool late) {
   int64_t chunks = partition.schedule.getChunksPerIteration();
   SmallVector<IRMapping> outside = maps;
-  auto loop = scf::ForOp::create(b, loc, createIndex(0), createIndex(chunks),
-                                 createIndex(1));
-  loop->setAttr(WarpDialect::getChunksAttrName(), b.getI64IntegerAttr(chunks));
+  SmallVector<std::pair<unsigned, unsigned>> kept;
+  if (!late && !spec.getRoundRobin() && !spec.getAlternateCtas())
+    kept = getKept();
+  ValueRange arguments = getLoop().getRegionIterArgs();
+  SmallVector<Value> inits = llvm::map_to_vector(kept, [&](auto place) {
+    return lookup(arguments[place.first], place.second);
+  });
+  auto chunkLoop = scf::ForOp::create(
+      b, loc, createIndex(0), createIndex(chunks), createIndex(1), inits);
+  chunkLoop->setAttr(WarpDialect::getChunksAttrName(),
+                     b.getI64IntegerAttr(chunks));
   OpBuilder::InsertionGuard insertion(b);
-  b.setInsertionPointToStart(loop.getBody());
-  chunk = loop.getInductionVar();
+  b.setInsertionPointToStart(chunkLoop.getBody());
+  chunk = chunkLoop.getInductionVar();
+  for (auto [place, value] : llvm::zip(kept, chunkLoop.getRegionIterArgs()))
+    mapFor(arguments[place.first], place.second)
+        .map(arguments[place.first], value);
   Value tokens = arith::MulIOp::create(
       b, loc, chunk, arith::DivUIOp::create(b, loc, step, createIndex(chunks)));
   maps[0].map(getLoop().getInductionVar(),
@@ -196,7 +208,19 @@ void RoleWriter::copyRolled(Value begin,
   } else {
     copyOwn(isFirst);
   }
+  // Where there is no next value, gdn-warp-partition refuses the program.
+  SmallVector<Value> next = llvm::map_to_vector(kept, [&](auto place) {
+    Value argument = arguments[place.first];
+    Value value = partition.findNext(role, loop, argument);
+    return lookup(value ? value : argument, place.second);
+  });
+  if (!next.empty())
+    scf::YieldOp::create(b, loc, next);
   maps = outside;
+  for (auto [place, value] : llvm::zip(kept, chunkLoop.getResults())) {
+    Value yielded = getLoop().getYieldedValues()[place.first];
+    mapFor(yielded, place.second).map(yielded, value);
+  }
   chunk = Value();
 }
 

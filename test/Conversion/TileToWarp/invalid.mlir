@@ -211,6 +211,56 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
+// The second chunk takes what the loop carries, and not what the first one made of it.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+    <name = "state", warps = 4, registers = 160, steps = ["state"], loop_chunks = true>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
+// expected-error @below {{expected the second chunk of an iteration to take what the first one makes of value 0 of the loop, in role state, whose chunks are a loop}}
+gdn_tile.program @not_carried(%x: memref<1x?x4xf32>) outs(%y: memref<1x32x4xf32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<32xf32>
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %zero) -> (tensor<32xf32>) {
+    %a = arith.addf %state, %zero {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %b = arith.addf %a, %state {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %c = arith.addf %b, %zero {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    %d = arith.addf %c, %a {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    scf.yield %d : tensor<32xf32>
+  }
+  gdn_tile.store %last, %y[%n, %c0, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x32x4xf32>
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>, %y: memref<1x32x4xf32>) {
+  gdn_tile.launch @not_carried grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x32x4xf32>)
+  return
+}
+
+// -----
+
+// Warps that take the chunks in turn carry nothing from one to the next.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+    <name = "state", warps = 4, registers = 160, steps = ["state"], round_robin = true>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
+// expected-error @below {{expected no values from one chunk to the next in role state, whose warps or CTAs take the chunks in turn}}
+gdn_tile.program @in_turn(%x: memref<1x?x4xf32>) outs(%y: memref<1x32x4xf32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<32xf32>
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %zero) -> (tensor<32xf32>) {
+    %a = arith.addf %state, %zero {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %b = arith.addf %a, %zero {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    scf.yield %b : tensor<32xf32>
+  }
+  gdn_tile.store %last, %y[%n, %c0, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x32x4xf32>
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @in_turn grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
 // A slot is filled by one CTA for all, or by each for itself.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
     <name = "make", warps = 4, registers = 96, steps = ["scores"], loop_chunks = true, alternate_ctas = true>,

@@ -529,3 +529,46 @@ func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor
       -> tensor<1x?x4x64xbf16>
   return %r : tensor<1x?x4x64xbf16>
 }
+
+// -----
+
+// What a loop carries goes around the loop over the chunks of an iteration, too.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+    <name = "load", warps = 4, registers = 96, steps = ["load"], loop_chunks = true>,
+    <name = "state", warps = 4, registers = 96, steps = ["state"], loop_chunks = true>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @carried(
+// CHECK: gdn_warp.role "state"
+// CHECK: %[[LAST:.*]] = scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}}) -> (tensor<32xf32>)
+// CHECK: %[[NEXT:.*]] = scf.for %[[CHUNK:.*]] = {{.*}} iter_args(%[[NOW:.*]] = %[[STATE]]) -> (tensor<32xf32>) {
+// CHECK: %[[X:.*]] = gdn_warp.get %{{.*}}[0] chunk %[[CHUNK]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[NOW]], %[[X]]
+// CHECK-NEXT: scf.yield %[[SUM]]
+// CHECK-NEXT: } {gdn_warp.chunks = 2 : i64}
+// CHECK-NEXT: scf.yield %[[NEXT]]
+// CHECK: gdn_tile.store %[[LAST]]
+gdn_tile.program @carried(%x: memref<1x?x4xf32>) outs(%y: memref<1x32x4xf32>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<32xf32>
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %zero) -> (tensor<32xf32>) {
+    %x0 = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %s0 = arith.addf %state, %x0 {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    %t1 = arith.addi %t, %c32 : index
+    %x1 = gdn_tile.load %x[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %s1 = arith.addf %s0, %x1 {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    scf.yield %s1 : tensor<32xf32>
+  }
+  gdn_tile.store %last, %y[%n, %c0, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x32x4xf32>
+}
+func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x32x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @carried grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x32x4xf32>)
+  return
+}
