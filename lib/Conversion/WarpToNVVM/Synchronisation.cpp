@@ -202,8 +202,11 @@ static void addBarrierPatterns(const TypeConverter &converter,
         Arrival at(b, a.getBarrier(), a.getRank());
         Value count =
             op.getCount() == 1 ? Value() : createI32(b, op.getCount());
-        NVVM::MBarrierArriveOp::create(b, Type(), at.barrier, count, at.scope,
-                                       at.relaxed);
+        // At CTA scope in another CTA, too: loads from this one's shared
+        // memory stay in front of it, and it waits for nothing else.
+        NVVM::MBarrierArriveOp::create(b, Type(), at.barrier, count,
+                                       NVVM::MemScopeKind::CTA,
+                                       /*relaxed=*/false);
         return {};
       });
   add<BarrierExpectOp>(

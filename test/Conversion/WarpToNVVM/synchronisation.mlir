@@ -21,11 +21,11 @@ gdn_warp.kernel @barriers(%x : memref<2xf32>) threads(128) shared(1024) {
   gdn_warp.barrier_arrive %bar
   // CHECK: %[[REMOTE:.*]] = nvvm.mapa %[[BAR]], %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
   // A release at cluster scope would wait for all that the thread has written.
-  // CHECK-NEXT: nvvm.mbarrier.arrive %[[REMOTE]] {relaxed = true, scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+  // CHECK-NEXT: nvvm.mbarrier.arrive %[[REMOTE]] : !llvm.ptr<7>
   gdn_warp.barrier_arrive %bar rank(%p)
   // CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "", "~{memory}"
   // CHECK-NEXT: %[[OTHER:.*]] = nvvm.mapa %[[BAR]], %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
-  // CHECK-NEXT: nvvm.mbarrier.arrive %[[OTHER]], %c9_i32 {relaxed = true, scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+  // CHECK-NEXT: nvvm.mbarrier.arrive %[[OTHER]], %c9_i32 : !llvm.ptr<7>
   gdn_warp.barrier_arrive %bar rank(%p) count(9)
   // CHECK: nvvm.mbarrier.arrive.expect_tx %[[BAR]], %{{[^ ]*}} : !llvm.ptr<3>, i32
   gdn_warp.barrier_expect %bar, 64

@@ -106,9 +106,9 @@ static LogicalResult verifyBranch(scf::IfOp branch) {
   return success();
 }
 
-/// Of a slot that a CTA fills for the others they take by products alone: those
-/// are awaited, whereas a load may be behind the arrival in the other CTA,
-/// which is relaxed.
+/// Of a slot that a CTA fills for the others they take by products, which are
+/// awaited, and by loads of vectors, which the arrival in the other CTA orders
+/// at CTA scope.
 static LogicalResult verifyTakes(ChannelOp channel) {
   if (!channel.getTurn())
     return success();
@@ -119,11 +119,12 @@ static LogicalResult verifyTakes(ChannelOp channel) {
             WarpDialect::getAlternateCtasAttrName()))
       continue;
     for (Operation *taker : getViewUsers(slot)) {
-      if (isa<WgmmaOp>(taker))
+      if (isa<WgmmaOp, VectorLoadOp>(taker))
         continue;
       InFlightDiagnostic diagnostic =
           taker->emitOpError(
-              "expected products alone to read slots of channel ")
+              "expected products and loads of vectors alone to read slots of "
+              "channel ")
           << channel.getNameAttr()
           << ", which CTAs fill for each other: the arrival in the other CTA "
              "is not ordered behind a load";

@@ -167,7 +167,7 @@ gdn_warp.kernel @load(%x: memref<?xf32>, %n: i64) threads(256) shared(0) cluster
   }
   gdn_warp.role "use" warps(4, 4) {
     %s = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!row> -> !row
-    // expected-error @below {{expected products alone to read slots of channel "in", which CTAs fill for each other: the arrival in the other CTA is not ordered behind a load}}
+    // expected-error @below {{expected products and loads of vectors alone to read slots of channel "in", which CTAs fill for each other: the arrival in the other CTA is not ordered behind a load}}
     %f = gdn_warp.load %s[%c0] : !row -> f32
     memref.store %f, %x[%c0] : memref<?xf32>
   }
