@@ -77,12 +77,14 @@ gdn_tile.program @pair(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) token
   }
 }
 
-// A program that norms rows has no cluster yet. A warp sums the squares of queries; the one that moves makes the gates.
+// In a program that norms rows, a warp sums the squares of queries, and the one that moves makes the gates. The chunks of
+// the state are a loop.
 // CHECK-LABEL: gdn_tile.program @norms(
-// AUTO-SAME: chunks_per_iteration = 2, v_tiles = 1, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true>
+// AUTO-SAME: chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "scores", warps = 4, registers = 120, steps = ["norms", "scores"], loop_chunks = true, alternate_ctas = true>
 // AUTO-SAME: <name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed_steps = ["store"], delay = 4, prefetch_distance = 1, interleave_chunks = true>
 // AUTO-SAME: <name = "solve", warps = 2, registers = 120,
-// AUTO-SAME: <name = "queries", warps = 1, registers = 120, steps = ["query_norms"], loop_chunks = true>
+// AUTO-SAME: <name = "queries", warps = 1, registers = 120, steps = ["query_norms"], loop_chunks = true, alternate_ctas = true>
+// AUTO-SAME: <name = "state", warps = 4, registers = 240, steps = ["state"], loop_chunks = true>
 // AUTO-SAME: <name = "tokens", depth = 8, from = ["load"], to = ["scores", "queries", "state"], slot_per_chunk = true>
 // AUTO-SAME: <name = "m", depth = 2, from = ["scores", "norms"], to = ["solve"]>
 // WHOLE-SAME: <name = "scores", warps = 4, registers = 72, steps = ["norms", "scores"], loop_chunks = true>, <name = "move", warps = 1, registers = 104,
@@ -99,27 +101,10 @@ gdn_tile.program @norms(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) toke
   }
 }
 
-// With norms and a state that is loaded, the usual iterations of a CTA for one V tile have code of their own.
-// CHECK-LABEL: gdn_tile.program @norms_and_state(
-// AUTO-SAME: v_tiles = 1, clone_likely_path = true, roles =
-// WHOLE-SAME: persistent = true, roles =
-gdn_tile.program @norms_and_state(%x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  %c0 = arith.constant 0 : index
-  %c64 = arith.constant 64 : index
-  %v = arith.constant dense<1.0> : tensor<32xf32>
-  %s = gdn_tile.load %h0[%n, %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "state"} : memref<1x2x64x128xf32> -> tensor<64x128xf32>
-  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %s) -> (tensor<64x128xf32>) {
-    %a = arith.negf %v {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32xf32>
-    %b = arith.negf %v {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32xf32>
-    %next = arith.negf %state {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<64x128xf32>
-    scf.yield %next : tensor<64x128xf32>
-  }
-}
-
 // Half a state leaves registers to those that solve.
 // CHECK-LABEL: gdn_tile.program @half(
 // WHOLE-SAME: <name = "scores", warps = 4, registers = 80, steps = ["norms", "scores"], loop_chunks = true>, <name = "move", warps = 1, registers = 112,
-// WHOLE-SAME: <name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>
+// WHOLE-SAME: <name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true, loop_chunks = true>
 gdn_tile.program @half(%x: memref<1x64x2x128xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %c32 = arith.constant 32 : index
   %s = arith.constant dense<1.0> : tensor<64x64xf32>
@@ -143,7 +128,7 @@ gdn_tile.program @large(%x: memref<1x?x2x256xbf16>) work_item(%n, %h, %vt) token
   }
 }
 
-func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %h0: memref<1x2x64x128xf32>, %y: memref<1x64x1x128xbf16>,
+func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %y: memref<1x64x1x128xbf16>,
     %z: memref<1x?x2x256xbf16>, %w: memref<1x?x64x128xbf16>,
     %cu: memref<?xi32>) {
   %c1 = arith.constant 1 : index
@@ -158,7 +143,6 @@ func.func @host(%n: index, %t: index, %x: memref<1x64x2x128xbf16>, %h0: memref<1
   gdn_tile.launch @given grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @pair grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @norms grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
-  gdn_tile.launch @norms_and_state grid(%c1, %c2, %c2) tokens(%t) ins(%x, %h0 : memref<1x64x2x128xbf16>, memref<1x2x64x128xf32>)
   gdn_tile.launch @half grid(%c1, %c2, %c2) tokens(%t) ins(%x : memref<1x64x2x128xbf16>)
   gdn_tile.launch @large grid(%c1, %c2, %c1) tokens(%t) ins(%z : memref<1x?x2x256xbf16>)
   return

@@ -4,7 +4,7 @@
 // which hold keys, have the most to do. The warp that makes gates stands between them and the warps that solve.
 //
 // All roles but the state loop over the chunks of an iteration: two copies of everything do not fit the instruction
-// cache, and the state is what the others wait for. Two warps keep up with the solves, a third gains nothing.
+// cache, and the state is what the others wait for. With norms the state is a loop, too. Two warps keep up with the solves, a third gains nothing.
 //
 // A layer gets the first template of its schedule whose `when` holds; docs/Schedules.md has the list. Prefixes of aliases:
 // `norms_` with qk_l2norm, `half_` with qk_l2norm and K of at most 64, `tile_` for a CTA of one V tile, `pair_` for one in
@@ -50,6 +50,8 @@ gdn_warp.schedule_template @fused.cta_per_head schedules ["cta_per_head"] stages
 #norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 104, steps = ["load", "gates"], delayed_steps = ["store"], delay = <as "tokens">, prefetch_distance = <2 chunks>, interleave_chunks = true>
 #norms_queries = #gdn_warp.role_template<name = "queries", warps = 1, registers = 104, steps = ["query_norms"], loop_chunks = true>
 
+// With norms more instructions run than the instruction cache holds unless the state's chunks are a loop.
+#norms_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 168, steps = ["state"], warpgroup_per_v_tile = true, loop_chunks = true>
 #norms_tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 8 chunks>, from = ["load"], to = ["scores", "queries", "state"], slot_per_chunk = true>
 #norms_vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["scores", "queries", "state"]>
 // M is f32 with norms, and there is no room for four.
@@ -63,7 +65,7 @@ gdn_warp.schedule_template @fused.cta_per_head schedules ["cta_per_head"] stages
 #half_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 112, steps = ["load", "gates"], delayed_steps = ["store"], delay = <as "tokens">, prefetch_distance = <2 chunks>, interleave_chunks = true>
 #half_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 112, steps = ["solve"], round_robin = true, loop_chunks = true>
 #half_queries = #gdn_warp.role_template<name = "queries", warps = 1, registers = 112, steps = ["query_norms"], loop_chunks = true>
-#half_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true>
+#half_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true, loop_chunks = true>
 
 gdn_warp.schedule_template @fused.cta_per_head.half_norms schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, max_state_columns = 64>
@@ -74,7 +76,7 @@ gdn_warp.schedule_template @fused.cta_per_head.half_norms schedules ["cta_per_he
 gdn_warp.schedule_template @fused.cta_per_head.norms schedules ["cta_per_head"] stages ["fused"]
     when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles, persistent}
-    roles [#scores, #norms_move, #solve, #norms_queries, #state]
+    roles [#scores, #norms_move, #solve, #norms_queries, #norms_state]
     channels [#norms_tokens, #norms_vectors, #norms_m, #norms_lengths, #triangles, #norms_output]
 
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -115,34 +117,28 @@ gdn_warp.schedule_template @fused.cta_per_v_tile schedules ["cta_per_v_tile"] st
     roles [#tile_scores, #tile_gates, #tile_solve, #tile_move, #tile_state]
     channels [#tokens, #vectors, #tile_m, #tile_triangles, #output]
 
-// With norms a cluster was 6 % slower (docs/experiments/l2norm.md, "Rejected").
+// With norms and gates of any strength more instructions run than the instruction cache holds, if the state has a copy of
+// its code for each chunk. So its chunks are a loop (docs/experiments/instructions.md, "Strong gates").
+#norms_tile_state = #gdn_warp.role_template<name = "state", warps = 4, registers = 240, steps = ["state"], loop_chunks = true>
 #tile_norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed_steps = ["store"], delay = <as "tokens">, prefetch_distance = <2 chunks>, interleave_chunks = true>
 #tile_queries = #gdn_warp.role_template<name = "queries", warps = 1, registers = 120, steps = ["query_norms"], loop_chunks = true>
 #tile_norms_m = #gdn_warp.channel_template<name = "m", depth = <3 chunks>, from = ["scores", "norms"], to = ["solve"]>
+#pair_queries = #gdn_warp.role_template<name = "queries", warps = 1, registers = 120, steps = ["query_norms"], loop_chunks = true, alternate_ctas = true>
 
-// With norms and a state that is loaded, about as many instructions run as the instruction cache holds, so usual
-// iterations have code of their own. Elsewhere the copy costs up to 4 % (docs/experiments/instructions.md, "Code
-// placement" and "Strong gates").
-gdn_warp.schedule_template @fused.cta_per_v_tile.one_norms_state schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
-    when <steps = ["norms"], max_v_tiles = 1, initial_state = true>
-    attributes {chunks_per_iteration = 2 : i64, clone_likely_path}
-    roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
+gdn_warp.schedule_template @fused.cta_per_v_tile.pair_norms schedules ["cta_per_v_tile"] stages ["fused"]
+    when <steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_scores, #tile_norms_move, #pair_solve, #pair_queries, #norms_tile_state]
     channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_v_tile.one_norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
     when <steps = ["norms"], max_v_tiles = 1>
     attributes {chunks_per_iteration = 2 : i64}
-    roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
-    channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
-
-gdn_warp.schedule_template @fused.cta_per_v_tile.norms_state schedules ["cta_per_v_tile"] stages ["fused"]
-    when <steps = ["norms"], initial_state = true>
-    attributes {chunks_per_iteration = 2 : i64, clone_likely_path}
-    roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
+    roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #norms_tile_state]
     channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.cta_per_v_tile.norms schedules ["cta_per_v_tile"] stages ["fused"]
     when <steps = ["norms"]>
     attributes {chunks_per_iteration = 2 : i64}
-    roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #tile_state]
+    roles [#tile_scores, #tile_norms_move, #tile_solve, #tile_queries, #norms_tile_state]
     channels [#norms_tokens, #norms_vectors, #tile_norms_m, #norms_lengths, #tile_triangles, #norms_output]
