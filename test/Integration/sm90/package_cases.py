@@ -135,6 +135,16 @@ CASES = [
          options=MODEL),
     Case("f16 states, linear gates", lengths=(100, 50), dtype="float16", initial="float16",
          options={"gate_domain": "linear"}),
+    Case("segments", lengths=(0, 700, 1, 63, 300), slack=20, initial="float32", options={"context_parallel": 4}),
+    Case("segments of a length, vk", lengths=(0, 700, 1, 63, 300), initial="float32", v_first=True,
+         options={"segment_length": 64}),
+    Case("segments of batch rows", batch=3, tokens=333, options={"context_parallel": 2}),
+    Case("segments without states", tokens=500, final=False, options={"context_parallel": 3}),
+    Case("segments that forget", lengths=(700, 300), initial="float32", gate=-0.5, options={"segment_length": 128}),
+    Case("segments, all that a model asks for", heads=(4, 12), lengths=(170, 0, 430), initial="bfloat16",
+         beta="bfloat16", raw_type="bfloat16", options={**MODEL, "segment_length": 128}),
+    Case("segments, f16", lengths=(170, 430), dtype="float16", initial="float32", v_first=True,
+         options={"context_parallel": 3}),
 ]
 
 
