@@ -143,7 +143,9 @@ def Tile_LoadOp : Tile_Op<"load",
   let description = [{
     Tile axis i runs along array dimension `axes[i]` from `offsets`; so
     `axes [3, 1]` reads a transposed tile. Elements at or beyond `end` of
-    dimension `dim` read as zero and are not touched in memory.
+    dimension `dim` read as zero. All others lie inside the array: the program
+    sees to it, and code for a CPU does not look. Copies of a GPU, by a tensor map
+    or by `gdn_warp.strided_load`, also cut tiles where the array ends.
 
     Example:
 
@@ -156,7 +158,7 @@ def Tile_LoadOp : Tile_Op<"load",
       Arg<AnyMemRef, "The array.">:$source,
       Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
       Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
-      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
+      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, none does.">:$end,
       Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim);
   let results = (outs
       Res<Tile_Tile, "The tile; elements outside are zero.">:$result);
@@ -172,7 +174,7 @@ def Tile_StoreOp : Tile_Op<"store",
   let summary = "Write a tile of an array";
   let description = [{
     The counterpart of `gdn_tile.load`: elements at or beyond `end` are not
-    written.
+    written, and all others lie inside the array.
 
     Example:
 
@@ -186,7 +188,7 @@ def Tile_StoreOp : Tile_Op<"store",
       Arg<AnyMemRef, "The array.">:$target,
       Arg<Variadic<Index>, "The index of the tile's first element, one per dimension of the array.">:$offsets,
       Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
-      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
+      Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, none does.">:$end,
       Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim);
   let assemblyFormat = [{
     $tile `,` $target `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?

@@ -88,8 +88,9 @@ def Warp_StridedLoadOp : Warp_Op<"strided_load", [AttrSizedOperandSegments]> {
     on its way. The view is swizzled, in whole panels, and its slot is full when
     the warp has arrived.
 
-    Elements outside the array are zero, and so are rows and columns at or beyond
-    `end` of dimension `dim`, without being touched in memory.
+    Elements have 16 or 32 bits. Those behind the array's last one along an axis are
+    zero and are not touched in memory. Rows and columns at or beyond `end` of
+    dimension `dim` are zero too. Offsets are at least 0.
 
     Example:
 
