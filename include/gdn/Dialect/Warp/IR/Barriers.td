@@ -53,10 +53,10 @@ def Warp_BarrierArriveOp : Warp_Op<"barrier_arrive"> {
   let summary = "This thread arrives";
   let description = [{
     At the barrier of this CTA, with release semantics, or at the same place of
-    CTA `rank` of the cluster; as `count` arrivals. In another CTA it is relaxed,
-    for a release there waits for all that the thread has written anywhere
-    (a microsecond): it says that products have read a place, or counts for
-    bytes that are on their way, which arrive by themselves.
+    CTA `rank` of the cluster; as `count` arrivals. In another CTA the release is
+    at CTA scope: one at cluster scope waits for all that the thread has written
+    anywhere (a microsecond). It says that products or loads of vectors have read
+    a place, or counts for bytes that are on their way, which arrive by themselves.
 
     Example:
 
