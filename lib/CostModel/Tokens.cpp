@@ -87,7 +87,8 @@ Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
 }
 
 /// Of the chip's bandwidth, what a transposing copy reaches
-/// (docs/experiments/peers.md), and the time from its launch to the next kernel.
+/// (docs/experiments/peers.md), and the time from its launch to the next
+/// kernel.
 static constexpr double kCopyShare = 0.78, kCopyLaunchSeconds = 3e-6;
 
 double gdn::cost::predictCopy(double bytes, const Chip &chip) {

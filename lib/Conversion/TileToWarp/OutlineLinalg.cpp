@@ -44,8 +44,8 @@ static constexpr int64_t kParts = 16;
 /// Steps of the program, which name the role that runs an op.
 static constexpr StringLiteral kVectorStep = "gates", kRowStep = "state",
                                kStoreStep = "store";
-/// Warps of a warpgroup, registers of a role's threads. Roles with tiles have the most
-/// that a thread may have.
+/// Warps of a warpgroup, registers of a role's threads. Roles with tiles have
+/// the most that a thread may have.
 static constexpr int64_t kWarps = 4, kVectorRegisters = 96, kRowRegisters = 240;
 
 namespace {

@@ -114,7 +114,7 @@ struct Call : ::testing::Test {
     fakeSetParams(offsets, 2);
     problem.device = {cpu::Device::CUDA, 0};
     setTokens(100);
-    chosen.kernel = table;
+    chosen.plan.kernel = table;
   }
 
   void setTokens(int64_t tokens) {
@@ -157,7 +157,7 @@ static Error allocateForTest(int32_t device, void *, uint64_t bytes,
 }
 
 TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
-  Error error = run(problem, *chosen.kernel, fakeStream(0), allocateForTest);
+  Error error = run(problem, chosen.plan, fakeStream(0), allocateForTest);
   ASSERT_FALSE(error) << error.message;
   EXPECT_EQ(bytesAsked, kBytes);
   EXPECT_TRUE(isGivenBack);
@@ -178,7 +178,7 @@ TEST_F(Call, TheWorkspaceIsTold) {
 
 TEST_F(Call, AFailedAllocationLaunchesNothing) {
   Error error =
-      run(problem, *chosen.kernel, fakeStream(0),
+      run(problem, chosen.plan, fakeStream(0),
           [](int32_t, void *, uint64_t, std::unique_ptr<Workspace> &) {
             return Error{"MemoryError", "none left"};
           });
@@ -189,7 +189,7 @@ TEST_F(Call, AFailedAllocationLaunchesNothing) {
 /// Without an allocator one piece of memory a stream serves all calls.
 TEST_F(Call, OwnMemoryIsKept) {
   auto launch = [&](void *stream) {
-    Error error = run(problem, *chosen.kernel, stream, allocateOwn);
+    Error error = run(problem, chosen.plan, stream, allocateOwn);
     EXPECT_FALSE(error) << error.message;
     return readByLast();
   };
@@ -214,7 +214,7 @@ TEST_F(Call, OwnMemoryIsKept) {
 TEST_F(Call, OwnMemoryThatIsNotThere) {
   fakeFail("cuMemAlloc", 2);
   setTokens(100000);
-  Error error = run(problem, *chosen.kernel, fakeStream(0), allocateOwn);
+  Error error = run(problem, chosen.plan, fakeStream(0), allocateOwn);
   EXPECT_STREQ(error.kind, "MemoryError");
   EXPECT_NE(error.message.find("bytes of workspace on cuda:0, got: "),
             std::string::npos)

@@ -206,8 +206,8 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
                    chain.getResult(1)});
   SmallVector<Type> gradients = tokenGradientTypes(b, op);
   gradients.erase(gradients.begin() + 2);
-  // Rounded once: here, or behind the sum over a group and the chain rule of the
-  // norm.
+  // Rounded once: here, or behind the sum over a group and the chain rule of
+  // the norm.
   auto q = cast<RankedTensorType>(op.getQ().getType());
   gradients[0] = op.getQkL2norm() ? q.clone(b.getF32Type()) : q;
   if (dims.H == dims.Hq)

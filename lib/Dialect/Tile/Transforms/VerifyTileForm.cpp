@@ -34,7 +34,7 @@ static constexpr StringLiteral kProgramDialects[] = {"arith", "gdn_tile",
 static constexpr StringLiteral kProgramOps[] = {
     "linalg.broadcast", "linalg.contract",  "linalg.fill",  "linalg.generic",
     "linalg.reduce",    "linalg.transpose", "linalg.yield", "memref.alloc",
-    "memref.dealloc",   "memref.dim",        "memref.load"};
+    "memref.dealloc",   "memref.dim",       "memref.load"};
 /// The ops of gdn_tile that stand outside programs.
 static constexpr StringLiteral kTopLevelOps[] = {"gdn_tile.launch",
                                                  "gdn_tile.program"};

@@ -78,7 +78,8 @@ static int64_t countRegisters(Value value) {
 
 /// Products that wait for no register follow the product before them, so that
 /// their work hides that of the other's readers. They do so while the results
-/// on their way, and what the loop carries, leave two thirds of the role's registers.
+/// on their way, and what the loop carries, leave two thirds of the role's
+/// registers.
 static void hoistProducts(Block &block) {
   int64_t carried = 0;
   for (BlockArgument argument : block.getArguments())
