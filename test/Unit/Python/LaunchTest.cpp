@@ -8,6 +8,7 @@
 
 #include "FakeDriver.h"
 #include "Hopper.h"
+#include "Segments.h"
 
 #include "gtest/gtest.h"
 
@@ -99,6 +100,24 @@ static const GdnFunctionDesc function = makeFunction();
 static const Kernel table[] = {{"layer", {}, Schedule::CtaPerHead, &function}};
 
 std::span<const Kernel> gdn::hopper::allKernels() { return table; }
+
+// No call of these tests is cut: test/python/test_segments.py runs those.
+static const Error notCut = {"RuntimeError", "expected no call in segments"};
+
+Error gdn::hopper::layOutSegments(const Problem &, int64_t,
+                                  GdnSegmentsLayout &) {
+  return notCut;
+}
+
+Error gdn::hopper::checkSegmentLaunch(const Problem &, const Plan &,
+                                      const GdnSegmentsLayout &) {
+  return notCut;
+}
+
+Error gdn::hopper::runSegments(const Problem &, const Plan &, void *,
+                               Allocate) {
+  return notCut;
+}
 
 //===----------------------------------------------------------------------===//
 // Calls
