@@ -320,6 +320,7 @@ void gdn::writeGradients(Program &p) {
   Value chunk = arith::DivUIOp::create(b, number, group);
   Value member = arith::RemUIOp::create(b, number, group);
   p.head = arith::AddIOp::create(b, firstHead, member);
+  p.loadGateParameters();
   Value t =
       arith::AddIOp::create(b, first, arith::MulIOp::create(b, chunk, step));
   Pieces sums =
