@@ -87,18 +87,30 @@ def ConvertGDNTileToLinalgPass : Pass<"convert-gdn-tile-to-linalg", "::mlir::Mod
 def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
   let summary = "Turn work on whole tensors into programs";
   let description = [{
-    A `linalg.generic` on the tensors of a function becomes a program with a
-    schedule and a launch of it, so that a GPU runs what stands around the
-    kernels: chain rules of gates, sums over the heads of a group. On the way
-    to a CPU such ops stay.
+    The `linalg.generic` ops on the tensors of a function become programs with a
+    schedule and launches of them, so that a GPU runs what stands around the
+    kernels: norms, chain rules of gates, sums over the heads of a group. On the
+    way to a CPU such ops stay.
 
-    The op is elementwise on arrays [B, T, H] or [B, T, H, K], or a sum of f32
+    An op is elementwise on arrays [B, T, H] or [B, T, H, K], or a sum of f32
     over K or over G of a [B, T, H, G, K] that `tensor.expand_shape` made of
-    [B, T, H G, K]. Inputs may also be [B, T, H] beside rows of K, or [H]. The
-    body has ops of `arith` and `math`. K is a multiple of 8 up to 128. A
-    `linalg.fill` by a constant that is read as an array, as a state of zeros, is
-    elementwise work without inputs. The pass refuses other ops, and says what it
-    expected.
+    [B, T, H G, K], or one of f32 or f64 over B and T of [B, T, H]. Inputs may
+    also be [B, T, H] beside rows of K, or [H]. The body has ops of `arith` and
+    `math`. K is a multiple of 8 up to 128. A `linalg.fill` by a constant that is
+    read as an array, as a state of zeros, is elementwise work without inputs.
+    The pass refuses other ops, and says what it expected.
+
+    Ops that read the same array, or one what another makes, become one program,
+    and so do vectors of the same sizes. The program loads each array once, and
+    stores what others read. The ops wait for the last of them, so nobody else
+    may read a result before that one.
+
+    A sum over tokens takes two programs, and its order is always the same. A
+    work item adds up every 64th chunk of a head, a lane two tokens of each, and
+    stores one number. The second program adds these. Both add in f32, where the
+    op has f64: a register sums one of 4096 tokens, and there are 64 of them an
+    item and 64 items a head, so no sum has many terms. An op that rounds a sum
+    in f64 is part of the second program.
 
     Before:
 

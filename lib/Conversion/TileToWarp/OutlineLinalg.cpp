@@ -6,24 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The program of an op takes a chunk of tokens after the other, as a vector or
-// as a tile with a row a token. The op's scalar ops become the same ops on
-// tiles, in one role. Vectors live in other threads than rows do, so where both
-// meet a second role loads the vectors and stores the sums of rows, through
-// channels.
+// Ops that share what they read or make become one program and a launch of it,
+// and sums over tokens a second one.
 //
 //===----------------------------------------------------------------------===//
 
-#include "WholeTensorOp.h"
+#include "WholeTensorProgram.h"
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/Matchers.h"
 
 #define DEBUG_TYPE "gdn-warp-outline-linalg"
 
@@ -37,195 +33,15 @@ using namespace mlir::gdn;
 using InputKind = WholeTensorOp::InputKind;
 using Reduction = WholeTensorOp::Reduction;
 
-/// Tokens of a chunk: rows of the tile that a warpgroup holds.
-static constexpr int64_t kTokens = 64;
-/// Work items that share the tokens of a head: few heads fill a machine.
-static constexpr int64_t kParts = 16;
-/// Steps of the program, which name the role that runs an op.
-static constexpr StringLiteral kVectorStep = "gates", kRowStep = "state",
-                               kStoreStep = "store";
 /// Warps of a warpgroup, registers of a role's threads. Roles with tiles have
 /// the most that a thread may have.
 static constexpr int64_t kWarps = 4, kVectorRegisters = 96, kRowRegisters = 240;
+/// Programs of vectors hide what a load takes by the number of their CTAs.
+static constexpr int64_t kVectorCtas = 5;
 
-namespace {
-/// Writes the program of one op.
-class ProgramWriter {
-public:
-  ProgramWriter(WholeTensorOp &whole, tile::ProgramOp program)
-      : whole(whole), program(program),
-        b(whole.op.getLoc(),
-          OpBuilder::atBlockBegin(&program.getBody().front())) {}
-
-  void write();
-
-private:
-  void writeChunk(Value token);
-  Value load(Value array, ValueRange offsets, ArrayRef<int64_t> axes,
-             ArrayRef<int64_t> shape, bool ends, StringRef step);
-  Value loadInput(unsigned index, Value token, int64_t member);
-  Value compute(ArrayRef<Value> inputs);
-  Value makeTile(Value scalar, IRMapping &tiles);
-  template <typename Op, typename... Args> Value create(Args &&...args) {
-    auto made = Op::create(b, std::forward<Args>(args)...);
-    note(made, kRowStep);
-    return made->getResult(0);
-  }
-  void note(Operation *made, StringRef step) {
-    made->setAttr(tile::TileDialect::getStepAttrName(), b.getStringAttr(step));
-  }
-  SmallVector<int64_t> tileShape() const {
-    if (whole.columns)
-      return {kTokens, whole.columns};
-    return {kTokens};
-  }
-
-  WholeTensorOp &whole;
-  tile::ProgramOp program;
-  ImplicitLocOpBuilder b;
-  Value zero;
-  /// Numbers of the work item's head, by input.
-  llvm::DenseMap<unsigned, Value> perHead;
-};
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Loads
-//===----------------------------------------------------------------------===//
-
-Value ProgramWriter::load(Value array, ValueRange offsets,
-                          ArrayRef<int64_t> axes, ArrayRef<int64_t> shape,
-                          bool ends, StringRef step) {
-  Type element = cast<MemRefType>(array.getType()).getElementType();
-  auto loaded = tile::LoadOp::create(
-      b, RankedTensorType::get(shape, element), array, offsets,
-      b.getDenseI64ArrayAttr(axes), ends ? program.getEnd() : Value(),
-      ends ? b.getI64IntegerAttr(1) : IntegerAttr());
-  note(loaded, step);
-  return loaded;
-}
-
-/// A chunk of an input; `member` is a head's number in its group.
-Value ProgramWriter::loadInput(unsigned index, Value token, int64_t member) {
-  Value array = program.getInputs()[index];
-  Value head = program.getHead();
-  bool mixes = whole.mixesLayouts();
-  switch (whole.inputs[index].kind) {
-  case InputKind::PerHead:
-    return create<tensor::SplatOp>(perHead[index], tileShape());
-  case InputKind::PerToken: {
-    Value vector = load(array, {program.getBatch(), token, head}, {1},
-                        {kTokens}, /*ends=*/true, kVectorStep);
-    Value empty = create<tensor::EmptyOp>(
-        tileShape(), getElementTypeOrSelf(vector.getType()));
-    return create<linalg::BroadcastOp>(vector, empty, ArrayRef<int64_t>{1});
-  }
-  case InputKind::Grouped: {
-    Value first = arith::MulIOp::create(
-        b, head, arith::ConstantIndexOp::create(b, whole.group));
-    head = arith::AddIOp::create(b, first,
-                                 arith::ConstantIndexOp::create(b, member));
-    [[fallthrough]];
-  }
-  case InputKind::Whole:
-    if (whole.columns)
-      return load(array, {program.getBatch(), token, head, zero}, {1, 3},
-                  tileShape(), /*ends=*/true, kRowStep);
-    return load(array, {program.getBatch(), token, head}, {1}, {kTokens},
-                /*ends=*/true, mixes ? kVectorStep : kRowStep);
-  }
-  llvm_unreachable("covered switch");
-}
-
-//===----------------------------------------------------------------------===//
-// The body
-//===----------------------------------------------------------------------===//
-
-/// The tile of a scalar of the op's body.
-Value ProgramWriter::makeTile(Value scalar, IRMapping &tiles) {
-  if (Value known = tiles.lookupOrNull(scalar))
-    return known;
-  auto type = RankedTensorType::get(tileShape(), scalar.getType());
-  Attribute constant;
-  Value made;
-  if (matchPattern(scalar, m_Constant(&constant))) {
-    made = create<arith::ConstantOp>(
-        DenseElementsAttr::get(type, ArrayRef<Attribute>(constant)));
-  } else {
-    Operation *op = scalar.getDefiningOp();
-    OperationState state(b.getLoc(), op->getName());
-    for (Value operand : op->getOperands())
-      state.addOperands(makeTile(operand, tiles));
-    state.addTypes(type);
-    state.addAttributes(op->getAttrs());
-    Operation *copy = b.create(state);
-    note(copy, kRowStep);
-    made = copy->getResult(0);
-  }
-  tiles.map(scalar, made);
-  return made;
-}
-
-Value ProgramWriter::compute(ArrayRef<Value> inputs) {
-  IRMapping tiles;
-  for (auto [argument, tile] :
-       llvm::zip(whole.op.getBody()->getArguments(), inputs))
-    tiles.map(argument, tile);
-  return makeTile(whole.element, tiles);
-}
-
-void ProgramWriter::writeChunk(Value token) {
-  Value result;
-  for (int64_t member = 0; member < whole.group; ++member) {
-    SmallVector<Value> inputs;
-    for (unsigned i = 0; i < whole.inputs.size(); ++i)
-      inputs.push_back(loadInput(i, token, member));
-    Value element = compute(inputs);
-    result = result ? create<arith::AddFOp>(result, element) : element;
-  }
-  bool sums = whole.reduction == Reduction::Columns;
-  if (sums) {
-    auto type = RankedTensorType::get({kTokens}, getElementTypeOrSelf(result));
-    Value none = create<arith::ConstantOp>(
-        DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())));
-    auto sum = linalg::ReduceOp::create(
-        b, result, none, ArrayRef<int64_t>{1},
-        [](OpBuilder &inner, Location loc, ValueRange args) {
-          Value total = arith::AddFOp::create(inner, loc, args[0], args[1]);
-          linalg::YieldOp::create(inner, loc, total);
-        });
-    note(sum, kRowStep);
-    result = sum->getResult(0);
-  }
-  SmallVector<Value> offsets = {program.getBatch(), token, program.getHead()};
-  SmallVector<int64_t> axes = {1};
-  if (whole.columns && !sums) {
-    offsets.push_back(zero);
-    axes.push_back(3);
-  }
-  auto store = tile::StoreOp::create(b, result, program.getOutputs()[0],
-                                     offsets, b.getDenseI64ArrayAttr(axes),
-                                     program.getEnd(), b.getI64IntegerAttr(1));
-  note(store, sums ? kStoreStep : kRowStep);
-}
-
-void ProgramWriter::write() {
-  zero = arith::ConstantIndexOp::create(b, 0);
-  for (auto [index, input] : llvm::enumerate(whole.inputs)) {
-    if (input.kind != InputKind::PerHead)
-      continue;
-    Value one = load(program.getInputs()[index], program.getHead(), {0}, {1},
-                     /*ends=*/false, kRowStep);
-    perHead[index] = create<tensor::ExtractOp>(one, zero);
-  }
-  // The parts of a head take its chunks in turn.
-  Value chunk = arith::ConstantIndexOp::create(b, kTokens);
-  Value first = arith::MulIOp::create(b, program.getVTile(), chunk);
-  Value lower = arith::AddIOp::create(b, program.getBegin(), first);
-  Value step = arith::ConstantIndexOp::create(b, kTokens * kParts);
-  auto loop = scf::ForOp::create(b, lower, program.getEnd(), step);
-  b.setInsertionPointToStart(loop.getBody());
-  writeChunk(loop.getInductionVar());
+int64_t gdn::countParts(const WholeTensorGroup &group) {
+  constexpr int64_t kRowParts = 16, kVectorParts = 64;
+  return group.columns() ? kRowParts : kVectorParts;
 }
 
 //===----------------------------------------------------------------------===//
@@ -233,8 +49,9 @@ void ProgramWriter::write() {
 //===----------------------------------------------------------------------===//
 
 /// One role, or a second one for vectors.
-static warp::ScheduleAttr makeSchedule(WholeTensorOp &whole) {
-  Builder b(whole.op.getContext());
+static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
+                                       int64_t chunks) {
+  Builder b(group.ops.front().result.getContext());
   auto role = [&](StringRef name, int64_t warps, int64_t registers,
                   ArrayRef<StringRef> steps) {
     return warp::RoleSpecAttr::get(
@@ -252,7 +69,7 @@ static warp::ScheduleAttr makeSchedule(WholeTensorOp &whole) {
   };
   SmallVector<warp::RoleSpecAttr> roles;
   SmallVector<warp::ChannelSpecAttr> channels;
-  if (whole.mixesLayouts()) {
+  if (group.mixesLayouts()) {
     // One warp: each that fills a slot would write all of a vector.
     roles.push_back(
         role("vectors", 1, kVectorRegisters, {kVectorStep, kStoreStep}));
@@ -260,11 +77,18 @@ static warp::ScheduleAttr makeSchedule(WholeTensorOp &whole) {
     channels = {channel("in", kVectorStep, "rows"),
                 channel("out", kRowStep, "vectors")};
   }
-  roles.push_back(role("rows", kWarps, kRowRegisters, {kRowStep}));
-  return warp::ScheduleAttr::get(b.getContext(), /*chunksPerIteration=*/2,
+  if (group.columns()) {
+    roles.push_back(role("rows", kWarps, kRowRegisters, {kRowStep}));
+  } else {
+    // Each warp of a role would have all of a vector.
+    roles.push_back(role("rows", 1, kVectorRegisters, {kRowStep}));
+    roles.push_back(role("rest", kWarps - 1, kVectorRegisters, {}));
+  }
+  return warp::ScheduleAttr::get(b.getContext(), chunks,
                                  /*vTiles=*/1, /*cluster=*/1,
                                  /*persistent=*/false,
-                                 /*cloneLikelyPath=*/false, /*minCtas=*/1,
+                                 /*cloneLikelyPath=*/false,
+                                 group.columns() ? 1 : kVectorCtas,
                                  /*inOrder=*/false, roles, channels);
 }
 
@@ -278,43 +102,144 @@ static MemRefType arrayType(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType(), layout);
 }
 
-static void replaceByLaunch(WholeTensorOp &whole, tile::ProgramOp program) {
-  linalg::GenericOp op = whole.op;
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  auto size = [&](int64_t dim) {
-    return getValueOrCreateConstantIndexOp(
-        b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), whole.out, dim));
-  };
-  Value parts = arith::ConstantIndexOp::create(b, kParts);
-  SmallVector<Value> inputs;
-  for (const WholeTensorOp::Input &input : whole.inputs)
-    inputs.push_back(input.array);
-  auto launch = tile::LaunchOp::create(
-      b, op->getResultTypes(), SymbolRefAttr::get(program),
-      ValueRange{size(0), size(2), parts}, size(1), /*cuSeqlens=*/Value(),
-      inputs, ValueRange{whole.out});
-  op->replaceAllUsesWith(launch.getResults());
-  op->erase();
+/// Sizes B, T and H of the loops of a group.
+static SmallVector<OpFoldResult> readSizes(ImplicitLocOpBuilder &b,
+                                           const WholeTensorGroup &group) {
+  for (const WholeTensorOp &op : group.ops)
+    if (op.reduction != Reduction::Tokens) {
+      tensor::EmptyOp out = op.out;
+      return out.getMixedSizes();
+    }
+  for (const WholeTensorOp::Input &input : group.ops.front().inputs)
+    if (input.kind == InputKind::Whole)
+      return tensor::getMixedSizes(b, b.getLoc(), input.array);
+  llvm_unreachable("a sum has an input with all tokens");
 }
 
-void gdn::outline(WholeTensorOp &whole, SymbolTable &symbols) {
-  auto function = whole.op->getParentOfType<func::FuncOp>();
+/// Arrays that the program reads, each once.
+static SmallVector<Value> collectArrays(const WholeTensorGroup &group) {
+  llvm::SetVector<Value> arrays;
+  for (const WholeTensorOp &op : group.ops)
+    for (const WholeTensorOp::Input &input : op.inputs)
+      if (!group.makes(input.array))
+        arrays.insert(input.array);
+  return arrays.takeVector();
+}
+
+/// An empty program named `name` behind the others of a function.
+static tile::ProgramOp createProgram(func::FuncOp function, Location loc,
+                                     StringRef suffix, ValueRange inputs,
+                                     ValueRange outputs,
+                                     warp::ScheduleAttr schedule,
+                                     SymbolTable &symbols) {
   OpBuilder b(function);
-  SmallVector<Type> inputs;
+  SmallVector<Type> inputTypes, outputTypes;
   SmallVector<std::string> texts;
-  for (const WholeTensorOp::Input &input : whole.inputs) {
-    inputs.push_back(arrayType(input.array.getType()));
+  for (Value input : inputs) {
+    inputTypes.push_back(arrayType(input.getType()));
     texts.push_back("x" + std::to_string(texts.size()));
   }
+  for (Value output : outputs) {
+    unsigned number = outputTypes.size();
+    outputTypes.push_back(arrayType(output.getType()));
+    texts.push_back("y" + (number ? std::to_string(number) : std::string()));
+  }
   SmallVector<StringRef> names(texts.begin(), texts.end());
-  names.push_back("y");
-  auto program = tile::ProgramOp::create(
-      b, whole.op.getLoc(), function.getSymName().str() + "_map", inputs,
-      arrayType(whole.out.getType()), names);
+  auto program =
+      tile::ProgramOp::create(b, loc, (function.getSymName() + suffix).str(),
+                              inputTypes, outputTypes, names);
   symbols.insert(program);
-  program->setAttr(warp::ScheduleAttr::kName, makeSchedule(whole));
-  ProgramWriter(whole, program).write();
-  replaceByLaunch(whole, program);
+  program->setAttr(warp::ScheduleAttr::kName, schedule);
+  return program;
+}
+
+/// Replaces sums over tokens by those of what the work items have summed,
+/// `parts`.
+static void launchTotals(ImplicitLocOpBuilder &b, const WholeTensorGroup &group,
+                         ArrayRef<Value> parts, OpFoldResult heads,
+                         SymbolTable &symbols) {
+  SmallVector<Value> results, outs;
+  for (const WholeTensorOp &op : group.ops)
+    if (op.reduction == Reduction::Tokens) {
+      results.push_back(op.result);
+      outs.push_back(
+          tensor::EmptyOp::create(b, SmallVector<OpFoldResult>{heads},
+                                  getElementTypeOrSelf(op.result.getType())));
+    }
+  auto function = group.ops.front().op->getParentOfType<func::FuncOp>();
+  tile::ProgramOp program =
+      createProgram(function, b.getLoc(), "_sum", parts, outs,
+                    makeSchedule(group, /*chunks=*/1), symbols);
+  writeTotals(group, parts, program);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  Value count = getValueOrCreateConstantIndexOp(
+      b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), parts.front(), 1));
+  auto launch = tile::LaunchOp::create(
+      b, ValueRange(outs).getTypes(), SymbolRefAttr::get(program),
+      ValueRange{one, getValueOrCreateConstantIndexOp(b, b.getLoc(), heads),
+                 one},
+      count, /*cuSeqlens=*/Value(), parts, outs);
+  for (auto [result, made] : llvm::zip(results, launch.getResults()))
+    result.replaceAllUsesWith(made);
+}
+
+/// Where a work item stores its sum: [1, work items of a head, H].
+static Value createParts(ImplicitLocOpBuilder &b, OpFoldResult rows,
+                         OpFoldResult heads, int64_t parts) {
+  OpFoldResult count;
+  if (std::optional<int64_t> known = getConstantIntValue(rows))
+    count = b.getIndexAttr(*known * parts);
+  else
+    count = Value(arith::MulIOp::create(
+        b, cast<Value>(rows), arith::ConstantIndexOp::create(b, parts)));
+  return tensor::EmptyOp::create(
+      b, SmallVector<OpFoldResult>{b.getIndexAttr(1), count, heads},
+      b.getF32Type());
+}
+
+void gdn::outline(const WholeTensorGroup &group, SymbolTable &symbols) {
+  linalg::GenericOp last = group.ops.back().op;
+  ImplicitLocOpBuilder b(last.getLoc(), last);
+  SmallVector<OpFoldResult> sizes = readSizes(b, group);
+  int64_t parts = countParts(group);
+  SmallVector<Value> inputs = collectArrays(group), outs;
+  SmallVector<const WholeTensorOp *> stored;
+  for (const WholeTensorOp &op : group.ops) {
+    bool isSum = op.reduction == Reduction::Tokens;
+    if (!isSum && !group.isRead(op))
+      continue;
+    tensor::EmptyOp out = op.out;
+    outs.push_back(isSum ? createParts(b, sizes[0], sizes[2], parts)
+                         : out.getResult());
+    stored.push_back(&op);
+  }
+  auto function = last->getParentOfType<func::FuncOp>();
+  tile::ProgramOp program =
+      createProgram(function, b.getLoc(), "_map", inputs, outs,
+                    makeSchedule(group, /*chunks=*/2), symbols);
+  writeProgram(group, inputs, program);
+  auto size = [&](int64_t dim) {
+    return getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[dim]);
+  };
+  auto launch = tile::LaunchOp::create(
+      b, ValueRange(outs).getTypes(), SymbolRefAttr::get(program),
+      ValueRange{size(0), size(2), arith::ConstantIndexOp::create(b, parts)},
+      size(1), /*cuSeqlens=*/Value(), inputs, outs);
+  SmallVector<Value> partSums;
+  for (auto [op, made] : llvm::zip(stored, launch.getResults())) {
+    if (op->reduction == Reduction::Tokens)
+      partSums.push_back(made);
+    else
+      Value(op->result).replaceAllUsesWith(made);
+  }
+  if (!partSums.empty())
+    launchTotals(b, group, partSums, sizes[2], symbols);
+  for (const WholeTensorOp &op : llvm::reverse(group.ops)) {
+    linalg::GenericOp generic = op.op;
+    if (Operation *made = op.result.getDefiningOp(); made != generic)
+      made->erase();
+    generic->erase();
+  }
 }
 
 /// Writes a fill that somebody reads as elementwise work without inputs. A sum
@@ -340,6 +265,15 @@ static void writeFill(linalg::FillOp fill) {
       made.getResult(0), [&](OpOperand &use) { return !beginsSum(use); });
 }
 
+/// Whether the op only rounds a sum over tokens: the program of that does.
+static bool isRounding(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 1)
+    return false;
+  auto sum = op.getDpsInputs().front().getDefiningOp<linalg::GenericOp>();
+  return sum && sum.getNumLoops() == 3 && sum.getNumReductionLoops() == 2 &&
+         findRounding(sum.getResult(0)) == op;
+}
+
 namespace {
 struct OutlineLinalg : gdn::impl::OutlineLinalgPassBase<OutlineLinalg> {
   void runOnOperation() override {
@@ -356,11 +290,20 @@ struct OutlineLinalg : gdn::impl::OutlineLinalgPassBase<OutlineLinalg> {
     if (ops.empty())
       return;
     SymbolTable symbols(getOperation());
+    SmallVector<WholeTensorOp> read;
     for (linalg::GenericOp op : ops) {
+      if (isRounding(op))
+        continue;
       FailureOr<WholeTensorOp> whole = readWholeTensorOp(op);
       if (failed(whole))
         return signalPassFailure();
-      outline(*whole, symbols);
+      read.push_back(*whole);
+    }
+    for (WholeTensorGroup &group : groupOps(read)) {
+      // An array may be the result of a launch by now.
+      for (WholeTensorOp &op : group.ops)
+        op = *readWholeTensorOp(op.op);
+      outline(group, symbols);
     }
   }
 };

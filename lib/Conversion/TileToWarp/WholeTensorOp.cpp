@@ -19,13 +19,6 @@ using Reduction = WholeTensorOp::Reduction;
 /// Columns of a tile whose registers several inputs share.
 static constexpr int64_t kMaxColumns = 128;
 
-bool WholeTensorOp::mixesLayouts() const {
-  return columns != 0 && (reduction == Reduction::Columns ||
-                          llvm::any_of(inputs, [](const Input &input) {
-                            return input.kind == InputKind::PerToken;
-                          }));
-}
-
 namespace {
 class Reader {
 public:
@@ -37,6 +30,8 @@ private:
   InFlightDiagnostic fail();
   LogicalResult readLoops();
   LogicalResult readOutput();
+  LogicalResult readTokenSum();
+  LogicalResult readElements();
   LogicalResult readInput(OpOperand *operand);
   LogicalResult readBody();
   bool isMap(AffineMap map, ArrayRef<unsigned> loops) {
@@ -53,8 +48,8 @@ private:
 InFlightDiagnostic Reader::fail() {
   return op.emitOpError(
       "expected elementwise work on arrays [B, T, H] or [B, T, H, K], "
-      "or a sum over K or over the heads of a group, around the "
-      "kernels of a GPU, got ");
+      "or a sum over K, over the heads of a group or, of [B, T, H], over "
+      "tokens, around the kernels of a GPU, got ");
 }
 
 LogicalResult Reader::readLoops() {
@@ -62,6 +57,10 @@ LogicalResult Reader::readLoops() {
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
     (kind == utils::IteratorType::parallel ? parallel : reduced)
         .push_back(loop);
+  if (parallel.size() == 1 && reduced.size() == 2) {
+    result.reduction = Reduction::Tokens;
+    return success();
+  }
   if (parallel.size() < 3 || parallel.size() > 4 || reduced.size() > 1)
     return fail() << parallel.size() << " parallel and " << reduced.size()
                   << " reduced dimensions";
@@ -97,9 +96,46 @@ LogicalResult Reader::readOutput() {
       return fail() << "a sum that does not begin at zero";
     init = fill.output();
   }
-  result.out = init.getDefiningOp<tensor::EmptyOp>();
+  result.result = op.getResult(0);
+  if (result.reduction == Reduction::Tokens && failed(readTokenSum()))
+    return failure();
+  if (result.reduction != Reduction::Tokens)
+    result.out = init.getDefiningOp<tensor::EmptyOp>();
   if (!result.out)
     return fail() << "an output that is no tensor.empty";
+  return success();
+}
+
+linalg::GenericOp gdn::findRounding(Value sum) {
+  if (!sum.hasOneUse())
+    return {};
+  auto op = dyn_cast<linalg::GenericOp>(*sum.getUsers().begin());
+  if (!op || op.getNumLoops() != 1 || op.getNumParallelLoops() != 1 ||
+      op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1)
+    return {};
+  Value rounded = op.getBody()->getTerminator()->getOperand(0);
+  while (
+      isa_and_nonnull<arith::ExtFOp, arith::TruncFOp>(rounded.getDefiningOp()))
+    rounded = rounded.getDefiningOp()->getOperand(0);
+  return rounded == op.getBody()->getArgument(0) ? op : linalg::GenericOp();
+}
+
+/// Partial sums are of f32, and the sum of these is rounded once.
+LogicalResult Reader::readTokenSum() {
+  Value made = op.getResult(0);
+  if (linalg::GenericOp rounding = findRounding(made)) {
+    result.result = rounding.getResult(0);
+    result.out =
+        rounding.getDpsInits().front().getDefiningOp<tensor::EmptyOp>();
+    return success();
+  }
+  if (getElementTypeOrSelf(made).isF64())
+    return fail() << "a sum in f64 that nothing rounds";
+  result.out = op.getDpsInits()
+                   .front()
+                   .getDefiningOp<linalg::FillOp>()
+                   .output()
+                   .getDefiningOp<tensor::EmptyOp>();
   return success();
 }
 
@@ -116,6 +152,8 @@ LogicalResult Reader::readInput(OpOperand *operand) {
   AffineMap map = op.getMatchingIndexingMap(operand);
   Value array = operand->get();
   SmallVector<unsigned> whole(parallel);
+  if (result.reduction == Reduction::Tokens)
+    whole.assign({reduced[0], reduced[1], parallel[0]});
   if (result.reduction == Reduction::Columns)
     whole.append(reduced);
   if (isMap(map, whole)) {
@@ -126,7 +164,7 @@ LogicalResult Reader::readInput(OpOperand *operand) {
     result.inputs.push_back({InputKind::PerToken, array});
     return success();
   }
-  if (isMap(map, parallel[2])) {
+  if (isMap(map, whole[2])) {
     result.inputs.push_back({InputKind::PerHead, array});
     return success();
   }
@@ -156,6 +194,9 @@ LogicalResult Reader::readBody() {
     result.element = sum.getLhs() == total ? sum.getRhs() : sum.getLhs();
     if (!total.hasOneUse())
       return fail() << "a sum that is used before its end";
+    auto widened = result.element.getDefiningOp<arith::ExtFOp>();
+    if (widened && widened.getType().isF64())
+      result.element = widened.getIn();
   } else if (!body->getArguments().back().use_empty()) {
     return fail() << "a body that reads the output";
   }
@@ -178,13 +219,20 @@ LogicalResult Reader::readBody() {
   return failure(walked.wasInterrupted());
 }
 
-FailureOr<WholeTensorOp> Reader::read() {
-  for (Type type : op->getOperandTypes()) {
-    Type element = getElementTypeOrSelf(type);
-    if (!element.isBF16() && !element.isF16() && !element.isF32())
+/// f64 is only in sums over tokens.
+LogicalResult Reader::readElements() {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Type element = getElementTypeOrSelf(operand.get().getType());
+    bool isLongSum = result.reduction == Reduction::Tokens && element.isF64() &&
+                     op.isDpsInit(&operand);
+    if (!element.isBF16() && !element.isF16() && !element.isF32() && !isLongSum)
       return fail() << "elements of " << element;
   }
-  if (failed(readLoops()) || failed(readOutput()))
+  return success();
+}
+
+FailureOr<WholeTensorOp> Reader::read() {
+  if (failed(readLoops()) || failed(readElements()) || failed(readOutput()))
     return failure();
   for (OpOperand *operand : op.getDpsInputOperands())
     if (failed(readInput(operand)))

@@ -35,7 +35,8 @@ struct WholeTensorOp {
     /// The array; of a grouped input the one with all heads, [B, T, H G, K].
     Value array;
   };
-  enum class Reduction { None, Columns, Group };
+  /// Sums over K, over G, or over B and T.
+  enum class Reduction { None, Columns, Group, Tokens };
 
   linalg::GenericOp op;
   tensor::EmptyOp out;
@@ -48,16 +49,38 @@ struct WholeTensorOp {
   SmallVector<Input> inputs;
   /// What the body makes of an element of each input; sums are of these.
   Value element;
-
-  /// Whether vectors and rows meet, which live in different threads.
-  bool mixesLayouts() const;
+  /// What others read: the op's result, or that of the op that only rounds a
+  /// sum over tokens.
+  Value result;
 };
 
 /// Reads `op`, or says what it has that no program does.
 FailureOr<WholeTensorOp> readWholeTensorOp(linalg::GenericOp op);
 
-/// Replaces the op by a launch of its program.
-void outline(WholeTensorOp &op, SymbolTable &symbols);
+/// The op that only rounds a sum over tokens, or null.
+linalg::GenericOp findRounding(Value sum);
+
+/// Ops that one program computes: each but the first shares an array with one
+/// before it, or reads its result.
+struct WholeTensorGroup {
+  SmallVector<WholeTensorOp> ops;
+
+  /// Columns of the program's tiles, 0 where they are vectors.
+  int64_t columns() const { return ops.front().columns; }
+  /// Whether an op of the group has `value` as its result.
+  bool makes(Value value) const;
+  /// Whether a program stores the result: somebody else reads it.
+  bool isRead(const WholeTensorOp &op) const;
+  /// Whether vectors and rows meet that the program loads or stores. They live
+  /// in different threads.
+  bool mixesLayouts() const;
+};
+
+/// Groups of ops of one block, in the order of their last ops.
+SmallVector<WholeTensorGroup> groupOps(ArrayRef<WholeTensorOp> ops);
+
+/// Replaces the ops by a launch of their program.
+void outline(const WholeTensorGroup &group, SymbolTable &symbols);
 
 } // namespace mlir::gdn
 

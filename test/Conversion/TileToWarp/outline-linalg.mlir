@@ -139,3 +139,162 @@ func.func @zeros(%x: tensor<1x256x4x64xf32>, %n: index) -> (tensor<?x4x128x64xf3
   %taken = gdn_tile.launch @take grid(%n, %c4, %c1) tokens(%c4) outs(%state : tensor<?x4x128x64xf32>) -> tensor<?x4x128x64xf32>
   return %taken, %sum : tensor<?x4x128x64xf32>, tensor<1x256x4xf32>
 }
+
+// -----
+
+// Rows times what their sum says: one program reads them once. No vector goes to memory, so there is one role.
+// CHECK-LABEL: gdn_tile.program @norm_map(
+// CHECK-SAME: %x0: memref<1x?x4x64xbf16, {{.*}}>) outs(%y: memref<1x?x4x64xbf16,
+// CHECK-SAME: roles = [<name = "rows", warps = 4, registers = 240, steps = ["state"]>], channels = []
+// CHECK: scf.for
+// CHECK: gdn_tile.load %x0
+// CHECK-NOT: gdn_tile.load
+// CHECK: %[[SQUARES:.*]] = linalg.reduce {{.*}} dimensions = [1]
+// CHECK: %[[NORM:.*]] = math.rsqrt %[[SQUARES]] {{.*}}tensor<64xf32>
+// CHECK: linalg.broadcast ins(%[[NORM]] : tensor<64xf32>) {{.*}} dimensions = [1]
+// CHECK: gdn_tile.store {{.*}}, %y
+// CHECK-NOT: gdn_tile.store
+// CHECK-LABEL: func.func @norm(
+// CHECK-COUNT-1: gdn_tile.launch
+// CHECK-NOT: linalg.generic
+#bthk = affine_map<(b, t, h, k) -> (b, t, h, k)>
+#row = affine_map<(b, t, h, k) -> (b, t, h)>
+func.func @norm(%x: tensor<1x?x4x64xbf16>) -> tensor<1x?x4x64xbf16> {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %e = tensor.empty(%t) : tensor<1x?x4xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x?x4xf32>) -> tensor<1x?x4xf32>
+  %s = linalg.generic {indexing_maps = [#bthk, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x : tensor<1x?x4x64xbf16>) outs(%z : tensor<1x?x4xf32>) {
+  ^bb0(%a: bf16, %acc: f32):
+    %w = arith.extf %a : bf16 to f32
+    %m = arith.mulf %w, %w : f32
+    %r = arith.addf %acc, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<1x?x4xf32>
+  %f = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %y = linalg.generic {indexing_maps = [#bthk, #row, #bthk], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %s : tensor<1x?x4x64xbf16>, tensor<1x?x4xf32>) outs(%f : tensor<1x?x4x64xbf16>) {
+  ^bb0(%a: bf16, %q: f32, %out: bf16):
+    %w = arith.extf %a : bf16 to f32
+    %i = math.rsqrt %q : f32
+    %m = arith.mulf %w, %i : f32
+    %o = arith.truncf %m : f32 to bf16
+    linalg.yield %o : bf16
+  } -> tensor<1x?x4x64xbf16>
+  return %y : tensor<1x?x4x64xbf16>
+}
+
+// -----
+
+// A gate's gradient, and a sum over all tokens of what it is made of: each of the 64 work items of a head and batch row
+// adds up its chunks in f32, without what is past the end. A second program adds the items' sums in their order.
+// CHECK-LABEL: gdn_tile.program @gates_map(
+// CHECK-SAME: outs(%y: memref<?x?x4xf32, {{.*}}>, %y1: memref<1x?x4xf32,
+// CHECK-SAME: min_ctas = 5
+// CHECK-SAME: roles = [<name = "rows", warps = 1, registers = 96, steps = ["state"]>, <name = "rest", warps = 3, registers = 96, steps = []>]
+// CHECK: %[[SUM:.*]] = scf.for %[[T:.*]] = {{.*}} iter_args(%[[SO_FAR:.*]] = {{.*}}) -> (tensor<64xf32>)
+// CHECK-COUNT-2: gdn_tile.load
+// CHECK-NOT: gdn_tile.load
+// CHECK: gdn_tile.store {{.*}}, %y[
+// CHECK: %[[LEFT:.*]] = tensor.splat
+// CHECK: %[[INSIDE:.*]] = arith.cmpi sgt, %[[LEFT]],
+// CHECK: %[[ADDED:.*]] = arith.select %[[INSIDE]]
+// CHECK: arith.addf %[[SO_FAR]], %[[ADDED]]
+// CHECK: %[[BEFORE:.*]] = arith.muli %{{.*}}, %c64
+// CHECK: %[[ITEM:.*]] = arith.addi %[[BEFORE]]
+// CHECK: gdn_tile.scan %[[SUM]] axis 0
+// CHECK: gdn_tile.store {{.*}}, %y1[%c0, %[[ITEM]], %{{.*}}] axes [1]
+// CHECK-LABEL: gdn_tile.program @gates_sum(
+// CHECK-SAME: %x0: memref<1x?x4xf32, {{.*}}>) outs(%y: memref<4xbf16,
+// CHECK: scf.for {{.*}} step %c64 iter_args
+// CHECK: gdn_tile.scan
+// CHECK: arith.truncf
+// CHECK: gdn_tile.store {{.*}}, %y[%{{.*}}] axes [0]
+// CHECK-LABEL: func.func @gates
+// CHECK: %[[ITEMS:.*]] = arith.muli %{{.*}}, %c64
+// CHECK: tensor.empty(%[[ITEMS]]) : tensor<1x?x4xf32>
+// CHECK: %[[MAP:.*]]:2 = gdn_tile.launch @gates_map grid(%{{.*}}, %c4, %c64)
+// CHECK: gdn_tile.launch @gates_sum grid(%c1, %c4, %c1) tokens(%[[ITEMS]]) ins(%[[MAP]]#1 :
+#id = affine_map<(b, t, h) -> (b, t, h)>
+#bth = affine_map<(h, b, t) -> (b, t, h)>
+#h = affine_map<(h, b, t) -> (h)>
+#one = affine_map<(h) -> (h)>
+func.func @gates(%x: tensor<?x?x4xf32>, %g: tensor<?x?x4xf32>) -> (tensor<?x?x4xf32>, tensor<4xbf16>) {
+  %zero = arith.constant 0.0 : f64
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %x, %c0 : tensor<?x?x4xf32>
+  %t = tensor.dim %x, %c1 : tensor<?x?x4xf32>
+  %e = tensor.empty(%b, %t) : tensor<?x?x4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %g : tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%e : tensor<?x?x4xf32>) {
+  ^bb0(%a: f32, %d: f32, %out: f32):
+    %m = arith.mulf %a, %d : f32
+    linalg.yield %m : f32
+  } -> tensor<?x?x4xf32>
+  %f = tensor.empty() : tensor<4xf64>
+  %z = linalg.fill ins(%zero : f64) outs(%f : tensor<4xf64>) -> tensor<4xf64>
+  %s = linalg.generic {indexing_maps = [#bth, #bth, #h], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x, %g : tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%z : tensor<4xf64>) {
+  ^bb0(%a: f32, %d: f32, %acc: f64):
+    %i = math.exp %a : f32
+    %m = arith.mulf %i, %d : f32
+    %w = arith.extf %m : f32 to f64
+    %r = arith.addf %acc, %w : f64
+    linalg.yield %r : f64
+  } -> tensor<4xf64>
+  %p = tensor.empty() : tensor<4xbf16>
+  %q = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%s : tensor<4xf64>) outs(%p : tensor<4xbf16>) {
+  ^bb0(%a: f64, %out: bf16):
+    %n = arith.truncf %a : f64 to f32
+    %o = arith.truncf %n : f32 to bf16
+    linalg.yield %o : bf16
+  } -> tensor<4xbf16>
+  return %y, %q : tensor<?x?x4xf32>, tensor<4xbf16>
+}
+
+// -----
+
+// What somebody reads before the next op stays a program of its own, and so does what shares nothing with the others.
+// CHECK-LABEL: gdn_tile.program @apart_map(
+// CHECK-LABEL: gdn_tile.program @apart_map_0(
+// CHECK-LABEL: gdn_tile.program @apart_map_1(
+// CHECK-LABEL: func.func @apart
+// CHECK: gdn_tile.launch @apart_map
+// CHECK: gdn_tile.launch @halve
+// CHECK: gdn_tile.launch @apart_map_0
+// CHECK: gdn_tile.launch @apart_map_1
+#id = affine_map<(b, t, h) -> (b, t, h)>
+gdn_tile.program @halve(%x: memref<1x256x4xf32>) outs(%s: memref<1x256x4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+func.func @apart(%x: tensor<1x256x4xf32>, %u: tensor<1x128x4xf32>) -> (tensor<1x256x4xf32>, tensor<1x128x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c256 = arith.constant 256 : index
+  %e = tensor.empty() : tensor<1x256x4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x256x4xf32>) outs(%e : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %m = arith.negf %a : f32
+    linalg.yield %m : f32
+  } -> tensor<1x256x4xf32>
+  %l = tensor.empty() : tensor<1x256x4xf32>
+  %half = gdn_tile.launch @halve grid(%c1, %c4, %c1) tokens(%c256) ins(%y : tensor<1x256x4xf32>) outs(%l : tensor<1x256x4xf32>) -> tensor<1x256x4xf32>
+  %f = tensor.empty() : tensor<1x256x4xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %half : tensor<1x256x4xf32>, tensor<1x256x4xf32>) outs(%f : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %d: f32, %out: f32):
+    %m = arith.mulf %a, %d : f32
+    linalg.yield %m : f32
+  } -> tensor<1x256x4xf32>
+  %i = tensor.empty() : tensor<1x128x4xf32>
+  %w = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%u : tensor<1x128x4xf32>) outs(%i : tensor<1x128x4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %m = arith.negf %a : f32
+    linalg.yield %m : f32
+  } -> tensor<1x128x4xf32>
+  return %z, %w : tensor<1x256x4xf32>, tensor<1x128x4xf32>
+}

@@ -27,7 +27,8 @@ namespace {
 /// "bthk". An input may leave dimensions out; all values are f32 inside.
 class WholeTensors : public ImplicitLocOpBuilder {
 public:
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+  WholeTensors(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op)
+      : ImplicitLocOpBuilder(op.getLoc(), b), values(op.getV()) {}
   using Body = function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 
   /// out[letters of out] = body(inputs), of type `element`.
@@ -51,12 +52,17 @@ private:
   Value generic(StringRef out, StringRef all,
                 ArrayRef<std::pair<Value, StringRef>> inputs, Type element,
                 Body body);
+  OpFoldResult sizeOf(char letter,
+                      ArrayRef<std::pair<Value, StringRef>> inputs);
   AffineMap map(StringRef letters, StringRef all) {
     SmallVector<AffineExpr> results;
     for (char letter : letters)
       results.push_back(getAffineDimExpr(all.find(letter)));
     return AffineMap::get(all.size(), 0, results, getContext());
   }
+
+  /// [B, T, ...]
+  Value values;
 };
 } // namespace
 
@@ -71,14 +77,17 @@ static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
-/// A size of an array, or of what is viewed by the heads of a group: the host's
-/// side of a GPU knows no views.
-static OpFoldResult sizeOf(ImplicitLocOpBuilder &b, Value value, int64_t dim) {
-  constexpr int64_t kHeadDim = 2;
-  if (auto view = value.getDefiningOp<tensor::ExpandShapeOp>())
-    if (dim < kHeadDim)
-      value = view.getSrc();
-  return tensor::getMixedSize(b, b.getLoc(), value, dim);
+/// Batch rows and tokens are those of v, so that all see the same sizes, and
+/// nothing asks for those of a view, of which the host of a GPU knows nothing.
+OpFoldResult
+WholeTensors::sizeOf(char letter,
+                     ArrayRef<std::pair<Value, StringRef>> inputs) {
+  if (letter == 'b' || letter == 't')
+    return tensor::getMixedSize(*this, getLoc(), values, letter == 't');
+  for (auto [value, letters] : inputs)
+    if (size_t at = letters.find(letter); at != StringRef::npos)
+      return tensor::getMixedSize(*this, getLoc(), value, at);
+  llvm_unreachable("some input has the letter");
 }
 
 Value WholeTensors::generic(StringRef out, StringRef all,
@@ -86,11 +95,7 @@ Value WholeTensors::generic(StringRef out, StringRef all,
                             Type element, Body body) {
   SmallVector<OpFoldResult> sizes;
   for (char letter : out)
-    for (auto [value, letters] : inputs)
-      if (size_t at = letters.find(letter); at != StringRef::npos) {
-        sizes.push_back(sizeOf(*this, value, at));
-        break;
-      }
+    sizes.push_back(sizeOf(letter, inputs));
   Value init = tensor::EmptyOp::create(*this, sizes, element);
   bool reduces = out.size() != all.size();
   if (reduces) {
@@ -194,7 +199,7 @@ static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
 }
 
 Value gdn::normalizeRows(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, Value x) {
-  WholeTensors w(op.getLoc(), b);
+  WholeTensors w(b, op);
   Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}},
                         [](ImplicitLocOpBuilder &b, ValueRange args) {
                           return mul(b, args[0], args[1]);
@@ -350,7 +355,7 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
 SmallVector<Value> gdn::applyGradientChain(OpBuilder &b,
                                            ChunkGatedDeltaRuleBwdOp op,
                                            ValueRange stage) {
-  WholeTensors w(op.getLoc(), b);
+  WholeTensors w(b, op);
   unsigned next = 4;
   SmallVector<Value> results = {keyGradient(w, op, op.getQ(), stage[0]),
                                 keyGradient(w, op, op.getK(), stage[1]),
