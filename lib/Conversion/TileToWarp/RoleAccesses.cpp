@@ -95,15 +95,21 @@ Value RoleLayouts::getCopyEnd(Value end) {
   return cast && isa<BlockArgument>(cast.getIn()) ? Value() : converted;
 }
 
+/// Whether one warp of the role runs each copy; each of several warps that do
+/// not take turns would copy the whole tile.
+LogicalResult RoleLayouts::requireOneCopier(Operation *copy) {
+  if (role.getCount() == 1 ||
+      role->hasAttr(WarpDialect::getRoundRobinAttrName()))
+    return success();
+  return copy->emitOpError("expected a role of one warp, or of warps that take "
+                           "turns (round_robin), for a tile that is copied "
+                           "between an array and a slot, got role ")
+         << role.getNameAttr() << " of " << role.getCount() << " warps";
+}
+
 /// Copies the tile of `load` to `view` by the lanes of a warp.
 LogicalResult RoleLayouts::gather(tile::LoadOp load, Value view,
                                   bool isTransposed) {
-  if (role.getCount() != 1 &&
-      !role->hasAttr(WarpDialect::getRoundRobinAttrName()))
-    return load.emitOpError("expected a role of one warp, or of warps that "
-                            "take turns, for a tile that no tensor map can "
-                            "copy, got role ")
-           << role.getNameAttr();
   SmallVector<int64_t> axes(load.getAxes());
   if (isTransposed)
     std::swap(axes[0], axes[1]);
@@ -121,6 +127,8 @@ LogicalResult RoleLayouts::gather(tile::LoadOp load, Value view,
 /// follow each other are copied one by one.
 LogicalResult RoleLayouts::fetch(tile::LoadOp load, Value view,
                                  bool isTransposed) {
+  if (failed(requireOneCopier(load)))
+    return failure();
   if (!isCopiedAs(load, isTransposed))
     return gather(load, view, isTransposed);
   Location loc = load.getLoc();
@@ -252,6 +260,8 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
   auto place = shared.find(store.getTile());
   // The copy engine has no vectors: their lanes are stored.
   if (place != shared.end() && isTile(store.getTile().getType(), 2)) {
+    if (failed(requireOneCopier(store)))
+      return failure();
     SmallVector<int64_t> axes(store.getAxes());
     llvm::sort(axes);
     end = getCopyEnd(store.getEnd());

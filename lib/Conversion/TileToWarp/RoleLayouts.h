@@ -152,6 +152,7 @@ private:
   DenseI64ArrayAttr getRows(Value tile);
   /// Clones an elementwise op on new operands.
   Value cloneOn(Operation *op, ValueRange operands, RankedTensorType type);
+  LogicalResult requireOneCopier(Operation *copy);
   LogicalResult gather(tile::LoadOp load, Value view, bool isTransposed);
   LogicalResult fetch(tile::LoadOp load, Value view, bool isTransposed);
   Value getCopyEnd(Value end);

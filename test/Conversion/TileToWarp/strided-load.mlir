@@ -64,8 +64,43 @@ gdn_warp.kernel @together(%x : memref<?x?xbf16, #any>) threads(256) shared(0) at
   %c0 = arith.constant 0 : index
   %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
   gdn_warp.role "load" warps(0, 4) {
-    // expected-error @below {{expected a role of one warp, or of warps that take turns, for a tile that no tensor map can copy, got role "load"}}
+    // expected-error @below {{expected a role of one warp, or of warps that take turns (round_robin), for a tile that is copied between an array and a slot, got role "load" of 4 warps}}
     %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<?x?xbf16, #any> -> tensor<64x64xbf16>
     gdn_warp.put %tile, %in[0] at %c0 : tensor<64x64xbf16>, !gdn_warp.channel<tensor<64x64xbf16>>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// The copy engine needs one warp, too: each of several would copy the tile once more.
+gdn_warp.kernel @redundant(%x : memref<64x64xbf16>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
+  gdn_warp.role "load" warps(0, 4) {
+    // expected-error @below {{expected a role of one warp, or of warps that take turns (round_robin), for a tile that is copied between an array and a slot, got role "load" of 4 warps}}
+    %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<64x64xbf16> -> tensor<64x64xbf16>
+    gdn_warp.put %tile, %in[0] at %c0 : tensor<64x64xbf16>, !gdn_warp.channel<tensor<64x64xbf16>>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+!tile = !gdn_warp.channel<tensor<64x64xbf16>>
+
+gdn_warp.kernel @redundant_store(%x : memref<64x64xbf16>, %y : memref<64x64xbf16>) threads(256) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
+  gdn_warp.role "load" warps(0, 1) {
+    %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<64x64xbf16> -> tensor<64x64xbf16>
+    gdn_warp.put %tile, %in[0] at %c0 : tensor<64x64xbf16>, !tile
+  }
+  gdn_warp.role "store" warps(4, 4) {
+    %tile = gdn_warp.get %in[0] at %c0 : !tile -> tensor<64x64xbf16>
+    // expected-error @below {{got role "store" of 4 warps}}
+    gdn_tile.store %tile, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<64x64xbf16> -> memref<64x64xbf16>
   }
 }

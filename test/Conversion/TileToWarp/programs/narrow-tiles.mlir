@@ -11,8 +11,8 @@
 // CHANNELS: gdn_warp.channel "out" depth(2) : <!gdn_warp.view<64x32xbf16, swizzle = 128>, !gdn_warp.view<64x32xbf16, swizzle = 128>>
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "all", warps = 4, registers = 160, steps = ["state"]>,
-    <name = "load", warps = 2, registers = 96, steps = ["load"]>,
-    <name = "store", warps = 2, registers = 96, steps = ["store"]>], channels = [
+    <name = "load", warps = 2, registers = 96, steps = ["load"], round_robin = true>,
+    <name = "store", warps = 2, registers = 96, steps = ["store"], round_robin = true>], channels = [
     <name = "in", depth = 2, from = ["load"], to = ["all"]>,
     <name = "out", depth = 2, from = ["state"], to = ["store"]>]>
 gdn_tile.program @narrow(%x: memref<?x?x2x32xbf16>, %y: memref<?x?x2x32xbf16>) outs(%z: memref<?x?x2x32xbf16>, %w: memref<?x?x2x32xbf16>)

@@ -9,7 +9,7 @@
 // CHECK-NEXT: gdn_warp.array_store
 // CHECK: arith.select %[[INSIDE]], %{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "move", warps = 1, registers = 96, steps = ["load"]>, <name = "rest", warps = 3, registers = 96, steps = []>,
     <name = "state", warps = 4, registers = 232, steps = ["state"]>], channels = [
     <name = "m", depth = 1, from = ["load"], to = ["state"]>]>
 gdn_tile.program @scan(%m: memref<4x?x64x64xbf16>) outs(%s: memref<4x?x64x64xf32>, %r: memref<4x64x64xf32>)
