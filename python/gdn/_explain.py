@@ -68,7 +68,8 @@ class Split:
         segments: segments of all sequences that are not empty.
         schedule: of the kernel of chunks.
         map_seconds, scan_seconds, forward_seconds: predicted times of the kernels before the scan over segments, of
-            the scan, and of the kernel of chunks.
+            the scan, and of the kernel of chunks, with gates of which a quarter of the heads does not decay.
+        slow_gate_seconds: what the kernels before the scan take more if no head decays.
         whole_seconds: predicted time without segments.
     """
 
@@ -81,6 +82,7 @@ class Split:
     map_seconds: float
     scan_seconds: float
     forward_seconds: float
+    slow_gate_seconds: float
     whole_seconds: float
 
     @property
@@ -93,7 +95,8 @@ class Split:
         times = ", ".join(f"{name} {seconds * 1e3:.3g} ms" for name, seconds in parts)
         return (
             f"{self.segments} of {self.length} tokens, {self.longest} of them in the longest sequence: "
-            f"{self.seconds * 1e3:.3g} ms predicted ({times}), {self.whole_seconds * 1e3:.3g} ms without"
+            f"{self.seconds * 1e3:.3g} ms predicted ({times}; up to {self.slow_gate_seconds * 1e3:.2g} ms more if "
+            f"gates do not decay), {self.whole_seconds * 1e3:.3g} ms without"
         )
 
 

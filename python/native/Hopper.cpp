@@ -250,7 +250,10 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
                     : Error();
   if (Error error = checkSegments(p))
     return isWanted ? error : Error();
-  chosen.split = cost::chooseSplit(problem, chip, chosen.choice, p.split);
+  cost::SplitRequest request = p.split;
+  // All of them begin with gdn.stage.segment_starts.
+  request.forgets = true;
+  chosen.split = cost::chooseSplit(problem, chip, chosen.choice, request);
   if (!chosen.split.splits)
     return {};
   bool isPerHead = chosen.split.best->schedule == Schedule::CtaPerHead;

@@ -343,10 +343,11 @@ std::string gdn::hopper::splitToJson(const KernelChoice &chosen) {
       "{\"splits\": %s, \"forced\": %s, \"length\": %lld, \"longest\": "
       "%lld, \"segments\": %lld, \"schedule\": \"%s\", \"map_seconds\": "
       "%.9g, \"scan_seconds\": %.9g, \"forward_seconds\": %.9g, "
-      "\"whole_seconds\": %.9g}",
+      "\"slow_gate_seconds\": %.9g, \"whole_seconds\": %.9g}",
       split.splits ? "true" : "false", split.isForced ? "true" : "false",
       number(best.length), number(best.ofLongest), number(best.segments),
       std::string(best.schedule.name).c_str(), best.mapSeconds,
-      best.scanSeconds, best.forwardSeconds, split.wholeSeconds);
+      best.scanSeconds, best.forwardSeconds, best.slowGateSeconds,
+      split.wholeSeconds);
   return text;
 }

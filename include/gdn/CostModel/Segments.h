@@ -33,9 +33,16 @@ struct SplitRequest {
   };
   Kind kind = Kind::Model;
   int64_t value = 0;
+  /// Whether the kernels find on the device which segments forget all that is
+  /// before them, so that these have no map and add few tokens up.
+  bool forgets = false;
+  /// Whether the kernels of what segments add and of their maps run at the same
+  /// time.
+  bool sideBySide = false;
 
   bool operator==(const SplitRequest &other) const {
-    return kind == other.kind && value == other.value;
+    return kind == other.kind && value == other.value &&
+           forgets == other.forgets && sideBySide == other.sideBySide;
   }
 };
 
@@ -48,10 +55,14 @@ struct SplitEstimate {
   int64_t ofLongest = 1, segments = 1;
   /// The schedule of the forward of the segments.
   Schedule schedule = Schedule::CtaPerHead;
-  /// Of the kernels before the scan, of the scan, and of the forward.
+  /// Of the kernels before the scan, of the scan, and of the forward. The first
+  /// is that of gates of which a quarter of the heads does not decay.
   double mapSeconds = 0, scanSeconds = 0, forwardSeconds = 0;
+  /// What the kernels before the scan take more where no head decays.
+  double slowGateSeconds = 0;
 
   double seconds() const { return mapSeconds + scanSeconds + forwardSeconds; }
+  double worstSeconds() const { return seconds() + slowGateSeconds; }
 };
 
 /// Whether sequences are cut, and what speaks for it.
@@ -72,13 +83,18 @@ struct SplitChoice {
 int64_t countSegments(int64_t sequences, int64_t tokens, int64_t length,
                       bool packed);
 
-/// The prediction for one length and schedule of the forward.
+/// The prediction for one length and schedule of the forward; of `request` only
+/// what it says of the kernels matters.
 SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
                             const Choice &whole, int64_t length,
-                            Schedule schedule);
+                            Schedule schedule, const SplitRequest &request);
 
-/// Decides on segments; `whole` is the choice without them. It cuts where at
-/// least 3 % are predicted to be gained.
+/// Decides on segments; `whole` is the choice without them.
+///
+/// The host does not know the gates. So it cuts where at least 3 % are
+/// predicted to be gained with gates of models, where a quarter of the heads
+/// does not decay, and at most 3 % to be lost where no head does. Among such
+/// cuts the sum of both times decides.
 SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
                         const Choice &whole, const SplitRequest &request);
 

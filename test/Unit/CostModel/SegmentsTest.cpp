@@ -10,6 +10,9 @@
 
 #include "gtest/gtest.h"
 
+#include <fstream>
+#include <sstream>
+
 using namespace gdn::cost;
 using Kind = gdn::cost::SplitRequest::Kind;
 
@@ -77,6 +80,97 @@ TEST(SplitTest, TheCallerDecides) {
     EXPECT_EQ(length.best->length, 96);
     EXPECT_EQ(length.best->schedule, Schedule::CtaPerHead);
   }
+}
+
+/// A line of docs/data/segments-h200.csv.
+struct MeasuredSplit {
+  int64_t tokens, heads, live, segments;
+  Schedule schedule;
+  double seconds;
+};
+
+std::vector<MeasuredSplit> readSplits() {
+  std::ifstream file(GDN_SEGMENT_TIMES);
+  std::vector<MeasuredSplit> rows;
+  for (std::string line; std::getline(file, line);) {
+    if (line[0] == '#' || line.find("lengths,") == 0)
+      continue;
+    std::stringstream fields(line);
+    std::string field[7];
+    for (std::string &text : field)
+      std::getline(fields, text, ',');
+    rows.push_back({std::stoll(field[0]), std::stoll(field[2]),
+                    std::stoll(field[3]), std::stoll(field[5]),
+                    *findSchedule(field[4]), std::stod(field[6]) * 1e-6});
+  }
+  return rows;
+}
+
+SplitEstimate estimateOf(const MeasuredSplit &row) {
+  Chip chip = *findChip("sm_90a");
+  Problem p = packed(1, row.tokens, row.heads);
+  int64_t chunks = (row.tokens + 31) / 32;
+  int64_t length = (chunks + row.segments - 1) / row.segments * 32;
+  SplitRequest request;
+  request.forgets = true;
+  return estimateSplit(p, chip, choose(p, chip), length, row.schedule, request);
+}
+
+TEST(SplitTest, TimesArePredicted) {
+  int compared = 0;
+  for (const MeasuredSplit &row : readSplits()) {
+    // The package has no maps with a CTA a V tile.
+    if (row.schedule == Schedule::CtaPerVTile)
+      continue;
+    SplitEstimate now = estimateOf(row);
+    double predicted =
+        row.live == row.heads ? now.worstSeconds() : now.seconds();
+    EXPECT_NEAR(predicted / row.seconds, 1, 0.15)
+        << row.tokens << " tokens, " << row.heads << " heads, " << row.live
+        << " of them live, " << row.segments << " segments: " << predicted
+        << " predicted";
+    ++compared;
+  }
+  EXPECT_GE(compared, 20);
+}
+
+// Where no head decays, eight segments of 32 heads take 1.04 of the time of
+// whole sequences, and four gain nothing where heads do.
+TEST(SplitTest, GatesThatTheHostDoesNotKnowCostLittle) {
+  SplitRequest request;
+  request.forgets = true;
+  for (int64_t heads = 4; heads <= 132; heads += 4)
+    for (int64_t tokens = 1024; tokens <= 131072; tokens *= 2) {
+      SplitChoice choice = split(packed(1, tokens, heads), request);
+      if (!choice.splits)
+        continue;
+      EXPECT_LE(choice.best->worstSeconds(), 1.03 * choice.wholeSeconds);
+      EXPECT_LT(choice.seconds(), 0.97 * choice.wholeSeconds);
+    }
+  EXPECT_FALSE(split(packed(1, 32768, 32), request).splits);
+  EXPECT_FALSE(split(packed(9, 33792, 8), request).splits);
+  SplitChoice skewed = split(packed(9, 33792, 8, 32768), request);
+  ASSERT_TRUE(skewed.splits);
+  EXPECT_EQ(skewed.best->segments, skewed.best->ofLongest + 8);
+  EXPECT_FALSE(split(packed(4, 32768, 64), request).splits);
+}
+
+// With gates that decay, a quarter of the maps and of what segments add is left
+// for 132 multiprocessors: one wave of both and not one of each.
+TEST(SplitTest, SideBySideIsOneWave) {
+  Chip chip = *findChip("sm_90a");
+  Problem p = packed(1, 32768, 32);
+  Choice whole = choose(p, chip);
+  SplitRequest request;
+  request.forgets = true;
+  auto four = [&] {
+    return estimateSplit(p, chip, whole, 8192, Schedule::CtaPerHead, request);
+  };
+  SplitEstimate apart = four();
+  request.sideBySide = true;
+  SplitEstimate beside = four();
+  EXPECT_NEAR(beside.worstSeconds(), apart.worstSeconds(), 5e-6);
+  EXPECT_LT(beside.seconds(), 0.8 * apart.seconds());
 }
 
 TEST(SplitTest, NothingIsNotCut) {
