@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheels=build/wheels
+ptxas=$PWD/.venv-ptxas/nvidia/cuda_nvcc/bin/ptxas
 limit=$((20 * 1000 * 1000))
 oldest=5.17.0
 old_tests="logits or pieces or packed or gradients"
@@ -27,10 +28,13 @@ echo "== compiler"
 scripts/configure.sh && cmake --build --preset default --target gdn-compile || fail "expected gdn-compile, got a failed build"
 
 echo "== wheel"
+# A ptxas that stays where it is: with one in pip's environment of a build, the next build compiles all kernels again.
+scripts/setup-ptxas.sh || fail "expected ptxas of CUDA 12.8, got a failed installation"
 [ -x .venv-python/bin/python ] || python3 -m venv .venv-python
 rm -rf "$wheels"
 .venv-python/bin/python "${pip[@]}" wheel . --no-deps --wheel-dir "$wheels" \
-  --config-settings=build-dir=build/wheel-tested --config-settings=cmake.define.GDN_COMPILER="$PWD/build/bin/gdn-compile" || fail "expected a wheel, got a failed build"
+  --config-settings=build-dir=build/wheel-tested --config-settings=cmake.define.GDN_PTXAS="$ptxas" \
+  --config-settings=cmake.define.GDN_COMPILER="$PWD/build/bin/gdn-compile" || fail "expected a wheel, got a failed build"
 wheel=$(echo "$wheels"/gdn-*-py3-none-linux_x86_64.whl)
 [ -f "$wheel" ] || fail "expected a wheel of tag py3-none-linux_x86_64, got $(ls "$wheels")"
 size=$(wc -c <"$wheel")
