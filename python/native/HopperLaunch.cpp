@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "HopperArguments.h"
+#include "ReadyDevices.h"
 #include "Segments.h"
 
-#include <atomic>
 #include <memory>
 
 using namespace gdn::hopper;
@@ -54,17 +54,9 @@ void Arguments::add(const Array &array) {
 }
 
 Error gdn::hopper::prepareKernel(const Kernel &kernel, int32_t device) {
-  // A bit for each device that is ready; the runtime knows up to 64.
   static const auto ready =
-      std::make_unique<std::atomic<uint64_t>[]>(allKernels().size());
-  std::atomic<uint64_t> &devices = ready[&kernel - allKernels().data()];
-  uint64_t bit = uint64_t(1) << device;
-  if (devices.load(std::memory_order_acquire) & bit)
-    return {};
-  if (Error error = errorOf(gdnFunctionPrepare(kernel.function, device)))
-    return error;
-  devices.fetch_or(bit, std::memory_order_release);
-  return {};
+      std::make_unique<ReadyDevices[]>(allKernels().size());
+  return ready[&kernel - allKernels().data()].prepare(kernel.function, device);
 }
 
 /// Bytes of device memory that the launches of a call want besides its arrays.

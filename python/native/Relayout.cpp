@@ -16,7 +16,8 @@
 
 #include "Relayout.h"
 
-#include <atomic>
+#include "ReadyDevices.h"
+
 #include <cstdio>
 
 using namespace gdn::hopper;
@@ -258,15 +259,8 @@ static Error prepare(const Relayout &copy, int32_t device,
   if (!function)
     return {"RuntimeError", "gdn: expected a kernel that copies an input, got "
                             "a build without"};
-  // A bit for each device that is ready; the runtime knows up to 64.
-  static std::atomic<uint64_t> ready[std::size(table)];
-  uint64_t bit = uint64_t(1) << device;
-  if (ready[index].load(std::memory_order_acquire) & bit)
-    return {};
-  if (Error error = errorOf(gdnFunctionPrepare(function, device)))
-    return error;
-  ready[index].fetch_or(bit, std::memory_order_release);
-  return {};
+  static ReadyDevices ready[std::size(table)];
+  return ready[index].prepare(function, device);
 }
 
 /// Elements are copied as bits, in the names of these types.

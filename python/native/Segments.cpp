@@ -9,9 +9,9 @@
 #include "Segments.h"
 
 #include "HopperArguments.h"
+#include "ReadyDevices.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <initializer_list>
 #include <unordered_map>
@@ -112,16 +112,8 @@ bool SegmentKernels::areThere() const {
 
 /// Makes the kernel ready on the device, on its first call there.
 static Error prepare(const SegmentKernel &kernel, int32_t device) {
-  // A bit for each device that is ready; the runtime knows up to 64.
-  static std::atomic<uint64_t> ready[std::size(table)];
-  std::atomic<uint64_t> &devices = ready[&kernel - table];
-  uint64_t bit = uint64_t(1) << device;
-  if (devices.load(std::memory_order_acquire) & bit)
-    return {};
-  if (Error error = errorOf(gdnFunctionPrepare(kernel.function, device)))
-    return error;
-  devices.fetch_or(bit, std::memory_order_release);
-  return {};
+  static ReadyDevices ready[std::size(table)];
+  return ready[&kernel - table].prepare(kernel.function, device);
 }
 
 //===----------------------------------------------------------------------===//

@@ -241,6 +241,15 @@ TEST_F(Call, OwnMemoryThatIsNotThere) {
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
 }
 
+/// A device that the runtime does not know is not another one's bit.
+TEST_F(Call, DevicesBeyondTheRuntimesAreRefused) {
+  EXPECT_FALSE(prepareKernel(table[0], 0));
+  for (int32_t device : {64, 128, -1, -64}) {
+    Error error = prepareKernel(table[0], device);
+    EXPECT_TRUE(error) << device;
+  }
+}
+
 int main(int argc, char **argv) {
   // The runtime reads them when it opens the driver.
   setenv("GDN_CUDA_DRIVER", GDN_FAKE_DRIVER, /*overwrite=*/1);
