@@ -225,12 +225,18 @@ double Relayouts::predictSeconds(const Relayout &copy, const cost::Chip &chip) {
   return cost::predictCopy(2.0 * copy.bytes, chip);
 }
 
+/// The names of a copy's inputs, each between quotes.
+static std::string listInputs(const Relayout &copy, const char *quote) {
+  std::string names;
+  for (const char *name : copy.inputs)
+    names += (names.empty() ? "" : ", ") + (quote + std::string(name)) + quote;
+  return names;
+}
+
 std::string Relayouts::toJson(const cost::Chip &chip) const {
   std::string text;
   for (const Relayout &copy : copies) {
-    std::string names;
-    for (const char *name : copy.inputs)
-      names += (names.empty() ? "\"" : ", \"") + std::string(name) + "\"";
+    std::string names = listInputs(copy, "\"");
     char numbers[128];
     std::snprintf(numbers, sizeof(numbers),
                   "\"transposed\": %s, \"bytes\": %.0f, \"seconds\": %.9g}",
@@ -268,30 +274,38 @@ static int32_t dtypeOf(const Array &array) {
   return sizeOf(array.element) == 2 ? GDN_DTYPE_BF16 : GDN_DTYPE_F32;
 }
 
-Error Relayouts::run(int32_t device, void *stream) const {
-  for (const Relayout &copy : copies) {
-    const GdnFunctionDesc *function = nullptr;
-    if (Error error = prepare(copy, device, function))
-      return error;
-    const Array &source = copy.source;
-    std::array<int64_t, cpu::kMaxRank> sizes = source.sizes,
-                                       strides = source.strides;
-    if (copy.isTransposed) {
-      sizes = {sizes[0], sizes[2], sizes[3], sizes[1]};
-      strides = {strides[0], strides[2], strides[3], strides[1]};
-    }
-    int32_t dtype = dtypeOf(source);
-    GdnTensor from = {source.data, dtype, source.rank, sizes.data(),
-                      strides.data()};
-    GdnTensor to = {base + copy.offset, dtype, source.rank, source.sizes.data(),
-                    copy.strides.data()};
-    GdnArg args[2] = {};
-    args[0].kind = args[1].kind = GDN_ARG_TENSOR;
-    args[0].value.tensor = &from;
-    args[1].value.tensor = &to;
-    if (Error error = errorOf(gdnFunctionLaunchOn(
-            function, device, args, std::size(args), nullptr, 0, stream)))
-      return error;
+static Error launch(const Relayout &copy, char *base, int32_t device,
+                    void *stream) {
+  const GdnFunctionDesc *function = nullptr;
+  if (Error error = prepare(copy, device, function))
+    return error;
+  const Array &source = copy.source;
+  std::array<int64_t, cpu::kMaxRank> sizes = source.sizes,
+                                     strides = source.strides;
+  if (copy.isTransposed) {
+    sizes = {sizes[0], sizes[2], sizes[3], sizes[1]};
+    strides = {strides[0], strides[2], strides[3], strides[1]};
   }
+  int32_t dtype = dtypeOf(source);
+  GdnTensor from = {source.data, dtype, source.rank, sizes.data(),
+                    strides.data()};
+  GdnTensor to = {base + copy.offset, dtype, source.rank, source.sizes.data(),
+                  copy.strides.data()};
+  GdnArg args[2] = {};
+  args[0].kind = args[1].kind = GDN_ARG_TENSOR;
+  args[0].value.tensor = &from;
+  args[1].value.tensor = &to;
+  return errorOf(gdnFunctionLaunchOn(function, device, args, std::size(args),
+                                     nullptr, 0, stream));
+}
+
+Error Relayouts::run(int32_t device, void *stream) const {
+  for (const Relayout &copy : copies)
+    if (Error error = launch(copy, base, device, stream))
+      // The kernel of a copy does not know whose input it copies.
+      return {error.kind, listInputs(copy, "") +
+                              ": expected a copy on the GPU that succeeds, "
+                              "got: " +
+                              error.message};
   return {};
 }
