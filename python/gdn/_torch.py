@@ -21,7 +21,7 @@ import torch
 from . import _library, _torch_backward
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
 from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
-from ._torch_convert import run_in_any_form, with_data, without_data
+from ._torch_convert import MOST_OPTIONS, run_in_any_form, with_data, without_data
 from ._torch_mixed import forward_mixed, is_mixed
 from ._torch_outputs import output_of_kernel, run_dense
 
@@ -133,6 +133,8 @@ def _compute_on_gpu(
             tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
             return _call_library(tensors, scale, options, 1, max_seqlen)
         except (NotImplementedError, ValueError):
+            if len(_ADAPTED) >= MOST_OPTIONS:
+                _ADAPTED.clear()
             _ADAPTED.add(options)
     final_state, factor = state, 1.0
     if (

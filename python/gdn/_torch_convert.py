@@ -290,6 +290,8 @@ def _convert_and_run(compute: Callable[..., None], call: Call, form: Form) -> bo
 _refused: dict[int, set[Any]] = {}
 #: Most of them that are remembered with the same options.
 _MOST_REFUSED = 1024
+#: Most options whose calls are remembered: a segment_length is a part of them.
+MOST_OPTIONS = 256
 
 
 def run_in_any_form(call_library: Callable[..., None], compute: Callable[..., None], call: Call) -> None:
@@ -309,6 +311,8 @@ def run_in_any_form(call_library: Callable[..., None], compute: Callable[..., No
         form = _form_of(call)
         if form is None or not _convert_and_run(compute, call, form):
             raise
+        if options not in _refused and len(_refused) >= MOST_OPTIONS:
+            _refused.clear()
         known = _refused.setdefault(options, set())
         if len(known) >= _MOST_REFUSED:
             known.clear()

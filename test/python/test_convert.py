@@ -215,6 +215,17 @@ def test_refusals_do_not_pile_up(library, monkeypatch):
     assert [len(known) for known in _torch_convert._refused.values()] == [1]
 
 
+def test_options_do_not_pile_up(library, monkeypatch):
+    """A segment_length is a part of them."""
+    monkeypatch.setattr(_torch, "MOST_OPTIONS", 2)
+    monkeypatch.setattr(_torch_convert, "MOST_OPTIONS", 2)
+    call = make_call(D=60, T=2)
+    for length in (32, 64, 96, 128, 160):
+        run(call._replace(options=call.options | _library.pack_segment_length(length)))
+    assert len(_torch._ADAPTED) <= 2
+    assert len(_torch_convert._refused) <= 2
+
+
 def test_what_is_served_is_not_converted(library, monkeypatch):
     monkeypatch.setattr(_torch_convert, "_convert_and_run", None)
     expect(library, make_call(D=128, dtype=BF16, states="both", norm=False), TOLERANCE[BF16])
