@@ -127,7 +127,7 @@ class KernelChoice:
         knows_longest: whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`.
         alternatives: other ways, each with the reason why it lost.
         copies: on a GPU, the copies of inputs that are not read in place.
-        conversions: on a GPU, what torch converts because no kernel has the call's form.
+        conversions: on a GPU, what torch converts because no kernel has the call's form, or its scale.
         split: on a GPU, the segments that sequences are cut into, or those that lost; None where there are none.
     """
 
@@ -283,7 +283,8 @@ def _ask_converted(call: Call, where: str, threads: int) -> tuple[dict[str, Any]
     if found is None:
         raise
     converted, conversions = found
-    converted = _torch.as_on_gpu(converted)
+    scale, converted = converted.scale, _torch.as_on_gpu(converted)
+    conversions += _torch_convert.as_scaled(converted.q, converted.out, scale)
     described = [None if tensor is None else _torch.describe(tensor) for tensor in converted[:11]]
     return _ask(converted, where, described, threads), conversions
 
@@ -329,7 +330,7 @@ def explain(
     if function not in BUILDERS:
         raise ValueError(f"function: expected one of {', '.join(BUILDERS)}, got {function!r}")
     call = BUILDERS[function](*args, **kwargs)
-    torch = sys.modules.get("torch")
+    torch, scale = sys.modules.get("torch"), call.scale
     if torch is not None and isinstance(call.q, torch.Tensor):
         call, where, described, threads = _describe_tensors(call, device)
     else:
@@ -337,6 +338,10 @@ def explain(
     conversions: tuple[Any, ...] = ()
     try:
         facts = _ask(call, where, described, threads)
+        if where.startswith("cuda"):
+            from . import _torch_convert
+
+            conversions = _torch_convert.as_scaled(call.q, call.out, scale)
     except NotImplementedError:
         if not where.startswith("cuda"):
             raise

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _library, _manifest
-from ._arguments import Call, default_scale
+from ._arguments import Call, default_scale, factor_on_gpu
 from ._manifest import Form
 
 _F32 = "float32"
@@ -354,6 +354,16 @@ def _changes(form: Form, target: Form) -> Iterator[str]:
     zeros = f" with zeros from K = {form.k}, V = {form.v} to K = {target.k}, V = {target.v}" if padded else ""
     yield f"q, k, v{types}{zeros}"
     yield f"initial_state{zeros} in {target.state}"
+
+
+def as_scaled(q: torch.Tensor, o: torch.Tensor, scale: float) -> tuple[Conversion, ...]:
+    """What a scale that no kernel on a GPU has comes to."""
+    factor = factor_on_gpu(q.shape, scale)
+    if factor == 1.0:
+        return ()
+    holds = "; float16 must hold o with K^(-1/2)" if o.dtype == torch.float16 and abs(factor) < 1 else ""
+    what = f"o times {factor:.4g} after the kernel{holds}"
+    return (Conversion(what, 2 * o.numel() * o.element_size(), 1),)
 
 
 def as_converted(call: Call) -> tuple[Call, tuple[Conversion, ...]] | None:

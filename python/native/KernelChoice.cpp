@@ -112,17 +112,26 @@ int gdn::cpu::countThreads(const Problem &p, int64_t items, double seconds) {
                 static_cast<double>(std::max<int64_t>(items, 1))}));
 }
 
+/// Whether f16 may not hold o as a kernel writes it, but holds what the caller
+/// asked for. The scale of kernels is K^(-1/2), and a smaller one comes after.
+static bool overflowsBeforeScale(const Problem &p) {
+  double keys = static_cast<double>(p.keyChannels());
+  return p.q.element == Element::F16 &&
+         std::abs(p.scale) * std::sqrt(keys) < 1 - 1e-6;
+}
+
 Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   if (!getHostIsa())
     return {"RuntimeError",
             "gdn: expected a CPU of level x86-64-v3 (AVX2, FMA) or above, got "
             "an older one"};
   int64_t channels = std::max(p.keyChannels(), p.valueChannels());
+  Element array = overflowsBeforeScale(p) ? Element::F32 : p.q.element;
   // Kernels token by token compute in float32 whatever the type of arrays.
-  Element operand = p.float32Arithmetic ? Element::F32 : p.q.element;
+  Element operand = p.float32Arithmetic ? Element::F32 : array;
   const KernelSet *chunk = findKernel(Algorithm::Chunk, operand, channels);
   const KernelSet *recurrent =
-      findKernel(Algorithm::Recurrent, p.q.element, channels);
+      findKernel(Algorithm::Recurrent, array, channels);
   if (!chunk || !recurrent)
     return {"RuntimeError", "gdn: expected kernels for " +
                                 std::string(nameOf(p.q.element)) + " and " +

@@ -36,13 +36,23 @@ def test_a_served_call_is_not_converted():
 def test_channels():
     choice = explain(D=60, states=torch.float32)
     assert choice.kernel_channels == 128 and choice.algorithm == "chunk"
-    data, states, back = choice.conversions
+    data, states, back, scaled = choice.conversions
     assert data.what == "q, k, v with zeros from K = 60, V = 60 to K = 128, V = 128"
     # Zeros are written, then what was given is read and written.
     assert data.launches == 6 and data.bytes == 2 * 256 * (2 * 2 + 4) * (128 + 60 + 60)
     assert states.what.startswith("initial_state") and states.launches == 2
     assert back.launches == 2 and back.bytes == 2 * (2 * 256 * 4 * 60 + 4 * 4 * 60 * 60)
+    assert scaled.what == "o times 1.461 after the kernel"
     assert f"  {data.what}: 1.016e+06 bytes, 6 launches" in str(choice)
+
+
+def test_scales():
+    """Those that kernels do not have, after the call: float16 may not hold what a smaller one would make fit."""
+    q, g = torch.empty(1, 256, 4, 128, device="meta", dtype=torch.float16), torch.empty(1, 256, 4, device="meta")
+    small, large = (gdn.explain(q, q, q, g, g, scale=scale, device="cuda").conversions for scale in (1e-3, 1.0))
+    assert [x.what for x in small] == ["o times 0.01131 after the kernel; float16 must hold o with K^(-1/2)"]
+    assert [x.what for x in large] == ["o times 11.31 after the kernel"]
+    assert (small[0].bytes, small[0].launches) == (2 * 2 * q.numel(), 1)
 
 
 def test_gates_and_beta():
