@@ -17,8 +17,16 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::gdn;
+
+/// A gate that is the decay itself is raised to 2^-10 in log2 units. Its
+/// gradient is that of its logarithm divided by it, and so holds at 0: what is
+/// left of a token's error in f32, which no decay makes smaller, stays below
+/// what 16 bits round, and so does what the raised gate lets through.
+static constexpr double kLeastLog2Gate = -10.0;
 
 namespace {
 /// Tiles of some channels of V, or of K, each: products sum over those of what
@@ -260,6 +268,15 @@ static Value gateGradient(Program &p, Value t, const GradientTiles &in,
   return b.add(scan(reads, /*reverse=*/true), b.add(before, whole));
 }
 
+/// The gradient of the gate, which may be its logarithm or itself.
+static Value toGateGradient(Program &p, Value t, Value dg) {
+  TileBuilder &b = p.b;
+  if (p.facts.gateDomain != GateDomain::Linear)
+    return dg;
+  Value gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end);
+  return b.div(dg, b.max(b.f32(gate), std::exp2(kLeastLog2Gate)));
+}
+
 /// A chunk of one value head, the `member`th of its group of `group`. Returns
 /// the sums of dQ over the group so far.
 static Pieces writeGradientChunk(Program &p, Value t, Value member, Value group,
@@ -290,13 +307,15 @@ static Pieces writeGradientChunk(Program &p, Value t, Value member, Value group,
   b.store(pairs.dBeta, p["dbeta"], {p.batch, t, p.head}, {1}, p.end);
   if (!in.gates.G)
     return sums;
-  Value dg = gateGradient(p, t, in, dots);
+  Value dg = toGateGradient(p, t, gateGradient(p, t, in, dots));
   b.store(dg, p["dgate"], {p.batch, t, p.head}, {1}, p.end);
   return sums;
 }
 
 void gdn::writeGradients(Program &p) {
   raiseBeta(p);
+  if (p.facts.gateDomain == GateDomain::Linear)
+    p.facts.leastLog2Gate = kLeastLog2Gate;
   TileBuilder &b = p.b;
   // The work item is of a q/k head. Its parts take the chunks in turn, each the
   // value heads of the group one after the other.

@@ -21,9 +21,6 @@ using namespace mlir::gdn;
 
 /// eps of the l2 norm (spec 1).
 static constexpr double kNormEps = 1e-6;
-/// Gates are clamped here, in log2 units: 2^-128 times any state is zero next
-/// to one token's write, and -inf would make differences of sums NaN.
-static constexpr double kMinLog2Gate = -128.0;
 
 Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
     : b(b), facts(facts), sequence(op.getSequence()), head(op.getHead()),
@@ -228,7 +225,7 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
   else
     gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {1, 3},
                   {C, p.facts.K}, p.end);
-  Value log2 = b.max(activateGate(p, b.f32(gate)), kMinLog2Gate);
+  Value log2 = b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
   // A padded log gate is read as 0; the other domains map 0 elsewhere. A chunk
   // of one token has no padding.
   if (p.facts.gateDomain == GateDomain::Log || C == 1)
@@ -243,7 +240,7 @@ Value gdn::loadChannelLog2Gate(Program &p, Value t) {
   b.step("gates");
   Value gate =
       b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {3}, {p.facts.K});
-  return b.max(activateGate(p, b.f32(gate)), kMinLog2Gate);
+  return b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
 }
 
 /// Offsets and axes of S^T in an array of states.

@@ -45,6 +45,9 @@ struct StageFacts {
   int64_t parts = 1;
   /// Beta is raised to this; 0 in programs that take it as it is.
   double leastBeta = 0.0;
+  /// Gates are raised to this, in log2 units: 2^-128 times any state is zero
+  /// next to one token's write, and -inf would make differences of sums NaN.
+  double leastLog2Gate = -128.0;
   /// What a segment may make of the state before it and be taken for zero.
   double tolerance = 0.0;
   /// The scan over segments: from the last to the first, for gradients.

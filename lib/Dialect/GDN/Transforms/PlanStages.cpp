@@ -156,12 +156,10 @@ static SmallVector<Value> planBackwardStage(OpBuilder &b,
 /// chunk that its gradients are computed in.
 static constexpr int64_t kKeptSegment = 64;
 
-/// Whether there are three stages of this backward: a gate a head, or none, and
-/// not the decay itself, whose gradient must hold where it is 0.
+/// Whether there are three stages of this backward: a gate a head, or none.
 static bool hasThreeStages(ChunkGatedDeltaRuleBwdOp op) {
-  bool hasChannels =
-      op.getGate() && cast<ShapedType>(op.getGate().getType()).getRank() == 4;
-  return !hasChannels && op.getGateDomain() != GateDomain::Linear;
+  return !op.getGate() ||
+         cast<ShapedType>(op.getGate().getType()).getRank() == 3;
 }
 
 /// One of the three stages. Rows of q and k have been normalised before it.

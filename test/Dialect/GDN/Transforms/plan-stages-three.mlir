@@ -29,15 +29,29 @@ func.func @norm(%q: tensor<2x100x2x32xbf16>, %v: tensor<2x100x4x64xbf16>, %beta:
       tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>, tensor<2x100x4xf32>, tensor<2x4x32x64xf32>
 }
 
-// A linear gate, whose gradient must hold where it is 0, and a gate a channel have one stage.
-// CHECK-LABEL: func.func @one(
-// CHECK-NOT: gdn.stage.replay
-// CHECK: gdn.stage.backward
-func.func @one(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
+// The gradient of a linear gate is right where the gate is 0 in both plans.
+// CHECK-LABEL: func.func @linear(
+// CHECK: gdn.stage.replay
+// CHECK: gdn.stage.adjoint
+// CHECK: gdn.stage.gradients {{.*}}gate_domain = #gdn.gate_domain<linear>
+func.func @linear(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
     %gate: tensor<1x64x4xf32>) -> tensor<1x64x4xf32> {
   %r:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
       d_o(%v : tensor<1x64x4x16xf32>) {gate_domain = #gdn.gate_domain<linear>}
       -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>, tensor<1x64x4xf32>
   return %r#4 : tensor<1x64x4xf32>
+}
+
+// A gate a channel has one stage.
+// CHECK-LABEL: func.func @one(
+// CHECK-NOT: gdn.stage.replay
+// CHECK: gdn.stage.backward
+func.func @one(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
+    %gate: tensor<1x64x4x32xf32>) -> tensor<1x64x4x32xf32> {
+  %r:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x32xf32>)
+      d_o(%v : tensor<1x64x4x16xf32>)
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>, tensor<1x64x4x32xf32>
+  return %r#4 : tensor<1x64x4x32xf32>
 }

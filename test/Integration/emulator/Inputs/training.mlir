@@ -27,3 +27,15 @@ func.func @bounded(%q: tensor<2x100x1x128xf16>, %k: tensor<2x100x1x128xf16>, %v:
   return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5, %r#6 : tensor<2x100x1x128xf16>, tensor<2x100x1x128xf16>, tensor<2x100x1x128xf16>,
       tensor<2x100x1xf32>, tensor<2x100x1xf32>, tensor<1xf32>, tensor<1xf32>
 }
+
+// Gates that are the decay itself, and may be 0.
+func.func @linear(%q: tensor<1x?x1x128xbf16>, %k: tensor<1x?x1x128xbf16>, %v: tensor<1x?x2x128xbf16>, %beta: tensor<1x?x2xf32>,
+    %gate: tensor<1x?x2xf32>, %cu_seqlens: tensor<?xi32>, %d_o: tensor<1x?x2x128xbf16>) -> (tensor<1x?x1x128xbf16>,
+    tensor<1x?x1x128xbf16>, tensor<1x?x2x128xbf16>, tensor<1x?x2xf32>, tensor<1x?x2xf32>) {
+  %r:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x1x128xbf16>) k(%k : tensor<1x?x1x128xbf16>) v(%v : tensor<1x?x2x128xbf16>)
+      beta(%beta : tensor<1x?x2xf32>) gate(%gate : tensor<1x?x2xf32>) cu_seqlens(%cu_seqlens : tensor<?xi32>)
+      d_o(%d_o : tensor<1x?x2x128xbf16>) {gate_domain = #gdn.gate_domain<linear>} -> tensor<1x?x1x128xbf16>, tensor<1x?x1x128xbf16>,
+      tensor<1x?x2x128xbf16>, tensor<1x?x2xf32>, tensor<1x?x2xf32>
+  return %r#0, %r#1, %r#2, %r#3, %r#4 : tensor<1x?x1x128xbf16>, tensor<1x?x1x128xbf16>, tensor<1x?x2x128xbf16>, tensor<1x?x2xf32>,
+      tensor<1x?x2xf32>
+}

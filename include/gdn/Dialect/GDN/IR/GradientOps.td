@@ -90,7 +90,8 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     other. A chunk is a segment. Results: dq [B, T, Hq, K], summed over the value
     heads of a group, and dk [B, T, H, K] of every *value* head, each of any
     type; dbeta with respect to beta's value and, where there is a gate, dg with
-    respect to the log gate, in f32. `v` and `initial_state` are not read.
+    respect to the log gate, or to the gate itself where that is linear, in f32.
+    `v` and `initial_state` are not read.
 
     Example:
 

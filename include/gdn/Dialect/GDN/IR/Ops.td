@@ -224,7 +224,7 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
     through all its input transforms (spec 5): dq, dk, dv, dbeta, and, each where
     the forward operand is present and in this order, dgate, dinitial_state,
     da_log and ddt_bias. Each has the shape and the element type of its operand.
-    The gradient of a linear gate divides by no gate, and holds at gates of 0.
+    The gradient of a linear gate holds at gates of 0.
   }], outsDescription, [{
     Example:
 
