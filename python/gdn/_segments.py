@@ -95,9 +95,29 @@ def segment_map(
         k, k, v, g, beta, output_final_state=True, cu_seqlens=cu_seqlens, state_v_first=v_first, **words
     )
     _, map_ = chunk_gated_delta_rule(
-        k, k, _zeros(v, shape[3]), g, beta, initial_state=identity, final_state=identity, cu_seqlens=cu_seqlens, **words
-    )
+        k, k, _zeros(v, shape[3]), g, beta, initial_state=identity, output_final_state=True, cu_seqlens=cu_seqlens,
+        **words,
+    )  # fmt: skip
     return map_, added
+
+
+def _check_span(name: str, span: Any, state: Any, v_first: bool) -> None:
+    """Refuses what is no map of such states."""
+    if not isinstance(span, tuple) or len(span) != 2:
+        raise TypeError(f"{name}: expected pairs (M, B) of segment_map, got {type(span).__name__}")
+    shape, got = tuple(shape_of("first", state)), [tuple(shape_of(name, x)) for x in span]
+    if len(shape) != 4:
+        raise ValueError(f"first: expected states [N, HV, K, V], got the shape {list(shape)}")
+    K = shape[3 if v_first else 2]
+    expected = [(*shape[:2], K, K), shape]
+    if got != expected:
+        raise ValueError(
+            f"{name}: expected M and B of the shapes {list(expected[0])} and {list(expected[1])}, as the states are, "
+            f"got {list(got[0])} and {list(got[1])}"
+        )
+    for x in span:
+        if x.dtype != state.dtype:
+            raise TypeError(f"{name}: expected M and B of {state.dtype} as the states are, got {x.dtype}")
 
 
 def compose(first: Any, *spans: tuple[Any, Any], state_v_first: bool = False, state_layout: str | None = None) -> Any:
@@ -112,6 +132,9 @@ def compose(first: Any, *spans: tuple[Any, Any], state_v_first: bool = False, st
         The state behind the last span if `first` is a state. Otherwise (M, B) of all spans together: for two of them
         (M2 M1, M2 B1 + B2).
 
+    Raises:
+        TypeError, ValueError: maps that are none, or of states of another shape or type than `first`.
+
     Example:
         >>> import gdn, numpy
         >>> half = numpy.full((1, 1, 2, 2), 0.5), numpy.ones((1, 1, 2, 3))
@@ -119,19 +142,22 @@ def compose(first: Any, *spans: tuple[Any, Any], state_v_first: bool = False, st
         [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
     """
     v_first = v_first_of(state_v_first, state_layout)
-    for span in spans:
-        if not isinstance(span, tuple) or len(span) != 2:
-            raise TypeError(f"spans: expected pairs (M, B) of segment_map, got {type(span).__name__}")
 
     def apply(map_: Any, state: Any) -> Any:
         return state @ map_.swapaxes(-1, -2) if v_first else map_ @ state
 
+    state = first
+    if isinstance(first, tuple):
+        if len(first) != 2:
+            raise TypeError(f"first: expected a state or a pair (M, B), got {len(first)} values")
+        state = first[1]
+        _check_span("first", first, state, v_first)
+    for span in spans:
+        _check_span("spans", span, state, v_first)
     if not isinstance(first, tuple):
         for map_, added in spans:
             first = apply(map_, first) + added
         return first
-    if len(first) != 2:
-        raise TypeError(f"first: expected a state or a pair (M, B), got {len(first)} values")
     composed, state = first
     for map_, added in spans:
         composed, state = map_ @ composed, apply(map_, state) + added

@@ -174,6 +174,17 @@ def test_maps(library, layout):
         assert distance(gdn.compose(call["initial_state"], (map_, added), state_layout=layout), whole_state) < 2e-6
 
 
+def test_gradients_of_maps():
+    """Those of the whole, through maps of two spans."""
+    call = {name: torch.from_numpy(array) for name, array in inputs(T=90, K=32, V=16, HV=2).items()}
+    wanted = [call[name].requires_grad_() for name in ("k", "v", "g", "beta", "initial_state")]
+    _, whole = gdn.chunk_gated_delta_rule(**call, output_final_state=True)
+    parts = gdn.compose(call["initial_state"], *(gdn.segment_map(**span) for span in spans(call, [0, 40, 90])))
+    weights = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
+    for got, expected in zip(*(torch.autograd.grad(state, wanted, weights) for state in (parts, whole))):
+        assert distance(got, expected) < 1e-5
+
+
 def test_maps_of_packed_sequences():
     """A map for each sequence; that of an empty one is the identity."""
     call = inputs(sequences=6)
@@ -207,6 +218,17 @@ def test_keys_of_low_rank():
         (lambda x: gdn.segment_map(3, x), TypeError, "k: expected a tensor"),
         (lambda x: gdn.compose(x, x), TypeError, r"spans: expected pairs \(M, B\) of segment_map, got ndarray"),
         (lambda x: gdn.compose((x, x, x)), TypeError, r"first: expected a state or a pair \(M, B\), got 3 values"),
+        (lambda x: gdn.compose(None, (x, x)), TypeError, "first: expected a tensor"),
+        (lambda x: gdn.compose(x[0], (x, x)), ValueError, r"first: expected states \[N, HV, K, V\], got the shape"),
+        (
+            lambda x: gdn.compose(x[:, :1, :, :2], (x[..., :2], x[..., :2])), ValueError,
+            r"spans: expected M and B of the shapes \[1, 1, 2, 2\] and \[1, 1, 2, 2\], as the states are, got \[1, 8",
+        ),
+        (lambda x: gdn.compose((x, x)), ValueError, r"first: expected M and B of the shapes \[1, 8, 2, 2\] and"),
+        (
+            lambda x: gdn.compose(x[..., :2], (x[..., :2],) * 2, (x[..., :2].astype("float64"),) * 2), TypeError,
+            "spans: expected M and B of float32 as the states are, got float64",
+        ),
         (lambda x: gdn.compose(x, state_layout="vv"), ValueError, "state_layout: expected 'kv' or 'vk', got 'vv'"),
     ],
 )
