@@ -173,6 +173,16 @@ static StageOp createPart(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
   return stage;
 }
 
+/// A log gate of zeros. The kernels of three stages have one: ptxas serialises
+/// their products without.
+static Value makeNeutralGate(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op) {
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getBeta());
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
+  return linalg::FillOp::create(b, loc, zero, empty)->getResult(0);
+}
+
 /// The backward as three stages: the forward once more, the chain of the
 /// state's gradient, and the gradients of all segments side by side. Returns
 /// the gradients of the recurrence.
@@ -186,6 +196,9 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
       {countSegments(dims, none, kKeptSegment), dims.H, dims.V, dims.K},
       getElementTypeOrSelf(values));
   SmallVector<Value> operands = ruleOperands(op);
+  bool hasGate = static_cast<bool>(op.getGate());
+  if (!hasGate)
+    operands[4] = makeNeutralGate(b, op);
   if (op.getQkL2norm()) {
     operands[0] = normalizeRows(b, op, op.getQ());
     operands[1] = normalizeRows(b, op, op.getK());
@@ -204,6 +217,9 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
                    chain.getResult(1)});
   SmallVector<Type> gradients = tokenGradientTypes(b, op);
   gradients.erase(gradients.begin() + 2);
+  if (!hasGate)
+    gradients.push_back(
+        cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type()));
   // Rounded once: here, or behind the sum over a group and the chain rule of
   // the norm.
   auto q = cast<RankedTensorType>(op.getQ().getType());
@@ -213,6 +229,8 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   auto stage =
       createPart<GradientsStageOp>(b, op, gradients, operands, kKeptSegment);
   SmallVector<Value> results(stage.getResults());
+  if (!hasGate)
+    results.pop_back();
   results.insert(results.begin() + 2, chain.getResult(0));
   if (op.getInitialState())
     results.push_back(chain.getResult(2));

@@ -29,6 +29,22 @@ func.func @norm(%q: tensor<2x100x2x32xbf16>, %v: tensor<2x100x4x64xbf16>, %beta:
       tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>, tensor<2x100x4xf32>, tensor<2x4x32x64xf32>
 }
 
+// Without a gate the stages get one of zeros, and its gradient is dropped.
+// CHECK-LABEL: func.func @ungated(
+// CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK: %[[GATE:.*]] = linalg.fill ins(%[[ZERO]] : f32) {{.*}} -> tensor<2x100x4xf32>
+// CHECK: gdn.stage.replay {{.*}} gate(%[[GATE]] :
+// CHECK: gdn.stage.adjoint {{.*}} gate(%[[GATE]] :
+// CHECK: %[[G:.*]]:4 = gdn.stage.gradients {{.*}} gate(%[[GATE]] :
+// CHECK: return %[[G]]#0, %{{.*}}, %{{.*}}, %[[G]]#2
+func.func @ungated(%q: tensor<2x100x2x32xbf16>, %v: tensor<2x100x4x64xbf16>, %beta: tensor<2x100x4xf32>)
+    -> (tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>, tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>) {
+  %r:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<2x100x2x32xbf16>) k(%q : tensor<2x100x2x32xbf16>)
+      v(%v : tensor<2x100x4x64xbf16>) beta(%beta : tensor<2x100x4xf32>) d_o(%v : tensor<2x100x4x64xbf16>)
+      -> tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>, tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>
+  return %r#0, %r#1, %r#2, %r#3 : tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>, tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>
+}
+
 // The gradient of a linear gate is right where the gate is 0 in both plans.
 // CHECK-LABEL: func.func @linear(
 // CHECK: gdn.stage.replay
