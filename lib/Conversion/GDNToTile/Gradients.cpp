@@ -54,11 +54,18 @@ struct PairTiles {
   Value dBeta;
 };
 
-/// Inner products of rows of q and k with their gradients, f32 [C]: of q, of
-/// keys that read, of keys that are read later in the chunk, and of keys that
-/// write to the state behind it. The gate's gradient is made of them.
+/// Inner products of rows of q and k with their gradients, f32 [C], by pieces
+/// of K: of queries and keys that read, less those of keys that are read later
+/// in the chunk; and of keys that write to the state behind it. The gate's
+/// gradient is made of them.
 struct RowDots {
-  Value queries, readers, pairs, writes;
+  Pieces reads, writes;
+};
+
+/// The gradients of the rows of q and k, summed over the value heads of a group
+/// so far, f32 [C, K].
+struct GroupSums {
+  Pieces q, k;
 };
 } // namespace
 
@@ -131,10 +138,9 @@ static GradientTiles loadTiles(Program &p, Value t) {
   return in;
 }
 
-/// `sum`, which may be null, and the inner products of rows of x and y.
-static Value addDots(TileBuilder &b, Value sum, Value x, Value y) {
-  Value dots = b.sum(b.mul(b.f32(x), y), 1);
-  return sum ? b.add(sum, dots) : dots;
+/// Inner products of rows of x, in the operand type, and y.
+static Value rowDots(TileBuilder &b, Value x, Value y) {
+  return b.sum(b.mul(b.f32(x), y), 1);
 }
 
 static PairTiles makePairs(Program &p, const GradientTiles &in) {
@@ -162,61 +168,79 @@ static Value mulRows(TileBuilder &b, Value tile, Value factor) {
   return factor ? b.mulAxis(tile, factor, 0) : tile;
 }
 
-/// Adds a value head's part of dQ to `sum`, a piece of K.
-static void addQueryGradient(Program &p, const GradientTiles &in,
-                             const PairTiles &pairs, Value factor, size_t piece,
-                             Value &sum, RowDots &dots) {
+/// The step of a piece of K: it has warps of its own.
+static StringRef pieceStep(size_t piece) {
+  static constexpr StringLiteral kSteps[] = {"low_keys", "high_keys"};
+  return kSteps[piece % std::size(kSteps)];
+}
+
+/// Adds a value head's part of a piece of dQ to `sum`. Returns its row dots.
+static Value addQueryGradient(Program &p, const GradientTiles &in,
+                              const PairTiles &pairs, Value factor,
+                              size_t piece, Value &sum) {
   TileBuilder &b = p.b;
-  b.step("queries");
   Value dq = product(b, "iv,vk->ik", in.dO, in.state[piece]);
   dq = b.product("ij,jk->ik", pairs.queryKey, in.k[piece],
                  mulRows(b, dq, factor));
-  if (in.gates.G)
-    dots.queries = addDots(b, dots.queries, in.q[piece], dq);
   sum = b.add(sum, dq);
+  return in.gates.G ? rowDots(b, in.q[piece], dq) : Value();
 }
 
-/// A piece of dK of a value head. A sum over the group beside its parts would
-/// need more registers than there are.
-static Value makeKeyGradient(Program &p, const GradientTiles &in,
-                             const PairTiles &pairs, size_t piece,
-                             RowDots &dots) {
+/// The same of dK; `queries` are the row dots of dQ. What a key reads and how
+/// it is read later share registers, and the row dots of the latter are a
+/// difference: with the sums, more parts would not fit.
+static void addKeyGradient(Program &p, const GradientTiles &in,
+                           const PairTiles &pairs, size_t piece, Value &sum,
+                           Value queries, RowDots &dots) {
   TileBuilder &b = p.b;
-  b.step("keys");
   Value k = in.k[piece];
-  Value sum;
-  auto addPart = [&](Value part, Value &rowDots) {
-    if (in.gates.G)
-      rowDots = addDots(b, rowDots, k, part);
-    sum = sum ? b.add(sum, part) : part;
-  };
-  Value read = product(b, "iv,vk->ik", in.dV, in.state[piece]);
-  read = b.neg(mulRows(b, read, in.gates.read));
-  addPart(b.product("ij,jk->ik", pairs.keyKey, k, read), dots.readers);
+  Value part = product(b, "iv,vk->ik", in.dV, in.state[piece]);
+  part = b.neg(mulRows(b, part, in.gates.read));
+  part = b.product("ij,jk->ik", pairs.keyKey, k, part);
+  Value readers = in.gates.G ? rowDots(b, k, part) : Value();
+  part = b.product("ij,ik->jk", pairs.queryKey, in.q[piece], part);
+  part = b.product("ij,ik->jk", pairs.keyKey, k, part);
+  sum = b.add(sum, part);
+  if (in.gates.G) {
+    Value pairDots = b.sub(rowDots(b, k, part), readers);
+    dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
+  }
   Value write = product(b, "iv,vk->ik", in.writes, in.dState[piece]);
-  addPart(mulRows(b, write, in.gates.write), dots.writes);
-  Value later = b.product("ij,ik->jk", pairs.queryKey, in.q[piece]);
-  addPart(b.product("ij,ik->jk", pairs.keyKey, k, later), dots.pairs);
-  return sum;
+  write = mulRows(b, write, in.gates.write);
+  sum = b.add(sum, write);
+  if (in.gates.G)
+    dots.writes.push_back(rowDots(b, k, write));
 }
 
-/// Stores a piece of a gradient of `head`.
-static void storePiece(Program &p, StringRef name, Value t, Value head,
-                       size_t piece, Value tile) {
-  Value first = p.b.index(piece * shapeOf(tile)[1]);
-  p.b.store(tile, p[name], tokenOffsets(p, t, head, first), {1, 3}, p.end);
-}
-
-/// dQ behind the last value head of a group.
-static void storeQueryGradient(Program &p, Value t, Value isLast,
-                               const Pieces &sums) {
+/// Stores a piece of a gradient behind the last value head of a group.
+static void storePiece(Program &p, StringRef name, Value t, size_t piece,
+                       Value isLast, Value tile) {
   TileBuilder &b = p.b;
-  b.step("queries");
   auto choice = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
-  for (auto [piece, sum] : llvm::enumerate(sums))
-    storePiece(p, "dq", t, p.keyHead, piece, sum);
+  Value first = b.index(piece * shapeOf(tile)[1]);
+  b.store(tile, p[name], tokenOffsets(p, t, p.keyHead, first), {1, 3}, p.end);
+}
+
+/// Adds a value head's part of a piece of dQ and dK to the sums of its group,
+/// which the first one begins and the last one stores.
+static void writePiece(Program &p, Value t, const GradientTiles &in,
+                       const PairTiles &pairs, Value factor, size_t piece,
+                       Value isFirst, Value isLast, GroupSums &sums,
+                       RowDots &dots) {
+  TileBuilder &b = p.b;
+  b.step(pieceStep(piece));
+  auto begin = [&](Value sum) -> Value {
+    return arith::SelectOp::create(b, isFirst, b.fill(0.0, shapeOf(sum)), sum);
+  };
+  Value &q = sums.q[piece], &k = sums.k[piece];
+  q = begin(q);
+  Value reads = addQueryGradient(p, in, pairs, factor, piece, q);
+  storePiece(p, "dq", t, piece, isLast, q);
+  k = begin(k);
+  addKeyGradient(p, in, pairs, piece, k, reads, dots);
+  storePiece(p, "dk", t, piece, isLast, k);
 }
 
 /// 1 for tokens that others of the chunk follow, and 0 for the others, [C].
@@ -239,8 +263,10 @@ static Value hasFollowers(Program &p, Value t) {
 static Value stateDots(TileBuilder &b, const GradientTiles &in) {
   Value sum;
   for (auto [state, dState] : llvm::zip(in.state, in.dState))
-    for (auto [rows, dRows] : llvm::zip(state, dState))
-      sum = addDots(b, sum, rows, b.f32(dRows));
+    for (auto [rows, dRows] : llvm::zip(state, dState)) {
+      Value dots = rowDots(b, rows, b.f32(dRows));
+      sum = sum ? b.add(sum, dots) : dots;
+    }
   return sum;
 }
 
@@ -261,9 +287,15 @@ static Value gateGradient(Program &p, Value t, const GradientTiles &in,
   Value sum =
       b.extract(scan(carried, /*reverse=*/false), {shapeOf(carried)[0] - 1});
   Value whole = b.splat(b.mul(sum, in.gates.whole), p.facts.C);
-  Value reads = b.sub(b.add(dots.queries, dots.readers), dots.pairs);
+  auto total = [&](const Pieces &pieces) {
+    Value sum = pieces.front();
+    for (Value piece : ArrayRef(pieces).drop_front())
+      sum = b.add(sum, piece);
+    return sum;
+  };
+  Value reads = total(dots.reads);
   // Where decay is strong the last write is much larger than the others.
-  Value writes = b.mul(dots.writes, hasFollowers(p, t));
+  Value writes = b.mul(total(dots.writes), hasFollowers(p, t));
   Value before = b.sub(scan(writes, /*reverse=*/false), writes);
   return b.add(scan(reads, /*reverse=*/true), b.add(before, whole));
 }
@@ -277,16 +309,16 @@ static Value toGateGradient(Program &p, Value t, Value dg) {
   return b.div(dg, b.max(b.f32(gate), std::exp2(kLeastLog2Gate)));
 }
 
-/// A chunk of one value head, the `member`th of its group of `group`. Returns
-/// the sums of dQ over the group so far.
-static Pieces writeGradientChunk(Program &p, Value t, Value member, Value group,
-                                 Pieces sums) {
+/// A chunk of one value head, the `member`th of its group of `group`. Adds to
+/// the sums over the group.
+static void writeGradientChunk(Program &p, Value t, Value member, Value group,
+                               GroupSums &sums) {
   TileBuilder &b = p.b;
   auto isEqual = [&](Value x, Value y) -> Value {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
   };
   Value isFirst = isEqual(member, p.zero);
-  Value next = arith::AddIOp::create(b, member, b.index(1));
+  Value isLast = isEqual(arith::AddIOp::create(b, member, b.index(1)), group);
   GradientTiles in = loadTiles(p, t);
   PairTiles pairs = makePairs(p, in);
   b.step("gates");
@@ -294,22 +326,14 @@ static Pieces writeGradientChunk(Program &p, Value t, Value member, Value group,
   if (in.gates.read)
     factor = b.mul(in.gates.read, factor);
   RowDots dots;
-  for (auto [piece, sum] : llvm::enumerate(sums)) {
-    b.step("queries");
-    sum = arith::SelectOp::create(b, isFirst, b.fill(0.0, shapeOf(sum)), sum);
-    addQueryGradient(p, in, pairs, factor, piece, sum, dots);
-  }
-  storeQueryGradient(p, t, isEqual(next, group), sums);
   for (size_t piece = 0; piece < in.k.size(); ++piece)
-    storePiece(p, "dk", t, p.head, piece,
-               makeKeyGradient(p, in, pairs, piece, dots));
+    writePiece(p, t, in, pairs, factor, piece, isFirst, isLast, sums, dots);
   b.step("finish");
   b.store(pairs.dBeta, p["dbeta"], {p.batch, t, p.head}, {1}, p.end);
   if (!in.gates.G)
-    return sums;
+    return;
   Value dg = toGateGradient(p, t, gateGradient(p, t, in, dots));
   b.store(dg, p["dgate"], {p.batch, t, p.head}, {1}, p.end);
-  return sums;
 }
 
 void gdn::writeGradients(Program &p) {
@@ -332,7 +356,9 @@ void gdn::writeGradients(Program &p) {
   Pieces none = makePieces(p.facts.K, [&](int64_t, int64_t size) {
     return b.fill(0.0, {p.facts.C, size});
   });
-  auto loop = scf::ForOp::create(b, p.zero, upper, b.index(1), none);
+  Pieces carried(none);
+  carried.append(none);
+  auto loop = scf::ForOp::create(b, p.zero, upper, b.index(1), carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value number = loop.getInductionVar();
@@ -342,7 +368,10 @@ void gdn::writeGradients(Program &p) {
   p.loadGateParameters();
   Value t =
       arith::AddIOp::create(b, first, arith::MulIOp::create(b, chunk, step));
-  Pieces sums =
-      writeGradientChunk(p, t, member, group, Pieces(loop.getRegionIterArgs()));
-  scf::YieldOp::create(b, sums);
+  ValueRange args = loop.getRegionIterArgs();
+  GroupSums sums = {Pieces(args.take_front(none.size())),
+                    Pieces(args.drop_front(none.size()))};
+  writeGradientChunk(p, t, member, group, sums);
+  sums.q.append(sums.k);
+  scf::YieldOp::create(b, sums.q);
 }

@@ -184,14 +184,37 @@ static LogicalResult checkTurns(const Partition &partition, unsigned role) {
 // Arrays
 //===----------------------------------------------------------------------===//
 
+/// Whether two stores to an array write other elements of it, told by constant
+/// offsets.
+static bool areDisjoint(tile::StoreOp x, tile::StoreOp y) {
+  auto first = [](tile::StoreOp store, int64_t dim) {
+    return getConstantIntValue(store.getOffsets()[dim]);
+  };
+  auto size = [](tile::StoreOp store, int64_t dim) -> int64_t {
+    auto type = dyn_cast<RankedTensorType>(store.getTile().getType());
+    for (auto [tileDim, axis] : llvm::enumerate(store.getAxes()))
+      if (type && axis == dim)
+        return type.getDimSize(tileDim);
+    return 1;
+  };
+  for (int64_t dim = 0, rank = x.getOffsets().size(); dim < rank; ++dim) {
+    std::optional<int64_t> xFirst = first(x, dim), yFirst = first(y, dim);
+    if (xFirst && yFirst &&
+        (*xFirst + size(x, dim) <= *yFirst ||
+         *yFirst + size(y, dim) <= *xFirst))
+      return true;
+  }
+  return false;
+}
+
 /// Roles run ahead of each other and order no accesses to memory: an array is
-/// loaded or stored, and stored by one step.
+/// loaded or stored, and elements of it are stored by one step.
 static LogicalResult checkArrays(const Partition &partition) {
   DenseMap<Value, tile::LoadOp> loads;
   tile::ProgramOp program = partition.program;
   program.walk(
       [&](tile::LoadOp load) { loads.insert({load.getSource(), load}); });
-  DenseMap<Value, tile::StoreOp> stores;
+  DenseMap<Value, SmallVector<tile::StoreOp>> stores;
   auto visit = [&](tile::StoreOp store) -> LogicalResult {
     if (tile::LoadOp load = loads.lookup(store.getTarget())) {
       InFlightDiagnostic diagnostic = store.emitOpError(
@@ -200,16 +223,19 @@ static LogicalResult checkArrays(const Partition &partition) {
       diagnostic.attachNote(load.getLoc()) << "loaded here";
       return diagnostic;
     }
-    tile::StoreOp first =
-        stores.insert({store.getTarget(), store}).first->second;
-    if (getStep(first) == getStep(store))
-      return success();
-    InFlightDiagnostic diagnostic =
-        store.emitOpError("expected stores to an array in one step, got ")
-        << getStep(store) << " and " << getStep(first)
-        << ": nothing orders the accesses of steps";
-    diagnostic.attachNote(first.getLoc()) << "the other store";
-    return diagnostic;
+    SmallVector<tile::StoreOp> &others = stores[store.getTarget()];
+    for (tile::StoreOp other : others) {
+      if (getStep(other) == getStep(store) || areDisjoint(other, store))
+        continue;
+      InFlightDiagnostic diagnostic =
+          store.emitOpError("expected stores to an array in one step, got ")
+          << getStep(store) << " and " << getStep(other)
+          << ": nothing orders the accesses of steps";
+      diagnostic.attachNote(other.getLoc()) << "the other store";
+      return diagnostic;
+    }
+    others.push_back(store);
+    return success();
   };
   WalkResult walked = program.walk([&](tile::StoreOp store) {
     return failed(visit(store)) ? WalkResult::interrupt()

@@ -41,7 +41,7 @@
 // CHECK: arith.subi %end, %[[LOWER]]
 // CHECK: %[[CHUNKS:.*]] = arith.ceildivui %{{.*}}, %c1024
 // CHECK: %[[COUNT:.*]] = arith.muli %[[CHUNKS]], %c2
-// CHECK: scf.for %[[N:.*]] = %c0 to %[[COUNT]] step %c1 iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+// CHECK: scf.for %[[N:.*]] = %c0 to %[[COUNT]] step %c1 iter_args({{.*}}) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
 // CHECK: gdn_tile.load %states[%{{.*}}, %[[HEAD:.*]], %c0, %c0] {{.*}}gdn_tile.step = "load_state"{{.*}} -> tensor<64x64xbf16>
 // CHECK: gdn_tile.load %states[%{{.*}}, %[[HEAD]], %c64, %c0]
 // CHECK: gdn_tile.load %states[%{{.*}}, %[[HEAD]], %c0, %c64]
@@ -50,9 +50,15 @@
 // dbeta is the diagonal over beta squared.
 // CHECK: %[[DIAGONAL:.*]] = gdn_tile.diagonal
 // CHECK: %[[DBETA:.*]] = arith.divf %[[DIAGONAL]],
-// CHECK: scf.if
-// CHECK: gdn_tile.store %{{.*}}, %dq[%batch, %{{.*}}, %h, %c0]{{.*}}gdn_tile.step = "queries"
-// CHECK: gdn_tile.store %{{.*}}, %dk[%batch, %{{.*}}, %[[HEAD]], %c0]{{.*}}gdn_tile.step = "keys"
+// Each half of K has warps of its own. The last value head of a group stores the sums over it.
+// CHECK: scf.if %[[LAST:.*]] {
+// CHECK: gdn_tile.store %{{.*}}, %dq[%batch, %{{.*}}, %h, %c0]{{.*}}gdn_tile.step = "low_keys"
+// CHECK: scf.if %[[LAST]] {
+// CHECK: gdn_tile.store %{{.*}}, %dk[%batch, %{{.*}}, %h, %c0]{{.*}}gdn_tile.step = "low_keys"
+// CHECK: scf.if %[[LAST]] {
+// CHECK: gdn_tile.store %{{.*}}, %dq[%batch, %{{.*}}, %h, %c64]{{.*}}gdn_tile.step = "high_keys"
+// CHECK: scf.if %[[LAST]] {
+// CHECK: gdn_tile.store %{{.*}}, %dk[%batch, %{{.*}}, %h, %c64]{{.*}}gdn_tile.step = "high_keys"
 // CHECK: gdn_tile.store %[[DBETA]], %dbeta[
 // Every term of the gate's gradient is a sum that does not cancel.
 // CHECK: gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "finish"} : tensor<64xf32>

@@ -93,6 +93,45 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
+// Two steps may store parts of an array that do not overlap, by constant offsets.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "low", warps = 4, registers = 96, steps = ["low_keys"]>, <name = "high", warps = 4, registers = 96, steps = ["high_keys"]>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["low", "high"]>]>
+gdn_tile.program @apart(%x: memref<?x64xf32>) outs(%y: memref<?x128xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c32 {
+    %a = gdn_tile.load %x[%t, %c0] axes [1] {gdn_tile.step = "load"} : memref<?x64xf32> -> tensor<64xf32>
+    %b = arith.negf %a {gdn_tile.step = "low_keys"} : tensor<64xf32>
+    gdn_tile.store %b, %y[%t, %c0] axes [1] {gdn_tile.step = "low_keys"} : tensor<64xf32> -> memref<?x128xf32>
+    gdn_tile.store %a, %y[%t, %c64] axes [1] {gdn_tile.step = "high_keys"} : tensor<64xf32> -> memref<?x128xf32>
+  }
+}
+gdn_tile.program @overlap(%x: memref<?x64xf32>) outs(%y: memref<?x128xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    %a = gdn_tile.load %x[%t, %c0] axes [1] {gdn_tile.step = "load"} : memref<?x64xf32> -> tensor<64xf32>
+    %b = arith.negf %a {gdn_tile.step = "low_keys"} : tensor<64xf32>
+    // expected-note @below {{the other store}}
+    gdn_tile.store %b, %y[%t, %c0] axes [1] {gdn_tile.step = "low_keys"} : tensor<64xf32> -> memref<?x128xf32>
+    // expected-error @below {{expected stores to an array in one step, got "high_keys" and "low_keys": nothing orders the accesses of steps}}
+    gdn_tile.store %a, %y[%t, %c32] axes [1] {gdn_tile.step = "high_keys"} : tensor<64xf32> -> memref<?x128xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<?x64xf32>, %y: memref<?x128xf32>) {
+  %c1 = arith.constant 1 : index
+  gdn_tile.launch @apart grid(%n, %c1, %c1) tokens(%n) ins(%x : memref<?x64xf32>) outs(%y : memref<?x128xf32>)
+  gdn_tile.launch @overlap grid(%n, %c1, %c1) tokens(%n) ins(%x : memref<?x64xf32>) outs(%y : memref<?x128xf32>)
+  return
+}
+
+// -----
+
 // A role keeps nothing for its late steps.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 2>], channels = []>

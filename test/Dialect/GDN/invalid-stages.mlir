@@ -128,7 +128,7 @@ func.func @gradients_c1(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
       writes(%w : tensor<1x64x4x32xf32>) dv(%dv : tensor<1x64x4x16xf32>)
       states(%s : tensor<2x4x16x32xf32>) d_states(%ds : tensor<2x4x16x32xf32>)
-      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x4x32xf32>, tensor<1x64x4xf32>
+      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
   return
 }
 
@@ -141,7 +141,7 @@ func.func @gradients_c2(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
       writes(%w : tensor<1x64x4x16xf32>) dv(%dv : tensor<1x32x4x16xf32>)
       states(%s : tensor<2x4x16x32xf32>) d_states(%ds : tensor<2x4x16x32xf32>)
-      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x4x32xf32>, tensor<1x64x4xf32>
+      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
   return
 }
 
@@ -154,7 +154,7 @@ func.func @gradients_c3(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
       writes(%w : tensor<1x64x4x16xf32>) dv(%dv : tensor<1x64x4x16xf32>)
       states(%s : tensor<2x4x32x16xf32>) d_states(%ds : tensor<2x4x16x32xf32>)
-      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x4x32xf32>, tensor<1x64x4xf32>
+      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
   return
 }
 
@@ -167,6 +167,6 @@ func.func @gradients_c4(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
       writes(%w : tensor<1x64x4x16xf32>) dv(%dv : tensor<1x64x4x16xf32>)
       states(%s : tensor<2x4x16x32xf32>) d_states(%ds : tensor<3x4x16x32xf32>)
-      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x4x32xf32>, tensor<1x64x4xf32>
+      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
   return
 }

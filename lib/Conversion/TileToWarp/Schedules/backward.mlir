@@ -27,25 +27,25 @@ gdn_warp.schedule_template @recurrence.cta_per_v_tile schedules ["cta_per_head",
 // Gradients: chunks of 64 tokens, the value heads of a group one after the other
 //===--------------------------------------------------------------------------------------------------------------===//
 
-// Queries hold the sum over a group in 64 registers, and a product of a state in 32.
+// A half of K is 64 channels: its warps hold the sums of dq and dk over a group in 64 registers, and a product in 32.
 #pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 120, steps = ["scores", "sums"]>
-#queries = #gdn_warp.role_template<name = "queries", warps = 4, registers = 152, steps = ["queries"]>
-#keys = #gdn_warp.role_template<name = "keys", warps = 4, registers = 200, steps = ["keys"]>
+#low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 176, steps = ["low_keys"]>
+#high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 176, steps = ["high_keys"]>
 #copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 40, steps = ["load", "load_state", "load_gradient", "load_keys"]>
 #vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 40, steps = ["gates"]>
 #finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 40, steps = ["finish"]>
 #rest = #gdn_warp.role_template<name = "rest", warps = 1, registers = 40, steps = []>
 
 // Memory is what the kernel waits for: what is done first is loaded first, each in slots of its own.
-#values = #gdn_warp.channel_template<name = "values", depth = <2 chunks>, from = ["load"], to = ["pairs", "queries", "keys"]>
-#states = #gdn_warp.channel_template<name = "states", depth = <1 chunks>, from = ["load_state"], to = ["pairs", "queries", "keys"]>
-#adjoints = #gdn_warp.channel_template<name = "adjoints", depth = <1 chunks>, from = ["load_gradient"], to = ["pairs", "keys"]>
-#rows = #gdn_warp.channel_template<name = "rows", depth = <1 chunks>, from = ["load_keys"], to = ["queries", "keys"]>
-#decays = #gdn_warp.channel_template<name = "vectors", depth = <2 chunks>, from = ["gates"], to = ["pairs", "queries", "keys", "finish"]>
-#tiles = #gdn_warp.channel_template<name = "tiles", depth = <1 chunks>, from = ["scores"], to = ["queries", "keys"]>
-#sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores", "sums", "queries", "keys"], to = ["finish"]>
+#values = #gdn_warp.channel_template<name = "values", depth = <2 chunks>, from = ["load"], to = ["pairs", "low_keys", "high_keys"]>
+#states = #gdn_warp.channel_template<name = "states", depth = <1 chunks>, from = ["load_state"], to = ["pairs", "low_keys", "high_keys"]>
+#adjoints = #gdn_warp.channel_template<name = "adjoints", depth = <1 chunks>, from = ["load_gradient"], to = ["pairs", "low_keys", "high_keys"]>
+#rows = #gdn_warp.channel_template<name = "rows", depth = <1 chunks>, from = ["load_keys"], to = ["low_keys", "high_keys"]>
+#decays = #gdn_warp.channel_template<name = "vectors", depth = <2 chunks>, from = ["gates"], to = ["pairs", "low_keys", "high_keys", "finish"]>
+#tiles = #gdn_warp.channel_template<name = "tiles", depth = <1 chunks>, from = ["scores"], to = ["low_keys", "high_keys"]>
+#sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores", "sums", "low_keys", "high_keys"], to = ["finish"]>
 
 gdn_warp.schedule_template @gradients.key_head schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
     attributes {chunks_per_iteration = 1 : i64}
-    roles [#pairs, #queries, #keys, #copy, #vectors_of, #finish, #rest]
+    roles [#pairs, #low_keys, #high_keys, #copy, #vectors_of, #finish, #rest]
     channels [#values, #states, #adjoints, #rows, #decays, #tiles, #sums]

@@ -282,10 +282,9 @@ static SmallVector<ResultShape> getPartResults(GradientsStageOp,
                                                const Rule &rule) {
   Type f32 = Float32Type::get(rule.k.getContext());
   SmallVector<Dim, 4> keys = {Dim::B, Dim::T, Dim::Hq, Dim::K};
-  SmallVector<ResultShape> results = {
-      {"dq", keys, nullptr},
-      {"dk", {Dim::B, Dim::T, Dim::H, Dim::K}, nullptr},
-      {"dbeta", {Dim::B, Dim::T, Dim::H}, f32}};
+  SmallVector<ResultShape> results = {{"dq", keys, nullptr},
+                                      {"dk", keys, nullptr},
+                                      {"dbeta", {Dim::B, Dim::T, Dim::H}, f32}};
   if (rule.gate)
     results.push_back({"dg", getGateDims(rule.gate), f32});
   return results;

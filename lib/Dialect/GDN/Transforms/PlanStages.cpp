@@ -220,12 +220,10 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   if (!hasGate)
     gradients.push_back(
         cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type()));
-  // Rounded once: here, or behind the sum over a group and the chain rule of
-  // the norm.
+  // Rounded once: here, or behind the chain rule of the norm.
   auto q = cast<RankedTensorType>(op.getQ().getType());
   gradients[0] = op.getQkL2norm() ? q.clone(b.getF32Type()) : q;
-  if (dims.H == dims.Hq)
-    gradients[1] = gradients[0];
+  gradients[1] = gradients[0];
   auto stage =
       createPart<GradientsStageOp>(b, op, gradients, operands, kKeptSegment);
   SmallVector<Value> results(stage.getResults());

@@ -29,9 +29,9 @@ void TileDialect::initialize() {
 
 ArrayRef<StringLiteral> TileDialect::getSteps() {
   static constexpr StringLiteral steps[] = {
-      "load",  "load_state",  "load_gradient", "load_keys", "gates",
-      "norms", "query_norms", "scores",        "solve",     "queries",
-      "keys",  "sums",        "finish",        "state",     "store"};
+      "load",      "load_state",  "load_gradient", "load_keys", "gates",
+      "norms",     "query_norms", "scores",        "solve",     "low_keys",
+      "high_keys", "sums",        "finish",        "state",     "store"};
   return steps;
 }
 

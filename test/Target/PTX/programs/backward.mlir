@@ -1,4 +1,4 @@
-// A backward of packed sequences: three kernels, and one each for the sums over the value heads of a group and their rounding.
+// A backward of packed sequences is three kernels, which sum dq and dk over the value heads of a group.
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local --implicit-check-not=.red.global --implicit-check-not=atom.global
 
 // CHECK: .entry layer_replay(

@@ -87,11 +87,11 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
   let description = [{
     The gradients of causal linear attention (spec 5.7 c, in the form for gates
     of any strength): nothing is solved, and segments do not depend on each
-    other. A chunk is a segment. Results: dq [B, T, Hq, K], summed over the value
-    heads of a group, and dk [B, T, H, K] of every *value* head, each of any
-    type; dbeta with respect to beta's value and, where there is a gate, dg with
-    respect to the log gate, or to the gate itself where that is linear, in f32.
-    `v` and `initial_state` are not read.
+    other. A chunk is a segment. Results: dq and dk [B, T, Hq, K], summed over
+    the value heads of a group, each of any type; dbeta with respect to beta's
+    value and, where there is a gate, dg with respect to the log gate, or to the
+    gate itself where that is linear, in f32. `v` and `initial_state` are not
+    read.
 
     Example:
 
@@ -103,7 +103,7 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
         dv(%dv : tensor<1x256x4x128xbf16>) states(%s : tensor<5x4x128x128xbf16>)
         d_states(%ds : tensor<5x4x128x128xbf16>)
         {chunk_size = 64, segment_length = 64}
-        -> tensor<1x256x2x128xbf16>, tensor<1x256x4x128xf32>, tensor<1x256x4xf32>
+        -> tensor<1x256x2x128xbf16>, tensor<1x256x2x128xbf16>, tensor<1x256x4xf32>
     ```
   }];
 }
