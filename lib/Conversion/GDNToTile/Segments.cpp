@@ -241,11 +241,15 @@ static std::pair<Value, Value> mulMap(Program &p, Value state, Value map) {
   return {b.product(spec, rounded, b.to(map, f16)), largest};
 }
 
-static void storeEntry(Program &p, const ScanStep &step, Value state) {
+/// Returns the state for what does not need the product. On a GPU the state
+/// that the loop carries is in registers of the last product, which nothing
+/// reads while the next one runs.
+static Value storeEntry(Program &p, const ScanStep &step, Value state) {
   TileBuilder &b = p.b;
   if (!step.isCopied) {
     Program segment = step.segment;
-    return storeStateT(segment, state, "entry_states");
+    storeStateT(segment, state, "entry_states");
+    return state;
   }
   // A sum, which is made by those who carry the state; what is carried itself
   // would be carried by those who store it too.
@@ -253,6 +257,7 @@ static void storeEntry(Program &p, const ScanStep &step, Value state) {
   b.step("store");
   b.store(entry, p["entry_states"], step.place, {2, 3});
   b.step("state");
+  return entry;
 }
 
 /// What the segment adds, S^T of B.
@@ -284,16 +289,22 @@ static Value applySegment(Program &p, Value s, Value state) {
     decay = b.exp2(b.load(p["decay"], {s, p.head, p.zero}, {2}, {K}));
   b.step("state");
   auto [change, rows] = mulMap(p, state, map);
-  // While a GPU waits for the product.
-  storeEntry(p, step, state);
+  // While a GPU waits for the product: the entry state, and all of the next one
+  // that needs no product. One fma an entry is left for behind it.
+  Value kept = storeEntry(p, step, state);
+  if (p.facts.decay == DecayKind::Channel)
+    kept = b.mulAxis(kept, decay, 1);
+  if (p.facts.decay == DecayKind::Scalar) {
+    kept = b.mul(kept, b.splat(decay, shapeOf(kept)));
+    if (rows)
+      rows = b.mul(rows, b.splat(decay, shapeOf(rows)));
+    else
+      change = b.mul(change, b.splat(decay, shapeOf(change)));
+  }
+  kept = b.add(kept, own);
   if (rows)
     change = b.mulAxis(change, rows, 0);
-  if (p.facts.decay == DecayKind::Channel)
-    return b.add(b.add(b.mulAxis(state, decay, 1), change), own);
-  Value next = b.add(state, change);
-  if (decay)
-    next = b.mul(next, b.splat(decay, shapeOf(next)));
-  return b.add(next, own);
+  return b.add(kept, change);
 }
 
 void gdn::writeSegmentScan(Program &p) {

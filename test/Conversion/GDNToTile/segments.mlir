@@ -120,7 +120,8 @@ func.func @channels(%k: tensor<1x256x4x64xbf16>, %beta: tensor<1x256x4xf32>, %ga
 
 // -----
 
-// The segments of a sequence are the scan's tokens. D and the state, its rows over their largest entries, are f16.
+// The segments of a sequence are the scan's tokens. D and the state, its rows over their largest entries, are f16. What
+// needs no product stands between the product and what does.
 
 // CHECK-LABEL: gdn_tile.program @scan_segment_scan(%map: {{.*}}, %decay: {{.*}}, %states: {{.*}}, %initial_state: {{[^%]*}}) outs(%entry_states: {{.*}}, %final_state: memref<2x4x32x64xbf16, {{.*}}>)
 // CHECK: %[[H0:.*]] = gdn_tile.load %initial_state[%n, %h, %c0, %c0] axes [2, 3]
@@ -133,12 +134,13 @@ func.func @channels(%k: tensor<1x256x4x64xbf16>, %beta: tensor<1x256x4xf32>, %ga
 // CHECK: math.absf %[[S]]
 // CHECK: linalg.reduce
 // CHECK: %[[ROUNDED:.*]] = arith.truncf {{.*}} to tensor<32x64xf16>
-// CHECK: linalg.contract indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}] {{.*}} ins(%[[ROUNDED]], %[[D]] : tensor<32x64xf16>, tensor<64x64xf16>)
+// CHECK: %[[PRODUCT:.*]] = linalg.contract indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}] {{.*}} ins(%[[ROUNDED]], %[[D]] : tensor<32x64xf16>, tensor<64x64xf16>)
 // CHECK: %[[ENTRY:.*]] = arith.addf %[[S]], %{{.*}} {{.*}}{gdn_tile.step = "state"}
 // CHECK: gdn_tile.store %[[ENTRY]], %entry_states[%[[I]], %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "store"}
-// CHECK: %[[SUM:.*]] = arith.addf %[[S]], %{{.*}}
-// CHECK: %[[DECAYED:.*]] = arith.mulf %[[SUM]]
-// CHECK: %[[NEXT:.*]] = arith.addf %[[DECAYED]], %[[B]]
+// CHECK: %[[DECAYED:.*]] = arith.mulf %[[ENTRY]]
+// CHECK: %[[KEPT:.*]] = arith.addf %[[DECAYED]], %[[B]]
+// CHECK: %[[CHANGE:.*]] = arith.mulf %[[PRODUCT]]
+// CHECK: %[[NEXT:.*]] = arith.addf %[[KEPT]], %[[CHANGE]]
 // CHECK: scf.yield %[[NEXT]]
 // CHECK-NOT: neutral_past_end
 // CHECK: %[[LAST:.*]] = arith.truncf %[[END]]
