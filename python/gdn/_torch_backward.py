@@ -13,9 +13,12 @@ from typing import Any
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from . import _library
+from ._arguments import TENSORS
+from ._torch_checks import refuse_derivatives
 
 #: The operator's arguments: the forward's inputs, the gradients of its outputs, the rest.
 _SCHEMA = (
@@ -25,6 +28,8 @@ _SCHEMA = (
 )
 #: How many of the arguments are tensors of the forward, and how many of these have gradients.
 _INPUTS, _DIFFERENTIABLE = 9, 8
+#: What the tensors among the arguments are to those who differentiate.
+_NAMES = (*TENSORS[:_INPUTS], "gradient of o", "gradient of final_state")
 
 
 def _allocate(tensors: Iterable[Any], packed: bool) -> tuple[torch.Tensor | None, ...]:
@@ -56,9 +61,9 @@ def _fake(*arguments: Any) -> tuple[torch.Tensor, ...]:
 
 @contextlib.contextmanager
 def _below() -> Iterator[None]:
-    """Below autograd. An outer level of torch.func follows its own gradients there: a function of autograd turns them
-    off while it runs."""
-    with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad():
+    """Below autograd. An outer level of torch.func follows its own gradients and tangents there: a function of autograd
+    turns them off while it runs."""
+    with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
         yield
 
 
@@ -89,8 +94,7 @@ class _Backward(_SingleLevelFunction):
 
 
 def _backward_with_autograd(*arguments: Any) -> Any:
-    tensors = [each for each in arguments if isinstance(each, torch.Tensor)]
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+    if refuse_derivatives(zip(_NAMES, arguments), reason=None):
         return _apply(_Backward, *arguments)
     with torch._C._AutoDispatchBelowAutograd():
         return torch.ops.gdn.gated_delta_rule_backward.default(*arguments)

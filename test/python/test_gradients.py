@@ -195,6 +195,26 @@ def test_double_backward_is_refused():
             ask()
 
 
+def test_tangents_of_gradients_are_refused():
+    """Forward over backward, by name, and never zero."""
+    bare = [argument.detach() for argument in inputs()]
+    gradient = torch.func.grad(lambda q: gdn.chunk_gated_delta_rule(q, *bare[1:])[0].square().sum())
+
+    def around_outputs():
+        with torch.autograd.forward_ad.dual_level():
+            q = bare[0].clone().requires_grad_()
+            o, _ = gdn.chunk_gated_delta_rule(q, *bare[1:])
+            torch.autograd.grad(o, q, torch.autograd.forward_ad.make_dual(torch.ones_like(o), torch.ones_like(o)))
+
+    for ask in (
+        lambda: torch.func.jvp(gradient, (bare[0],), (bare[0],)),
+        lambda: torch.func.vmap(torch.func.jacfwd(gradient))(bare[0][:, None, :1]),
+        around_outputs,
+    ):
+        with pytest.raises(NotImplementedError, match="got one with a tangent"):
+            ask()
+
+
 def test_autocast():
     arguments = inputs()
     expected = gradients(arguments)
