@@ -27,6 +27,10 @@ namespace {
 /// contiguous there, single elements otherwise.
 class Window {
 public:
+  /// Inside are the elements before `end` and before the end of the array. The
+  /// rest is what is outside, or all elements where several axes are bounded.
+  enum class Part { Inside, Rest };
+
   Window(OpBuilder &builder, Location loc, Value array, ValueRange offsets,
          ArrayRef<int64_t> axes, RankedTensorType tile, Value end,
          std::optional<uint64_t> dim);
@@ -35,11 +39,15 @@ public:
   ArrayRef<int64_t> getPermutation() const { return permutation; }
   /// The tile with its axes in memory order.
   RankedTensorType getType() const { return type; }
+  /// Axes that do not lie inside as a whole.
+  int64_t countBounded() const {
+    return llvm::count_if(counts, [](Value count) { return bool(count); });
+  }
 
-  /// Loops over the elements inside (or, with `outside`, at or beyond) `end`,
-  /// threading `init` through if it is given.
+  /// Loops over the elements of a part, threading `init` through if it is
+  /// given.
   Value
-  forEach(OpBuilder &builder, Location loc, Value init, bool outside,
+  forEach(OpBuilder &builder, Location loc, Value init, Part part,
           function_ref<Value(OpBuilder &, Location, ValueRange, Value)> body);
 
   /// Reads a row of a tile or array, or an element where rows are not vectors.
@@ -54,18 +62,36 @@ public:
   SmallVector<Value> inArray(OpBuilder &builder, Location loc, ValueRange at);
 
 private:
+  /// How many places of an axis of `size` places at `offset` lie before `end`.
+  static Value countBefore(OpBuilder &builder, Location loc, Value end,
+                           Value offset, int64_t size);
+
   SmallVector<int64_t> axes;
   SmallVector<int64_t> permutation;
   SmallVector<Value> offsets;
   RankedTensorType type;
   /// Type of a row, null where rows are read element by element.
   VectorType row;
-  /// Tile axis in memory order that `end` bounds, and how many of its places
-  /// are inside.
-  std::optional<unsigned> boundedAxis;
-  Value count;
+  /// Of each tile axis in memory order, how many of its places are inside; null
+  /// where all are.
+  SmallVector<Value> counts;
 };
 } // namespace
+
+Value Window::countBefore(OpBuilder &builder, Location loc, Value end,
+                          Value offset, int64_t size) {
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value all = arith::ConstantIndexOp::create(builder, loc, size);
+  Value left = arith::SubIOp::create(builder, loc, end, offset);
+  return arith::MinSIOp::create(
+      builder, loc, arith::MaxSIOp::create(builder, loc, left, zero), all);
+}
+
+/// Whether tiles of `size` places fill a dimension of the array. Then the
+/// program is taken to have no tile that reaches beyond it.
+static bool fill(int64_t size, int64_t extent) {
+  return !ShapedType::isDynamic(extent) && extent % size == 0;
+}
 
 Window::Window(OpBuilder &builder, Location loc, Value array,
                ValueRange offsets, ArrayRef<int64_t> tileAxes,
@@ -79,28 +105,27 @@ Window::Window(OpBuilder &builder, Location loc, Value array,
   type = RankedTensorType::get(applyPermutation(tile.getShape(), permutation),
                                tile.getElementType());
 
-  if (end) {
-    boundedAxis = llvm::find(axes, static_cast<int64_t>(*dim)) - axes.begin();
-    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    Value size = arith::ConstantIndexOp::create(builder, loc,
-                                                type.getDimSize(*boundedAxis));
-    Value left = arith::SubIOp::create(builder, loc, end, offsets[*dim]);
-    count = arith::MinSIOp::create(
-        builder, loc, arith::MaxSIOp::create(builder, loc, left, zero), size);
+  auto arrayType = cast<MemRefType>(array.getType());
+  for (auto [axis, size] : llvm::zip(axes, type.getShape())) {
+    Value last;
+    if (end && axis == static_cast<int64_t>(*dim))
+      last = end;
+    else if (!fill(size, arrayType.getDimSize(axis)))
+      last = memref::DimOp::create(builder, loc, array, axis);
+    counts.push_back(last ? countBefore(builder, loc, last, offsets[axis], size)
+                          : Value());
   }
 
-  auto arrayType = cast<MemRefType>(array.getType());
   auto [strides, offset] = arrayType.getStridesAndOffset();
   int64_t last = arrayType.getRank() - 1;
   bool rowsAreContiguous = !axes.empty() && axes.back() == last &&
-                           strides.back() == 1 &&
-                           boundedAxis != axes.size() - 1;
+                           strides.back() == 1 && !counts.back();
   if (rowsAreContiguous)
     row = VectorType::get(type.getShape().back(), type.getElementType());
 }
 
 Value Window::forEach(
-    OpBuilder &builder, Location loc, Value init, bool outside,
+    OpBuilder &builder, Location loc, Value init, Part part,
     function_ref<Value(OpBuilder &, Location, ValueRange, Value)> body) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
@@ -110,9 +135,13 @@ Value Window::forEach(
     lower.push_back(zero);
     upper.push_back(
         arith::ConstantIndexOp::create(builder, loc, type.getDimSize(axis)));
+    if (!counts[axis])
+      continue;
+    if (part == Part::Inside)
+      upper.back() = counts[axis];
+    else if (countBounded() == 1)
+      lower.back() = counts[axis];
   }
-  if (boundedAxis)
-    (outside ? lower : upper)[*boundedAxis] = count;
   SmallVector<Value> steps(lower.size(), one);
   auto nest = scf::buildLoopNest(
       builder, loc, lower, upper, steps, init ? ValueRange(init) : ValueRange(),
@@ -178,20 +207,25 @@ struct LoadToLoops : OpRewritePattern<LoadOp> {
     RankedTensorType type = window.getType();
     Value tile = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
                                          type.getElementType());
+    auto clearRest = [&] {
+      tile = window.forEach(
+          rewriter, loc, tile, Window::Part::Rest,
+          [&](OpBuilder &builder, Location loc, ValueRange at, Value tile) {
+            return window.write(builder, loc, window.zero(builder, loc), tile,
+                                at);
+          });
+    };
+    if (window.countBounded() > 1)
+      clearRest();
     tile = window.forEach(
-        rewriter, loc, tile, /*outside=*/false,
+        rewriter, loc, tile, Window::Part::Inside,
         [&](OpBuilder &builder, Location loc, ValueRange at, Value tile) {
           Value row = window.read(builder, loc, load.getSource(),
                                   window.inArray(builder, loc, at));
           return window.write(builder, loc, row, tile, at);
         });
-    if (load.getEnd())
-      tile = window.forEach(
-          rewriter, loc, tile, /*outside=*/true,
-          [&](OpBuilder &builder, Location loc, ValueRange at, Value tile) {
-            return window.write(builder, loc, window.zero(builder, loc), tile,
-                                at);
-          });
+    if (window.countBounded() == 1)
+      clearRest();
     if (!isIdentityPermutation(window.getPermutation())) {
       Value empty = tensor::EmptyOp::create(rewriter, loc, tileType.getShape(),
                                             tileType.getElementType());
@@ -224,7 +258,7 @@ struct StoreToLoops : OpRewritePattern<StoreOp> {
                                          window.getPermutation())
                  ->getResult(0);
     }
-    window.forEach(rewriter, loc, /*init=*/Value(), /*outside=*/false,
+    window.forEach(rewriter, loc, /*init=*/Value(), Window::Part::Inside,
                    [&](OpBuilder &builder, Location loc, ValueRange at, Value) {
                      Value row = window.read(builder, loc, tile, at);
                      return window.write(builder, loc, row, store.getTarget(),

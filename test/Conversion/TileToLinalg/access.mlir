@@ -67,3 +67,32 @@ gdn_tile.program @elements(%g : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
   gdn_tile.store %tile, %y[%batch, %begin, %h] axes [1] until(%end, dim = 1)
       : tensor<32xf32> -> memref<1x?x4xf32>
 }
+
+// -----
+
+// Tiles do not fill the array's columns, nor its rows for sure: both end with the array. All elements are zero first.
+// CHECK-LABEL: func.func private @cut
+// CHECK-SAME: (%[[X:.*]]: memref<?x100xf32>, %[[Y:.*]]: memref<?x64xf32>, %[[I:[^:]*]]: index
+// CHECK: %[[ROWS:.*]] = memref.dim %[[X]]
+// CHECK: arith.subi %[[ROWS]], %[[I]]
+// CHECK: %[[HEIGHT:.*]] = arith.minsi
+// CHECK: %[[WIDTH:.*]] = arith.minsi
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NOT: %[[X]]
+// CHECK: tensor.insert %cst
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[HEIGHT]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[WIDTH]]
+// CHECK: memref.load %[[X]]
+// Tiles fill the rows of the other array. It may end above the tile's last row.
+// CHECK: %[[LAST:.*]] = memref.dim %[[Y]]
+// CHECK: arith.subi %[[LAST]]
+// CHECK: %[[COUNT:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
+// CHECK: vector.transfer_write %{{.*}}, %[[Y]]
+gdn_tile.program @cut(%x : memref<?x100xf32>) outs(%y : memref<?x64xf32>)
+    work_item(%i, %j, %vt) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %tile = gdn_tile.load %x[%i, %j] axes [0, 1] : memref<?x100xf32> -> tensor<16x64xf32>
+  gdn_tile.store %tile, %y[%i, %c0] axes [0, 1] : tensor<16x64xf32> -> memref<?x64xf32>
+}

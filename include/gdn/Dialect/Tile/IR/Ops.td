@@ -143,9 +143,10 @@ def Tile_LoadOp : Tile_Op<"load",
   let description = [{
     Tile axis i runs along array dimension `axes[i]` from `offsets`; so
     `axes [3, 1]` reads a transposed tile. Elements at or beyond `end` of
-    dimension `dim` read as zero. All others lie inside the array: the program
-    sees to it, and code for a CPU does not look. Copies of a GPU, by a tensor map
-    or by `gdn_warp.strided_load`, also cut tiles where the array ends.
+    dimension `dim` read as zero; the program sees to it that `end` lies in the array.
+    Along the tile's other dimensions, code for a CPU and copies of a GPU, by a tensor map
+    or by `gdn_warp.strided_load`, cut the tile where the array ends: elements beyond read as
+    zero. Other accesses of a GPU do not look.
 
     Example:
 
@@ -173,8 +174,8 @@ def Tile_StoreOp : Tile_Op<"store",
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Write a tile of an array";
   let description = [{
-    The counterpart of `gdn_tile.load`: elements at or beyond `end` are not
-    written, and all others lie inside the array.
+    The counterpart of `gdn_tile.load`: elements that it reads as zero are not
+    written.
 
     Example:
 
