@@ -161,6 +161,8 @@ static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
     return sizeOf(b, loc, stage.keys(), 1);
   case Dim::Head:
     return numHeads(b, stage);
+  case Dim::KeyHead:
+    return sizeOf(b, loc, stage.keys(), 2);
   case Dim::Sequence:
     return numSequences(b, stage);
   case Dim::Segment:
@@ -210,10 +212,9 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   const StageFacts &facts = stage.facts;
   int64_t tiles = facts.vTileChannels ? facts.V / facts.vTileChannels : 1;
   tiles *= facts.parts;
+  Dim heads = stage.groupsHeads ? Dim::KeyHead : Dim::Head;
   SmallVector<Value> grid = {index(numSequences(b, stage)),
-                             index(stage.groupsHeads
-                                       ? sizeOf(b, loc, stage.keys(), 2)
-                                       : numHeads(b, stage)),
+                             index(countDim(b, stage, heads)),
                              index(b.getIndexAttr(tiles))};
   Value tokens = index(sizeOf(b, loc, stage.rows(), stage.tokenDim()));
   SmallVector<Value> inputs, outputs;

@@ -15,6 +15,7 @@
 #include "Kept.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <cmath>
@@ -336,6 +337,21 @@ static void writeGradientChunk(Program &p, Value t, Value member, Value group,
   b.store(dg, p["dgate"], {p.batch, t, p.head}, {1}, p.end);
 }
 
+/// The value heads of a q/k head. A GPU has no division of 64 bits.
+static Value headsOfGroup(Program &p) {
+  TileBuilder &b = p.b;
+  bool isKnown =
+      !ShapedType::isDynamic(p.facts.H) && !ShapedType::isDynamic(p.facts.Hq);
+  if (isKnown)
+    return b.index(p.facts.H / p.facts.Hq);
+  auto headsOf = [&](StringRef name) -> Value {
+    Value heads = memref::DimOp::create(b, p[name], 2);
+    return arith::IndexCastUIOp::create(b, b.getI32Type(), heads);
+  };
+  Value group = arith::DivUIOp::create(b, headsOf("beta"), headsOf("k"));
+  return arith::IndexCastUIOp::create(b, b.getIndexType(), group);
+}
+
 void gdn::writeGradients(Program &p) {
   raiseBeta(p);
   if (p.facts.gateDomain == GateDomain::Linear)
@@ -344,7 +360,7 @@ void gdn::writeGradients(Program &p) {
   // The work item is of a q/k head. Its parts take the chunks in turn, each the
   // value heads of the group one after the other.
   p.keyHead = p.head;
-  Value group = b.index(p.facts.H / p.facts.Hq);
+  Value group = headsOfGroup(p);
   Value firstHead = arith::MulIOp::create(b, p.keyHead, group);
   Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
   Value first = arith::AddIOp::create(b, p.begin, offset);

@@ -76,6 +76,7 @@ static constexpr StringLiteral kGradientsOperands[] = {
     "a_log", "dt_bias", "d_o", "writes", "dv",   "states", "d_states"};
 
 static constexpr Dim kPerToken[] = {Dim::Batch, Dim::Token, Dim::Head};
+static constexpr Dim kKeysPerToken[] = {Dim::Batch, Dim::Token, Dim::KeyHead};
 static constexpr Dim kPerSequence[] = {Dim::Sequence, Dim::Head};
 
 static constexpr Dim kPerSegment[] = {Dim::Segment, Dim::Head};
@@ -102,7 +103,7 @@ static constexpr OutputForm kAdjointOutputs[] = {
     {"d_states", kPerSegment},
     {"d_initial_state", kPerSequence}};
 static constexpr OutputForm kGradientsOutputs[] = {
-    {"dq", kPerToken},
+    {"dq", kKeysPerToken},
     {"dk", kPerToken},
     {"dbeta", kPerToken},
     {"dgate", kPerToken, "gate"}};

@@ -18,6 +18,7 @@ enum class Dim {
   Batch,
   Token,
   Head,
+  KeyHead,
   Sequence,
   Segment,
   SequenceBoundary,

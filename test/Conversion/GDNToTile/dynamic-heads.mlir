@@ -29,3 +29,26 @@ func.func @heads(%q: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x16xbf16>, %beta: te
       -> tensor<?x?x?x16xbf16>, tensor<?x?x64x16xf32>
   return %o, %state : tensor<?x?x?x16xbf16>, tensor<?x?x64x16xf32>
 }
+
+// Gradients of a q/k head: the value heads of its group are H / Hq, in 32 bits, and dq has the heads of k.
+
+// CHECK-LABEL: gdn_tile.program @group_gradients(
+// CHECK-DAG: %[[H:.*]] = memref.dim %beta, %c2
+// CHECK-DAG: %[[HQ:.*]] = memref.dim %k, %c2
+// CHECK-DAG: %[[H32:.*]] = arith.index_castui %[[H]] : index to i32
+// CHECK-DAG: %[[HQ32:.*]] = arith.index_castui %[[HQ]] : index to i32
+// CHECK: arith.divui %[[H32]], %[[HQ32]] : i32
+
+// CHECK-LABEL: func.func @group(
+// CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x?x?x64xbf16>
+// CHECK-DAG: %[[KEYHEADS:.*]] = tensor.dim %[[K]], %c2
+// CHECK-DAG: tensor.empty(%{{.*}}, %[[KEYHEADS]]) : tensor<1x?x?x64xbf16>
+// CHECK: gdn_tile.launch @group_gradients grid(%{{.*}}, %[[KEYHEADS]], %{{.*}})
+func.func @group(%k: tensor<1x?x?x64xbf16>, %v: tensor<1x?x?x64xbf16>, %beta: tensor<1x?x?xf32>, %s: tensor<?x?x64x64xbf16>)
+    -> (tensor<1x?x?x64xbf16>, tensor<1x?x?x64xf32>, tensor<1x?x?xf32>) {
+  %dq, %dk, %dbeta = gdn.stage.gradients q(%k : tensor<1x?x?x64xbf16>) k(%k : tensor<1x?x?x64xbf16>) v(%v : tensor<1x?x?x64xbf16>)
+      beta(%beta : tensor<1x?x?xf32>) d_o(%v : tensor<1x?x?x64xbf16>) writes(%v : tensor<1x?x?x64xbf16>) dv(%v : tensor<1x?x?x64xbf16>)
+      states(%s : tensor<?x?x64x64xbf16>) d_states(%s : tensor<?x?x64x64xbf16>) {chunk_size = 64, segment_length = 64}
+      -> tensor<1x?x?x64xbf16>, tensor<1x?x?x64xf32>, tensor<1x?x?xf32>
+  return %dq, %dk, %dbeta : tensor<1x?x?x64xbf16>, tensor<1x?x?x64xf32>, tensor<1x?x?xf32>
+}
