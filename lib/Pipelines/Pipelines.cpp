@@ -27,6 +27,7 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   if (options.backward != "auto")
     plan.backward = options.backward;
   plan.chunkSize = options.chunkSize;
+  plan.sideBySide = options.sideBySide;
   // gdn layer ops --> gdn stage ops, linalg on whole tensors
   manager.addPass(createPlanStagesPass(plan));
   SplitSequencesPassOptions split;

@@ -35,6 +35,8 @@ enum class BackwardPlan { One, Three };
 struct Plans {
   Plan forward;
   BackwardPlan backward;
+  /// Whether the two recurrences of a backward may run at the same time.
+  bool sideBySide;
 };
 
 struct PlanStages : gdn::impl::PlanStagesPassBase<PlanStages> {
@@ -188,6 +190,7 @@ static Value makeNeutralGate(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op) {
 /// the gradients of the recurrence.
 static SmallVector<Value> planBackwardStages(OpBuilder &b,
                                              ChunkGatedDeltaRuleBwdOp op,
+                                             bool sideBySide,
                                              int64_t chunkSize) {
   RuleDims dims = getRuleDims(op);
   Type values = op.getV().getType();
@@ -205,6 +208,7 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   }
   auto replay =
       createPart<ReplayStageOp>(b, op, {values, states}, operands, chunkSize);
+  replay.setBeside(sideBySide);
   operands.push_back(op.getDO());
   SmallVector<Value> chainOperands = operands;
   chainOperands.push_back(op.getDFinalState());
@@ -238,13 +242,13 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
 /// The backward's stages, with the chain rules of spec 5.5 around them.
 /// Returns the results; each may know more of its shape than the op says.
 static SmallVector<Value> planBackward(OpBuilder &b,
-                                       ChunkGatedDeltaRuleBwdOp op,
-                                       BackwardPlan plan, int64_t chunkSize) {
-  bool isThree = plan == BackwardPlan::Three && hasThreeStages(op);
-  SmallVector<Value> results =
-      applyGradientChain(b, op,
-                         isThree ? planBackwardStages(b, op, chunkSize)
-                                 : planBackwardStage(b, op, chunkSize));
+                                       ChunkGatedDeltaRuleBwdOp op, Plans plans,
+                                       int64_t chunkSize) {
+  bool isThree = plans.backward == BackwardPlan::Three && hasThreeStages(op);
+  SmallVector<Value> results = applyGradientChain(
+      b, op,
+      isThree ? planBackwardStages(b, op, plans.sideBySide, chunkSize)
+              : planBackwardStage(b, op, chunkSize));
   for (auto [result, type] : llvm::zip(results, op->getResultTypes()))
     if (result.getType() != type)
       result = tensor::CastOp::create(b, op.getLoc(), type, result);
@@ -266,7 +270,8 @@ FailureOr<Plans> PlanStages::choosePlans() {
     return getOperation().emitError("expected backward 'one' or 'three', got '")
            << backward.getValue() << "'";
   return Plans{plan == "fused" ? Plan::Fused : Plan::Separate,
-               backward == "one" ? BackwardPlan::One : BackwardPlan::Three};
+               backward == "one" ? BackwardPlan::One : BackwardPlan::Three,
+               sideBySide};
 }
 
 void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
@@ -285,7 +290,7 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
             : one(createStage<FusedStageOp>(b, op, op->getResultTypes(),
                                             ruleOperands(op), chunkOf(chunk)));
   else if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*op))
-    results = planBackward(b, backward, plans.backward, chunkOf(backward));
+    results = planBackward(b, backward, plans, chunkOf(backward));
   else if (isa<RecurrentGatedDeltaRuleOp>(op))
     results = one(createStage<RecurrentStageOp>(
         b, op, op->getResultTypes(), ruleOperands(op), /*chunkSize=*/0));

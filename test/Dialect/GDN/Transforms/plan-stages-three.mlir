@@ -1,5 +1,9 @@
 // RUN: gdn-opt %s --gdn-plan-stages=backward=three --gdn-verify-stages-form --verify-roundtrip | FileCheck %s
 // RUN: not gdn-opt %s --gdn-plan-stages=backward=two 2>&1 | FileCheck %s --check-prefix=BAD
+// RUN: gdn-opt %s --gdn-plan-stages="backward=three side-by-side" | FileCheck %s --check-prefix=SIDE
+// Nothing stands between the two that run at the same time.
+// SIDE: gdn.stage.replay {{.*}}{beside, chunk_size
+// SIDE-NEXT: gdn.stage.adjoint
 // BAD: error: expected backward 'one' or 'three', got 'two'
 
 // The forward once more, the chain of the state's gradient, and the gradients of all tokens from the states between

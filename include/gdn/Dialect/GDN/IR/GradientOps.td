@@ -17,7 +17,8 @@ defvar keptSegmentAttribute = Arg<I64Attr,
   "Tokens between the states that are kept, a multiple of `chunk_size`.">;
 
 def GDN_ReplayStageOp : GDN_ForwardStageOp<"replay",
-    (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length)> {
+    (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length,
+      Arg<UnitAttr, "The stage behind it takes nothing of it, and may run at the same time.">:$beside)> {
   let summary = "The forward once more, for what its backward reads";
   let description = [{
     The state recurrence of the forward (spec 3.3). Results: `writes`

@@ -40,7 +40,9 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
     Option<"backward", "backward", "std::string", "\"one\"",
       "Kernels of a backward: 'one', or 'three' (replay, adjoint, gradients) where there are">,
     Option<"chunkSize", "chunk-size", "int64_t", "32",
-      "Tokens a chunk where the op does not say: 16, 32 or 64">];
+      "Tokens a chunk where the op does not say: 16, 32 or 64">,
+    Option<"sideBySide", "side-by-side", "bool", "false",
+      "Let replay and adjoint run at the same time (not run on a GPU yet)">];
 }
 
 def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
