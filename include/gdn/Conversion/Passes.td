@@ -103,7 +103,9 @@ def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
     Ops that read the same array, or one what another makes, become one program,
     and so do vectors of the same sizes. The program loads each array once, and
     stores what others read. The ops wait for the last of them, so nobody else
-    may read a result before that one.
+    may read a result before that one. A sum over what a program loads anyway is
+    repeated there, not read. Lanes have 16 bytes of a row each, unless vectors
+    and rows meet: those programs have tensor cores' fragments.
 
     A sum over tokens takes two programs, and its order is always the same. A
     work item adds up every 64th chunk of a head, a lane two tokens of each, and

@@ -38,6 +38,8 @@ using Reduction = WholeTensorOp::Reduction;
 static constexpr int64_t kWarps = 4, kVectorRegisters = 96, kRowRegisters = 240;
 /// Programs of vectors hide what a load takes by the number of their CTAs.
 static constexpr int64_t kVectorCtas = 5;
+/// Lanes that share a row where no role has vectors.
+static constexpr int64_t kLanesPerRow = 16;
 
 int64_t gdn::countParts(const WholeTensorGroup &group) {
   constexpr int64_t kRowParts = 16, kVectorParts = 64;
@@ -52,6 +54,10 @@ int64_t gdn::countParts(const WholeTensorGroup &group) {
 static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
                                        int64_t chunks) {
   Builder b(group.ops.front().result.getContext());
+  // Lanes have 16 bytes of a row each. Tensor cores' fragments, with elements
+  // one by one, can hand vectors over.
+  bool isSpread = group.columns() && group.columns() % kLanesPerRow == 0 &&
+                  !group.mixesLayouts();
   auto role = [&](StringRef name, int64_t warps, int64_t registers,
                   ArrayRef<StringRef> steps) {
     return warp::RoleSpecAttr::get(
@@ -59,7 +65,7 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
         /*delayedSteps=*/{}, /*delay=*/0, /*prefetchDistance=*/0,
         /*roundRobin=*/false, /*warpgroupPerVTile=*/false,
         /*loopChunks=*/false, /*alternateCtas=*/false,
-        /*interleaveChunks=*/false, /*lanesPerRow=*/0);
+        /*interleaveChunks=*/false, isSpread ? kLanesPerRow : 0);
   };
   auto channel = [&](StringRef name, StringRef from, StringRef to) {
     return warp::ChannelSpecAttr::get(b.getContext(), name, /*depth=*/2,
@@ -265,6 +271,27 @@ static void writeFill(linalg::FillOp fill) {
       made.getResult(0), [&](OpOperand &use) { return !beginsSum(use); });
 }
 
+/// Sums over what an op reads anyway are made once more for it: a sum that
+/// several programs read would go through memory.
+static void repeatSums(linalg::GenericOp op) {
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    auto sum = operand->get().getDefiningOp<linalg::GenericOp>();
+    bool isKnown = sum && sum.getNumParallelLoops() == 3 &&
+                   sum.getNumReductionLoops() == 1 &&
+                   llvm::all_of(sum.getDpsInputs(), [&](Value input) {
+                     return llvm::is_contained(op.getDpsInputs(), input);
+                   });
+    if (!isKnown)
+      continue;
+    if (sum->hasOneUse()) {
+      sum->moveBefore(op);
+      continue;
+    }
+    OpBuilder b(op);
+    operand->set(b.clone(*sum)->getResult(0));
+  }
+}
+
 /// Whether the op only rounds a sum over tokens: the program of that does.
 static bool isRounding(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 1)
@@ -282,8 +309,15 @@ struct OutlineLinalg : gdn::impl::OutlineLinalgPassBase<OutlineLinalg> {
       for (linalg::FillOp fill :
            llvm::to_vector(function.getOps<linalg::FillOp>()))
         writeFill(fill);
+      auto isOnTensors = [](linalg::GenericOp op) {
+        return op.hasPureTensorSemantics();
+      };
+      SmallVector<linalg::GenericOp> readers;
+      function.walk([&](linalg::GenericOp op) { readers.push_back(op); });
+      for (linalg::GenericOp op : llvm::make_filter_range(readers, isOnTensors))
+        repeatSums(op);
       function.walk([&](linalg::GenericOp op) {
-        if (op.hasPureTensorSemantics())
+        if (isOnTensors(op))
           ops.push_back(op);
       });
     }

@@ -94,10 +94,20 @@ SmallVector<Value> SpreadLayouts::mapAll(ValueRange values) {
       values, [&](Value value) { return map.lookupOrDefault(value); });
 }
 
+/// Whole rows of tiles may lie past the end, where lanes have runs of a row.
+LogicalResult SpreadLayouts::checkEnd(Operation *access, Value end,
+                                      std::optional<int64_t> dim,
+                                      ArrayRef<int64_t> axes) {
+  if (!end || (axes.size() == 2 && axes[0] == dim && spread.getAxis() == 1))
+    return success();
+  return access->emitOpError("expected an access that an end cuts between the "
+                             "rows of a tile, or none, in a role whose tiles "
+                             "lie over lanes");
+}
+
 LogicalResult SpreadLayouts::convertLoad(tile::LoadOp load) {
-  if (load.getEnd())
-    return load.emitOpError("expected a load that nothing cuts in a role whose "
-                            "tiles lie over lanes, got one with an end");
+  if (failed(checkEnd(load, load.getEnd(), load.getDim(), load.getAxes())))
+    return failure();
   Encodings encodings;
   if (isTile(load.getType(), 2))
     encodings.insert(spread);
@@ -109,23 +119,22 @@ LogicalResult SpreadLayouts::convertLoad(tile::LoadOp load) {
     vectors[{load, encoding}] = ArrayLoadOp::create(
         b, load.getLoc(), typeOf(load, encoding),
         map.lookupOrDefault(load.getSource()), mapAll(load.getOffsets()),
-        load.getAxesAttr(), /*end=*/Value(), /*dim=*/IntegerAttr(),
+        load.getAxesAttr(), lookupEnd(load.getEnd()), load.getDimAttr(),
         DenseI64ArrayAttr());
   }
   return success();
 }
 
 LogicalResult SpreadLayouts::convertStore(tile::StoreOp store) {
-  if (store.getEnd())
-    return store.emitOpError("expected a store that nothing cuts in a role "
-                             "whose tiles lie over lanes, got one with an end");
+  if (failed(checkEnd(store, store.getEnd(), store.getDim(), store.getAxes())))
+    return failure();
   FailureOr<Value> tile = lookup(store.getTile());
   if (failed(tile))
     return failure();
   ArrayStoreOp::create(
       b, store.getLoc(), *tile, map.lookupOrDefault(store.getTarget()),
       mapAll(store.getOffsets()), store.getAxesAttr(),
-      /*end=*/Value(), /*dim=*/IntegerAttr(), DenseI64ArrayAttr());
+      lookupEnd(store.getEnd()), store.getDimAttr(), DenseI64ArrayAttr());
   return success();
 }
 

@@ -61,6 +61,11 @@ private:
   FailureOr<Value> lookup(Value old, Attribute encoding = {});
   Value makeConstant(arith::ConstantOp constant, RankedTensorType type);
   SmallVector<Value> mapAll(ValueRange values);
+  LogicalResult checkEnd(Operation *access, Value end,
+                         std::optional<int64_t> dim, ArrayRef<int64_t> axes);
+  Value lookupEnd(Value end) {
+    return end ? map.lookupOrDefault(end) : Value();
+  }
 
   warp::RoleOp role;
   int64_t lanesPerRow;

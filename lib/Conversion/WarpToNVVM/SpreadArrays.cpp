@@ -41,16 +41,20 @@ class SpreadAccess {
 public:
   SpreadAccess(ImplicitLocOpBuilder &b, const Array &array, MemRefType type,
                RankedTensorType tile, ValueRange offsets,
-               ArrayRef<int64_t> axes);
+               ArrayRef<int64_t> axes, Value end, std::optional<int64_t> dim);
 
   int64_t getRun() const { return run; }
   int64_t getCount() const { return count; }
   Value getAddress(ImplicitLocOpBuilder &b, int64_t i) const;
-  /// Whether all runs lie at multiples of their bytes.
-  Value createIsAligned(ImplicitLocOpBuilder &b) const;
+  /// Whether all runs lie at multiples of their bytes, and the whole tile lies
+  /// before the end.
+  Value createIsWhole(ImplicitLocOpBuilder &b) const;
+  /// Whether element `i` lies before the end; null if all do.
+  Value createIsInside(ImplicitLocOpBuilder &b, int64_t i) const;
 
 private:
   int64_t getDistance(size_t axis, int64_t i) const;
+  Value createIsAligned(ImplicitLocOpBuilder &b) const;
 
   const Array &array;
   RankedTensorType tile;
@@ -58,7 +62,9 @@ private:
   Place place;
   SmallVector<Value> offsets;
   SmallVector<int64_t> axes;
-  Value first;
+  Value first, end, start;
+  /// Number of the axis that has an end.
+  size_t cut = 0;
   int64_t count, run = 1, contiguous = -1;
 };
 } // namespace
@@ -73,19 +79,26 @@ static Place getPlace(RankedTensorType tile) {
 
 SpreadAccess::SpreadAccess(ImplicitLocOpBuilder &b, const Array &array,
                            MemRefType type, RankedTensorType tile,
-                           ValueRange offsets, ArrayRef<int64_t> axes)
+                           ValueRange offsets, ArrayRef<int64_t> axes,
+                           Value end, std::optional<int64_t> dim)
     : array(array), tile(tile), element(type.getElementType()),
-      place(getPlace(tile)), offsets(offsets), axes(axes),
+      place(getPlace(tile)), offsets(offsets), axes(axes), end(end),
       count(getThreadElements(tile)) {
   first = createArrayOffset(b, array, offsets);
   // Read at the access: what the threads add to the place of a token would
   // hold registers of each of them in the loop over tokens.
   Value thread = createThreadHere(b);
-  for (auto [dim, axis] : llvm::zip(place.dims, axes)) {
+  if (end)
+    cut = llvm::find(axes, *dim) - axes.begin();
+  for (auto [number, axis] :
+       llvm::enumerate(place.dims.empty() ? ArrayRef<int64_t>() : axes)) {
     Value at = arith::IndexCastUIOp::create(
-        b, b.getIndexType(), createSpreadFirst(b, place.spread, dim, thread));
+        b, b.getIndexType(),
+        createSpreadFirst(b, place.spread, place.dims[number], thread));
     first = arith::AddIOp::create(
         b, first, arith::MulIOp::create(b, at, array.strides[axis]));
+    if (end && number == cut)
+      start = arith::AddIOp::create(b, offsets[axis], at);
   }
   auto [strides, offset] = type.getStridesAndOffset();
   for (auto [dim, axis] : llvm::zip(place.dims, axes))
@@ -118,6 +131,25 @@ Value SpreadAccess::getAddress(ImplicitLocOpBuilder &b, int64_t i) const {
   return createOffsetAddress(b, array, element, offset);
 }
 
+Value SpreadAccess::createIsInside(ImplicitLocOpBuilder &b, int64_t i) const {
+  if (!end)
+    return {};
+  Value at =
+      arith::AddIOp::create(b, start, createIndex(b, getDistance(cut, i)));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, end);
+}
+
+Value SpreadAccess::createIsWhole(ImplicitLocOpBuilder &b) const {
+  Value isAligned = createIsAligned(b);
+  if (!end)
+    return isAligned;
+  Value last = arith::AddIOp::create(b, offsets[axes[cut]],
+                                     createIndex(b, tile.getDimSize(cut)));
+  Value isInside =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sle, last, end);
+  return arith::AndIOp::create(b, isAligned, isInside);
+}
+
 Value SpreadAccess::createIsAligned(ImplicitLocOpBuilder &b) const {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   Type i64 = b.getI64Type();
@@ -140,27 +172,57 @@ Value SpreadAccess::createIsAligned(ImplicitLocOpBuilder &b) const {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
+/// Zero where `isInside` does not hold, if there is such a condition.
+static Value createLoad(ImplicitLocOpBuilder &b, VectorType part,
+                        const SpreadAccess &access, int64_t i, Value isInside) {
+  unsigned alignment =
+      part.getNumElements() * part.getElementTypeBitWidth() / 8;
+  if (!isInside)
+    return LLVM::LoadOp::create(b, part, access.getAddress(b, i), alignment);
+  auto branch = scf::IfOp::create(b, TypeRange(part), isInside,
+                                  /*withElseRegion=*/true);
+  auto then =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.thenBlock());
+  scf::YieldOp::create(
+      then,
+      LLVM::LoadOp::create(then, part, access.getAddress(then, i), alignment)
+          ->getResults());
+  auto otherwise =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.elseBlock());
+  scf::YieldOp::create(otherwise, arith::ConstantOp::create(
+                                      otherwise, otherwise.getZeroAttr(part))
+                                      ->getResults());
+  return branch.getResult(0);
+}
+
+/// A run at a time of what lies before the end, or of all elements.
 static Value createLoads(ImplicitLocOpBuilder &b, VectorType type,
-                         const SpreadAccess &access, int64_t run) {
+                         const SpreadAccess &access, int64_t run,
+                         bool isWhole) {
   auto part = VectorType::get(run, type.getElementType());
-  unsigned alignment = run * type.getElementTypeBitWidth() / 8;
   SmallVector<Value> elements;
-  for (int64_t i = 0; i < access.getCount(); i += run)
-    llvm::append_range(
-        elements, unpack(b, LLVM::LoadOp::create(
-                                b, part, access.getAddress(b, i), alignment)));
+  for (int64_t i = 0; i < access.getCount(); i += run) {
+    Value isInside = isWhole ? Value() : access.createIsInside(b, i);
+    llvm::append_range(elements,
+                       unpack(b, createLoad(b, part, access, i, isInside)));
+  }
   return pack(b, type, elements);
 }
 
 static void createStores(ImplicitLocOpBuilder &b, Value tile,
-                         const SpreadAccess &access, int64_t run) {
+                         const SpreadAccess &access, int64_t run,
+                         bool isWhole) {
   auto type = cast<VectorType>(tile.getType());
   auto part = VectorType::get(run, type.getElementType());
   unsigned alignment = run * type.getElementTypeBitWidth() / 8;
   SmallVector<Value> elements = unpack(b, tile);
-  for (int64_t i = 0; i < access.getCount(); i += run)
+  for (int64_t i = 0; i < access.getCount(); i += run) {
+    OpBuilder::InsertionGuard guard(b);
+    if (Value isInside = isWhole ? Value() : access.createIsInside(b, i))
+      b.setInsertionPointToStart(scf::IfOp::create(b, isInside).thenBlock());
     LLVM::StoreOp::create(b, pack(b, part, ArrayRef(elements).slice(i, run)),
                           access.getAddress(b, i), alignment);
+  }
 }
 
 /// True in one of the threads that hold an element of a vector; null where no
@@ -197,7 +259,7 @@ template <typename Op> struct SpreadPattern : OpConversionPattern<Op> {
     return SpreadAccess(b, *kernels.lookup(op.getArray()),
                         cast<MemRefType>(op.getArray().getType()),
                         cast<RankedTensorType>(tile), adaptor.getOffsets(),
-                        op.getAxes());
+                        op.getAxes(), adaptor.getEnd(), op.getDim());
   }
 
   const LoweredKernels &kernels;
@@ -215,16 +277,17 @@ struct LowerSpreadLoad : SpreadPattern<ArrayLoadOp> {
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     SpreadAccess access = createAccess(b, op, adaptor, op.getType());
     if (access.getRun() == 1) {
-      rewriter.replaceOp(op, createLoads(b, type, access, 1));
+      rewriter.replaceOp(op, createLoads(b, type, access, 1,
+                                         /*isWhole=*/false));
       return success();
     }
-    auto branch =
-        scf::IfOp::create(b, TypeRange(type), access.createIsAligned(b),
-                          /*withElseRegion=*/true);
+    auto branch = scf::IfOp::create(b, TypeRange(type), access.createIsWhole(b),
+                                    /*withElseRegion=*/true);
     for (auto [block, run] : {std::pair(branch.thenBlock(), access.getRun()),
                               std::pair(branch.elseBlock(), int64_t(1))}) {
       auto inner = ImplicitLocOpBuilder::atBlockBegin(op.getLoc(), block);
-      scf::YieldOp::create(inner, createLoads(inner, type, access, run));
+      scf::YieldOp::create(inner, createLoads(inner, type, access, run,
+                                              /*isWhole=*/run != 1));
     }
     rewriter.replaceOp(op, branch.getResults());
     return success();
@@ -245,14 +308,15 @@ struct LowerSpreadStore : SpreadPattern<ArrayStoreOp> {
       b.setInsertionPointToStart(scf::IfOp::create(b, owner).thenBlock());
     SpreadAccess access = createAccess(b, op, adaptor, tile);
     if (access.getRun() == 1) {
-      createStores(b, adaptor.getTile(), access, 1);
+      createStores(b, adaptor.getTile(), access, 1, /*isWhole=*/false);
     } else {
-      auto branch = scf::IfOp::create(b, access.createIsAligned(b),
+      auto branch = scf::IfOp::create(b, access.createIsWhole(b),
                                       /*withElseRegion=*/true);
       for (auto [block, run] : {std::pair(branch.thenBlock(), access.getRun()),
                                 std::pair(branch.elseBlock(), int64_t(1))}) {
         auto inner = ImplicitLocOpBuilder::atBlockBegin(op.getLoc(), block);
-        createStores(inner, adaptor.getTile(), access, run);
+        createStores(inner, adaptor.getTile(), access, run,
+                     /*isWhole=*/run != 1);
       }
     }
     rewriter.eraseOp(op);

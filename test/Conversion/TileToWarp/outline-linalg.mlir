@@ -1,12 +1,12 @@
 // RUN: gdn-opt %s --gdn-warp-outline-linalg --canonicalize --cse --split-input-file | FileCheck %s
 // Work on whole tensors becomes programs. The scalars of a body become tiles, with a row a token.
 
-// Elementwise, in one role. What is left of the function are sizes and the launch.
+// Elementwise, in one role whose lanes have 16 bytes of a row. What is left of the function are sizes and the launch.
 // CHECK-LABEL: gdn_tile.program @scale_map
 // CHECK-SAME: (%x0: memref<?x?x4x128xbf16, strided<[?, ?, ?, 1], offset: ?>>, %x1: memref<4xf32, strided<[1], offset: ?>>)
 // CHECK-SAME: outs(%y: memref<?x?x4x128xbf16, strided<[?, ?, ?, 1], offset: ?>>)
 // CHECK-SAME: work_item(%[[N:.*]], %[[H:.*]], %[[PART:.*]]) tokens(%[[B:.*]], %[[BEGIN:.*]], %[[END:.*]])
-// CHECK-SAME: roles = [<name = "rows", warps = 4, registers = 240, steps = ["state"]>], channels = []
+// CHECK-SAME: roles = [<name = "rows", warps = 4, registers = 240, steps = ["state"], lanes_per_row = 16>], channels = []
 // CHECK: %[[ONE:.*]] = gdn_tile.load %x1[%[[H]]] axes [0]
 // CHECK: %[[RATE:.*]] = tensor.extract %[[ONE]]
 // The parts of a head take its chunks in turn.
@@ -145,7 +145,7 @@ func.func @zeros(%x: tensor<1x256x4x64xf32>, %n: index) -> (tensor<?x4x128x64xf3
 // Rows times what their sum says: one program reads them once. No vector goes to memory, so there is one role.
 // CHECK-LABEL: gdn_tile.program @norm_map(
 // CHECK-SAME: %x0: memref<1x?x4x64xbf16, {{.*}}>) outs(%y: memref<1x?x4x64xbf16,
-// CHECK-SAME: roles = [<name = "rows", warps = 4, registers = 240, steps = ["state"]>], channels = []
+// CHECK-SAME: roles = [<name = "rows", warps = 4, registers = 240, steps = ["state"], lanes_per_row = 16>], channels = []
 // CHECK: scf.for
 // CHECK: gdn_tile.load %x0
 // CHECK-NOT: gdn_tile.load
@@ -297,4 +297,51 @@ func.func @apart(%x: tensor<1x256x4xf32>, %u: tensor<1x128x4xf32>) -> (tensor<1x
     linalg.yield %m : f32
   } -> tensor<1x128x4xf32>
   return %z, %w : tensor<1x256x4xf32>, tensor<1x128x4xf32>
+}
+
+// -----
+
+// Both programs read rows whose sums they need: each makes the sums, and none goes through memory.
+// CHECK-LABEL: gdn_tile.program @twice_map(
+// CHECK: linalg.reduce
+// CHECK: gdn_tile.store
+// CHECK-NOT: gdn_tile.store
+// CHECK-LABEL: gdn_tile.program @twice_map_0(
+// CHECK: linalg.reduce
+// CHECK-LABEL: func.func @twice
+// CHECK: %[[FIRST:.*]] = gdn_tile.launch @twice_map grid({{.*}} ins(%arg0 : tensor<1x256x4x64xf32>)
+// CHECK: %[[HALF:.*]] = gdn_tile.launch @halve {{.*}} ins(%[[FIRST]]
+// CHECK: gdn_tile.launch @twice_map_0 grid({{.*}} ins(%arg0, %[[HALF]] :
+#id = affine_map<(b, t, h, k) -> (b, t, h, k)>
+#row = affine_map<(b, t, h, k) -> (b, t, h)>
+gdn_tile.program @halve(%x: memref<1x256x4x64xf32>) outs(%s: memref<1x256x4x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+func.func @twice(%x: tensor<1x256x4x64xf32>) -> tensor<1x256x4x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c256 = arith.constant 256 : index
+  %e = tensor.empty() : tensor<1x256x4xf32>
+  %f = tensor.empty() : tensor<1x256x4x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x256x4xf32>) -> tensor<1x256x4xf32>
+  %s = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x : tensor<1x256x4x64xf32>) outs(%z : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %a, %acc : f32
+    linalg.yield %r : f32
+  } -> tensor<1x256x4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %s : tensor<1x256x4x64xf32>, tensor<1x256x4xf32>) outs(%f : tensor<1x256x4x64xf32>) {
+  ^bb0(%a: f32, %q: f32, %out: f32):
+    %m = arith.mulf %a, %q : f32
+    linalg.yield %m : f32
+  } -> tensor<1x256x4x64xf32>
+  %half = gdn_tile.launch @halve grid(%c1, %c4, %c1) tokens(%c256) ins(%y : tensor<1x256x4x64xf32>) outs(%f : tensor<1x256x4x64xf32>) -> tensor<1x256x4x64xf32>
+  %w = linalg.generic {indexing_maps = [#id, #row, #id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %s, %half : tensor<1x256x4x64xf32>, tensor<1x256x4xf32>, tensor<1x256x4x64xf32>) outs(%f : tensor<1x256x4x64xf32>) {
+  ^bb0(%a: f32, %q: f32, %d: f32, %out: f32):
+    %m = arith.mulf %a, %q : f32
+    %n = arith.addf %m, %d : f32
+    linalg.yield %n : f32
+  } -> tensor<1x256x4x64xf32>
+  return %w : tensor<1x256x4x64xf32>
 }

@@ -49,6 +49,37 @@ gdn_warp.kernel @rows(%s: memref<32x128xf32>, %k: memref<128xf32>, %b: memref<1x
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
 
+// Rows past an end are neither read nor written.
+// CHECK-LABEL: gdn_warp.kernel @ends(
+// CHECK: %[[X:.*]] = gdn_warp.array_load %x[{{.*}}] axes [0, 1] until(%[[END:.*]], dim = 0) : {{.*}} -> tensor<64x128xbf16, #gdn_warp.spread<rows = 1, columns = 8, axis = 1, lanes = 16, warps = 4>>
+// CHECK: gdn_warp.array_store %[[X]], %y[{{.*}}] axes [0, 1] until(%[[END]], dim = 0)
+gdn_warp.kernel @ends(%x: memref<?x128xbf16>, %y: memref<?x128xbf16>, %tokens: i64) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %end = arith.index_cast %tokens : i64 to index
+  gdn_warp.role "state" warps(0, 4) {
+    %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] until(%end, dim = 0) {gdn_tile.step = "state"} : memref<?x128xbf16> -> tensor<64x128xbf16>
+    gdn_tile.store %tile, %y[%c0, %c0] axes [0, 1] until(%end, dim = 0) {gdn_tile.step = "state"} : tensor<64x128xbf16> -> memref<?x128xbf16>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+gdn_warp.kernel @columns_end(%x: memref<64x?xbf16>, %tokens: i64) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %end = arith.index_cast %tokens : i64 to index
+  gdn_warp.role "state" warps(0, 4) {
+    // expected-error @below {{expected an access that an end cuts between the rows of a tile, or none, in a role whose tiles lie over lanes}}
+    %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] until(%end, dim = 1) {gdn_tile.step = "state"} : memref<64x?xbf16> -> tensor<64x128xbf16>
+    gdn_tile.store %tile, %x[%c0, %c0] axes [0, 1] until(%end, dim = 1) {gdn_tile.step = "state"} : tensor<64x128xbf16> -> memref<64x?xbf16>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
 // An array that is contiguous along the rows of the tile is accessed along these, by eight lanes with 16 bytes each: a line of
 // memory. The warps share the columns. A tile that has no room for it has fewer elements a lane.
 // CHECK-LABEL: gdn_warp.kernel @columns(

@@ -38,6 +38,36 @@ gdn_warp.kernel @rows(%x: memref<?x128xf32, strided<[?, 1]>>, %k: memref<128xf32
 
 // -----
 
+!tile = tensor<64x128xbf16, #gdn_warp.spread<rows = 1, columns = 8, axis = 1, lanes = 16, warps = 4>>
+
+// A tile that lies before the end is accessed in runs of 16 bytes. Otherwise each element is where its row is before it.
+// CHECK-LABEL: llvm.func @ends(
+// CHECK: %[[LAST:.*]] = arith.addi %{{.*}}, %c64
+// CHECK: %[[WHOLE:.*]] = arith.cmpi sle, %[[LAST]], %[[END:.*]] : index
+// CHECK: %[[FAST:.*]] = arith.andi %{{.*}}, %[[WHOLE]]
+// CHECK: scf.if %[[FAST]] -> (vector<64xbf16>)
+// CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: } else {
+// CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK: scf.if %[[INSIDE]] -> (vector<1xbf16>)
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64}
+// CHECK: } else {
+// CHECK: scf.yield %{{.*}} : vector<1xbf16>
+// CHECK: scf.if %{{.*}} {
+// CHECK-COUNT-8: llvm.store %{{.*}} {alignment = 16 : i64}
+// CHECK: } else {
+// CHECK: scf.if
+// CHECK: llvm.store %{{.*}} {alignment = 2 : i64}
+gdn_warp.kernel @ends(%x: memref<?x128xbf16, strided<[?, 1]>>, %y: memref<?x128xbf16, strided<[?, 1]>>, %tokens: i64, %from: i64) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %end = arith.index_cast %tokens : i64 to index
+  %first = arith.index_cast %from : i64 to index
+  %tile = gdn_warp.array_load %x[%first, %c0] axes [0, 1] until(%end, dim = 0) : memref<?x128xbf16, strided<[?, 1]>> -> !tile
+  gdn_warp.array_store %tile, %y[%first, %c0] axes [0, 1] until(%end, dim = 0) : !tile -> memref<?x128xbf16, strided<[?, 1]>>
+}
+
+// -----
+
 !row = tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
 
 // The sum of a vector is a scalar of every thread, which is extracted without an exchange.
