@@ -66,7 +66,6 @@ void gdn::registerPasses() {
   warp::registerInsertFencesPass();
   warp::registerLowerPublishPass();
   warp::registerMergeBranchesPass();
-  warp::registerCloneLikelyPathPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();
   warp::registerSinkStoresPass();

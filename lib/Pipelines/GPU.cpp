@@ -83,7 +83,6 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   {
     OpPassManager &kernels = manager.nest<warp::KernelOp>();
     kernels.addPass(warp::createMergeBranchesPass());
-    kernels.addPass(warp::createCloneLikelyPathPass());
   }
   manager.addPass(warp::createVerifyExplicitFormPass());
 }

@@ -48,7 +48,7 @@ public:
 
 private:
   ScheduleAttr makeSchedule(int64_t chunks, int64_t cluster, bool persistent,
-                            bool cloneLikelyPath, ArrayRef<RoleSpecAttr> specs,
+                            ArrayRef<RoleSpecAttr> specs,
                             ArrayRef<ChannelSpecAttr> carriers);
   int64_t getVTiles() { return form.getFoldVTiles() ? facts.vTiles : 1; }
   /// An amount in iterations or, for slots that hold a chunk, in chunks.
@@ -79,7 +79,6 @@ private:
 } // namespace
 
 ScheduleAttr Fit::makeSchedule(int64_t chunks, int64_t cluster, bool persistent,
-                               bool cloneLikelyPath,
                                ArrayRef<RoleSpecAttr> specs,
                                ArrayRef<ChannelSpecAttr> carriers) {
   auto emitError = [&] {
@@ -88,11 +87,10 @@ ScheduleAttr Fit::makeSchedule(int64_t chunks, int64_t cluster, bool persistent,
         << "the schedule is of template @" << form.getSymName();
     return diagnostic;
   };
-  return ScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError),
-                                  form.getContext(), chunks, getVTiles(),
-                                  cluster, persistent, cloneLikelyPath,
-                                  static_cast<int64_t>(form.getMinCtas()),
-                                  form.getInOrder(), specs, carriers);
+  return ScheduleAttr::getChecked(
+      function_ref<InFlightDiagnostic()>(emitError), form.getContext(), chunks,
+      getVTiles(), cluster, persistent, static_cast<int64_t>(form.getMinCtas()),
+      form.getInOrder(), specs, carriers);
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,8 +142,7 @@ ScheduleAttr Fit::makeTrial() {
         context, channel.getName(), /*depth=*/1, channel.getFrom(),
         channel.getTo(), channel.getSlotPerChunk()));
   return makeSchedule(std::max<int64_t>(facts.chunks, 1), /*cluster=*/1,
-                      /*persistent=*/false, /*cloneLikelyPath=*/false, specs,
-                      carriers);
+                      /*persistent=*/false, specs, carriers);
 }
 
 /// The fields of a slot of a channel, in a kernel written for one chunk an
@@ -333,8 +330,7 @@ ScheduleAttr Fit::build() {
     carriers.push_back(ChannelSpecAttr::get(context, channel.getName(), depth,
                                             channel.getFrom(), channel.getTo(),
                                             channel.getSlotPerChunk()));
-  return makeSchedule(chunks, form.getCluster(), persistent,
-                      form.getCloneLikelyPath(), specs, carriers);
+  return makeSchedule(chunks, form.getCluster(), persistent, specs, carriers);
 }
 
 FailureOr<ScheduleAttr> Fit::run() {

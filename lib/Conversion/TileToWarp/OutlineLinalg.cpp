@@ -93,7 +93,6 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
   return warp::ScheduleAttr::get(b.getContext(), chunks,
                                  /*vTiles=*/1, /*cluster=*/1,
                                  /*persistent=*/false,
-                                 /*cloneLikelyPath=*/false,
                                  group.columns() ? 1 : kVectorCtas,
                                  /*inOrder=*/false, roles, channels);
 }

@@ -50,8 +50,6 @@ static KernelOp createKernel(const Partition &partition, OpBuilder &b,
   if (Attribute target = program->getAttr(TargetAttr::kName))
     kernel->setAttr(TargetAttr::kName, target);
   kernel.setPersistent(schedule.getPersistent());
-  if (schedule.getCloneLikelyPath())
-    kernel->setAttr(WarpDialect::getCloneLikelyPathAttrName(), b.getUnitAttr());
   if (ArrayAttr names = program.getArgNamesAttr()) {
     SmallVector<Attribute> all(names.begin(), names.end());
     all.push_back(b.getStringAttr("tokens"));

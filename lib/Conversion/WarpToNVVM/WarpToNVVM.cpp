@@ -103,13 +103,21 @@ static LogicalResult eraseArrays(const LoweredKernels &kernels) {
   return success();
 }
 
+/// Whether one of the two ways holds a product itself, not in a loop or branch.
+static bool holdsProduct(scf::IfOp branch) {
+  return llvm::any_of(branch->getRegions(), [](Region &region) {
+    return !region.getOps<WgmmaOp>().empty();
+  });
+}
+
 /// What a condition usually is becomes a hint, so that the unusual branch's
-/// code does not stand in the way of the instruction cache.
+/// code does not stand in the way of the instruction cache. Not around
+/// products: the order of blocks that LLVM makes of it is slower there.
 static void hintBranches(ModuleOp module) {
   module.walk([](scf::IfOp branch) {
     auto usual =
         branch->getAttrOfType<BoolAttr>(WarpDialect::getLikelyAttrName());
-    if (!usual)
+    if (!usual || holdsProduct(branch))
       return;
     OpBuilder b(branch);
     Value value = arith::ConstantOp::create(b, branch.getLoc(), usual);

@@ -310,13 +310,6 @@ gdn_warp.kernel @k() threads(128) shared(0) attributes {gdn_warp.scratch_apart} 
 
 // -----
 
-// A kernel is separate or not.
-// expected-error @below {{expected gdn_warp.clone_likely_path on a gdn_warp.kernel, without a value, got true}}
-gdn_warp.kernel @k() threads(128) shared(0) attributes {gdn_warp.clone_likely_path = true} {
-}
-
-// -----
-
 // The rows of a copy end, not its columns.
 gdn_warp.kernel @k(%a : memref<?x64xbf16>) threads(128) shared(8192) {
   %c0 = arith.constant 0 : index

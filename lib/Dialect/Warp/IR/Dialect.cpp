@@ -97,11 +97,6 @@ LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected ")
            << name << " on an scf.if, true or false, got "
            << attribute.getValue();
-  if (name == getCloneLikelyPathAttrName() &&
-      (!isa<KernelOp>(op) || !isa<UnitAttr>(attribute.getValue())))
-    return op->emitOpError("expected ")
-           << name << " on a gdn_warp.kernel, without a value, got "
-           << attribute.getValue();
   if (name == TargetAttr::kName)
     return verifyTarget(op, attribute.getValue(), *this);
   if (name == ScheduleAttr::kName)

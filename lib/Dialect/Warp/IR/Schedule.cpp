@@ -66,7 +66,7 @@ static LogicalResult verifyRole(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t chunksPerIteration, int64_t vTiles,
-                                   int64_t cluster, bool persistent, bool,
+                                   int64_t cluster, bool persistent,
                                    int64_t minCtas, bool,
                                    ArrayRef<RoleSpecAttr> roles,
                                    ArrayRef<ChannelSpecAttr> channels) {

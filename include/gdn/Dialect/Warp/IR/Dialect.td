@@ -30,8 +30,7 @@ def Warp_Dialect : Dialect {
     the values through as many iterations as it has bodies: then they need no
     moves, of which each would wait for its load. A loop with `gdn_warp.chunks` =
     n takes the n chunks of an iteration one after the other. `gdn_warp.likely` on an
-    `scf.if` says whether its condition usually holds, `gdn_warp.clone_likely_path` on a
-    kernel that iterations of which all likely branches are taken get code of their own.
+    `scf.if` says whether its condition usually holds.
     `gdn_warp.rows` = [a, b] on a sum over the rows of a fragment (`linalg.reduce`,
     `gdn_tile.scan`) says which rows it is over, and `gdn_warp.scratch_bytes` how much shared memory
     its warps need to leave their parts of it for each other; `gdn_warp.scratch` =
@@ -58,8 +57,6 @@ def Warp_Dialect : Dialect {
     /// Attribute of an scf.if: whether its condition usually holds (a boolean). All
     /// threads of a role agree on it.
     static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_warp.likely"; }
-    /// Unit attribute of a kernel whose usual iterations get code of their own.
-    static constexpr ::llvm::StringLiteral getCloneLikelyPathAttrName() { return "gdn_warp.clone_likely_path"; }
     /// Unit attribute of a role whose warps work alone, one after the other.
     static constexpr ::llvm::StringLiteral getRoundRobinAttrName() { return "gdn_warp.round_robin"; }
 

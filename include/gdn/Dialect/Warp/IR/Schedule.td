@@ -74,20 +74,18 @@ def Warp_ScheduleAttr : Warp_Attr<"Schedule", "schedule"> {
     each, which form a cluster. A step stands in one role. With
     `persistent` a CTA takes items in turn, and its roles run ahead of each
     other from one work item into the next: so what begins and ends a work item costs
-    less than a CTA that begins and ends. With `clone_likely_path` iterations whose chunks all
-    take their likely branches have code of their own (`gdn-warp-clone-likely-path`).
+    less than a CTA that begins and ends.
     A multiprocessor has at least `min_ctas` CTAs at a time, which share its registers. With
     `in_order` packed sequences are taken as they lie, not the longest first.
   }];
   let parameters = (ins "int64_t":$chunks_per_iteration, "int64_t":$v_tiles,
     DefaultValuedParameter<"int64_t", "1">:$cluster, DefaultValuedParameter<"bool", "false">:$persistent,
-    DefaultValuedParameter<"bool", "false">:$clone_likely_path,
     DefaultValuedParameter<"int64_t", "1">:$min_ctas,
     DefaultValuedParameter<"bool", "false">:$in_order,
     ArrayRefParameter<"RoleSpecAttr">:$roles, ArrayRefParameter<"ChannelSpecAttr">:$channels);
   let assemblyFormat = [{
     `<` `chunks_per_iteration` `=` $chunks_per_iteration `,` `v_tiles` `=` $v_tiles `,` (`cluster` `=` $cluster^ `,`)? (`persistent` `=` $persistent^ `,`)?
-    (`clone_likely_path` `=` $clone_likely_path^ `,`)? (`min_ctas` `=` $min_ctas^ `,`)?
+    (`min_ctas` `=` $min_ctas^ `,`)?
     (`in_order` `=` $in_order^ `,`)? `roles` `=` custom<SpecList>($roles) `,`
     `channels` `=` custom<SpecList>($channels) `>`
   }];

@@ -24,8 +24,7 @@ def Warp_ScheduleTemplateOp : Warp_Op<"schedule_template",
     must hold of the program. Of the templates of one schedule the first that
     goes with the program is taken.
 
-    `chunks_per_iteration`, `cluster`, `clone_likely_path`, `min_ctas` and
-    `in_order` are those of `#gdn_warp.schedule`. With `fold_v_tiles` a CTA has all V tiles of a head;
+    `chunks_per_iteration`, `cluster`, `min_ctas` and `in_order` are those of `#gdn_warp.schedule`. With `fold_v_tiles` a CTA has all V tiles of a head;
     else it has one. With `persistent` CTAs take work items in turn where the cost
     model expects them to.
 
@@ -50,7 +49,6 @@ def Warp_ScheduleTemplateOp : Warp_Op<"schedule_template",
     Arg<UnitAttr, "Whether a CTA has all V tiles of a head.">:$fold_v_tiles,
     Arg<DefaultValuedAttr<I64Attr, "1">, "CTAs of a cluster, each with one V tile.">:$cluster,
     Arg<UnitAttr, "Whether CTAs may take work items in turn.">:$persistent,
-    Arg<UnitAttr, "Whether usual iterations get code of their own.">:$clone_likely_path,
     Arg<DefaultValuedAttr<I64Attr, "1">, "CTAs that a multiprocessor has at least at a time.">:$min_ctas,
     Arg<UnitAttr, "Whether packed sequences are taken as they lie.">:$in_order,
     Arg<TypedArrayAttrBase<Warp_RoleTemplateAttr, "role templates">,

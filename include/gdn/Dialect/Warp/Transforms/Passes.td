@@ -154,51 +154,6 @@ def MergeBranchesPass : Pass<"gdn-warp-merge-branches"> {
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
-def CloneLikelyPathPass : Pass<"gdn-warp-clone-likely-path", "::mlir::gdn::warp::KernelOp"> {
-  let summary = "Give the usual way through a loop's body code of its own";
-  let description = [{
-    Where the schedule says `clone_likely_path` and the body of a loop has likely branches
-    (`gdn_warp.likely`), the body is there twice from the first one on: without these
-    branches, for iterations that take all of them, and as it was, for the others. All
-    threads of a role must agree on the conditions: the rest of the iteration, with its
-    barriers, lies under them. ptxas puts a branch that is seldom taken between what
-    runs, and where instructions that run lie apart they share places in the cache.
-    A branch stays as it is if its condition is not known at the first one.
-
-    In all kernels the branches around products lose the hint: the order of blocks
-    that LLVM makes of it is slower there.
-
-    Before:
-
-    ```mlir
-    // gdn-opt test/Dialect/Warp/Transforms/clone-likely-path.mlir --split-input-file
-    ... = scf.if ... -> (f32) {
-      ... = arith.addf %arg1, ...
-    } else {
-      ... = arith.subf %arg1, ...
-    } {gdn_warp.likely = true}
-    ... = arith.cmpf oeq, ...
-    ```
-
-    After:
-
-    ```mlir
-    // gdn-opt test/Dialect/Warp/Transforms/clone-likely-path.mlir --split-input-file --gdn-warp-clone-likely-path
-    ... = arith.andi ... : i1
-    ... = scf.if ... -> (f32) {
-      ... = arith.addf %arg1, ...
-      ... = arith.cmpf oeq, ...
-    } else {
-      ... = scf.if ... -> (f32) {
-        ... = arith.addf %arg1, ...
-      } else {
-        ... = arith.subf %arg1, ...
-      ... = arith.cmpf oeq, ...
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
-}
-
 def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Begin, group and wait for products";
   let description = [{
