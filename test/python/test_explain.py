@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from reference import make_inputs
+from reference import gated_delta_rule, make_inputs, rms_error
 
 import gdn
 
@@ -14,6 +14,20 @@ import gdn
 def arguments(**sizes):
     x = make_inputs(**sizes)
     return x.q, x.k, x.v, x.g, x.beta
+
+
+@pytest.mark.parametrize("function", ["chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule"])
+@pytest.mark.parametrize("channels", [64, 60])
+def test_small_scales_of_float16_take_float32(function, channels):
+    """With K^(-1/2), the scale of the kernels, float16 could not hold o."""
+    x = make_inputs(K=channels, V=channels)
+    q, k, v = (a.astype("float16") for a in (1e4 * x.q / np.abs(x.q).max(), x.k, 100 * x.v))
+    words = {"g": x.g, "beta": x.beta}
+    assert np.abs(gated_delta_rule(q, k, v, **words)[0]).max() > np.finfo(np.float16).max
+    o, _ = getattr(gdn, function)(q, k, v, **words, scale=1e-4)
+    assert rms_error(o, gated_delta_rule(q, k, v, **words, scale=1e-4)[0]) < 6e-3
+    assert "_f32_" in gdn.explain(q, k, v, **words, scale=1e-4, function=function).kernel
+    assert "_f16_" in gdn.explain(q, k, v, **words, function=function).kernel
 
 
 def test_a_long_sequence_goes_in_chunks():
