@@ -104,7 +104,7 @@ static constexpr OutputForm kAdjointOutputs[] = {
     {"d_initial_state", kPerSequence}};
 static constexpr OutputForm kGradientsOutputs[] = {
     {"dq", kKeysPerToken},
-    {"dk", kPerToken},
+    {"dk", kKeysPerToken},
     {"dbeta", kPerToken},
     {"dgate", kPerToken, "gate"}};
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {

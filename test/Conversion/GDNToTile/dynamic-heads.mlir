@@ -30,7 +30,7 @@ func.func @heads(%q: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x16xbf16>, %beta: te
   return %o, %state : tensor<?x?x?x16xbf16>, tensor<?x?x64x16xf32>
 }
 
-// Gradients of a q/k head: the value heads of its group are H / Hq, in 32 bits, and dq has the heads of k.
+// Gradients of a q/k head: the value heads of its group are H / Hq, in 32 bits, and dq and dk have the heads of k.
 
 // CHECK-LABEL: gdn_tile.program @group_gradients(
 // CHECK-DAG: %[[H:.*]] = memref.dim %beta, %c2
@@ -43,6 +43,7 @@ func.func @heads(%q: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x16xbf16>, %beta: te
 // CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x?x?x64xbf16>
 // CHECK-DAG: %[[KEYHEADS:.*]] = tensor.dim %[[K]], %c2
 // CHECK-DAG: tensor.empty(%{{.*}}, %[[KEYHEADS]]) : tensor<1x?x?x64xbf16>
+// CHECK-DAG: tensor.empty(%{{.*}}, %[[KEYHEADS]]) : tensor<1x?x?x64xf32>
 // CHECK: gdn_tile.launch @group_gradients grid(%{{.*}}, %[[KEYHEADS]], %{{.*}})
 func.func @group(%k: tensor<1x?x?x64xbf16>, %v: tensor<1x?x?x64xbf16>, %beta: tensor<1x?x?xf32>, %s: tensor<?x?x64x64xbf16>)
     -> (tensor<1x?x?x64xbf16>, tensor<1x?x?x64xf32>, tensor<1x?x?xf32>) {
