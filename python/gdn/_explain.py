@@ -14,6 +14,7 @@ from typing import Any
 from . import _library
 from ._api import BUILDERS
 from ._arguments import TENSORS, Call
+from ._explain_backward import Backward, ask_backward
 
 #: DLPack's code and bits of the types that arrays have.
 _TYPES = {
@@ -129,6 +130,7 @@ class KernelChoice:
         copies: on a GPU, the copies of inputs that are not read in place.
         conversions: on a GPU, what torch converts because no kernel has the call's form, or its scale.
         split: on a GPU, the segments that sequences are cut into, or those that lost; None where there are none.
+        backward: on a GPU, what computes the gradients; None if no input requires one.
     """
 
     function: str
@@ -154,6 +156,7 @@ class KernelChoice:
     copies: tuple[Copy, ...]
     conversions: tuple[Any, ...]
     split: Split | None
+    backward: Backward | None
 
     def _schedule(self) -> str:
         items = f"{self.items} items (sequence x value head)"
@@ -172,6 +175,8 @@ class KernelChoice:
         if self.threads:
             return []
         rows = [("converted", str(conversion)) for conversion in self.conversions]
+        if self.backward is not None:
+            rows.append(("backward", str(self.backward)))
         if self.split is not None:
             rows.append(("segments" if self.split.splits else "not segments", str(self.split)))
         if self.seconds:
@@ -256,7 +261,7 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
     where = _place(str(call.q.device), device)
     writes = call.out is not None or call.final_state is not None
     kind = where.split(":")[0]
-    if _torch_checks.refuse_derivatives(zip(TENSORS, call), _torch_checks.no_backward(kind, writes)):
+    if _torch_checks.refuse_derivatives(zip(TENSORS, call), _torch_checks.no_backward(kind, *call[:3], writes=writes)):
         call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch_mixed.without_mixed_types(call)
     if where.startswith("cuda"):
@@ -329,8 +334,8 @@ def explain(
     """
     if function not in BUILDERS:
         raise ValueError(f"function: expected one of {', '.join(BUILDERS)}, got {function!r}")
-    call = BUILDERS[function](*args, **kwargs)
-    torch, scale = sys.modules.get("torch"), call.scale
+    call = given = BUILDERS[function](*args, **kwargs)
+    torch, scale, backward = sys.modules.get("torch"), call.scale, None
     if torch is not None and isinstance(call.q, torch.Tensor):
         call, where, described, threads = _describe_tensors(call, device)
     else:
@@ -346,11 +351,13 @@ def explain(
         if not where.startswith("cuda"):
             raise
         facts, conversions = _ask_converted(call, where, threads)
+    if torch is not None and isinstance(given.q, torch.Tensor):
+        backward = ask_backward(given, where, _pack)
     alternatives = _alternatives(facts)
     copies = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
     # What only a choice of a GPU has.
     facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, "split": None, **facts}
-    facts |= {"alternatives": alternatives, "copies": copies, "conversions": conversions}
+    facts |= {"alternatives": alternatives, "copies": copies, "conversions": conversions, "backward": backward}
     if facts["split"] is not None:
         facts["split"] = Split(**facts["split"])
     names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()

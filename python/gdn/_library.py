@@ -150,6 +150,7 @@ class Functions:
         # It reads Python's objects first, and lets other threads run then.
         self.forward_objects.release_gil = False
         self.backward = module.backward
+        self.explain_backward = module.explain_backward
         self.reads_objects = module.reads_objects
         self.explain = module.explain
         self.kernels = module.kernels

@@ -109,3 +109,11 @@ def gpu_forms(manifest: dict[str, Any], op: str) -> frozenset[Form]:
                 state_layout == "VK", types[state_type]["name"], gates.index(gate_domain), betas.index(beta_domain),
             ))
     return frozenset(found)
+
+
+def gpu_gradients(manifest: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The types of q, k and v, by name, and the channels of heads that GPU kernels of gradients have."""
+    hopper = manifest["hopper"]
+    rows = hopper["backward"]
+    channels = sorted(hopper["channels"][key]["k"] for key in rows["channels"])
+    return tuple(manifest["types"][key]["name"] for key in rows["element"]), tuple(channels)

@@ -253,7 +253,8 @@ def _with_autograd(op: Any) -> Any:
     names = [argument.name for argument in op._schema.arguments]
 
     def run(*arguments: Any) -> Any:
-        if refuse_derivatives(zip(names, arguments), no_backward(arguments[0].device.type, op is _into)):
+        q, k, v = arguments[:3]
+        if refuse_derivatives(zip(names, arguments), no_backward(q.device.type, q, k, v, writes=op is _into)):
             return _torch_backward.forward_with_autograd(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return op(*arguments)

@@ -16,7 +16,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from . import _library
+from . import _library, _torch_backward_gpu
 from ._arguments import TENSORS
 from ._torch_checks import refuse_derivatives
 
@@ -53,6 +53,11 @@ def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
     given = [None if tensor is None else tensor.detach() for tensor in tensors]
     _library.load().backward(*given, *gradients, scale, options, torch.get_num_threads(), 0)
     return _or_empty(gradients)
+
+
+def _compute_on_gpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
+    given = [value.detach() if isinstance(value, torch.Tensor) else value for value in arguments]
+    return _or_empty(_torch_backward_gpu.compute(*given))
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, ...]:
@@ -142,5 +147,6 @@ def define(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
     """Defines the operator of the gradients."""
     ops.define(_SCHEMA)
     ops.impl("gated_delta_rule_backward", _compute_on_cpu, "CPU")
+    ops.impl("gated_delta_rule_backward", _compute_on_gpu, "CUDA")
     ops.impl("gated_delta_rule_backward", _backward_with_autograd, "Autograd")
     fake("gdn::gated_delta_rule_backward", _fake, lib=ops)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from . import _torch_backward_gpu
 from ._arguments import TENSORS
 
 
@@ -109,11 +110,11 @@ def check_kinds(tensors: Sequence[Any]) -> None:
             raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
-def no_backward(device: str, writes: bool) -> str | None:
+def no_backward(device: str, q: Any, k: Any, v: Any, *, writes: bool) -> str | None:
     """Why a call has no gradients, or None if it has."""
-    if device == "cuda":
-        return "gdn has no backward on a GPU yet"
-    return "gdn has no backward of calls with out or final_state" if writes else None
+    if writes:
+        return "gdn has no backward of calls with out or final_state"
+    return _torch_backward_gpu.why_not(q, k, v) if device == "cuda" else None
 
 
 def refuse_derivatives(named: Iterable[tuple[str, Any]], reason: str | None) -> bool:

@@ -80,7 +80,7 @@ def install(priority: int = 1) -> None:
         ) from error
 
     class GDNBackend(BaseBackend):  # type: ignore[misc]
-        """The kernels of gdn; on a GPU forward only."""
+        """The kernels of gdn."""
 
         backend_type = "gdn"
         package_name = "gdn"

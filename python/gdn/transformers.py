@@ -46,8 +46,8 @@ def install() -> tuple[str, ...]:
 
     From then on a layer's prefill runs `gdn.chunk_gated_delta_rule`, and a token with a cache
     `gdn.fused_recurrent_gated_delta_rule`. Models that were loaded before follow too. A call goes where it went before
-    (FLA, a kernel of the Hub, or torch) if an input on a GPU requires a gradient, under torch.export, and wherever
-    `gdn.supported` says no. Models with Kimi Delta Attention are left as they are.
+    (FLA, a kernel of the Hub, or torch) under torch.export, and wherever `gdn.supported` says no, as for some gradients
+    on a GPU. Models with Kimi Delta Attention are left as they are.
 
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. On a CPU that includes the convolution
     before the layer, for which Transformers needs a further package.
@@ -147,13 +147,12 @@ def _serves(function: str, tensors: tuple[Any, ...], l2norm: bool, wants_state: 
     if torch.compiler.is_exporting() or not isinstance(q, torch.Tensor):
         return False
     device, index = q.device.type, q.device.index
-    has_backward = device == "cpu"
-    if not has_backward and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
-        return False
+    wants_gradients = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
     described = tuple([_describe(x, kept) for x, kept in zip(tensors, _KEPT)])
     ask = _ask_while_compiling if torch.compiler.is_dynamo_compiling() else _ask
     # GPUs of one machine may be of several kinds.
-    return ask(function, device if index is None else f"{device}:{index}", described, l2norm, wants_state)
+    place = device if index is None else f"{device}:{index}"
+    return ask(function, place, described, l2norm, wants_state, wants_gradients)
 
 
 def _describe(tensor: Any, kept: int) -> _Described:
@@ -170,14 +169,18 @@ def _describe(tensor: Any, kept: int) -> _Described:
 
 
 @functools.lru_cache(maxsize=4096)
-def _ask(function: str, device: str, described: tuple[_Described, ...], l2norm: bool, wants_state: bool) -> bool:
+def _ask(
+    function: str, device: str, described: tuple[_Described, ...], l2norm: bool, wants_state: bool, wants_gradients: bool
+) -> bool:
     q, k, v, g, beta, state, boundaries = (
         None if x is None else torch.empty_strided(x[1], x[2], dtype=x[0], device="meta") for x in described
     )
-    answer = supported(
-        q, k, v, g, beta=beta, initial_state=state, cu_seqlens=boundaries, output_final_state=wants_state,
-        use_qk_l2norm_in_kernel=l2norm, function=function, device=device,
-    )  # fmt: skip
+    assert q is not None
+    with torch.set_grad_enabled(wants_gradients):
+        answer = supported(
+            q.requires_grad_(wants_gradients), k, v, g, beta=beta, initial_state=state, cu_seqlens=boundaries,
+            output_final_state=wants_state, use_qk_l2norm_in_kernel=l2norm, function=function, device=device,
+        )  # fmt: skip
     return answer.ok
 
 

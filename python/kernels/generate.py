@@ -6,7 +6,8 @@
 OUT/NAME.mlir      the function of each kernel, for gdn-compile
 OUT/kernels.cmake  the kernels' names and the options that they are compiled with
 OUT/Manifest.inc   the tables of the manifest as macros, for C++
-OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc   a line for each kernel, for C++
+OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc, OUT/HopperBackwardKernels.inc   a line for each kernel,
+                   for C++
 
 A file that would stay the same is not written, and .mlir files of kernels that are gone are removed.
 """
@@ -19,6 +20,7 @@ import pathlib
 import sys
 from typing import Any
 
+from backward_kernels import hopper_backward_kernels
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
 from segment_kernels import segment_kernels
 
@@ -285,13 +287,14 @@ def main() -> int:
     check_options(manifest, reader)
     cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
     hopper += segment_kernels(manifest, reader.gpu_rows(manifest)) + relayout_kernels()
-    backward = cpu_backward_kernels(manifest)
-    names = [kernel.name for kernel in (*cpu, *backward, *hopper)]
+    backward, hopper_backward = cpu_backward_kernels(manifest), hopper_backward_kernels(manifest)
+    everything = (*cpu, *backward, *hopper, *hopper_backward)
+    names = [kernel.name for kernel in everything]
     if twice := {name for name in names if names.count(name) > 1}:
         sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(sorted(twice))} twice")
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
-    for kernel in (*cpu, *backward, *hopper):
+    for kernel in everything:
         _write(out / f"{kernel.name}.mlir", kernel.text)
     for stale in out.glob("*.mlir"):
         if stale.stem not in names:
@@ -299,8 +302,10 @@ def main() -> int:
     _write(out / "Kernels.inc", "".join(f"{kernel.line}\n" for kernel in cpu))
     _write(out / "BackwardKernels.inc", "".join(f"{kernel.line}\n" for kernel in backward))
     _write(out / "HopperKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper))
+    _write(out / "HopperBackwardKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper_backward))
     _write(out / "Manifest.inc", tables(manifest, reader))
-    _write(out / "kernels.cmake", "\n".join([*_cmake_list("cpu", [*cpu, *backward]), *_cmake_list("hopper", hopper), ""]))
+    lists = [*_cmake_list("cpu", [*cpu, *backward]), *_cmake_list("hopper", [*hopper, *hopper_backward])]
+    _write(out / "kernels.cmake", "\n".join([*lists, ""]))
     return 0
 
 

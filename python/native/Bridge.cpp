@@ -18,9 +18,12 @@
 //           exchange functions; both are addresses, and the GIL is held
 //   backward(q, ..., cu_seqlens, gradients of out and final_state, gradients of
 //           q, k, v, g, beta, A_log, dt_bias and initial_state to be written,
-//           scale, options, num_threads, max_seqlen): on a CPU
+//           scale, options, num_threads, max_seqlen): on a GPU in the form that
+//           its kernels have (HopperBackward.h)
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
+//   explain_backward(descriptions, scale, options, num_threads, max_seqlen) ->
+//           JSON: the kernels of gradients on a GPU
 //   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
 //           boundaries, for a copy of those that lie on a GPU
 //   kernels() -> JSON
@@ -36,8 +39,10 @@
 
 #include "BridgeArguments.h"
 #include "BridgeFunction.h"
+#include "BridgeWorkspace.h"
 #include "Check.h"
 #include "Hopper.h"
+#include "HopperBackward.h"
 #include "KernelChoice.h"
 #include "PythonObjects.h"
 #include "Relayout.h"
@@ -49,27 +54,9 @@ using namespace gdn;
 using namespace gdn::bridge;
 using namespace gdn::cpu;
 
-extern "C" {
-[[gnu::weak]] int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
-                                            TVMFFIAny *out);
-[[gnu::weak]] void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
-[[gnu::weak]] DLPackManagedTensorAllocator
-TVMFFIEnvGetDLPackManagedTensorAllocator();
-[[gnu::weak]] int TVMFFIEnvTensorAlloc(DLTensor *prototype,
-                                       TVMFFIObjectHandle *out);
-[[gnu::weak]] int TVMFFIObjectDecRef(TVMFFIObjectHandle object);
-}
-
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
-
-static int returnString(const std::string &text, TVMFFIAny *result) {
-  TVMFFIByteArray bytes = {text.data(), text.size()};
-  if (!TVMFFIStringFromByteArray)
-    return kRaised;
-  return TVMFFIStringFromByteArray(&bytes, result);
-}
 
 /// What a call's arrays and options must be, wherever it runs.
 static Error checkCall(Problem &problem) {
@@ -89,46 +76,6 @@ static Error runOnCPU(Problem &problem) {
   if (Error error = chooseKernel(problem, chosen))
     return error;
   cpu::run(problem, chosen);
-  return {};
-}
-
-namespace {
-/// A tensor of the caller's library.
-class CallersWorkspace : public hopper::Workspace {
-public:
-  explicit CallersWorkspace(TVMFFIObjectHandle tensor) : tensor(tensor) {
-    data = TVMFFITensorGetDLTensorPtr(tensor)->data;
-  }
-  ~CallersWorkspace() override { TVMFFIObjectDecRef(tensor); }
-
-private:
-  TVMFFIObjectHandle tensor;
-};
-} // namespace
-
-/// Memory by the allocator that TVM-FFI found beside the tensors: torch's,
-/// whose memory follows the stream that is current, as the launches do. Without
-/// one the library's own.
-static Error allocateForCaller(int32_t device, void *stream, uint64_t bytes,
-                               std::unique_ptr<hopper::Workspace> &workspace) {
-  bool hasAllocator = TVMFFIEnvGetDLPackManagedTensorAllocator &&
-                      TVMFFIEnvTensorAlloc && TVMFFIObjectDecRef &&
-                      TVMFFIEnvGetDLPackManagedTensorAllocator();
-  if (!hasAllocator)
-    return hopper::allocateOwn(device, stream, bytes, workspace);
-  int64_t size = static_cast<int64_t>(bytes);
-  DLTensor prototype = {};
-  prototype.device = {kDLCUDA, device};
-  prototype.dtype = {kDLUInt, 8, 1};
-  prototype.ndim = 1;
-  prototype.shape = &size;
-  TVMFFIObjectHandle tensor = nullptr;
-  if (TVMFFIEnvTensorAlloc(&prototype, &tensor) != 0)
-    return {"MemoryError", "gdn: expected " + std::to_string(bytes) +
-                               " bytes of workspace on " +
-                               nameOf({Device::CUDA, device}) +
-                               " by the allocator of the tensors, got none"};
-  workspace = std::make_unique<CallersWorkspace>(tensor);
   return {};
 }
 
@@ -152,8 +99,6 @@ static Error copyInputs(Problem &problem, const hopper::Plan &plan,
   return copies.run(device, stream);
 }
 
-/// The stream is the one that TVM-FFI found current where it read the tensors:
-/// torch's.
 static Error runOnGPU(Problem &problem) {
   hopper::Plan plan;
   const hopper::Plan *known = hopper::recallPlan(problem);
@@ -170,9 +115,7 @@ static Error runOnGPU(Problem &problem) {
     plan = chosen.plan;
     hopper::rememberPlan(problem, plan);
   }
-  void *stream = TVMFFIEnvGetStream
-                     ? TVMFFIEnvGetStream(kDLCUDA, problem.device.index)
-                     : nullptr;
+  void *stream = streamOfCaller(problem.device.index);
   std::unique_ptr<hopper::Workspace> memory;
   if (Error error = copyInputs(problem, plan, stream, memory))
     return error;
@@ -328,6 +271,12 @@ GDN_FUNCTION(kernels) {
     separator = "";
     for (const BackwardKernelSet &set : allBackwardKernels()) {
       text += std::string(separator) + "\"" + set.name + "\"";
+      separator = ", ";
+    }
+    text += "], \"gpu_backward_kernels\": [";
+    separator = "";
+    for (const hopper::BackwardKernel &kernel : hopper::allBackwardKernels()) {
+      text += std::string(separator) + "\"" + kernel.name + "\"";
       separator = ", ";
     }
     text += "], \"gpu_kernels\": [";

@@ -9,22 +9,25 @@
 #include "Backward.h"
 #include "BridgeArguments.h"
 #include "BridgeFunction.h"
+#include "BridgeWorkspace.h"
+#include "HopperBackward.h"
 
 using namespace gdn;
 using namespace gdn::bridge;
 using namespace gdn::cpu;
 
-static Error runOnCPU(Problem &problem, const Gradients &gradients) {
-  if (problem.device.type != Device::CPU)
-    return {"NotImplementedError",
-            "gdn: expected tensors on the CPU, where alone there are kernels "
-            "for gradients in this version, got tensors on " +
-                nameOf(problem.device)};
+static Error run(Problem &problem, const Gradients &gradients) {
   if (Error error = checkArguments(problem))
+    return error;
+  if (Error error = checkDevice(problem.device))
     return error;
   if (Error error = checkAddresses(problem))
     return error;
-  return runBackward(problem, gradients);
+  if (problem.device.type == Device::CPU)
+    return runBackward(problem, gradients);
+  return hopper::runBackward(problem, gradients,
+                             streamOfCaller(problem.device.index),
+                             allocateForCaller);
 }
 
 GDN_FUNCTION(backward) {
@@ -52,8 +55,31 @@ GDN_FUNCTION(backward) {
         return raise(error);
     if (args[numTensors].type_index == kTVMFFINone)
       setDefaultScale(problem);
-    if (Error error = runOnCPU(problem, gradients))
+    if (Error error = run(problem, gradients))
       return raise(error);
     return returnNothing(result);
+  });
+}
+
+GDN_FUNCTION(explain_backward) {
+  if (count != 1 + kNumOptions)
+    return wrongCount("explain_backward", 1 + kNumOptions, count);
+  return guarded([&] {
+    Problem problem;
+    TVMFFIByteArray bytes;
+    if (!readBytes(args[0], bytes))
+      return raise({"TypeError", "descriptions: expected bytes"});
+    if (Error error = readDescriptions(bytes, problem))
+      return raise(error);
+    if (Error error = readOptions(args + 1, problem))
+      return raise(error);
+    if (args[1].type_index == kTVMFFINone)
+      setDefaultScale(problem);
+    if (Error error = checkArguments(problem))
+      return raise(error);
+    std::string facts;
+    if (Error error = hopper::describeBackward(problem, facts))
+      return raise(error);
+    return returnString(facts, result);
   });
 }

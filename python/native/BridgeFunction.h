@@ -18,6 +18,8 @@
 extern "C" {
 [[gnu::weak]] void TVMFFIErrorSetRaisedFromCStr(const char *kind,
                                                 const char *message);
+[[gnu::weak]] int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
+                                            TVMFFIAny *out);
 }
 
 #define GDN_FUNCTION(name)                                                     \
@@ -58,6 +60,13 @@ inline int returnNothing(TVMFFIAny *result) {
   result->type_index = kTVMFFINone;
   result->v_int64 = 0;
   return 0;
+}
+
+inline int returnString(const std::string &text, TVMFFIAny *result) {
+  TVMFFIByteArray bytes = {text.data(), text.size()};
+  if (!TVMFFIStringFromByteArray)
+    return kRaised;
+  return TVMFFIStringFromByteArray(&bytes, result);
 }
 
 } // namespace gdn::bridge

@@ -18,6 +18,7 @@ CHECKS = (
     "hopper_token_checks.py",
     "relayout_checks.py",
     "convert_checks.py",
+    "hopper_gradients_checks.py",
     "segments_checks.py",
 )
 

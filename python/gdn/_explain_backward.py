@@ -1,0 +1,55 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What computes the gradients of a call on a GPU, without running it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+from . import _library
+from ._arguments import Call
+
+
+@dataclasses.dataclass(frozen=True)
+class Backward:
+    """What computes the gradients of a call on a GPU.
+
+    Attributes:
+        kernel: the compiled function's name.
+        launches: its kernels. Operations of torch around them are not counted.
+        workspace_bytes: memory that it takes while it runs, besides gradients.
+        saved_bytes: memory that the forward keeps for it: the inputs of the call, and nothing else.
+    """
+
+    kernel: str
+    launches: int
+    workspace_bytes: int
+    saved_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kernel}: {self.launches} kernels, {self.workspace_bytes} bytes of workspace, "
+            f"{self.saved_bytes} bytes saved"
+        )
+
+
+def ask_backward(call: Call, where: str, pack: Callable[[Any, str], bytes]) -> Backward | None:
+    """What computes the gradients of a call of torch tensors on a GPU, if an input requires one; `pack` makes the
+    integers that the library reads of a described tensor."""
+    import torch
+
+    from . import _torch, _torch_backward_gpu
+
+    given = call[:9]
+    wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
+    if not wants or not where.startswith("cuda"):
+        return None
+    described = [None if x is None else _torch.describe(x) for x in _torch_backward_gpu.without_data(call)]
+    blob = b"".join(pack(tensor, where) for tensor in described)
+    options = _torch_backward_gpu.kernel_options(call.options)
+    facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
+    saved = sum(x.numel() * x.element_size() for x in given if x is not None)
+    return Backward(**facts, saved_bytes=saved)

@@ -1,0 +1,287 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The gradients of a call on a GPU: by kernels of log gates and values of beta, in float32.
+
+What the kernels do not have is computed around them by operations of torch, on the current stream, with their chain
+rules: other forms of gates, norms, a scale and channels.
+None of them waits for the GPU, and a CUDA graph may capture them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from . import _library, _manifest
+from ._arguments import Call, default_scale
+
+_LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
+_F32 = torch.float32
+#: What is added to the squares of a row before its norm, as in the forward.
+_NORM_EPSILON = 1e-6
+#: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
+#: what 16 bits round.
+_LEAST_GATE = 2.0**-10
+#: Types and channels of the kernels, channels in ascending order.
+_TYPES, _CHANNELS = _manifest.gpu_gradients(_library.MANIFEST)
+
+Tensor = torch.Tensor
+#: A gradient from that of what a conversion made.
+_Chain = Callable[[Tensor], Tensor]
+
+
+def why_not(q: Tensor, k: Tensor, v: Tensor) -> str | None:
+    """Why the gradients of such a call have no kernel, or None if they have."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if _name_of(x.dtype) not in _TYPES:
+            known = " and ".join(_TYPES)
+            return f"gdn has gradients of {known} on a GPU in this version, got {name} of {_name_of(x.dtype)}"
+    K, V = (x.shape[-1] if x.dim() else 0 for x in (q, v))
+    if max(K, V) > _CHANNELS[-1]:
+        return f"gdn has gradients of K and V up to {_CHANNELS[-1]} on a GPU in this version, got K = {K} and V = {V}"
+    return None
+
+
+def _name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+class KernelCall(NamedTuple):
+    """The tensors of a call as the kernels take them, packed, and what leads back."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    g: Tensor
+    beta: Tensor
+    initial_state: Tensor | None
+    cu_seqlens: Tensor
+    d_o: Tensor
+    d_final_state: Tensor | None
+    #: From the gradients of q, k, log gates and values of beta to those of the caller's.
+    back: tuple[_Chain, _Chain, _Chain, _Chain]
+    #: The logarithms of a raw gate, and the derivative of each by the gate.
+    raw: tuple[Tensor, Tensor] | None
+
+
+def kernel_options(options: int) -> int:
+    """The options of a call as the kernels have it."""
+    return _library.pack_options(_LOG, _library.BETA_VALUE, False, _library.state_is_v_first(options), False)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Conversions
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _same(gradient: Tensor) -> Tensor:
+    return gradient
+
+
+def _readable(x: Tensor, sizes: tuple[int, ...] | None = None, dtype: torch.dtype | None = None) -> Tensor:
+    """The tensor as a kernel reads it: in this type, with zeros up to these last extents, by TMA."""
+    dtype = x.dtype if dtype is None else dtype
+    if sizes is not None and tuple(x.shape[-len(sizes) :]) != sizes:
+        wide = x.new_zeros((*x.shape[: -len(sizes)], *sizes), dtype=dtype)
+        wide[tuple(map(slice, x.shape))] = x
+        return wide
+    x = x.to(dtype)
+    *outer, (channels, last) = zip(x.shape, x.stride())
+    dense = (channels == 1 or last == 1) and all(n == 1 or s * x.element_size() % 16 == 0 and s for n, s in outer)
+    in_place = dense and (x.is_meta or x.data_ptr() % 16 == 0)
+    return x if in_place else x.clone(memory_format=torch.contiguous_format)
+
+
+def _vector(x: Tensor) -> Tensor:
+    return x.to(_F32).contiguous()
+
+
+def _normalise(x: Tensor) -> tuple[Tensor, _Chain]:
+    """Rows divided by their norms, in their type; back: r (dy - y (y . dy)) for y = r x."""
+    wide = x.float()
+    inverse = (wide.square().sum(-1, keepdim=True) + _NORM_EPSILON).rsqrt()
+    rows = wide * inverse
+
+    def back(gradient: Tensor) -> Tensor:
+        along = (rows * gradient).sum(-1, keepdim=True)
+        return inverse * (gradient - rows * along)
+
+    return rows.to(x.dtype), back
+
+
+def _log_gate(v: Tensor, g: Tensor | None, A_log: Any, dt_bias: Any, domain: int) -> tuple[Tensor, _Chain, Any]:
+    """The gates' logarithms, the way back, and what the gradients of a raw gate's parameters need."""
+    if g is None:
+        return v.new_zeros(v.shape[:3], dtype=_F32), _same, None
+    x = g.float()
+    if domain == _LINEAR:
+        x = x.clamp_min(_LEAST_GATE)
+        return x.log().contiguous(), lambda gradient: gradient / x, None
+    if domain == _RAW:
+        x = x if dt_bias is None else x + dt_bias.float()
+        rate = -A_log.float().exp()
+        slope = rate * x.sigmoid()
+        log = (rate * torch.nn.functional.softplus(x, threshold=60.0)).contiguous()
+        return log, lambda gradient: gradient * slope, (log, slope)
+    return x.contiguous(), _same, None
+
+
+def _beta_values(v: Tensor, beta: Tensor | None, domain: int) -> tuple[Tensor, _Chain]:
+    if beta is None:
+        return v.new_ones(v.shape[:3], dtype=_F32), _same
+    if domain == _library.BETA_VALUE:
+        return _vector(beta), _same
+    most = 2.0 if domain == _library.BETA_DOUBLED_LOGIT else 1.0
+    part = beta.float().sigmoid().contiguous()
+    values = part * most if most != 1.0 else part
+    return values, lambda gradient: gradient * values * (1.0 - part)
+
+
+def _states(q: Tensor, v: Tensor, state: Any, gradient: Any, cu: Any, D: int) -> tuple[Any, Any]:
+    """The initial state and the gradient of the final one; zeros where one of them alone is there."""
+    if state is None and gradient is None:
+        return None, None
+    sequences = q.shape[0] if cu is None else cu.shape[0] - 1
+
+    def bring(x: Any) -> Tensor:
+        if x is None:
+            return v.new_zeros((sequences, v.shape[2], D, D), dtype=_F32)
+        return _readable(x, (D, D), _F32)
+
+    return bring(state), bring(gradient)
+
+
+def _packed(x: Tensor) -> Tensor:
+    """Batch rows one behind the other."""
+    return x if x.shape[0] == 1 else x.flatten(0, 1)[None]
+
+
+def _boundaries(q: Tensor) -> Tensor:
+    """Those of batch rows."""
+    return torch.arange(0, (q.shape[0] + 1) * q.shape[1], q.shape[1], dtype=torch.int32, device=q.device)
+
+
+def convert(
+    q: Tensor, k: Tensor, v: Tensor, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any,
+    d_o: Any, d_final_state: Any, scale: float | None, options: int,
+) -> KernelCall:  # fmt: skip
+    """Brings a call to the form that the kernels have."""
+    D = _channels_of(q, v)
+    (rows_q, back_q), (rows_k, back_k) = (
+        _normalise(x) if _library.has_l2norm(options) else (x, _same) for x in (q, k)
+    )
+    log, back_g, raw = _log_gate(v, g, A_log, dt_bias, _library.gate_domain_of(options))
+    values, back_beta = _beta_values(v, beta, _library.beta_domain_of(options))
+    # Kernels scale by D^(-1/2). What is asked for is a factor of o, and so of its gradient.
+    factor = (default_scale(q.shape) if scale is None else scale) / D**-0.5
+    d_o = torch.zeros_like(v, memory_format=torch.contiguous_format) if d_o is None else d_o
+    if abs(factor - 1.0) > 1e-6:
+        d_o = d_o * factor
+    state, d_state = _states(q, v, initial_state, d_final_state, cu_seqlens, D)
+    boundaries = _boundaries(q) if cu_seqlens is None else cu_seqlens
+    rows_q, rows_k, v, d_o = (_readable(_packed(x), (D,)) for x in (rows_q, rows_k, v, d_o.to(v.dtype)))
+    return KernelCall(
+        rows_q, rows_k, v, _packed(log), _packed(values), state, boundaries, d_o, d_state,
+        back=(back_q, back_k, back_g, back_beta), raw=raw,
+    )  # fmt: skip
+
+
+def _channels_of(q: Tensor, v: Tensor) -> int:
+    """The channels of the kernel, for K and V of the call."""
+    return next(channels for channels in _CHANNELS if channels >= max(q.shape[3], v.shape[3]))
+
+
+def without_data(call: Call) -> tuple[Tensor | None, ...]:
+    """The tensors of a call that is differentiated as the kernels take them, in the library's order, without data: out
+    and the final state stand for their gradients."""
+    q, v, D = call.q, call.v, _channels_of(call.q, call.v)
+
+    def bare(*shape: int, dtype: torch.dtype = _F32) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device="meta")
+
+    sequences = q.shape[0] if call.cu_seqlens is None else call.cu_seqlens.shape[0] - 1
+    tokens = q.shape[0] * q.shape[1]
+    has_states = call.initial_state is not None or call.output_final_state
+    state = bare(sequences, v.shape[2], D, D) if has_states else None
+    keys, values = (bare(1, tokens, x.shape[2], D, dtype=q.dtype) for x in (q, v))
+    gate, boundaries = bare(1, tokens, v.shape[2]), bare(sequences + 1, dtype=torch.int32)
+    return keys, keys, values, gate, gate, None, None, state, boundaries, values, state
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The operator
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _without_tokens(arguments: Any) -> tuple[Tensor | None, ...]:
+    """The gradients of a call that gives its states back as they are."""
+    *found, d_state = (None if x is None else torch.zeros_like(x) for x in arguments[:8])
+    if d_state is not None and arguments[10] is not None:
+        d_state.copy_(arguments[10])
+    return *found, d_state
+
+
+def _launch(call: KernelCall, options: int, rows: tuple[int, int], is_packed: bool) -> tuple[Any, ...]:
+    """The kernels' gradients of q, k, v, g and beta, as [B, T, ...], and of the initial state."""
+    # Tokens in front of the first boundary and behind the last one belong to nobody.
+    make = torch.zeros if is_packed else torch.empty
+    q, v = call.q, call.v
+
+    def new(shape: tuple[int, ...], dtype: torch.dtype = _F32) -> Tensor:
+        return make(shape, dtype=dtype, device=v.device)
+
+    data = (new(x.shape, x.dtype) for x in (q, call.k, v))
+    found = *data, new(call.g.shape), new(call.beta.shape)
+    d_state = None if call.initial_state is None else torch.empty_like(call.initial_state)
+    _library.load().backward(
+        q, call.k, v, call.g, call.beta, None, None, call.initial_state, call.cu_seqlens, call.d_o, call.d_final_state,
+        *found, None, None, d_state, None, kernel_options(options), 1, 0,
+    )  # fmt: skip
+    return *(x.view(*rows, *x.shape[2:]) for x in found), d_state
+
+
+def _keeper(T: int, cu_seqlens: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """What makes zeros of the gradients of tokens in no sequence, whatever these hold."""
+    if cu_seqlens is None:
+        return _same
+    place = torch.arange(T, dtype=cu_seqlens.dtype, device=cu_seqlens.device)
+    inside = (place >= cu_seqlens[0]) & (place < cu_seqlens[-1])
+    return lambda x: x.where(inside.view(T, *(1,) * (x.dim() - 2)), 0.0)
+
+
+def _as(like: Tensor | None, found: Tensor | None) -> Tensor | None:
+    """A gradient in the extents and the type of its tensor."""
+    if like is None or found is None:
+        return None
+    return found[tuple(map(slice, like.shape))].to(like.dtype).contiguous()
+
+
+def compute(*arguments: Any) -> tuple[Tensor | None, ...]:
+    """The gradients of the eight inputs; None for an absent one."""
+    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, *_, options = arguments
+    reason = why_not(q, k, v)
+    if reason is not None:
+        raise NotImplementedError(reason)
+    if 0 in v.shape[:2]:
+        return _without_tokens(arguments)
+    call = convert(*arguments)
+    d_q, d_k, d_v, d_g, d_beta, d_state = _launch(call, options, v.shape[:2], cu_seqlens is not None)
+    keep = _same if all(back is _same for back in call.back) else _keeper(v.shape[1], cu_seqlens)
+
+    def chain(like: Tensor | None, found: Tensor, back: _Chain) -> Tensor | None:
+        if like is None or back is _same:
+            return _as(like, found)
+        width = like.shape[-1] if like.dim() == 4 else None
+        return _as(like, keep(back(found[..., :width].float())))
+
+    d_A_log = d_dt_bias = None
+    if call.raw is not None:
+        log, slope = call.raw
+        d_A_log, d_dt_bias = (_as(x, keep(y * d_g).sum((0, 1))) for x, y in ((A_log, log), (dt_bias, slope)))
+    back_q, back_k, back_g, back_beta = call.back
+    return (
+        chain(q, d_q, back_q), chain(k, d_k, back_k), _as(v, d_v), chain(g, d_g, back_g),
+        chain(beta, d_beta, back_beta), d_A_log, d_dt_bias, _as(initial_state, d_state),
+    )  # fmt: skip

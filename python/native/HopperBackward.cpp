@@ -1,0 +1,229 @@
+//===- HopperBackward.cpp - The gradients of a call on a GPU --------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HopperBackward.h"
+
+#include "HopperArguments.h"
+#include "ReadyDevices.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace gdn::hopper;
+using gdn::cpu::Array;
+using gdn::cpu::Gradients;
+using gdn::cpu::nameOf;
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+#define GDN_HOPPER_BACKWARD(name, ...)                                         \
+  extern "C" const GdnFunctionDesc name##_function;
+#if GDN_PYTHON_HOPPER
+#include "HopperBackwardKernels.inc"
+#endif
+#undef GDN_HOPPER_BACKWARD
+
+// The last entry keeps the table from being empty.
+static const BackwardKernel table[] = {
+#define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element, ends,   \
+                            stateLayout)                                       \
+  {#name,           keyChannels,                                               \
+   valueChannels,   Element::element,                                          \
+   Ends::ends,      StateLayout::stateLayout,                                  \
+   &name##_function},
+#if GDN_PYTHON_HOPPER
+#include "HopperBackwardKernels.inc"
+#endif
+#undef GDN_HOPPER_BACKWARD
+    {}};
+
+std::span<const BackwardKernel> gdn::hopper::allBackwardKernels() {
+  return std::span(table).first(std::size(table) - 1);
+}
+
+/// Makes the kernels ready on the device, on their first call there.
+static Error prepare(const BackwardKernel &kernel, int32_t device) {
+  static ReadyDevices ready[std::size(table)];
+  return ready[&kernel - table].prepare(kernel.function, device);
+}
+
+//===----------------------------------------------------------------------===//
+// What a call must be
+//===----------------------------------------------------------------------===//
+
+static Error findKernel(const Problem &p, const BackwardKernel *&found) {
+  Ends ends = p.initialState.isPresent() ? Ends::Both : Ends::None;
+  bool hasVFirst = ends == Ends::Both && p.stateVFirst;
+  StateLayout stateLayout = hasVFirst ? StateLayout::VK : StateLayout::KV;
+  for (const BackwardKernel &kernel : allBackwardKernels())
+    if (kernel.keyChannels == p.keyChannels() &&
+        kernel.valueChannels == p.valueChannels() &&
+        kernel.element == p.q.element && kernel.ends == ends &&
+        kernel.stateLayout == stateLayout) {
+      found = &kernel;
+      return {};
+    }
+  return {"NotImplementedError",
+          "q, v: expected bfloat16 or float16 with K = V = 64 or 128 for "
+          "gradients on a GPU in this version, got " +
+              std::string(nameOf(p.q.element)) +
+              " with K = " + std::to_string(p.keyChannels()) +
+              " and V = " + std::to_string(p.valueChannels())};
+}
+
+static Error expected(const char *name, const char *rule) {
+  return {"NotImplementedError",
+          std::string(name) + ": expected " + rule +
+              " for gradients on a GPU in this version, got another form"};
+}
+
+static bool isF32(const Array &array) {
+  return array.isPresent() && array.element == Element::F32;
+}
+
+/// What the package brings all calls to.
+static Error checkForm(const Problem &p) {
+  if (p.gateDomain != GateDomain::Log || !isF32(p.gate))
+    return expected("g", "logarithms in float32");
+  if (p.betaDomain != BetaDomain::Value || !isF32(p.beta))
+    return expected("beta", "values in float32");
+  if (p.l2norm)
+    return expected("use_qk_l2norm_in_kernel", "False");
+  double scale = p.scale * std::sqrt(static_cast<double>(p.keyChannels()));
+  if (std::abs(scale - 1) > 1e-6)
+    return expected("scale", "K^(-1/2)");
+  if (!p.cuSeqlens.isPresent())
+    return expected("cu_seqlens", "a tensor");
+  if (!p.o.isPresent())
+    return expected("gradient of o", "a tensor");
+  if (p.initialState.isPresent() != p.finalState.isPresent())
+    return expected("initial_state, gradient of the final state",
+                    "both or neither");
+  if (p.initialState.isPresent() &&
+      (!isF32(p.initialState) || !isF32(p.finalState)))
+    return expected("initial_state, gradient of the final state", "float32");
+  return {};
+}
+
+/// The gradients as the kernels write them, dense and at no address.
+static Gradients describeGradients(const Problem &p) {
+  auto dense = [](Array array) {
+    array.data = nullptr;
+    int64_t stride = 1;
+    for (int i = array.rank - 1; i >= 0; --i) {
+      array.strides[i] = stride;
+      stride *= array.sizes[i];
+    }
+    return array;
+  };
+  Gradients made;
+  made.q = dense(p.q);
+  made.k = dense(p.k);
+  made.v = dense(p.v);
+  made.gate = dense(p.gate);
+  made.beta = dense(p.beta);
+  if (p.initialState.isPresent())
+    made.initialState = dense(p.initialState);
+  return made;
+}
+
+static Error checkGradients(const Problem &p, const Gradients &gradients) {
+  Gradients wanted = describeGradients(p);
+  struct {
+    const char *name;
+    const Array &given, &wanted;
+  } pairs[] = {{"q", gradients.q, wanted.q},
+               {"k", gradients.k, wanted.k},
+               {"v", gradients.v, wanted.v},
+               {"g", gradients.gate, wanted.gate},
+               {"beta", gradients.beta, wanted.beta},
+               {"initial_state", gradients.initialState, wanted.initialState}};
+  for (const auto &[name, given, wanted] : pairs) {
+    if (given.rank != wanted.rank || given.sizes != wanted.sizes ||
+        given.element != wanted.element)
+      return {"ValueError", std::string("gradient of ") + name +
+                                ": expected the shape and type that the "
+                                "kernels write, got others"};
+    if (Error error = gdn::cpu::checkMemory(name, given))
+      return error;
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+static void addArguments(const Problem &p, const Gradients &gradients,
+                         Arguments &arguments) {
+  for (const Array *array :
+       {&p.q, &p.k, &p.v, &p.beta, &p.gate, &p.initialState, &p.cuSeqlens, &p.o,
+        &p.finalState, &gradients.q, &gradients.k, &gradients.v,
+        &gradients.beta, &gradients.gate, &gradients.initialState})
+    arguments.add(*array);
+}
+
+Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
+                               void *stream, Allocate allocate) {
+  const BackwardKernel *kernel = nullptr;
+  if (Error error = checkForm(p))
+    return error;
+  if (Error error = findKernel(p, kernel))
+    return error;
+  if (Error error = checkGradients(p, gradients))
+    return error;
+  int32_t device = p.device.index;
+  if (Error error = prepare(*kernel, device))
+    return error;
+  Arguments arguments;
+  addArguments(p, gradients, arguments);
+  uint64_t bytes = 0;
+  if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
+          kernel->function, arguments.data(), arguments.size(), &bytes)))
+    return error;
+  std::unique_ptr<Workspace> workspace;
+  if (bytes)
+    if (Error error = allocate(device, stream, bytes, workspace))
+      return error;
+  return errorOf(gdnFunctionLaunchOn(
+      kernel->function, device, arguments.data(), arguments.size(),
+      workspace ? workspace->data : nullptr, bytes, stream));
+}
+
+Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
+  Problem p = given;
+  const BackwardKernel *kernel = nullptr;
+  if (Error error = checkForm(p))
+    return error;
+  if (Error error = findKernel(p, kernel))
+    return error;
+  Gradients gradients = describeGradients(p);
+  // Never read, and as far aligned as an allocation.
+  alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
+  for (Array *array :
+       {&p.q, &p.k, &p.v, &p.beta, &p.gate, &p.initialState, &p.cuSeqlens, &p.o,
+        &p.finalState, &gradients.q, &gradients.k, &gradients.v,
+        &gradients.beta, &gradients.gate, &gradients.initialState})
+    array->data = somewhere;
+  Arguments arguments;
+  addArguments(p, gradients, arguments);
+  const GdnFunctionDesc &function = *kernel->function;
+  if (Error error = errorOf(
+          gdnFunctionCheck(&function, arguments.data(), arguments.size())))
+    return error;
+  uint64_t bytes = 0;
+  if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
+          &function, arguments.data(), arguments.size(), &bytes)))
+    return error;
+  facts = "{\"kernel\": \"" + std::string(kernel->name) +
+          "\", \"launches\": " + std::to_string(function.num_launches) +
+          ", \"workspace_bytes\": " + std::to_string(bytes) + "}";
+  return {};
+}

@@ -1,0 +1,41 @@
+//===- HopperBackward.h - The gradients of a call on a GPU ------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_PYTHON_NATIVE_HOPPERBACKWARD_H
+#define GDN_PYTHON_NATIVE_HOPPERBACKWARD_H
+
+#include "Backward.h"
+#include "Hopper.h"
+
+namespace gdn::hopper {
+
+/// A compiled backward, and what it serves.
+struct BackwardKernel {
+  const char *name;
+  int64_t keyChannels, valueChannels;
+  Element element;
+  Ends ends;
+  StateLayout stateLayout;
+  const GdnFunctionDesc *function;
+};
+
+std::span<const BackwardKernel> allBackwardKernels();
+
+/// Launches the kernels of the gradients on `stream`. `o` and `finalState` of
+/// the problem are the gradients of these outputs. Sequences are packed, gates
+/// are logarithms and beta values, both in float32; of the states all or none
+/// are there.
+Error runBackward(const Problem &problem, const cpu::Gradients &gradients,
+                  void *stream, Allocate allocate);
+
+/// The kernels of such a call and their workspace as JSON. No address is read.
+Error describeBackward(const Problem &problem, std::string &facts);
+
+} // namespace gdn::hopper
+
+#endif // GDN_PYTHON_NATIVE_HOPPERBACKWARD_H

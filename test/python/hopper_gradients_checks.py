@@ -1,0 +1,123 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gradients on a GPU that is not there: what is launched, what is refused, what gdn.explain says (as hopper_checks.py)."""
+
+import pytest
+from fake_cuda import Tensor
+from hopper_checks import device, driver  # noqa: F401
+
+torch = pytest.importorskip("torch")
+import gdn  # noqa: E402
+from gdn import _library  # noqa: E402
+
+KERNELS = 3
+INPUTS = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state")
+GRADIENTS = ("dq", "dk", "dv", "dg", "dbeta", "dA_log", "ddt_bias", "dh0")
+
+
+def tensors(T=256, H=2, HV=4, N=3, K=128, dtype="bfloat16", states=True, boundaries="int32", **changes):
+    """The tensors of a call of the library's `backward` by name; `changes` replaces some."""
+    state = {name: Tensor("float32", N, HV, K, K) for name in ("initial_state", "d_state", "dh0")}
+    gates = {name: Tensor("float32", 1, T, HV) for name in ("g", "beta", "dg", "dbeta")}
+    found = {
+        **{name: Tensor(dtype, 1, T, H, K) for name in ("q", "k", "dq", "dk")},
+        **{name: Tensor(dtype, 1, T, HV, K) for name in ("v", "d_o", "dv")},
+        "cu_seqlens": Tensor(boundaries, N + 1),
+    }
+    return {**found, **gates, **(state if states else {}), **changes}
+
+
+def run(arguments, scale=None, options=0):
+    """Calls the library's `backward`; returns how many kernels it launched."""
+    import tvm_ffi
+
+    values = [arguments.get(name) for name in (*INPUTS, *GRADIENTS)]
+    held = [None if value is None else tvm_ffi.from_dlpack(value) for value in values]
+    before = driver.count("cuLaunchKernelEx")
+    _library.load().backward(*held, scale, options, 1, 0)
+    return driver.count("cuLaunchKernelEx") - before
+
+
+@pytest.mark.parametrize("K", [64, 128])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("states,options", [(False, 0), (True, 0), (True, 1 << 5)])
+def test_launches(K, dtype, states, options):
+    assert run(tensors(K=K, dtype=dtype, states=states), options=options) == KERNELS
+    assert run(tensors(K=K, dtype=dtype, states=states, boundaries="int64"), options=options) == KERNELS
+
+
+def test_groups_are_work_items():
+    """The last kernel has a block for each sequence, q/k head and part of the chunks."""
+    run(tensors(H=2, HV=8))
+    few = driver.last_launch.config.grid[0]
+    run(tensors(H=4, HV=8))
+    assert driver.last_launch.config.grid[0] == 2 * few
+
+
+def test_a_call_does_only_its_launches():
+    """The second call loads nothing and, without an allocator, keeps its workspace."""
+    arguments = tensors(N=5)
+    run(arguments)
+    functions = ("cuLibraryLoadData", "cuMemAlloc", "cuCtxSynchronize", "cuKernelGetFunction", "cuKernelSetAttribute")
+    before = [driver.count(name) for name in functions]
+    assert run(arguments) == KERNELS
+    assert [driver.count(name) for name in functions] == before
+
+
+REFUSED = {
+    "type": ({"dtype": "float32"}, {}, NotImplementedError, "q, v: expected bfloat16 or float16 with K = V = 64 or 128"),
+    "channels": ({"K": 96}, {}, NotImplementedError, "got bfloat16 with K = 96"),
+    "gate": ({"g": Tensor("bfloat16", 1, 256, 4)}, {}, NotImplementedError, "g: expected logarithms in float32"),
+    "domain": ({}, {"options": 1}, NotImplementedError, "g: expected logarithms"),
+    "logits": ({}, {"options": 4}, NotImplementedError, "beta: expected values in float32"),
+    "norms": ({}, {"options": 16}, NotImplementedError, "use_qk_l2norm_in_kernel: expected False"),
+    "scale": ({}, {"scale": 1.0}, NotImplementedError, "scale: expected K"),
+    "one state": ({"d_state": None}, {}, NotImplementedError, "expected both or neither"),
+    "no boundaries": ({"cu_seqlens": None, "states": False}, {}, NotImplementedError, "cu_seqlens: expected a tensor"),
+    "dk of value heads": ({"dk": Tensor("bfloat16", 1, 256, 4, 128)}, {}, ValueError, "gradient of k: expected the shape"),
+    "no dv": ({"dv": None}, {}, ValueError, "gradient of v: expected the shape"),
+    "d_o": ({"d_o": Tensor("bfloat16", 1, 255, 4, 128)}, {}, ValueError, "out: expected the shape"),
+    "misaligned": ({"q": Tensor("bfloat16", 1, 256, 2, 128, offset=2)}, {}, ValueError, "aligned to 16 bytes"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    changes, words, error, message = REFUSED[case]
+    launches = driver.count("cuLaunchKernelEx")
+    with pytest.raises(error, match=message):
+        run(tensors(**changes), **words)
+    assert driver.count("cuLaunchKernelEx") == launches
+
+
+def explain(K=128, V=128, dtype=torch.bfloat16, T=4096, N=None, ask=gdn.explain, **words):
+    make = {"device": "meta"}
+    q, v = (torch.empty(1, T, heads, size, dtype=dtype, **make) for heads, size in ((2, K), (4, V)))
+    g = torch.empty(1, T, 4, **make)
+    if N:
+        words["cu_seqlens"] = torch.empty(N + 1, dtype=torch.int32, device="meta")
+    return ask(q.requires_grad_(), q, v, g, g, device="cuda", **words)
+
+
+def test_explain():
+    choice = explain(N=3)
+    assert choice.backward.kernel == "gdn_hopper_backward_bf16_none" and choice.backward.launches == KERNELS
+    # q, k, v in 2 bytes, two gates in 4, the boundaries.
+    assert choice.backward.saved_bytes == 4096 * (2 * (2 + 2 + 4) * 128 + 2 * 4 * 4) + 4 * 4
+    # What each token writes, and two states for 64 tokens of a head.
+    states = 2 * (4096 // 64 + 3) * 4 * 128 * 128 * 2
+    assert choice.backward.workspace_bytes == 4096 * 4 * 128 * 2 + states
+    assert f"{choice.backward}" in str(choice)
+    with torch.no_grad():
+        assert explain().backward is None
+    state = torch.empty(1, 4, 128, 128, device="meta")
+    assert explain(initial_state=state, state_v_first=True).backward.kernel == "gdn_hopper_backward_bf16_both_vk_f32"
+    assert explain(K=40, V=60, dtype=torch.float16).backward.kernel == "gdn_hopper_backward_64_f16_none"
+
+
+@pytest.mark.parametrize("words", [
+    {}, {"use_qk_l2norm_in_kernel": True}, {"gate_domain": "linear"}, {"use_beta_sigmoid_in_kernel": True},
+    {"scale": 1.0}, {"output_final_state": True}, {"context_parallel": 4},
+])  # fmt: skip
+def test_supported(words):
+    assert explain(ask=gdn.supported, **words)

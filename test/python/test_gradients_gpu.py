@@ -1,0 +1,155 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is computed around the GPU's kernels of gradients, on a CPU: a stand-in computes what the kernels are to compute,
+in float64. The kernels themselves: test/Integration/emulator/gradients.test, and on a GPU test/Integration/sm90."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from test_gradients import CASES, NAMES, make, recurrence  # noqa: E402
+
+import gdn  # noqa: E402
+from gdn import _library, _torch_backward_gpu  # noqa: E402
+from gdn._api import BUILDERS  # noqa: E402
+
+TOLERANCES = {torch.float16: 2e-3, torch.bfloat16: 1e-2, torch.float32: 1e-2}
+
+
+def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, *rest):
+    """The library's on a GPU: log gates, values of beta, packed sequences."""
+    *written, scale, options, _, _ = rest
+    d_q, d_k, d_v, d_g, d_beta, _, _, d_initial = written
+    assert (scale, A_log, dt_bias) == (None, None, None) and options & ~(1 << 5) == 0
+    assert g.dtype == beta.dtype == torch.float32 and cu is not None and q.shape[0] == 1
+    assert (state is None) == (d_state is None) and q.shape[3] == v.shape[3] in (64, 128)
+    for x in (q, k, v, d_o):
+        assert x.stride(3) == 1 and all(s * x.element_size() % 16 == 0 for s in x.stride()[:3])
+    group, v_first = v.shape[2] // q.shape[2], _library.state_is_v_first(options)
+    heads = [x.repeat_interleave(group, 2) for x in (q, k)]
+    given = [*heads, v, g, beta, *([] if state is None else [state])]
+    exact = [x.double().requires_grad_() for x in given]
+    form = {"l2norm": False, "gate": "log", "logits": 0, "v_first": v_first}
+    o, states = recurrence(
+        *exact[:5], None, None, exact[5] if len(exact) > 5 else None, cu.tolist(), k.shape[3] ** -0.5, **form
+    )
+    weights = [d_o.double(), torch.zeros_like(states) if d_state is None else d_state.double()]
+    found = torch.autograd.grad((o, states), exact, weights)
+    for written, gradient in zip((d_q, d_k), found):
+        written.copy_(gradient.unflatten(2, (q.shape[2], group)).sum(3))
+    for written, gradient in zip((d_v, d_g, d_beta, d_initial), found[2:]):
+        written.copy_(gradient)
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    monkeypatch.setattr(_library.load(), "backward", backward)
+
+
+def differentiate(given, cu_seqlens, weights, **options):
+    """The gradients as the operator computes them on a GPU."""
+    tensors = {name: given.get(name) for name in (*NAMES, "A_log", "dt_bias", "initial_state")}
+    call = BUILDERS["chunk_gated_delta_rule"](**tensors, cu_seqlens=cu_seqlens, **options)
+    tensors = [x.detach() if isinstance(x, torch.Tensor) else x for x in call[:9]]
+    return _torch_backward_gpu.compute(*tensors, *weights, call.scale, call.options)
+
+
+SHORT = {
+    **{
+        name: {**case, "T": 60 if "cu_seqlens" in case else 24}
+        for name, case in CASES.items()
+        if max(case.get("K", 64), case.get("V", 64)) <= 128
+    },
+    "no gates": {"absent": ("g", "beta"), "T": 24},
+    "raw, packed, slack": {"gate": "raw", "logits": 1, "l2norm": True, "cu_seqlens": [3, 20, 40], "N": 2, "T": 44},
+}
+
+
+@pytest.mark.parametrize("case,ends", [
+    *((case, "both") for case in SHORT), *((case, ends) for case in ("plain", "states") for ends in ("o", "state")),
+])  # fmt: skip
+def test_values(kernels, case, ends):
+    """All forms; gradients of o, of the final state, or of both."""
+    sizes = dict(SHORT[case])
+    cu_seqlens, scale = sizes.pop("cu_seqlens", None), sizes.pop("scale", None)
+    sizes.setdefault("dtype", torch.float16)
+    given = make(**sizes)
+    form = {"l2norm": False, "gate": "log", "logits": 0, "v_first": False}
+    form |= {name: value for name, value in sizes.items() if name in form}
+    exact = {name: tensor.detach().double().requires_grad_() for name, tensor in given.items()}
+    names = (*NAMES, "A_log", "dt_bias", "initial_state")
+    factor = given["q"].shape[-1] ** -0.5 if scale is None else scale
+    results = recurrence(**{**dict.fromkeys(names), **exact}, cu_seqlens=cu_seqlens, scale=factor, **form)
+    weights = [torch.randn(x.shape).to(t) for x, t in zip(results, (given["q"].dtype, torch.float32))]
+    used = [weights[0] if ends != "state" else None, weights[1] if ends != "o" else None]
+    wanted = torch.autograd.grad(
+        [r for r, w in zip(results, used) if w is not None], list(exact.values()),
+        [w.double() for w in used if w is not None], allow_unused=True,
+    )  # fmt: skip
+    found = differentiate(
+        given, None if cu_seqlens is None else torch.tensor(cu_seqlens), used, scale=scale,
+        use_qk_l2norm_in_kernel=form["l2norm"], gate_domain=form["gate"], state_v_first=form["v_first"],
+        use_beta_sigmoid_in_kernel=form["logits"] > 0, allow_neg_eigval=form["logits"] == 2, output_final_state=True,
+    )  # fmt: skip
+    for name, want in zip(given, wanted):
+        got = found[names.index(name)]
+        want = torch.zeros_like(exact[name]) if want is None else want
+        assert got.dtype == given[name].dtype and got.shape == given[name].shape, name
+        assert (got.double() - want).norm() <= TOLERANCES[got.dtype] * want.norm(), name
+    assert all(found[names.index(name)] is None for name in names if name not in given)
+
+
+def test_tokens_of_nobody(kernels):
+    """NaN in tokens that no sequence has reaches nothing."""
+    given = make(gate="raw", logits=1, l2norm=True, dtype=torch.bfloat16, T=70)
+    bad = {name: x.detach().clone() for name, x in given.items()}
+    for name in NAMES:
+        bad[name][:, 50:] = float("nan")
+        bad[name][:, :5] = float("nan")
+    weights = [torch.randn(1, 70, 4, 64).bfloat16(), None]
+    options = {"use_qk_l2norm_in_kernel": True, "gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}
+    got = differentiate(bad, torch.tensor([5, 30, 50]), weights, **options)
+    for name, gradient in zip((*NAMES, "A_log", "dt_bias"), got):
+        assert gradient.isfinite().all(), name
+        if name in NAMES:
+            assert not gradient[:, 50:].any() and not gradient[:, :5].any() and gradient[:, 5:50].any(), name
+
+
+def test_no_tokens(kernels):
+    given = make(T=0, B=2, dtype=torch.bfloat16, state=True)
+    weight = torch.randn(2, 4, 64, 64)
+    *rest, d_state = differentiate(given, None, [None, weight], output_final_state=True)
+    assert torch.equal(d_state, weight) and all(x is None or x.numel() == 0 for x in rest)
+
+
+def test_strided_gradients(kernels):
+    """The gradient of a sum is one number with strides of 0."""
+    given = make(dtype=torch.bfloat16)
+    one = torch.ones((), dtype=torch.bfloat16)
+    got = differentiate(given, None, [one.expand(1, 70, 4, 64), None])
+    want = differentiate(given, None, [torch.ones(1, 70, 4, 64).bfloat16(), None])
+    assert all(x is y is None or torch.equal(x, y) for x, y in zip(got, want))
+
+
+def meta(K=128, V=128, dtype=torch.bfloat16, B=1, T=256, **kwargs):
+    make = {"device": "meta"}
+    q, v = (torch.empty(B, T, heads, size, dtype=dtype, **make).requires_grad_() for heads, size in ((2, K), (4, V)))
+    g = torch.empty(B, T, 4, **make)
+    return (q, q, v, g, g), {"device": "cuda", **kwargs}
+
+
+@pytest.mark.parametrize("sizes,what", [
+    ({"dtype": torch.float32}, "bfloat16 and float16 on a GPU in this version, got q of float32"),
+    ({"K": 256}, "K and V up to 128 on a GPU in this version, got K = 256 and V = 128"),
+])  # fmt: skip
+def test_refused(sizes, what):
+    """What has no kernel is refused before the forward."""
+    tensors, words = meta(**sizes)
+    answer = gdn.supported(*tensors, **words)
+    assert not answer and "q: expected a tensor that needs no gradient" in answer.reasons[0] and what in answer.reasons[0]
+
+
+def test_registration():
+    """The operator has kernels for both devices, and one for autograd."""
+    has = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    assert all(has("gdn::gated_delta_rule_backward", key) for key in ("CPU", "CUDA", "AutogradCUDA"))
