@@ -1,6 +1,6 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernels of gradients on a Hopper GPU (docs/Python.md, Training), for generate.py.
+"""The kernels of gradients on a Hopper GPU (docs/Training.md), for generate.py.
 
 They take packed sequences, log gates and values of beta, in float32. The package brings other forms of a call to this
 one.
