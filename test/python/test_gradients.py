@@ -10,81 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch.nn.functional import normalize, softplus  # noqa: E402
+from gradient_cases import CASES, NAMES, make, recurrence  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import gdn  # noqa: E402
 
 #: Gradients of the CPU kernels are float32's; those of 16 bits are rounded once.
 TOLERANCES = {torch.float32: 2e-6, torch.float16: 6e-4, torch.bfloat16: 5e-3}
-NAMES = ("q", "k", "v", "g", "beta")
-
-
-def recurrence(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, scale, l2norm, gate, logits, v_first):
-    """The recurrence of docs/Spec.md, which torch differentiates."""
-    (B, T, H, K), (HV, V) = q.shape, v.shape[2:]
-    if l2norm:
-        q, k = (x * torch.rsqrt((x * x).sum(-1, keepdim=True) + 1e-6) for x in (q, k))
-    q, k = (x.repeat_interleave(HV // H, 2) for x in (q, k))
-    decay = torch.ones(B, T, HV, dtype=q.dtype) if g is None else g.exp() if gate == "log" else g
-    if gate == "raw":
-        decay = (-A_log.exp() * softplus(g + (0 if dt_bias is None else dt_bias))).exp()
-    beta = torch.ones(B, T, HV, dtype=q.dtype) if beta is None else logits * beta.sigmoid() if logits else beta
-    ranges = [(b, 0, T) for b in range(B)]
-    if cu_seqlens is not None:
-        ranges = [(0, begin, end) for begin, end in zip(cu_seqlens, cu_seqlens[1:])]
-    o, states = {}, []
-    for n, (b, begin, end) in enumerate(ranges):
-        S = torch.zeros(HV, K, V, dtype=q.dtype)
-        if initial_state is not None:
-            S = initial_state[n].mT if v_first else initial_state[n]
-        for t in range(begin, end):
-            S = decay[b, t, :, None, None] * S
-            u = beta[b, t, :, None] * (v[b, t] - torch.einsum("hkv,hk->hv", S, k[b, t]))
-            S = S + k[b, t, :, :, None] * u[:, None, :]
-            o[b, t] = scale * torch.einsum("hkv,hk->hv", S, q[b, t])
-        states.append(S.mT if v_first else S)
-    rows = [torch.stack([o.get((b, t), torch.zeros(HV, V, dtype=q.dtype)) for t in range(T)]) for b in range(B)]
-    return torch.stack(rows), torch.stack(states)
-
-
-def make(B=1, T=70, H=2, HV=4, K=64, V=64, N=None, dtype=torch.float32, gates=torch.float32, gate="log", logits=0,
-         l2norm=False, state=False, v_first=False, bias=True, absent=()):  # fmt: skip
-    """Seeded inputs that require gradients, by name."""
-    torch.manual_seed(0)
-    q, k = (torch.randn(B, T, H, K) * 2 if l2norm else normalize(torch.randn(B, T, H, K), dim=-1) for _ in range(2))
-    g = {"log": -0.3 * torch.randn(B, T, HV).abs(), "linear": torch.rand(B, T, HV), "raw": torch.randn(B, T, HV)}[gate]
-    beta = torch.randn(B, T, HV) if logits else torch.rand(B, T, HV)
-    # A gate of 0 forgets all, a beta of 0 writes nothing: neither is divided by.
-    if gate == "linear":
-        g[:, T // 3 : T // 3 + 1] = 0
-    if not logits:
-        beta[:, T // 2 : T // 2 + 1] = 0
-    made = {"q": q.to(dtype), "k": k.to(dtype), "v": torch.randn(B, T, HV, V).to(dtype)}
-    made |= {"g": g.to(gates), "beta": beta.to(gates)}
-    if gate == "raw":
-        made |= {"A_log": torch.randn(HV), **({"dt_bias": torch.randn(HV)} if bias else {})}
-    if state:
-        made["initial_state"] = torch.randn(N or B, HV, *((V, K) if v_first else (K, V)))
-    return {name: tensor.requires_grad_() for name, tensor in made.items() if name not in absent}
-
-
-CASES = {
-    "plain": {},
-    "states": {"state": True},
-    "states [V, K]": {"state": True, "v_first": True, "K": 40, "V": 24},
-    "packed": {"cu_seqlens": [0, 20, 20, 57], "N": 3, "state": True},
-    "batch": {"B": 3, "T": 33, "H": 1, "HV": 3, "K": 128, "V": 96, "state": True},
-    "norms": {"l2norm": True, "K": 48},
-    "raw": {"gate": "raw", "logits": 1, "l2norm": True, "B": 2, "state": True},
-    "raw without a bias": {"gate": "raw", "bias": False},
-    "linear": {"gate": "linear", "logits": 2, "state": True},
-    "linear, packed": {"gate": "linear", "cu_seqlens": [0, 1, 40], "N": 2, "scale": 0.3},
-    "no gates": {"absent": ("g", "beta"), "K": 256, "V": 200, "T": 40},
-    "scale": {"scale": -1.5, "state": True},
-    "bfloat16": {"dtype": torch.bfloat16, "gates": torch.bfloat16, "state": True},
-    "float16": {"dtype": torch.float16, "l2norm": True, "gate": "raw", "logits": 1},
-}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from test_gradients import CASES, NAMES, make, recurrence  # noqa: E402
+from gradient_cases import CASES, NAMES, make, recurrence  # noqa: E402
 
 import gdn  # noqa: E402
 from gdn import _library, _torch_backward_gpu  # noqa: E402

@@ -8,6 +8,7 @@ import faulthandler
 import functools
 
 from package_cases import Case, CASES, LIMIT, SENTINEL, TOLERANCE, error_of, make, reference
+from package_gradients import gradient_runs
 
 
 def check_case(torch, gdn, case, repeats):
@@ -246,6 +247,16 @@ def check(options):
         ("other addresses", lambda: moved_check(torch, gdn)),
     ]
     return run_all(runs, options)
+
+
+def gradients(options):
+    """Runs what is asked of gradients."""
+    import torch
+
+    import gdn
+
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
+    return run_all(gradient_runs(torch, gdn, options.repeats), options)
 
 
 def two(options):
