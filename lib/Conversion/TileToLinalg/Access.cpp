@@ -87,10 +87,14 @@ Value Window::countBefore(OpBuilder &builder, Location loc, Value end,
       builder, loc, arith::MaxSIOp::create(builder, loc, left, zero), all);
 }
 
-/// Whether tiles of `size` places fill a dimension of the array. Then the
-/// program is taken to have no tile that reaches beyond it.
-static bool fill(int64_t size, int64_t extent) {
-  return !ShapedType::isDynamic(extent) && extent % size == 0;
+/// Whether a tile of `size` places from `offset` on lies inside a dimension of
+/// the array. Where tiles of this size fill the dimension, an offset that is no
+/// constant is taken to be a multiple of it.
+static bool isInside(Value offset, int64_t size, int64_t extent) {
+  if (ShapedType::isDynamic(extent) || extent % size != 0)
+    return false;
+  std::optional<int64_t> first = getConstantIntValue(offset);
+  return !first || (*first >= 0 && *first + size <= extent);
 }
 
 Window::Window(OpBuilder &builder, Location loc, Value array,
@@ -110,7 +114,7 @@ Window::Window(OpBuilder &builder, Location loc, Value array,
     Value last;
     if (end && axis == static_cast<int64_t>(*dim))
       last = end;
-    else if (!fill(size, arrayType.getDimSize(axis)))
+    else if (!isInside(offsets[axis], size, arrayType.getDimSize(axis)))
       last = memref::DimOp::create(builder, loc, array, axis);
     counts.push_back(last ? countBefore(builder, loc, last, offsets[axis], size)
                           : Value());

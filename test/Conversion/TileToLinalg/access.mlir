@@ -96,3 +96,19 @@ gdn_tile.program @cut(%x : memref<?x100xf32>) outs(%y : memref<?x64xf32>)
   %tile = gdn_tile.load %x[%i, %j] axes [0, 1] : memref<?x100xf32> -> tensor<16x64xf32>
   gdn_tile.store %tile, %y[%i, %c0] axes [0, 1] : tensor<16x64xf32> -> memref<?x64xf32>
 }
+
+// -----
+
+// Tiles of this size fill the dimension, but this one begins in its middle: it is cut.
+// CHECK-LABEL: func.func private @from_the_middle
+// CHECK-DAG: %[[FIRST:.*]] = arith.constant 32 : index
+// CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[FIRST]]
+// CHECK: %[[SOME:.*]] = arith.maxsi %[[LEFT]]
+// CHECK: %[[COUNT:.*]] = arith.minsi %[[SOME]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
+gdn_tile.program @from_the_middle(%x: memref<1x64x4x64xf32>) outs(%y: memref<1x64x4x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %0 = gdn_tile.load %x[%batch, %c0, %h, %c32] axes [1, 3] {gdn_tile.step = "load"} : memref<1x64x4x64xf32> -> tensor<64x64xf32>
+  gdn_tile.store %0, %y[%batch, %c0, %h, %c32] axes [1, 3] {gdn_tile.step = "store"} : tensor<64x64xf32> -> memref<1x64x4x64xf32>
+}

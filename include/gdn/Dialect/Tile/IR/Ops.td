@@ -146,7 +146,8 @@ def Tile_LoadOp : Tile_Op<"load",
     dimension `dim` read as zero; the program sees to it that `end` lies in the array.
     Along the tile's other dimensions, code for a CPU and copies of a GPU, by a tensor map
     or by `gdn_warp.strided_load`, cut the tile where the array ends: elements beyond read as
-    zero. Other accesses of a GPU do not look.
+    zero. A CPU takes an offset that is no constant to be a multiple of the tile's size
+    where tiles of that size fill the dimension. Other accesses of a GPU do not look.
 
     Example:
 
