@@ -100,6 +100,9 @@ SpreadAccess::SpreadAccess(ImplicitLocOpBuilder &b, const Array &array,
     if (end && number == cut)
       start = arith::AddIOp::create(b, offsets[axis], at);
   }
+  // Every thread has the whole of a uniform vector.
+  if (end && place.dims.empty())
+    start = offsets[axes[cut]];
   auto [strides, offset] = type.getStridesAndOffset();
   for (auto [dim, axis] : llvm::zip(place.dims, axes))
     if ((place.dims.size() == 1 || dim == place.spread.getAxis()) &&

@@ -97,3 +97,16 @@ gdn_warp.kernel @turned(%x: memref<128x32xf32>, %y: memref<128x32xf32>) threads(
   %tile = gdn_warp.array_load %x[%c0, %c0] axes [1, 0] : memref<128x32xf32> -> !turned
   gdn_warp.array_store %tile, %y[%c0, %c0] axes [1, 0] : !turned -> memref<128x32xf32>
 }
+
+// -----
+
+// Every thread has a uniform vector, and looks at each element whether it is inside.
+// CHECK-LABEL: llvm.func @ends
+// CHECK-COUNT-4: arith.cmpi sgt
+!u = tensor<4xf32, #gdn_warp.uniform>
+gdn_warp.kernel @ends(%x: memref<?xf32>, %y: memref<?xf32>, %tokens: i64) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %end = arith.index_cast %tokens : i64 to index
+  %v = gdn_warp.array_load %x[%c0] axes [0] until(%end, dim = 0) : memref<?xf32> -> !u
+  gdn_warp.array_store %v, %y[%c0] axes [0] until(%end, dim = 0) : !u -> memref<?xf32>
+}
