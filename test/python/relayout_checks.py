@@ -158,4 +158,4 @@ def test_models_of_transformers(dtype):
         ("chunk_gated_delta_rule", state),
         ("fused_recurrent_gated_delta_rule", state),
     ):
-        assert transformers._ask(function, "cuda", (*heads, *gates, initial, None), True, True)
+        assert transformers._ask(function, "cuda", (*heads, *gates, initial, None), True, True, False)
