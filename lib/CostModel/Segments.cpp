@@ -31,7 +31,8 @@ static constexpr double kEmptyItemSeconds = 2e-6;
 /// Chunks that show behind a segment of a head that decays, with the mean log
 /// gate of -0.05 that libraries are measured with.
 static constexpr int64_t kForgetfulChunks = 8;
-/// Heads of which one does not decay: the same gates, and models.
+/// One head of so many does not decay, by the gates of that benchmark and in
+/// models.
 static constexpr int64_t kHeadsOfOneLive = 4;
 /// A work item of the scan besides its segments, and a segment.
 static constexpr double kScanSeconds = 1e-6, kScanStepSeconds = 1.9e-6;
