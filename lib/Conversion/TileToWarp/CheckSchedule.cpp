@@ -228,7 +228,8 @@ static LogicalResult checkArrays(const Partition &partition) {
       if (getStep(other) == getStep(store) || areDisjoint(other, store))
         continue;
       InFlightDiagnostic diagnostic =
-          store.emitOpError("expected stores to an array in one step, got ")
+          store.emitOpError(
+              "expected stores to the same elements in one step, got ")
           << getStep(store) << " and " << getStep(other)
           << ": nothing orders the accesses of steps";
       diagnostic.attachNote(other.getLoc()) << "the other store";

@@ -119,7 +119,7 @@ gdn_tile.program @overlap(%x: memref<?x64xf32>) outs(%y: memref<?x128xf32>) work
     %b = arith.negf %a {gdn_tile.step = "low_keys"} : tensor<64xf32>
     // expected-note @below {{the other store}}
     gdn_tile.store %b, %y[%t, %c0] axes [1] {gdn_tile.step = "low_keys"} : tensor<64xf32> -> memref<?x128xf32>
-    // expected-error @below {{expected stores to an array in one step, got "high_keys" and "low_keys": nothing orders the accesses of steps}}
+    // expected-error @below {{expected stores to the same elements in one step, got "high_keys" and "low_keys": nothing orders the accesses of steps}}
     gdn_tile.store %a, %y[%t, %c32] axes [1] {gdn_tile.step = "high_keys"} : tensor<64xf32> -> memref<?x128xf32>
   }
 }
