@@ -102,17 +102,19 @@ def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
 
     Ops that read the same array, or one what another makes, become one program,
     and so do vectors of the same sizes. The program loads each array once, and
-    stores what others read. The ops wait for the last of them, so nobody else
-    may read a result before that one. A sum over what a program loads anyway is
-    repeated there, not read. Lanes have 16 bytes of a row each, unless vectors
-    and rows meet: those programs have tensor cores' fragments.
+    stores what others read. The launch stands where the last of them stood, so
+    nobody else reads a result or overwrites an input before it. A sum over what
+    a program loads anyway is repeated there, not read. A lane has up to 16 bytes
+    of a row, unless vectors and rows meet: those programs have tensor cores'
+    fragments.
 
-    A sum over tokens takes two programs, and its order is always the same. A
-    work item adds up every 64th chunk of a head, a lane two tokens of each, and
-    stores one number. The second program adds these. Both add in f32, where the
-    op has f64: a register sums one of 4096 tokens, and there are 64 of them an
-    item and 64 items a head, so no sum has many terms. An op that rounds a sum
-    in f64 is part of the second program.
+    A sum over tokens takes two programs, and its order is always the same. 64
+    work items share the tokens of a batch row and head. A work item adds up
+    every 64th chunk of 64 tokens, a lane two tokens of each chunk, and stores
+    one number. The second program adds these numbers. Both add in f32, where the
+    op has f64. No sum has many terms: a register sums one of 4096 tokens. The
+    sum over tokens has to be of f32. An op that rounds a sum in f64 is part of
+    the second program.
 
     Before:
 

@@ -13,6 +13,15 @@ using namespace mlir::gdn;
 using InputKind = WholeTensorOp::InputKind;
 using Reduction = WholeTensorOp::Reduction;
 
+bool gdn::isOverwritten(Value array, Operation *first, Operation *second) {
+  return llvm::any_of(array.getUsers(), [&](Operation *user) {
+    auto launch = dyn_cast<tile::LaunchOp>(user);
+    return launch && launch->getBlock() == first->getBlock() &&
+           first->isBeforeInBlock(launch) && launch->isBeforeInBlock(second) &&
+           llvm::is_contained(launch.getOutputs(), array);
+  });
+}
+
 bool WholeTensorGroup::makes(Value value) const {
   return llvm::any_of(
       ops, [&](const WholeTensorOp &op) { return op.result == value; });
@@ -72,11 +81,15 @@ static bool isLinked(const WholeTensorOp &first, const WholeTensorOp &second) {
 }
 
 /// Whether nobody else reads a result of the group before `op`, where the
-/// launch would be.
+/// launch would be, and what the group reads is still there.
 static bool canWait(const WholeTensorGroup &group, const WholeTensorOp &op) {
   if (group.ops.front().op->getBlock() != op.op->getBlock())
     return false;
   return llvm::all_of(group.ops, [&](const WholeTensorOp &own) {
+    if (llvm::any_of(own.inputs, [&](const WholeTensorOp::Input &input) {
+          return isOverwritten(input.array, own.op, op.op);
+        }))
+      return false;
     return llvm::all_of(own.result.getUsers(), [&](Operation *user) {
       Operation *reader = op.op->getBlock()->findAncestorOpInBlock(*user);
       bool isOwn = llvm::any_of(group.ops, [&](const WholeTensorOp &other) {
@@ -88,12 +101,22 @@ static bool canWait(const WholeTensorGroup &group, const WholeTensorOp &op) {
   });
 }
 
+/// Whether the op reads a sum over tokens of the group, which only a second
+/// program has.
+static bool readsSum(const WholeTensorGroup &group, const WholeTensorOp &op) {
+  return llvm::any_of(op.inputs, [&](const WholeTensorOp::Input &input) {
+    return llvm::any_of(group.ops, [&](const WholeTensorOp &own) {
+      return own.reduction == Reduction::Tokens && own.result == input.array;
+    });
+  });
+}
+
 SmallVector<WholeTensorGroup> gdn::groupOps(ArrayRef<WholeTensorOp> ops) {
   SmallVector<WholeTensorGroup> groups;
   for (const WholeTensorOp &op : ops) {
     WholeTensorGroup own;
     llvm::erase_if(groups, [&](WholeTensorGroup &group) {
-      bool joins = canWait(group, op) &&
+      bool joins = canWait(group, op) && !readsSum(group, op) &&
                    llvm::any_of(group.ops, [&](const WholeTensorOp &other) {
                      return isLinked(other, op);
                    });

@@ -54,8 +54,8 @@ int64_t gdn::countParts(const WholeTensorGroup &group) {
 static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
                                        int64_t chunks) {
   Builder b(group.ops.front().result.getContext());
-  // Lanes have 16 bytes of a row each. Tensor cores' fragments, with elements
-  // one by one, can hand vectors over.
+  // Lanes have up to 16 bytes of a row each. Tensor cores' fragments, with
+  // elements one by one, can hand vectors over.
   bool isSpread = group.columns() && group.columns() % kLanesPerRow == 0 &&
                   !group.mixesLayouts();
   auto role = [&](StringRef name, int64_t warps, int64_t registers,
@@ -166,10 +166,10 @@ static void launchTotals(ImplicitLocOpBuilder &b, const WholeTensorGroup &group,
   SmallVector<Value> results, outs;
   for (const WholeTensorOp &op : group.ops)
     if (op.reduction == Reduction::Tokens) {
+      tensor::EmptyOp out = op.out;
       results.push_back(op.result);
-      outs.push_back(
-          tensor::EmptyOp::create(b, SmallVector<OpFoldResult>{heads},
-                                  getElementTypeOrSelf(op.result.getType())));
+      outs.push_back(tensor::EmptyOp::create(b, out.getMixedSizes(),
+                                             out.getType().getElementType()));
     }
   auto function = group.ops.front().op->getParentOfType<func::FuncOp>();
   tile::ProgramOp program =
@@ -277,8 +277,10 @@ static void repeatSums(linalg::GenericOp op) {
     auto sum = operand->get().getDefiningOp<linalg::GenericOp>();
     bool isKnown = sum && sum.getNumParallelLoops() == 3 &&
                    sum.getNumReductionLoops() == 1 &&
+                   sum->getBlock() == op->getBlock() &&
                    llvm::all_of(sum.getDpsInputs(), [&](Value input) {
-                     return llvm::is_contained(op.getDpsInputs(), input);
+                     return llvm::is_contained(op.getDpsInputs(), input) &&
+                            !isOverwritten(input, sum, op);
                    });
     if (!isKnown)
       continue;

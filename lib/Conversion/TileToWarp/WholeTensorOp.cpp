@@ -111,13 +111,16 @@ linalg::GenericOp gdn::findRounding(Value sum) {
     return {};
   auto op = dyn_cast<linalg::GenericOp>(*sum.getUsers().begin());
   if (!op || op.getNumLoops() != 1 || op.getNumParallelLoops() != 1 ||
-      op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1)
+      op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 ||
+      !llvm::all_of(op.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
     return {};
   Value rounded = op.getBody()->getTerminator()->getOperand(0);
-  while (
-      isa_and_nonnull<arith::ExtFOp, arith::TruncFOp>(rounded.getDefiningOp()))
+  while (isa_and_nonnull<arith::TruncFOp>(rounded.getDefiningOp()))
     rounded = rounded.getDefiningOp()->getOperand(0);
-  return rounded == op.getBody()->getArgument(0) ? op : linalg::GenericOp();
+  bool isKnown = rounded == op.getBody()->getArgument(0) &&
+                 !getElementTypeOrSelf(op.getResult(0)).isF64();
+  return isKnown ? op : linalg::GenericOp();
 }
 
 /// Partial sums are of f32, and the sum of these is rounded once.
@@ -197,6 +200,8 @@ LogicalResult Reader::readBody() {
     auto widened = result.element.getDefiningOp<arith::ExtFOp>();
     if (widened && widened.getType().isF64())
       result.element = widened.getIn();
+    if (!result.element.getType().isF32())
+      return fail() << "a sum of " << result.element.getType();
   } else if (!body->getArguments().back().use_empty()) {
     return fail() << "a body that reads the output";
   }

@@ -60,8 +60,11 @@ FailureOr<WholeTensorOp> readWholeTensorOp(linalg::GenericOp op);
 /// The op that only rounds a sum over tokens, or null.
 linalg::GenericOp findRounding(Value sum);
 
+/// Whether a launch between two ops of a block writes over `array`.
+bool isOverwritten(Value array, Operation *first, Operation *second);
+
 /// Ops that one program computes: each but the first shares an array with one
-/// before it, or reads its result.
+/// before it, reads its result or, of vectors, has its sizes.
 struct WholeTensorGroup {
   SmallVector<WholeTensorOp> ops;
 

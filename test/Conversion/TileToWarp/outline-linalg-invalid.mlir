@@ -126,3 +126,51 @@ func.func @filled_by_an_argument(%value: f32, %n: index) -> tensor<1x4x4xf32> {
   %x = linalg.fill ins(%value : f32) outs(%e : tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
   return %x : tensor<1x4x4xf32>
 }
+
+// -----
+
+// Sums are of f32: one of bf16 would round every addition.
+#bthk = affine_map<(b, t, h, k) -> (b, t, h, k)>
+#row = affine_map<(b, t, h, k) -> (b, t, h)>
+func.func @sum_in_bf16(%x: tensor<1x256x4x64xbf16>) -> tensor<1x256x4xbf16> {
+  %zero = arith.constant 0.0 : bf16
+  %e = tensor.empty() : tensor<1x256x4xbf16>
+  %z = linalg.fill ins(%zero : bf16) outs(%e : tensor<1x256x4xbf16>) -> tensor<1x256x4xbf16>
+  // expected-error @below {{got a sum of 'bf16'}}
+  %y = linalg.generic {indexing_maps = [#bthk, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x : tensor<1x256x4x64xbf16>) outs(%z : tensor<1x256x4xbf16>) {
+  ^bb0(%a: bf16, %acc: bf16):
+    %r = arith.addf %a, %acc : bf16
+    linalg.yield %r : bf16
+  } -> tensor<1x256x4xbf16>
+  return %y : tensor<1x256x4xbf16>
+}
+
+// -----
+
+// The op that rounds a sum over tokens is part of that sum's program; this one also changes the order of heads.
+#sin = affine_map<(h, b, t) -> (b, t, h)>
+#sout = affine_map<(h, b, t) -> (h)>
+#reversed = affine_map<(h) -> (3 - h)>
+#h = affine_map<(h) -> (h)>
+func.func @reversed_heads(%x: tensor<1x256x4xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %s = linalg.generic {indexing_maps = [#sin, #sout], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x : tensor<1x256x4xf32>) outs(%z : tensor<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %a, %acc : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %e2 = tensor.empty() : tensor<4xf32>
+  // expected-error @below {{got 1 parallel and 0 reduced dimensions}}
+  %y = linalg.generic {indexing_maps = [#reversed, #h], iterator_types = ["parallel"]}
+      ins(%s : tensor<4xf32>) outs(%e2 : tensor<4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %n = arith.truncf %a : f32 to bf16
+    %w = arith.extf %n : bf16 to f32
+    linalg.yield %w : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -345,3 +345,69 @@ func.func @twice(%x: tensor<1x256x4x64xf32>) -> tensor<1x256x4x64xf32> {
   } -> tensor<1x256x4x64xf32>
   return %w : tensor<1x256x4x64xf32>
 }
+
+// -----
+
+// What reads a sum over tokens waits for the second program of it.
+// CHECK-LABEL: func.func @times_over_sum
+// CHECK: gdn_tile.launch @times_over_sum_map grid
+// CHECK: %[[SUM:.*]] = gdn_tile.launch @times_over_sum_sum
+// CHECK: gdn_tile.launch @times_over_sum_map_0 {{.*}} ins(%{{.*}}, %[[SUM]] :
+#bth = affine_map<(b, t, h) -> (b, t, h)>
+#h = affine_map<(b, t, h) -> (h)>
+#sin = affine_map<(h, b, t) -> (b, t, h)>
+#sout = affine_map<(h, b, t) -> (h)>
+func.func @times_over_sum(%x: tensor<1x256x4xf32>) -> tensor<1x256x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %s = linalg.generic {indexing_maps = [#sin, #sout], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x : tensor<1x256x4xf32>) outs(%z : tensor<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %a, %acc : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %o = tensor.empty() : tensor<1x256x4xf32>
+  %y = linalg.generic {indexing_maps = [#bth, #h, #bth], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %s : tensor<1x256x4xf32>, tensor<4xf32>) outs(%o : tensor<1x256x4xf32>) {
+  ^bb0(%a: f32, %f: f32, %out: f32):
+    %m = arith.divf %a, %f : f32
+    linalg.yield %m : f32
+  } -> tensor<1x256x4xf32>
+  return %y : tensor<1x256x4xf32>
+}
+
+// -----
+
+// What reads an array that a launch overwrites stays in front of it.
+// CHECK-LABEL: func.func @layer
+// CHECK: %[[OLD:.*]] = gdn_tile.launch @layer_map grid
+// CHECK: %[[NEW:.*]] = gdn_tile.launch @p grid
+// CHECK: gdn_tile.launch @layer_map_0 {{.*}} ins(%[[NEW]], %[[OLD]] :
+#m = affine_map<(n, h, v, k) -> (n, h, v, k)>
+func.func @layer(%q: tensor<1x256x4x64xbf16>, %x: tensor<1x256x4x64xbf16> {bufferization.writable = true}, %z: tensor<1x256x4x64xbf16>) -> (tensor<1x256x4x64xbf16>, tensor<1x256x4x64xbf16>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c256 = arith.constant 256 : index
+  %e = tensor.empty() : tensor<1x256x4x64xbf16>
+  %old = linalg.generic {indexing_maps = [#m, #m], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x256x4x64xbf16>) outs(%e : tensor<1x256x4x64xbf16>) {
+  ^bb0(%a: bf16, %out: bf16):
+    %w = arith.addf %a, %a : bf16
+    linalg.yield %w : bf16
+  } -> tensor<1x256x4x64xbf16>
+  %new = gdn_tile.launch @p grid(%c1, %c4, %c1) tokens(%c256) ins(%q : tensor<1x256x4x64xbf16>) outs(%x : tensor<1x256x4x64xbf16>) -> tensor<1x256x4x64xbf16>
+  %e2 = tensor.empty() : tensor<1x256x4x64xbf16>
+  %d = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%new, %old : tensor<1x256x4x64xbf16>, tensor<1x256x4x64xbf16>) outs(%e2 : tensor<1x256x4x64xbf16>) {
+  ^bb0(%a: bf16, %b: bf16, %out: bf16):
+    %w = arith.subf %a, %b : bf16
+    linalg.yield %w : bf16
+  } -> tensor<1x256x4x64xbf16>
+  return %new, %d : tensor<1x256x4x64xbf16>, tensor<1x256x4x64xbf16>
+}
+gdn_tile.program @p(%x: memref<1x256x4x64xbf16>) outs(%y: memref<1x256x4x64xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 160, steps = ["state"]>], channels = []>} {
+  %c0 = arith.constant 0 : index
+  %0 = gdn_tile.load %x[%batch, %c0, %h, %c0] axes [1, 3] {gdn_tile.step = "state"} : memref<1x256x4x64xbf16> -> tensor<64x64xbf16>
+  gdn_tile.store %0, %y[%batch, %c0, %h, %c0] axes [1, 3] {gdn_tile.step = "state"} : tensor<64x64xbf16> -> memref<1x256x4x64xbf16>
+}
