@@ -111,10 +111,10 @@ def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
     A sum over tokens takes two programs, and its order is always the same. 64
     work items share the tokens of a batch row and head. A work item adds up
     every 64th chunk of 64 tokens, a lane two tokens of each chunk, and stores
-    one number. The second program adds these numbers. Both add in f32, where the
-    op has f64. No sum has many terms: a register sums one of 4096 tokens. The
-    sum over tokens has to be of f32. An op that rounds a sum in f64 is part of
-    the second program.
+    one number. The second program adds these numbers. Both add in f32, also
+    where the op adds in f64, and the elements must be f32. No sum has many
+    terms: a register sums one of 4096 tokens. An op that rounds the sum is part
+    of the second program.
 
     Before:
 
