@@ -25,7 +25,7 @@
 //   seconds = launchSeconds + max(end of the last work item, bytes / bandwidth)
 //
 // The constants are fitted to docs/data/forward-h200.csv with the least
-// greatest error: 5.5 % (tools/benchmark/fit_costs.cpp; CalibrationTest.cpp
+// greatest error: 6.7 % (tools/benchmark/fit_costs.cpp; CalibrationTest.cpp
 // holds the rows to the fit, and the fit to 10 %, which is what a time moves by
 // between calls).
 //
