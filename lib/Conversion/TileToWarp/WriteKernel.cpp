@@ -106,7 +106,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
     LaunchDependentsOp::create(b, loc);
   else
     GridDependencyWaitOp::create(
-        b, loc, launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()));
+        b, loc, launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()),
+        /*last_cta=*/false);
   WorkItemWriter workItems(partition.program, launch, kernel);
   if (failed(workItems.prepare(b, schedule)))
     return failure();
@@ -139,8 +140,10 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
     RoleWriter(partition, number, channels, b, workItems)
         .write(workItem, vTile);
   }
-  // The kernels behind this one wait for it alone.
+  // The kernels behind this one wait for it alone. A CTA that waits keeps its
+  // multiprocessor from CTAs that have not begun: so the last one does.
   if (isBeside)
-    GridDependencyWaitOp::create(b, loc, /*then_launch=*/false);
+    GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
+                                 /*last_cta=*/true);
   return success();
 }

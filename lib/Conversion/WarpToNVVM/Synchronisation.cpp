@@ -135,6 +135,21 @@ static void add(const TypeConverter &converter, RewritePatternSet &patterns,
   patterns.add<Lower<Op>>(converter, patterns.getContext(), emit);
 }
 
+/// The last CTA waits for the kernel before this one. The next kernel waits for
+/// this one to end, with that CTA, so what the one before it wrote is visible
+/// there without a wait of the other CTAs.
+static void createWaitOfLast(ImplicitLocOpBuilder &b) {
+  Value last =
+      arith::SubIOp::create(b, createId(b, IdKind::CTACount), createI32(b, 1));
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                       createId(b, IdKind::CTA), last);
+  auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  createCompilerFence(b);
+}
+
 static void addThreadPatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns) {
   using Values = SmallVector<Value>;
@@ -159,6 +174,10 @@ static void addThreadPatterns(const TypeConverter &converter,
   add<GridDependencyWaitOp>(
       converter, patterns, [](auto op, auto, auto &b) -> Values {
         using Kind = NVVM::GridDepActionKind;
+        if (op.getLastCta()) {
+          createWaitOfLast(b);
+          return {};
+        }
         if (!op.getThenLaunch())
           NVVM::GriddepcontrolOp::create(b, Kind::launch_dependents);
         NVVM::GriddepcontrolOp::create(b, Kind::wait);

@@ -484,7 +484,7 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>) {
 // -----
 
 // A number of an array that says where a loop begins is loaded by each role. Of two launches side by side the second one
-// waits for the first at its end.
+// waits for the first at its end, in one CTA.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 1>,
     <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
@@ -501,7 +501,7 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>) {
 // CHECK: %[[FROM:.*]] = memref.load %starts[%{{.*}}, %{{.*}}] : memref<2x4xi32>
 // CHECK: arith.index_cast %[[FROM]]
 // CHECK: }
-// CHECK: gdn_warp.grid_dependency_wait
+// CHECK: gdn_warp.grid_dependency_wait last_cta
 gdn_tile.program @from(%x: memref<1x?x4x64xbf16>, %starts: memref<2x4xi32>) outs(%y: memref<1x?x4x64xbf16>)
     work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c0 = arith.constant 0 : index

@@ -62,8 +62,8 @@ gdn_warp.kernel @follower(%x : memref<2xf32>, %f : f32) threads(128) shared(0) {
   memref.store %f, %x[%c0] : memref<2xf32>
 }
 
-// Two kernels side by side: the first one lets the second begin when it need not wait itself, and the second one waits at
-// its end.
+// Two kernels side by side: the first one lets the second begin when it need not wait itself, and the last CTA of the
+// second one waits at its end.
 // CHECK-LABEL: llvm.func @first_of_two(
 // CHECK-SAME: follows = true
 // CHECK: nvvm.griddepcontrol wait
@@ -79,10 +79,15 @@ gdn_warp.kernel @first_of_two(%x : memref<2xf32>, %f : f32) threads(128) shared(
 // CHECK-SAME: follows = true
 // CHECK: nvvm.griddepcontrol launch_dependents
 // CHECK: llvm.store
-// CHECK: nvvm.griddepcontrol wait
+// CHECK: %[[COUNT:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK: %[[LAST:.*]] = arith.subi %[[COUNT]]
+// CHECK: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %[[CTA]], %[[LAST]]
+// CHECK: scf.if %[[IS]] {
+// CHECK-NEXT: nvvm.griddepcontrol wait
 gdn_warp.kernel @beside(%x : memref<2xf32>, %f : f32) threads(128) shared(0) {
   %c0 = arith.constant 0 : index
   gdn_warp.launch_dependents
   memref.store %f, %x[%c0] : memref<2xf32>
-  gdn_warp.grid_dependency_wait
+  gdn_warp.grid_dependency_wait last_cta
 }

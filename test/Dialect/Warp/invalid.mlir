@@ -383,3 +383,10 @@ gdn_warp.kernel @k(%o : memref<?x4x128xbf16>) threads(128) shared(0) {
   // expected-error @below {{expected at least 1 column, got 0}}
   gdn_warp.array_clear %o[%c0, %c0, %c0] until(%c0, dim = 0) columns 0 : memref<?x4x128xbf16>
 }
+
+// -----
+
+gdn_warp.kernel @waits(%x : memref<2xf32>) threads(128) shared(0) {
+  // expected-error @+1 {{expected one of then_launch and last_cta, got both}}
+  gdn_warp.grid_dependency_wait then_launch last_cta
+}

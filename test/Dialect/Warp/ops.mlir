@@ -27,6 +27,8 @@ gdn_warp.kernel @synchronisation(%x : f32) threads(256) shared(1024) min_ctas(2)
   gdn_warp.grid_dependency_wait
   // CHECK: gdn_warp.grid_dependency_wait then_launch
   gdn_warp.grid_dependency_wait then_launch
+  // CHECK: gdn_warp.grid_dependency_wait last_cta
+  gdn_warp.grid_dependency_wait last_cta
   // CHECK: gdn_warp.launch_dependents
   gdn_warp.launch_dependents
   // CHECK: gdn_warp.id cluster_rank

@@ -140,6 +140,12 @@ LogicalResult KernelOp::verify() {
   return verifyNames(*this, getBody().getArguments(), getArgNames());
 }
 
+LogicalResult GridDependencyWaitOp::verify() {
+  if (getThenLaunch() && getLastCta())
+    return emitOpError("expected one of then_launch and last_cta, got both");
+  return success();
+}
+
 LogicalResult RoleOp::verify() {
   if (getBody().getNumArguments() != 0)
     return emitOpError("expected no block arguments, got ")

@@ -176,6 +176,10 @@ def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
     touch what the kernels before this one have written without a wait of its
     own.
 
+    With `last_cta` the CTA with the highest number waits, and the others go on.
+    A kernel does this at its end: it then completes behind the one before it,
+    and only one multiprocessor is kept until then. It launches nothing.
+
     Example:
 
     ```mlir
@@ -183,8 +187,12 @@ def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
     ```
   }];
   let arguments = (ins
-      Arg<UnitAttr, "The next kernel begins behind the wait.">:$then_launch);
-  let assemblyFormat = "(`then_launch` $then_launch^)? attr-dict";
+      Arg<UnitAttr, "The next kernel begins behind the wait.">:$then_launch,
+      Arg<UnitAttr, "One CTA waits for the whole kernel.">:$last_cta);
+  let assemblyFormat = [{
+    (`then_launch` $then_launch^)? (`last_cta` $last_cta^)? attr-dict
+  }];
+  let hasVerifier = 1;
 }
 
 def Warp_LaunchDependentsOp : Warp_Op<"launch_dependents"> {
