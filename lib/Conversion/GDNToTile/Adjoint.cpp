@@ -152,6 +152,18 @@ makeAdjointTriangles(Program &p, Value q, Value k, Value beta, Value G) {
   return {scores, chainInverse(p, m, /*columns=*/{}, /*keys=*/{})};
 }
 
+/// Stores dV^T, if the stage has it.
+static void storeValueGradient(Program &p, Value t, Value gradient) {
+  if (!p["dv"])
+    return;
+  TileBuilder &b = p.b;
+  Value rounded = b.to(gradient, getElementTypeOrSelf(p["dv"].getType()));
+  b.step("store");
+  b.store(rounded, p["dv"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+          p.end);
+  b.step("state");
+}
+
 /// One chunk in reverse (spec 5.7 b, true states). Carries dS^T.
 static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   TileBuilder &b = p.b;
@@ -164,7 +176,8 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   Value outputFactor = b.fill(p.facts.scale, p.facts.C);
   if (gates.read)
     outputFactor = b.mul(gates.read, outputFactor);
-  storeKept(p, "d_states", t, dState, beginsSegment(p, t, /*ends=*/true));
+  if (p["d_states"])
+    storeKept(p, "d_states", t, dState, beginsSegment(p, t, /*ends=*/true));
   auto [scores, solve] = makeAdjointTriangles(p, q, k, beta, gates.G);
   b.step("state");
   Value dWrite = b.product("vk,ck->vc", b.round(dState), k);
@@ -174,11 +187,7 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   // Beta behind the solve, whose rows have it: dV = b (I + Y)^T dU.
   Value dV = b.product("vi,ij->vj", b.round(dWrite), solve, dWrite);
   dV = b.mulAxis(dV, beta, 1);
-  Value rounded = b.to(dV, getElementTypeOrSelf(p["dv"].getType()));
-  b.step("store");
-  b.store(rounded, p["dv"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
-          p.end);
-  b.step("state");
+  storeValueGradient(p, t, dV);
   Value read = b.round(b.mulAxis(b.f32(dO), outputFactor, 1));
   Value next = b.product("vc,ck->vk", read, q, decayWhole(b, gates, dState));
   Value left = b.neg(gates.read ? b.mulAxis(dV, gates.read, 1) : dV);
@@ -187,8 +196,11 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
 
 void gdn::writeAdjoint(Program &p) {
   raiseBeta(p);
+  // Accesses end with the sequence, the loop where the stage says.
+  Program range = p;
+  range.end = loadEnd(p);
   Value dState = forEachChunk(
-      p, loadStateT(p, "d_final_state"),
+      range, loadStateT(p, "d_final_state"),
       [&](Value t, ValueRange carried) -> SmallVector<Value> {
         return {writeAdjointChunk(p, t, carried[0])};
       },

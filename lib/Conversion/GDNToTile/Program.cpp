@@ -274,15 +274,20 @@ void gdn::storeOutputT(Program &p, Value t, Value output) {
             p.end);
 }
 
-Value gdn::loadStart(Program &p) {
-  Value starts = p["starts"];
-  if (!starts)
-    return p.begin;
-  // Not a tile: all roles of a kernel know where the work item begins.
-  Value start =
-      memref::LoadOp::create(p.b, starts, ValueRange{p.sequence, p.head});
-  return arith::IndexCastOp::create(p.b, p.b.getIndexType(), start);
+/// The work item's token in the array `name`, or `otherwise` without it.
+static Value loadToken(Program &p, StringRef name, Value otherwise) {
+  Value tokens = p[name];
+  if (!tokens)
+    return otherwise;
+  // Not a tile: all roles of a kernel know where the work item begins and ends.
+  Value token =
+      memref::LoadOp::create(p.b, tokens, ValueRange{p.sequence, p.head});
+  return arith::IndexCastOp::create(p.b, p.b.getIndexType(), token);
 }
+
+Value gdn::loadStart(Program &p) { return loadToken(p, "starts", p.begin); }
+
+Value gdn::loadEnd(Program &p) { return loadToken(p, "ends", p.end); }
 
 SmallVector<Value>
 gdn::forEachChunk(Program &p, ValueRange carried,

@@ -133,6 +133,8 @@ SmallVector<Value> tokenOffsets(Program &p, Value t, Value head, Value channel);
 /// The token at which the work item begins: its first one, unless the stage has
 /// `starts`.
 Value loadStart(Program &p);
+/// The token before which it ends: its end, unless the stage has `ends`.
+Value loadEnd(Program &p);
 
 /// A loop over the work item's chunks, in order or from the last to the first.
 /// `body` gets the chunk's first token and the carried values and returns the

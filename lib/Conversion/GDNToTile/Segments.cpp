@@ -100,26 +100,34 @@ static Value sumOfGates(Program &p, double value) {
 }
 
 /// Walks back over the chunks: as long as those behind one do not decay to
-/// `tolerance`, the segment begins with that one or before it.
+/// `tolerance`, the segment begins with that one or before it. For gradients
+/// the same forward, to where it ends.
 void gdn::writeSegmentStarts(Program &p) {
   TileBuilder &b = p.b;
+  bool isReverse = p.facts.reverse;
   b.step("gates");
   Value bound = sumOfGates(p, std::log2(p.facts.tolerance));
-  SmallVector<Value> carried = {sumOfGates(p, 0.0), p.end};
+  SmallVector<Value> carried = {sumOfGates(p, 0.0),
+                                isReverse ? p.begin : p.end};
   carried = forEachChunk(
       p, carried,
       [&](Value t, ValueRange carried) -> SmallVector<Value> {
         Value own = lastRow(p, cumulatedGate(p, t));
         Value isAlive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
                                               carried[0], bound);
-        Value start = arith::SelectOp::create(b, isAlive, t, carried[1]);
-        return {arith::AddFOp::create(b, carried[0], own), start};
+        Value place = t;
+        if (isReverse)
+          place = arith::MinUIOp::create(
+              b, arith::AddIOp::create(b, t, b.index(p.facts.C)), p.end);
+        place = arith::SelectOp::create(b, isAlive, place, carried[1]);
+        return {arith::AddFOp::create(b, carried[0], own), place};
       },
-      /*reversed=*/true);
-  SmallVector<Value> place = {p.sequence, p.head};
-  Value start = arith::IndexCastOp::create(b, b.getI32Type(), carried[1]);
-  b.store(b.splat(start, 1), p["starts"], place, {1});
-  b.store(b.splat(b.f32(carried[0]), 1), p["decay"], place, {1});
+      /*reversed=*/!isReverse);
+  SmallVector<Value> at = {p.sequence, p.head};
+  Value place = arith::IndexCastOp::create(b, b.getI32Type(), carried[1]);
+  b.store(b.splat(place, 1), p[isReverse ? "ends" : "starts"], at, {1});
+  if (!isReverse)
+    b.store(b.splat(b.f32(carried[0]), 1), p["decay"], at, {1});
 }
 
 //===----------------------------------------------------------------------===//

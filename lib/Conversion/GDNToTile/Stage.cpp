@@ -71,6 +71,9 @@ static constexpr StringLiteral kReplayOperands[] = {
 static constexpr StringLiteral kAdjointOperands[] = {
     "q",         "k",     "",        "beta", "gate",         "",
     kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
+static constexpr StringLiteral kAdjointPassOperands[] = {
+    "q",         "k",     "",        "beta", "gate", "",
+    kBoundaries, "a_log", "dt_bias", "d_o",  "ends"};
 static constexpr StringLiteral kGradientsOperands[] = {
     "q",     "k",       "",    "beta",   "gate", "",       kBoundaries,
     "a_log", "dt_bias", "d_o", "writes", "dv",   "states", "d_states"};
@@ -102,6 +105,8 @@ static constexpr OutputForm kAdjointOutputs[] = {
     {"dv", kPerToken},
     {"d_states", kPerSegment},
     {"d_initial_state", kPerSequence}};
+static constexpr OutputForm kAdjointPassOutputs[] = {
+    {"d_initial_state", kPerSequence}};
 static constexpr OutputForm kGradientsOutputs[] = {
     {"dq", kKeysPerToken},
     {"dk", kKeysPerToken},
@@ -112,12 +117,14 @@ static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"first_segments", kSequenceBoundaries}};
 static constexpr OutputForm kSegmentStartsOutputs[] = {{"starts", kPerSequence},
                                                        {"decay", kPerSequence}};
+static constexpr OutputForm kSegmentEndsOutputs[] = {{"ends", kPerSequence}};
 static constexpr OutputForm kSegmentMapOutputs[] = {
     {"map", kPerSequence}, {"decay", kPerSequence, "gate"}};
 static constexpr OutputForm kSegmentScanOutputs[] = {
     {"entry_states", kPerSegment}, {"final_state", kPerSequence}};
 
-// The state pass is the fused program without `o`, which then reads no queries.
+// The state pass is the fused program without `o`, which then reads no queries;
+// the adjoint pass is the adjoint without what it stores for others.
 // Token by token and backward nothing is rounded (spec 1, 5).
 static const StageForm kForms[] = {
     {"gdn.stage.fused", kRuleOperands, kForwardOutputs, writeFused,
@@ -138,6 +145,8 @@ static const StageForm kForms[] = {
      /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.adjoint", kAdjointOperands, kAdjointOutputs, writeAdjoint,
      /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.adjoint_pass", kAdjointPassOperands, kAdjointPassOutputs,
+     writeAdjoint, /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.gradients", kGradientsOperands, kGradientsOutputs,
      writeGradients, /*splitsV=*/false, /*rounds=*/true, kGradientParts,
      /*groupsHeads=*/true},
@@ -186,9 +195,9 @@ static void readOperands(Stage &stage, const StageForm &form) {
   }
 }
 
-static void readResults(Stage &stage, const StageForm &form) {
+static void readResults(Stage &stage, ArrayRef<OutputForm> outputs) {
   auto types = stage.op->getResultTypes();
-  for (const OutputForm &output : form.outputs)
+  for (const OutputForm &output : outputs)
     if (output.operand.empty() || stage[output.operand])
       if (size_t next = stage.outputs.size(); next < types.size())
         stage.outputs.push_back(
@@ -289,7 +298,10 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.groupsHeads = form->groupsHeads;
   stage.write = form->write;
   readOperands(stage, *form);
-  readResults(stage, *form);
+  auto starts = dyn_cast<SegmentStartsStageOp>(op);
+  readResults(stage, starts && starts.getReverse()
+                         ? ArrayRef<OutputForm>(kSegmentEndsOutputs)
+                         : form->outputs);
   stage.facts = readFacts(stage);
   stage.facts.parts = form->parts;
   return stage;

@@ -220,3 +220,42 @@ func.func @forgotten(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %
       starts(%starts : tensor<3x4xi32>) {chunk_size = 32} -> tensor<3x4x64x32xf32>
   return %m, %b : tensor<3x4x64x64xf16>, tensor<3x4x64x32xf32>
 }
+
+// -----
+
+// For gradients the same from the first chunk on: to where the gates of what is before decay to the tolerance.
+
+// CHECK-LABEL: gdn_tile.program @ends_segment_starts(%k: {{.*}}, %gate: {{[^%]*}}) outs(%ends: memref<3x4xi32, {{[^%]*}}>)
+// CHECK: %[[BOUND:.*]] = arith.constant -1.000000e+01 : f32
+// CHECK: %[[WALK:.*]]:2 = scf.for %[[T:.*]] = %begin to %end step %c32 iter_args(%[[SUM:.*]] = %{{.*}}, %[[END:.*]] = %begin) -> (f32, index)
+// CHECK: %[[OWN:.*]] = tensor.extract
+// CHECK: %[[ALIVE:.*]] = arith.cmpf ogt, %[[SUM]], %[[BOUND]]
+// CHECK: %[[BEHIND:.*]] = arith.addi %[[T]], %c32
+// CHECK: %[[PLACE:.*]] = arith.minui %[[BEHIND]], %end
+// CHECK: %[[NEXT:.*]] = arith.select %[[ALIVE]], %[[PLACE]], %[[END]] : index
+// CHECK: %[[MORE:.*]] = arith.addf %[[SUM]], %[[OWN]]
+// CHECK: scf.yield %[[MORE]], %[[NEXT]]
+// CHECK: gdn_tile.store %{{.*}}, %ends[%n, %h] axes [1]
+// What a segment adds to the gradient of the state before it is that of the tokens before its end. Accesses end with the
+// segment.
+// CHECK-LABEL: gdn_tile.program @ends_adjoint_pass(
+// CHECK-SAME: outs(%d_initial_state: memref<3x4x64x32xf32, {{[^%]*}}>)
+// CHECK: %[[NUMBER:.*]] = memref.load %ends[%n, %h]
+// CHECK: %[[END:.*]] = arith.index_cast %[[NUMBER]]
+// CHECK: %[[TOKENS:.*]] = arith.subi %[[END]], %begin
+// CHECK: %[[CHUNKS:.*]] = arith.ceildivui %[[TOKENS]], %c32
+// CHECK: %[[UPPER:.*]] = arith.muli %[[CHUNKS]], %c32
+// CHECK: scf.for %{{.*}} = %c0 to %[[UPPER]]
+// CHECK: gdn_tile.load %q[{{.*}} until(%end, dim = 1)
+// CHECK-NOT: gdn_tile.store
+// CHECK: scf.yield
+// CHECK: gdn_tile.store %{{.*}}, %d_initial_state
+func.func @ends(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>,
+    %cu: tensor<4xi32>) -> tensor<3x4x64x32xf32> {
+  %ends = gdn.stage.segment_starts k(%q : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      {chunk_size = 32, tolerance = 9.765625e-04, reverse} -> tensor<3x4xi32>
+  %dh0 = gdn.stage.adjoint_pass q(%q : tensor<1x256x2x64xbf16>) k(%q : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+      beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      d_o(%v : tensor<1x256x4x32xbf16>) ends(%ends : tensor<3x4xi32>) {chunk_size = 32} -> tensor<3x4x64x32xf32>
+  return %dh0 : tensor<3x4x64x32xf32>
+}

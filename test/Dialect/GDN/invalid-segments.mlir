@@ -164,3 +164,23 @@ func.func @segment_starts_c3(%k: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf3
       starts(%starts : tensor<1x3xi32>) {chunk_size = 32} -> tensor<1x2x32x32xf16>
   return
 }
+
+// -----
+
+func.func @segment_starts_c4(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %ends: tensor<2x2xi32>) {
+  // expected-error @below {{expected ends of shape [B, H] = [1, 2], got 'tensor<2x2xi32>'}}
+  %r = gdn.stage.adjoint_pass q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>) v(%q : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xbf16>) ends(%ends : tensor<2x2xi32>) {chunk_size = 32}
+      -> tensor<1x2x32x32xf32>
+  return
+}
+
+// -----
+
+// Where segments end, nobody asks for their decay.
+func.func @result_c1_segment_starts(%k: tensor<1x64x2x32xbf16>, %gate: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected results (ends), got 2}}
+  %r:2 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xbf16>) gate(%gate : tensor<1x64x2xf32>)
+      {chunk_size = 32, tolerance = 1.0e-05, reverse} -> tensor<1x2xi32>, tensor<1x2xf32>
+  return
+}

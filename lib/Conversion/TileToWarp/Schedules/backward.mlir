@@ -1,5 +1,5 @@
-// Schedules of the three stages of a backward: gdn.stage.replay, gdn.stage.adjoint and gdn.stage.gradients. docs/Schedules.md
-// has the form.
+// Schedules of the stages of a backward: gdn.stage.replay, gdn.stage.adjoint, gdn.stage.adjoint_pass and
+// gdn.stage.gradients. docs/Schedules.md has the form.
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // The two recurrences: the forward's roles. Tiles of V go out where its output does.
@@ -22,6 +22,14 @@ gdn_warp.schedule_template @recurrence.cta_per_v_tile schedules ["cta_per_head",
     attributes {chunks_per_iteration = 2 : i64}
     roles [#scores, #gates, #solve, #move, #state]
     channels [#tokens, #vectors, #m, #triangles, #output]
+
+// gdn.stage.adjoint_pass stores nothing before the end.
+#pass_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load"], loop_chunks = true>
+
+gdn_warp.schedule_template @adjoint_pass.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["adjoint_pass"]
+    attributes {chunks_per_iteration = 2 : i64}
+    roles [#scores, #gates, #solve, #pass_move, #state]
+    channels [#tokens, #vectors, #m, #triangles]
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // Gradients: chunks of 64 tokens, the value heads of a group one after the other

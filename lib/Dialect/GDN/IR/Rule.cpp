@@ -39,6 +39,10 @@ Rule gdn::getRule(Operation *op) {
         rule.dFinalState = adjoint.getDFinalState();
         rule.segmentLength = adjoint.getSegmentLengthAttr();
       })
+      .Case([&](AdjointPassStageOp pass) {
+        rule.dO = pass.getDO();
+        rule.ends = pass.getEnds();
+      })
       .Case([&](GradientsStageOp gradients) {
         rule.dO = gradients.getDO();
         rule.writes = gradients.getWrites();
@@ -176,6 +180,7 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
       getStateDims(Dim::S, rule.segmentLayout)); // segment_scan_c3
   add("first_segments", rule.firstSegments, {Dim::Boundaries});
   add("starts", rule.starts, {getSequences(rule), Dim::H}); // segment_starts_c3
+  add("ends", rule.ends, {getSequences(rule), Dim::H});     // segment_starts_c4
   return shapes;
 }
 
@@ -278,6 +283,10 @@ static SmallVector<ResultShape> getPartResults(AdjointStageOp op,
         {"d_initial_state", getStateDims(rule), getStateElementType(rule)});
   return results;
 }
+static SmallVector<ResultShape> getPartResults(AdjointPassStageOp,
+                                               const Rule &rule) {
+  return {{"d_initial_state", getStateDims(rule), getStateElementType(rule)}};
+}
 static SmallVector<ResultShape> getPartResults(GradientsStageOp,
                                                const Rule &rule) {
   Type f32 = Float32Type::get(rule.k.getContext());
@@ -301,7 +310,10 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
 static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
                                                   const Rule &rule) {
   Dim segments = getSequences(rule);
-  return {{"starts", {segments, Dim::H}, IntegerType::get(op.getContext(), 32)},
+  Type token = IntegerType::get(op.getContext(), 32);
+  if (op.getReverse())
+    return {{"ends", {segments, Dim::H}, token}};
+  return {{"starts", {segments, Dim::H}, token},
           {"decay", {segments, Dim::H}, Float32Type::get(op.getContext())}};
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentMapStageOp op,
@@ -337,7 +349,8 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
       .Case<SegmentBoundariesStageOp, SegmentStartsStageOp, SegmentMapStageOp,
             SegmentScanStageOp>(
           [&](auto stage) { return getSegmentResults(stage, rule); })
-      .Case<ReplayStageOp, AdjointStageOp, GradientsStageOp>(
+      .Case<ReplayStageOp, AdjointStageOp, AdjointPassStageOp,
+            GradientsStageOp>(
           [&](auto stage) { return getPartResults(stage, rule); })
       .Case([&](StatePassStageOp) {
         return SmallVector<ResultShape>{getForwardResults(rule, true)[1]};

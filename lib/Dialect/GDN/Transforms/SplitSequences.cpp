@@ -6,10 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PackBatch.h"
+#include "SplitSequences.h"
 
-#include "gdn/Dialect/GDN/IR/GDN.h"
-#include "gdn/Dialect/GDN/IR/RuleDims.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,70 +26,6 @@ namespace mlir::gdn {
 using namespace mlir;
 using namespace mlir::gdn;
 
-namespace {
-/// How to cut: one of the two is there.
-struct Cut {
-  IntegerAttr segments, length;
-  /// What a segment may make of the state before it and be taken for zero; null
-  /// to take nothing for it.
-  FloatAttr tolerance;
-  /// Whether B and the maps are made at the same time.
-  UnitAttr sideBySide;
-};
-
-/// What the forward and the backward of a split have in common: the states
-/// before all segments.
-template <typename Op> class Splitter {
-public:
-  Splitter(Op op, const Cut &cut)
-      : op(op), cut(cut), b(op.getLoc(), op), dims(getRuleDims(op)),
-        sequences(op.getCuSeqlens()) {
-    isPacked = sequences || dims.B == 1;
-  }
-
-  void packOperands();
-  void cutSequences();
-  bool mayForget();
-  void findStarts();
-  void addStates();
-  void makeMaps();
-  /// How the states between segments lie.
-  StateLayoutAttr segmentLayout() {
-    return StateLayoutAttr::get(b.getContext(), StateLayout::VK);
-  }
-  /// The forward of all segments.
-  FusedStageOp createForward(TypeRange types, Value initialState);
-  /// The scan from `initialState`, with a final state of type `last` if that is
-  /// not null.
-  SegmentScanStageOp scanMaps(Value added, Value initialState, Type last,
-                              bool reverse);
-  Value packed(Value array) { return isPacked ? array : packBatch(b, array); }
-  RankedTensorType packedType(Type type) {
-    auto array = cast<RankedTensorType>(type);
-    return isPacked ? array : getPackedType(array);
-  }
-  Value unpacked(Value array, Type type) {
-    return isPacked
-               ? array
-               : unpackBatch(b, array, cast<RankedTensorType>(type), op.getV());
-  }
-
-  Op op;
-  Cut cut;
-  ImplicitLocOpBuilder b;
-  RuleDims dims;
-  Value sequences;
-  Value q, k, v, beta, gate;
-  /// The boundaries of all segments, and of each sequence's among them.
-  Value boundaries, firstSegments;
-  /// Where segments begin for a head; null for their first tokens.
-  Value starts;
-  /// What segments make of a state.
-  Value map, decay, states;
-  bool isPacked;
-};
-} // namespace
-
 template <typename Op> void Splitter<Op>::packOperands() {
   q = packed(op.getQ());
   k = packed(op.getK());
@@ -100,7 +34,7 @@ template <typename Op> void Splitter<Op>::packOperands() {
   gate = packed(op.getGate());
 }
 
-template <typename Op> void Splitter<Op>::cutSequences() {
+template <typename Op> void Splitter<Op>::cutSequences(IntegerAttr chunkSize) {
   auto optional = [](IntegerAttr attribute) -> std::optional<int64_t> {
     if (!attribute)
       return std::nullopt;
@@ -114,7 +48,7 @@ template <typename Op> void Splitter<Op>::cutSequences() {
   };
   auto made = SegmentBoundariesStageOp::create(
       b, TypeRange{type(Dim::SegmentBoundaries), type(Dim::Boundaries)},
-      op.getK(), sequences, cut.segments, cut.length, op.getChunkSizeAttr());
+      op.getK(), sequences, cut.segments, cut.length, chunkSize);
   boundaries = made.getResult(0);
   firstSegments = made.getResult(1);
 }
@@ -135,14 +69,19 @@ template <typename Op> bool Splitter<Op>::mayForget() {
          !getElementTypeOrSelf(k.getType()).isF32();
 }
 
+template <typename Op>
+SegmentStartsStageOp Splitter<Op>::createStarts(TypeRange types, bool reverse) {
+  return SegmentStartsStageOp::create(
+      b, types, k, gate, boundaries, op.getALog(), op.getDtBias(),
+      op.getGateDomainAttr(), op.getLowerBoundAttr(), cut.tolerance,
+      reverse ? b.getUnitAttr() : UnitAttr(), op.getChunkSizeAttr());
+}
+
 template <typename Op> void Splitter<Op>::findStarts() {
   SmallVector<int64_t> shape = {dims.S, dims.H};
   SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type()),
                              RankedTensorType::get(shape, b.getF32Type())};
-  auto found = SegmentStartsStageOp::create(
-      b, types, k, gate, boundaries, op.getALog(), op.getDtBias(),
-      op.getGateDomainAttr(), op.getLowerBoundAttr(), cut.tolerance,
-      op.getChunkSizeAttr());
+  auto found = createStarts(types, /*reverse=*/false);
   starts = found.getResult(0);
   decay = found.getResult(1);
 }
@@ -207,7 +146,7 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
 static void split(FusedStageOp op, const Cut &cut) {
   Splitter<FusedStageOp> splitter(op, cut);
   splitter.packOperands();
-  splitter.cutSequences();
+  splitter.cutSequences(op.getChunkSizeAttr());
   splitter.makeMaps();
   Type last = op.getNumResults() > 1 ? op.getResult(1).getType() : Type();
   auto scan = splitter.scanMaps(splitter.states, op.getInitialState(), last,
@@ -222,58 +161,8 @@ static void split(FusedStageOp op, const Cut &cut) {
   op->erase();
 }
 
-/// `state` in the element type of `type`.
-static Value roundState(ImplicitLocOpBuilder &b, Value state, Type type) {
-  return state.getType() == type
-             ? state
-             : Value(arith::TruncFOp::create(b, type, state));
-}
-
-/// A backward: each segment from the state before it and the gradient of the
-/// state behind it (spec 6.2). What a segment adds to the gradient of the state
-/// before it is that of the same backward, run with a gradient of zero behind
-/// it.
-static void split(BackwardStageOp op, const Cut &cut) {
-  Splitter<BackwardStageOp> splitter(op, cut);
-  ImplicitLocOpBuilder &b = splitter.b;
-  splitter.packOperands();
-  splitter.cutSequences();
-  splitter.makeMaps();
-  Value entry = splitter
-                    .scanMaps(splitter.states, op.getInitialState(),
-                              /*last=*/{}, /*reverse=*/false)
-                    .getResult(0);
-  Value dO = splitter.packed(op.getDO());
-  bool wantsState = static_cast<bool>(op.getInitialState());
-  SmallVector<Type> own(op.getResultTypes());
-  Type stateType = wantsState ? own.pop_back_val() : Type();
-  SmallVector<Type> types = llvm::map_to_vector(
-      own, [&](Type type) { return Type(splitter.packedType(type)); });
-  types.push_back(entry.getType());
-  auto createBackward = [&](Value dState) {
-    return BackwardStageOp::create(
-        b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
-        splitter.gate, entry, splitter.boundaries, op.getALog(), op.getDtBias(),
-        dO, dState, op.getScaleAttr(), op.getGateDomainAttr(),
-        op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-        splitter.segmentLayout(), op.getChunkSizeAttr());
-  };
-  Value added = createBackward(/*dState=*/{}).getResults().back();
-  Value dFinal = op.getDFinalState();
-  Type last;
-  if (wantsState)
-    last = cast<RankedTensorType>(stateType).clone(
-        dFinal ? getElementTypeOrSelf(dFinal.getType()) : Type(b.getF32Type()));
-  auto scan = splitter.scanMaps(added, dFinal, last, /*reverse=*/true);
-  auto gradients = createBackward(scan.getResult(0));
-  SmallVector<Value> results;
-  for (auto [value, type] : llvm::zip(gradients.getResults(), own))
-    results.push_back(splitter.unpacked(value, type));
-  if (wantsState)
-    results.push_back(roundState(b, scan.getResult(1), stateType));
-  op->replaceAllUsesWith(results);
-  op->erase();
-}
+template class mlir::gdn::Splitter<BackwardStageOp>;
+template class mlir::gdn::Splitter<AdjointStageOp>;
 
 //===----------------------------------------------------------------------===//
 // The pass
@@ -325,7 +214,7 @@ void SplitSequences::runOnOperation() {
     return;
   SmallVector<Operation *> stages;
   WalkResult walked = getOperation()->walk([&](Operation *op) {
-    if (isa<FusedStageOp, BackwardStageOp>(op))
+    if (isa<FusedStageOp, BackwardStageOp, GradientsStageOp>(op))
       stages.push_back(op);
     if (!isa<RunStageOp>(op))
       return WalkResult::advance();
@@ -344,7 +233,9 @@ void SplitSequences::runOnOperation() {
     }
     if (auto forward = dyn_cast<FusedStageOp>(op))
       split(forward, *cut);
-    else
-      split(cast<BackwardStageOp>(op), *cut);
+    else if (auto backward = dyn_cast<BackwardStageOp>(op))
+      splitBackward(backward, *cut);
+    else if (failed(splitBackward(cast<GradientsStageOp>(op), *cut)))
+      return signalPassFailure();
   }
 }

@@ -17,6 +17,35 @@ func.func @length(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tenso
 
 // -----
 
+// Gradients of states that nobody knows how to make by segments.
+func.func @gradients(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>, %s: tensor<2x2x16x16xf32>) -> tensor<1x64x2x16xf32> {
+  // expected-error @below {{expected writes and dv to split of gdn.stage.replay and gdn.stage.adjoint with the same operands, got others}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) writes(%q : tensor<1x64x2x16xf32>)
+      dv(%q : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%s : tensor<2x2x16x16xf32>)
+      {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<1x64x2x16xf32>, tensor<1x64x2xf32>
+  return %r#0 : tensor<1x64x2x16xf32>
+}
+
+// -----
+
+// Without segments the states have other numbers.
+func.func @states(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> (tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>) {
+  %w, %s = gdn.stage.replay q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  %dv, %ds = gdn.stage.adjoint q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) {chunk_size = 16, segment_length = 64}
+      -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  // expected-error @below {{expected to be the only one that reads the states of its recurrences to split, got others}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) writes(%w : tensor<1x64x2x16xf32>)
+      dv(%dv : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%ds : tensor<2x2x16x16xf32>)
+      {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<1x64x2x16xf32>, tensor<1x64x2xf32>
+  return %r#0, %s : tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+}
+
+// -----
+
 // A forward of two kernels has no gates to make maps of behind the first.
 func.func @separate(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tensor<1x64x2x16xf32> {
   %bm = gdn.stage.prepare k(%q : tensor<1x64x2x16xf32>) beta(%beta : tensor<1x64x2xf32>) {chunk_size = 16} -> tensor<1x64x2x16xf32>

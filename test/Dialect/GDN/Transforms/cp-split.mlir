@@ -128,8 +128,8 @@ func.func @decoding(%q: tensor<1x32x2x16xf32>, %beta: tensor<1x32x2xf32>) -> ten
 // CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {segment_layout = #gdn.state_layout<vk>} -> tensor<12x2x64x64xf32>
 // CHECK: %[[ONE:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{[^ ]*}} : {{[^ ]*}}) {chunk_size = 16 : i64, state_layout = #gdn.state_layout<vk>} -> {{.*}}, tensor<12x2x64x64xf32>
 // CHECK: %[[EXIT:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) states(%[[ONE]]#4 : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {reverse, segment_layout = #gdn.state_layout<vk>} -> tensor<12x2x64x64xf32>, tensor<3x2x64x64xf32>
-// CHECK: %[[ALL:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{.*}}) d_final_state(%[[EXIT]]#0 : {{.*}}) {chunk_size = 16 : i64, state_layout = #gdn.state_layout<vk>}
 // CHECK: %[[DH0:.*]] = arith.truncf %[[EXIT]]#1 : tensor<3x2x64x64xf32> to tensor<3x2x64x64xbf16>
+// CHECK: %[[ALL:.*]]:5 = gdn.stage.backward {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%{{.*}}) d_final_state(%[[EXIT]]#0 : {{.*}}) {chunk_size = 16 : i64, state_layout = #gdn.state_layout<vk>}
 // CHECK: return %[[ALL]]#0, %[[DH0]]
 func.func @backward(%q: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x2xf32>, %do: tensor<1x256x2x64xbf16>,
     %h0: tensor<3x2x64x64xbf16>, %cu: tensor<4xi32>) -> (tensor<1x256x2x64xf32>, tensor<3x2x64x64xbf16>) {

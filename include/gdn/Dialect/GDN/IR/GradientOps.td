@@ -77,6 +77,36 @@ def GDN_AdjointStageOp : GDN_BackwardPartOp<"adjoint",
   }];
 }
 
+def GDN_AdjointPassStageOp : GDN_StageOp<"adjoint_pass",
+    [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
+  let summary = "The recurrence of the state's gradient, from zero, for the gradient of the initial state";
+  let description = [{
+    `gdn.stage.adjoint` without what it stores: one result, the gradient of the
+    initial state, where that of the final state is zero. `v` and
+    `initial_state` are not read. With `ends` tokens of a sequence from its end
+    on are left out.
+
+    Example:
+
+    ```mlir
+    %dh0 = gdn.stage.adjoint_pass
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%v : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        d_o(%do : tensor<1x256x4x128xbf16>) {chunk_size = 32}
+        -> tensor<1x4x128x128xf32>
+    ```
+  }];
+  let arguments = !con(ruleOperands, (ins GDN_DOOf<TensorRankOf<dataTypes, [4]>>:$d_o,
+      Arg<Optional<TensorRankOf<[I32], [2]>>, !strconcat(
+        "The token before which each sequence ends for a head, [N, H], from ",
+        "gdn.stage.segment_starts with `reverse`; absent, behind its last one.")>:$ends),
+    ruleAttributes, (ins chunkSizeAttribute:$chunk_size));
+  let assemblyFormat = !strconcat(ruleFormat, [{
+    `d_o` `(` $d_o `:` type($d_o) `)` (`ends` `(` $ends^ `:` type($ends) `)`)?
+    attr-dict `->` type($results)
+  }]);
+}
+
 def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     (ins Arg<TensorRankOf<dataTypes, [4]>, "`writes` of `gdn.stage.replay`.">:$writes,
       Arg<TensorRankOf<dataTypes, [4]>, "Gradient [B, T, H, V] of v.">:$dv,

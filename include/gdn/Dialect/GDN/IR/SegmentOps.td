@@ -62,6 +62,11 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     first token if no other is one. `decay` [S, H]: the gate's sum over the
     segment in log2 units, f32. `k` is taken for its sizes and is not read.
 
+    With `reverse` it is the same for gradients, which go back: the gradient of
+    the state before a segment is that of the tokens before t alone, if the
+    gates of these multiply to at most `tolerance`. One result, `ends` [S, H]:
+    the first such t that ends a chunk, or the segment's end.
+
     Example:
 
     ```mlir
@@ -79,6 +84,7 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound,
     Arg<F64Attr, "What a segment may make of a state of norm 1, between 0 and 1.">:$tolerance,
+    Arg<UnitAttr, "Where segments end, for gradients.">:$reverse,
     chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?

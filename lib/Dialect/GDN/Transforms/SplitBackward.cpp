@@ -1,0 +1,283 @@
+//===- SplitBackward.cpp - Gradients of segments side by side -------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each segment of a backward runs from the state before it and from the
+// gradient of the state behind it. Both come from scans over the same maps
+// (spec 6.2).
+//
+//===----------------------------------------------------------------------===//
+
+#include "SplitSequences.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+namespace {
+/// Gradients of the states between segments, and of the initial state.
+struct StateGradients {
+  Value behind, initial;
+};
+} // namespace
+
+/// `state` in the element type of `type`.
+static Value roundState(ImplicitLocOpBuilder &b, Value state, Type type) {
+  return state.getType() == type
+             ? state
+             : Value(arith::TruncFOp::create(b, type, state));
+}
+
+/// The scan from the gradient of the final state, or zero, to that of the
+/// initial state, of type `initial` unless that is null. `added` is what each
+/// segment adds to the gradient of the state before it.
+template <typename Op>
+static StateGradients scanGradients(Splitter<Op> &splitter, Value added,
+                                    Value dFinal, Type initial) {
+  ImplicitLocOpBuilder &b = splitter.b;
+  Type last;
+  if (initial)
+    last = cast<RankedTensorType>(initial).clone(
+        dFinal ? getElementTypeOrSelf(dFinal.getType()) : Type(b.getF32Type()));
+  auto scan = splitter.scanMaps(added, dFinal, last, /*reverse=*/true);
+  StateGradients gradients = {scan.getResult(0), Value()};
+  if (initial)
+    gradients.initial = roundState(b, scan.getResult(1), initial);
+  return gradients;
+}
+
+//===----------------------------------------------------------------------===//
+// One stage
+//===----------------------------------------------------------------------===//
+
+/// What a segment adds to the gradient of the state before it is that of the
+/// same backward, run with a gradient of zero behind it.
+void gdn::splitBackward(BackwardStageOp op, const Cut &cut) {
+  Splitter<BackwardStageOp> splitter(op, cut);
+  ImplicitLocOpBuilder &b = splitter.b;
+  splitter.packOperands();
+  splitter.cutSequences(op.getChunkSizeAttr());
+  splitter.makeMaps();
+  Value entry = splitter
+                    .scanMaps(splitter.states, op.getInitialState(),
+                              /*last=*/{}, /*reverse=*/false)
+                    .getResult(0);
+  Value dO = splitter.packed(op.getDO());
+  SmallVector<Type> own(op.getResultTypes());
+  Type stateType = op.getInitialState() ? own.pop_back_val() : Type();
+  SmallVector<Type> types = llvm::map_to_vector(
+      own, [&](Type type) { return Type(splitter.packedType(type)); });
+  types.push_back(entry.getType());
+  auto createBackward = [&](Value dState) {
+    return BackwardStageOp::create(
+        b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+        splitter.gate, entry, splitter.boundaries, op.getALog(), op.getDtBias(),
+        dO, dState, op.getScaleAttr(), op.getGateDomainAttr(),
+        op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+        splitter.segmentLayout(), op.getChunkSizeAttr());
+  };
+  Value added = createBackward(/*dState=*/{}).getResults().back();
+  StateGradients states =
+      scanGradients(splitter, added, op.getDFinalState(), stateType);
+  auto gradients = createBackward(states.behind);
+  SmallVector<Value> results;
+  for (auto [value, type] : llvm::zip(gradients.getResults(), own))
+    results.push_back(splitter.unpacked(value, type));
+  if (stateType)
+    results.push_back(states.initial);
+  op->replaceAllUsesWith(results);
+  op->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Three stages
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The stages of one backward.
+struct Parts {
+  ReplayStageOp replay;
+  AdjointStageOp adjoint;
+  GradientsStageOp gradients;
+};
+
+/// Writes the stages of a backward for its segments.
+class PartsSplitter {
+public:
+  PartsSplitter(Parts parts, const Cut &cut)
+      : parts(parts), splitter(parts.adjoint, cut), b(splitter.b) {
+    // Behind the operands of both recurrences.
+    if (parts.adjoint->isBeforeInBlock(parts.replay))
+      b.setInsertionPoint(parts.replay);
+  }
+  void split();
+
+private:
+  Value addGradients();
+  ReplayStageOp createReplay(Value entry);
+  AdjointStageOp createAdjoint(Value behind);
+  GradientsStageOp createGradients(ReplayStageOp replay,
+                                   AdjointStageOp adjoint);
+  /// The type of states that a stage keeps, given that without segments.
+  Type keptType(Type type);
+  void replace(Operation *op, ValueRange results);
+
+  Parts parts;
+  Splitter<AdjointStageOp> splitter;
+  ImplicitLocOpBuilder &b;
+  Value dO;
+};
+} // namespace
+
+/// What the gradient of the state before each segment is where that of the
+/// state behind it is zero.
+Value PartsSplitter::addGradients() {
+  AdjointStageOp op = parts.adjoint;
+  RuleDims &dims = splitter.dims;
+  Value ends;
+  if (splitter.mayForget()) {
+    Type type = RankedTensorType::get({dims.S, dims.H}, b.getI32Type());
+    ends = splitter.createStarts(type, /*reverse=*/true).getResult(0);
+  }
+  auto pass = AdjointPassStageOp::create(
+      b,
+      RankedTensorType::get({dims.S, dims.H, dims.V, dims.K}, b.getF32Type()),
+      splitter.q, splitter.k, splitter.v, splitter.beta, splitter.gate,
+      /*initial_state=*/Value(), splitter.boundaries, op.getALog(),
+      op.getDtBias(), dO, ends, op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+      splitter.segmentLayout(), op.getChunkSizeAttr());
+  return pass.getResult(0);
+}
+
+Type PartsSplitter::keptType(Type type) {
+  auto states = cast<RankedTensorType>(type);
+  RuleDims dims = splitter.dims;
+  auto k = cast<RankedTensorType>(splitter.k.getType());
+  dims.B = 1;
+  dims.T = k.getDimSize(1);
+  dims.N = dims.S;
+  SmallVector<int64_t> shape(states.getShape());
+  shape.front() = countSegments(dims, /*segments=*/std::nullopt,
+                                parts.gradients.getSegmentLength());
+  return RankedTensorType::get(shape, states.getElementType());
+}
+
+ReplayStageOp PartsSplitter::createReplay(Value entry) {
+  ReplayStageOp op = parts.replay;
+  SmallVector<Type> types = {splitter.packedType(op.getResult(0).getType()),
+                             keptType(op.getResult(1).getType())};
+  return ReplayStageOp::create(
+      b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+      splitter.gate, entry, splitter.boundaries, op.getALog(), op.getDtBias(),
+      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
+      op.getChunkSizeAttr(), op.getSegmentLengthAttr(), op.getBesideAttr());
+}
+
+AdjointStageOp PartsSplitter::createAdjoint(Value behind) {
+  AdjointStageOp op = parts.adjoint;
+  SmallVector<Type> types = {splitter.packedType(op.getResult(0).getType()),
+                             keptType(op.getResult(1).getType())};
+  return AdjointStageOp::create(
+      b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+      splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
+      op.getALog(), op.getDtBias(), dO, behind, op.getScaleAttr(),
+      op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
+      op.getBetaDomainAttr(), splitter.segmentLayout(), op.getChunkSizeAttr(),
+      op.getSegmentLengthAttr());
+}
+
+GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
+                                                AdjointStageOp adjoint) {
+  GradientsStageOp op = parts.gradients;
+  SmallVector<Type> types =
+      llvm::map_to_vector(op.getResultTypes(), [&](Type type) {
+        return Type(splitter.packedType(type));
+      });
+  return GradientsStageOp::create(
+      b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+      splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
+      op.getALog(), op.getDtBias(), dO, replay.getResult(0),
+      adjoint.getResult(0), replay.getResult(1), adjoint.getResult(1),
+      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
+      op.getChunkSizeAttr(), op.getSegmentLengthAttr());
+}
+
+/// Replaces the results of `op` that somebody reads by `results`, which may be
+/// packed.
+void PartsSplitter::replace(Operation *op, ValueRange results) {
+  for (auto [old, result] : llvm::zip(op->getResults(), results))
+    if (!old.use_empty())
+      old.replaceAllUsesWith(splitter.unpacked(result, old.getType()));
+  op->erase();
+}
+
+void PartsSplitter::split() {
+  auto [replay, adjoint, gradients] = parts;
+  splitter.packOperands();
+  dO = splitter.packed(adjoint.getDO());
+  // Chunks of all three stages lie as without the split.
+  splitter.cutSequences(gradients.getChunkSizeAttr());
+  splitter.makeMaps();
+  Value added = addGradients();
+  Value entry = splitter
+                    .scanMaps(splitter.states, replay.getInitialState(),
+                              /*last=*/{}, /*reverse=*/false)
+                    .getResult(0);
+  bool wantsState = adjoint.getNumResults() > 2;
+  StateGradients states =
+      scanGradients(splitter, added, adjoint.getDFinalState(),
+                    wantsState ? adjoint.getResult(2).getType() : Type());
+  ReplayStageOp newReplay = createReplay(entry);
+  AdjointStageOp newAdjoint = createAdjoint(states.behind);
+  GradientsStageOp newGradients = createGradients(newReplay, newAdjoint);
+  if (wantsState)
+    adjoint.getResult(2).replaceAllUsesWith(states.initial);
+  replace(gradients, newGradients.getResults());
+  replace(adjoint, newAdjoint.getResults());
+  replace(replay, newReplay.getResults());
+}
+
+/// Whether two stages take the same of what a forward takes.
+static bool haveSameOperands(DeltaRuleOpInterface x, DeltaRuleOpInterface y) {
+  return x.getQ() == y.getQ() && x.getK() == y.getK() && x.getV() == y.getV() &&
+         x.getBeta() == y.getBeta() && x.getGate() == y.getGate() &&
+         x.getCuSeqlens() == y.getCuSeqlens() && x.getALog() == y.getALog() &&
+         x.getDtBias() == y.getDtBias();
+}
+
+/// The stages of which `gradients` is the last.
+static FailureOr<Parts> findParts(GradientsStageOp gradients) {
+  Parts parts = {gradients.getWrites().getDefiningOp<ReplayStageOp>(),
+                 gradients.getDv().getDefiningOp<AdjointStageOp>(), gradients};
+  auto [replay, adjoint, last] = parts;
+  if (!replay || !adjoint || !haveSameOperands(replay, gradients) ||
+      !haveSameOperands(adjoint, gradients))
+    return gradients.emitOpError("expected writes and dv to split of "
+                                 "gdn.stage.replay and gdn.stage.adjoint with "
+                                 "the same operands, got others");
+  // Segments number the states that are kept otherwise.
+  if (gradients.getStates() != replay.getResult(1) ||
+      gradients.getDStates() != adjoint.getResult(1) ||
+      !replay.getResult(1).hasOneUse() || !adjoint.getResult(1).hasOneUse())
+    return gradients.emitOpError("expected to be the only one that reads the "
+                                 "states of its recurrences to split, got "
+                                 "others");
+  return parts;
+}
+
+LogicalResult gdn::splitBackward(GradientsStageOp op, const Cut &cut) {
+  FailureOr<Parts> parts = findParts(op);
+  if (failed(parts))
+    return failure();
+  PartsSplitter(*parts, cut).split();
+  return success();
+}

@@ -1,0 +1,90 @@
+//===- SplitSequences.h - What splits of stages have in common --*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_DIALECT_GDN_TRANSFORMS_SPLITSEQUENCES_H
+#define GDN_LIB_DIALECT_GDN_TRANSFORMS_SPLITSEQUENCES_H
+
+#include "PackBatch.h"
+
+#include "gdn/Dialect/GDN/IR/GDN.h"
+#include "gdn/Dialect/GDN/IR/RuleDims.h"
+
+namespace mlir::gdn {
+
+/// How to cut: one of the two is there.
+struct Cut {
+  IntegerAttr segments, length;
+  /// What a segment may make of the state before it and be taken for zero; null
+  /// to take nothing for it.
+  FloatAttr tolerance;
+  /// Whether B and the maps are made at the same time.
+  UnitAttr sideBySide;
+};
+
+/// What the forward and the backward of a split have in common: the states
+/// before all segments.
+template <typename Op> class Splitter {
+public:
+  Splitter(Op op, const Cut &cut)
+      : op(op), cut(cut), b(op.getLoc(), op), dims(getRuleDims(op)),
+        sequences(op.getCuSeqlens()) {
+    isPacked = sequences || dims.B == 1;
+  }
+
+  void packOperands();
+  /// Into whole chunks of `chunkSize` tokens.
+  void cutSequences(IntegerAttr chunkSize);
+  bool mayForget();
+  /// The stage that finds where segments begin, or, with `reverse`, end.
+  SegmentStartsStageOp createStarts(TypeRange types, bool reverse);
+  void findStarts();
+  void addStates();
+  void makeMaps();
+  /// How the states between segments lie.
+  StateLayoutAttr segmentLayout() {
+    return StateLayoutAttr::get(b.getContext(), StateLayout::VK);
+  }
+  /// The forward of all segments.
+  FusedStageOp createForward(TypeRange types, Value initialState);
+  /// The scan from `initialState`, with a final state of type `last` if that is
+  /// not null.
+  SegmentScanStageOp scanMaps(Value added, Value initialState, Type last,
+                              bool reverse);
+  Value packed(Value array) { return isPacked ? array : packBatch(b, array); }
+  RankedTensorType packedType(Type type) {
+    auto array = cast<RankedTensorType>(type);
+    return isPacked ? array : getPackedType(array);
+  }
+  Value unpacked(Value array, Type type) {
+    return isPacked
+               ? array
+               : unpackBatch(b, array, cast<RankedTensorType>(type), op.getV());
+  }
+
+  Op op;
+  Cut cut;
+  ImplicitLocOpBuilder b;
+  RuleDims dims;
+  Value sequences;
+  Value q, k, v, beta, gate;
+  /// The boundaries of all segments, and of each sequence's among them.
+  Value boundaries, firstSegments;
+  /// Where segments begin for a head; null for their first tokens.
+  Value starts;
+  /// What segments make of a state.
+  Value map, decay, states;
+  bool isPacked;
+};
+
+/// A backward of one stage, and one of three, of which `op` is the last.
+void splitBackward(BackwardStageOp op, const Cut &cut);
+LogicalResult splitBackward(GradientsStageOp op, const Cut &cut);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_DIALECT_GDN_TRANSFORMS_SPLITSEQUENCES_H
