@@ -119,7 +119,8 @@ public:
   void split();
 
 private:
-  Value addGradients();
+  Value findEnds();
+  Value addGradients(Value ends);
   ReplayStageOp createReplay(Value entry);
   AdjointStageOp createAdjoint(Value behind);
   GradientsStageOp createGradients(ReplayStageOp replay,
@@ -135,16 +136,21 @@ private:
 };
 } // namespace
 
+/// Where segments end for a head as far as the gradients of the states before
+/// them go; null for their last tokens.
+Value PartsSplitter::findEnds() {
+  if (!splitter.mayForget())
+    return {};
+  RuleDims &dims = splitter.dims;
+  Type type = RankedTensorType::get({dims.S, dims.H}, b.getI32Type());
+  return splitter.createStarts(type, /*reverse=*/true).getResult(0);
+}
+
 /// What the gradient of the state before each segment is where that of the
 /// state behind it is zero.
-Value PartsSplitter::addGradients() {
+Value PartsSplitter::addGradients(Value ends) {
   AdjointStageOp op = parts.adjoint;
   RuleDims &dims = splitter.dims;
-  Value ends;
-  if (splitter.mayForget()) {
-    Type type = RankedTensorType::get({dims.S, dims.H}, b.getI32Type());
-    ends = splitter.createStarts(type, /*reverse=*/true).getResult(0);
-  }
   auto pass = AdjointPassStageOp::create(
       b,
       RankedTensorType::get({dims.S, dims.H, dims.V, dims.K}, b.getF32Type()),
@@ -226,12 +232,16 @@ void PartsSplitter::split() {
   dO = splitter.packed(adjoint.getDO());
   // Chunks of all three stages lie as without the split.
   splitter.cutSequences(gradients.getChunkSizeAttr());
-  splitter.makeMaps();
-  Value added = addGradients();
-  Value entry = splitter
-                    .scanMaps(splitter.states, replay.getInitialState(),
-                              /*last=*/{}, /*reverse=*/false)
-                    .getResult(0);
+  // What makes B, the maps and the gradients' B, one behind the other, takes
+  // nothing of each other; so do the scans.
+  Value ends = findEnds();
+  splitter.makeMaps(/*areBeside=*/true);
+  Value added = addGradients(ends);
+  Value entry =
+      splitter
+          .scanMaps(splitter.states, replay.getInitialState(), /*last=*/{},
+                    /*reverse=*/false, /*isBeside=*/true)
+          .getResult(0);
   bool wantsState = adjoint.getNumResults() > 2;
   StateGradients states =
       scanGradients(splitter, added, adjoint.getDFinalState(),

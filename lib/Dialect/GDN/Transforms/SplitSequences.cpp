@@ -97,7 +97,7 @@ template <typename Op> void Splitter<Op>::addStates() {
   states = pass.getResult(0);
 }
 
-template <typename Op> void Splitter<Op>::makeMaps() {
+template <typename Op> void Splitter<Op>::makeMaps(bool areBeside) {
   if (mayForget())
     findStarts();
   // First: where segments forget, all of them have some tokens left here, and
@@ -124,7 +124,8 @@ template <typename Op> void Splitter<Op>::makeMaps() {
       isGated ? op.getALog() : Value(), isGated ? op.getDtBias() : Value(),
       starts, isGated ? op.getGateDomainAttr() : GateDomainAttr(),
       isGated ? op.getLowerBoundAttr() : FloatAttr(), op.getQkL2normAttr(),
-      op.getBetaDomainAttr(), op.getChunkSizeAttr());
+      op.getBetaDomainAttr(), op.getChunkSizeAttr(),
+      areBeside ? cut.sideBySide : UnitAttr());
   map = maps.getResult(0);
   if (isGated)
     decay = maps.getResult(1);
@@ -132,14 +133,15 @@ template <typename Op> void Splitter<Op>::makeMaps() {
 
 template <typename Op>
 SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
-                                          Type last, bool reverse) {
+                                          Type last, bool reverse,
+                                          bool isBeside) {
   SmallVector<Type> types = {added.getType()};
   if (last)
     types.push_back(last);
-  return SegmentScanStageOp::create(b, types, map, decay, added, initialState,
-                                    firstSegments,
-                                    reverse ? b.getUnitAttr() : UnitAttr(),
-                                    op.getStateLayoutAttr(), segmentLayout());
+  return SegmentScanStageOp::create(
+      b, types, map, decay, added, initialState, firstSegments,
+      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
+      segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
 }
 
 /// A forward: each segment from the state before it.

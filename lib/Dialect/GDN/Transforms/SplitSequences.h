@@ -44,7 +44,9 @@ public:
   SegmentStartsStageOp createStarts(TypeRange types, bool reverse);
   void findStarts();
   void addStates();
-  void makeMaps();
+  /// The maps may be made at the same time as what is behind them if
+  /// `areBeside`.
+  void makeMaps(bool areBeside = false);
   /// How the states between segments lie.
   StateLayoutAttr segmentLayout() {
     return StateLayoutAttr::get(b.getContext(), StateLayout::VK);
@@ -52,9 +54,9 @@ public:
   /// The forward of all segments.
   FusedStageOp createForward(TypeRange types, Value initialState);
   /// The scan from `initialState`, with a final state of type `last` if that is
-  /// not null.
+  /// not null. It may run at the same time as what is behind it if `isBeside`.
   SegmentScanStageOp scanMaps(Value added, Value initialState, Type last,
-                              bool reverse);
+                              bool reverse, bool isBeside = false);
   Value packed(Value array) { return isPacked ? array : packBatch(b, array); }
   RankedTensorType packedType(Type type) {
     auto array = cast<RankedTensorType>(type);

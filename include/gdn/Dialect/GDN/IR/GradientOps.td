@@ -18,7 +18,7 @@ defvar keptSegmentAttribute = Arg<I64Attr,
 
 def GDN_ReplayStageOp : GDN_ForwardStageOp<"replay",
     (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length,
-      Arg<UnitAttr, "The stage behind it takes nothing of it, and may run at the same time.">:$beside)> {
+      besideAttribute:$beside)> {
   let summary = "The forward once more, for what its backward reads";
   let description = [{
     The state recurrence of the forward (spec 3.3). Results: `writes`

@@ -95,6 +95,9 @@ defvar ruleAttributes = (ins
   lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
   betaDomainAttribute:$beta_domain, stateLayoutAttribute:$state_layout);
 
+defvar besideAttribute = Arg<UnitAttr,
+  "The stage behind it takes nothing of it, and may run at the same time.">;
+
 /// Of stages that may skip what a segment forgets.
 defvar startsOperand = (ins Arg<Optional<TensorRankOf<[I32], [2]>>, !strconcat(
   "The token at which each sequence begins for a head, [N, H], from ",

@@ -134,7 +134,7 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
-    chunkSizeAttribute:$chunk_size));
+    chunkSizeAttribute:$chunk_size, besideAttribute:$beside));
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` `beta` `(` $beta `:` type($beta) `)`
     (`gate` `(` $gate^ `:` type($gate) `)`)?
@@ -191,7 +191,8 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
       "Where the segments of each sequence begin, [N + 1].">:$first_segments,
     Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
     stateLayoutAttribute:$state_layout,
-    Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout);
+    Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout,
+    besideAttribute:$beside);
   let assemblyFormat = [{
     `map` `(` $map `:` type($map) `)` (`decay` `(` $decay^ `:` type($decay) `)`)?
     `states` `(` $states `:` type($states) `)`

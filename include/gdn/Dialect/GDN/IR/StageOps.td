@@ -78,7 +78,7 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
   }];
   let arguments = !con(ruleOperands, startsOperand, ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size,
-      Arg<UnitAttr, "The stage behind it takes nothing of it, and may run at the same time.">:$beside));
+      besideAttribute:$beside));
   let assemblyFormat = !strconcat(ruleFormat, [{
     (`starts` `(` $starts^ `:` type($starts) `)`)? attr-dict `->` type($results)
   }]);
