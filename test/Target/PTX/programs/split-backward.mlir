@@ -3,9 +3,9 @@
 
 // CHECK: .entry layer_segment_boundaries(
 // CHECK: .entry layer_segment_starts(
+// CHECK: .entry layer_segment_starts_0(
 // CHECK: .entry layer_state_pass(
 // CHECK: .entry layer_segment_map(
-// CHECK: .entry layer_segment_starts_0(
 // CHECK: .entry layer_adjoint_pass(
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: .entry layer_segment_scan(
