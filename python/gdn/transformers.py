@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -46,8 +47,9 @@ def install() -> tuple[str, ...]:
 
     From then on a layer's prefill runs `gdn.chunk_gated_delta_rule`, and a token with a cache
     `gdn.fused_recurrent_gated_delta_rule`. Models that were loaded before follow too. A call goes where it went before
-    (FLA, a kernel of the Hub, or torch) under torch.export, and wherever `gdn.supported` says no, as for some gradients
-    on a GPU. Models with Kimi Delta Attention are left as they are.
+    (FLA, a kernel of the Hub, or torch) under torch.export, and wherever `gdn.supported` says no, as for gradients of
+    float32 on a GPU; the logger "gdn.transformers" has a warning then, once for each reason. Models with Kimi Delta
+    Attention are left as they are.
 
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. On a CPU that includes the convolution
     before the layer, for which Transformers needs a further package.
@@ -121,27 +123,32 @@ def _around_rule(ours: Callable[..., tuple[Any, Any]], before: Callable[..., Any
         # The two functions order what follows beta differently; models say it by keyword.
         if run.is_active and len(rest) <= 2:  # type: ignore[attr-defined]
             named = {**dict(zip(("g", "beta"), rest)), **kwargs}
-            tensors = (query, key, value, *(named.get(each) for each in _TENSORS))
-            flags = bool(named.get("use_qk_l2norm_in_kernel")), bool(named.get("output_final_state"))
-            if _serves(name, tensors, *flags):
-                g, beta, state, boundaries = tensors[3:]
-                return ours(
-                    query, key, value, g, beta=beta, initial_state=state, output_final_state=flags[1],
-                    use_qk_l2norm_in_kernel=flags[0], cu_seqlens=boundaries,
-                )  # fmt: skip
+            tensors = (query, key, value, *map(named.get, _TENSORS))
+            words = tuple([(word, named[word]) for word in _WORDS if named.get(word) is not None])
+            if _serves(name, tensors, words):
+                return ours(query, key, value, **dict(zip(_TENSORS, tensors[3:])), **dict(words))
         return before(query, key, value, *rest, **kwargs)
 
     return run
 
 
-#: The tensors of a call that follow q, k and v.
-_TENSORS = ("g", "beta", "initial_state", "cu_seqlens")
+#: The tensors of a call that follow q, k and v, and what else a call says. Other keywords are a model's own, and ignored
+#: as Transformers ignores them.
+_TENSORS = ("g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens")
+_WORDS = (
+    "scale", "output_final_state", "use_qk_l2norm_in_kernel", "use_gate_in_kernel", "use_beta_sigmoid_in_kernel",
+    "allow_neg_eigval",
+)  # fmt: skip
 #: How many of the last extents of each tensor an answer depends on: on heads and channels, not on sequences and tokens,
 #: so that few calls are asked about. It depends on no strides.
-_KEPT = (2, 2, 2, 1, 1, 3, 0)
+_KEPT = (2, 2, 2, 1, 1, 1, 1, 3, 0)
+
+_logger = logging.getLogger(__name__)
+#: Why calls went where they went before, as far as it was said.
+_told: set[str] = set()
 
 
-def _serves(function: str, tensors: tuple[Any, ...], l2norm: bool, wants_state: bool) -> bool:
+def _serves(function: str, tensors: tuple[Any, ...], words: tuple[tuple[str, Any], ...]) -> bool:
     """Whether gdn runs the call."""
     q = tensors[0]
     if torch.compiler.is_exporting() or not isinstance(q, torch.Tensor):
@@ -152,7 +159,7 @@ def _serves(function: str, tensors: tuple[Any, ...], l2norm: bool, wants_state: 
     ask = _ask_while_compiling if torch.compiler.is_dynamo_compiling() else _ask
     # GPUs of one machine may be of several kinds.
     place = device if index is None else f"{device}:{index}"
-    return ask(function, place, described, l2norm, wants_state, wants_gradients)
+    return ask(function, place, described, words, wants_gradients)
 
 
 def _describe(tensor: Any, kept: int) -> _Described:
@@ -170,18 +177,28 @@ def _describe(tensor: Any, kept: int) -> _Described:
 
 @functools.lru_cache(maxsize=4096)
 def _ask(
-    function: str, device: str, described: tuple[_Described, ...], l2norm: bool, wants_state: bool, wants_gradients: bool
-) -> bool:
-    q, k, v, g, beta, state, boundaries = (
+    function: str, device: str, described: tuple[_Described, ...], words: tuple[tuple[str, Any], ...],
+    wants_gradients: bool,
+) -> bool:  # fmt: skip
+    q, k, v, *others = (
         None if x is None else torch.empty_strided(x[1], x[2], dtype=x[0], device="meta") for x in described
     )
     assert q is not None
     with torch.set_grad_enabled(wants_gradients):
         answer = supported(
-            q.requires_grad_(wants_gradients), k, v, g, beta=beta, initial_state=state, cu_seqlens=boundaries,
-            output_final_state=wants_state, use_qk_l2norm_in_kernel=l2norm, function=function, device=device,
+            q.requires_grad_(wants_gradients), k, v, **dict(zip(_TENSORS, others)), **dict(words), function=function,
+            device=device,
         )  # fmt: skip
+    if not answer:
+        _tell(f"{function} runs what ran before gdn.transformers.install(): {'; '.join(answer.reasons)}")
     return answer.ok
+
+
+def _tell(text: str) -> None:
+    """Says once why a model is not faster."""
+    if text not in _told:
+        _told.add(text)
+        _logger.warning(text)
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small random models of Transformers, with gdn under their layers and on their own path of torch."""
 
-import copy
 import importlib
 import math
 import pathlib
@@ -14,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
 
-from torch.overrides import TorchFunctionMode  # noqa: E402
+from model_gradients import distance, distance_together, exact_gradients_of, gradients_of  # noqa: E402
 
 import gdn.transformers  # noqa: E402
 
@@ -66,6 +65,8 @@ def error(got, expected):
 @pytest.fixture(autouse=True)
 def quiet():
     transformers.logging.set_verbosity_error()
+    gdn.transformers._told.clear()
+    gdn.transformers._ask.cache_clear()
     yield
     gdn.transformers.uninstall()
 
@@ -154,37 +155,6 @@ def test_packed_sequences(name, before):
     assert error(got.logits, expected) < 1e-4
 
 
-def gradients_of(model, ids, **kwargs):
-    model.zero_grad()
-    model(ids, labels=ids, **kwargs).loss.backward()
-    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
-
-
-class InFloat64(TorchFunctionMode):
-    """Whatever a model's code turns to float32 becomes float64."""
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        def widened(value):
-            return torch.float64 if value is torch.float32 else value
-
-        if function is torch.Tensor.float:
-            function = torch.Tensor.double
-        return function(*map(widened, args), **{name: widened(value) for name, value in (kwargs or {}).items()})
-
-
-def exact_gradients_of(model, ids):
-    """By torch's own path, in float64, from the parameters as they are."""
-    model = copy.deepcopy(model).double()
-    model.config._experts_implementation = "eager"  # others have no float64
-    with InFloat64():
-        return gradients_of(model, ids)
-
-
-def distance(got, expected):
-    """Relative rms."""
-    return ((got.double() - expected.double()).norm() / expected.double().norm()).item()
-
-
 def test_gradients(name, before):
     """In float32, of each parameter: within 1e-4 of the exact ones. Those of torch's own path are up to 3e-4 away, in
     A_log and dt_bias, whose gradients are sums over tokens that nearly cancel."""
@@ -210,11 +180,7 @@ def test_gradients_in_16_bits(name, before):
     assert before == runs and exact.keys() == theirs.keys() == ours.keys()
     for parameter, wanted in theirs.items():
         assert distance(ours[parameter], wanted) < 2e-2, parameter
-
-    def far(found):
-        return sum((found[parameter] - wanted).square().sum() for parameter, wanted in exact.items()).sqrt()
-
-    assert far(ours) < 1.1 * far(theirs)
+    assert distance_together(ours, exact) < 1.1 * distance_together(theirs, exact)
 
 
 @pytest.mark.parametrize("name", ["qwen3_next"], indirect=True)
@@ -247,19 +213,43 @@ def rule_inputs(channels=32):
 
 @pytest.mark.parametrize("name", ["qwen3_5"], indirect=True)
 @torch.no_grad()
-def test_what_gdn_does_not_serve(name, before):
-    """And what is no argument of ours is ignored, as Transformers does."""
+def test_what_gdn_does_not_serve(name, before, caplog):
+    """Is told once. And what is no argument of ours is ignored, as Transformers does."""
     gdn.transformers.install()
     rule = file_of(name).torch_chunk_gated_delta_rule
     *qkv, g, beta = rule_inputs(channels=300)
-    rule(*qkv, g=g, beta=beta, use_cache=True)
-    assert before[RULES[0]] == 1
+    for calls in (1, 2):
+        rule(*qkv, g=g, beta=beta, use_cache=True)
+        assert before[RULES[0]] == calls
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "chunk_gated_delta_rule runs what ran before" in line and "got K = 300" in line
+    before[RULES[0]] = 1
     *qkv, g, beta = rule_inputs()
     o, state = rule(*qkv, g=g, beta=beta, use_cache=True, output_router_logits=False)
     assert before[RULES[0]] == 1 and o.shape == (1, 50, 4, 32) and state is None
     # The boundaries are wrong, which is nothing that another function would serve.
     with pytest.raises(ValueError, match="cu_seqlens: expected boundaries of at most T = 50"):
         rule(*qkv, g=g, beta=beta, cu_seqlens=torch.tensor([0, 60]))
+
+
+@pytest.mark.parametrize("name", ["qwen3_5"], indirect=True)
+def test_forms_of_gates(name, before):
+    """What a model leaves to the kernel reaches it, with gradients: raw gates, logits of beta, a scale."""
+    gdn.transformers.install()
+    rule = file_of(name).torch_chunk_gated_delta_rule
+    q, k, v, a, b = (x.requires_grad_() for x in rule_inputs())
+    A_log, dt_bias = torch.randn(4).requires_grad_(), torch.randn(4).requires_grad_()
+    words = {"use_qk_l2norm_in_kernel": True, "scale": 0.5}
+    inside, _ = rule(
+        q, k, v, g=a, beta=b, A_log=A_log, dt_bias=dt_bias, use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True,
+        allow_neg_eigval=True, **words,
+    )  # fmt: skip
+    g = -A_log.exp() * torch.nn.functional.softplus(a + dt_bias)
+    outside, _ = rule(q, k, v, g=g, beta=2 * b.sigmoid(), **words)
+    assert before[RULES[0]] == 0 and error(inside, outside) < 1e-5
+    given, weights = (q, k, v, a, b, A_log, dt_bias), torch.randn_like(inside)
+    found = [torch.autograd.grad(o, given, weights) for o in (inside, outside)]
+    assert all(distance(got, wanted) < 1e-5 for got, wanted in zip(*found))
 
 
 @pytest.mark.parametrize("name", ["qwen3_5"], indirect=True)
@@ -292,7 +282,7 @@ def test_the_gpu_of_a_call_is_asked_about(monkeypatch):
     with FakeTensorMode():
         for device in ("cuda:1", "cpu"):
             x = torch.empty(1, 4, 2, 64, device=device)
-            gdn.transformers._serves("chunk_gated_delta_rule", (x, x, x, None, None, None, None), False, False)
+            gdn.transformers._serves("chunk_gated_delta_rule", (x, x, x, *(None,) * 6), ())
     assert asked == ["cuda:1", "cpu"]
 
 
