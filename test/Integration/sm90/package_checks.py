@@ -9,6 +9,7 @@ import functools
 
 from package_cases import Case, CASES, LIMIT, SENTINEL, TOLERANCE, error_of, make, reference
 from package_gradients import gradient_runs
+from package_models import model_runs
 
 
 def check_case(torch, gdn, case, repeats):
@@ -213,13 +214,13 @@ def mixed_check(torch, gdn):
     return "not refused", False
 
 
-def run_all(runs, options):
-    """Prints a line for each check and returns whether one failed."""
+def run_all(runs, options, limit=LIMIT):
+    """Prints a line for each check, which may take so many seconds, and returns whether one failed."""
     failed = 0
     for name, run in runs:
         if options.only not in name:
             continue
-        faulthandler.dump_traceback_later(LIMIT, exit=True)
+        faulthandler.dump_traceback_later(limit, exit=True)
         try:
             text, good = run()
         except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
@@ -257,6 +258,17 @@ def gradients(options):
 
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
     return run_all(gradient_runs(torch, gdn, options.repeats), options)
+
+
+def models(options):
+    """Trains models of Transformers."""
+    import torch
+    import transformers
+
+    import gdn
+
+    print(f"{torch.cuda.get_device_name()}, Transformers {transformers.__version__}, gdn {gdn.__version__}")
+    return run_all(model_runs(torch, gdn), options, 4 * LIMIT)
 
 
 def two(options):
