@@ -105,10 +105,10 @@ Value warp::createQuad(ImplicitLocOpBuilder &b, Value thread) {
 }
 
 Value warp::createFragmentRow(ImplicitLocOpBuilder &b, Value thread) {
-  // 16 w + l / 4
+  // 16 w + l / 4, if rows are not turned
   Value first = arith::MulIOp::create(b, createGroupWarp(b, thread),
                                       createI32(b, format::kWarpRows));
-  return arith::AddIOp::create(b, first, createQuad(b, thread));
+  return arith::AddIOp::create(b, first, turnRows(b, createQuad(b, thread)));
 }
 
 Value warp::createFragmentColumn(ImplicitLocOpBuilder &b, Value thread) {

@@ -98,6 +98,8 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
   if (Attribute target = kernel->getAttr(TargetAttr::kName))
     function->setAttr(TargetAttr::kName, target);
   function->setAttr("nvvm.kernel", b.getUnitAttr());
+  if (mayTurnRows(kernel))
+    function->setAttr(kTurnedRows, b.getUnitAttr());
   // Without both of them ptxas ignores setmaxnreg (C7508).
   function->setAttr(
       "nvvm.maxntid",

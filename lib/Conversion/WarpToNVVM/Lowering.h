@@ -105,6 +105,13 @@ Value createSum(ImplicitLocOpBuilder &b, Value value);
 /// same rows of a fragment.
 Value createQuad(ImplicitLocOpBuilder &b, Value thread = {});
 
+/// Whether the lanes of `kernel` may hold the rows of its tiles in the order in
+/// which accesses of f32 have no bank conflicts. Its function is then marked.
+bool mayTurnRows(KernelOp kernel);
+inline constexpr StringLiteral kTurnedRows = "gdn_warp.turned_rows";
+/// The row of eight that the four lanes of number `quad` hold.
+Value turnRows(ImplicitLocOpBuilder &b, Value quad);
+
 /// First row and first column of a fragment that this thread holds, as i32.
 Value createFragmentRow(ImplicitLocOpBuilder &b, Value thread = {});
 Value createFragmentColumn(ImplicitLocOpBuilder &b, Value thread = {});
