@@ -15,8 +15,8 @@
 using namespace gdn::cost;
 
 // Chunks of maps and of what segments add take what those of a state pass take.
-// The rest is fitted by eye to docs/data/segments-h200.csv, which the model
-// meets within 15 % (SegmentsTest.cpp).
+// The rest is fitted by eye to docs/data/segments-sweep-h200.csv, which the
+// model meets within 15 % (SegmentsSweepTest.cpp).
 
 /// From the end of a kernel to the first instruction of the next.
 static constexpr double kHopSeconds = 1.5e-6;
@@ -25,17 +25,22 @@ static constexpr double kForwardHopSeconds = 4e-6;
 /// The kernel that cuts.
 static constexpr double kBoundariesSeconds = 3e-6;
 /// The kernel that finds where segments forget, and a chunk of it.
-static constexpr double kStartsSeconds = 1e-6, kStartsChunkSeconds = 0.107e-6;
+static constexpr double kStartsSeconds = 2.8e-6, kStartsChunkSeconds = 0.075e-6;
 /// A work item without chunks.
 static constexpr double kEmptyItemSeconds = 2e-6;
+/// What a work item of few chunks takes besides: its roles wait for each other.
+static constexpr double kShortItemSeconds = 5e-6;
 /// Chunks that show behind a segment of a head that decays, with the mean log
 /// gate of -0.05 that libraries are measured with.
 static constexpr int64_t kForgetfulChunks = 8;
 /// One head of so many does not decay, by the gates of that benchmark and in
 /// models.
 static constexpr int64_t kHeadsOfOneLive = 4;
+/// Tokens that show behind a segment where all heads decay slowly: gates of
+/// -0.001 on average, down to exp(-12).
+static constexpr int64_t kSlowTokens = 12000;
 /// A work item of the scan besides its segments, and a segment.
-static constexpr double kScanSeconds = 1e-6, kScanStepSeconds = 1.9e-6;
+static constexpr double kScanSeconds = 3e-6, kScanStepSeconds = 1.45e-6;
 /// What must be predicted to be gained, and what may be lost with gates that do
 /// not decay.
 static constexpr double kGain = 0.03, kLoss = 0.03;
@@ -83,7 +88,8 @@ static Sequences sequencesOf(const Problem &p, const Choice &whole) {
 namespace {
 /// The passes over tokens that make what segments add, and their maps.
 struct Passes {
-  /// Where every head has all of its chunks, and where a quarter has.
+  /// Where all heads decay slowly, or no segment forgets, and where a quarter
+  /// of the heads has all of its chunks.
   double all, some;
 };
 } // namespace
@@ -118,23 +124,32 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
       p.chunkTokens);
   double full = item + static_cast<double>(chunks) * chunk;
   double rest =
-      item + static_cast<double>(std::min(chunks, kForgetfulChunks)) * chunk;
+      std::min(full, kShortItemSeconds + item + kForgetfulChunks * chunk);
   int64_t items = segments * p.heads;
-  int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
   double one = lastSeconds(chip, items, full, 0, rest);
-  double both = lastSeconds(chip, 2 * items, full, 0, rest);
-  double added = lastSeconds(chip, live, full, items - live, rest);
-  double maps = lastSeconds(chip, live, full, items - live, kEmptyItemSeconds);
-  Passes passes = {2 * pass, 2 * pass};
-  if (request.sideBySide)
-    passes.all = pass * both / one;
+  // Of B and of the maps: items with all of their chunks, and with few or none.
+  auto timeOf = [&](int64_t live, double longer, int64_t liveMaps,
+                    double shorter) {
+    if (request.sideBySide)
+      return pass / one *
+             lastSeconds(chip, live + liveMaps, longer, items - live,
+                         shorter + kEmptyItemSeconds);
+    return pass / one *
+           (lastSeconds(chip, live, longer, items - live, shorter) +
+            lastSeconds(chip, liveMaps, full, items - liveMaps,
+                        kEmptyItemSeconds));
+  };
+  Passes passes;
+  passes.some = passes.all = timeOf(items, full, items, rest);
   if (!request.forgets)
-    passes.some = passes.all;
-  else if (request.sideBySide)
-    passes.some =
-        pass * lastSeconds(chip, 2 * live, full, items - live, rest) / one;
-  else
-    passes.some = pass * (added + maps) / one;
+    return passes;
+  int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
+  passes.some = timeOf(live, full, live, rest);
+  if (length > kSlowTokens) {
+    double slow =
+        item + static_cast<double>(kSlowTokens / p.chunkTokens) * chunk;
+    passes.all = timeOf(items, slow, 0, rest);
+  }
   return passes;
 }
 

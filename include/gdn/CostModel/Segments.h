@@ -58,7 +58,7 @@ struct SplitEstimate {
   /// Of the kernels before the scan, of the scan, and of the forward. The first
   /// is that of gates of which a quarter of the heads does not decay.
   double mapSeconds = 0, scanSeconds = 0, forwardSeconds = 0;
-  /// What the kernels before the scan take more where no head decays.
+  /// What the kernels before the scan take more where all heads decay slowly.
   double slowGateSeconds = 0;
 
   double seconds() const { return mapSeconds + scanSeconds + forwardSeconds; }
@@ -93,8 +93,8 @@ SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
 ///
 /// The host does not know the gates. So it cuts where at least 3 % are
 /// predicted to be gained with gates of models, where a quarter of the heads
-/// does not decay, and at most 3 % to be lost where no head does. Among such
-/// cuts the sum of both times decides.
+/// does not decay, and at most 3 % to be lost where all heads decay slowly.
+/// Among such cuts the sum of both times decides.
 SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
                         const Choice &whole, const SplitRequest &request);
 
