@@ -50,8 +50,7 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                      cl::init(CompileOptions().decayTolerance),
                      cl::cat(category)),
       sideBySide("side-by-side",
-                 cl::desc("Let the kernels of B and of the maps of segments, "
-                          "or the recurrences of a backward, run at the same "
+                 cl::desc("Let the recurrences of a backward run at the same "
                           "time (not run on a GPU yet)"),
                  cl::cat(category)),
       operandType("operand-type",

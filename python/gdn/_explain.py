@@ -70,7 +70,7 @@ class Split:
         schedule: of the kernel of chunks.
         map_seconds, scan_seconds, forward_seconds: predicted times of the kernels before the scan over segments, of
             the scan, and of the kernel of chunks, with gates of which a quarter of the heads does not decay.
-        slow_gate_seconds: what the kernels before the scan take more if no head decays.
+        slow_gate_seconds: what the kernels before the scan take more if all heads decay slowly.
         whole_seconds: predicted time without segments.
     """
 
@@ -96,8 +96,8 @@ class Split:
         times = ", ".join(f"{name} {seconds * 1e3:.3g} ms" for name, seconds in parts)
         return (
             f"{self.segments} of {self.length} tokens, {self.longest} of them in the longest sequence: "
-            f"{self.seconds * 1e3:.3g} ms predicted ({times}; up to {self.slow_gate_seconds * 1e3:.2g} ms more if "
-            f"gates do not decay), {self.whole_seconds * 1e3:.3g} ms without"
+            f"{self.seconds * 1e3:.3g} ms predicted ({times}; {self.slow_gate_seconds * 1e3:+.2g} ms if all "
+            f"heads decay slowly), {self.whole_seconds * 1e3:.3g} ms without"
         )
 
 

@@ -253,6 +253,7 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
   cost::SplitRequest request = p.split;
   // All of them begin with gdn.stage.segment_starts.
   request.forgets = true;
+  request.sideBySide = true;
   chosen.split = cost::chooseSplit(problem, chip, chosen.choice, request);
   if (!chosen.split.splits)
     return {};

@@ -57,7 +57,7 @@ struct CompileOptions {
   int64_t segments = 0, segmentLength = 0;
   /// Norm of a segment's map below which it is zero.
   double decayTolerance = 6.1442123533282e-06; // exp(-12)
-  /// Whether the kernels of B and of the maps of segments run at the same time.
+  /// Whether the recurrences of a backward run at the same time.
   bool sideBySide = false;
   /// What product operands are rounded to: auto, bf16, f16 or f32.
   std::string operandType = "auto";

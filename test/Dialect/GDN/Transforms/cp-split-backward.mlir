@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --gdn-cp-split=segments=4 --split-input-file --verify-roundtrip | FileCheck %s
 // RUN: gdn-opt %s --gdn-cp-split="segments=4 decay-tolerance=0" --split-input-file | FileCheck %s --check-prefix=EXACT
-// RUN: gdn-opt %s --gdn-cp-split="segments=4 side-by-side" --split-input-file | FileCheck %s --check-prefix=SIDE
+// RUN: gdn-opt %s --gdn-cp-split="segments=4 backward-side-by-side" --split-input-file | FileCheck %s --check-prefix=SIDE
 // RUN: gdn-opt %s --gdn-cp-split=segment-length=128 --split-input-file | FileCheck %s --check-prefix=LENGTH
 
 // A backward of three stages: the maps serve two scans, one to the states before segments and one back to the gradients
