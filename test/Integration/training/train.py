@@ -54,7 +54,7 @@ def by_flash_qla(q, k, v, a, b, A_log, dt_bias):
     from flash_qla import chunk_gated_delta_rule
 
     g, beta = gates(a, b, A_log, dt_bias)
-    return chunk_gated_delta_rule(unit(q).to(v.dtype), unit(k).to(v.dtype), v, g, beta)[0]
+    return chunk_gated_delta_rule(unit(q).to(v.dtype), unit(k).to(v.dtype), v.contiguous(), g, beta)[0]
 
 
 def by_fla_torch(q, k, v, a, b, A_log, dt_bias):
@@ -196,16 +196,27 @@ def parse():
     return parser.parse_args()
 
 
+def write(runs, path):
+    """After each operator: what has been trained is there, whatever comes after."""
+    if path:
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["step", *runs])
+            writer.writerows([step, *row] for step, row in enumerate(zip(*runs.values())))
+
+
 def main():
     options, runs, failed = parse(), {}, False
     for name in options.operators:
         try:
             runs[name], seconds = train(name, options)
-        except (ImportError, RuntimeError) as error:
+        except Exception as error:
             # That another library cannot train here says nothing of ours.
+            if name in ("gdn", "recurrence"):
+                raise
             print(f"{name:<10} does not train here: {type(error).__name__}: {str(error)[:250]}", flush=True)
-            failed |= name in ("gdn", "recurrence")
             continue
+        write(runs, options.csv)
         first, last = runs[name][0], sum(runs[name][-10:]) / len(runs[name][-10:])
         falls = last < 0.5 * first
         differences = [abs(a - b) for a, b in zip(runs[name], runs[options.operators[0]])]
@@ -213,11 +224,6 @@ def main():
         failed |= not falls or not mean < options.tolerance
         print(f"{name:<10} loss {first:.4f} -> {last:.4f}, {seconds:.1f} s, from {options.operators[0]}: "
               f"mean {mean:.1e}, most {max(differences) / first:.1e} of the first loss", flush=True)  # fmt: skip
-    if options.csv:
-        with options.csv.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["step", *runs])
-            writer.writerows([step, *row] for step, row in enumerate(zip(*runs.values())))
     print("losses differ, or do not fall" if failed else "losses agree and fall")
     return failed
 
