@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -51,8 +52,8 @@ def install() -> tuple[str, ...]:
     float32 on a GPU; the logger "gdn.transformers" has a warning then, once for each reason. Models with Kimi Delta
     Attention are left as they are.
 
-    Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. On a CPU that includes the convolution
-    before the layer, for which Transformers needs a further package.
+    Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. That includes the convolution before the
+    layer, for which Transformers needs a further package (causal-conv1d, which runs on GPUs where it is installed).
 
     Returns:
         The models that this version of Transformers has of `gdn.transformers.MODELS`.
@@ -208,16 +209,22 @@ def _ask_while_compiling(*key: Any) -> bool:
 
 
 def _around_convolution(before: Callable[..., Any]) -> Callable[..., Any]:
-    """A convolution that keeps packed sequences apart on a CPU, where torch's own does not."""
+    """A convolution that keeps packed sequences apart where torch's own would run, which does not."""
+    has_package = importlib.util.find_spec("causal_conv1d") is not None
 
-    def run(hidden_states: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(hidden_states: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
         boundaries = kwargs.get("cu_seq_lens_q")
-        if not run.is_active or boundaries is None or hidden_states.device.type != "cpu":  # type: ignore[attr-defined]
-            return before(hidden_states, *args, **kwargs)
+        by_torch = hidden_states.device.type == "cpu" or not has_package
+        if not run.is_active or boundaries is None or not by_torch:  # type: ignore[attr-defined]
+            return before(hidden_states, weight, *args, **kwargs)
         for name in ("cu_seq_lens_q", "seq_idx"):
             kwargs.pop(name, None)
-        ends = [*boundaries.tolist(), hidden_states.shape[-1]]
-        pieces = [hidden_states[..., begin:end] for begin, end in zip(ends, ends[1:]) if begin < end]
-        return torch.cat([before(piece, *args, **kwargs) for piece in pieces], dim=-1)
+        # Zeros in front of each sequence, as many as the convolution looks back.
+        tokens, gap = hidden_states.shape[-1], weight.shape[-1] - 1
+        place = torch.arange(tokens, dtype=boundaries.dtype, device=boundaries.device)
+        place = place + gap * torch.searchsorted(boundaries, place, right=True)
+        wide = hidden_states.new_zeros(*hidden_states.shape[:-1], tokens + gap * boundaries.numel())
+        wide = wide.index_copy(-1, place, hidden_states)
+        return before(wide, weight, *args, **kwargs).index_select(-1, place)
 
     return run

@@ -141,18 +141,25 @@ def test_prefill_in_two_pieces(name, before):
     assert error(torch.cat([first.logits, second.logits], 1), expected) < 1e-4
 
 
-@torch.no_grad()
 def test_packed_sequences(name, before):
-    """Are kept apart: each has the logits that it has alone."""
+    """Are kept apart: each has the logits that it has alone, and so do gradients."""
     model, ids = make_model(name), tokens(1, 120)
     ends = [0, 50, 51, 120]
+
+    def gradients(logits):
+        weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(2))
+        return torch.autograd.grad((weights * logits).sum(), list(model.parameters()), allow_unused=True)
+
     expected = torch.cat([model(ids[:, begin:end]).logits for begin, end in zip(ends, ends[1:])], 1)
+    wanted = gradients(expected)
     gdn.transformers.install()
     runs = dict(before)
     positions = torch.cat([torch.arange(end - begin) for begin, end in zip(ends, ends[1:])])[None]
     got = model(ids, position_ids=positions, cu_seq_lens_q=torch.tensor(ends, dtype=torch.int32), use_cache=False)
     assert before == runs
     assert error(got.logits, expected) < 1e-4
+    for parameter, one, other in zip(dict(model.named_parameters()), gradients(got.logits), wanted):
+        assert (one is None) == (other is None) and (one is None or distance(one, other) < 1e-3), parameter
 
 
 def test_gradients(name, before):

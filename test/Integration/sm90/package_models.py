@@ -163,6 +163,28 @@ def checkpoints(torch, gdn, name, dtype):
     return f"{apart:.1e} apart at most", apart < 0.25 * TOLERANCE and not elsewhere
 
 
+def packed(torch, gdn, name, dtype):
+    """Sequences in one row have the gradients that they have alone; the convolution of torch would mix them."""
+    model, ids, ends = make_model(torch, name, dtype), tokens(torch, 1, 300), (0, 100, 101, 300)
+    weights = torch.randn(1, 300, SIZES["vocab_size"], device=DEVICE)
+    positions = torch.cat([torch.arange(end - begin) for begin, end in zip(ends, ends[1:])])[None].to(DEVICE)
+    boundaries = torch.tensor(ends, dtype=torch.int32, device=DEVICE)
+
+    def of(logits):
+        model.zero_grad()
+        (logits * weights).sum().backward()
+        return {name: x.grad.clone() for name, x in model.named_parameters() if x.grad is not None}
+
+    def run():
+        alone = [model(ids[:, a:b], use_cache=False).logits for a, b in zip(ends, ends[1:])]
+        wanted = of(torch.cat(alone, 1))
+        return wanted, of(model(ids, position_ids=positions, cu_seq_lens_q=boundaries, use_cache=False).logits)
+
+    (wanted, found), elsewhere = on_gdn(gdn, name, run)
+    apart, which = max((tests().distance(found[name], x), name) for name, x in wanted.items() if not name.endswith(SUMS))
+    return f"{apart:.1e} apart at most ({which})", apart < TOLERANCE and not elsewhere
+
+
 def handed_on(torch, gdn, name):
     """float32, whose gradients have no kernel on a GPU: torch's path as before, and the reason in a warning."""
     model, ids = make_model(torch, name, "float32"), tokens(torch, 1, 70)
@@ -194,6 +216,6 @@ def model_runs(torch, gdn):
             run = functools.partial(gradients, torch, gdn, name, dtype, seed)
             yield f"models: gradients, {name}, {dtype}, seed {seed}", run
         yield f"models: losses, {name}", functools.partial(losses, torch, gdn, name, "bfloat16")
-    for check in (kernel, checkpoints):
+    for check in (kernel, checkpoints, packed):
         yield f"models: {check.__name__}", functools.partial(check, torch, gdn, "qwen3_next", "bfloat16")
     yield "models: float32", functools.partial(handed_on, torch, gdn, "qwen3_next")
