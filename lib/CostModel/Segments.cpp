@@ -41,9 +41,9 @@ static constexpr int64_t kHeadsOfOneLive = 4;
 static constexpr int64_t kSlowTokens = 12000;
 /// A work item of the scan besides its segments, and a segment.
 static constexpr double kScanSeconds = 3e-6, kScanStepSeconds = 1.45e-6;
-/// What must be predicted to be gained, and what may be lost with gates that do
-/// not decay.
-static constexpr double kGain = 0.03, kLoss = 0.03;
+/// What must be predicted to be gained, what may be lost with gates that decay
+/// slowly, and what with none that decay.
+static constexpr double kGain = 0.03, kLoss = 0.03, kUtmostLoss = 0.1;
 /// Chunks that a segment has at least if the model chooses.
 static constexpr int64_t kLeastChunks = 4;
 /// Rounds of work items that the model tries to fill.
@@ -88,9 +88,9 @@ static Sequences sequencesOf(const Problem &p, const Choice &whole) {
 namespace {
 /// The passes over tokens that make what segments add, and their maps.
 struct Passes {
-  /// Where all heads decay slowly, or no segment forgets, and where a quarter
-  /// of the heads has all of its chunks.
-  double all, some;
+  /// Where no segment forgets, where all heads decay slowly, and where a
+  /// quarter of the heads has all of its chunks.
+  double all, slow, some;
 };
 } // namespace
 
@@ -140,7 +140,7 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
                         kEmptyItemSeconds));
   };
   Passes passes;
-  passes.some = passes.all = timeOf(items, full, items, rest);
+  passes.some = passes.slow = passes.all = timeOf(items, full, items, rest);
   if (!request.forgets)
     return passes;
   int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
@@ -148,7 +148,7 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
   if (length > kSlowTokens) {
     double slow =
         item + static_cast<double>(kSlowTokens / p.chunkTokens) * chunk;
-    passes.all = timeOf(items, slow, 0, rest);
+    passes.slow = timeOf(items, slow, 0, rest);
   }
   return passes;
 }
@@ -182,7 +182,8 @@ SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
   Passes passes = passesOf(p, chip, pass, result.segments, sequences.tokens,
                            length, request);
   result.mapSeconds = kBoundariesSeconds + kHopSeconds + passes.some;
-  result.slowGateSeconds = passes.all - passes.some;
+  result.slowGateSeconds = passes.slow - passes.some;
+  result.noDecaySeconds = passes.all - passes.some;
   if (request.forgets)
     result.mapSeconds +=
         kHopSeconds + kStartsSeconds +
@@ -215,7 +216,8 @@ static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
 /// Whether a cut may be chosen.
 static bool isSafe(const SplitEstimate &cut, double wholeSeconds) {
   return cut.seconds() < (1 - kGain) * wholeSeconds &&
-         cut.worstSeconds() <= (1 + kLoss) * wholeSeconds;
+         cut.slowSeconds() <= (1 + kLoss) * wholeSeconds &&
+         cut.seconds() + cut.noDecaySeconds <= (1 + kUtmostLoss) * wholeSeconds;
 }
 
 /// The best of the cuts that fill the multiprocessors: of those that may be
@@ -230,7 +232,7 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
     bool isFirst = isSafe(a, wholeSeconds);
     if (isFirst != isSafe(b, wholeSeconds))
       return isFirst;
-    return a.seconds() + a.worstSeconds() < b.seconds() + b.worstSeconds();
+    return a.seconds() + a.slowSeconds() < b.seconds() + b.slowSeconds();
   };
   for (Schedule schedule : kSchedules) {
     int64_t ctas = p.heads * (schedule == Schedule::CtaPerHead ? 1 : p.vTiles);

@@ -60,9 +60,11 @@ struct SplitEstimate {
   double mapSeconds = 0, scanSeconds = 0, forwardSeconds = 0;
   /// What the kernels before the scan take more where all heads decay slowly.
   double slowGateSeconds = 0;
+  /// The same where no gate decays anything at all.
+  double noDecaySeconds = 0;
 
   double seconds() const { return mapSeconds + scanSeconds + forwardSeconds; }
-  double worstSeconds() const { return seconds() + slowGateSeconds; }
+  double slowSeconds() const { return seconds() + slowGateSeconds; }
 };
 
 /// Whether sequences are cut, and what speaks for it.
@@ -93,8 +95,9 @@ SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
 ///
 /// The host does not know the gates. So it cuts where at least 3 % are
 /// predicted to be gained with gates of models, where a quarter of the heads
-/// does not decay, and at most 3 % to be lost where all heads decay slowly.
-/// Among such cuts the sum of both times decides.
+/// does not decay, at most 3 % to be lost where all heads decay slowly, and at
+/// most 10 % where nothing decays. Among such cuts the sum of the first two
+/// times decides.
 SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
                         const Choice &whole, const SplitRequest &request);
 
