@@ -3,6 +3,7 @@
 """A language model that is trained by gdn and by a recurrence of torch (test/Integration/training)."""
 
 import csv
+import os
 import pathlib
 import subprocess
 import sys
@@ -14,14 +15,19 @@ pytest.importorskip("torch")
 SCRIPT = pathlib.Path(__file__).parents[1] / "Integration" / "training" / "train.py"
 
 
-@pytest.mark.parametrize("options", [[], ["--dtype=bfloat16", "--steps=80"]], ids=["f32", "bf16"])
+# In float32 a gradient of q, k, v, a or b that is a tenth too small changes the losses by more than is allowed.
+@pytest.mark.parametrize(
+    "options", [["--tolerance=0.002"], ["--dtype=bfloat16", "--steps=80", "--tolerance=0.01"]], ids=["f32", "bf16"]
+)
 def test_losses(options, tmp_path):
     """Both models learn, and their losses are the same at each step."""
     file = tmp_path / "losses.csv"
     command = [sys.executable, SCRIPT, "gdn", "recurrence", f"--csv={file}", *options]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Its operations are small: threads would wait for each other.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert run.returncode == 0, run.stdout + run.stderr
     header, *rows = csv.reader(file.open())
     assert header == ["step", "gdn", "recurrence"] and len(rows) >= 80
     first = [float(loss) for loss in rows[0][1:]]
-    assert abs(first[0] - first[1]) < (1e-5 if not options else 1e-2)
+    assert abs(first[0] - first[1]) < (1e-2 if "--dtype=bfloat16" in options else 1e-5)
