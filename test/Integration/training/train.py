@@ -16,6 +16,7 @@ error where it has no right kernel (on Hopper with Triton 3.4 to 3.7.0): that is
 import argparse
 import csv
 import math
+import os
 import pathlib
 import sys
 import time
@@ -151,6 +152,8 @@ def batches(options):
 
 def train(name, options):
     """The losses of all steps, and the seconds."""
+    # Else torch sums some gradients by atomics, and no two runs are alike.
+    torch.use_deterministic_algorithms(True, warn_only=True)
     torch.manual_seed(options.seed)
     model = Model(options, OPERATORS[name], getattr(torch, options.dtype)).to(options.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate)
@@ -206,6 +209,8 @@ def write(runs, path):
 
 
 def main():
+    # cuBLAS reads it when it begins.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     options, runs, failed = parse(), {}, False
     for name in options.operators:
         try:
