@@ -17,8 +17,9 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 void gdn::raiseBeta(Program &p) {
-  // What f16 rounds a token's write by is as much.
-  constexpr double kLeast = 0x1p-40, kLeastInF16 = 0x1p-12;
+  // Writes are as much larger as 16 bits round them by, or less. The solve has
+  // beta in its rows, in f16 for bf16 too: 2^-24 is the last number there.
+  constexpr double kLeast = 0x1p-14, kLeastInF16 = 0x1p-12;
   p.facts.leastBeta = p.b.getOperandType().isF16() ? kLeastInF16 : kLeast;
 }
 
