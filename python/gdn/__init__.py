@@ -22,6 +22,7 @@ from ._api import (
     fused_recurrent_gdn,
 )
 from ._explain import KernelChoice, Support, explain, supported
+from ._registration import register_with_torch
 from ._segments import compose, segment_map
 
 if TYPE_CHECKING:
@@ -53,3 +54,6 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+register_with_torch()

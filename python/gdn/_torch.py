@@ -87,13 +87,17 @@ def _find_exchange_functions() -> int:
     return found if _library.load().reads_objects(found) else 0
 
 
-_EXCHANGE = _find_exchange_functions()
+#: None until the first call: the operators are registered without the library.
+_EXCHANGE: int | None = None
 
 
 def _call_library(
     tensors: tuple[torch.Tensor | None, ...], scale: float | None, options: int, threads: int, max_seqlen: int
 ) -> None:
     """Calls the library: by the address of the tensors where it can read them, which takes half the time."""
+    global _EXCHANGE
+    if _EXCHANGE is None:
+        _EXCHANGE = _find_exchange_functions()
     if _EXCHANGE:
         _library.load().forward_objects(_EXCHANGE, id(tensors), scale, options, threads, max_seqlen)
     else:

@@ -41,6 +41,33 @@ def test_it_works_without_torch():
     assert run.stdout.strip() == "(1, 64, 1, 64)", run.stderr
 
 
+@pytest.mark.parametrize(
+    "imports", ["import gdn, torch", "import torch, gdn", "import gdn, importlib.util as u; u.find_spec('torch'); import torch"]
+)
+def test_operators_are_registered(imports):
+    """In either order of the imports, without a call; and who asks whether there is a torch does not change it."""
+    pytest.importorskip("torch")
+    run = python("-c", f"{imports}; print(torch.ops.gdn.gated_delta_rule_backward.default)")
+    assert run.stdout.strip() == "gdn.gated_delta_rule_backward.default", run.stderr
+
+
+def test_a_saved_graph_finds_the_operators(tmp_path):
+    torch = pytest.importorskip("torch")
+
+    class Layer(torch.nn.Module):
+        def forward(self, q, g):
+            return gdn.chunk_gated_delta_rule(q, q, q, g, g.exp())[0]
+
+    given = torch.ones(1, 8, 1, 64) / 8, -torch.ones(1, 8, 1)
+    torch.export.save(torch.export.export(Layer(), given), tmp_path / "layer.pt2")
+    program = (
+        f"import gdn, torch; layer = torch.export.load({str(tmp_path / 'layer.pt2')!r}).module()\n"
+        "print(layer(torch.ones(1, 8, 1, 64) / 8, -torch.ones(1, 8, 1)).sum().item())"
+    )
+    run = python("-c", program)
+    assert float(run.stdout) == pytest.approx(Layer()(*given).sum().item()), run.stderr
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     result = doctest.testmod(importlib.import_module(name))
