@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -30,16 +31,40 @@ Value gdn::toIndex(OpBuilder &b, Location loc, Value number) {
   return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
 }
 
+/// The dimension of `tensor` that was made with this extent, if any.
+static std::optional<int64_t> findDimOf(Value tensor, Value extent) {
+  while (auto op = tensor.getDefiningOp<DestinationStyleOpInterface>())
+    tensor = op.getTiedOpOperand(cast<OpResult>(tensor))->get();
+  auto made = tensor.getDefiningOp<tensor::EmptyOp>();
+  if (!made)
+    return {};
+  for (auto [dim, size] : llvm::enumerate(made.getMixedSizes()))
+    if (size == OpFoldResult(extent))
+      return dim;
+  return {};
+}
+
+Value WorkItemWriter::writeDim(OpBuilder &b, tensor::DimOp dim) {
+  if (!dim.getConstantIndex())
+    return {};
+  if (Value array = findArray(dim.getSource()))
+    return memref::DimOp::create(b, loc, array, *dim.getConstantIndex());
+  // An array that was made as large as one that the kernel does not take.
+  SmallVector<Value> arrays(launch.getInputs());
+  llvm::append_range(arrays, launch.getOutputs());
+  for (auto [number, array] : llvm::enumerate(arrays))
+    if (std::optional<int64_t> same = findDimOf(array, dim))
+      return memref::DimOp::create(
+          b, loc, kernel.getBody().front().getArgument(number), *same);
+  return {};
+}
+
 Value WorkItemWriter::writeExtent(OpBuilder &b, Value extent) {
   if (std::optional<int64_t> known = getConstantIntValue(extent))
     return createIndex(b, loc, *known);
   Operation *op = extent.getDefiningOp();
-  if (auto dim = dyn_cast_or_null<tensor::DimOp>(op)) {
-    Value array = findArray(dim.getSource());
-    if (!array || !dim.getConstantIndex())
-      return {};
-    return memref::DimOp::create(b, loc, array, *dim.getConstantIndex());
-  }
+  if (auto dim = dyn_cast_or_null<tensor::DimOp>(op))
+    return writeDim(b, dim);
   if (!op || op->getNumRegions() != 0 || !isPure(op) ||
       !isa<arith::ArithDialect>(op->getDialect()))
     return {};
@@ -242,23 +267,73 @@ static Value copyPlace(OpBuilder &b, Value value, IRMapping &map) {
   return b.clone(*op, map)->getResult(0);
 }
 
+/// Whether ops make `value` of `part`.
+static bool dependsOn(Value value, Value part) {
+  if (value == part)
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, part);
+         });
+}
+
+Value WorkItemWriter::isFirstToClear(OpBuilder &b, tile::StoreOp store,
+                                     const IRMapping &workItem, bool allHeads) {
+  Value zero = createIndex(b, loc, 0), first;
+  auto require = [&](Value coordinate) {
+    Value is = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                     workItem.lookup(coordinate), zero);
+    first = first ? arith::AndIOp::create(b, loc, first, is) : is;
+  };
+  // Where tiles take tokens in turn, one has those of all.
+  Value vTile = program.getVTile();
+  int64_t dim = *findTokenDim(store, program.getEnd());
+  bool isOfTile = false;
+  for (auto [number, offset] : llvm::enumerate(store.getOffsets()))
+    isOfTile |= static_cast<int64_t>(number) != dim && dependsOn(offset, vTile);
+  if (vTiles > 1 && !isOfTile)
+    require(vTile);
+  if (allHeads)
+    require(program.getHead());
+  return first;
+}
+
 void WorkItemWriter::clear(OpBuilder &b, tile::StoreOp store,
                            IRMapping workItem, Value from, Value to) {
   int64_t dim = *findTokenDim(store, program.getEnd());
   int64_t last = store.getOffsets().size() - 1;
-  SmallVector<Value> offsets;
-  for (auto [number, offset] : llvm::enumerate(store.getOffsets()))
-    offsets.push_back(static_cast<int64_t>(number) == dim
-                          ? from
-                          : copyPlace(b, offset, workItem));
-  const auto *axis = llvm::find(store.getAxes(), last);
-  if (!llvm::all_of(offsets, [](Value offset) { return bool(offset); }) ||
-      dim == last || axis == store.getAxes().end())
+  if (dim == last)
     return;
+  Value array = workItem.lookup(store.getTarget());
+  SmallVector<Value> offsets;
+  std::optional<int64_t> free;
+  for (auto [number, offset] : llvm::enumerate(store.getOffsets())) {
+    auto here = static_cast<int64_t>(number);
+    offsets.push_back(here == dim ? from : copyPlace(b, offset, workItem));
+    if (offsets.back())
+      continue;
+    if (free || llvm::is_contained(store.getAxes(), here))
+      return;
+    free = here;
+  }
+  // What a loop goes over: all of it, by one work item of the sequence.
+  OpBuilder::InsertionGuard guard(b);
+  if (Value first = isFirstToClear(b, store, workItem, free.has_value()))
+    b.setInsertionPointToStart(scf::IfOp::create(b, loc, first).thenBlock());
+  if (free) {
+    Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
+    Value size = memref::DimOp::create(b, loc, array, *free);
+    auto loop = scf::ForOp::create(b, loc, zero, size, one);
+    b.setInsertionPointToStart(loop.getBody());
+    offsets[*free] = loop.getInductionVar();
+  }
+  const auto *axis = llvm::find(store.getAxes(), last);
+  bool hasRows = axis != store.getAxes().end();
   int64_t columns =
-      store.getTile().getType().getDimSize(axis - store.getAxes().begin());
-  ArrayClearOp::create(b, loc, workItem.lookup(store.getTarget()), offsets, to,
-                       dim, columns);
+      hasRows
+          ? store.getTile().getType().getDimSize(axis - store.getAxes().begin())
+          : 1;
+  ArrayClearOp::create(b, loc, array, offsets, to, dim, columns);
 }
 
 void WorkItemWriter::clearOutside(OpBuilder &b, const IRMapping &workItem) {

@@ -45,6 +45,8 @@ public:
 private:
   /// A size of the grid as the kernel knows it; null if it does not.
   Value writeExtent(OpBuilder &b, Value extent);
+  /// The same of an array's dimension.
+  Value writeDim(OpBuilder &b, tensor::DimOp dim);
   /// The kernel's argument for an input of the launch; null if there is none.
   Value findArray(Value input);
   void mapShared(OpBuilder &b);
@@ -52,6 +54,10 @@ private:
   /// writes.
   void clear(OpBuilder &b, tile::StoreOp store, IRMapping workItem, Value from,
              Value to);
+  /// Whether the work item is the one of several that clears the same part of
+  /// what `store` writes; null where each has a part of its own.
+  Value isFirstToClear(OpBuilder &b, tile::StoreOp store,
+                       const IRMapping &workItem, bool allHeads);
 
   tile::ProgramOp program;
   tile::LaunchOp launch;

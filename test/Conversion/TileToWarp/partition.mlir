@@ -572,3 +572,55 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x32x4xf32>) {
   gdn_tile.launch @carried grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x32x4xf32>)
   return
 }
+
+// -----
+
+// What several work items of a sequence may clear, one clears: tiles that take the chunks in turn, and heads that a loop
+// goes over, whose part of an array without channels is all of it.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @chunks_in_turn(
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK: gdn_warp.sequence_by_rank
+// CHECK: scf.if
+// CHECK-NEXT: %[[FIRSTTILE:.*]] = arith.cmpi eq, %{{.*}}, %[[ZERO]]
+// CHECK-NEXT: %[[FIRSTHEAD:.*]] = arith.cmpi eq, %{{.*}}, %[[ZERO]]
+// CHECK-NEXT: %[[ISONE:.*]] = arith.andi %[[FIRSTTILE]], %[[FIRSTHEAD]]
+// CHECK-NEXT: scf.if %[[ISONE]]
+// CHECK-NEXT: scf.for %[[H:.*]] = %[[ZERO]] to %[[FOUR]]
+// CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %[[ZERO]], %[[H]]] until({{.*}}, dim = 1) columns 1
+// CHECK: scf.for %[[H:.*]] = %[[ZERO]] to %[[FOUR]]
+// CHECK-NEXT: gdn_warp.array_clear %y[%[[ZERO]], %{{.*}}, %[[H]]] until({{.*}}, dim = 1) columns 1
+// CHECK-NOT: gdn_warp.array_clear
+gdn_tile.program @chunks_in_turn(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
+    work_item(%n, %h, %v) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %own = arith.muli %v, %c32 : index
+  %first = arith.addi %begin, %own : index
+  %left = arith.subi %end, %first : index
+  %chunks = arith.ceildivui %left, %c64 : index
+  %upper = arith.muli %chunks, %c2 : index
+  scf.for %number = %c0 to %upper step %c1 {
+    %chunk = arith.divui %number, %c2 : index
+    %member = arith.remui %number, %c2 : index
+    %since = arith.muli %chunk, %c64 : index
+    %t = arith.addi %first, %since : index
+    %a = gdn_tile.load %x[%batch, %t, %member] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+    gdn_tile.store %a, %y[%batch, %t, %member] axes [1] until(%end, dim = 1) {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>, %cu: memref<?xi32>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %t = memref.dim %x, %c1 : memref<1x?x4xf32>
+  gdn_tile.launch @chunks_in_turn grid(%c2, %c2, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
+  return
+}

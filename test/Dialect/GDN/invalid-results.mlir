@@ -130,13 +130,13 @@ func.func @backward_c3(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
 
 // -----
 
-// Gradients of q and k are sums over heads that are known.
+// In one stage gradients of q and k are sums over heads that are known.
 func.func @backward_c4(%q: tensor<1x64x?x32xf32>, %v: tensor<1x64x4x16xf32>,
     %beta: tensor<1x64x4xf32>, %d_o: tensor<1x64x4x16xf32>) {
   // expected-error @below {{expected a static Hq in q, got 'tensor<1x64x?x32xf32>'}}
-  %r:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x?x32xf32>)
+  %r:4 = gdn.stage.backward q(%q : tensor<1x64x?x32xf32>)
       k(%q : tensor<1x64x?x32xf32>) v(%v : tensor<1x64x4x16xf32>)
-      beta(%beta : tensor<1x64x4xf32>) d_o(%d_o : tensor<1x64x4x16xf32>)
-      -> tensor<1x64x?x32xf32>, tensor<1x64x?x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>
+      beta(%beta : tensor<1x64x4xf32>) d_o(%d_o : tensor<1x64x4x16xf32>) {chunk_size = 32}
+      -> tensor<1x64x4x32xf32>, tensor<1x64x4x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>
   return
 }

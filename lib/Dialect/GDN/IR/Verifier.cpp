@@ -78,7 +78,7 @@ static LogicalResult verifySizes(Operation *op, const Rule &rule,
                << getDimName(dim) << " in " << shape.name << ", got "
                << shape.type;
       // backward_c4
-      bool sumsGroups = isa<ChunkGatedDeltaRuleBwdOp, BackwardStageOp>(op);
+      bool sumsGroups = isa<BackwardStageOp>(op);
       if (isHeads && sumsGroups && ShapedType::isDynamic(size))
         return op->emitOpError("expected a static ")
                << getDimName(dim) << " in " << shape.name << ", got "

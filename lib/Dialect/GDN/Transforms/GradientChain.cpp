@@ -24,11 +24,13 @@ static Type elementOf(Value value) { return getElementTypeOrSelf(value); }
 
 namespace {
 /// Builds linalg ops on whole tensors whose dimensions have letters, as
-/// "bthk". An input may leave dimensions out; all values are f32 inside.
+/// "bthk", or "btn" for value heads. An input may leave dimensions out; all
+/// values are f32 inside.
 class WholeTensors : public ImplicitLocOpBuilder {
 public:
   WholeTensors(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op)
-      : ImplicitLocOpBuilder(op.getLoc(), b), values(op.getV()) {}
+      : ImplicitLocOpBuilder(op.getLoc(), b), values(op.getV()),
+        packed(static_cast<bool>(op.getCuSeqlens())) {}
   using Body = function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 
   /// out[letters of out] = body(inputs), of type `element`.
@@ -48,6 +50,9 @@ public:
     return generic(out, all, inputs, getF64Type(), body);
   }
 
+  /// `product`, which is zero where the gradient among its factors is.
+  Value guard(ImplicitLocOpBuilder &b, Value gradient, Value product) const;
+
 private:
   Value generic(StringRef out, StringRef all,
                 ArrayRef<std::pair<Value, StringRef>> inputs, Type element,
@@ -61,8 +66,11 @@ private:
     return AffineMap::get(all.size(), 0, results, getContext());
   }
 
-  /// [B, T, ...]
+  /// [B, T, H, V]
   Value values;
+  /// Whether there may be tokens of no sequence. Their gradients are zeros
+  /// before the chain rules and behind them, whatever these tokens hold.
+  bool packed;
 };
 } // namespace
 
@@ -77,13 +85,24 @@ static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
-/// Batch rows and tokens are those of v, so that all see the same sizes, and
-/// nothing asks for those of a view, of which the host of a GPU knows nothing.
+Value WholeTensors::guard(ImplicitLocOpBuilder &b, Value gradient,
+                          Value product) const {
+  if (!packed)
+    return product;
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0));
+  Value isZero =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, gradient, zero);
+  return arith::SelectOp::create(b, isZero, zero, product);
+}
+
+/// Batch rows, tokens and value heads are those of v, so that all see the same
+/// sizes, and nothing asks for those of a view, of which the host of a GPU
+/// knows nothing.
 OpFoldResult
 WholeTensors::sizeOf(char letter,
                      ArrayRef<std::pair<Value, StringRef>> inputs) {
-  if (letter == 'b' || letter == 't')
-    return tensor::getMixedSize(*this, getLoc(), values, letter == 't');
+  if (size_t at = StringRef("btn").find(letter); at != StringRef::npos)
+    return tensor::getMixedSize(*this, getLoc(), values, at);
   for (auto [value, letters] : inputs)
     if (size_t at = letters.find(letter); at != StringRef::npos)
       return tensor::getMixedSize(*this, getLoc(), value, at);
@@ -183,18 +202,23 @@ static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
     return dy.getType() == x.getType()
                ? dy
                : w.map("bthk", {{dy, "bthk"}}, elementOf(x), same);
-  auto dot = [](ImplicitLocOpBuilder &b, ValueRange args) {
+  auto square = [](ImplicitLocOpBuilder &b, ValueRange args) {
     return mul(b, args[0], args[1]);
   };
-  Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}}, dot);
+  auto dot = [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    return w.guard(b, args[1], mul(b, args[0], args[1]));
+  };
+  Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}}, square);
   Value along = w.sum("bth", "bthk", {{x, "bthk"}, {dy, "bthk"}}, dot);
   return w.map(
       "bthk", {{x, "bthk"}, {dy, "bthk"}, {squares, "bth"}, {along, "bth"}},
-      elementOf(x), [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+      elementOf(x), [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
         Value sum = arith::AddFOp::create(b, args[2], constant(b, kNormEps));
         Value r = math::RsqrtOp::create(b, sum);
         Value part = mul(b, mul(b, args[0], args[3]), mul(b, r, r));
-        return mul(b, r, arith::SubFOp::create(b, args[1], part));
+        part = w.guard(b, args[3], part);
+        Value rest = arith::SubFOp::create(b, args[1], part);
+        return w.guard(b, rest, mul(b, r, rest));
       });
 }
 
@@ -219,7 +243,7 @@ static Value betaGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   BetaDomain domain = op.getBetaDomain();
   if (domain == BetaDomain::Value && elementOf(beta) == elementOf(dbeta))
     return dbeta;
-  return w.map("bth", {{beta, "bth"}, {dbeta, "bth"}}, elementOf(beta),
+  return w.map("btn", {{beta, "btn"}, {dbeta, "btn"}}, elementOf(beta),
                [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
                  if (domain == BetaDomain::Value)
                    return args[1];
@@ -228,7 +252,7 @@ static Value betaGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
                      mul(b, s, arith::SubFOp::create(b, constant(b, 1.0), s));
                  if (domain == BetaDomain::DoubledLogit)
                    slope = mul(b, slope, constant(b, 2.0));
-                 return mul(b, slope, args[1]);
+                 return w.guard(b, args[1], mul(b, slope, args[1]));
                });
 }
 
@@ -307,12 +331,12 @@ static RawGate readRawGate(ChunkGatedDeltaRuleBwdOp op, StringRef all,
   raw.inputs = {{op.getGate(), all}, {dg, all}};
   if (Value rate = op.getALog()) {
     raw.hasRate = true;
-    raw.inputs.push_back({rate, "h"});
+    raw.inputs.push_back({rate, "n"});
   }
   if (Value bias = op.getDtBias()) {
     raw.hasBias = true;
     bool perChannel = cast<RankedTensorType>(bias.getType()).getRank() == 2;
-    raw.inputs.push_back({bias, perChannel ? "hk" : "h"});
+    raw.inputs.push_back({bias, perChannel ? "nk" : "n"});
   }
   return raw;
 }
@@ -323,7 +347,7 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
                                 SmallVectorImpl<Value> &parameters) {
   Value a = op.getGate();
   bool channel = cast<RankedTensorType>(a.getType()).getRank() == 4;
-  StringRef all = channel ? "bthk" : "bth";
+  StringRef all = channel ? "btnk" : "btn";
   auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
   GateDomain domain = op.getGateDomain();
   // Of the decay or its logarithm, which the stage gives in the gate's domain.
@@ -334,10 +358,10 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   }
   RawGate raw = readRawGate(op, all, dg);
   auto da = [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    return rawGradient(b, raw, args);
+    return w.guard(b, args[1], rawGradient(b, raw, args));
   };
   auto dRate = [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    return rateGradient(b, raw, args);
+    return w.guard(b, args[1], rateGradient(b, raw, args));
   };
   auto appendSum = [&](Value parameter, StringRef letters,
                        WholeTensors::Body body) {
@@ -347,7 +371,7 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   };
   gate.push_back(w.map(all, raw.inputs, elementOf(a), da));
   if (Value rate = op.getALog())
-    appendSum(rate, "h", dRate);
+    appendSum(rate, "n", dRate);
   if (Value bias = op.getDtBias())
     appendSum(bias, raw.inputs.back().second, da);
 }

@@ -300,6 +300,19 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
   op->erase();
 }
 
+/// A backward in one stage sums gradients over value heads in ops behind it,
+/// which must know them.
+static LogicalResult checkHeads(DeltaRuleOpInterface layer, Plans plans) {
+  auto op = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*layer);
+  if (!op || (plans.backward == BackwardPlan::Three && hasThreeStages(op)))
+    return success();
+  for (auto [name, rows] : {std::pair("Hq", op.getQ()), {"H", op.getV()}})
+    if (cast<ShapedType>(rows.getType()).isDynamicDim(2))
+      return op.emitOpError("expected a static ")
+             << name << " for a backward in one stage, got " << rows.getType();
+  return success();
+}
+
 void PlanStages::runOnOperation() {
   FailureOr<Plans> plans = choosePlans();
   if (failed(plans))
@@ -312,6 +325,8 @@ void PlanStages::runOnOperation() {
           << op.getK().getType();
       return signalPassFailure();
     }
+    if (failed(checkHeads(op, *plans)))
+      return signalPassFailure();
     replaceLayer(op, *plans);
   }
 }

@@ -75,3 +75,26 @@ func.func @one(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tens
       -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>, tensor<1x64x4x32xf32>
   return %r#4 : tensor<1x64x4x32xf32>
 }
+
+// Heads that are known when running alone: those of gates and of beta are those of v. The gradients of tokens in no
+// sequence are zeros, whatever the gates hold there.
+// CHECK-LABEL: func.func @heads(
+// CHECK-SAME: %[[Q:[a-z0-9]*]]: tensor<1x?x?x32xbf16>, %[[V:[a-z0-9]*]]: tensor<1x?x?x32xbf16>
+// CHECK: %[[G:.*]]:4 = gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?xf32>
+// CHECK: %[[H:.*]] = tensor.dim %[[V]], %c2
+// CHECK: tensor.empty(%{{.*}}, %[[H]]) : tensor<1x?x?xbf16>
+// CHECK: ins(%{{.*}}, %[[G]]#3,
+// CHECK: ^bb0(%{{.*}}: bf16, %[[DG:.*]]: f32, %{{.*}}: f32, %{{.*}}: f32, %{{.*}}: bf16):
+// CHECK: %[[DA:.*]] = arith.mulf %{{.*}}, %[[DG]]
+// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[DG]], %[[ZERO:.*]] : f32
+// CHECK: arith.select %[[NONE]], %[[ZERO]], %[[DA]]
+func.func @heads(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?xbf16>,
+    %cu: tensor<?xi32>, %a: tensor<?xf32>, %b: tensor<?xf32>) -> (tensor<1x?x?xbf16>, tensor<?xf32>) {
+  %r:7 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x?x32xbf16>) k(%q : tensor<1x?x?x32xbf16>)
+      v(%v : tensor<1x?x?x32xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?xbf16>)
+      cu_seqlens(%cu : tensor<?xi32>) a_log(%a : tensor<?xf32>) dt_bias(%b : tensor<?xf32>)
+      d_o(%v : tensor<1x?x?x32xbf16>) {gate_domain = #gdn.gate_domain<softplus>}
+      -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?xbf16>,
+         tensor<?xf32>, tensor<?xf32>
+  return %r#4, %r#5 : tensor<1x?x?xbf16>, tensor<?xf32>
+}
