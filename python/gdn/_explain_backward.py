@@ -49,7 +49,8 @@ def ask_backward(call: Call, where: str, pack: Callable[[Any, str], bytes]) -> B
         return None
     described = [None if x is None else _torch.describe(x) for x in _torch_backward_gpu.without_data(call)]
     blob = b"".join(pack(tensor, where) for tensor in described)
-    options = _torch_backward_gpu.kernel_options(call.options)
+    form = _torch_backward_gpu.form_of(call.q, call.v, call.g, call.beta, call.options)
+    options = _torch_backward_gpu.kernel_options(form, call.options)
     facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
     saved = sum(x.numel() * x.element_size() for x in given if x is not None)
     return Backward(**facts, saved_bytes=saved)

@@ -111,9 +111,36 @@ def gpu_forms(manifest: dict[str, Any], op: str) -> frozenset[Form]:
     return frozenset(found)
 
 
-def gpu_gradients(manifest: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The types of q, k and v, by name, and the channels of heads that GPU kernels of gradients have."""
-    hopper = manifest["hopper"]
-    rows = hopper["backward"]
-    channels = sorted(hopper["channels"][key]["k"] for key in rows["channels"])
-    return tuple(manifest["types"][key]["name"] for key in rows["element"]), tuple(channels)
+def gradient_rows(manifest: dict[str, Any]) -> list[dict[str, list[str]]]:
+    """The rows of the Hopper kernels of gradients, with the values of all axes; none where there is no table of them."""
+    table = manifest["hopper"].get("backward", {"kernels": []})
+    return [{**table["defaults"], **row} for row in table["kernels"]]
+
+
+class GradientForm(NamedTuple):
+    """What a GPU kernel of gradients is chosen by, but for states: domains by number, types by name."""
+
+    channels: int
+    q: str
+    norm: bool
+    gate_domain: int
+    g: str
+    beta_domain: int
+    beta: str
+
+
+def gradient_forms(manifest: dict[str, Any]) -> frozenset[GradientForm]:
+    """All that the GPU kernels of gradients take. Each is there without states, and with both in either layout."""
+    hopper, types = manifest["hopper"], manifest["types"]
+    gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
+    found = set()
+    for row in gradient_rows(manifest):
+        for channels, element, norm, gate, beta in itertools.product(
+            *(row[key] for key in ("channels", "element", "norm", "gate", "beta"))
+        ):
+            (gate_domain, gate_type), (beta_domain, beta_type) = gate.split(), beta.split()
+            found.add(GradientForm(
+                hopper["channels"][channels]["k"], types[element]["name"], "attributes" in hopper["norms"][norm],
+                gates.index(gate_domain), types[gate_type]["name"], betas.index(beta_domain), types[beta_type]["name"],
+            ))
+    return frozenset(found)

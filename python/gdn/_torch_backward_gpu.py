@@ -1,14 +1,15 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The gradients of a call on a GPU: by kernels of log gates and values of beta, in float32.
+"""The gradients of a call on a GPU.
 
-What the kernels do not have is computed around them by operations of torch, on the current stream, with their chain
-rules: other forms of gates, norms, a scale and channels.
-None of them waits for the GPU, and a CUDA graph may capture them.
+The manifest's rows say which forms of gates, beta and norms there are kernels for. What none of them has is computed
+around one by operations of torch, on the current stream, with their chain rules, as are a scale and other channels.
+None of these operations waits for the GPU, and a CUDA graph may capture them.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import torch
 
 from . import _library, _manifest
 from ._arguments import Call, default_scale
+from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
 _F32 = torch.float32
@@ -24,8 +26,10 @@ _NORM_EPSILON = 1e-6
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
 #: what 16 bits round.
 _LEAST_GATE = 2.0**-10
-#: Types and channels of the kernels, channels in ascending order.
-_TYPES, _CHANNELS = _manifest.gpu_gradients(_library.MANIFEST)
+#: The forms, types and channels of the kernels, channels in ascending order.
+_FORMS = _manifest.gradient_forms(_library.MANIFEST)
+_TYPES = sorted({form.q for form in _FORMS})
+_CHANNELS = sorted({form.channels for form in _FORMS})
 
 Tensor = torch.Tensor
 #: A gradient from that of what a conversion made.
@@ -51,24 +55,52 @@ def _name_of(dtype: torch.dtype) -> str:
 class KernelCall(NamedTuple):
     """The tensors of a call as the kernels take them, packed, and what leads back."""
 
+    options: int
     q: Tensor
     k: Tensor
     v: Tensor
     g: Tensor
     beta: Tensor
+    A_log: Tensor | None
+    dt_bias: Tensor | None
     initial_state: Tensor | None
     cu_seqlens: Tensor
     d_o: Tensor
     d_final_state: Tensor | None
-    #: From the gradients of q, k, log gates and values of beta to those of the caller's.
+    #: From the gradients of q, k, gates and beta to those of the caller's.
     back: tuple[_Chain, _Chain, _Chain, _Chain]
-    #: The logarithms of a raw gate, and the derivative of each by the gate.
+    #: The logarithms of a raw gate, and the derivative of each by the gate, where the kernels have no raw gates.
     raw: tuple[Tensor, Tensor] | None
 
 
-def kernel_options(options: int) -> int:
-    """The options of a call as the kernels have it."""
-    return _library.pack_options(_LOG, _library.BETA_VALUE, False, _library.state_is_v_first(options), False)
+@functools.cache
+def _choose(channels: int, q: str, norm: bool, gate_domain: int, g: str, beta_domain: int, beta: str) -> GradientForm:
+    """The form of the kernels that leaves the least to do around them; the plain one takes everything."""
+    f32, value = "float32", _library.BETA_VALUE
+    for has_norm in (norm, False):
+        for gate in ((gate_domain, g), (gate_domain, f32), (_LOG, f32)):
+            for its_beta in ((beta_domain, beta), (beta_domain, f32), (value, f32)):
+                form = GradientForm(channels, q, has_norm, *gate, *its_beta)
+                if form in _FORMS:
+                    return form
+    raise NotImplementedError(f"gdn has no gradients of {q} with {channels} channels on a GPU in this build")
+
+
+def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options: int) -> GradientForm:
+    """The form of the kernels that serve a call."""
+    gate_domain, beta_domain = _library.gate_domain_of(options), _library.beta_domain_of(options)
+    return _choose(
+        _channels_of(q, v), _name_of(q.dtype), _library.has_l2norm(options),
+        _LOG if g is None else gate_domain, "float32" if g is None else _name_of(g.dtype),
+        _library.BETA_VALUE if beta is None else beta_domain, "float32" if beta is None else _name_of(beta.dtype),
+    )  # fmt: skip
+
+
+def kernel_options(form: GradientForm, options: int) -> int:
+    """The options of a call as the kernels of this form have it."""
+    return _library.pack_options(
+        form.gate_domain, form.beta_domain, form.norm, _library.state_is_v_first(options), False
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -94,8 +126,9 @@ def _readable(x: Tensor, sizes: tuple[int, ...] | None = None, dtype: torch.dtyp
     return x if in_place else x.clone(memory_format=torch.contiguous_format)
 
 
-def _vector(x: Tensor) -> Tensor:
-    return x.to(_F32).contiguous()
+def _vector(x: Tensor, name: str = "float32") -> Tensor:
+    """A dense one, in the type of this name."""
+    return x.to(getattr(torch, name)).contiguous()
 
 
 def _normalise(x: Tensor) -> tuple[Tensor, _Chain]:
@@ -111,10 +144,15 @@ def _normalise(x: Tensor) -> tuple[Tensor, _Chain]:
     return rows.to(x.dtype), back
 
 
-def _log_gate(v: Tensor, g: Tensor | None, A_log: Any, dt_bias: Any, domain: int) -> tuple[Tensor, _Chain, Any]:
-    """The gates' logarithms, the way back, and what the gradients of a raw gate's parameters need."""
+def _gate(
+    v: Tensor, g: Tensor | None, A_log: Any, dt_bias: Any, domain: int, form: GradientForm
+) -> tuple[Tensor, _Chain, Any]:
+    """The gates as the kernels take them, the way back, and what the gradients of a raw gate's parameters need where
+    the kernels do not compute them."""
     if g is None:
         return v.new_zeros(v.shape[:3], dtype=_F32), _same, None
+    if domain == form.gate_domain:
+        return _vector(g, form.g), _same, None
     x = g.float()
     if domain == _LINEAR:
         x = x.clamp_min(_LEAST_GATE)
@@ -125,14 +163,15 @@ def _log_gate(v: Tensor, g: Tensor | None, A_log: Any, dt_bias: Any, domain: int
         slope = rate * x.sigmoid()
         log = (rate * torch.nn.functional.softplus(x, threshold=60.0)).contiguous()
         return log, lambda gradient: gradient * slope, (log, slope)
-    return x.contiguous(), _same, None
+    raise AssertionError("gates are logarithms, linear or raw")
 
 
-def _beta_values(v: Tensor, beta: Tensor | None, domain: int) -> tuple[Tensor, _Chain]:
+def _beta(v: Tensor, beta: Tensor | None, domain: int, form: GradientForm) -> tuple[Tensor, _Chain]:
+    """beta as the kernels take it, and the way back."""
     if beta is None:
         return v.new_ones(v.shape[:3], dtype=_F32), _same
-    if domain == _library.BETA_VALUE:
-        return _vector(beta), _same
+    if domain == form.beta_domain:
+        return _vector(beta, form.beta), _same
     most = 2.0 if domain == _library.BETA_DOUBLED_LOGIT else 1.0
     part = beta.float().sigmoid().contiguous()
     values = part * most if most != 1.0 else part
@@ -153,6 +192,12 @@ def _states(q: Tensor, v: Tensor, state: Any, gradient: Any, cu: Any, D: int) ->
     return bring(state), bring(gradient)
 
 
+def _parameters(v: Tensor, A_log: Tensor, dt_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Those of raw gates, as the kernels take them."""
+    bias = v.new_zeros(v.shape[2], dtype=_F32) if dt_bias is None else _vector(dt_bias)
+    return _vector(A_log), bias
+
+
 def _packed(x: Tensor) -> Tensor:
     """Batch rows one behind the other."""
     return x if x.shape[0] == 1 else x.flatten(0, 1)[None]
@@ -168,12 +213,12 @@ def convert(
     d_o: Any, d_final_state: Any, scale: float | None, options: int,
 ) -> KernelCall:  # fmt: skip
     """Brings a call to the form that the kernels have."""
-    D = _channels_of(q, v)
-    (rows_q, back_q), (rows_k, back_k) = (
-        _normalise(x) if _library.has_l2norm(options) else (x, _same) for x in (q, k)
-    )
-    log, back_g, raw = _log_gate(v, g, A_log, dt_bias, _library.gate_domain_of(options))
-    values, back_beta = _beta_values(v, beta, _library.beta_domain_of(options))
+    form = form_of(q, v, g, beta, options)
+    D, normalises = form.channels, _library.has_l2norm(options) and not form.norm
+    (rows_q, back_q), (rows_k, back_k) = (_normalise(x) if normalises else (x, _same) for x in (q, k))
+    gates, back_g, raw = _gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
+    betas, back_beta = _beta(v, beta, _library.beta_domain_of(options), form)
+    parameters = _parameters(v, A_log, dt_bias) if form.gate_domain == _RAW else (None, None)
     # Kernels scale by D^(-1/2). What is asked for is a factor of o, and so of its gradient.
     factor = (default_scale(q.shape) if scale is None else scale) / D**-0.5
     d_o = torch.zeros_like(v, memory_format=torch.contiguous_format) if d_o is None else d_o
@@ -183,7 +228,8 @@ def convert(
     boundaries = _boundaries(q) if cu_seqlens is None else cu_seqlens
     rows_q, rows_k, v, d_o = (_readable(_packed(x), (D,)) for x in (rows_q, rows_k, v, d_o.to(v.dtype)))
     return KernelCall(
-        rows_q, rows_k, v, _packed(log), _packed(values), state, boundaries, d_o, d_state,
+        kernel_options(form, options), rows_q, rows_k, v, _packed(gates), _packed(betas), *parameters,
+        state, boundaries, d_o, d_state,
         back=(back_q, back_k, back_g, back_beta), raw=raw,
     )  # fmt: skip
 
@@ -206,8 +252,11 @@ def without_data(call: Call) -> tuple[Tensor | None, ...]:
     has_states = call.initial_state is not None or call.output_final_state
     state = bare(sequences, v.shape[2], D, D) if has_states else None
     keys, values = (bare(1, tokens, x.shape[2], D, dtype=q.dtype) for x in (q, v))
-    gate, boundaries = bare(1, tokens, v.shape[2]), bare(sequences + 1, dtype=torch.int32)
-    return keys, keys, values, gate, gate, None, None, state, boundaries, values, state
+    form = form_of(q, v, call.g, call.beta, call.options)
+    gate, beta = (bare(1, tokens, v.shape[2], dtype=getattr(torch, name)) for name in (form.g, form.beta))
+    parameter = bare(v.shape[2]) if form.gate_domain == _RAW else None
+    boundaries = bare(sequences + 1, dtype=torch.int32)
+    return keys, keys, values, gate, beta, parameter, parameter, state, boundaries, values, state
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -223,23 +272,15 @@ def _without_tokens(arguments: Any) -> tuple[Tensor | None, ...]:
     return *found, d_state
 
 
-def _launch(call: KernelCall, options: int, rows: tuple[int, int], is_packed: bool) -> tuple[Any, ...]:
-    """The kernels' gradients of q, k, v, g and beta, as [B, T, ...], and of the initial state."""
-    # Tokens in front of the first boundary and behind the last one belong to nobody.
-    make = torch.zeros if is_packed else torch.empty
-    q, v = call.q, call.v
-
-    def new(shape: tuple[int, ...], dtype: torch.dtype = _F32) -> Tensor:
-        return make(shape, dtype=dtype, device=v.device)
-
-    data = (new(x.shape, x.dtype) for x in (q, call.k, v))
-    found = *data, new(call.g.shape), new(call.beta.shape)
-    d_state = None if call.initial_state is None else torch.empty_like(call.initial_state)
+def _launch(call: KernelCall, rows: tuple[int, int]) -> tuple[Any, ...]:
+    """The kernels' gradients of q, k, v, g and beta, as [B, T, ...], of A_log, dt_bias, and of the initial state."""
+    given = (call.q, call.k, call.v, call.g, call.beta, call.A_log, call.dt_bias, call.initial_state)
+    found = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
     _library.load().backward(
-        q, call.k, v, call.g, call.beta, None, None, call.initial_state, call.cu_seqlens, call.d_o, call.d_final_state,
-        *found, None, None, d_state, None, kernel_options(options), 1, 0,
-    )  # fmt: skip
-    return *(x.view(*rows, *x.shape[2:]) for x in found), d_state
+        *given, call.cu_seqlens, call.d_o, call.d_final_state, *found, None, call.options, 1, 0
+    )
+    *tokens, d_A_log, d_dt_bias, d_state = found
+    return *(x.view(*rows, *x.shape[2:]) for x in tokens if x is not None), d_A_log, d_dt_bias, d_state
 
 
 def _keeper(T: int, cu_seqlens: Tensor | None) -> Callable[[Tensor], Tensor]:
@@ -267,7 +308,7 @@ def compute(*arguments: Any) -> tuple[Tensor | None, ...]:
     if 0 in v.shape[:2]:
         return _without_tokens(arguments)
     call = convert(*arguments)
-    d_q, d_k, d_v, d_g, d_beta, d_state = _launch(call, options, v.shape[:2], cu_seqlens is not None)
+    d_q, d_k, d_v, d_g, d_beta, d_A_log, d_dt_bias, d_state = _launch(call, v.shape[:2])
     keep = _same if all(back is _same for back in call.back) else _keeper(v.shape[1], cu_seqlens)
 
     def chain(like: Tensor | None, found: Tensor, back: _Chain) -> Tensor | None:
@@ -276,12 +317,10 @@ def compute(*arguments: Any) -> tuple[Tensor | None, ...]:
         width = like.shape[-1] if like.dim() == 4 else None
         return _as(like, keep(back(found[..., :width].float())))
 
-    d_A_log = d_dt_bias = None
     if call.raw is not None:
-        log, slope = call.raw
-        d_A_log, d_dt_bias = (_as(x, keep(y * d_g).sum((0, 1))) for x, y in ((A_log, log), (dt_bias, slope)))
+        d_A_log, d_dt_bias = (keep(y * d_g).sum((0, 1)) for y in call.raw)
     back_q, back_k, back_g, back_beta = call.back
     return (
         chain(q, d_q, back_q), chain(k, d_k, back_k), _as(v, d_v), chain(g, d_g, back_g),
-        chain(beta, d_beta, back_beta), d_A_log, d_dt_bias, _as(initial_state, d_state),
+        chain(beta, d_beta, back_beta), _as(A_log, d_A_log), _as(dt_bias, d_dt_bias), _as(initial_state, d_state),
     )  # fmt: skip

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernels of gradients on a Hopper GPU (docs/Training.md), for generate.py.
 
-They take packed sequences, log gates and values of beta, in float32. The package brings other forms of a call to this
-one.
+They take packed sequences, and the forms of gates, beta and norms that the manifest's rows name. The package brings
+other forms of a call to one of these.
 """
 
 from __future__ import annotations
@@ -13,72 +13,78 @@ from typing import Any
 
 from kernel_traits import HERE, Kernel, fill
 
-_AXES = ("channels", "element", "state")
+_AXES = ("channels", "element", "norm", "gate", "beta", "state")
+#: Values that names of kernels leave out.
+_UNNAMED = {"norm": "Plain", "gate": "Log F32", "beta": "Value F32"}
+#: The operands that have gradients, in the order of the op's results.
+_DIFFERENTIABLE = ("q", "k", "v", "beta", "gate", "initial_state", "a_log", "dt_bias")
 
 
-def _types(manifest: dict[str, Any], row: dict[str, str]) -> dict[str, str]:
-    """The types of all arrays by name; of a call without states there are none."""
-    hopper, element = manifest["hopper"], manifest["types"][row["element"]]["mlir"]
+def _operands(manifest: dict[str, Any], row: dict[str, str]) -> dict[str, str]:
+    """The types of the op's operands by name, in their order; of a call without states there are none."""
+    hopper, types = manifest["hopper"], manifest["types"]
+    element = types[row["element"]]["mlir"]
     k, v = (hopper["channels"][row["channels"]][name] for name in ("k", "v"))
     rows, columns = (v, k) if "VK" in row["state"] else (k, v)
-    types = {
-        "keys": f"tensor<1x?x?x{k}x{element}>",
-        "values": f"tensor<1x?x?x{v}x{element}>",
-        "vector": f"tensor<1x?x?xf32>",
-        "kept": f"tensor<?x?x{v}x{k}x{element}>",
-    }
-    return types if row["state"] == "None" else {**types, "state": f"tensor<?x?x{rows}x{columns}xf32>"}
+    gate_domain, gate, beta = row["gate"].split()[0], *(types[row[name].split()[1]]["mlir"] for name in ("gate", "beta"))
+    keys, values = (f"tensor<1x?x?x{size}x{element}>" for size in (k, v))
+    state = {} if row["state"] == "None" else {"state": f"tensor<?x?x{rows}x{columns}xf32>"}
+    takes = manifest["gate_domains"][gate_domain].get("takes", [])
+    return {
+        "q": keys, "k": keys, "v": values, "beta": f"tensor<1x?x?x{beta}>", "gate": f"tensor<1x?x?x{gate}>",
+        **{"initial_state": kind for kind in state.values()},
+        "cu_seqlens": "tensor<?xi32>",
+        **{manifest["arguments"][name]["operand"]: "tensor<?xf32>" for name in takes},
+        "d_o": values,
+        **{"d_final_state": kind for kind in state.values()},
+    }  # fmt: skip
 
 
-def _operands(types: dict[str, str]) -> dict[str, str]:
-    """The types of the forward's operands by name, in their order."""
-    vector = types["vector"]
-    operands = {"q": types["keys"], "k": types["keys"], "v": types["values"], "beta": vector, "gate": vector}
-    if "state" in types:
-        operands["initial_state"] = types["state"]
-    return {**operands, "cu_seqlens": "tensor<?xi32>"}
+def _attributes(manifest: dict[str, Any], row: dict[str, str]) -> list[str]:
+    hopper = manifest["hopper"]
+    chosen = [
+        manifest["gate_domains"][row["gate"].split()[0]],
+        manifest["beta_domains"][row["beta"].split()[0]],
+        hopper["norms"][row["norm"]],
+        hopper["state_layouts"]["VK" if "VK" in row["state"] else "KV"],
+    ]
+    return [text for values in chosen for text in values.get("attributes", [])]
 
 
 def _text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
-    types = _types(manifest, row)
-    operands, state, vector = _operands(types), types.get("state"), types["vector"]
-    inputs = {**operands, "d_o": types["values"], **({"d_final_state": state} if state else {})}
-    # dq, dk, dbeta and dgate; dv and the gradient of the initial state are those of the stage before.
-    gradients = [types["keys"], types["keys"], vector, vector]
-    results = [*gradients[:2], types["values"], *gradients[2:], *([state] if state else [])]
-    is_v_first = "VK" in row["state"]
-    layout = manifest["hopper"]["state_layouts"]["VK" if is_v_first else "KV"]
+    operands = _operands(manifest, row)
+    results = [operands[operand] for operand in _DIFFERENTIABLE if operand in operands]
     values = {
-        **types,
         "name": name,
-        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in inputs.items()),
+        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in operands.items()),
         "operands": " ".join(f"{operand}(%{operand} : {kind})" for operand, kind in operands.items()),
-        "attributes": "".join(f"{text}, " for text in layout.get("attributes", [])),
-        "chunk": str(manifest["hopper"]["chunk_tokens"]),
-        "segment": str(manifest["hopper"]["backward"]["segment_tokens"]),
-        "from": ", %d_initial_state" if state else "",
-        "to": f" d_final_state(%d_final_state : {state})" if state else "",
-        "state_type": f", {state}" if state else "",
-        "gradients": ", ".join(gradients),
+        "attributes": ", ".join(_attributes(manifest, row)),
+        "count": str(len(results)),
+        "values": ", ".join(f"%gradients#{number}" for number in range(len(results))),
         "results": ", ".join(results),
     }
     return fill(template, values)
 
 
-def hopper_backward_kernels(manifest: dict[str, Any]) -> list[Kernel]:
-    """A function for each choice of values; none where the manifest has no table of them."""
-    table = manifest["hopper"].get("backward")
-    if table is None:
-        return []
+def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
+    """Says what is not usual, with the channels first and the states last."""
+    channels = manifest["hopper"]["channels"][row["channels"]].get("word", row["channels"])
+    forms = [row[axis] for axis in ("norm", "gate", "beta") if row[axis] != _UNNAMED[axis]]
+    words = ["gdn_hopper_backward", channels, row["element"], *forms, row["state"]]
+    return "_".join(filter(None, words)).replace(" ", "_").lower()
+
+
+def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
+    """A function for each choice of values of a row."""
     template = (HERE / "backward_hopper.mlir.in").read_text()
     kernels = []
-    for choice in itertools.product(*(table[axis] for axis in _AXES)):
-        row = dict(zip(_AXES, choice))
-        channels = manifest["hopper"]["channels"][row["channels"]]
-        words = [channels.get("word", row["channels"]), row["element"], row["state"].replace(" ", "_")]
-        name = "_".join(["gdn_hopper_backward", *filter(None, words)]).lower()
-        ends, *rest = row["state"].split()
-        fields = [name, channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1]]
-        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, fields))})"
-        kernels.append(Kernel(name, _text(manifest, name, row, template), [], line))
+    for values in rows:
+        for choice in itertools.product(*(values[axis] for axis in _AXES)):
+            row = dict(zip(_AXES, choice))
+            name, channels = _name(manifest, row), manifest["hopper"]["channels"][row["channels"]]
+            ends, *rest = row["state"].split()
+            forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
+            fields = [name, channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
+            line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, fields))})"
+            kernels.append(Kernel(name, _text(manifest, name, row, template), [], line))
     return kernels

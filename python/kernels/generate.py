@@ -287,7 +287,7 @@ def main() -> int:
     check_options(manifest, reader)
     cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
     hopper += segment_kernels(manifest, reader.gpu_rows(manifest)) + relayout_kernels()
-    backward, hopper_backward = cpu_backward_kernels(manifest), hopper_backward_kernels(manifest)
+    backward, hopper_backward = cpu_backward_kernels(manifest), hopper_backward_kernels(manifest, reader.gradient_rows(manifest))
     everything = (*cpu, *backward, *hopper, *hopper_backward)
     names = [kernel.name for kernel in everything]
     if twice := {name for name in names if names.count(name) > 1}:

@@ -223,3 +223,16 @@ bool gdn::bridge::readBytes(const TVMFFIAny &value, TVMFFIByteArray &bytes) {
     return false;
   return true;
 }
+
+Error gdn::bridge::readDescribedCall(const TVMFFIAny *args, Problem &problem) {
+  TVMFFIByteArray bytes;
+  if (!readBytes(args[0], bytes))
+    return {"TypeError", "descriptions: expected bytes"};
+  if (Error error = readDescriptions(bytes, problem))
+    return error;
+  if (Error error = readOptions(args + 1, problem))
+    return error;
+  if (args[1].type_index == kTVMFFINone)
+    setDefaultScale(problem);
+  return {};
+}

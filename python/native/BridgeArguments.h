@@ -48,6 +48,10 @@ cpu::Error readOptions(const TVMFFIAny *args, cpu::Problem &problem);
 /// K^(-1/2), of a q that has been read; `check` refuses other shapes.
 void setDefaultScale(cpu::Problem &problem);
 
+/// Reads the descriptions of all arrays, as a bytes object, and what stands
+/// behind them: a call that is not to run.
+cpu::Error readDescribedCall(const TVMFFIAny *args, cpu::Problem &problem);
+
 /// The bytes of a bytes object, however it was passed; false if it is none.
 bool readBytes(const TVMFFIAny &value, TVMFFIByteArray &bytes);
 

@@ -66,15 +66,8 @@ GDN_FUNCTION(explain_backward) {
     return wrongCount("explain_backward", 1 + kNumOptions, count);
   return guarded([&] {
     Problem problem;
-    TVMFFIByteArray bytes;
-    if (!readBytes(args[0], bytes))
-      return raise({"TypeError", "descriptions: expected bytes"});
-    if (Error error = readDescriptions(bytes, problem))
+    if (Error error = readDescribedCall(args, problem))
       return raise(error);
-    if (Error error = readOptions(args + 1, problem))
-      return raise(error);
-    if (args[1].type_index == kTVMFFINone)
-      setDefaultScale(problem);
     if (Error error = checkArguments(problem))
       return raise(error);
     std::string facts;

@@ -31,8 +31,8 @@ public:
   int32_t size() const { return count; }
 
 private:
-  /// Those of a call; gradients have four more.
-  static constexpr int kMaxCount = 4
+  /// Those of a call; its gradients are eight more.
+  static constexpr int kMaxCount = 8
 #define GDN_HOPPER_ARGUMENT(field) +1
 #include "Manifest.inc"
       ;

@@ -12,6 +12,7 @@
 #include "ReadyDevices.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 using namespace gdn::hopper;
@@ -33,10 +34,19 @@ using gdn::cpu::nameOf;
 // The last entry keeps the table from being empty.
 static const BackwardKernel table[] = {
 #define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element, ends,   \
-                            stateLayout)                                       \
-  {#name,           keyChannels,                                               \
-   valueChannels,   Element::element,                                          \
-   Ends::ends,      StateLayout::stateLayout,                                  \
+                            stateLayout, gateDomain, gate, betaDomain, beta,   \
+                            norm)                                              \
+  {#name,                                                                      \
+   keyChannels,                                                                \
+   valueChannels,                                                              \
+   Element::element,                                                           \
+   Ends::ends,                                                                 \
+   StateLayout::stateLayout,                                                   \
+   GateDomain::gateDomain,                                                     \
+   Element::gate,                                                              \
+   BetaDomain::betaDomain,                                                     \
+   Element::beta,                                                              \
+   Norm::norm,                                                                 \
    &name##_function},
 #if GDN_PYTHON_HOPPER
 #include "HopperBackwardKernels.inc"
@@ -58,18 +68,39 @@ static Error prepare(const BackwardKernel &kernel, int32_t device) {
 // What a call must be
 //===----------------------------------------------------------------------===//
 
+/// Gates, beta and norms as a kernel takes them.
+static bool hasForm(const BackwardKernel &kernel, const Problem &p) {
+  bool hasNorm = kernel.norm == Norm::L2;
+  return kernel.gateDomain == p.gateDomain && kernel.gate == p.gate.element &&
+         kernel.betaDomain == p.betaDomain && kernel.beta == p.beta.element &&
+         hasNorm == p.l2norm;
+}
+
 static Error findKernel(const Problem &p, const BackwardKernel *&found) {
   Ends ends = p.initialState.isPresent() ? Ends::Both : Ends::None;
   bool hasVFirst = ends == Ends::Both && p.stateVFirst;
   StateLayout stateLayout = hasVFirst ? StateLayout::VK : StateLayout::KV;
-  for (const BackwardKernel &kernel : allBackwardKernels())
-    if (kernel.keyChannels == p.keyChannels() &&
-        kernel.valueChannels == p.valueChannels() &&
-        kernel.element == p.q.element && kernel.ends == ends &&
-        kernel.stateLayout == stateLayout) {
-      found = &kernel;
-      return {};
-    }
+  bool hasRows = false;
+  for (const BackwardKernel &kernel : allBackwardKernels()) {
+    if (kernel.keyChannels != p.keyChannels() ||
+        kernel.valueChannels != p.valueChannels() ||
+        kernel.element != p.q.element || kernel.ends != ends ||
+        kernel.stateLayout != stateLayout)
+      continue;
+    hasRows = true;
+    if (!hasForm(kernel, p))
+      continue;
+    found = &kernel;
+    return {};
+  }
+  if (hasRows)
+    return {"NotImplementedError",
+            "g, beta, use_qk_l2norm_in_kernel: expected a form that this "
+            "version has gradients of on a GPU, got " +
+                std::string(infoOf(p.gateDomain).name) + " gates in " +
+                nameOf(p.gate.element) + ", " + infoOf(p.betaDomain).name +
+                " in " + nameOf(p.beta.element) + " and " +
+                (p.l2norm ? "True" : "False")};
   return {"NotImplementedError",
           "q, v: expected bfloat16 or float16 with K = V = 64 or 128 for "
           "gradients on a GPU in this version, got " +
@@ -90,12 +121,14 @@ static bool isF32(const Array &array) {
 
 /// What the package brings all calls to.
 static Error checkForm(const Problem &p) {
-  if (p.gateDomain != GateDomain::Log || !isF32(p.gate))
-    return expected("g", "logarithms in float32");
-  if (p.betaDomain != BetaDomain::Value || !isF32(p.beta))
-    return expected("beta", "values in float32");
-  if (p.l2norm)
-    return expected("use_qk_l2norm_in_kernel", "False");
+  for (auto [name, array] : {std::pair("g", &p.gate), {"beta", &p.beta}})
+    if (!array->isPresent())
+      return expected(name, "a tensor");
+  bool isRaw = infoOf(p.gateDomain).hasParameters;
+  for (auto [name, array] :
+       {std::pair("A_log", &p.aLog), {"dt_bias", &p.dtBias}})
+    if (isF32(*array) != isRaw || array->isPresent() != isRaw)
+      return expected(name, isRaw ? "a tensor in float32" : "None");
   double scale = p.scale * std::sqrt(static_cast<double>(p.keyChannels()));
   if (std::abs(scale - 1) > 1e-6)
     return expected("scale", "K^(-1/2)");
@@ -129,6 +162,10 @@ static Gradients describeGradients(const Problem &p) {
   made.v = dense(p.v);
   made.gate = dense(p.gate);
   made.beta = dense(p.beta);
+  if (p.aLog.isPresent())
+    made.aLog = dense(p.aLog);
+  if (p.dtBias.isPresent())
+    made.dtBias = dense(p.dtBias);
   if (p.initialState.isPresent())
     made.initialState = dense(p.initialState);
   return made;
@@ -144,6 +181,8 @@ static Error checkGradients(const Problem &p, const Gradients &gradients) {
                {"v", gradients.v, wanted.v},
                {"g", gradients.gate, wanted.gate},
                {"beta", gradients.beta, wanted.beta},
+               {"A_log", gradients.aLog, wanted.aLog},
+               {"dt_bias", gradients.dtBias, wanted.dtBias},
                {"initial_state", gradients.initialState, wanted.initialState}};
   for (const auto &[name, given, wanted] : pairs) {
     if (given.rank != wanted.rank || given.sizes != wanted.sizes ||
@@ -161,12 +200,33 @@ static Error checkGradients(const Problem &p, const Gradients &gradients) {
 // Launches
 //===----------------------------------------------------------------------===//
 
+/// In the order of the kernels' arguments; absent ones are none.
+template <typename AnyProblem, typename AnyGradients>
+static auto arraysOf(AnyProblem &p, AnyGradients &gradients) {
+  return std::array{&p.q,
+                    &p.k,
+                    &p.v,
+                    &p.beta,
+                    &p.gate,
+                    &p.initialState,
+                    &p.cuSeqlens,
+                    &p.aLog,
+                    &p.dtBias,
+                    &p.o,
+                    &p.finalState,
+                    &gradients.q,
+                    &gradients.k,
+                    &gradients.v,
+                    &gradients.beta,
+                    &gradients.gate,
+                    &gradients.initialState,
+                    &gradients.aLog,
+                    &gradients.dtBias};
+}
+
 static void addArguments(const Problem &p, const Gradients &gradients,
                          Arguments &arguments) {
-  for (const Array *array :
-       {&p.q, &p.k, &p.v, &p.beta, &p.gate, &p.initialState, &p.cuSeqlens, &p.o,
-        &p.finalState, &gradients.q, &gradients.k, &gradients.v,
-        &gradients.beta, &gradients.gate, &gradients.initialState})
+  for (const Array *array : arraysOf(p, gradients))
     arguments.add(*array);
 }
 
@@ -207,11 +267,9 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   Gradients gradients = describeGradients(p);
   // Never read, and as far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
-  for (Array *array :
-       {&p.q, &p.k, &p.v, &p.beta, &p.gate, &p.initialState, &p.cuSeqlens, &p.o,
-        &p.finalState, &gradients.q, &gradients.k, &gradients.v,
-        &gradients.beta, &gradients.gate, &gradients.initialState})
-    array->data = somewhere;
+  for (Array *array : arraysOf(p, gradients))
+    if (array->isPresent())
+      array->data = somewhere;
   Arguments arguments;
   addArguments(p, gradients, arguments);
   const GdnFunctionDesc &function = *kernel->function;

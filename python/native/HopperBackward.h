@@ -21,15 +21,20 @@ struct BackwardKernel {
   Element element;
   Ends ends;
   StateLayout stateLayout;
+  GateDomain gateDomain;
+  Element gate;
+  BetaDomain betaDomain;
+  Element beta;
+  Norm norm;
   const GdnFunctionDesc *function;
 };
 
 std::span<const BackwardKernel> allBackwardKernels();
 
 /// Launches the kernels of the gradients on `stream`. `o` and `finalState` of
-/// the problem are the gradients of these outputs. Sequences are packed, gates
-/// are logarithms and beta values, both in float32; of the states all or none
-/// are there.
+/// the problem are the gradients of these outputs. Sequences are packed; of the
+/// states all or none are there; gates, beta and norms have a form of the
+/// table. Gradients of tokens in no sequence are zeros.
 Error runBackward(const Problem &problem, const cpu::Gradients &gradients,
                   void *stream, Allocate allocate);
 

@@ -10,7 +10,8 @@ torch = pytest.importorskip("torch")
 import gdn  # noqa: E402
 from gdn import _library  # noqa: E402
 
-KERNELS = 3
+#: Of the plain form; with norms; with raw gates and logits, too.
+KERNELS, WITH_NORMS, OF_A_MODEL = 3, 7, 9
 INPUTS = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state")
 GRADIENTS = ("dq", "dk", "dv", "dg", "dbeta", "dA_log", "ddt_bias", "dh0")
 
@@ -46,6 +47,23 @@ def test_launches(K, dtype, states, options):
     assert run(tensors(K=K, dtype=dtype, states=states, boundaries="int64"), options=options) == KERNELS
 
 
+def model(gates, **sizes):
+    """The tensors of a call with raw gates and logits of beta."""
+    found = {name: Tensor(gates, 1, 256, 4) for name in ("g", "beta", "dg", "dbeta")}
+    found |= {name: Tensor("float32", 4) for name in ("A_log", "dt_bias", "dA_log", "ddt_bias")}
+    return tensors(**sizes, **found)
+
+
+NORMS, MODEL = (_library.pack_options(gate, beta, True, False, False) for gate, beta in ((0, 0), (2, 1)))
+
+
+@pytest.mark.parametrize("dtype,gates", [("bfloat16", "float32"), ("bfloat16", "bfloat16"), ("float16", "float32")])
+@pytest.mark.parametrize("states,layout", [(False, 0), (True, 0), (True, 1 << 5)])
+def test_launches_with_transforms(dtype, gates, states, layout):
+    assert run(tensors(dtype=dtype, states=states), options=NORMS | layout) == WITH_NORMS
+    assert run(model(gates, dtype=dtype, states=states), options=MODEL | layout) == OF_A_MODEL
+
+
 def test_groups_are_work_items():
     """The last kernel has a block for each sequence, q/k head and part of the chunks."""
     run(tensors(H=2, HV=8))
@@ -67,10 +85,13 @@ def test_a_call_does_only_its_launches():
 REFUSED = {
     "type": ({"dtype": "float32"}, {}, NotImplementedError, "q, v: expected bfloat16 or float16 with K = V = 64 or 128"),
     "channels": ({"K": 96}, {}, NotImplementedError, "got bfloat16 with K = 96"),
-    "gate": ({"g": Tensor("bfloat16", 1, 256, 4)}, {}, NotImplementedError, "g: expected logarithms in float32"),
-    "domain": ({}, {"options": 1}, NotImplementedError, "g: expected logarithms"),
-    "logits": ({}, {"options": 4}, NotImplementedError, "beta: expected values in float32"),
-    "norms": ({}, {"options": 16}, NotImplementedError, "use_qk_l2norm_in_kernel: expected False"),
+    "gate": ({"g": Tensor("bfloat16", 1, 256, 4)}, {}, NotImplementedError, "got 'log' gates in bfloat16, values in float32"),
+    "domain": ({}, {"options": 1}, NotImplementedError, "got 'linear' gates in float32"),
+    "logits": ({}, {"options": 4}, NotImplementedError, "got 'log' gates in float32, logits .* in float32 and False"),
+    "norms": ({"K": 64}, {"options": 16}, NotImplementedError, "values in float32 and True"),
+    "no gate": ({"g": None}, {}, NotImplementedError, "g: expected a tensor"),
+    "no parameters": ({}, {"options": MODEL}, ValueError, "A_log"),
+    "parameters": ({"A_log": Tensor("float32", 4)}, {}, ValueError, "A_log"),
     "scale": ({}, {"scale": 1.0}, NotImplementedError, "scale: expected K"),
     "one state": ({"d_state": None}, {}, NotImplementedError, "expected both or neither"),
     "no boundaries": ({"cu_seqlens": None, "states": False}, {}, NotImplementedError, "cu_seqlens: expected a tensor"),
@@ -113,6 +134,13 @@ def test_explain():
     state = torch.empty(1, 4, 128, 128, device="meta")
     assert explain(initial_state=state, state_v_first=True).backward.kernel == "gdn_hopper_backward_bf16_both_vk_f32"
     assert explain(K=40, V=60, dtype=torch.float16).backward.kernel == "gdn_hopper_backward_64_f16_none"
+    norms = explain(use_qk_l2norm_in_kernel=True).backward
+    assert norms.kernel == "gdn_hopper_backward_bf16_l2_none" and norms.launches == WITH_NORMS
+    assert explain(use_qk_l2norm_in_kernel=True, gate_domain="linear").backward.kernel == norms.kernel
+    A_log = torch.empty(4, device="meta")
+    words = {"use_qk_l2norm_in_kernel": True, "gate_domain": "raw", "use_beta_sigmoid_in_kernel": True, "A_log": A_log}
+    assert explain(**words).backward.kernel == "gdn_hopper_backward_bf16_l2_raw_f32_logit_f32_none"
+    assert explain(**words).backward.launches == OF_A_MODEL
 
 
 @pytest.mark.parametrize("words", [

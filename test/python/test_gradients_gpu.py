@@ -12,33 +12,39 @@ from gradient_cases import CASES, NAMES, make, recurrence  # noqa: E402
 import gdn  # noqa: E402
 from gdn import _library, _torch_backward_gpu  # noqa: E402
 from gdn._api import BUILDERS  # noqa: E402
+from gdn._manifest import GradientForm  # noqa: E402
 
 TOLERANCES = {torch.float16: 2e-3, torch.bfloat16: 1e-2, torch.float32: 1e-2}
 
 
 def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, *rest):
-    """The library's on a GPU: log gates, values of beta, packed sequences."""
+    """The library's on a GPU: packed sequences, in a form of the manifest's."""
     *written, scale, options, _, _ = rest
-    d_q, d_k, d_v, d_g, d_beta, _, _, d_initial = written
-    assert (scale, A_log, dt_bias) == (None, None, None) and options & ~(1 << 5) == 0
-    assert g.dtype == beta.dtype == torch.float32 and cu is not None and q.shape[0] == 1
-    assert (state is None) == (d_state is None) and q.shape[3] == v.shape[3] in (64, 128)
+    gate, logits = _library.gate_domain_of(options), _library.beta_domain_of(options)
+    names = {number: name for name, number in _library.GATE_DOMAINS.items()}
+    form = {"l2norm": _library.has_l2norm(options), "gate": names[gate], "logits": logits}
+    types = [str(x.dtype).removeprefix("torch.") for x in (q, g, beta)]
+    kernel = GradientForm(q.shape[3], types[0], form["l2norm"], gate, types[1], logits, types[2])
+    assert kernel in _torch_backward_gpu._FORMS and scale is None and (A_log is None) == (names[gate] != "raw")
+    assert cu is not None and q.shape[0] == 1 and (state is None) == (d_state is None) and q.shape[3] == v.shape[3]
+    assert all(x is None or x.dtype == torch.float32 for x in (A_log, dt_bias, state, d_state))
     for x in (q, k, v, d_o):
         assert x.stride(3) == 1 and all(s * x.element_size() % 16 == 0 for s in x.stride()[:3])
-    group, v_first = v.shape[2] // q.shape[2], _library.state_is_v_first(options)
-    heads = [x.repeat_interleave(group, 2) for x in (q, k)]
-    given = [*heads, v, g, beta, *([] if state is None else [state])]
-    exact = [x.double().requires_grad_() for x in given]
-    form = {"l2norm": False, "gate": "log", "logits": 0, "v_first": v_first}
-    o, states = recurrence(
-        *exact[:5], None, None, exact[5] if len(exact) > 5 else None, cu.tolist(), k.shape[3] ** -0.5, **form
-    )
-    weights = [d_o.double(), torch.zeros_like(states) if d_state is None else d_state.double()]
-    found = torch.autograd.grad((o, states), exact, weights)
-    for written, gradient in zip((d_q, d_k), found):
-        written.copy_(gradient.unflatten(2, (q.shape[2], group)).sum(3))
-    for written, gradient in zip((d_v, d_g, d_beta, d_initial), found[2:]):
-        written.copy_(gradient)
+    # Tokens in no sequence are not looked at, and their gradients are zeros.
+    inside, cu_seqlens = slice(cu[0], cu[-1]), (cu - cu[0]).tolist()
+    tokens = [x[:, inside].double().requires_grad_() for x in (q, k, v, g, beta)]
+    others = [None if x is None else x.double().requires_grad_() for x in (A_log, dt_bias, state)]
+    v_first = _library.state_is_v_first(options)
+    o, states = recurrence(*tokens, *others, cu_seqlens, k.shape[3] ** -0.5, **form, v_first=v_first)
+    weights = [d_o[:, inside].double(), torch.zeros_like(states) if d_state is None else d_state.double()]
+    wanted = [x for x in (*tokens, *others) if x is not None]
+    found = dict(zip(map(id, wanted), torch.autograd.grad((o, states), wanted, weights)))
+    for x, gradient in zip(tokens, written):
+        gradient.zero_()[:, inside] = found[id(x)]
+    for x, gradient in zip(others, written[5:]):
+        assert (x is None) == (gradient is None)
+        if x is not None:
+            gradient.copy_(found[id(x)])
 
 
 @pytest.fixture
@@ -54,6 +60,7 @@ def differentiate(given, cu_seqlens, weights, **options):
     return _torch_backward_gpu.compute(*tensors, *weights, call.scale, call.options)
 
 
+FUSED = {"l2norm": True, "K": 128, "V": 128, "T": 24}
 SHORT = {
     **{
         name: {**case, "T": 60 if "cu_seqlens" in case else 24}
@@ -61,6 +68,15 @@ SHORT = {
         if max(case.get("K", 64), case.get("V", 64)) <= 128
     },
     "no gates": {"absent": ("g", "beta"), "T": 24},
+    "norms, fused": {**FUSED, "state": True},
+    "norms, no gates": {**FUSED, "absent": ("g", "beta")},
+    "norms, linear": {**FUSED, "gate": "linear"},
+    "norms, logits": {**FUSED, "logits": 2},
+    "model": {**FUSED, "gate": "raw", "logits": 1, "B": 2, "state": True, "v_first": True},
+    "model, bfloat16": {**FUSED, "gate": "raw", "logits": 1, "dtype": torch.bfloat16, "gates": torch.bfloat16},
+    "model without a bias": {**FUSED, "gate": "raw", "logits": 1, "bias": False, "K": 120, "scale": 2.0},
+    "model, doubled logits": {**FUSED, "gate": "raw", "logits": 2},
+    "model, packed": {**FUSED, "gate": "raw", "logits": 1, "cu_seqlens": [3, 20, 40], "N": 2, "T": 44},
     "raw, packed, slack": {"gate": "raw", "logits": 1, "l2norm": True, "cu_seqlens": [3, 20, 40], "N": 2, "T": 44},
 }
 
@@ -99,20 +115,39 @@ def test_values(kernels, case, ends):
     assert all(found[names.index(name)] is None for name in names if name not in given)
 
 
-def test_tokens_of_nobody(kernels):
+@pytest.mark.parametrize("K", [64, 128])
+def test_tokens_of_nobody(kernels, K):
     """NaN in tokens that no sequence has reaches nothing."""
-    given = make(gate="raw", logits=1, l2norm=True, dtype=torch.bfloat16, T=70)
+    given = make(gate="raw", logits=1, l2norm=True, dtype=torch.bfloat16, T=70, K=K, V=K)
     bad = {name: x.detach().clone() for name, x in given.items()}
     for name in NAMES:
         bad[name][:, 50:] = float("nan")
         bad[name][:, :5] = float("nan")
-    weights = [torch.randn(1, 70, 4, 64).bfloat16(), None]
+    weights = [torch.randn(1, 70, 4, K).bfloat16(), None]
     options = {"use_qk_l2norm_in_kernel": True, "gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}
     got = differentiate(bad, torch.tensor([5, 30, 50]), weights, **options)
     for name, gradient in zip((*NAMES, "A_log", "dt_bias"), got):
         assert gradient.isfinite().all(), name
         if name in NAMES:
             assert not gradient[:, 50:].any() and not gradient[:, :5].any() and gradient[:, 5:50].any(), name
+
+
+@pytest.mark.parametrize("form,words", [
+    ({}, "plain"), ({"l2norm": True}, "norm"), ({"l2norm": True, "gate": "raw", "logits": 1}, "norm raw logit"),
+    ({"l2norm": True, "gate": "raw", "logits": 2}, "norm"), ({"l2norm": True, "gate": "raw", "bf16": True, "logits": 1}, "norm raw logit bf16"),
+    ({"gate": "raw", "logits": 1}, "plain"), ({"l2norm": True, "K": 64}, "plain"), ({"l2norm": True, "gate": "linear"}, "norm"),
+    ({"l2norm": True, "bf16": True}, "norm"),
+])  # fmt: skip
+def test_forms(form, words):
+    """As much as there are kernels for is left to them."""
+    K, gates = form.get("K", 128), torch.bfloat16 if form.get("bf16") else torch.float32
+    x = torch.empty(1, 8, 1, K, dtype=torch.bfloat16)
+    g = torch.empty(1, 8, 1, dtype=gates)
+    gate = _library.GATE_DOMAINS[form.get("gate", "log")]
+    options = _library.pack_options(gate, form.get("logits", 0), form.get("l2norm", False), False, False)
+    found = _torch_backward_gpu.form_of(x, x, g, g, options)
+    said = ["norm"] * found.norm + ["raw"] * (found.gate_domain == 2) + ["logit"] * (found.beta_domain == 1)
+    assert " ".join(said + ["bf16"] * (found.g == "bfloat16")) == (words if words != "plain" else "")
 
 
 def test_no_tokens(kernels):

@@ -31,6 +31,14 @@ CASES = {
     "norms": {"l2norm": True, "K": 128, "V": 128},
     "raw, logits, norms": {"gate": "raw", "logits": 1, "l2norm": True, "B": 2, "K": 128, "V": 128, "gates": "bfloat16"},
     "raw, packed, slack": {"gate": "raw", "logits": 1, "l2norm": True, "cu_seqlens": [0, 20, 60], "N": 2},
+    "norms, states, slack": {"l2norm": True, "K": 128, "V": 128, "state": True, "T": 300, "cu_seqlens": [0, 70, 170], "N": 2},
+    "model": {"gate": "raw", "logits": 1, "l2norm": True, "K": 128, "V": 128, "T": 131, "state": True, "v_first": True},
+    "model, packed, slack": {
+        "gate": "raw", "logits": 1, "l2norm": True, "K": 128, "V": 128, "T": 300, "cu_seqlens": [0, 20, 160], "N": 2,
+        "gates": "bfloat16", "H": 4, "HV": 12,
+    },
+    "model, doubled logits, scale": {"gate": "raw", "logits": 2, "l2norm": True, "K": 120, "V": 128, "bias": False, "scale": 0.3},
+    "linear gates, norms": {"gate": "linear", "l2norm": True, "K": 128, "V": 128, "state": True},
     "raw without a bias": {"gate": "raw", "bias": False},
     "doubled logits": {"logits": 2, "state": True},
     "linear, with zeros": {"gate": "linear", "K": 128, "V": 128, "state": True},
@@ -40,6 +48,7 @@ CASES = {
     "V wider than K": {"K": 48, "V": 96},
     "f16": {"dtype": "float16", "K": 128, "V": 128, "state": True},
     "f16, raw, norms": {"dtype": "float16", "l2norm": True, "gate": "raw", "logits": 1},
+    "f16, model": {"dtype": "float16", "l2norm": True, "gate": "raw", "logits": 1, "K": 128, "V": 128, "B": 2, "state": True},
 }
 NAMES = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state")
 
@@ -84,17 +93,25 @@ def judge(errors):
     return text + (f"  wrong: {', '.join(wrong)}" if wrong else ""), not wrong
 
 
+def fill_outside(torch, cu_seqlens, tensors):
+    """NaN in tokens that no sequence has."""
+    with torch.no_grad():
+        for x in tensors if cu_seqlens else ():
+            x[:, cu_seqlens[-1] :] = float("nan")
+
+
 def values(torch, gdn, tests, sizes, repeats):
     """Against the recurrence in float64, and against gdn on a CPU; equal bits again."""
     with torch.device("cuda"):
         given, words, form = build(torch, tests, sizes)
         exact = {name: x.detach().double().requires_grad_() for name, x in given.items()}
         results = tests.recurrence(**{**dict.fromkeys(NAMES), **exact}, **form)
+        weights = torch.randn(results[0].shape).to(given["q"].dtype), torch.randn(results[1].shape)
+        fill_outside(torch, form["cu_seqlens"], [*(given[name] for name in NAMES[:5] if name in given), weights[0]])
         o, state = call(gdn, given, words)
-        weights = torch.randn(o.shape).to(o.dtype), torch.randn(state.shape)
         ask = functools.partial(torch.autograd.grad, (o, state), list(given.values()), weights, retain_graph=True)
         found = ask()
-        wanted = torch.autograd.grad(results, list(exact.values()), [x.double() for x in weights])
+        wanted = torch.autograd.grad(results, list(exact.values()), [x.double().nan_to_num() for x in weights])
     errors = errors_of(found, wanted, given)
     text, right = judge(errors)
     for _ in range(repeats):

@@ -1,5 +1,6 @@
-"""Gradients of a call: `gradients.py FOLDER LENGTHS HEADS VALUE_HEADS CHANNELS [packed] [kv|vk]` writes what a kernel of
-the package takes, in its order, and what it gives, in float64; `gradients.py --check FOLDER GOT` compares."""
+"""Gradients of a call: `gradients.py FOLDER LENGTHS HEADS VALUE_HEADS CHANNELS [packed] [kv|vk] [norms] [raw]` writes what
+a kernel of the package takes, in its order, and what it gives, in float64; raw are gates with parameters, and logits of
+beta. `gradients.py --check FOLDER GOT` compares."""
 
 import pathlib
 import sys
@@ -8,7 +9,9 @@ import numpy
 
 #: Relative rms of gradients by products of 16 bits.
 TOLERANCE = 1e-2
-RESULTS = ("dq", "dk", "dv", "dbeta", "dgate", "dinitial_state")
+#: Every such token writes nothing. The gradient of its beta is one of many, and compared by itself.
+UNWRITTEN = 9
+RESULTS = ("dq", "dk", "dv", "dbeta", "dgate", "dinitial_state", "da_log", "ddt_bias")
 
 
 def rounded(values):
@@ -39,55 +42,98 @@ def head(q, k, v, beta, gate, state, d_o, d_state):
     return d_q, d_k, d_v, d_beta, d_gate, d_state
 
 
-def write(folder, lengths, Hq, H, D, packed, layout):
-    """The arguments and results as files."""
-    rng, N = numpy.random.default_rng(0), len(lengths)
-    ends = numpy.cumsum([0, *lengths])
-    shape = (1, ends[-1]) if packed else (N, lengths[0])
+def normalised(rows):
+    """Rows over their norms, and what leads from a gradient of these back."""
+    inverse = 1 / numpy.sqrt((rows * rows).sum(-1, keepdims=True) + 1e-6)
+    unit = rows * inverse
+    return unit, lambda d: inverse * (d - unit * (unit * d).sum(-1, keepdims=True))
 
-    def keys(heads):
-        rows = rng.standard_normal((*shape, heads, D))
-        return rounded(rows / numpy.linalg.norm(rows, axis=-1, keepdims=True))
 
-    q, k = keys(Hq), keys(Hq)
-    v, d_o = (rounded(rng.standard_normal((*shape, H, D))) for _ in range(2))
-    beta, gate = rng.random((*shape, H)).astype("f4"), (-0.1 * rng.random((*shape, H))).astype("f4")
-    state, d_state = (rng.standard_normal((N, H, D, D)).astype("f4") * bool(layout) for _ in range(2))
-    rows = [numpy.zeros((ends[-1], H, *more)) for more in ((D,), (D,), (D,), (), ())]
-    before = numpy.zeros((N, H, D, D))
-    flat = [x.reshape(-1, *x.shape[2:]).astype("f8") for x in (q, k, v, beta, gate, d_o)]
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+def recurrences(flat, ends, state, d_state):
+    """The gradients of q, k (of every value head), v, beta and log gates of all sequences, and of their states."""
+    q, _, v, *_ = flat
+    H, D = v.shape[1:]
+    rows = [numpy.zeros((len(v), H, *more)) for more in ((D,), (D,), (D,), (), ())]
+    before = numpy.zeros((len(ends) - 1, H, D, D))
     for n, (begin, end) in enumerate(zip(ends, ends[1:])):
         for h in range(H):
-            here, key = slice(begin, end), h * Hq // H
+            here, key = slice(begin, end), h * q.shape[1] // H
             one = [x[here, key if i < 2 else h] for i, x in enumerate(flat)]
             found = head(*one[:5], state[n, h].astype("f8"), one[5], d_state[n, h].astype("f8"))
             for row, part in zip(rows, found):
                 row[here, h] = part
             before[n, h] = found[5]
+    return rows, before
+
+
+def write(folder, lengths, Hq, H, D, flags, layout):
+    """The arguments and results as files."""
+    rng, N = numpy.random.default_rng(0), len(lengths)
+    ends = numpy.cumsum([0, *lengths])
+    shape = (1, ends[-1]) if "packed" in flags else (N, lengths[0])
+
+    def keys(heads):
+        rows = rng.standard_normal((*shape, heads, D))
+        return rounded(rows if "norms" in flags else rows / numpy.linalg.norm(rows, axis=-1, keepdims=True))
+
+    q, k = keys(Hq), keys(Hq)
+    v, d_o = (rounded(rng.standard_normal((*shape, H, D))) for _ in range(2))
+    beta, gate = rng.random((*shape, H)).astype("f4"), (-0.1 * rng.random((*shape, H))).astype("f4")
+    beta[:, ::UNWRITTEN] = 0
+    if "raw" in flags:
+        beta, gate = (rounded(rng.standard_normal((*shape, H))) for _ in range(2))
+    a_log, dt_bias = (rng.standard_normal(H).astype("f4") for _ in range(2))
+    state, d_state = (rng.standard_normal((N, H, D, D)).astype("f4") * bool(layout) for _ in range(2))
+    flat = [x.reshape(-1, *x.shape[2:]).astype("f8") for x in (q, k, v, beta, gate, d_o)]
+    raw = flat[4] + dt_bias
+    if "norms" in flags:
+        (flat[0], back_q), (flat[1], back_k) = map(normalised, flat[:2])
+    if "raw" in flags:
+        flat[3], flat[4] = sigmoid(flat[3]), -numpy.exp(a_log) * numpy.log1p(numpy.exp(raw))
+    rows, before = recurrences(flat, ends, state, d_state)
     for i in range(2):
         rows[i] = rows[i].reshape(-1, Hq, H // Hq, D).sum(2)
+    sums = []
+    if "norms" in flags:
+        rows[:2] = back_q(rows[0]), back_k(rows[1])
+    if "raw" in flags:
+        sums = [(flat[4] * rows[4]).sum(0)]
+        rows[3], rows[4] = rows[3] * flat[3] * (1 - flat[3]), rows[4] * -numpy.exp(a_log) * sigmoid(raw)
+        sums.append(rows[4].sum(0))
     turn = (lambda x: x.swapaxes(2, 3)) if layout == "vk" else (lambda x: x)
     given = [q, k, v, beta, gate]
     given += [turn(state)] if layout else []
-    given += [ends.astype("i4")] if packed else []
+    given += [ends.astype("i4")] if "packed" in flags else []
+    given += [a_log, dt_bias] if "raw" in flags else []
     given += [d_o] + ([turn(d_state)] if layout else [])
     for number, array in enumerate(given):
         numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
-    results = [row.reshape(*shape, *row.shape[1:]) for row in rows] + ([turn(before)] if layout else [])
-    for number, array in enumerate(results):
-        numpy.save(folder / f"want{number}.npy", array)
+    results = dict(zip(RESULTS, (row.reshape(*shape, *row.shape[1:]) for row in rows)))
+    results |= {"dinitial_state": turn(before)} if layout else {}
+    results |= dict(zip(RESULTS[6:], sums))
+    for number, (name, array) in enumerate(results.items()):
+        numpy.save(folder / f"want{number}.{name}.npy", array)
+
+
+def relative_rms(found, want):
+    return numpy.sqrt(numpy.square(found - want).mean() / numpy.square(want).mean())
 
 
 def check(folder, got):
     """Compares the results in `got`."""
-    worst = 0.0
+    unwritten = numpy.load(folder / "in3.npy") == 0
     for path in sorted(folder.glob("want*.npy")):
-        number = int(path.stem[4:])
+        number, name = path.stem.removeprefix("want").split(".")
         want, found = numpy.load(path), numpy.load(got / f"{number}.npy").astype("f8")
-        error = numpy.sqrt(numpy.square(found - want).mean() / numpy.square(want).mean())
-        worst = max(worst, error)
+        error = relative_rms(found, want)
+        if name == "dbeta" and unwritten.any():
+            error = max(error, relative_rms(found[unwritten], want[unwritten]))
         verdict = "pass" if error < TOLERANCE and found.shape == want.shape else "fail"
-        print(f"{number} {RESULTS[number]}: relative rms {error:.2e}, {verdict}")
+        print(f"{number} {name}: relative rms {error:.2e}, {verdict}")
         if verdict == "fail":
             sys.exit(1)
 
@@ -100,4 +146,4 @@ if __name__ == "__main__":
         path.mkdir(parents=True, exist_ok=True)
         numbers, flags = [int(x) for x in sys.argv[3:6]], sys.argv[6:]
         layout = next((flag for flag in flags if flag in ("kv", "vk")), "")
-        write(path, [int(x) for x in sys.argv[2].split(",")], *numbers, "packed" in flags, layout)
+        write(path, [int(x) for x in sys.argv[2].split(",")], *numbers, flags, layout)
