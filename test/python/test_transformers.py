@@ -190,6 +190,25 @@ def test_gradients_in_16_bits(name, before):
     assert distance_together(ours, exact) < 1.1 * distance_together(theirs, exact)
 
 
+@pytest.mark.parametrize("name", ["qwen3_next", "olmo_hybrid"], indirect=True)
+def test_under_autocast(name, before):
+    """Parameters in float32, q, k and v in bfloat16, as trainers do it: gradients of each parameter as by torch's path."""
+    model, ids = make_model(name, initializer_range=0.02), tokens(2, 70)
+
+    def gradients():
+        with torch.autocast("cpu", torch.bfloat16):
+            return gradients_of(model, ids)
+
+    exact, theirs = exact_gradients_of(model, ids), gradients()
+    gdn.transformers.install()
+    runs = dict(before)
+    ours = gradients()
+    assert before == runs and theirs.keys() == ours.keys()
+    for parameter, wanted in theirs.items():
+        assert distance(ours[parameter], wanted) < 2e-2 + distance(wanted, exact[parameter]), parameter
+    assert distance_together(ours, exact) < 1.1 * distance_together(theirs, exact)
+
+
 @pytest.mark.parametrize("name", ["qwen3_next"], indirect=True)
 def test_training(name, before):
     """Ten steps: the losses fall, and are those of the path that was there before."""

@@ -163,6 +163,21 @@ def checkpoints(torch, gdn, name, dtype):
     return f"{apart:.1e} apart at most", apart < 0.25 * TOLERANCE and not elsewhere
 
 
+def autocast(torch, gdn, name, dtype):
+    """Parameters in float32 under autocast, as trainers do it: as near to the exact gradients as torch's path."""
+    model, ids = make_model(torch, name, "float32"), tokens(torch, 2, 300)
+
+    def run():
+        with torch.autocast(DEVICE, getattr(torch, dtype)):
+            return gradients_of(model, ids)
+
+    far = exact(model, ids)
+    theirs, (found, elsewhere) = far(run()), on_gdn(gdn, name, run)
+    ours = far(found)
+    text = "gdn from float64 {:.1e} {:.1e} {:.1e}; torch {:.1e} {:.1e} {:.1e}".format(*ours, *theirs)
+    return text, not elsewhere and ours[2] < 1.1 * theirs[2] and ours[0] < 1.2 * theirs[0] + 1e-3
+
+
 def packed(torch, gdn, name, dtype):
     """Sequences in one row have the gradients that they have alone; the convolution of torch would mix them."""
     model, ids, ends = make_model(torch, name, dtype), tokens(torch, 1, 300), (0, 100, 101, 300)
@@ -216,6 +231,6 @@ def model_runs(torch, gdn):
             run = functools.partial(gradients, torch, gdn, name, dtype, seed)
             yield f"models: gradients, {name}, {dtype}, seed {seed}", run
         yield f"models: losses, {name}", functools.partial(losses, torch, gdn, name, "bfloat16")
-    for check in (kernel, checkpoints, packed):
+    for check in (kernel, checkpoints, autocast, packed):
         yield f"models: {check.__name__}", functools.partial(check, torch, gdn, "qwen3_next", "bfloat16")
     yield "models: float32", functools.partial(handed_on, torch, gdn, "qwen3_next")
