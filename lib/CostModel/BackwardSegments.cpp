@@ -1,0 +1,169 @@
+//===- BackwardSegments.cpp - Whether a backward is cut -------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/CostModel/BackwardSegments.h"
+
+#include "WorkItems.h"
+
+#include <algorithm>
+
+using namespace gdn::cost;
+
+// Fitted by eye to the times of docs/data/backward-segments-h200.csv, which the
+// model meets within 9 % (BackwardSegmentsTest.cpp): K = V = 128, a CTA for
+// each V tile of a recurrence.
+
+/// A chunk of 32 tokens of replay and of adjoint together, and a work item of
+/// both besides its chunks.
+static constexpr double kRecurrenceSeconds = 1.64e-6, kRecurrenceItem = 14e-6;
+/// A token of a value head in the gradients, and a work item besides: each has
+/// a q/k head, with its value heads, and every sixteenth chunk of a sequence.
+static constexpr double kGradientSeconds = 0.09e-6, kGradientItem = 5e-6;
+static constexpr int64_t kGradientParts = 16;
+/// What a segment adds, its map, and what it adds to the gradients: a chunk of
+/// all three, which have two CTAs a head in the last, and items without chunks.
+static constexpr double kPassSeconds = 3.1e-6, kPassItem = 20e-6;
+/// The same of a head whose gates decay: some 8 chunks, and no map.
+static constexpr double kForgetfulItem = 37e-6;
+/// Where the passes of a head end after the others: by chunks, and at least.
+static constexpr double kPassTail = 0.63e-6, kPassLeast = 10e-6;
+/// The two scans, which run at the same time, and a segment of both.
+static constexpr double kScanSeconds = 3e-6, kScanStep = 1.5e-6;
+/// Where segments begin and end for a head, and a chunk of it.
+static constexpr double kEndsSeconds = 4e-6, kEndsChunk = 0.12e-6;
+/// Kernels that begin behind others: in segments, and of whole sequences.
+static constexpr double kSplitHops = 18e-6, kWholeHops = 10e-6;
+static constexpr int64_t kVTiles = 2, kChunk = 32;
+/// One head of so many does not decay, as for a forward.
+static constexpr int64_t kHeadsOfOneLive = 4;
+/// What must be predicted to be gained, and what may be lost with gates that do
+/// not decay.
+static constexpr double kGain = 0.03, kLoss = 0.03;
+/// Chunks of the gradients that a segment has at least if the model chooses,
+/// and the most segments of a sequence.
+static constexpr int64_t kLeastChunks = 4, kMostSegments = 64;
+
+static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+namespace {
+/// Sequences, or segments: one of so many tokens, and others of equal ones.
+struct Spans {
+  int64_t longer, longest, shorter, other;
+};
+} // namespace
+
+static Spans sequencesOf(const Problem &p, int64_t longest) {
+  int64_t count = std::max<int64_t>(p.sequences.value_or(1), 1);
+  if (!p.packed || count == 1)
+    return {count, longest, 0, 0};
+  int64_t rest = std::max<int64_t>(p.tokens.value_or(0) - longest, 0);
+  return {1, longest, count - 1, divideCeil(rest, count - 1)};
+}
+
+/// The three kernels of a backward on such sequences.
+static double kernelSeconds(const Problem &p, const Chip &chip,
+                            const Spans &spans) {
+  auto recurrence = [](int64_t tokens) {
+    return static_cast<double>(divideCeil(tokens, kChunk)) *
+               kRecurrenceSeconds +
+           kRecurrenceItem;
+  };
+  int64_t group =
+      std::max<int64_t>(p.heads / std::max<int64_t>(p.keyHeads, 1), 1);
+  auto gradients = [&](int64_t tokens) {
+    return static_cast<double>(tokens * group) / kGradientParts *
+               kGradientSeconds +
+           kGradientItem;
+  };
+  auto all = [&](int64_t each, auto secondsOf) {
+    return scheduleWorkItems(chip.multiprocessors,
+                             {spans.longer * each, secondsOf(spans.longest)},
+                             {spans.shorter * each, secondsOf(spans.other)});
+  };
+  return all(p.heads * kVTiles, recurrence) +
+         all(p.keyHeads * kGradientParts, gradients);
+}
+
+double gdn::cost::estimateWholeBackward(const Problem &p, const Chip &chip,
+                                        int64_t longest) {
+  return kWholeHops + kernelSeconds(p, chip, sequencesOf(p, longest));
+}
+
+BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
+                                                  const Chip &chip,
+                                                  int64_t longest,
+                                                  int64_t length) {
+  Spans whole = sequencesOf(p, longest);
+  int64_t ofLongest = divideCeil(whole.longest, length);
+  int64_t segments = whole.longer * ofLongest +
+                     whole.shorter * divideCeil(whole.other, length);
+  int64_t tokens = whole.longer * whole.longest + whole.shorter * whole.other;
+  // Lengths that differ are taken for equal ones.
+  int64_t mean = divideCeil(tokens, std::max<int64_t>(segments, 1));
+  auto chunks = static_cast<double>(divideCeil(mean, kChunk));
+  int64_t items = segments * p.heads;
+  int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
+  double item = chunks * kPassSeconds + kPassItem;
+  double forgetful = std::min(kForgetfulItem, item);
+  double processors = chip.multiprocessors;
+  double some = (static_cast<double>(live) * item +
+                 static_cast<double>(items - live) * forgetful) /
+                    processors +
+                chunks * kPassTail + kPassLeast;
+  double all = std::max(some, static_cast<double>(items) * item / processors);
+  BackwardEstimate result;
+  result.length = length;
+  result.seconds = kSplitHops + kEndsSeconds + chunks * kEndsChunk + some +
+                   kScanSeconds + static_cast<double>(ofLongest) * kScanStep +
+                   kernelSeconds(p, chip, Spans{segments, mean, 0, 0});
+  result.worstSeconds = result.seconds + all - some;
+  return result;
+}
+
+BackwardChoice gdn::cost::chooseBackwardSplit(const Problem &p,
+                                              const Chip &chip, int64_t longest,
+                                              int64_t chunk,
+                                              const SplitRequest &request) {
+  using Kind = SplitRequest::Kind;
+  BackwardChoice choice;
+  choice.wholeSeconds = estimateWholeBackward(p, chip, longest);
+  auto lengthOf = [&](int64_t tokens) {
+    return divideCeil(tokens, chunk) * chunk;
+  };
+  auto take = [&](int64_t length) {
+    choice.best = estimateBackwardSplit(p, chip, longest, length);
+    choice.length = length;
+  };
+  bool isKnown = longest > 0 && p.heads > 0 && p.keyHeads > 0;
+  if (request.kind == Kind::Length)
+    take(lengthOf(request.value));
+  if (request.kind == Kind::Segments && request.value > 1 && isKnown)
+    if (int64_t length = lengthOf(divideCeil(longest, request.value));
+        length < longest)
+      take(length);
+  if (request.kind != Kind::Model || !isKnown)
+    return choice;
+  for (int64_t n = 2; n <= kMostSegments; ++n) {
+    int64_t length = lengthOf(divideCeil(longest, n));
+    if (length < kLeastChunks * chunk)
+      break;
+    BackwardEstimate cut = estimateBackwardSplit(p, chip, longest, length);
+    bool wins = cut.seconds <= (1 - kGain) * choice.wholeSeconds &&
+                cut.worstSeconds <= (1 + kLoss) * choice.wholeSeconds;
+    auto sum = [](const BackwardEstimate &estimate) {
+      return estimate.seconds + estimate.worstSeconds;
+    };
+    bool isBetter = !choice.best || (wins && !choice.length) ||
+                    ((wins || !choice.length) && sum(cut) < sum(*choice.best));
+    if (!isBetter)
+      continue;
+    choice.best = cut;
+    choice.length = wins ? length : 0;
+  }
+  return choice;
+}
