@@ -34,7 +34,6 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   split.segments = options.segments;
   split.segmentLength = options.segmentLength;
   split.tolerance = options.decayTolerance;
-  split.backwardSideBySide = options.sideBySide;
   // long sequences --> segments
   manager.addPass(createSplitSequencesPass(split));
   manager.addPass(createVerifyStagesFormPass());

@@ -214,9 +214,6 @@ void SplitSequences::runOnOperation() {
     return signalPassFailure();
   if (!cut->segments && !cut->length)
     return;
-  Cut backwardCut = *cut;
-  backwardCut.sideBySide =
-      backwardSideBySide ? UnitAttr::get(&getContext()) : UnitAttr();
   SmallVector<Operation *> stages;
   WalkResult walked = getOperation()->walk([&](Operation *op) {
     if (isa<FusedStageOp, BackwardStageOp, GradientsStageOp>(op))
@@ -239,8 +236,8 @@ void SplitSequences::runOnOperation() {
     if (auto forward = dyn_cast<FusedStageOp>(op))
       split(forward, *cut);
     else if (auto backward = dyn_cast<BackwardStageOp>(op))
-      splitBackward(backward, backwardCut);
-    else if (failed(splitBackward(cast<GradientsStageOp>(op), backwardCut)))
+      splitBackward(backward, *cut);
+    else if (failed(splitBackward(cast<GradientsStageOp>(op), *cut)))
       return signalPassFailure();
   }
 }

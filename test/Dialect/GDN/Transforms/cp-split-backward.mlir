@@ -1,21 +1,21 @@
 // RUN: gdn-opt %s --gdn-cp-split=segments=4 --split-input-file --verify-roundtrip | FileCheck %s
 // RUN: gdn-opt %s --gdn-cp-split="segments=4 decay-tolerance=0" --split-input-file | FileCheck %s --check-prefix=EXACT
-// RUN: gdn-opt %s --gdn-cp-split="segments=4 backward-side-by-side" --split-input-file | FileCheck %s --check-prefix=SIDE
+// RUN: gdn-opt %s --gdn-cp-split="segments=4 side-by-side=false" --split-input-file | FileCheck %s --check-prefix=APART
 // RUN: gdn-opt %s --gdn-cp-split=segment-length=128 --split-input-file | FileCheck %s --check-prefix=LENGTH
 
 // A backward of three stages: the maps serve two scans, one to the states before segments and one back to the gradients
 // of the states behind them. Cuts lie on chunks of 64, those of the gradients. The states that are kept have numbers for
-// segments: 256 / 64 + 12.
+// segments: 256 / 64 + 12. What takes nothing of each other runs at the same time.
 
 // CHECK-LABEL: func.func @three
 // CHECK-SAME: %[[Q:.*]]: tensor<1x256x2x64xbf16>, %[[V:.*]]: tensor<1x256x4x32xbf16>, %[[BETA:.*]]: tensor<1x256x4xf32>, %[[GATE:.*]]: tensor<1x256x4xf32>, %[[H0:.*]]: tensor<3x4x64x32xbf16>, %[[CU:.*]]: tensor<4xi32>, %[[DO:.*]]: tensor<1x256x4x32xbf16>, %[[DHT:.*]]: tensor<3x4x64x32xbf16>
 // CHECK-NEXT: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries k(%[[Q]] : {{.*}}) cu_seqlens(%[[CU]] : {{.*}}) {chunk_size = 64 : i64, segments = 4 : i64} -> tensor<13xi32>, tensor<4xi32>
 // CHECK-NEXT: %[[END:.*]] = gdn.stage.segment_starts {{.*}} {chunk_size = 32 : i64, reverse, tolerance = 6.{{.*}}E-6 : f64} -> tensor<12x4xi32>
 // CHECK-NEXT: %[[START:.*]]:2 = gdn.stage.segment_starts k(%[[Q]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) {chunk_size = 32 : i64, tolerance = 6.{{.*}}E-6 : f64} -> tensor<12x4xi32>, tensor<12x4xf32>
-// CHECK-NEXT: %[[B:.*]] = gdn.stage.state_pass {{.*}} starts(%[[START]]#0 : {{.*}} -> tensor<12x4x32x64xf32>
-// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map {{.*}} starts(%[[START]]#0 : {{.*}} -> tensor<12x4x64x64xf16>
+// CHECK-NEXT: %[[B:.*]] = gdn.stage.state_pass {{.*}} starts(%[[START]]#0 : {{.*}}) {beside, {{.*}} -> tensor<12x4x32x64xf32>
+// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map {{.*}} starts(%[[START]]#0 : {{.*}}) {beside, chunk_size = 32 : i64} -> tensor<12x4x64x64xf16>
 // CHECK-NEXT: %[[DB:.*]] = gdn.stage.adjoint_pass q(%[[Q]] : {{.*}}) k(%[[Q]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%[[DO]] : {{.*}}) ends(%[[END]] : {{.*}}) {chunk_size = 32 : i64, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
-// CHECK-NEXT: %[[ENTRY:.*]] = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) decay(%[[START]]#1 : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {segment_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
+// CHECK-NEXT: %[[ENTRY:.*]] = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) decay(%[[START]]#1 : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {beside, segment_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
 // CHECK-NEXT: %[[EXIT:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) decay(%[[START]]#1 : {{.*}}) states(%[[DB]] : {{.*}}) initial_state(%[[DHT]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {reverse, segment_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>, tensor<3x4x64x32xbf16>
 // CHECK-NEXT: %[[F:.*]]:2 = gdn.stage.replay {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) {chunk_size = 32 : i64, scale = 5.000000e-01 : f64, segment_length = 64 : i64, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>, tensor<16x4x32x64xbf16>
 // CHECK-NEXT: %[[A:.*]]:2 = gdn.stage.adjoint {{.*}} cu_seqlens(%[[CUT]]#0 : {{.*}}) d_o(%[[DO]] : {{.*}}) d_final_state(%[[EXIT]]#0 : {{.*}}) {chunk_size = 32 : i64, scale = 5.000000e-01 : f64, segment_length = 64 : i64, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>, tensor<16x4x32x64xbf16>
@@ -30,14 +30,10 @@
 // EXACT-NOT: ends(
 // EXACT: gdn.stage.segment_scan map(%[[MAP]]#0 : {{.*}}) decay(%[[MAP]]#1 : {{.*}}) {{.*}}{reverse
 
-// Three stages, and then two, that take nothing of each other.
-// SIDE-LABEL: func.func @three
-// SIDE-COUNT-2: gdn.stage.segment_starts
-// SIDE-NEXT: gdn.stage.state_pass {{.*}} {beside,
-// SIDE-NEXT: gdn.stage.segment_map {{.*}} {beside,
-// SIDE-NEXT: gdn.stage.adjoint_pass
-// SIDE-NEXT: gdn.stage.segment_scan {{.*}} {beside,
-// SIDE-NEXT: gdn.stage.segment_scan
+// One behind the other, if somebody wants that.
+// APART-LABEL: func.func @three
+// APART-NOT: beside
+// APART: gdn.stage.gradients
 
 // 256 / 128 + 3 segments keep 256 / 64 + 5 states.
 // LENGTH-LABEL: func.func @three

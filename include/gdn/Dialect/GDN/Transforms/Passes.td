@@ -105,9 +105,7 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     Option<"tolerance", "decay-tolerance", "double", "6.1442123533282e-06",
       "Norm of a segment's map below which it is zero (16-bit layers with a gate a head); 0 keeps all">,
     Option<"sideBySide", "side-by-side", "bool", "true",
-      "Let a forward's kernels of B and of the maps run at the same time">,
-    Option<"backwardSideBySide", "backward-side-by-side", "bool", "false",
-      "Let a backward's run at the same time, and those of its scans (not run on a GPU yet)">];
+      "Let the kernels of B and of the maps run at the same time, and those of a backward's scans">];
 }
 
 def NameArgumentsPass : Pass<"gdn-name-arguments", "::mlir::ModuleOp"> {
