@@ -299,6 +299,23 @@ def test_compile_and_export(name, before):
     assert before[RULES[0]] and not any("gdn" in str(node.target) for node in exported.graph.nodes)
 
 
+@pytest.mark.parametrize("name", ["qwen3_5"], indirect=True)
+def test_compiled_training(name, before):
+    """A step with packed sequences is one graph forward and one backward, with the gradients of the model as it is."""
+    gdn.transformers.install()
+    model, ids = make_model(name), tokens(1, 70)
+    positions = torch.cat([torch.arange(30), torch.arange(40)])[None]
+    packed = {"position_ids": positions, "cu_seq_lens_q": torch.tensor([0, 30, 70], dtype=torch.int32), "use_cache": False}
+
+    def gradients(run):
+        return torch.autograd.grad(run(ids, labels=ids, **packed).loss, list(model.parameters()))
+
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    for got, wanted in zip(gradients(compiled), gradients(model)):
+        assert distance(got, wanted) < 1e-5
+    assert not any(before.values())
+
+
 def test_the_gpu_of_a_call_is_asked_about(monkeypatch):
     """Another GPU of the machine may be of another kind."""
     from torch._subclasses.fake_tensor import FakeTensorMode
