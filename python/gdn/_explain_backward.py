@@ -20,18 +20,21 @@ class Backward:
     Attributes:
         kernel: the compiled function's name.
         launches: its kernels. Operations of torch around them are not counted.
+        segment_tokens: tokens of the segments that sequences are cut into; 0 where they are not.
         workspace_bytes: memory that it takes while it runs, besides gradients.
         saved_bytes: memory that the forward keeps for it: the inputs of the call, and nothing else.
     """
 
     kernel: str
     launches: int
+    segment_tokens: int
     workspace_bytes: int
     saved_bytes: int
 
     def __str__(self) -> str:
+        cut = f"segments of {self.segment_tokens} tokens, " if self.segment_tokens else ""
         return (
-            f"{self.kernel}: {self.launches} kernels, {self.workspace_bytes} bytes of workspace, "
+            f"{self.kernel}: {self.launches} kernels, {cut}{self.workspace_bytes} bytes of workspace, "
             f"{self.saved_bytes} bytes saved"
         )
 

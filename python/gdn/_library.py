@@ -86,6 +86,12 @@ def pack_segment_length(tokens: int) -> int:
     return 3 << _SPLIT | tokens << _SPLIT_BY
 
 
+def segments_of(options: int) -> int:
+    """What a call with these options says about segments, as options."""
+    mask = ((1 << _FIELDS["split"].bits) - 1) << _SPLIT | MOST_SPLIT_BY << _SPLIT_BY
+    return options & mask
+
+
 def is_recurrent(options: int) -> bool:
     """Whether a call with these options is the function that goes token by token."""
     return bool(options >> _RECURRENT & 1)

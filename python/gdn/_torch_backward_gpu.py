@@ -98,9 +98,9 @@ def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options
 
 def kernel_options(form: GradientForm, options: int) -> int:
     """The options of a call as the kernels of this form have it."""
-    return _library.pack_options(
-        form.gate_domain, form.beta_domain, form.norm, _library.state_is_v_first(options), False
-    )
+    v_first = _library.state_is_v_first(options)
+    own = _library.pack_options(form.gate_domain, form.beta_domain, form.norm, v_first, False)
+    return own | _library.segments_of(options)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,10 @@ import itertools
 from typing import Any
 
 from kernel_traits import HERE, Kernel, fill
+from segment_kernels import CUTS
+
+#: Tokens of a chunk of the gradients: states are kept between these (docs/Dialects/Stages.md).
+GRADIENT_TOKENS = 64
 
 _AXES = ("channels", "element", "norm", "gate", "beta", "state")
 #: Values that names of kernels leave out.
@@ -66,6 +70,59 @@ def _text(manifest: dict[str, Any], name: str, row: dict[str, str], template: st
     return fill(template, values)
 
 
+def _joined(operands: dict[str, str], *names: str) -> str:
+    """Operands of a stage, those of these names."""
+    return " ".join(f"{name}({operands[name]})" for name in names)
+
+
+def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
+    """The same in segments: the function that cuts sequences, and all stages of their segments."""
+    types, hopper = _operands(manifest, row), manifest["hopper"]
+    cut = fill((HERE / "boundaries.mlir.in").read_text(), {**CUTS["Packed"], "name": name})
+    program, function = cut.split("func.func ", 1)
+    k, v = (hopper["channels"][row["channels"]][size] for size in ("k", "v"))
+    between = f"tensor<?x?x{v}x{k}xf32>"
+    given = {operand: f"%{operand} : {kind}" for operand, kind in types.items()}
+    state = types.get("initial_state")
+    given |= {"initial_state": f"%entry : {between}", "cu_seqlens": "%made#0 : tensor<?xi32>"}
+    tokens = ("q", "k", "v", "beta", "gate")
+    results = [types[operand] for operand in _DIFFERENTIABLE if operand in types]
+    layout = hopper["state_layouts"]["VK" if "VK" in row["state"] else "KV"]
+    values = {
+        "name": name,
+        "program": program.rstrip(),
+        "cut": function.split("{\n", 1)[1].split("  return", 1)[0],
+        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in types.items()),
+        "gates": _joined(given, "k", "gate", "cu_seqlens"),
+        "keys": _joined(given, "k", "beta", "cu_seqlens"),
+        "tokens": _joined(given, *tokens, "cu_seqlens"),
+        "before": _joined(given, *tokens, "initial_state", "cu_seqlens"),
+        "attributes": "".join(f"{text}, " for text in layout.get("attributes", [])),
+        "between": "state_layout = #gdn.state_layout<vk>, ",
+        "between_type": between,
+        "map": f"tensor<?x?x{k}x{k}xf16>",
+        "kept": f"tensor<?x?x{v}x{k}x{manifest['types'][row['element']]['mlir']}>",
+        "values": types["v"],
+        "initial": f" initial_state(%initial_state : {state})" if state else "",
+        "final": f" initial_state(%d_final_state : {state})" if state else "",
+        "from": ", %d_initial_state" if state else "",
+        "state_type": f", {state}" if state else "",
+        "gradients": ", ".join([types["q"], types["k"], types["beta"], types["gate"]]),
+        "results": ", ".join(results),
+        "tolerance": str(hopper["segments"]["tolerance"]),
+        "chunk": str(hopper["chunk_tokens"]),
+        "segment": str(GRADIENT_TOKENS),
+    }
+    # The stages give dv before dbeta and dgate, as the op does.
+    return fill(template, values)
+
+
+def _has_segments(manifest: dict[str, Any], row: dict[str, str]) -> bool:
+    """Whether sequences of such a call are cut: stages of segments take gates and keys as they are."""
+    is_plain = all(row[axis] == value for axis, value in _UNNAMED.items())
+    return is_plain and row["channels"] in manifest["hopper"].get("segments", {}).get("channels", [])
+
+
 def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
     """Says what is not usual, with the channels first and the states last."""
     channels = manifest["hopper"]["channels"][row["channels"]].get("word", row["channels"])
@@ -75,8 +132,8 @@ def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
 
 
 def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """A function for each choice of values of a row."""
-    template = (HERE / "backward_hopper.mlir.in").read_text()
+    """A function for each choice of values of a row, and where it has one, that in segments."""
+    template, cut_template = ((HERE / f"backward_{name}.mlir.in").read_text() for name in ("hopper", "segments"))
     kernels = []
     for values in rows:
         for choice in itertools.product(*(values[axis] for axis in _AXES)):
@@ -84,7 +141,12 @@ def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[
             name, channels = _name(manifest, row), manifest["hopper"]["channels"][row["channels"]]
             ends, *rest = row["state"].split()
             forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
-            fields = [name, channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
-            line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, fields))})"
-            kernels.append(Kernel(name, _text(manifest, name, row, template), [], line))
+            fields = [channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
+            texts = {name: _text(manifest, name, row, template)}
+            if _has_segments(manifest, row):
+                cut = name.replace("backward", "backward_segments")
+                texts[cut] = _segments_text(manifest, cut, row, cut_template)
+            for number, (own, text) in enumerate(texts.items()):
+                line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, str(number > 0).lower()]))})"
+                kernels.append(Kernel(own, text, [], line))
     return kernels

@@ -20,7 +20,7 @@ import pathlib
 import sys
 from typing import Any
 
-from backward_kernels import hopper_backward_kernels
+from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
 from segment_kernels import segment_kernels
 
@@ -236,6 +236,7 @@ def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[An
         "MaxChannels": max(*cpu["channels"], *(max(row["k"], row["v"]) for row in hopper["channels"].values())),
         "CPUChunkTokens": cpu["chunk_tokens"],
         "HopperChunkTokens": hopper["chunk_tokens"],
+        "HopperGradientTokens": GRADIENT_TOKENS,
     }
     rows["NUMBER"] = [[name, value] for name, value in numbers.items()]
     return rows

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, chosen_rows, fill, traits_of
 
 #: How the cuts of packed sequences and of batch rows are written (boundaries.mlir.in).
-_CUTS = {
+CUTS = {
     "Packed": {
         "says": "Sequences are packed: with ceil(x / L) segments before token x, and one more for each sequence but "
         "the first,\n// no sequence needs to know how many the others have.",
@@ -174,7 +174,7 @@ def segment_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) 
         return []
     templates = {name: (HERE / f"{name}.mlir.in").read_text() for name in ("boundaries", "maps", "hopper")}
     kernels = []
-    for layout, values in _CUTS.items():
+    for layout, values in CUTS.items():
         name = _named("segment_boundaries", "128", layout)
         text = fill(templates["boundaries"], {**values, "name": name})
         kernels.append(_segment_kernel(manifest, name, "Cut", {**_ANY, "layout": layout}, text))

@@ -11,6 +11,8 @@
 #include "HopperArguments.h"
 #include "ReadyDevices.h"
 
+#include "gdn/CostModel/BackwardSegments.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -35,7 +37,7 @@ using gdn::cpu::nameOf;
 static const BackwardKernel table[] = {
 #define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element, ends,   \
                             stateLayout, gateDomain, gate, betaDomain, beta,   \
-                            norm)                                              \
+                            norm, inSegments)                                  \
   {#name,                                                                      \
    keyChannels,                                                                \
    valueChannels,                                                              \
@@ -47,6 +49,7 @@ static const BackwardKernel table[] = {
    BetaDomain::betaDomain,                                                     \
    Element::beta,                                                              \
    Norm::norm,                                                                 \
+   inSegments,                                                                 \
    &name##_function},
 #if GDN_PYTHON_HOPPER
 #include "HopperBackwardKernels.inc"
@@ -76,37 +79,90 @@ static bool hasForm(const BackwardKernel &kernel, const Problem &p) {
          hasNorm == p.l2norm;
 }
 
-static Error findKernel(const Problem &p, const BackwardKernel *&found) {
+/// Whether a kernel is of these channels, types and states.
+static bool hasRow(const BackwardKernel &kernel, const Problem &p) {
   Ends ends = p.initialState.isPresent() ? Ends::Both : Ends::None;
   bool hasVFirst = ends == Ends::Both && p.stateVFirst;
   StateLayout stateLayout = hasVFirst ? StateLayout::VK : StateLayout::KV;
-  bool hasRows = false;
-  for (const BackwardKernel &kernel : allBackwardKernels()) {
-    if (kernel.keyChannels != p.keyChannels() ||
-        kernel.valueChannels != p.valueChannels() ||
-        kernel.element != p.q.element || kernel.ends != ends ||
-        kernel.stateLayout != stateLayout)
-      continue;
-    hasRows = true;
-    if (!hasForm(kernel, p))
-      continue;
-    found = &kernel;
-    return {};
-  }
-  if (hasRows)
-    return {"NotImplementedError",
-            "g, beta, use_qk_l2norm_in_kernel: expected a form that this "
-            "version has gradients of on a GPU, got " +
-                std::string(infoOf(p.gateDomain).name) + " gates in " +
-                nameOf(p.gate.element) + ", " + infoOf(p.betaDomain).name +
-                " in " + nameOf(p.beta.element) + " and " +
-                (p.l2norm ? "True" : "False")};
+  return kernel.keyChannels == p.keyChannels() &&
+         kernel.valueChannels == p.valueChannels() &&
+         kernel.element == p.q.element && kernel.ends == ends &&
+         kernel.stateLayout == stateLayout;
+}
+
+/// The kernel of whole sequences, or of segments; null if there is none.
+static const BackwardKernel *findKernel(const Problem &p, bool inSegments) {
+  for (const BackwardKernel &kernel : allBackwardKernels())
+    if (kernel.inSegments == inSegments && hasRow(kernel, p) &&
+        hasForm(kernel, p))
+      return &kernel;
+  return nullptr;
+}
+
+static Error explainMissing(const Problem &p) {
+  for (const BackwardKernel &kernel : allBackwardKernels())
+    if (hasRow(kernel, p))
+      return {"NotImplementedError",
+              "g, beta, use_qk_l2norm_in_kernel: expected a form that this "
+              "version has gradients of on a GPU, got " +
+                  std::string(infoOf(p.gateDomain).name) + " gates in " +
+                  nameOf(p.gate.element) + ", " + infoOf(p.betaDomain).name +
+                  " in " + nameOf(p.beta.element) + " and " +
+                  (p.l2norm ? "True" : "False")};
   return {"NotImplementedError",
           "q, v: expected bfloat16 or float16 with K = V = 64 or 128 for "
           "gradients on a GPU in this version, got " +
               std::string(nameOf(p.q.element)) +
               " with K = " + std::to_string(p.keyChannels()) +
               " and V = " + std::to_string(p.valueChannels())};
+}
+
+namespace {
+/// What the gradients of a call run.
+struct BackwardPlan {
+  const BackwardKernel *kernel = nullptr;
+  /// Tokens of a segment; 0 where sequences are not cut.
+  int64_t segmentLength = 0;
+  /// Of extents [B, T, L] that are read alone; absent without segments.
+  Array sizes = {};
+};
+} // namespace
+
+/// Tokens of a segment; 0 where sequences are not cut.
+static Error chooseLength(const Problem &p, int64_t &length) {
+  using namespace gdn::cost;
+  GdnDeviceInfo info = {};
+  info.struct_size = sizeof(info);
+  if (gdnDeviceGetInfo(p.device.index, &info) != GDN_SUCCESS)
+    return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
+  Chip chip = *findChip("sm_90a", std::max(info.multiprocessors, 1));
+  gdn::cost::Problem problem = gdn::cpu::describe(p);
+  // The longest sequence, as somebody says it is or as the model guesses.
+  int64_t longest = choose(problem, chip).longest;
+  length = chooseBackwardSplit(problem, chip, longest,
+                               gdn::manifest::HopperGradientTokens, p.split)
+               .length;
+  return {};
+}
+
+static Error choosePlan(const Problem &p, BackwardPlan &plan) {
+  plan.kernel = findKernel(p, /*inSegments=*/false);
+  if (!plan.kernel)
+    return explainMissing(p);
+  // Without kernels of segments the gradients are those of whole sequences.
+  const BackwardKernel *cut = findKernel(p, /*inSegments=*/true);
+  if (!cut || p.split.kind == gdn::cost::SplitRequest::Kind::Never)
+    return {};
+  if (Error error = chooseLength(p, plan.segmentLength))
+    return error;
+  if (!plan.segmentLength)
+    return {};
+  plan.kernel = cut;
+  plan.sizes.element = Element::I32;
+  plan.sizes.rank = 3;
+  plan.sizes.sizes = {1, p.tokens(), plan.segmentLength};
+  plan.sizes.data = p.cuSeqlens.data;
+  return {};
 }
 
 static Error expected(const char *name, const char *rule) {
@@ -201,8 +257,8 @@ static Error checkGradients(const Problem &p, const Gradients &gradients) {
 //===----------------------------------------------------------------------===//
 
 /// In the order of the kernels' arguments; absent ones are none.
-template <typename AnyProblem, typename AnyGradients>
-static auto arraysOf(AnyProblem &p, AnyGradients &gradients) {
+template <typename AnyProblem, typename AnyArray, typename AnyGradients>
+static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients) {
   return std::array{&p.q,
                     &p.k,
                     &p.v,
@@ -214,6 +270,7 @@ static auto arraysOf(AnyProblem &p, AnyGradients &gradients) {
                     &p.dtBias,
                     &p.o,
                     &p.finalState,
+                    &sizes,
                     &gradients.q,
                     &gradients.k,
                     &gradients.v,
@@ -224,55 +281,56 @@ static auto arraysOf(AnyProblem &p, AnyGradients &gradients) {
                     &gradients.dtBias};
 }
 
-static void addArguments(const Problem &p, const Gradients &gradients,
-                         Arguments &arguments) {
-  for (const Array *array : arraysOf(p, gradients))
+/// The arguments refer to the plan's array.
+static void addArguments(const Problem &p, const BackwardPlan &plan,
+                         const Gradients &gradients, Arguments &arguments) {
+  for (const Array *array : arraysOf(p, plan.sizes, gradients))
     arguments.add(*array);
 }
 
 Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
                                void *stream, Allocate allocate) {
-  const BackwardKernel *kernel = nullptr;
+  BackwardPlan plan;
   if (Error error = checkForm(p))
     return error;
-  if (Error error = findKernel(p, kernel))
+  if (Error error = choosePlan(p, plan))
     return error;
   if (Error error = checkGradients(p, gradients))
     return error;
   int32_t device = p.device.index;
-  if (Error error = prepare(*kernel, device))
+  if (Error error = prepare(*plan.kernel, device))
     return error;
   Arguments arguments;
-  addArguments(p, gradients, arguments);
+  addArguments(p, plan, gradients, arguments);
   uint64_t bytes = 0;
   if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
-          kernel->function, arguments.data(), arguments.size(), &bytes)))
+          plan.kernel->function, arguments.data(), arguments.size(), &bytes)))
     return error;
   std::unique_ptr<Workspace> workspace;
   if (bytes)
     if (Error error = allocate(device, stream, bytes, workspace))
       return error;
   return errorOf(gdnFunctionLaunchOn(
-      kernel->function, device, arguments.data(), arguments.size(),
+      plan.kernel->function, device, arguments.data(), arguments.size(),
       workspace ? workspace->data : nullptr, bytes, stream));
 }
 
 Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   Problem p = given;
-  const BackwardKernel *kernel = nullptr;
+  BackwardPlan plan;
   if (Error error = checkForm(p))
     return error;
-  if (Error error = findKernel(p, kernel))
+  if (Error error = choosePlan(p, plan))
     return error;
   Gradients gradients = describeGradients(p);
   // Never read, and as far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
-  for (Array *array : arraysOf(p, gradients))
+  for (Array *array : arraysOf(p, plan.sizes, gradients))
     if (array->isPresent())
       array->data = somewhere;
   Arguments arguments;
-  addArguments(p, gradients, arguments);
-  const GdnFunctionDesc &function = *kernel->function;
+  addArguments(p, plan, gradients, arguments);
+  const GdnFunctionDesc &function = *plan.kernel->function;
   if (Error error = errorOf(
           gdnFunctionCheck(&function, arguments.data(), arguments.size())))
     return error;
@@ -280,8 +338,9 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
           &function, arguments.data(), arguments.size(), &bytes)))
     return error;
-  facts = "{\"kernel\": \"" + std::string(kernel->name) +
+  facts = "{\"kernel\": \"" + std::string(plan.kernel->name) +
           "\", \"launches\": " + std::to_string(function.num_launches) +
+          ", \"segment_tokens\": " + std::to_string(plan.segmentLength) +
           ", \"workspace_bytes\": " + std::to_string(bytes) + "}";
   return {};
 }

@@ -26,6 +26,8 @@ struct BackwardKernel {
   BetaDomain betaDomain;
   Element beta;
   Norm norm;
+  /// Whether it cuts sequences into segments.
+  bool inSegments;
   const GdnFunctionDesc *function;
 };
 

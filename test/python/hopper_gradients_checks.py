@@ -11,7 +11,7 @@ import gdn  # noqa: E402
 from gdn import _library  # noqa: E402
 
 #: Of the plain form; with norms; with raw gates and logits, too.
-KERNELS, WITH_NORMS, OF_A_MODEL = 3, 7, 9
+KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
 INPUTS = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state")
 GRADIENTS = ("dq", "dk", "dv", "dg", "dbeta", "dA_log", "ddt_bias", "dh0")
 
@@ -64,6 +64,26 @@ def test_launches_with_transforms(dtype, gates, states, layout):
     assert run(model(gates, dtype=dtype, states=states), options=MODEL | layout) == OF_A_MODEL
 
 
+def test_segments():
+    """As the caller asks for them, or where the model predicts a gain; kernels of 64 channels have none."""
+    never, three, by_length = _library.NO_SEGMENTS, _library.pack_segments(3), _library.pack_segment_length(96)
+    for states in (False, True):
+        for options in (three, by_length):
+            assert run(tensors(T=1000, N=2, states=states), options=options) == KERNELS_OF_SEGMENTS
+    assert run(tensors(K=64), options=three) == KERNELS
+    # One chunk is no more segments than one.
+    assert run(tensors(T=64, N=1), options=three) == KERNELS
+    assert run(tensors(T=1000, N=2, boundaries="int64"), options=three) == KERNELS_OF_SEGMENTS
+    few = {"T": 32768, "N": 1, "H": 2, "HV": 4, "states": False}
+    assert run(tensors(**few)) == KERNELS_OF_SEGMENTS
+    assert run(tensors(**few), options=never) == KERNELS
+    # Each segment has work items of its own.
+    run(tensors(T=1024, N=1), options=_library.pack_segments(2))
+    blocks = driver.last_launch.config.grid[0]
+    run(tensors(T=1024, N=1), options=_library.pack_segments(4))
+    assert driver.last_launch.config.grid[0] == 2 * blocks
+
+
 def test_groups_are_work_items():
     """The last kernel has a block for each sequence, q/k head and part of the chunks."""
     run(tensors(H=2, HV=8))
@@ -111,12 +131,13 @@ def test_refused(case):
     assert driver.count("cuLaunchKernelEx") == launches
 
 
-def explain(K=128, V=128, dtype=torch.bfloat16, T=4096, N=None, ask=gdn.explain, **words):
+def explain(K=128, V=128, dtype=torch.bfloat16, T=4096, N=None, ask=gdn.explain, parallel=False, **words):
     make = {"device": "meta"}
     q, v = (torch.empty(1, T, heads, size, dtype=dtype, **make) for heads, size in ((2, K), (4, V)))
     g = torch.empty(1, T, 4, **make)
     if N:
         words["cu_seqlens"] = torch.empty(N + 1, dtype=torch.int32, device="meta")
+    words.setdefault("context_parallel", parallel)
     return ask(q.requires_grad_(), q, v, g, g, device="cuda", **words)
 
 
@@ -128,7 +149,11 @@ def test_explain():
     # What each token writes, and two states for 64 tokens of a head.
     states = 2 * (4096 // 64 + 3) * 4 * 128 * 128 * 2
     assert choice.backward.workspace_bytes == 4096 * 4 * 128 * 2 + states
-    assert f"{choice.backward}" in str(choice)
+    assert f"{choice.backward}" in str(choice) and choice.backward.segment_tokens == 0
+    cut = explain(T=32768, parallel=None).backward
+    assert cut.kernel == "gdn_hopper_backward_segments_bf16_none" and cut.launches == KERNELS_OF_SEGMENTS
+    assert cut.segment_tokens % 64 == 0 and f"segments of {cut.segment_tokens} tokens" in str(cut)
+    assert explain(parallel=4).backward.segment_tokens == 1024
     with torch.no_grad():
         assert explain().backward is None
     state = torch.empty(1, 4, 128, 128, device="meta")
