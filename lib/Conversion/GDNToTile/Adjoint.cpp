@@ -17,9 +17,8 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 void gdn::raiseBeta(Program &p) {
-  // Writes are as much larger as 16 bits round them by, or less. The solve has
-  // beta in its rows, in f16 for bf16 too: 2^-24 is the last number there.
-  constexpr double kLeast = 0x1p-14, kLeastInF16 = 0x1p-12;
+  // What f16 rounds a token's write by is as much.
+  constexpr double kLeast = 0x1p-40, kLeastInF16 = 0x1p-12;
   p.facts.leastBeta = p.b.getOperandType().isF16() ? kLeastInF16 : kLeast;
 }
 
@@ -128,6 +127,8 @@ static Value replayChunk(Program &p, Value t, Value state) {
 
 void gdn::writeReplay(Program &p) {
   raiseBeta(p);
+  // A chain of two products has the solve in its keys.
+  p.facts.betaBehindSolve = !p.facts.twoProductChain;
   forEachChunk(p, loadStateT(p),
                [&](Value t, ValueRange carried) -> SmallVector<Value> {
                  return {replayChunk(p, t, carried[0])};

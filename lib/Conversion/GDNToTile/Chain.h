@@ -36,7 +36,8 @@ struct ChainOperands {
   /// lengths and norms in it where keys are not normalised (chainInverse); null
   /// for plain linear attention.
   Value solve;
-  /// Norm of the keys that write if it is in neither them nor `solve`, f32 [C].
+  /// Norm of the keys that write if it is in neither them nor `solve`, and beta
+  /// where that is behind the solve, f32 [C].
   Value writeNorm;
   /// Lower triangular scores, unscaled [C, C].
   Value scores;

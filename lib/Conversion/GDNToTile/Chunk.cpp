@@ -8,6 +8,8 @@
 
 #include "Chunk.h"
 
+#include <utility>
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -43,21 +45,25 @@ Chunk gdn::loadChunk(Program &p, Value t, Value bm) {
   measureRows(p, chunk.k,
               hasSquares ? Value(tile::DiagonalOp::create(b, keyKey))
                          : Value());
-  Value norm = chunk.k.norm, keyBeta = mulVectors(p, chunk.beta, norm);
+  Value rowBeta = chunk.beta, columnBeta, norm = chunk.k.norm;
+  if (p.facts.betaBehindSolve)
+    std::swap(rowBeta, columnBeta);
+  Value keyBeta = mulVectors(p, rowBeta, norm);
   if (hasSquares)
     chunk.columnsOfM = norm;
   if (scales) {
     chunk.valueFactor = keyBeta;
     chunk.readFactor = b.mul(keyBeta, norm);
   } else {
-    chunk.valueFactor = chunk.beta;
+    chunk.valueFactor = rowBeta;
     chunk.readFactor = keyBeta;
   }
   b.step("query_norms");
   measureRows(p, chunk.q);
   b.step("scores");
   if (keyKey)
-    chunk.m = mulNorms(p, keyKey, keyBeta, hasSquares ? Value() : norm);
+    chunk.m = mulNorms(p, keyKey, keyBeta,
+                       mulVectors(p, columnBeta, hasSquares ? Value() : norm));
   chunk.queryKey = queryKey;
   if (queryKey && chunk.normsScores())
     chunk.queryKey = mulNorms(p, queryKey, chunk.q.norm, /*yNorm=*/{});
@@ -107,6 +113,8 @@ ChainOperands gdn::chainOperands(Program &p, const Chunk &chunk, Value state,
                                      chunk.scalesSolve() ? chunk.k : KeyRows());
   if (!chunk.scalesSolve())
     in.writeNorm = chunk.normsScores() ? chunk.k.writeNorm : chunk.k.norm;
+  if (p.facts.betaBehindSolve)
+    in.writeNorm = mulVectors(p, in.writeNorm, chunk.beta);
   if (p.facts.twoProductChain) {
     in.writeDecay = writeDecay;
     foldSolve(p, in);

@@ -45,6 +45,9 @@ struct StageFacts {
   int64_t parts = 1;
   /// Beta is raised to this; 0 in programs that take it as it is.
   double leastBeta = 0.0;
+  /// Whether beta is in the columns of M, and its writes are times it behind
+  /// the solve: so nothing of a row with a beta of almost 0 is rounded away.
+  bool betaBehindSolve = false;
   /// Gates are raised to this, in log2 units: 2^-128 times any state is zero
   /// next to one token's write, and -inf would make differences of sums NaN.
   double leastLog2Gate = -128.0;

@@ -29,7 +29,7 @@ def GDN_ReplayStageOp : GDN_ForwardStageOp<"replay",
     S = floor(B T / segment_length) + N. `q` is taken for the sake of one
     operand list and is not read.
 
-    Beta is raised to 2^-14 (f16: 2^-12), so that the gradient of a beta of zero
+    Beta is raised to 2^-40 (f16: 2^-12), so that the gradient of a beta of zero
     can be had from what the token writes.
 
     Example:
