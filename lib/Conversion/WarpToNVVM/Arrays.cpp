@@ -291,6 +291,15 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
     if (isEncoded<RowsAttr>(tile) || isEncoded<ColumnsAttr>(tile))
       b.setInsertionPointToStart(
           scf::IfOp::create(b, createIsWriter(b, tile)).thenBlock());
+    if (mayStoreRuns(op)) {
+      auto isAligned = createHasAlignedRuns(b, array, adaptor.getOffsets(),
+                                            op.getAxes().back());
+      auto branch = scf::IfOp::create(b, isAligned, /*withElseRegion=*/true);
+      b.setInsertionPointToStart(branch.thenBlock());
+      createRunStores(b, op, adaptor.getTile(), array, adaptor.getOffsets(),
+                      adaptor.getEnd());
+      b.setInsertionPointToStart(branch.elseBlock());
+    }
     createArrayStore(b, adaptor.getTile(),
                      createAccess(b, op, adaptor, array, tile));
     rewriter.eraseOp(op);

@@ -96,6 +96,14 @@ Value createOffsetAddress(ImplicitLocOpBuilder &b, const Array &array,
                           Type element, Value offset);
 Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
                            Type element, ValueRange indices);
+/// Whether rows of the fragment that `op` stores may be runs of 16 bytes;
+/// whether the array allows it, for which `axis` is contiguous; and the stores.
+bool mayStoreRuns(ArrayStoreOp op);
+Value createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
+                           ValueRange offsets, int64_t axis);
+void createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
+                     const Array &array, ValueRange offsets, Value end);
+
 /// What `kind` makes of an i32 of each lane of a warp, in all of them; its sum.
 Value createReduction(ImplicitLocOpBuilder &b, Value value,
                       NVVM::ReduxKind kind);

@@ -158,3 +158,24 @@ gdn_warp.kernel @rows(%x : memref<?x?xf32>, %s : f32) threads(128) shared(0) {
   gdn_warp.array_store %b, %x[%c0, %c0] axes [0, 1]
       : tensor<64x8xf32, #gdn_warp.fragment> -> memref<?x?xf32>
 }
+
+// Four lanes exchange what they hold of a row of 32 16-bit elements, and each stores eight neighbours, where all rows begin at
+// 16 bytes: two rows of a thread, each with its own end. Else an element at a time.
+// CHECK-LABEL: llvm.func @runs(
+gdn_warp.kernel @runs(%y : memref<?x2x32xbf16, strided<[?, ?, 1]>>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %end = arith.constant 50 : index
+  %h = arith.constant dense<1.0> : tensor<64x32xbf16, #gdn_warp.fragment>
+  // CHECK: %[[REST:.*]] = arith.andi %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %[[REST]], %{{.*}} : i32
+  // CHECK: scf.if %[[ALIGNED]] {
+  // CHECK-COUNT-4: nvvm.shfl.sync bfly
+  // CHECK: scf.if
+  // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+  // CHECK-COUNT-4: nvvm.shfl.sync bfly
+  // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+  // CHECK: } else {
+  // CHECK-COUNT-16: llvm.store {{.*}} : vector<1xbf16>, !llvm.ptr<1>
+  gdn_warp.array_store %h, %y[%c0, %c0, %c0] axes [0, 2] until(%end, dim = 0)
+      : tensor<64x32xbf16, #gdn_warp.fragment> -> memref<?x2x32xbf16, strided<[?, ?, 1]>>
+}
