@@ -231,7 +231,11 @@ def UnrollChunksPass : Pass<"gdn-tile-unroll-chunks", "::mlir::gdn::tile::Progra
     `gdn_tile.neutral_past_end`. Everything else gets guards: accesses of those chunks
     are moved to the loop's first chunk, their stores stand in an `scf.if`, and an
     `arith.select` keeps carried values. Loops with a known number of whole iterations
-    need none.
+    need none. A loop with `gdn_tile.neutral_before_first` begins earlier instead, so
+    that its last iteration is whole.
+
+    An `scf.if` with `gdn_tile.every` is done in every n-th chunk. Where an iteration has
+    n chunks, its first chunk does it without a condition, and the others have none of it.
 
     Before:
 

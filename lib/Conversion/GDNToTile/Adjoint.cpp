@@ -9,6 +9,8 @@
 #include "Chunk.h"
 #include "Kept.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -57,16 +59,18 @@ ChunkGates gdn::loadChunkGates(Program &p, Value t) {
 static void storeKept(Program &p, StringRef name, Value t, Value state,
                       Value isKept) {
   TileBuilder &b = p.b;
-  b.step("state");
+  b.step("keep");
   Value rounded = b.round(state);
   SmallVector<Value> offsets = {keptSegment(p, t), p.head, p.firstV, p.zero};
   auto store = [&] {
-    b.step("store");
+    b.step("store_state");
     b.store(rounded, p[name], offsets, {2, 3});
   };
   if (!isKept)
     return store();
   auto choice = scf::IfOp::create(b, isKept, /*withElseRegion=*/false);
+  choice->setAttr(tile::kEveryAttrName,
+                  b.getI64IntegerAttr(p.facts.segmentLength / p.facts.C));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
   store();
@@ -198,6 +202,7 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
 
 void gdn::writeAdjoint(Program &p) {
   raiseBeta(p);
+  TileBuilder &b = p.b;
   // Accesses end with the sequence, the loop where the stage says.
   Program range = p;
   range.end = loadEnd(p);
@@ -207,5 +212,10 @@ void gdn::writeAdjoint(Program &p) {
         return {writeAdjointChunk(p, t, carried[0])};
       },
       /*reversed=*/true)[0];
+  // Zeros as keys, queries, gradients of o and log2 gates change nothing. Where
+  // the loop ends before the sequence, what is loaded behind it is not zero.
+  if (range.end == p.end)
+    dState.getDefiningOp()->setAttr(tile::kNeutralBeforeFirstAttrName,
+                                    b.getUnitAttr());
   storeStateT(p, dState, "d_initial_state");
 }

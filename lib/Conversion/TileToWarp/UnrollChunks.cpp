@@ -48,8 +48,38 @@ struct Guards {
   /// Guards accesses of the first chunk of an iteration too, which a role with
   /// a loop over the chunks takes for all of them.
   bool first = false;
+  /// The first iteration has chunks before the loop's first one instead.
+  bool before = false;
 };
 } // namespace
+
+/// n where `op` is done in every n-th chunk and no other, else 0.
+static int64_t getEvery(Operation *op) {
+  auto every = op->getAttrOfType<IntegerAttr>(kEveryAttrName);
+  return isa<scf::IfOp>(op) && op->getNumResults() == 0 && every
+             ? every.getInt()
+             : 0;
+}
+
+/// Whether chunks before the loop's first one, which complete an iteration, may
+/// run as they are: they repeat what the loop's first chunk stores.
+static bool mayBeginBefore(scf::ForOp loop, int64_t factor) {
+  return loop->hasAttr(kNeutralBeforeFirstAttrName) &&
+         !loop.getBody()
+              ->walk([&](scf::IfOp op) {
+                return getEvery(op) % factor ? WalkResult::interrupt()
+                                             : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
+/// Whether no chunk but the first of an iteration of `factor` has `op`.
+static bool isFirstOnly(Operation *op, scf::ForOp loop, int64_t factor) {
+  for (; op != loop; op = op->getParentOp())
+    if (int64_t every = getEvery(op); every && every % factor == 0)
+      return true;
+  return false;
+}
 
 /// Whether `value` is the loop's induction variable, or a constant of at least
 /// zero behind it.
@@ -82,10 +112,10 @@ static bool isInvariant(Value value, scf::ForOp loop) {
 
 /// Whether all accesses of chunks past the last one are cut, or are what each
 /// chunk loads.
-static bool areAccessesCut(scf::ForOp loop) {
+static bool areAccessesCut(scf::ForOp loop, int64_t factor) {
   auto isInside = [&](Operation *op) {
     if (auto store = dyn_cast<StoreOp>(op))
-      return isCutPastEnd(store, loop);
+      return isCutPastEnd(store, loop) || isFirstOnly(store, loop, factor);
     auto load = dyn_cast<LoadOp>(op);
     return !load || isCutPastEnd(load, loop) ||
            llvm::all_of(load.getOffsets(), [&](Value offset) {
@@ -129,7 +159,10 @@ static Guards findGuards(scf::ForOp loop, int64_t factor, bool isRolled) {
   Guards guards;
   if (isExact(loop, factor))
     return guards;
-  guards.accesses = !areAccessesCut(loop);
+  guards.before = mayBeginBefore(loop, factor);
+  if (guards.before)
+    return guards;
+  guards.accesses = !areAccessesCut(loop, factor);
   guards.carried = loop.getNumRegionIterArgs() != 0 &&
                    (guards.accesses || !loop->hasAttr(kNeutralPastEndAttrName));
   guards.first = isRolled;
@@ -188,6 +221,8 @@ public:
 
 private:
   SmallVector<Value> copyChunk(Value t, ValueRange carried, int64_t chunk);
+  Value firstOfWhole(Value longStep);
+  Operation *copyOp(Operation &op, IRMapping &copies, int64_t chunk);
   Value keep(Value inside, Value next, Value now, Operation *maker);
   void label(Operation *op, int64_t chunk) {
     op->walk([&](Operation *copy) {
@@ -208,6 +243,26 @@ private:
 };
 } // namespace
 
+/// Where whole iterations of `longStep` begin that end where the loop does.
+Value Unroller::firstOfWhole(Value longStep) {
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
+  Value count = arith::CeilDivUIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, upper, lower), longStep);
+  return arith::SubIOp::create(b, loc, upper,
+                               arith::MulIOp::create(b, loc, count, longStep));
+}
+
+/// Copies an op for a chunk of the iteration; null for one that it has not.
+Operation *Unroller::copyOp(Operation &op, IRMapping &copies, int64_t chunk) {
+  int64_t every = getEvery(&op);
+  bool isKnown = every && factor % every == 0;
+  if (every && (isKnown ? chunk % every : chunk && every % factor == 0))
+    return nullptr;
+  if (isKnown)
+    copies.map(op.getOperand(0), arith::ConstantIntOp::create(b, loc, 1, 1));
+  return b.clone(op, copies);
+}
+
 /// Copies the loop's body for the chunk at `t`. Returns what it yields.
 SmallVector<Value> Unroller::copyChunk(Value t, ValueRange carried,
                                        int64_t chunk) {
@@ -224,7 +279,9 @@ SmallVector<Value> Unroller::copyChunk(Value t, ValueRange carried,
     t = arith::SelectOp::create(b, loc, inside, t, loop.getLowerBound());
   copies.map(loop.getInductionVar(), t);
   for (Operation &op : loop.getBody()->without_terminator()) {
-    Operation *copy = b.clone(op, copies);
+    Operation *copy = copyOp(op, copies, chunk);
+    if (!copy)
+      continue;
     if (keepsInside)
       copy = guardStores(b, copy, inside);
     label(copy, chunk);
@@ -250,9 +307,9 @@ void Unroller::run() {
   SmallVector<Value> offsets;
   for (int64_t chunk = 0; chunk < factor; ++chunk)
     offsets.push_back(arith::MulIOp::create(b, loc, step, constant(chunk)));
-  auto iterations =
-      scf::ForOp::create(b, loc, loop.getLowerBound(), loop.getUpperBound(),
-                         longStep, loop.getInits());
+  Value lower = guards.before ? firstOfWhole(longStep) : loop.getLowerBound();
+  auto iterations = scf::ForOp::create(b, loc, lower, loop.getUpperBound(),
+                                       longStep, loop.getInits());
   if (areLoadsCut(loop))
     iterations->setAttr(kCutPastEndAttrName, b.getUnitAttr());
   b.setInsertionPointToStart(iterations.getBody());

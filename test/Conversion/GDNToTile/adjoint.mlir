@@ -9,13 +9,14 @@
 // CHECK: arith.maximumf %{{.*}}, %{{.*}} {gdn_tile.step = "gates"} : tensor<32xf32>
 // CHECK: %[[REST:.*]] = arith.remui %{{.*}}, %c2
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[REST]], %c0
-// CHECK: %[[KEPT:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
+// CHECK: %[[KEPT:.*]] = arith.truncf %[[S]] {gdn_tile.step = "keep"}
 // CHECK: arith.divui %{{.*}}, %c64
 // CHECK: scf.if %[[FIRST]] {
 // CHECK-NEXT: gdn_tile.store %[[KEPT]], %states[%{{.*}}, %h,
-// CHECK: gdn_tile.tri_inverse
-// The product of the state takes the same rounded state.
-// CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[KEPT]],
+// CHECK: } {gdn_tile.every = 2 : i64}
+// The product of the state takes the state rounded in the same way.
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
+// CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[ROUNDED]],
 // CHECK: gdn_tile.store %{{.*}}, %writes[
 
 // The gradient of the state runs backwards. It is stored behind the last chunk of a segment, or of the sequence.
@@ -24,10 +25,12 @@
 // CHECK: scf.for %[[BACK:.*]] = %c0 to %{{.*}} step %c32 iter_args(%[[S:.*]] = %{{.*}})
 // CHECK: %[[DO:.*]] = gdn_tile.load %d_o{{.*}} axes [3, 1]
 // CHECK: %[[ENDS:.*]] = arith.ori
-// CHECK: %[[KEPT:.*]] = arith.truncf %[[S]]
+// CHECK: %[[KEPT:.*]] = arith.truncf %[[S]] {gdn_tile.step = "keep"}
 // CHECK: scf.if %[[ENDS]] {
 // CHECK-NEXT: gdn_tile.store %[[KEPT]], %d_states[
-// CHECK: %[[READ:.*]] = linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[KEPT]],
+// CHECK: } {gdn_tile.every = 2 : i64}
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
+// CHECK: %[[READ:.*]] = linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[ROUNDED]],
 // CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[DO]],
 // CHECK: gdn_tile.store %{{.*}}, %dv[
 // CHECK: gdn_tile.store %{{.*}}, %d_initial_state[

@@ -121,3 +121,78 @@ gdn_tile.program @known(%x: memref<21x32xf32>) outs(%y: memref<21x32xf32>)
     gdn_tile.store %a, %y[%i, %c0] axes [1] {gdn_tile.step = "gates"} : tensor<32xf32> -> memref<21x32xf32>
   }
 }
+
+// What is done in every second chunk is done in the first one of two, and never past the last one: no guards.
+// CHECK-LABEL: gdn_tile.program @every(
+// CHECK: scf.for %[[T:.*]] = %begin to %end step
+// CHECK: gdn_tile.store %{{.*}}, %z[%{{.*}}] axes [1] {gdn_tile.chunk = 0 : i64
+// CHECK-NOT: gdn_tile.store
+// CHECK-NOT: arith.select
+// CHECK: } {gdn_tile.cut_past_end}
+gdn_tile.program @every(%x: memref<1x?x4xf32>) outs(%z: memref<?x32xf32>)
+    work_item(%n, %h, %v) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<32xf32>
+  %last = scf.for %t = %begin to %end step %c32 iter_args(%s = %zero) -> (tensor<32xf32>) {
+    %since = arith.subi %t, %begin : index
+    %rest = arith.remui %since, %c64 : index
+    %first = arith.cmpi eq, %rest, %c0 : index
+    scf.if %first {
+      %place = arith.divui %since, %c64 : index
+      gdn_tile.store %s, %z[%place, %c0] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<?x32xf32>
+    } {gdn_tile.every = 2 : i64}
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %next = arith.addf %s, %a {gdn_tile.step = "gates"} : tensor<32xf32>
+    scf.yield %next : tensor<32xf32>
+  } {gdn_tile.neutral_past_end}
+}
+
+// A loop that may begin earlier does, by what completes its first iteration.
+// CHECK-LABEL: gdn_tile.program @before(
+// CHECK-DAG: %[[TRIP:.*]] = arith.constant 64 : index
+// CHECK-DAG: %[[UPPER:.*]] = arith.muli
+// CHECK: %[[COUNT:.*]] = arith.ceildivui %[[UPPER]], %[[TRIP]]
+// CHECK: %[[LENGTH:.*]] = arith.muli %[[COUNT]], %[[TRIP]]
+// CHECK: %[[LOWER:.*]] = arith.subi %[[UPPER]], %[[LENGTH]]
+// CHECK: scf.for %{{.*}} = %[[LOWER]] to %[[UPPER]] step %[[TRIP]]
+// CHECK-NOT: arith.select
+// CHECK-NOT: scf.if
+// CHECK: gdn_tile.chunk = 1
+// CHECK: }
+// A loop with something done in every third chunk may not.
+// CHECK-LABEL: gdn_tile.program @thirds(
+// CHECK: scf.for %{{.*}} = %c0
+// CHECK: scf.if
+gdn_tile.program @before(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
+    work_item(%n, %h, %v) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %length = arith.subi %end, %begin : index
+  %count = arith.ceildivui %length, %c32 : index
+  %upper = arith.muli %count, %c32 : index
+  %last = arith.subi %upper, %c32 : index
+  scf.for %i = %c0 to %upper step %c32 {
+    %o = arith.subi %last, %i : index
+    %t = arith.addi %begin, %o : index
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
+        : tensor<32xf32> -> memref<1x?x4xf32>
+  } {gdn_tile.neutral_before_first}
+}
+gdn_tile.program @thirds() outs(%y: memref<?x32xf32>) work_item(%n, %h, %v) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %one = arith.constant dense<1.0> : tensor<32xf32>
+  scf.for %i = %c0 to %end step %c1 {
+    %rest = arith.remui %i, %c3 : index
+    %first = arith.cmpi eq, %rest, %c0 : index
+    scf.if %first {
+      gdn_tile.store %one, %y[%i, %c0] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<?x32xf32>
+    } {gdn_tile.every = 3 : i64}
+  } {gdn_tile.neutral_before_first}
+}

@@ -5,30 +5,45 @@
 // The two recurrences: the forward's roles. Tiles of V go out where its output does.
 //===--------------------------------------------------------------------------------------------------------------===//
 
-// A CTA has one V tile: two of them, with decays of the state and kept states, need more registers than there are.
+// Every second chunk's state is kept, and waits for its copy in slots of its own. The warps of `state` are what a
+// recurrence waits for, so they wait once an iteration where they can. A warp that stores has no loop over the chunks of an
+// iteration: what it does for them differs.
 #scores = #gdn_warp.role_template<name = "scores", warps = 4, registers = 120, steps = ["scores"], loop_chunks = true>
 #gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = <2 chunks>>
 #solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true>
-#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store"], delay = <as "tokens" minus 1>, loop_chunks = true>
-#state = #gdn_warp.role_template<name = "state", warps = 4, registers = 240, steps = ["state"]>
+#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store_state", "store"], delay = <as "tokens" minus 1>>
+#state = #gdn_warp.role_template<name = "state", warps = 4, registers = 240, steps = ["keep", "state"]>
 
 #tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 8 chunks>, from = ["load"], to = ["scores", "state"], slot_per_chunk = true>
 #vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["scores", "state"]>
 #m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores"], to = ["solve"]>
 #triangles = #gdn_warp.channel_template<name = "triangles", depth = <8 chunks>, from = ["scores", "solve"], to = ["state"]>
+#kept = #gdn_warp.channel_template<name = "kept", depth = <2 iterations>, from = ["keep"], to = ["move"]>
 #output = #gdn_warp.channel_template<name = "output", depth = <3 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
+
+// The CTAs of two V tiles are a cluster, and each makes scores and inverses of every other iteration for both.
+#pair_scores = #gdn_warp.role_template<name = "scores", warps = 4, registers = 120, steps = ["scores"], loop_chunks = true, alternate_ctas = true>
+#pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
+#pair_tokens = #gdn_warp.channel_template<name = "tokens", depth = <6 chunks>, from = ["load"], to = ["scores", "state"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @recurrence.pair schedules ["cta_per_head", "cta_per_v_tile"] stages ["replay", "adjoint"]
+    when <min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_scores, #gates, #pair_solve, #move, #state]
+    channels [#pair_tokens, #vectors, #m, #triangles, #kept, #output]
 
 gdn_warp.schedule_template @recurrence.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["replay", "adjoint"]
     attributes {chunks_per_iteration = 2 : i64}
     roles [#scores, #gates, #solve, #move, #state]
-    channels [#tokens, #vectors, #m, #triangles, #output]
+    channels [#tokens, #vectors, #m, #triangles, #kept, #output]
 
 // gdn.stage.adjoint_pass stores nothing before the end.
 #pass_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load"], loop_chunks = true>
+#pass_state = #gdn_warp.role_template<name = "state", warps = 4, registers = 240, steps = ["state"]>
 
 gdn_warp.schedule_template @adjoint_pass.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["adjoint_pass"]
     attributes {chunks_per_iteration = 2 : i64}
-    roles [#scores, #gates, #solve, #pass_move, #state]
+    roles [#scores, #gates, #solve, #pass_move, #pass_state]
     channels [#tokens, #vectors, #m, #triangles]
 
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -23,6 +23,16 @@ inline constexpr llvm::StringLiteral kNeutralPastEndAttrName =
 inline constexpr llvm::StringLiteral kCutPastEndAttrName =
     "gdn_tile.cut_past_end";
 
+/// Unit attribute of an `scf.for`: the same of iterations before its first one.
+inline constexpr llvm::StringLiteral kNeutralBeforeFirstAttrName =
+    "gdn_tile.neutral_before_first";
+
+/// Integer attribute n of an `scf.if` without results in a loop over chunks:
+/// its condition holds in every n-th iteration, the first one of them, and in
+/// no other. A loop with `neutral_before_first` counts from its last iteration,
+/// which is one before one in which it holds.
+inline constexpr llvm::StringLiteral kEveryAttrName = "gdn_tile.every";
+
 } // namespace mlir::gdn::tile
 
 #endif // GDN_DIALECT_TILE_IR_LOOPATTRIBUTES_H
