@@ -10,9 +10,11 @@
 #include "RoleWriter.h"
 #include "WorkItemWriter.h"
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -93,6 +95,22 @@ static Value createVTile(OpBuilder &b, Location loc, RoleSpecAttr spec,
   return vTile;
 }
 
+/// Of a kernel in clusters that may run beside the one before it: waits if both
+/// do not fit. While they do, each has pairs of multiprocessors of its own;
+/// CTAs of both on one pair slow each other by more than a half.
+static void waitUnlessBothFit(OpBuilder &b, Location loc,
+                              tile::ProgramOp program) {
+  int64_t half = getArch(program).multiprocessors / 2;
+  Value isLarge = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ugt, IdOp::create(b, loc, IdKind::CTACount),
+      arith::ConstantIndexOp::create(b, loc, half));
+  auto branch = scf::IfOp::create(b, loc, isLarge, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
+                               /*last_cta=*/false);
+}
+
 LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
                                tile::LaunchOp launch) {
   ScheduleAttr schedule = partition.schedule;
@@ -102,12 +120,15 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
   Location loc = partition.getProgram().getLoc();
   // What follows reads arrays, cu_seqlens first.
   bool isBeside = launch->hasAttr(tile::TileDialect::getBesideAttrName());
-  if (isBeside)
+  if (isBeside) {
     LaunchDependentsOp::create(b, loc);
-  else
+    if (schedule.getCluster() > 1)
+      waitUnlessBothFit(b, loc, partition.getProgram());
+  } else {
     GridDependencyWaitOp::create(
         b, loc, launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()),
         /*last_cta=*/false);
+  }
   WorkItemWriter workItems(partition.program, launch, kernel);
   if (failed(workItems.prepare(b, schedule)))
     return failure();

@@ -532,6 +532,43 @@ func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor
 
 // -----
 
+// In clusters it waits first if both do not fit, which is so if it has more CTAs than half of the multiprocessors.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, cluster = 2, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @pairs(
+// CHECK-DAG: %[[HALF:.*]] = arith.constant 66 : index
+// CHECK: gdn_warp.launch_dependents
+// CHECK: %[[CTAS:.*]] = gdn_warp.id cta_count
+// CHECK: %[[LARGE:.*]] = arith.cmpi ugt, %[[CTAS]], %[[HALF]] : index
+// CHECK: scf.if %[[LARGE]] {
+// CHECK-NEXT: gdn_warp.grid_dependency_wait{{$}}
+// CHECK: gdn_warp.role "move"
+// CHECK: gdn_warp.grid_dependency_wait last_cta
+gdn_tile.program @pairs(%x: memref<1x?x4x64xbf16>) outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>, %cu: tensor<3xi32>) -> tensor<1x?x4x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %r = gdn_tile.launch @pairs grid(%c2, %c4, %c2) tokens(%t) cu_seqlens(%cu : tensor<3xi32>)
+      ins(%x : tensor<1x?x4x64xbf16>) outs(%y : tensor<1x?x4x64xbf16>) {gdn_tile.beside} -> tensor<1x?x4x64xbf16>
+  return %r : tensor<1x?x4x64xbf16>
+}
+
+// -----
+
 // What a loop carries goes around the loop over the chunks of an iteration, too.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
     <name = "load", warps = 4, registers = 96, steps = ["load"], loop_chunks = true>,

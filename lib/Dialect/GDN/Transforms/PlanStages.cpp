@@ -208,7 +208,10 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   }
   auto replay =
       createPart<ReplayStageOp>(b, op, {values, states}, operands, chunkSize);
-  replay.setBeside(sideBySide);
+  // On a GPU two V tiles of a head are a cluster, and such kernels run at the
+  // same time where both fit.
+  constexpr int64_t kTwoTiles = 128;
+  replay.setBeside(sideBySide || dims.V == kTwoTiles);
   operands.push_back(op.getDO());
   SmallVector<Value> chainOperands = operands;
   chainOperands.push_back(op.getDFinalState());
