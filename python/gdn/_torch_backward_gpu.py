@@ -218,7 +218,8 @@ def convert(
     (rows_q, back_q), (rows_k, back_k) = (_normalise(x) if normalises else (x, _same) for x in (q, k))
     gates, back_g, raw = _gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, back_beta = _beta(v, beta, _library.beta_domain_of(options), form)
-    parameters = _parameters(v, A_log, dt_bias) if form.gate_domain == _RAW else (None, None)
+    is_raw = form.gate_domain == _RAW
+    parameters: tuple[Tensor | None, Tensor | None] = _parameters(v, A_log, dt_bias) if is_raw else (None, None)
     # Kernels scale by D^(-1/2). What is asked for is a factor of o, and so of its gradient.
     factor = (default_scale(q.shape) if scale is None else scale) / D**-0.5
     d_o = torch.zeros_like(v, memory_format=torch.contiguous_format) if d_o is None else d_o
