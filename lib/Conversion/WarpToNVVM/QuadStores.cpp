@@ -27,13 +27,13 @@ using namespace mlir::gdn::warp;
 static constexpr int64_t kLanes = 4, kWords = 4, kRun = 8;
 
 bool warp::mayStoreRuns(ArrayStoreOp op) {
+  // What has no end is stored once a work item: a state.
   auto tile = cast<RankedTensorType>(op.getTile().getType());
-  if (!isEncoded<FragmentAttr>(tile) || op.getRows() || tile.getRank() != 2 ||
-      tile.getElementTypeBitWidth() != 16 ||
+  if (!op.getEnd() || !isEncoded<FragmentAttr>(tile) || op.getRows() ||
+      tile.getRank() != 2 || tile.getElementTypeBitWidth() != 16 ||
       tile.getDimSize(1) % (kLanes * kRun) != 0)
     return false;
-  bool cutsColumns =
-      op.getEnd() && static_cast<int64_t>(*op.getDim()) == op.getAxes()[1];
+  bool cutsColumns = static_cast<int64_t>(*op.getDim()) == op.getAxes()[1];
   int64_t offset = 0;
   SmallVector<int64_t> strides;
   auto type = cast<MemRefType>(op.getArray().getType());
