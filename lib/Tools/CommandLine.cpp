@@ -51,7 +51,7 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                      cl::cat(category)),
       sideBySide("side-by-side",
                  cl::desc("Let the recurrences of a backward run at the same "
-                          "time (not run on a GPU yet)"),
+                          "time, whatever their schedules are"),
                  cl::cat(category)),
       operandType("operand-type",
                   cl::desc("Type that operands of products are rounded to: "

@@ -60,8 +60,8 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::init(6.1442123533282e-06)};
   PassOptions::Option<bool> sideBySide{
       *this, "side-by-side",
-      llvm::cl::desc("Let the recurrences of a backward run at the same time "
-                     "(not run on a GPU yet)"),
+      llvm::cl::desc("Let the recurrences of a backward run at the same time, "
+                     "whatever their schedules are"),
       llvm::cl::init(false)};
   PassOptions::Option<int64_t> segmentLength{
       *this, "segment-length",

@@ -223,7 +223,6 @@ void PartsSplitter::replace(Operation *op, ValueRange results) {
   for (auto [old, result] : llvm::zip(op->getResults(), results))
     if (!old.use_empty())
       old.replaceAllUsesWith(splitter.unpacked(result, old.getType()));
-  op->erase();
 }
 
 void PartsSplitter::split() {
@@ -254,14 +253,56 @@ void PartsSplitter::split() {
   replace(gradients, newGradients.getResults());
   replace(adjoint, newAdjoint.getResults());
   replace(replay, newReplay.getResults());
+  // The builder stands before one of them as long as results are unpacked.
+  for (Operation *op : {gradients.getOperation(), adjoint.getOperation(),
+                        replay.getOperation()})
+    op->erase();
 }
 
-/// Whether two stages take the same of what a forward takes.
-static bool haveSameOperands(DeltaRuleOpInterface x, DeltaRuleOpInterface y) {
+/// Whether two stages take the same of what a forward takes, by the same rule.
+static bool haveSameRule(DeltaRuleOpInterface x, DeltaRuleOpInterface y) {
+  constexpr StringLiteral kRule[] = {"scale",       "gate_domain",
+                                     "lower_bound", "qk_l2norm",
+                                     "beta_domain", "state_layout"};
   return x.getQ() == y.getQ() && x.getK() == y.getK() && x.getV() == y.getV() &&
          x.getBeta() == y.getBeta() && x.getGate() == y.getGate() &&
          x.getCuSeqlens() == y.getCuSeqlens() && x.getALog() == y.getALog() &&
-         x.getDtBias() == y.getDtBias();
+         x.getDtBias() == y.getDtBias() &&
+         llvm::all_of(kRule, [&](StringRef name) {
+           return x->getAttr(name) == y->getAttr(name);
+         });
+}
+
+/// An op that reads `first` before `second`, where nothing of a split backward
+/// is there yet; null for none.
+static Operation *findReaderBetween(Operation *first, Operation *second) {
+  for (Operation *user : first->getUsers()) {
+    Operation *reader = first->getBlock()->findAncestorOpInBlock(*user);
+    if (reader && reader->isBeforeInBlock(second))
+      return user;
+  }
+  return nullptr;
+}
+
+/// Whether the three stages lie so that those of segments may replace them.
+static LogicalResult checkOrder(const Parts &parts) {
+  auto [replay, adjoint, gradients] = parts;
+  if (replay->getBlock() != gradients->getBlock() ||
+      adjoint->getBlock() != gradients->getBlock())
+    return gradients.emitOpError("expected gdn.stage.replay and "
+                                 "gdn.stage.adjoint in its block to split, "
+                                 "got another");
+  bool replayIsFirst = replay->isBeforeInBlock(adjoint);
+  Operation *first = replayIsFirst ? replay.getOperation() : adjoint;
+  Operation *second = replayIsFirst ? adjoint.getOperation() : replay;
+  Operation *reader = findReaderBetween(first, second);
+  if (!reader)
+    return success();
+  InFlightDiagnostic error = first->emitOpError()
+                             << "expected results that nobody reads before "
+                             << second->getName() << " to split, got a reader";
+  error.attachNote(reader->getLoc()) << "reader is here";
+  return error;
 }
 
 /// The stages of which `gradients` is the last.
@@ -269,11 +310,11 @@ static FailureOr<Parts> findParts(GradientsStageOp gradients) {
   Parts parts = {gradients.getWrites().getDefiningOp<ReplayStageOp>(),
                  gradients.getDv().getDefiningOp<AdjointStageOp>(), gradients};
   auto [replay, adjoint, last] = parts;
-  if (!replay || !adjoint || !haveSameOperands(replay, gradients) ||
-      !haveSameOperands(adjoint, gradients))
+  if (!replay || !adjoint || !haveSameRule(replay, gradients) ||
+      !haveSameRule(adjoint, gradients) || adjoint.getDO() != gradients.getDO())
     return gradients.emitOpError("expected writes and dv to split of "
                                  "gdn.stage.replay and gdn.stage.adjoint with "
-                                 "the same operands, got others");
+                                 "the same operands and rule, got others");
   // Segments number the states that are kept otherwise.
   if (gradients.getStates() != replay.getResult(1) ||
       gradients.getDStates() != adjoint.getResult(1) ||
@@ -281,6 +322,8 @@ static FailureOr<Parts> findParts(GradientsStageOp gradients) {
     return gradients.emitOpError("expected to be the only one that reads the "
                                  "states of its recurrences to split, got "
                                  "others");
+  if (failed(checkOrder(parts)))
+    return failure();
   return parts;
 }
 

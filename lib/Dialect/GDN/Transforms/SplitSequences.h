@@ -22,7 +22,8 @@ struct Cut {
   /// What a segment may make of the state before it and be taken for zero; null
   /// to take nothing for it.
   FloatAttr tolerance;
-  /// Whether B and the maps are made at the same time.
+  /// Whether B, the maps and a backward's dB are made at the same time, and so
+  /// are a backward's two scans.
   UnitAttr sideBySide;
 };
 

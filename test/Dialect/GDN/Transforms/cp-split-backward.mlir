@@ -84,3 +84,26 @@ func.func @batch(%q: tensor<2x?x2x64xf32>, %beta: tensor<2x?x2xf32>) -> tensor<2
       {chunk_size = 64, segment_length = 64} -> tensor<2x?x2x64xf32>, tensor<2x?x2x64xf32>, tensor<2x?x2xf32>
   return %dq : tensor<2x?x2x64xf32>
 }
+
+// -----
+
+// Rows of writes are unpacked, too, if somebody else reads them.
+
+// CHECK-LABEL: func.func @replay_first
+// CHECK: %[[W:.*]]:2 = gdn.stage.replay
+// CHECK: gdn.stage.gradients
+// CHECK: %[[FLAT:.*]] = tensor.collapse_shape %[[W]]#0
+// CHECK: %[[ROWS:.*]] = tensor.expand_shape %[[FLAT]] {{.*}} into tensor<2x?x2x64xf32>
+// CHECK: return %{{.*}}, %[[ROWS]]
+func.func @replay_first(%q: tensor<2x?x2x64xf32>, %beta: tensor<2x?x2xf32>) -> (tensor<2x?x2x64xf32>, tensor<2x?x2x64xf32>) {
+  %w, %s = gdn.stage.replay q(%q : tensor<2x?x2x64xf32>) k(%q : tensor<2x?x2x64xf32>) v(%q : tensor<2x?x2x64xf32>)
+      beta(%beta : tensor<2x?x2xf32>) {chunk_size = 32, segment_length = 64} -> tensor<2x?x2x64xf32>, tensor<?x2x64x64xf32>
+  %dv, %ds = gdn.stage.adjoint q(%q : tensor<2x?x2x64xf32>) k(%q : tensor<2x?x2x64xf32>) v(%q : tensor<2x?x2x64xf32>)
+      beta(%beta : tensor<2x?x2xf32>) d_o(%q : tensor<2x?x2x64xf32>) {chunk_size = 32, segment_length = 64}
+      -> tensor<2x?x2x64xf32>, tensor<?x2x64x64xf32>
+  %dq, %dk, %dbeta = gdn.stage.gradients q(%q : tensor<2x?x2x64xf32>) k(%q : tensor<2x?x2x64xf32>) v(%q : tensor<2x?x2x64xf32>)
+      beta(%beta : tensor<2x?x2xf32>) d_o(%q : tensor<2x?x2x64xf32>) writes(%w : tensor<2x?x2x64xf32>)
+      dv(%dv : tensor<2x?x2x64xf32>) states(%s : tensor<?x2x64x64xf32>) d_states(%ds : tensor<?x2x64x64xf32>)
+      {chunk_size = 64, segment_length = 64} -> tensor<2x?x2x64xf32>, tensor<2x?x2x64xf32>, tensor<2x?x2xf32>
+  return %dq, %w : tensor<2x?x2x64xf32>, tensor<2x?x2x64xf32>
+}

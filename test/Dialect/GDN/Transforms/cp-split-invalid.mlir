@@ -19,7 +19,7 @@ func.func @length(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tenso
 
 // Gradients of states that nobody knows how to make by segments.
 func.func @gradients(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>, %s: tensor<2x2x16x16xf32>) -> tensor<1x64x2x16xf32> {
-  // expected-error @below {{expected writes and dv to split of gdn.stage.replay and gdn.stage.adjoint with the same operands, got others}}
+  // expected-error @below {{expected writes and dv to split of gdn.stage.replay and gdn.stage.adjoint with the same operands and rule, got others}}
   %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
       beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) writes(%q : tensor<1x64x2x16xf32>)
       dv(%q : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%s : tensor<2x2x16x16xf32>)
@@ -42,6 +42,59 @@ func.func @states(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> (tens
       dv(%dv : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%ds : tensor<2x2x16x16xf32>)
       {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<1x64x2x16xf32>, tensor<1x64x2xf32>
   return %r#0, %s : tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+}
+
+// -----
+
+// The gradient of another output.
+func.func @other_output(%q: tensor<1x64x2x16xf32>, %o: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tensor<1x64x2x16xf32> {
+  %w, %s = gdn.stage.replay q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  %dv, %ds = gdn.stage.adjoint q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%o : tensor<1x64x2x16xf32>) {chunk_size = 16, segment_length = 64}
+      -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  // expected-error @below {{expected writes and dv to split of gdn.stage.replay and gdn.stage.adjoint with the same operands and rule, got others}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) writes(%w : tensor<1x64x2x16xf32>)
+      dv(%dv : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%ds : tensor<2x2x16x16xf32>)
+      {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<1x64x2x16xf32>, tensor<1x64x2xf32>
+  return %r#0 : tensor<1x64x2x16xf32>
+}
+
+// -----
+
+// One of the recurrences holds its states the other way round.
+func.func @other_layout(%q: tensor<1x64x2x16xf32>, %o: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tensor<1x64x2x16xf32> {
+  %w, %s = gdn.stage.replay q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  %dv, %ds = gdn.stage.adjoint q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) {chunk_size = 16, segment_length = 64, state_layout = #gdn.state_layout<vk>}
+      -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  // expected-error @below {{expected writes and dv to split of gdn.stage.replay and gdn.stage.adjoint with the same operands and rule, got others}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) writes(%w : tensor<1x64x2x16xf32>)
+      dv(%dv : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%ds : tensor<2x2x16x16xf32>)
+      {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<1x64x2x16xf32>, tensor<1x64x2xf32>
+  return %r#0 : tensor<1x64x2x16xf32>
+}
+
+// -----
+
+// What replaces both recurrences comes where the second is.
+func.func @between(%q: tensor<1x64x2x16xf32>, %o: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tensor<1x64x2x16xf32> {
+  // expected-error @below {{expected results that nobody reads before gdn.stage.adjoint to split, got a reader}}
+  %w, %s = gdn.stage.replay q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  // expected-note @below {{reader is here}}
+  %n = arith.negf %w : tensor<1x64x2x16xf32>
+  %dv, %ds = gdn.stage.adjoint q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%n : tensor<1x64x2x16xf32>) {chunk_size = 16, segment_length = 64}
+      -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%beta : tensor<1x64x2xf32>) d_o(%n : tensor<1x64x2x16xf32>) writes(%w : tensor<1x64x2x16xf32>)
+      dv(%dv : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%ds : tensor<2x2x16x16xf32>)
+      {chunk_size = 16, segment_length = 64} -> tensor<1x64x2x16xf32>, tensor<1x64x2x16xf32>, tensor<1x64x2xf32>
+  return %r#0 : tensor<1x64x2x16xf32>
 }
 
 // -----
