@@ -187,7 +187,16 @@ static Value createOutput(OpBuilder &b, const Stage &stage,
   return tensor::EmptyOp::create(b, loc, output.type, dynamic);
 }
 
-/// Notes on launches that the second of two may run beside the first.
+/// Whether `reader` takes what `op` makes, in whatever form.
+static bool takes(Operation *reader, Operation *op) {
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return user == reader || (!isa<tensor::DimOp>(user) && !readStage(user) &&
+                              takes(reader, user));
+  });
+}
+
+/// Notes on launches that the second of two may run beside the first, and so
+/// beside those that the first runs beside.
 static void markBeside(Operation *stage, tile::LaunchOp launch) {
   MLIRContext *context = stage->getContext();
   StringRef beside = tile::TileDialect::getBesideAttrName();
@@ -195,8 +204,17 @@ static void markBeside(Operation *stage, tile::LaunchOp launch) {
     launch->setAttr(beside, isBeside);
   Operation *next = stage->getNextNode();
   if (!stage->hasAttr("beside") || !next || !readStage(next) ||
-      llvm::is_contained(stage->getUsers(), next))
+      takes(next, stage))
     return;
+  for (Operation *op = launch; op->hasAttr(beside);) {
+    do
+      op = op->getPrevNode();
+    while (op && !isa<tile::LaunchOp>(op));
+    if (!op)
+      break;
+    if (takes(next, op))
+      return;
+  }
   launch->setAttr(tile::TileDialect::getFirstOfTwoAttrName(),
                   UnitAttr::get(context));
   next->setAttr(beside, UnitAttr::get(context));

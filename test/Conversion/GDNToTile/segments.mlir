@@ -259,3 +259,30 @@ func.func @ends(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta:
       d_o(%v : tensor<1x256x4x32xbf16>) ends(%ends : tensor<3x4xi32>) {chunk_size = 32} -> tensor<3x4x64x32xf32>
   return %dh0 : tensor<3x4x64x32xf32>
 }
+
+// -----
+
+// The second of two launches begins beside the first. A third one does not where it takes what the first makes.
+
+// CHECK-LABEL: func.func @chain(
+// CHECK: gdn_tile.launch @chain_state_pass
+// CHECK-SAME: gdn_tile.first_of_two
+// CHECK: gdn_tile.launch @chain_segment_map
+// CHECK-SAME: gdn_tile.beside
+// CHECK-NOT: gdn_tile.first_of_two
+// CHECK: gdn_tile.launch @chain_segment_scan
+// CHECK-NOT: gdn_tile.beside
+// CHECK: return
+func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>,
+    %cu: tensor<4xi32>, %old: tensor<3x4x64x64xf16>, %decay: tensor<3x4xf32>, %first: tensor<2xi32>)
+    -> (tensor<3x4x32x64xf32>, tensor<3x4x64x64xf16>) {
+  %b = gdn.stage.state_pass q(%k : tensor<1x256x2x64xbf16>) k(%k : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+      beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      {beside, chunk_size = 32, state_layout = #gdn.state_layout<vk>} -> tensor<3x4x32x64xf32>
+  %m, %d = gdn.stage.segment_map k(%k : tensor<1x256x2x64xbf16>) beta(%beta : tensor<1x256x4xf32>)
+      gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>) {beside, chunk_size = 32} -> tensor<3x4x64x64xf16>, tensor<3x4xf32>
+  %e = gdn.stage.segment_scan map(%old : tensor<3x4x64x64xf16>) decay(%decay : tensor<3x4xf32>)
+      states(%b : tensor<3x4x32x64xf32>) first_segments(%first : tensor<2xi32>)
+      {state_layout = #gdn.state_layout<vk>} -> tensor<3x4x32x64xf32>
+  return %e, %m : tensor<3x4x32x64xf32>, tensor<3x4x64x64xf16>
+}
