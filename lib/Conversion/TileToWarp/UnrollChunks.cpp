@@ -61,24 +61,31 @@ static int64_t getEvery(Operation *op) {
              : 0;
 }
 
-/// Whether chunks before the loop's first one, which complete an iteration, may
-/// run as they are: they repeat what the loop's first chunk stores.
-static bool mayBeginBefore(scf::ForOp loop, int64_t factor) {
-  return loop->hasAttr(kNeutralBeforeFirstAttrName) &&
-         !loop.getBody()
-              ->walk([&](scf::IfOp op) {
-                return getEvery(op) % factor ? WalkResult::interrupt()
-                                             : WalkResult::advance();
-              })
-              .wasInterrupted();
-}
-
-/// Whether no chunk but the first of an iteration of `factor` has `op`.
+/// Whether no chunk but the first of an iteration of `factor` has `op`, where
+/// iterations are whole from the chunk on that `every` counts from.
 static bool isFirstOnly(Operation *op, scf::ForOp loop, int64_t factor) {
   for (; op != loop; op = op->getParentOp())
     if (int64_t every = getEvery(op); every && every % factor == 0)
       return true;
   return false;
+}
+
+/// Whether chunks before the loop's first one, which complete an iteration, may
+/// run as they are: they repeat what the loop's first chunk stores, or store
+/// nothing because an end cuts it.
+static bool mayBeginBefore(scf::ForOp loop, int64_t factor) {
+  auto isHarmless = [&](Operation *op) {
+    auto store = dyn_cast<StoreOp>(op);
+    return getEvery(op) % factor == 0 &&
+           (!store || store.getEnd() || isFirstOnly(op, loop, factor));
+  };
+  return loop->hasAttr(kNeutralBeforeFirstAttrName) &&
+         !loop.getBody()
+              ->walk([&](Operation *op) {
+                return isHarmless(op) ? WalkResult::advance()
+                                      : WalkResult::interrupt();
+              })
+              .wasInterrupted();
 }
 
 /// Whether `value` is the loop's induction variable, or a constant of at least
@@ -113,9 +120,11 @@ static bool isInvariant(Value value, scf::ForOp loop) {
 /// Whether all accesses of chunks past the last one are cut, or are what each
 /// chunk loads.
 static bool areAccessesCut(scf::ForOp loop, int64_t factor) {
+  bool knowsPlaces = !loop->hasAttr(kNeutralBeforeFirstAttrName);
   auto isInside = [&](Operation *op) {
     if (auto store = dyn_cast<StoreOp>(op))
-      return isCutPastEnd(store, loop) || isFirstOnly(store, loop, factor);
+      return isCutPastEnd(store, loop) ||
+             (knowsPlaces && isFirstOnly(store, loop, factor));
     auto load = dyn_cast<LoadOp>(op);
     return !load || isCutPastEnd(load, loop) ||
            llvm::all_of(load.getOffsets(), [&](Value offset) {
@@ -214,8 +223,10 @@ namespace {
 class Unroller {
 public:
   Unroller(scf::ForOp loop, int64_t factor, Guards guards)
-      : loop(loop), factor(factor), guards(guards), b(loop),
-        loc(loop.getLoc()) {}
+      : loop(loop), factor(factor), guards(guards),
+        knowsPlaces(guards.before || isExact(loop, factor) ||
+                    !loop->hasAttr(kNeutralBeforeFirstAttrName)),
+        b(loop), loc(loop.getLoc()) {}
 
   void run();
 
@@ -238,6 +249,8 @@ private:
   scf::ForOp loop;
   int64_t factor;
   Guards guards;
+  /// Whether an iteration begins where `every` counts from.
+  bool knowsPlaces;
   OpBuilder b;
   Location loc;
 };
@@ -254,7 +267,7 @@ Value Unroller::firstOfWhole(Value longStep) {
 
 /// Copies an op for a chunk of the iteration; null for one that it has not.
 Operation *Unroller::copyOp(Operation &op, IRMapping &copies, int64_t chunk) {
-  int64_t every = getEvery(&op);
+  int64_t every = knowsPlaces ? getEvery(&op) : 0;
   bool isKnown = every && factor % every == 0;
   if (every && (isKnown ? chunk % every : chunk && every % factor == 0))
     return nullptr;

@@ -162,10 +162,19 @@ gdn_tile.program @every(%x: memref<1x?x4xf32>) outs(%z: memref<?x32xf32>)
 // CHECK-NOT: scf.if
 // CHECK: gdn_tile.chunk = 1
 // CHECK: }
-// A loop with something done in every third chunk may not.
+// A loop with something done in every third chunk may not, and its chunks decide themselves.
 // CHECK-LABEL: gdn_tile.program @thirds(
 // CHECK: scf.for %{{.*}} = %c0
 // CHECK: scf.if
+// CHECK: gdn_tile.chunk = 0
+// CHECK: scf.if
+// CHECK: gdn_tile.chunk = 1
+// A loop that stores each chunk where no end cuts it may not, either.
+// CHECK-LABEL: gdn_tile.program @each(
+// CHECK: scf.for %{{.*}} = %c0
+// CHECK: gdn_tile.store {{.*}}gdn_tile.chunk = 0
+// CHECK: scf.if
+// CHECK: gdn_tile.store {{.*}}gdn_tile.chunk = 1
 gdn_tile.program @before(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>)
     work_item(%n, %h, %v) tokens(%batch, %begin, %end) {
   %c0 = arith.constant 0 : index
@@ -194,5 +203,13 @@ gdn_tile.program @thirds() outs(%y: memref<?x32xf32>) work_item(%n, %h, %v) toke
     scf.if %first {
       gdn_tile.store %one, %y[%i, %c0] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<?x32xf32>
     } {gdn_tile.every = 3 : i64}
+  } {gdn_tile.neutral_before_first}
+}
+gdn_tile.program @each() outs(%y: memref<?x32xf32>) work_item(%n, %h, %v) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant dense<1.0> : tensor<32xf32>
+  scf.for %i = %c0 to %end step %c1 {
+    gdn_tile.store %one, %y[%i, %c0] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<?x32xf32>
   } {gdn_tile.neutral_before_first}
 }
