@@ -10,13 +10,14 @@ import importlib
 import importlib.abc
 import importlib.util
 import sys
+import threading
 from importlib.machinery import ModuleSpec
 from typing import Any
 
 
 def _register() -> None:
-    # A torch that lacks something is the first call's to refuse.
-    with contextlib.suppress(ImportError, AttributeError):
+    # `import torch` must work whatever is missing here. The first call imports the module again, and raises then.
+    with contextlib.suppress(Exception):
         importlib.import_module("gdn._torch")
 
 
@@ -24,18 +25,21 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
     """Registers the operators when torch has been imported. Who only asks whether there is a torch changes nothing."""
 
     def __init__(self) -> None:
-        self._searches = False
+        # Per thread: one that only asks must not hide this finder from another that imports.
+        self._local = threading.local()
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if fullname != "torch" or self._searches:
+        if fullname != "torch" or getattr(self._local, "searches", False):
             return None
-        self._searches = True
+        self._local.searches = True
         try:
             spec = importlib.util.find_spec(fullname)
         finally:
-            self._searches = False
+            self._local.searches = False
         if spec is not None and spec.loader is not None:
-            self._watch(spec.loader)
+            # A loader may have no `exec_module`, or not let it be set. The first call registers the operators then.
+            with contextlib.suppress(Exception):
+                self._watch(spec.loader)
         return spec
 
     def _watch(self, loader: Any) -> None:

@@ -33,14 +33,6 @@ _INPUTS = (
 )
 _REST = "float scale, int options, int max_seqlen"
 
-_ops = torch.library.Library("gdn", "DEF")
-_ops.define(f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)")
-_ops.define(
-    f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, {_REST}) -> ()",
-)
-_functional = torch.ops.gdn.gated_delta_rule.default
-_into = torch.ops.gdn.gated_delta_rule_out.default
-
 
 def _new_output(v: torch.Tensor) -> torch.Tensor:
     # Shorter to say, and to do.
@@ -282,16 +274,26 @@ def _autocast(op: Any, device: str) -> Any:
     return run
 
 
-for _device, _compute in _DEVICES.items():
-    _ops.impl("gated_delta_rule", functools.partial(_run, _compute), _device.upper())
-    _ops.impl("gated_delta_rule_out", _compute, _device.upper())
-for _name, _op in (("gated_delta_rule", _functional), ("gated_delta_rule_out", _into)):
-    _ops.impl(_name, _with_autograd(_op), "Autograd")
-    for _device in _DEVICES:
-        _ops.impl(_name, _autocast(_op, _device), f"Autocast{_device.upper()}")
-torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
-torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
-_torch_backward.define(_ops, torch.library.register_fake)
+_ops = torch.library.Library("gdn", "DEF")
+try:
+    _ops.define(f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)")
+    _ops.define(f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, {_REST}) -> ()")
+    _functional = torch.ops.gdn.gated_delta_rule.default
+    _into = torch.ops.gdn.gated_delta_rule_out.default
+    for _device, _compute in _DEVICES.items():
+        _ops.impl("gated_delta_rule", functools.partial(_run, _compute), _device.upper())
+        _ops.impl("gated_delta_rule_out", _compute, _device.upper())
+    for _name, _op in (("gated_delta_rule", _functional), ("gated_delta_rule_out", _into)):
+        _ops.impl(_name, _with_autograd(_op), "Autograd")
+        for _device in _DEVICES:
+            _ops.impl(_name, _autocast(_op, _device), f"Autocast{_device.upper()}")
+    torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
+    torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
+    _torch_backward.define(_ops, torch.library.register_fake)
+except BaseException:
+    # The next import is to raise the same, and not that the operators are there already.
+    _ops._destroy()  # type: ignore[no-untyped-call]
+    raise
 
 
 def forward(

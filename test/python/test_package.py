@@ -4,6 +4,7 @@
 
 import doctest
 import importlib
+import importlib.machinery
 import inspect
 import os
 import pathlib
@@ -49,6 +50,56 @@ def test_operators_are_registered(imports):
     pytest.importorskip("torch")
     run = python("-c", f"{imports}; print(torch.ops.gdn.gated_delta_rule_backward.default)")
     assert run.stdout.strip() == "gdn.gated_delta_rule_backward.default", run.stderr
+
+
+#: What a program does with torch.library before `import gdn, torch`, which is followed by a call of gdn.
+TORCHES = {
+    "another library of the name": "theirs = torch.library.Library('gdn', 'DEF')",
+    "no fakes": "del torch.library.register_fake",
+    "fakes of another form": "torch.library.register_fake = lambda name: None",
+}
+
+
+@pytest.mark.parametrize("change", TORCHES.values(), ids=TORCHES)
+def test_a_torch_that_does_not_register(change):
+    """`import torch` works. Each call of gdn says what is wrong, and nothing of the first attempt stays."""
+    pytest.importorskip("torch")
+    program = (
+        "import torch.library\n"
+        f"{change}\n"
+        "import gdn\n"
+        "x = torch.ones(1, 8, 1, 64)\n"
+        "for _ in range(2):\n"
+        "    try: gdn.chunk_gated_delta_rule(x, x, x, None, None)\n"
+        "    except Exception as error: print(type(error).__name__, str(error).partition(chr(10))[0][:60])\n"
+    )
+    run = python("-c", program)
+    first, second = run.stdout.splitlines() or [run.stderr, ""]
+    assert run.returncode == 0 and first == second, run.stdout + run.stderr
+    assert ("Only a single TORCH_LIBRARY" in first) == ("theirs" in change), first
+
+
+def finder_of(loader):
+    """The finder that watches for torch, in front of another whose loader is given."""
+    from gdn import _registration
+
+    class Theirs:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            return importlib.machinery.ModuleSpec(name, loader) if name == "torch" else None
+
+    return _registration._AfterTorch(), Theirs
+
+
+@pytest.mark.parametrize("slots", [("exec_module",), ()], ids=["read-only", "absent"])
+def test_a_loader_that_cannot_be_watched(slots, monkeypatch):
+    """Is used as it is."""
+    names = {"__slots__": (), **{name: lambda self, module: None for name in slots}}
+    loader = type("Loader", (), names)()
+    watcher, theirs = finder_of(loader)
+    monkeypatch.setattr(sys, "meta_path", [watcher, theirs])
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert watcher.find_spec("torch").loader is loader
 
 
 def test_a_saved_graph_finds_the_operators(tmp_path):
