@@ -292,7 +292,7 @@ try:
     _torch_backward.define(_ops, torch.library.register_fake)
 except BaseException:
     # The next import is to raise the same, and not that the operators are there already.
-    _ops._destroy()  # type: ignore[no-untyped-call]
+    _ops._destroy()
     raise
 
 
