@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +52,9 @@ def install() -> tuple[str, ...]:
     Attention are left as they are.
 
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. That includes the convolution before the
-    layer, for which Transformers needs a further package (causal-conv1d, which runs on GPUs where it is installed).
+    layer, which gets zeros between them. Only causal-conv1d on a GPU keeps them apart itself, if the model gets
+    `seq_idx` too. Pack no sequences into a call with a cache that has tokens: the convolution's columns are then other
+    ones than the boundaries count.
 
     Returns:
         The models that this version of Transformers has of `gdn.transformers.MODELS`.
@@ -208,14 +209,24 @@ def _ask_while_compiling(*key: Any) -> bool:
     return _ask(*key)
 
 
+def _serves_packed() -> bool:
+    """Whether causal-conv1d is below the models, found as Transformers finds it: one that cannot be loaded is none."""
+    try:
+        return getattr(importlib.import_module("causal_conv1d"), _CONVOLUTION, None) is not None
+    except Exception:
+        return False
+
+
 def _around_convolution(before: Callable[..., Any]) -> Callable[..., Any]:
-    """A convolution that keeps packed sequences apart where torch's own would run, which does not."""
-    has_package = importlib.util.find_spec("causal_conv1d") is not None
+    """A convolution that keeps packed sequences apart. Whichever is below takes no `cu_seq_lens_q`, so it gets zeros
+    between them. With `seq_idx`, causal-conv1d on a GPU keeps them apart itself."""
+    has_package = _serves_packed()
 
     def run(hidden_states: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
         boundaries = kwargs.get("cu_seq_lens_q")
-        by_torch = hidden_states.device.type == "cpu" or not has_package
-        if not run.is_active or boundaries is None or not by_torch:  # type: ignore[attr-defined]
+        is_told = has_package and kwargs.get("seq_idx") is not None and hidden_states.device.type != "cpu"
+        is_told = is_told and not torch.compiler.is_exporting()
+        if not run.is_active or boundaries is None or is_told:  # type: ignore[attr-defined]
             return before(hidden_states, weight, *args, **kwargs)
         for name in ("cu_seq_lens_q", "seq_idx"):
             kwargs.pop(name, None)
