@@ -43,16 +43,9 @@ static constexpr double kEndsSeconds = 4e-6, kEndsChunk = 0.18e-6;
 /// Kernels that begin behind others: in segments, and of whole sequences.
 static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
 static constexpr int64_t kVTiles = 2, kChunk = 32;
-/// One head of so many does not decay, as for a forward.
-static constexpr int64_t kHeadsOfOneLive = 4;
-/// What must be predicted to be gained, and what may be lost with gates that do
-/// not decay.
-static constexpr double kGain = 0.03, kLoss = 0.03;
 /// Chunks of the gradients that a segment has at least if the model chooses,
 /// and the most segments of a sequence.
 static constexpr int64_t kLeastChunks = 4, kMostSegments = 64;
-
-static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 namespace {
 /// Sequences, or segments: one of so many tokens, and others of equal ones.

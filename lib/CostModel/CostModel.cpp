@@ -68,8 +68,6 @@ static constexpr int64_t kAssumedTokens = 4096;
 // Work
 //===----------------------------------------------------------------------===//
 
-static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 std::vector<ScheduleCosts> gdn::cost::schedulesOf(std::string_view stage) {
   if (stage == kTokenStage)
     return {tokenSchedule()};

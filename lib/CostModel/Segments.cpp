@@ -33,17 +33,13 @@ static constexpr double kShortItemSeconds = 5e-6;
 /// Chunks that show behind a segment of a head that decays, with the mean log
 /// gate of -0.05 that libraries are measured with.
 static constexpr int64_t kForgetfulChunks = 8;
-/// One head of so many does not decay, by the gates of that benchmark and in
-/// models.
-static constexpr int64_t kHeadsOfOneLive = 4;
 /// Tokens that show behind a segment where all heads decay slowly: gates of
 /// -0.001 on average, down to exp(-12).
 static constexpr int64_t kSlowTokens = 12000;
 /// A work item of the scan besides its segments, and a segment.
 static constexpr double kScanSeconds = 3e-6, kScanStepSeconds = 1.45e-6;
-/// What must be predicted to be gained, what may be lost with gates that decay
-/// slowly, and what with none that decay.
-static constexpr double kGain = 0.03, kLoss = 0.03, kUtmostLoss = 0.1;
+/// What may be lost with gates that decay nothing.
+static constexpr double kUtmostLoss = 0.1;
 /// Chunks that a segment has at least if the model chooses.
 static constexpr int64_t kLeastChunks = 4;
 /// Rounds of work items that the model tries to fill.
@@ -51,8 +47,6 @@ static constexpr int64_t kMostWaves = 3;
 /// Maps that the model allocates at most, for each multiprocessor: 160 KB each
 /// at K = V = 128.
 static constexpr int64_t kMostMaps = 8;
-
-static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t gdn::cost::countSegments(int64_t sequences, int64_t tokens,
                                  int64_t length, bool packed) {

@@ -8,6 +8,8 @@
 
 #include "gdn/CostModel/CostModel.h"
 
+#include "WorkItems.h"
+
 #include <algorithm>
 
 using namespace gdn::cost;
@@ -49,8 +51,6 @@ ScheduleCosts gdn::cost::tokenSchedule() {
           /*chunk=*/{1.3e-6, 0},
           /*launchSeconds=*/1.4e-6};
 }
-
-static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
                                    const ScheduleCosts &costs) {

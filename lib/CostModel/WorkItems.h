@@ -13,6 +13,15 @@
 
 namespace gdn::cost {
 
+/// One head of so many does not decay, by the gates of FlashQLA's benchmark and
+/// in models.
+inline constexpr int64_t kHeadsOfOneLive = 4;
+/// What a cut must be predicted to gain, and what it may lose with gates that
+/// decay slowly.
+inline constexpr double kGain = 0.03, kLoss = 0.03;
+
+inline int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /// Work items that take the same time.
 struct Items {
   int64_t count;

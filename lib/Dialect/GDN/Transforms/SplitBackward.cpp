@@ -127,6 +127,8 @@ private:
                                    AdjointStageOp adjoint);
   /// The type of states that a stage keeps, given that without segments.
   Type keptType(Type type);
+  /// The types of what a recurrence makes for each token, and of its states.
+  SmallVector<Type> recurrenceTypes(Operation *op);
   void replace(Operation *op, ValueRange results);
 
   Parts parts;
@@ -175,12 +177,15 @@ Type PartsSplitter::keptType(Type type) {
   return RankedTensorType::get(shape, states.getElementType());
 }
 
+SmallVector<Type> PartsSplitter::recurrenceTypes(Operation *op) {
+  return {splitter.packedType(op->getResult(0).getType()),
+          keptType(op->getResult(1).getType())};
+}
+
 ReplayStageOp PartsSplitter::createReplay(Value entry) {
   ReplayStageOp op = parts.replay;
-  SmallVector<Type> types = {splitter.packedType(op.getResult(0).getType()),
-                             keptType(op.getResult(1).getType())};
   return ReplayStageOp::create(
-      b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+      b, recurrenceTypes(op), splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, entry, splitter.boundaries, op.getALog(), op.getDtBias(),
       op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
       op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
@@ -189,10 +194,8 @@ ReplayStageOp PartsSplitter::createReplay(Value entry) {
 
 AdjointStageOp PartsSplitter::createAdjoint(Value behind) {
   AdjointStageOp op = parts.adjoint;
-  SmallVector<Type> types = {splitter.packedType(op.getResult(0).getType()),
-                             keptType(op.getResult(1).getType())};
   return AdjointStageOp::create(
-      b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+      b, recurrenceTypes(op), splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
       op.getALog(), op.getDtBias(), dO, behind, op.getScaleAttr(),
       op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
