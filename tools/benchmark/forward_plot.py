@@ -145,9 +145,20 @@ def replace_table(text, path, name, table):
     return f"{before}{begin}\n{table}\n{end}{rest.split(end)[1]}"
 
 
-def main():
+def write_current(wanted):
+    """Writes the files, from path to text, that are not current; with --check it fails at the first of them."""
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(f"error: expected no argument or --check, got {' '.join(sys.argv[1:])}")
+    for path, text in wanted.items():
+        if path.exists() and path.read_text() == text:
+            continue
+        if sys.argv[1:]:
+            script = pathlib.Path(sys.argv[0]).name
+            sys.exit(f"error: expected a current {path.relative_to(ROOT)}; run tools/benchmark/{script}")
+        path.write_text(text)
+
+
+def main():
     main_cases, more_cases = read_cases(DATA), read_cases(MORE)
     page = replace_table(PAGE.read_text(), PAGE, "forward-h200", make_table(main_cases))
     wanted = {
@@ -155,12 +166,7 @@ def main():
         PAGE: replace_table(page, PAGE, "forward-h200-more", make_table(more_cases)),
         README: replace_table(README.read_text(), README, "forward-h200", make_short_table(main_cases + more_cases)),
     }
-    for path, text in wanted.items():
-        if path.exists() and path.read_text() == text:
-            continue
-        if sys.argv[1:]:
-            sys.exit(f"error: expected a current {path.relative_to(ROOT)}; run tools/benchmark/forward_plot.py")
-        path.write_text(text)
+    write_current(wanted)
 
 
 if __name__ == "__main__":

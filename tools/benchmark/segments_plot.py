@@ -8,12 +8,9 @@ Usage: segments_plot.py [--check]. Rewrites docs/data/segments-sweep-h200.svg, w
 """
 
 import csv
-import pathlib
-import sys
 
-from forward_plot import label, rectangle
+from forward_plot import ROOT, label, rectangle, write_current
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "docs/data/segments-sweep-h200.csv"
 PLOT = ROOT / "docs/data/segments-sweep-h200.svg"
 
@@ -77,16 +74,5 @@ def make_plot(whole, split):
     return "\n".join([*parts, "</svg>", ""])
 
 
-def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        sys.exit(f"error: expected no argument or --check, got {' '.join(sys.argv[1:])}")
-    text = make_plot(*read_times())
-    if PLOT.exists() and PLOT.read_text() == text:
-        return
-    if sys.argv[1:]:
-        sys.exit(f"error: expected a current {PLOT.relative_to(ROOT)}; run tools/benchmark/segments_plot.py")
-    PLOT.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    write_current({PLOT: make_plot(*read_times())})

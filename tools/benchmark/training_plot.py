@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes docs/data/training-h200.svg, the losses of docs/data/training-h200.csv.
 
 Usage: training_plot.py [--check]. --check writes nothing and fails where the plot is not current.
@@ -8,20 +10,15 @@ what others are compared with. Standard library only.
 
 import csv
 import math
-import pathlib
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from forward_plot import ROOT, label, write_current
+
 DATA = ROOT / "docs/data/training-h200.csv"
 PLOT = ROOT / "docs/data/training-h200.svg"
 
 NAMES = {"fla-torch": "FLA's reference in torch", "gdn-again": "gdn in another process"}
 COLOURS = ["#1f6fb4", "#c04030", "#3a9a4a", "#8a5ab0"]
 LEFT, TOP, WIDTH, LOSSES, DIFFERENCES, GAP = 70, 44, 640, 220, 130, 34
-
-
-def label(x, y, text, anchor="start", size=10, colour="#222"):
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}">{text}</text>'
 
 
 def line(x1, y1, x2, y2, colour="#dddddd"):
@@ -85,16 +82,5 @@ def make_plot(runs):
     return "\n".join([*parts, "</svg>", ""])
 
 
-def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        sys.exit(f"error: expected no argument or --check, got {' '.join(sys.argv[1:])}")
-    text = make_plot(read())
-    if PLOT.exists() and PLOT.read_text() == text:
-        return
-    if sys.argv[1:]:
-        sys.exit(f"error: expected a current {PLOT.relative_to(ROOT)}; run tools/benchmark/training_plot.py")
-    PLOT.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    write_current({PLOT: make_plot(read())})
