@@ -1,5 +1,4 @@
-//===- QuadStores.cpp - Rows of a fragment in wide stores
-//------------------===//
+//===- QuadStores.cpp - Rows of a fragment in wide stores -----------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
