@@ -24,6 +24,12 @@ void gdn::raiseBeta(Program &p) {
   p.facts.leastBeta = p.b.getOperandType().isF16() ? kLeastInF16 : kLeast;
 }
 
+void gdn::prepareWrites(Program &p) {
+  raiseBeta(p);
+  // A chain of two products has the solve in its keys.
+  p.facts.betaBehindSolve = !p.facts.twoProductChain;
+}
+
 Value gdn::chunkNumber(Program &p, Value t) {
   Value since = arith::SubIOp::create(p.b, t, p.begin);
   return arith::DivUIOp::create(p.b, since, p.b.index(p.facts.C));
@@ -55,27 +61,6 @@ ChunkGates gdn::loadChunkGates(Program &p, Value t) {
   return gates;
 }
 
-/// Stores S^T where `isKept` holds, or always if that is null.
-static void storeKept(Program &p, StringRef name, Value t, Value state,
-                      Value isKept) {
-  TileBuilder &b = p.b;
-  b.step("keep");
-  Value rounded = b.round(state);
-  SmallVector<Value> offsets = {keptSegment(p, t), p.head, p.firstV, p.zero};
-  auto store = [&] {
-    b.step("store_state");
-    b.store(rounded, p[name], offsets, {2, 3});
-  };
-  if (!isKept)
-    return store();
-  auto choice = scf::IfOp::create(b, isKept, /*withElseRegion=*/false);
-  choice->setAttr(tile::kEveryAttrName,
-                  b.getI64IntegerAttr(p.facts.segmentLength / p.facts.C));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  store();
-}
-
 /// Whether the chunk at token t begins a segment, or ends one; null if every
 /// chunk does.
 static Value beginsSegment(Program &p, Value t, bool ends) {
@@ -97,6 +82,35 @@ static Value beginsSegment(Program &p, Value t, bool ends) {
   return arith::OrIOp::create(b, isFirst, isLast);
 }
 
+void gdn::keepState(Program &p, StringRef name, Value t, Value state,
+                    bool ends) {
+  TileBuilder &b = p.b;
+  Value isKept = beginsSegment(p, t, ends);
+  b.step("keep");
+  Value rounded = b.round(state);
+  SmallVector<Value> offsets = {keptSegment(p, t), p.head, p.firstV, p.zero};
+  auto store = [&] {
+    b.step("store_state");
+    b.store(rounded, p[name], offsets, {2, 3});
+  };
+  if (!isKept)
+    return store();
+  auto choice = scf::IfOp::create(b, isKept, /*withElseRegion=*/false);
+  choice->setAttr(tile::kEveryAttrName,
+                  b.getI64IntegerAttr(p.facts.segmentLength / p.facts.C));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  store();
+}
+
+void gdn::storeWrites(Program &p, Value t, Value write) {
+  TileBuilder &b = p.b;
+  Value rounded = b.round(write);
+  b.step("store");
+  b.store(rounded, p["writes"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+          p.end);
+}
+
 /// `state` decayed over a whole chunk.
 static Value decayWhole(TileBuilder &b, const ChunkGates &gates, Value state) {
   return gates.whole ? b.mul(state, b.splat(gates.whole, shapeOf(state)))
@@ -112,7 +126,7 @@ static Value replayChunk(Program &p, Value t, Value state) {
   TileBuilder &b = p.b;
   Chunk chunk = loadChunk(p, t);
   ChunkGates gates = loadChunkGates(p, t);
-  storeKept(p, "states", t, state, beginsSegment(p, t, /*ends=*/false));
+  keepState(p, "states", t, state);
   b.step("scores");
   Triangles triangles =
       decayTriangles(p, chunk, gates.G ? pairDecay(p, gates.G) : Value());
@@ -122,17 +136,12 @@ static Value replayChunk(Program &p, Value t, Value state) {
   in.writeDecay = gates.write;
   in.stateDecay = gates.whole;
   ChainResult out = writeChain(p, in);
-  Value rounded = b.round(out.write);
-  b.step("store");
-  b.store(rounded, p["writes"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
-          p.end);
+  storeWrites(p, t, out.write);
   return out.state;
 }
 
 void gdn::writeReplay(Program &p) {
-  raiseBeta(p);
-  // A chain of two products has the solve in its keys.
-  p.facts.betaBehindSolve = !p.facts.twoProductChain;
+  prepareWrites(p);
   forEachChunk(p, loadStateT(p),
                [&](Value t, ValueRange carried) -> SmallVector<Value> {
                  return {replayChunk(p, t, carried[0])};
@@ -183,7 +192,7 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   if (gates.read)
     outputFactor = b.mul(gates.read, outputFactor);
   if (p["d_states"])
-    storeKept(p, "d_states", t, dState, beginsSegment(p, t, /*ends=*/true));
+    keepState(p, "d_states", t, dState, /*ends=*/true);
   auto [scores, solve] = makeAdjointTriangles(p, q, k, beta, gates.G);
   b.step("state");
   Value dWrite = b.product("vk,ck->vc", b.round(dState), k);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Chain.h"
+#include "Kept.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -17,9 +18,13 @@ void gdn::writeFused(Program &p) {
   TileBuilder &b = p.b;
   p.begin = loadStart(p);
   SmallVector<Value> carried = {loadStateT(p)};
-  // fp16 has no room for exp2(-G): always the decayed form (spec 3.7).
-  bool decayFree =
-      p.facts.decay == DecayKind::Scalar && !b.getOperandType().isF16();
+  bool saves = static_cast<bool>(p["writes"]);
+  if (saves)
+    prepareWrites(p);
+  // fp16 has no room for exp2(-G): always the decayed form (spec 3.7). So it is
+  // where the state itself and what tokens add to it are saved.
+  bool decayFree = p.facts.decay == DecayKind::Scalar && !saves &&
+                   !b.getOperandType().isF16();
   if (decayFree)
     carried.push_back(b.scalar(0.0));
   carried = forEachChunk(

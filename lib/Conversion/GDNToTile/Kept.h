@@ -17,12 +17,24 @@ namespace mlir::gdn {
 /// write and the gradient of its value tell the gradient of a beta of zero.
 void raiseBeta(Program &p);
 
+/// The same for a program that stores what tokens write, with beta where it
+/// loses nothing of them.
+void prepareWrites(Program &p);
+
 /// Number of the segment in which the chunk at token t lies, among those of all
 /// sequences (gdn.stage.replay).
 Value keptSegment(Program &p, Value t);
 
 /// Number of the chunk at token t in its sequence.
 Value chunkNumber(Program &p, Value t);
+
+/// Stores S^T in the array `name` where the chunk at token t begins a segment,
+/// or, with `ends`, ends one.
+void keepState(Program &p, StringRef name, Value t, Value state,
+               bool ends = false);
+
+/// Stores r^T, what the tokens of the chunk at token t add to the state.
+void storeWrites(Program &p, Value t, Value write);
 
 /// Decays of a chunk with a gate a head, f32; null without a gate.
 struct ChunkGates {

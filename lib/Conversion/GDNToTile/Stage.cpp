@@ -88,6 +88,13 @@ static constexpr Dim kSequenceBoundaries[] = {Dim::SequenceBoundary};
 
 static constexpr OutputForm kForwardOutputs[] = {{"o", kPerToken},
                                                  {"final_state", kPerSequence}};
+static constexpr OutputForm kSavingOutputs[] = {
+    {"o", kPerToken}, {"writes", kPerToken}, {"states", kPerSegment}};
+static constexpr OutputForm kSavingOutputsWithState[] = {
+    {"o", kPerToken},
+    {"final_state", kPerSequence},
+    {"writes", kPerToken},
+    {"states", kPerSegment}};
 static constexpr OutputForm kStatePassOutputs[] = {
     {"final_state", kPerSequence}};
 static constexpr OutputForm kPrepareOutputs[] = {{"bm", kPerToken},
@@ -276,13 +283,27 @@ static StageFacts readFacts(const Stage &stage) {
     facts.scale = scale.getValueAsDouble();
   if (auto segments = op->getAttrOfType<IntegerAttr>("segments"))
     facts.segments = segments.getInt();
-  if (auto length = op->getAttrOfType<IntegerAttr>("segment_length"))
-    facts.segmentLength = length.getInt();
+  for (StringRef name : {"segment_length", "state_interval"})
+    if (auto length = op->getAttrOfType<IntegerAttr>(name))
+      facts.segmentLength = length.getInt();
   if (auto tolerance = op->getAttrOfType<FloatAttr>("tolerance"))
     facts.tolerance = tolerance.getValueAsDouble();
   facts.reverse = op->hasAttr("reverse");
   facts.vTileChannels = facts.V;
   return facts;
+}
+
+/// The results of a stage: where attributes say so, others than its form's.
+static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
+  auto starts = dyn_cast<SegmentStartsStageOp>(op);
+  if (starts && starts.getReverse())
+    return kSegmentEndsOutputs;
+  auto fused = dyn_cast<FusedStageOp>(op);
+  if (!fused || !fused.getStateInterval())
+    return form.outputs;
+  if (op->getNumResults() == std::size(kSavingOutputs))
+    return kSavingOutputs;
+  return kSavingOutputsWithState;
 }
 
 std::optional<Stage> gdn::readStage(Operation *op) {
@@ -298,10 +319,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.groupsHeads = form->groupsHeads;
   stage.write = form->write;
   readOperands(stage, *form);
-  auto starts = dyn_cast<SegmentStartsStageOp>(op);
-  readResults(stage, starts && starts.getReverse()
-                         ? ArrayRef<OutputForm>(kSegmentEndsOutputs)
-                         : form->outputs);
+  readResults(stage, findOutputs(op, *form));
   stage.facts = readFacts(stage);
   stage.facts.parts = form->parts;
   return stage;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Chunk.h"
+#include "Kept.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -128,10 +129,10 @@ static SmallVector<Value> writeDecayFree(Program &p, ChainOperands in,
 }
 
 /// Spec 3.3: the decay inside the tiles, for gates of any strength. S^ is read
-/// as it is, since what it lacks is in the factors. Returns S and o^T; the
-/// chunk's end is the new reference point.
-static SmallVector<Value> writeDecayed(Program &p, ChainOperands in,
-                                       const ScalarDecay &decay) {
+/// as it is, since what it lacks is in the factors. Returns S, o^T and what is
+/// written; the chunk's end is the new reference point.
+static ChainResult writeDecayed(Program &p, ChainOperands in,
+                                const ScalarDecay &decay) {
   TileBuilder &b = p.b;
   in.valueFactor = decay.decayed.values;
   in.readFactor = decay.decayed.reads;
@@ -140,17 +141,17 @@ static SmallVector<Value> writeDecayed(Program &p, ChainOperands in,
   if (in.solve)
     in.writeDecay = decay.write;
   ChainResult out = writeChain(p, in);
-  SmallVector<Value> results = {out.state};
-  if (out.output)
-    results.push_back(decay.decayed.output
-                          ? scaleOutput(p, out.output, decay.decayed.output)
-                          : roundOutput(p, out.output));
-  return results;
+  out.output = decay.decayed.output
+                   ? scaleOutput(p, out.output, decay.decayed.output)
+                   : roundOutput(p, out.output);
+  return out;
 }
 
 /// One chunk with a scalar gate in the decayed form. Returns S^T.
 static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
   TileBuilder &b = p.b;
+  if (p["states"])
+    keepState(p, "states", chunk.t, state);
   Triangles triangles;
   if (chunk.m || chunk.queryKey) {
     b.step("scores");
@@ -180,9 +181,11 @@ static Value writeAlwaysDecayed(Program &p, const Chunk &chunk, Value state) {
   decay.decayed.reads = mulVectors(p, chunk.readFactor, read);
   ChainOperands in = chainOperands(p, chunk, state, triangles, decay.write);
   b.step("state");
-  SmallVector<Value> results = writeDecayed(p, in, decay);
-  storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
-  return results[0];
+  ChainResult out = writeDecayed(p, in, decay);
+  if (p["writes"])
+    storeWrites(p, chunk.t, out.write);
+  storeOutput(p, chunk.t, out.output);
+  return out.state;
 }
 
 /// The factors of both forms. `G` is f32 [C].
@@ -275,7 +278,13 @@ static SmallVector<Value> writeScalarGate(Program &p, const Chunk &chunk,
   b.step("state");
   SmallVector<Value> results = choose(
       p, inRange, [&] { return writeDecayFree(p, in, decay, low); },
-      [&] { return writeDecayed(p, in, decay); }, /*likely=*/true);
+      [&]() -> SmallVector<Value> {
+        ChainResult out = writeDecayed(p, in, decay);
+        if (out.output)
+          return {out.state, out.output};
+        return {out.state};
+      },
+      /*likely=*/true);
   storeOutput(p, chunk.t, results.size() > 1 ? results[1] : Value());
   // After the decayed form the state is S itself. Where G is low S^ has been
   // made what it is at `first`.

@@ -45,3 +45,26 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// States of all batch rows have one numbering.
+func.func @saved(%q: tensor<2x64x2x32xf32>, %b: tensor<2x64x2xf32>) -> tensor<2x64x2x32xf32> {
+  // expected-error @below {{expected a forward that saves nothing when tiling, got a state_interval}}
+  // expected-error @below {{faild to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %r:3 = gdn.chunk_gated_delta_rule q(%q : tensor<2x64x2x32xf32>) k(%q : tensor<2x64x2x32xf32>) v(%q : tensor<2x64x2x32xf32>)
+      beta(%b : tensor<2x64x2xf32>) {state_interval = 64 : i64}
+      -> tensor<2x64x2x32xf32>, tensor<2x64x2x32xf32>, tensor<4x2x32x32xf32>
+  return %r#0 : tensor<2x64x2x32xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["gdn.chunk_gated_delta_rule"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [1]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

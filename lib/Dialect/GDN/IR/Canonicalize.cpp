@@ -106,10 +106,32 @@ struct DropUnusedFinalState : OpRewritePattern<ForwardOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.getFinalState() || !op.getFinalState().use_empty())
       return rewriter.notifyMatchFailure(op, "final state absent or used");
+    SmallVector<Value> used(op.getResults());
+    used.erase(used.begin() + 1);
     auto smaller = cast<ForwardOp>(mlir::clone(
-        rewriter, op, TypeRange(op.getO().getType()), op->getOperands()));
+        rewriter, op, ValueRange(used).getTypes(), op->getOperands()));
     smaller.setOutputFinalState(false);
-    rewriter.replaceAllUsesWith(op.getO(), smaller.getO());
+    rewriter.replaceAllUsesWith(used, smaller.getResults());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// What no backward reads need not be saved.
+struct DropUnusedSaves : OpRewritePattern<ChunkGatedDeltaRuleOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ChunkGatedDeltaRuleOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getStateInterval() || op.getResults().empty())
+      return rewriter.notifyMatchFailure(op, "nothing is saved");
+    auto saved = op.getResults().take_back(2);
+    if (!llvm::all_of(saved, [](Value value) { return value.use_empty(); }))
+      return rewriter.notifyMatchFailure(op, "what is saved is used");
+    ValueRange used = op.getResults().drop_back(2);
+    auto smaller = cast<ChunkGatedDeltaRuleOp>(
+        mlir::clone(rewriter, op, used.getTypes(), op->getOperands()));
+    smaller.removeStateIntervalAttr();
+    rewriter.replaceAllUsesWith(used, smaller.getResults());
     rewriter.eraseOp(op);
     return success();
   }
@@ -120,6 +142,8 @@ struct ChunkOfOneToken : OpRewritePattern<ChunkGatedDeltaRuleOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ChunkGatedDeltaRuleOp op,
                                 PatternRewriter &rewriter) const override {
+    if (op.getStateInterval())
+      return rewriter.notifyMatchFailure(op, "saves what chunks have");
     if (getRuleDims(op).T != 1)
       return rewriter.notifyMatchFailure(op, "T is not known to be one");
     auto attributes = llvm::to_vector(op->getDiscardableAttrs());
@@ -232,7 +256,8 @@ void GDNDialect::getCanonicalizationPatterns(
     RewritePatternSet &patterns) const {
   addForwardPatterns<ChunkGatedDeltaRuleOp>(patterns);
   addForwardPatterns<RecurrentGatedDeltaRuleOp>(patterns);
-  patterns.add<ChunkOfOneToken, DropDefaultScale, FoldTensorCasts,
-               RemoveTrivialBoundaries<ChunkGatedDeltaRuleBwdOp>,
-               RemoveZeroFinalStateGradient>(patterns.getContext());
+  patterns
+      .add<ChunkOfOneToken, DropDefaultScale, DropUnusedSaves, FoldTensorCasts,
+           RemoveTrivialBoundaries<ChunkGatedDeltaRuleBwdOp>,
+           RemoveZeroFinalStateGradient>(patterns.getContext());
 }

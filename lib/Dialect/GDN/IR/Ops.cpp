@@ -56,15 +56,16 @@ static Speculation::Speculatability getRuleSpeculatability(Operation *op,
 
 /// Results that an adaptor's op returns.
 static SmallVector<ResultShape>
-getResults(ChunkGatedDeltaRuleOp::Adaptor adaptor, const Rule &rule) {
+getResults(ChunkGatedDeltaRuleOp::Adaptor adaptor, Rule &rule) {
+  rule.stateInterval = adaptor.getStateIntervalAttr();
   return getForwardResults(rule, adaptor.getOutputFinalState());
 }
 static SmallVector<ResultShape>
-getResults(RecurrentGatedDeltaRuleOp::Adaptor adaptor, const Rule &rule) {
+getResults(RecurrentGatedDeltaRuleOp::Adaptor adaptor, Rule &rule) {
   return getForwardResults(rule, adaptor.getOutputFinalState());
 }
 static SmallVector<ResultShape> getResults(ChunkGatedDeltaRuleBwdOp::Adaptor,
-                                           const Rule &rule) {
+                                           Rule &rule) {
   return getBackwardResults(rule);
 }
 
@@ -79,8 +80,9 @@ static LogicalResult inferTypes(Adaptor adaptor, std::optional<Location> loc,
   // The buffer form returns nothing.
   if (isa<MemRefType>(rule.q.getType()))
     return success();
+  SmallVector<ResultShape> results = getResults(adaptor, rule);
   RuleDims dims = getRuleDims(rule);
-  for (const ResultShape &result : getResults(adaptor, rule))
+  for (const ResultShape &result : results)
     types.push_back(getResultType(result, dims));
   return success();
 }
@@ -92,6 +94,22 @@ static bool areCompatible(TypeRange lhs, TypeRange rhs) {
            return getElementTypeOrSelf(left) == getElementTypeOrSelf(right) &&
                   succeeded(verifyCompatibleShape(left, right));
          });
+}
+
+/// S = floor(B T / state_interval) + N.
+static Value reifySavedStates(OpBuilder &builder, Location loc,
+                              const Rule &rule) {
+  auto size = [&](Dim dim) {
+    return getValueOrCreateConstantIndexOp(builder, loc,
+                                           reifyDim(builder, loc, rule, dim));
+  };
+  Value tokens =
+      builder.createOrFold<arith::MulIOp>(loc, size(Dim::B), size(Dim::T));
+  Value interval =
+      arith::ConstantIndexOp::create(builder, loc, rule.stateInterval.getInt());
+  Value whole = builder.createOrFold<arith::DivUIOp>(loc, tokens, interval);
+  Value sequences = size(rule.cuSeqlens ? Dim::N : Dim::B);
+  return builder.createOrFold<arith::AddIOp>(loc, whole, sequences);
 }
 
 OpFoldResult gdn::reifyDim(OpBuilder &builder, Location loc, const Rule &rule,
@@ -108,6 +126,8 @@ OpFoldResult gdn::reifyDim(OpBuilder &builder, Location loc, const Rule &rule,
   };
   if (Value value = sizeIn(dim))
     return value;
+  if (dim == Dim::S)
+    return reifySavedStates(builder, loc, rule);
   // Only N has no operand of its own: there is one boundary more.
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   return builder.createOrFold<arith::SubIOp>(loc, sizeIn(Dim::Boundaries), one);

@@ -31,6 +31,9 @@ Rule gdn::getRule(Operation *op) {
         rule.dO = backward.getDO();
         rule.dFinalState = backward.getDFinalState();
       })
+      .Case<ChunkGatedDeltaRuleOp, FusedStageOp>([&](auto forward) {
+        rule.stateInterval = forward.getStateIntervalAttr();
+      })
       .Case([&](ReplayStageOp replay) {
         rule.segmentLength = replay.getSegmentLengthAttr();
       })
@@ -94,6 +97,11 @@ Rule gdn::getRule(Operation *op) {
         rule.scale = stage.getScaleAttr();
         rule.stateLayout = stage.getStateLayout();
       });
+  if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op)) {
+    rule.writes = backward.getWrites();
+    rule.keptStates = backward.getStates();
+    rule.stateInterval = backward.getStateIntervalAttr();
+  }
   if (auto pass = dyn_cast<StatePassStageOp>(op))
     rule.starts = pass.getStarts();
   if (auto maps = dyn_cast<SegmentMapStageOp>(op))
@@ -223,6 +231,13 @@ Type gdn::getStateElementType(const Rule &rule) {
   return Float32Type::get(any.getContext());
 }
 
+/// What a forward leaves to its backward.
+static SmallVector<ResultShape> getSavedResults(const Rule &rule) {
+  Type element = getElementType(rule.v);
+  return {{"writes", {Dim::B, Dim::T, Dim::H, Dim::V}, element},
+          {"states", {Dim::S, Dim::H, Dim::V, Dim::K}, element}};
+}
+
 SmallVector<ResultShape> gdn::getForwardResults(const Rule &rule,
                                                 bool withFinalState) {
   SmallVector<ResultShape> results = {
@@ -230,6 +245,8 @@ SmallVector<ResultShape> gdn::getForwardResults(const Rule &rule,
   if (withFinalState)
     results.push_back(
         {"final_state", getStateDims(rule), getStateElementType(rule)});
+  if (rule.stateInterval)
+    llvm::append_range(results, getSavedResults(rule));
   return results;
 }
 
@@ -268,9 +285,7 @@ static SmallVector<ResultShape> getBackwardStageResults(const Rule &rule) {
 /// Results of the stages of a backward in three kernels.
 static SmallVector<ResultShape> getPartResults(ReplayStageOp,
                                                const Rule &rule) {
-  Type element = getElementType(rule.v);
-  return {{"writes", {Dim::B, Dim::T, Dim::H, Dim::V}, element},
-          {"states", {Dim::S, Dim::H, Dim::V, Dim::K}, element}};
+  return getSavedResults(rule);
 }
 static SmallVector<ResultShape> getPartResults(AdjointStageOp op,
                                                const Rule &rule) {
@@ -365,7 +380,8 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
         return results;
       })
       .Default([&](Operation *stage) {
-        return getForwardResults(rule, stage->getNumResults() > 1);
+        // With a final state there are two, or four.
+        return getForwardResults(rule, stage->getNumResults() % 2 == 0);
       });
 }
 

@@ -20,8 +20,10 @@ struct Rule {
   Value q, k, v, beta, gate, initialState, cuSeqlens, aLog, dtBias;
   /// Of the backward only.
   Value dO, dFinalState;
+  /// Of a backward, of what its forward has left to it.
+  Value writes, keptStates;
   /// Of gdn.stage.gradients only.
-  Value writes, dV, keptStates, dKeptStates;
+  Value dV, dKeptStates;
   /// Of gdn.stage.run only.
   Value bm, decay;
   /// Of gdn.stage.segment_scan only.
@@ -32,6 +34,8 @@ struct Rule {
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.
   IntegerAttr segments, segmentLength;
+  /// Of ops that save states for a backward, or read them.
+  IntegerAttr stateInterval;
   GateDomain gateDomain = GateDomain::Log;
   StateLayout stateLayout = StateLayout::KV;
   /// Of gdn.stage.segment_scan only.

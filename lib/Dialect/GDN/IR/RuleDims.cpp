@@ -139,6 +139,8 @@ RuleDims gdn::getRuleDims(const Rule &rule) {
   if (rule.segments || rule.segmentLength)
     dims.S =
         countSegments(dims, number(rule.segments), number(rule.segmentLength));
+  else if (rule.stateInterval)
+    dims.S = countSegments(dims, std::nullopt, number(rule.stateInterval));
   return dims;
 }
 

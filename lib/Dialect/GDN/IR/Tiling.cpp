@@ -116,6 +116,10 @@ static FailureOr<TilingResult> tileLayer(OpBuilder &builder, Operation *op,
   if (op->getNumResults() == 0)
     return op->emitOpError("expected the tensor form when tiling, got the "
                            "buffer form");
+  // States of all batch rows are numbered together.
+  if (getRule(op).stateInterval)
+    return op->emitOpError("expected a forward that saves nothing when tiling, "
+                           "got a state_interval");
   if (!getGroup(getRule(op)))
     return op->emitOpError("expected static Hq and H when tiling, got a "
                            "dynamic one");

@@ -145,7 +145,8 @@ static LogicalResult verifyOperands(Operation *op, const Rule &rule,
   Type element = getElementTypeOrSelf(rule.k.getType());
   for (const NamedShape &shape : shapes) {
     bool isData = shape.value == rule.q || shape.value == rule.v ||
-                  shape.value == rule.dO;
+                  shape.value == rule.dO || shape.value == rule.writes ||
+                  shape.value == rule.keptStates;
     // delta_rule_c14
     if (isData && shape.type.getElementType() != element)
       return op->emitOpError("expected ")
@@ -293,6 +294,41 @@ static LogicalResult verifySegments(Operation *op, const Rule &rule) {
   return success();
 }
 
+/// What a forward saves for a backward.
+static LogicalResult verifySaved(Operation *op, const Rule &rule) {
+  auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op);
+  // saved_c1
+  if (backward && (static_cast<bool>(rule.writes) !=
+                       static_cast<bool>(rule.stateInterval) ||
+                   static_cast<bool>(rule.keptStates) !=
+                       static_cast<bool>(rule.stateInterval)))
+    return op->emitOpError("expected writes and states exactly with "
+                           "state_interval, got ")
+           << (rule.stateInterval ? "a state_interval" : "none");
+  if (!rule.stateInterval)
+    return success();
+  int64_t interval = rule.stateInterval.getInt();
+  // saved_c2
+  if (interval < 1 || interval % support::savedStateMultiple != 0)
+    return op->emitOpError("expected state_interval to be a positive multiple "
+                           "of ")
+           << support::savedStateMultiple << ", got " << interval;
+  // saved_c3
+  if (rule.gate && cast<ShapedType>(rule.gate.getType()).getRank() != 3)
+    return op->emitOpError("expected a gate [B, T, H] with state_interval, "
+                           "got ")
+           << rule.gate.getType();
+  int64_t count = getRuleDims(rule).S;
+  auto states =
+      rule.keptStates ? cast<ShapedType>(rule.keptStates.getType()) : nullptr;
+  // saved_c4
+  if (states && !ShapedType::isDynamic(count) && !states.isDynamicDim(0) &&
+      states.getDimSize(0) != count)
+    return op->emitOpError("expected S = ")
+           << count << " states, got " << states;
+  return success();
+}
+
 LogicalResult gdn::detail::verifyRule(Operation *op) {
   if (failed(verifyForm(op)))
     return failure();
@@ -303,5 +339,6 @@ LogicalResult gdn::detail::verifyRule(Operation *op) {
       succeeded(verifyOperands(op, rule, shapes)) &&
       succeeded(verifySizes(op, rule, shapes)) &&
       succeeded(verifyGate(op, rule)) && succeeded(verifySegments(op, rule)) &&
-      succeeded(verifyResults(op, rule)) && succeeded(verifyOuts(op)));
+      succeeded(verifySaved(op, rule)) && succeeded(verifyResults(op, rule)) &&
+      succeeded(verifyOuts(op)));
 }

@@ -28,8 +28,8 @@ namespace {
 /// values are f32 inside.
 class WholeTensors : public ImplicitLocOpBuilder {
 public:
-  WholeTensors(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op)
-      : ImplicitLocOpBuilder(op.getLoc(), b), values(op.getV()),
+  WholeTensors(OpBuilder &b, DeltaRuleOpInterface op)
+      : ImplicitLocOpBuilder(op->getLoc(), b), values(op.getV()),
         packed(static_cast<bool>(op.getCuSeqlens())) {}
   using Body = function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 
@@ -222,7 +222,7 @@ static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
       });
 }
 
-Value gdn::normalizeRows(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, Value x) {
+Value gdn::normalizeRows(OpBuilder &b, DeltaRuleOpInterface op, Value x) {
   WholeTensors w(b, op);
   Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}},
                         [](ImplicitLocOpBuilder &b, ValueRange args) {

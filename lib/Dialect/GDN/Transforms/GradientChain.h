@@ -21,7 +21,7 @@ SmallVector<Value> applyGradientChain(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
                                       ValueRange stage);
 
 /// q or k of `op` with rows of length 1, in its own type.
-Value normalizeRows(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op, Value x);
+Value normalizeRows(OpBuilder &b, DeltaRuleOpInterface op, Value x);
 
 } // namespace mlir::gdn
 

@@ -95,6 +95,44 @@ static SmallVector<Value> ruleOperands(DeltaRuleOpInterface op) {
           op.getCuSeqlens(), op.getALog(), op.getDtBias()};
 }
 
+/// A log gate of zeros. The kernels of three stages have one: ptxas serialises
+/// their products without.
+static Value makeNeutralGate(OpBuilder &b, DeltaRuleOpInterface op) {
+  Location loc = op->getLoc();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getBeta());
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
+  return linalg::FillOp::create(b, loc, zero, empty)->getResult(0);
+}
+
+/// The operands of the stages of a backward in three kernels, and of a forward
+/// that saves for one: rows of q and k of length 1 where the op asks for it,
+/// and a gate.
+static SmallVector<Value> trainingOperands(OpBuilder &b,
+                                           DeltaRuleOpInterface op) {
+  SmallVector<Value> operands = ruleOperands(op);
+  if (!op.getGate())
+    operands[4] = makeNeutralGate(b, op);
+  if (op.getQkL2norm()) {
+    operands[0] = normalizeRows(b, op, op.getQ());
+    operands[1] = normalizeRows(b, op, op.getK());
+  }
+  return operands;
+}
+
+/// A forward as one stage. Returns the results.
+static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
+                                    int64_t chunkSize) {
+  bool saves = op.getStateInterval().has_value();
+  auto stage = createStage<FusedStageOp>(
+      b, op, op->getResultTypes(),
+      saves ? trainingOperands(b, op) : ruleOperands(op), chunkSize);
+  // The backward takes normalised rows, rounded: so what it reads is of these.
+  if (saves)
+    stage.setQkL2norm(false);
+  return llvm::to_vector_of<Value>(stage.getResults());
+}
+
 /// A forward as prepare and run. Returns the results.
 static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
                                        int64_t chunkSize) {
@@ -158,10 +196,12 @@ static SmallVector<Value> planBackwardStage(OpBuilder &b,
 /// chunk that its gradients are computed in.
 static constexpr int64_t kKeptSegment = 64;
 
-/// Whether there are three stages of this backward: a gate a head, or none.
-static bool hasThreeStages(ChunkGatedDeltaRuleBwdOp op) {
-  return !op.getGate() ||
-         cast<ShapedType>(op.getGate().getType()).getRank() == 3;
+/// Whether this backward becomes three stages, or the last two of them. There
+/// are none with a gate a channel; and they alone read what a forward saves.
+static bool isInThreeStages(ChunkGatedDeltaRuleBwdOp op, Plans plans) {
+  bool hasOnePerHead = !op.getGate() || !isChannelGate(op);
+  return op.getWrites() ||
+         (plans.backward == BackwardPlan::Three && hasOnePerHead);
 }
 
 /// One of the three stages. Rows of q and k have been normalised before it.
@@ -173,16 +213,6 @@ static StageOp createPart(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
   stage.setSegmentLength(kKeptSegment);
   stage.setQkL2norm(false);
   return stage;
-}
-
-/// A log gate of zeros. The kernels of three stages have one: ptxas serialises
-/// their products without.
-static Value makeNeutralGate(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op) {
-  Location loc = op.getLoc();
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getBeta());
-  Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
-  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
-  return linalg::FillOp::create(b, loc, zero, empty)->getResult(0);
 }
 
 /// The backward as three stages: the forward once more, the chain of the
@@ -198,20 +228,19 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   Type states = RankedTensorType::get(
       {countSegments(dims, none, kKeptSegment), dims.H, dims.V, dims.K},
       getElementTypeOrSelf(values));
-  SmallVector<Value> operands = ruleOperands(op);
+  SmallVector<Value> operands = trainingOperands(b, op);
   bool hasGate = static_cast<bool>(op.getGate());
-  if (!hasGate)
-    operands[4] = makeNeutralGate(b, op);
-  if (op.getQkL2norm()) {
-    operands[0] = normalizeRows(b, op, op.getQ());
-    operands[1] = normalizeRows(b, op, op.getK());
+  Value writes = op.getWrites(), keptStates = op.getStates();
+  if (!writes) {
+    auto replay =
+        createPart<ReplayStageOp>(b, op, {values, states}, operands, chunkSize);
+    // On a GPU two V tiles of a head are a cluster, and such kernels run at the
+    // same time where both fit.
+    constexpr int64_t kTwoTiles = 128;
+    replay.setBeside(sideBySide || dims.V == kTwoTiles);
+    writes = replay.getResult(0);
+    keptStates = replay.getResult(1);
   }
-  auto replay =
-      createPart<ReplayStageOp>(b, op, {values, states}, operands, chunkSize);
-  // On a GPU two V tiles of a head are a cluster, and such kernels run at the
-  // same time where both fit.
-  constexpr int64_t kTwoTiles = 128;
-  replay.setBeside(sideBySide || dims.V == kTwoTiles);
   operands.push_back(op.getDO());
   SmallVector<Value> chainOperands = operands;
   chainOperands.push_back(op.getDFinalState());
@@ -220,8 +249,7 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
     types.push_back(state.getType());
   auto chain =
       createPart<AdjointStageOp>(b, op, types, chainOperands, chunkSize);
-  operands.append({replay.getResult(0), chain.getResult(0), replay.getResult(1),
-                   chain.getResult(1)});
+  operands.append({writes, chain.getResult(0), keptStates, chain.getResult(1)});
   SmallVector<Type> gradients = tokenGradientTypes(b, op);
   gradients.erase(gradients.begin() + 2);
   if (!hasGate)
@@ -247,7 +275,7 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
 static SmallVector<Value> planBackward(OpBuilder &b,
                                        ChunkGatedDeltaRuleBwdOp op, Plans plans,
                                        int64_t chunkSize) {
-  bool isThree = plans.backward == BackwardPlan::Three && hasThreeStages(op);
+  bool isThree = isInThreeStages(op, plans);
   SmallVector<Value> results = applyGradientChain(
       b, op,
       isThree ? planBackwardStages(b, op, plans.sideBySide, chunkSize)
@@ -287,11 +315,9 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
   };
   SmallVector<Value> results;
   if (auto chunk = dyn_cast<ChunkGatedDeltaRuleOp>(*op))
-    results =
-        plans.forward == Plan::Separate
-            ? planSeparate(b, chunk, chunkOf(chunk))
-            : one(createStage<FusedStageOp>(b, op, op->getResultTypes(),
-                                            ruleOperands(op), chunkOf(chunk)));
+    results = plans.forward == Plan::Separate
+                  ? planSeparate(b, chunk, chunkOf(chunk))
+                  : planFused(b, chunk, chunkOf(chunk));
   else if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*op))
     results = planBackward(b, backward, plans, chunkOf(backward));
   else if (isa<RecurrentGatedDeltaRuleOp>(op))
@@ -307,12 +333,27 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
 /// which must know them.
 static LogicalResult checkHeads(DeltaRuleOpInterface layer, Plans plans) {
   auto op = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*layer);
-  if (!op || (plans.backward == BackwardPlan::Three && hasThreeStages(op)))
+  if (!op || isInThreeStages(op, plans))
     return success();
   for (auto [name, rows] : {std::pair("Hq", op.getQ()), {"H", op.getV()}})
     if (cast<ShapedType>(rows.getType()).isDynamicDim(2))
       return op.emitOpError("expected a static ")
              << name << " for a backward in one stage, got " << rows.getType();
+  return success();
+}
+
+/// What a plan can save, and read of what was saved.
+static LogicalResult checkSaved(DeltaRuleOpInterface layer, Plans plans) {
+  if (auto op = dyn_cast<ChunkGatedDeltaRuleOp>(*layer))
+    if (op.getStateInterval() && plans.forward == Plan::Separate)
+      return op.emitOpError("expected plan 'fused' with state_interval, got "
+                            "'separate'");
+  if (auto op = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*layer))
+    if (auto interval = op.getStateInterval();
+        interval && *interval != kKeptSegment)
+      return op.emitOpError("expected a state_interval of ")
+             << kKeptSegment << " for the stages of a backward, got "
+             << *interval;
   return success();
 }
 
@@ -328,7 +369,7 @@ void PlanStages::runOnOperation() {
           << op.getK().getType();
       return signalPassFailure();
     }
-    if (failed(checkHeads(op, *plans)))
+    if (failed(checkHeads(op, *plans)) || failed(checkSaved(op, *plans)))
       return signalPassFailure();
     replaceLayer(op, *plans);
   }

@@ -59,7 +59,7 @@ FusedStageOp Splitter<Op>::createForward(TypeRange types, Value initialState) {
       b, types, q, k, v, beta, gate, initialState, boundaries, op.getALog(),
       op.getDtBias(), op.getScaleAttr(), op.getGateDomainAttr(),
       op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      segmentLayout(), op.getChunkSizeAttr());
+      segmentLayout(), op.getChunkSizeAttr(), /*state_interval=*/IntegerAttr());
 }
 
 /// Whether a segment's gates may decay whatever is before it below what 16 bits
@@ -233,7 +233,15 @@ void SplitSequences::runOnOperation() {
           << chunk << " tokens, got " << cut->length.getInt();
       return signalPassFailure();
     }
-    if (auto forward = dyn_cast<FusedStageOp>(op))
+    auto forward = dyn_cast<FusedStageOp>(op);
+    // Segments would number its states otherwise.
+    if (forward && forward.getStateInterval()) {
+      op->emitOpError("expected a forward that saves nothing to split, got a "
+                      "state_interval of ")
+          << *forward.getStateInterval();
+      return signalPassFailure();
+    }
+    if (forward)
       split(forward, *cut);
     else if (auto backward = dyn_cast<BackwardStageOp>(op))
       splitBackward(backward, *cut);

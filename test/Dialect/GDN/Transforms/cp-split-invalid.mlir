@@ -17,6 +17,17 @@ func.func @length(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> tenso
 
 // -----
 
+// A forward whose states segments would number otherwise.
+func.func @saved(%q: tensor<1x96x2x16xf32>, %beta: tensor<1x96x2xf32>) -> tensor<1x96x2x16xf32> {
+  // expected-error @below {{expected a forward that saves nothing to split, got a state_interval of 64}}
+  %r:3 = gdn.stage.fused q(%q : tensor<1x96x2x16xf32>) k(%q : tensor<1x96x2x16xf32>) v(%q : tensor<1x96x2x16xf32>)
+      beta(%beta : tensor<1x96x2xf32>) {chunk_size = 16, state_interval = 64}
+      -> tensor<1x96x2x16xf32>, tensor<1x96x2x16xf32>, tensor<2x2x16x16xf32>
+  return %r#0 : tensor<1x96x2x16xf32>
+}
+
+// -----
+
 // Gradients of states that nobody knows how to make by segments.
 func.func @gradients(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>, %s: tensor<2x2x16x16xf32>) -> tensor<1x64x2x16xf32> {
   // expected-error @below {{expected writes and dv to split of gdn.stage.replay and gdn.stage.adjoint with the same operands and rule, got others}}

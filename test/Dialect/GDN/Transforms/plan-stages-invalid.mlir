@@ -2,6 +2,9 @@
 // RUN: not gdn-opt %s --gdn-plan-stages=plan=both 2>&1 | FileCheck %s --check-prefix=PLAN
 // RUN: not gdn-opt %s --gdn-plan-stages=chunk-size=48 2>&1 | FileCheck %s --check-prefix=CHUNK
 
+// RUN: not gdn-opt %S/plan-stages-saved.mlir --gdn-plan-stages=plan=separate 2>&1 | FileCheck %s --check-prefix=SAVED
+
+// SAVED: error: 'gdn.chunk_gated_delta_rule' op expected plan 'fused' with state_interval, got 'separate'
 // PLAN: error: expected plan 'fused' or 'separate', got 'both'
 // CHUNK: error: expected chunk-size to be one of 16, 32, 64, got 48
 
@@ -22,5 +25,17 @@ func.func @heads(%q: tensor<1x64x?x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: te
   %r:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x?x32xf32>) k(%q : tensor<1x64x?x32xf32>)
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
       -> tensor<1x64x?x32xf32>, tensor<1x64x?x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>
+  return
+}
+
+// -----
+
+// The stages of a backward read a state at the start of each of their chunks.
+func.func @interval(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<1x2x32x32xf32>) {
+  // expected-error @below {{expected a state_interval of 64 for the stages of a backward, got 128}}
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) writes(%q : tensor<1x64x2x32xf32>)
+      states(%s : tensor<1x2x32x32xf32>) {state_interval = 128 : i64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
   return
 }

@@ -62,6 +62,11 @@ class GDN_DtBiasOf<Type type> : Arg<Optional<type>,
 class GDN_DOOf<Type type> : Arg<type, "Gradient [B, T, H, V] of o.">;
 class GDN_DFinalStateOf<Type type> : Arg<Optional<type>,
   "Gradient of the final state, shaped as a state. Absent is zero.">;
+class GDN_WritesOf<Type type> : Arg<Optional<type>, !strconcat(
+  "What each token added to the state, [B, T, H, V], from a forward with ",
+  "`state_interval`. v is not read then and may be this array.")>;
+class GDN_SavedStatesOf<Type type> : Arg<Optional<type>,
+  "States [S, H, V, K] from the same forward.">;
 defvar outsOperands = (ins Arg<Variadic<AnyMemRef>,
   "What the buffer form writes, an array for each result.">:$outs);
 
@@ -82,6 +87,9 @@ defvar stateLayoutAttribute = Arg<
 defvar chunkSizeAttribute = Arg<I64Attr, "Tokens of a chunk.">;
 defvar chunkSizeWish = Arg<OptionalAttr<I64Attr>,
   "Tokens of a chunk, a wish to the compiler. Results do not depend on it.">;
+
+defvar stateIntervalAttribute = Arg<OptionalAttr<I64Attr>,
+  "Tokens between the states that are saved for a backward, a multiple of 64. Absent, nothing is saved.">;
 
 /// What every delta rule takes, in this order.
 defvar ruleOperands = (ins
@@ -170,13 +178,13 @@ class GDN_ForwardOp<string mnemonic, dag ownAttributes>
     ::mlir::Value getO() { return getResults().empty() ? nullptr : getResults()[0]; }
     /// State after the last token, null where it was not asked for.
     ::mlir::Value getFinalState() {
-      return getResults().size() > 1 ? getResults()[1] : nullptr;
+      return getOutputFinalState() && !getResults().empty() ? getResults()[1] : nullptr;
     }
   }];
 }
 
 def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
-    (ins chunkSizeWish:$chunk_size)> {
+    (ins chunkSizeWish:$chunk_size, stateIntervalAttribute:$state_interval)> {
   let summary = "Gated delta rule over whole sequences, computed in chunks";
   let description = !strconcat([{
     Per value head, with the state S in R^{K x V} that starts at `initial_state`
@@ -188,7 +196,16 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
     S_t    = Sbar_t + k_t u_t^T
     o_t    = scale S_t^T q_t
     ```
-  }], forwardResults, outsDescription, [{
+  }], forwardResults, [{
+    With `state_interval` = L there are two more for the backward, in the type of
+    v, so that it need not compute them again: `writes` [B, T, H, V], u_t, and
+    `states` [S, H, V, K], the state before every L-th token of a sequence.
+    Those of sequence n, whose first token is b among the tokens of all batch
+    rows, begin at floor(b / L) + n; S = floor(B T / L) + N. A token and head
+    has 2 V and 2 K V / L bytes of them in 16 bits; the backward needs no v
+    then. Beta is raised to 2^-40 (f16: 2^-12), as in `gdn.stage.replay`.
+
+  }], outsDescription, [{
     Example:
 
     ```mlir
@@ -228,6 +245,9 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
     the forward operand is present and in this order, dgate, dinitial_state,
     da_log and ddt_bias. Each has the shape and the element type of its operand.
     The gradient of a linear gate holds at gates of 0.
+
+    With `writes` and `states` of a forward with the same `state_interval` the
+    state recurrence is not computed again.
   }], outsDescription, [{
     Example:
 
@@ -242,11 +262,15 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
     ```
   }]);
   let arguments = !con(ruleOperands,
-    (ins GDN_DOOf<GDN_Data>:$d_o, GDN_DFinalStateOf<GDN_State>:$d_final_state),
-    outsOperands, ruleAttributes, (ins chunkSizeWish:$chunk_size));
+    (ins GDN_DOOf<GDN_Data>:$d_o, GDN_DFinalStateOf<GDN_State>:$d_final_state,
+      GDN_WritesOf<GDN_Data>:$writes, GDN_SavedStatesOf<GDN_Data>:$states),
+    outsOperands, ruleAttributes,
+    (ins chunkSizeWish:$chunk_size, stateIntervalAttribute:$state_interval));
   let assemblyFormat = !strconcat(ruleFormat, [{
     `d_o` `(` $d_o `:` type($d_o) `)`
     (`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?
+    (`writes` `(` $writes^ `:` type($writes) `)`)?
+    (`states` `(` $states^ `:` type($states) `)`)?
   }], resultFormat);
 }
 

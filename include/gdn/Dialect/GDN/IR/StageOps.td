@@ -23,12 +23,15 @@ class GDN_ForwardStageOp<string name, dag ownAttributes>
   let assemblyFormat = !strconcat(ruleFormat, "attr-dict `->` type($results)");
 }
 
-def GDN_FusedStageOp : GDN_ForwardStageOp<"fused", (ins chunkSizeAttribute:$chunk_size)> {
+def GDN_FusedStageOp : GDN_ForwardStageOp<"fused",
+    (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval)> {
   let summary = "The whole chunked forward as one kernel";
   let description = [{
     Gate, scores, solve, state recurrence and read-out of
     `gdn.chunk_gated_delta_rule` in one kernel, `chunk_size` tokens a step.
-    Results: `o`, and the final state if there are two.
+    Results: `o`, the final state if there are two or four, and with
+    `state_interval` the `writes` and `states` of `gdn.stage.replay`, whose
+    segments have that many tokens.
 
     Example:
 

@@ -24,6 +24,10 @@ inline constexpr int64_t maxHeadDim = 256;
 /// block that a chunk is solved and multiplied in.
 inline constexpr int64_t headDimMultiple = 16;
 
+/// Tokens between saved states are a multiple of this, the largest chunk: so
+/// they lie between chunks, whatever their length.
+inline constexpr int64_t savedStateMultiple = 64;
+
 /// Names of the targets: the CPU, by LLVM, and Hopper GPUs, by PTX.
 inline constexpr llvm::StringLiteral cpuTarget = "cpu";
 inline constexpr llvm::StringLiteral gpuTarget = "sm_90a";

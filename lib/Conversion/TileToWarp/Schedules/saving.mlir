@@ -1,0 +1,34 @@
+// Schedules of gdn.stage.fused with state_interval: a forward that stores what tokens write and states, for its backward.
+// docs/Schedules.md has the form. Programs of other forwards have no step "keep", so they never get one of these.
+//
+// The roles are those of the recurrences of a backward (backward.mlir), whose program this is with an output.
+
+#scores = #gdn_warp.role_template<name = "scores", warps = 4, registers = 120, steps = ["scores"], loop_chunks = true>
+#gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = <2 chunks>>
+#solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true>
+#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store_state", "store"], delay = <as "tokens" minus 1>>
+#state = #gdn_warp.role_template<name = "state", warps = 4, registers = 240, steps = ["keep", "state"]>
+
+#tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 8 chunks>, from = ["load"], to = ["scores", "state"], slot_per_chunk = true>
+#vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["scores", "state"]>
+#m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores"], to = ["solve"]>
+#triangles = #gdn_warp.channel_template<name = "triangles", depth = <8 chunks>, from = ["scores", "solve"], to = ["state"]>
+#kept = #gdn_warp.channel_template<name = "kept", depth = <2 iterations>, from = ["keep"], to = ["move"]>
+// The output of a chunk and what its tokens write.
+#output = #gdn_warp.channel_template<name = "output", depth = <3 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
+
+// The CTAs of two V tiles are a cluster, and each makes scores and inverses of every other iteration for both.
+#pair_scores = #gdn_warp.role_template<name = "scores", warps = 4, registers = 120, steps = ["scores"], loop_chunks = true, alternate_ctas = true>
+#pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
+
+gdn_warp.schedule_template @saving.pair schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
+    when <steps = ["keep"], min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_scores, #gates, #pair_solve, #move, #state]
+    channels [#tokens, #vectors, #m, #triangles, #kept, #output]
+
+gdn_warp.schedule_template @saving.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
+    when <steps = ["keep"]>
+    attributes {chunks_per_iteration = 2 : i64}
+    roles [#scores, #gates, #solve, #move, #state]
+    channels [#tokens, #vectors, #m, #triangles, #kept, #output]

@@ -1,0 +1,22 @@
+// RUN: gdn-opt %s --convert-gdn-to-tile --gdn-tile-verify-form | FileCheck %s
+
+// A forward that saves: states true, before every second chunk of 32 tokens, and what tokens write. It has the decay inside
+// of its tiles, for gates of any strength, and beta behind the solve.
+// CHECK-LABEL: gdn_tile.program @f_fused(
+// CHECK-SAME: outs(%[[O:[^:]*]]: {{.*}}, %[[R:[^:]*]]: {{.*}}, %[[S:[^:]*]]: memref<5x2x64x32xbf16
+// CHECK: scf.for
+// CHECK: scf.if %{{.*}} {
+// CHECK: gdn_tile.store {{.*}} %[[S]]
+// CHECK: } {gdn_tile.every = 2 : i64
+// The choice between the two forms of a gate is not there.
+// CHECK-NOT: scf.if
+// CHECK: gdn_tile.tri_inverse
+// CHECK: gdn_tile.store {{.*}} %[[R]]
+// CHECK: gdn_tile.store {{.*}} %[[O]]
+func.func @f(%q: tensor<2x100x2x32xbf16>, %v: tensor<2x100x2x64xbf16>, %beta: tensor<2x100x2xf32>)
+    -> (tensor<2x100x2x64xbf16>, tensor<2x100x2x64xbf16>, tensor<5x2x64x32xbf16>) {
+  %r:3 = gdn.stage.fused q(%q : tensor<2x100x2x32xbf16>) k(%q : tensor<2x100x2x32xbf16>) v(%v : tensor<2x100x2x64xbf16>)
+      beta(%beta : tensor<2x100x2xf32>) gate(%beta : tensor<2x100x2xf32>) {chunk_size = 32, state_interval = 64}
+      -> tensor<2x100x2x64xbf16>, tensor<2x100x2x64xbf16>, tensor<5x2x64x32xbf16>
+  return %r#0, %r#1, %r#2 : tensor<2x100x2x64xbf16>, tensor<2x100x2x64xbf16>, tensor<5x2x64x32xbf16>
+}

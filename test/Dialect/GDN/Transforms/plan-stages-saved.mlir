@@ -1,0 +1,26 @@
+// RUN: gdn-opt %s --gdn-plan-stages --gdn-verify-stages-form --verify-roundtrip | FileCheck %s
+// RUN: gdn-opt %s --gdn-plan-stages=backward=three | FileCheck %s
+
+// A forward that saves is one stage. Its rows are normalised before it, as the backward takes them, and it has a gate.
+// A backward that has what a forward saved is the last two of three stages, whatever the plan: they alone read it.
+// CHECK-LABEL: func.func @step(
+// CHECK: %[[GATE:.*]] = linalg.fill {{.*}} -> tensor<2x100x4xf32>
+// CHECK-COUNT-2: math.rsqrt
+// CHECK: %[[F:.*]]:4 = gdn.stage.fused q(%[[Q:.*]] : {{.*}}) k(%[[K:.*]] : {{.*}} gate(%[[GATE]] :
+// CHECK-SAME: {chunk_size = 32 : i64, state_interval = 64 : i64} -> tensor<2x100x4x64xbf16>, tensor<2x4x32x64xf32>, tensor<2x100x4x64xbf16>, tensor<5x4x64x32xbf16>
+// CHECK-NOT: gdn.stage.replay
+// CHECK: %[[A:.*]]:2 = gdn.stage.adjoint
+// CHECK: gdn.stage.gradients {{.*}} writes(%[[F]]#2 : {{.*}}) dv(%[[A]]#0 : {{.*}}) states(%[[F]]#3 : {{.*}}) d_states(%[[A]]#1 :
+// CHECK-SAME: {chunk_size = 64 : i64, segment_length = 64 : i64
+func.func @step(%q: tensor<2x100x2x32xbf16>, %v: tensor<2x100x4x64xbf16>, %beta: tensor<2x100x4xf32>)
+    -> (tensor<2x100x4x64xbf16>, tensor<2x4x32x64xf32>, tensor<2x100x2x32xbf16>) {
+  %r:4 = gdn.chunk_gated_delta_rule q(%q : tensor<2x100x2x32xbf16>) k(%q : tensor<2x100x2x32xbf16>)
+      v(%v : tensor<2x100x4x64xbf16>) beta(%beta : tensor<2x100x4xf32>)
+      {output_final_state, qk_l2norm, state_interval = 64 : i64}
+      -> tensor<2x100x4x64xbf16>, tensor<2x4x32x64xf32>, tensor<2x100x4x64xbf16>, tensor<5x4x64x32xbf16>
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<2x100x2x32xbf16>) k(%q : tensor<2x100x2x32xbf16>)
+      v(%r#2 : tensor<2x100x4x64xbf16>) beta(%beta : tensor<2x100x4xf32>) d_o(%v : tensor<2x100x4x64xbf16>)
+      writes(%r#2 : tensor<2x100x4x64xbf16>) states(%r#3 : tensor<5x4x64x32xbf16>) {qk_l2norm, state_interval = 64 : i64}
+      -> tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>, tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>
+  return %r#0, %r#1, %d#0 : tensor<2x100x4x64xbf16>, tensor<2x4x32x64xf32>, tensor<2x100x2x32xbf16>
+}

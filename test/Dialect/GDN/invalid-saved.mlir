@@ -1,0 +1,76 @@
+// RUN: gdn-opt %s -split-input-file -verify-diagnostics
+
+// A backward has both arrays, and the interval, or none.
+func.func @saved_c1_writes(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected writes and states exactly with state_interval, got none}}
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) writes(%q : tensor<1x64x2x32xf32>)
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
+  return
+}
+
+// -----
+
+func.func @saved_c1_interval(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected writes and states exactly with state_interval, got a state_interval}}
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) {state_interval = 64 : i64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
+  return
+}
+
+// -----
+
+// States lie between chunks, whatever their length.
+func.func @saved_c2(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected state_interval to be a positive multiple of 64, got 32}}
+  %r:3 = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) {state_interval = 32 : i64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<3x2x32x32xf32>
+  return
+}
+
+// -----
+
+// No backward with a gate a channel reads them.
+func.func @saved_c3(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected a gate [B, T, H] with state_interval, got 'tensor<1x64x2x32xf32>'}}
+  %r:3 = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) gate(%q : tensor<1x64x2x32xf32>) {state_interval = 64 : i64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<2x2x32x32xf32>
+  return
+}
+
+// -----
+
+// The results are those of the attribute.
+func.func @result_c1_saved(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected results (o, writes, states), got 1}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) {state_interval = 64 : i64} -> tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
+// floor(1 x 64 / 64) + 1 states.
+func.func @saved_c4(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<3x2x32x32xf32>) {
+  // expected-error @below {{expected S = 2 states, got 'tensor<3x2x32x32xf32>'}}
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) writes(%q : tensor<1x64x2x32xf32>)
+      states(%s : tensor<3x2x32x32xf32>) {state_interval = 64 : i64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
+  return
+}
+
+// -----
+
+// What is saved has the type of the operands.
+func.func @delta_rule_c14_saved(%q: tensor<1x64x2x32xbf16>, %b: tensor<1x64x2xf32>, %s: tensor<2x2x32x32xf32>) {
+  // expected-error @below {{expected states to have the element type of k, 'bf16', got 'f32'}}
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>) v(%q : tensor<1x64x2x32xbf16>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xbf16>) writes(%q : tensor<1x64x2x32xbf16>)
+      states(%s : tensor<2x2x32x32xf32>) {state_interval = 64 : i64}
+      -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>
+  return
+}
