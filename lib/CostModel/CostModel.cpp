@@ -179,6 +179,17 @@ double gdn::cost::countFlop(const Problem &p) {
                       static_cast<double>(p.valueChannels), p.stage);
 }
 
+/// What a forward saves for a backward: what tokens write, and states.
+static double countSavedBytes(const Problem &p) {
+  if (p.stateInterval == 0)
+    return 0;
+  double tokens = countTokens(p);
+  double states = std::floor(tokens / static_cast<double>(p.stateInterval)) +
+                  static_cast<double>(p.sequences.value_or(0));
+  return (tokens + states * static_cast<double>(p.keyChannels)) *
+         static_cast<double>(p.heads * p.valueChannels * p.dataBytes);
+}
+
 double gdn::cost::countBytes(const Problem &p) {
   auto keys = static_cast<double>(p.keyChannels),
        values = static_cast<double>(p.valueChannels),
@@ -190,7 +201,7 @@ double gdn::cost::countBytes(const Problem &p) {
       static_cast<double>(p.sequences.value_or(0)) * heads * keys * values;
   return countTokens(p) * (data * static_cast<double>(p.dataBytes) +
                            heads * static_cast<double>(p.gateBytes)) +
-         states * static_cast<double>(p.stateBytes);
+         states * static_cast<double>(p.stateBytes) + countSavedBytes(p);
 }
 
 //===----------------------------------------------------------------------===//

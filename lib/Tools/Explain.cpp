@@ -121,20 +121,23 @@ static int64_t bytesOf(Value value) {
   return cast<ShapedType>(value.getType()).getElementTypeBitWidth() / 8;
 }
 
-/// The final state of a layer on tensors, or its buffer.
+/// What a layer returns, or the buffers of it.
+static ValueRange resultsOf(Operation *op) {
+  if (auto rule = dyn_cast<ChunkGatedDeltaRuleOp>(op);
+      rule && !rule.getOuts().empty())
+    return rule.getOuts();
+  if (auto rule = dyn_cast<RecurrentGatedDeltaRuleOp>(op);
+      rule && !rule.getOuts().empty())
+    return rule.getOuts();
+  return op->getResults();
+}
+
+/// The final state of a layer, which is there with what is saved or alone.
 static Value finalStateOf(Operation *op) {
-  if (op->getNumResults() > 1)
-    return op->getResult(1);
+  ValueRange results = resultsOf(op);
   if (isa<StatePassStageOp>(op))
-    return op->getResult(0);
-  auto outsOf = [](auto rule) -> Value {
-    return rule.getOuts().size() > 1 ? rule.getOuts()[1] : Value();
-  };
-  if (auto rule = dyn_cast<ChunkGatedDeltaRuleOp>(op))
-    return outsOf(rule);
-  if (auto rule = dyn_cast<RecurrentGatedDeltaRuleOp>(op))
-    return outsOf(rule);
-  return nullptr;
+    return results[0];
+  return results.size() % 2 == 0 ? results[1] : Value();
 }
 
 static bool isRecurrent(Operation *op) {
@@ -173,6 +176,8 @@ void LayerReader::describe() {
       bytesOf(gate) * (byChannel ? sizes["K"] : 1) + bytesOf(op.getBeta());
   problem.stateBytes =
       bytesOf(op.getInitialState()) + bytesOf(finalStateOf(op));
+  if (auto interval = op->getAttrOfType<IntegerAttr>("state_interval"))
+    problem.stateInterval = interval.getInt();
 }
 
 llvm::Expected<KernelChoice> LayerReader::read() {

@@ -150,6 +150,9 @@ struct Problem {
   int64_t gateBytes = 8;
   /// Bytes that the states before and after have for an entry, together.
   int64_t stateBytes = 0;
+  /// Tokens between the states that a forward saves for a backward; 0 where it
+  /// saves nothing.
+  int64_t stateInterval = 0;
   /// Whether states are [V, K].
   bool stateVFirst = false;
 };
