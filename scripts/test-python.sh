@@ -75,7 +75,7 @@ folder=.venv-python/transformers-$oldest
 results=build/python-transformers-results.xml
 rm -f "$results"
 status=0
-PYTHONPATH="$PWD/$folder" .venv-python/bin/python -P -m pytest test/python/test_transformers.py -q -k "$old_tests" \
+PYTHONPATH="$PWD/$folder" .venv-python/bin/python -P -m pytest test/python/test_transformers*.py -q -k "$old_tests" \
   --junitxml="$results" || status=$?
 old=$(python3 scripts/count-results.py --exit-code $status "$results" | tail -n 1) || true
 echo "== all"

@@ -53,8 +53,7 @@ def install() -> tuple[str, ...]:
 
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. That includes the convolution before the
     layer, which gets zeros between them. Only causal-conv1d on a GPU keeps them apart itself, if the model gets
-    `seq_idx` too. Pack no sequences into a call with a cache that has tokens: the convolution's columns are then other
-    ones than the boundaries count.
+    `seq_idx` too. A cache that has tokens goes on with one sequence; several in such a call are a ValueError.
 
     Returns:
         The models that this version of Transformers has of `gdn.transformers.MODELS`.
@@ -90,6 +89,9 @@ def install() -> tuple[str, ...]:
             "gdn.transformers: expected Transformers 5.17 or newer (pip install 'transformers>=5.17'), "
             "got none with a Gated DeltaNet model"
         )
+    cache = importlib.import_module("transformers.cache_utils").Cache
+    if hasattr(cache, "update_conv_state"):
+        _bind(cache, "update_conv_state", _around_cache)
     return tuple(installed)
 
 
@@ -219,23 +221,50 @@ def _serves_packed() -> bool:
 
 def _around_convolution(before: Callable[..., Any]) -> Callable[..., Any]:
     """A convolution that keeps packed sequences apart. Whichever is below takes no `cu_seq_lens_q`, so it gets zeros
-    between them. With `seq_idx`, causal-conv1d on a GPU keeps them apart itself."""
+    between them. With `seq_idx`, causal-conv1d on a GPU keeps them apart itself, if a cache put nothing in front."""
     has_package = _serves_packed()
 
     def run(hidden_states: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
         boundaries = kwargs.get("cu_seq_lens_q")
         is_told = has_package and kwargs.get("seq_idx") is not None and hidden_states.device.type != "cpu"
-        is_told = is_told and not torch.compiler.is_exporting()
+        is_told = is_told and not torch.compiler.is_exporting() and not hasattr(hidden_states, _IN_FRONT)
         if not run.is_active or boundaries is None or is_told:  # type: ignore[attr-defined]
             return before(hidden_states, weight, *args, **kwargs)
         for name in ("cu_seq_lens_q", "seq_idx"):
             kwargs.pop(name, None)
+        columns, gap = hidden_states.shape[-1], weight.shape[-1] - 1
+        put_in_front, are_tokens = getattr(hidden_states, _IN_FRONT, (0, False))
+        if are_tokens:
+            if boundaries.numel() > 2:
+                raise ValueError(
+                    f"expected one sequence in cu_seq_lens_q for a cache that has tokens, got {boundaries.numel() - 1}: "
+                    "the cache has the last columns of one"
+                )
+            return before(hidden_states, weight, *args, **kwargs)
         # Zeros in front of each sequence, as many as the convolution looks back.
-        tokens, gap = hidden_states.shape[-1], weight.shape[-1] - 1
-        place = torch.arange(tokens, dtype=boundaries.dtype, device=boundaries.device)
-        place = place + gap * torch.searchsorted(boundaries, place, right=True)
-        wide = hidden_states.new_zeros(*hidden_states.shape[:-1], tokens + gap * boundaries.numel())
+        place = torch.arange(columns, dtype=boundaries.dtype, device=boundaries.device)
+        place = place + gap * torch.searchsorted(boundaries + put_in_front, place, right=True)
+        wide = hidden_states.new_zeros(*hidden_states.shape[:-1], columns + gap * boundaries.numel())
         wide = wide.index_copy(-1, place, hidden_states)
         return before(wide, weight, *args, **kwargs).index_select(-1, place)
+
+    return run
+
+
+#: What a cache put in front of a call's columns, for the convolution: how many columns, and whether they are of former
+#: tokens. Otherwise they are zeros, up to the convolution's width.
+_IN_FRONT = "_gdn_in_front"
+
+
+def _around_cache(before: Callable[..., Any]) -> Callable[..., Any]:
+    """A cache's `update_conv_state`, whose result says what is in front of the call's columns."""
+
+    def run(cache: Any, conv_states: Any, layer_idx: int, *args: Any, **kwargs: Any) -> Any:
+        has_tokens = run.is_active and cache.has_previous_state(layer_idx)  # type: ignore[attr-defined]
+        columns = before(cache, conv_states, layer_idx, *args, **kwargs)
+        put_in_front = columns.shape[-1] - conv_states.shape[-1]
+        if run.is_active and put_in_front:  # type: ignore[attr-defined]
+            setattr(columns, _IN_FRONT, (put_in_front, has_tokens))
+        return columns
 
     return run

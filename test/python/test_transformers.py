@@ -141,53 +141,6 @@ def test_prefill_in_two_pieces(name, before):
     assert error(torch.cat([first.logits, second.logits], 1), expected) < 1e-4
 
 
-def test_packed_sequences(name, before):
-    """Are kept apart: each has the logits that it has alone, and so do gradients."""
-    model, ids = make_model(name), tokens(1, 120)
-    ends = [0, 50, 51, 120]
-
-    def gradients(logits):
-        weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(2))
-        return torch.autograd.grad((weights * logits).sum(), list(model.parameters()), allow_unused=True)
-
-    expected = torch.cat([model(ids[:, begin:end]).logits for begin, end in zip(ends, ends[1:])], 1)
-    wanted = gradients(expected)
-    gdn.transformers.install()
-    runs = dict(before)
-    positions = torch.cat([torch.arange(end - begin) for begin, end in zip(ends, ends[1:])])[None]
-    got = model(ids, position_ids=positions, cu_seq_lens_q=torch.tensor(ends, dtype=torch.int32), use_cache=False)
-    assert before == runs
-    assert error(got.logits, expected) < 1e-4
-    for parameter, one, other in zip(dict(model.named_parameters()), gradients(got.logits), wanted):
-        assert (one is None) == (other is None) and (one is None or distance(one, other) < 1e-3), parameter
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("seq_idx", [False, True])
-@pytest.mark.parametrize("package", ["def causal_conv1d_fn(): pass", "raise ImportError('another torch')"])
-def test_the_convolution_below(device, seq_idx, package, tmp_path, monkeypatch):
-    """Zeros are put between sequences, but where causal-conv1d is there and told of them."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    (tmp_path / "causal_conv1d.py").write_text(package)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "causal_conv1d", raising=False)
-    got = []
-
-    def below(hidden_states, weight, **kwargs):
-        got.append((hidden_states.shape[-1], *kwargs))
-        return hidden_states
-
-    run = gdn.transformers._around_convolution(below)
-    run.is_active = True
-    with FakeTensorMode():
-        x, weight = (torch.empty(*shape, device=device) for shape in ((1, 8, 50), (8, 4)))
-        words = {"cu_seq_lens_q": torch.empty(4, dtype=torch.int32, device=device)}
-        words |= {"seq_idx": torch.empty(1, 50, dtype=torch.int32, device=device)} if seq_idx else {}
-        assert run(x, weight, **words).shape == x.shape
-    is_told = device == "cuda" and seq_idx and package.startswith("def")
-    assert got == [(50, *words) if is_told else (50 + 3 * 4,)]
-
-
 def test_gradients(name, before):
     """In float32, of each parameter: within 1e-4 of the exact ones. Those of torch's own path are up to 3e-4 away, in
     A_log and dt_bias, whose gradients are sums over tokens that nearly cancel."""
