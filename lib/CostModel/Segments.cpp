@@ -135,14 +135,15 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
   };
   Passes passes;
   passes.some = passes.slow = passes.all = timeOf(items, full, items, rest);
-  if (!request.forgets)
+  if (!request.forgets || !request.decays)
     return passes;
   int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
   passes.some = timeOf(live, full, live, rest);
   if (length > kSlowTokens) {
     double slow =
         item + static_cast<double>(kSlowTokens / p.chunkTokens) * chunk;
-    passes.slow = timeOf(items, slow, 0, rest);
+    // Lengths that differ are shorter in the mean.
+    passes.slow = timeOf(items, std::min(slow, full), 0, rest);
   }
   return passes;
 }

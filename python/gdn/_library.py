@@ -35,6 +35,8 @@ _STATE_V_FIRST = _FIELDS["state_v_first"].shift
 BF16_AS_BITS = 1 << _FIELDS["bf16_as_bits"].shift
 #: An option: a CPU computes arrays of 16 bits in float32, and rounds outputs once.
 FLOAT32_ARITHMETIC = 1 << _FIELDS["float32_arithmetic"].shift
+#: An option: g decays nothing anywhere, so that no segment of a GPU forgets what is before it.
+UNDECAYED = 1 << _FIELDS["undecayed"].shift
 
 
 def gate_domain_of(options: int) -> int:

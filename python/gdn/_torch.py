@@ -139,6 +139,7 @@ def _compute_on_gpu(
         or (options & _DOMAINS, q.dtype, g.dtype, beta.dtype) not in _GATE_TYPES
         or (A_log is not None and (dt_bias is None or A_log.dtype is not _F32 or dt_bias.dtype is not _F32))
     ):
+        options |= _library.UNDECAYED if g is None else 0
         g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
     if initial_state is not None and (state is None or state.dtype is not initial_state.dtype):
         initial_state, state = _adapt_states(initial_state, state)
@@ -378,12 +379,13 @@ def as_on_gpu(call: Call) -> Call:
     o = _new_output(v) if o is None else o
     if state is None and call.output_final_state:
         state = _new_state(q, v, initial_state, cu_seqlens, call.options)
-    g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, call.options)
+    options = call.options | (_library.UNDECAYED if g is None else 0)
+    g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
     initial_state, state = _adapt_states(initial_state, state)
     taken = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
     tensors = with_data(given, bare, taken)
     scale = call.scale / factor_on_gpu(q.shape, call.scale)
-    return Call._make((*tensors, scale, *call[12:]))
+    return Call._make((*tensors, scale, options, *call[13:]))
 
 
 def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str, int]:

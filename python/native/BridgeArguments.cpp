@@ -181,6 +181,7 @@ static Error unpackOptions(int64_t options, Problem &p) {
   p.float32Arithmetic = fields.float32_arithmetic.of(options);
   p.split = {static_cast<cost::SplitRequest::Kind>(fields.split.of(options)),
              fields.split_by.of(options)};
+  p.split.decays = !fields.undecayed.of(options);
   bool isLength = p.split.kind == cost::SplitRequest::Kind::Length;
   constexpr int64_t chunk = manifest::HopperChunkTokens;
   if (isLength && (p.split.value < chunk || p.split.value % chunk))

@@ -86,6 +86,19 @@ def test_skewed_batch():
     assert choice.split.segments == choice.split.longest + 8
 
 
+def test_no_gates():
+    """A call without gates is judged as one that decays nothing, and not as one of the usual gates."""
+    differ = False
+    for heads in range(8, 65, 8):
+        q, v = (torch.empty(1, 131072, n, 128, dtype=torch.bfloat16, device="meta") for n in (8, heads))
+        beta = torch.empty(1, 131072, heads, device="meta")
+        splits = [gdn.explain(q, q, v, g, beta, device="cuda").split for g in (None, beta)]
+        for split, first in zip(splits, (0.0, 1e-9)):
+            assert split is None or (split.slow_gate_seconds == 0) == (first == 0), heads
+        differ |= [bool(split and split.splits) for split in splits] == [False, True]
+    assert differ
+
+
 def test_forced():
     """`context_parallel` and `segment_length` decide, whatever is faster."""
     assert explain(8, 32768, context_parallel=False).split is None

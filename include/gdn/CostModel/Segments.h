@@ -39,10 +39,14 @@ struct SplitRequest {
   /// Whether the kernels of what segments add and of their maps run at the same
   /// time.
   bool sideBySide = false;
+  /// Whether any gate may decay: a call without gates has none that does, so
+  /// that no segment forgets anything.
+  bool decays = true;
 
   bool operator==(const SplitRequest &other) const {
     return kind == other.kind && value == other.value &&
-           forgets == other.forgets && sideBySide == other.sideBySide;
+           forgets == other.forgets && sideBySide == other.sideBySide &&
+           decays == other.decays;
   }
 };
 
@@ -56,7 +60,8 @@ struct SplitEstimate {
   /// The schedule of the forward of the segments.
   Schedule schedule = Schedule::CtaPerHead;
   /// Of the kernels before the scan, of the scan, and of the forward. The first
-  /// is that of gates of which a quarter of the heads does not decay.
+  /// is that of gates of which a quarter of the heads does not decay, or of
+  /// none that does if the caller says so.
   double mapSeconds = 0, scanSeconds = 0, forwardSeconds = 0;
   /// What the kernels before the scan take more where all heads decay slowly.
   double slowGateSeconds = 0;

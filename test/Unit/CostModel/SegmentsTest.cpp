@@ -159,6 +159,44 @@ TEST(SplitTest, GatesThatTheHostDoesNotKnowCostLittle) {
   EXPECT_FALSE(split(packed(4, 32768, 64), request).splits);
 }
 
+// Without gates no segment forgets: a cut has to pay as they are.
+TEST(SplitTest, WithoutGatesNoSegmentForgets) {
+  SplitRequest decaying;
+  decaying.forgets = decaying.sideBySide = true;
+  SplitRequest undecayed = decaying;
+  undecayed.decays = false;
+  int wholeOnly = 0;
+  for (int64_t heads = 4; heads <= 132; heads += 4)
+    for (int64_t tokens = 1024; tokens <= 131072; tokens *= 2) {
+      SplitChoice choice = split(packed(1, tokens, heads), undecayed);
+      if (choice.splits)
+        EXPECT_LT(choice.seconds(), 0.97 * choice.wholeSeconds);
+      wholeOnly +=
+          !choice.splits && split(packed(1, tokens, heads), decaying).splits;
+      if (choice.best) {
+        EXPECT_EQ(choice.best->slowSeconds(), choice.best->seconds());
+        EXPECT_EQ(choice.best->noDecaySeconds, 0);
+      }
+    }
+  EXPECT_GT(wholeOnly, 0);
+  EXPECT_TRUE(split(packed(1, 32768, 8), undecayed).splits);
+  EXPECT_FALSE(decaying == undecayed);
+}
+
+// Sequences of a skewed batch are shorter in the mean than its longest segment:
+// slow gates cost no more than none that decays.
+TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
+  Chip chip = *findChip("sm_90a");
+  SplitRequest request;
+  request.forgets = request.sideBySide = true;
+  Problem p = packed(33, 65536, 8, 49152);
+  for (int64_t length : {8192, 16384, 24576}) {
+    SplitEstimate now = estimateSplit(p, chip, choose(p, chip), length,
+                                      Schedule::CtaPerHead, request);
+    EXPECT_LE(now.slowGateSeconds, now.noDecaySeconds) << length << " tokens";
+  }
+}
+
 // With gates that decay, a quarter of the maps and of what segments add is left
 // for 132 multiprocessors: one wave of both and not one of each.
 TEST(SplitTest, SideBySideIsOneWave) {
