@@ -16,8 +16,10 @@ from forward_plot import ROOT, label, write_current
 DATA = ROOT / "docs/data/training-h200.csv"
 PLOT = ROOT / "docs/data/training-h200.svg"
 
-NAMES = {"fla-torch": "FLA's reference in torch", "gdn-again": "gdn in another process"}
-COLOURS = ["#1f6fb4", "#c04030", "#3a9a4a", "#8a5ab0"]
+NAMES = {
+    "fla": "FLA, Triton", "fla-tilelang": "FLA, TileLang", "flash-qla": "FlashQLA", "fla-torch": "FLA's reference"
+}
+COLOURS = ["#1f6fb4", "#c04030", "#3a9a4a", "#8a5ab0", "#d09020"]
 LEFT, TOP, WIDTH, LOSSES, DIFFERENCES, GAP = 70, 44, 640, 220, 130, 34
 
 
@@ -73,8 +75,8 @@ def make_plot(runs):
         label(LEFT, 16, "A language model of two Gated DeltaNet layers on an H200, q, k and v in bfloat16", size=12),
     ]
     for i, (name, colour) in enumerate(zip(runs, COLOURS)):
-        parts += [line(LEFT + 170 * i, 30, LEFT + 170 * i + 20, 30, colour)]
-        parts.append(label(LEFT + 170 * i + 25, 34, NAMES.get(name, name)))
+        x = LEFT + WIDTH / len(runs) * i
+        parts += [line(x, 30, x + 20, 30, colour), label(x + 25, 34, NAMES.get(name, name))]
     parts += draw_losses(runs, step) + draw_differences(runs, step)
     for tick in range(0, steps + 1, 50):
         parts.append(label(LEFT + min(tick, steps - 1) * step, bottom + 14, str(tick), "middle"))

@@ -9,7 +9,8 @@
 The model and the data are the same for all operators: two layers, made from one seed, which learn to recall what
 followed a token earlier in the sequence. The losses of each step go to --csv. The exit status is 0 if each operator's
 losses fall, and stay as close to the first operator's as --tolerance says. `fla` is FLA's own function, which raises an
-error where it has no right kernel (on Hopper with Triton 3.4 to 3.7.0): that is told, and its column is missing.
+error where it has no right kernel (on Hopper with Triton 3.4 to 3.7.0 and no TileLang): that is told, and its column is
+missing.
 `fla-torch` is FLA's reference in chunks, which torch differentiates.
 """
 
