@@ -269,12 +269,17 @@ static Value copyPlace(OpBuilder &b, Value value, IRMapping &map) {
 
 /// Whether ops make `value` of `part`.
 static bool dependsOn(Value value, Value part) {
-  if (value == part)
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && llvm::any_of(op->getOperands(), [&](Value operand) {
-           return dependsOn(operand, part);
-         });
+  SmallVector<Value> open = {value};
+  DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value now = open.pop_back_val();
+    if (now == part)
+      return true;
+    Operation *op = now.getDefiningOp();
+    if (op && seen.insert(now).second)
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
 }
 
 Value WorkItemWriter::isFirstToClear(OpBuilder &b, tile::StoreOp store,
