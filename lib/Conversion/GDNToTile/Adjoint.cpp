@@ -35,18 +35,38 @@ Value gdn::chunkNumber(Program &p, Value t) {
   return arith::DivUIOp::create(p.b, since, p.b.index(p.facts.C));
 }
 
-Value gdn::keptSegment(Program &p, Value t) {
+/// Number of the segment of the token t of a sequence that begins at `begin`
+/// and comes behind `sequences` others.
+static Value numberSegment(Program &p, Value t, Value begin, Value sequences,
+                           int64_t length) {
   TileBuilder &b = p.b;
-  Value length = b.index(p.facts.segmentLength);
+  Value size = b.index(length);
   auto segments = [&](Value tokens) -> Value {
-    return arith::DivUIOp::create(b, tokens, length);
+    return arith::DivUIOp::create(b, tokens, size);
   };
   Value tokens = memref::DimOp::create(b, p["k"], 1);
   Value before = arith::MulIOp::create(b, p.batch, tokens);
-  Value first = segments(arith::AddIOp::create(b, before, p.begin));
-  first = arith::AddIOp::create(b, first, p.sequence);
-  Value own = segments(arith::SubIOp::create(b, t, p.begin));
+  Value first = segments(arith::AddIOp::create(b, before, begin));
+  first = arith::AddIOp::create(b, first, sequences);
+  if (t == begin)
+    return first;
+  Value own = segments(arith::SubIOp::create(b, t, begin));
   return arith::AddIOp::create(b, first, own);
+}
+
+Value gdn::keptSegment(Program &p, Value t, int64_t length) {
+  return numberSegment(p, t, p.begin, p.sequence, length);
+}
+
+Value gdn::savedSegment(Program &p, Value t, int64_t length) {
+  if (p.facts.sequenceSegments == 0)
+    return keptSegment(p, t, length);
+  // Segments begin at states. As b is the first token of a sequence and t - b a
+  // multiple of the length, floor(b / L) + (t - b) / L is floor(t / L).
+  TileBuilder &b = p.b;
+  Value sequence =
+      arith::DivUIOp::create(b, p.sequence, b.index(p.facts.sequenceSegments));
+  return numberSegment(p, t, t, sequence, length);
 }
 
 ChunkGates gdn::loadChunkGates(Program &p, Value t) {
@@ -85,10 +105,12 @@ static Value beginsSegment(Program &p, Value t, bool ends) {
 void gdn::keepState(Program &p, StringRef name, Value t, Value state,
                     bool ends) {
   TileBuilder &b = p.b;
+  int64_t length = p.facts.segmentLength;
   Value isKept = beginsSegment(p, t, ends);
   b.step("keep");
   Value rounded = b.round(state);
-  SmallVector<Value> offsets = {keptSegment(p, t), p.head, p.firstV, p.zero};
+  Value segment = ends ? keptSegment(p, t, length) : savedSegment(p, t, length);
+  SmallVector<Value> offsets = {segment, p.head, p.firstV, p.zero};
   auto store = [&] {
     b.step("store_state");
     b.store(rounded, p[name], offsets, {2, 3});
@@ -97,7 +119,7 @@ void gdn::keepState(Program &p, StringRef name, Value t, Value state,
     return store();
   auto choice = scf::IfOp::create(b, isKept, /*withElseRegion=*/false);
   choice->setAttr(tile::kEveryAttrName,
-                  b.getI64IntegerAttr(p.facts.segmentLength / p.facts.C));
+                  b.getI64IntegerAttr(length / p.facts.C));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
   store();

@@ -134,6 +134,9 @@ static Value numSegments(OpBuilder &b, const Stage &stage) {
     return index(sizeOf(b, loc, map, 0));
   Value sequences = index(numSequences(b, stage));
   const StageFacts &facts = stage.facts;
+  if (facts.sequenceSegments)
+    sequences = arith::DivUIOp::create(
+        b, loc, sequences, index(b.getIndexAttr(facts.sequenceSegments)));
   if (facts.segments)
     return arith::MulIOp::create(b, loc, sequences,
                                  index(b.getIndexAttr(facts.segments)));

@@ -129,9 +129,10 @@ static GradientTiles loadTiles(Program &p, Value t) {
   in.dO = loadRows(p, "d_o", "load", t, p.head, V);
   in.dV = loadRows(p, "dv", "load", t, p.head, V);
   in.writes = loadRows(p, "writes", "load", t, p.head, V);
-  Value segment = keptSegment(p, t);
-  in.state = loadState(p, "states", "load_state", segment);
-  in.dState = loadState(p, "d_states", "load_gradient", segment);
+  int64_t length = p.facts.segmentLength;
+  in.state = loadState(p, "states", "load_state", savedSegment(p, t, length));
+  in.dState =
+      loadState(p, "d_states", "load_gradient", keptSegment(p, t, length));
   in.q = loadRows(p, "q", "load_keys", t, p.keyHead, K);
   in.k = loadRows(p, "k", "load_keys", t, p.keyHead, K);
   in.beta = loadBeta(p, t);

@@ -21,9 +21,13 @@ void raiseBeta(Program &p);
 /// loses nothing of them.
 void prepareWrites(Program &p);
 
-/// Number of the segment in which the chunk at token t lies, among those of all
-/// sequences (gdn.stage.replay).
-Value keptSegment(Program &p, Value t);
+/// Number of the segment of `length` tokens in which the chunk at token t lies,
+/// among those of all sequences (gdn.stage.replay).
+Value keptSegment(Program &p, Value t, int64_t length);
+
+/// The same among those that a forward saves, whatever segments its sequences
+/// are cut into.
+Value savedSegment(Program &p, Value t, int64_t length);
 
 /// Number of the chunk at token t in its sequence.
 Value chunkNumber(Program &p, Value t);

@@ -40,6 +40,9 @@ struct StageFacts {
   bool twoProductChain = false;
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.
   int64_t segments = 0, segmentLength = 0;
+  /// Segments of a sequence, where they are the sequences of a stage whose
+  /// states are numbered by whole ones; else 0.
+  int64_t sequenceSegments = 0;
   /// Work items that share the chunks of a sequence and head, which do not
   /// depend on each other.
   int64_t parts = 1;

@@ -286,6 +286,8 @@ static StageFacts readFacts(const Stage &stage) {
   for (StringRef name : {"segment_length", "state_interval"})
     if (auto length = op->getAttrOfType<IntegerAttr>(name))
       facts.segmentLength = length.getInt();
+  if (auto segments = op->getAttrOfType<IntegerAttr>("sequence_segments"))
+    facts.sequenceSegments = segments.getInt();
   if (auto tolerance = op->getAttrOfType<FloatAttr>("tolerance"))
     facts.tolerance = tolerance.getValueAsDouble();
   facts.reverse = op->hasAttr("reverse");

@@ -55,7 +55,7 @@ func.func @result_c1_saved(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
 
 // floor(1 x 64 / 64) + 1 states.
 func.func @saved_c4(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<3x2x32x32xf32>) {
-  // expected-error @below {{expected S = 2 states, got 'tensor<3x2x32x32xf32>'}}
+  // expected-error @below {{expected 2 states in states, got 'tensor<3x2x32x32xf32>'}}
   %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
       beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) writes(%q : tensor<1x64x2x32xf32>)
       states(%s : tensor<3x2x32x32xf32>) {state_interval = 64 : i64}
@@ -72,5 +72,26 @@ func.func @delta_rule_c14_saved(%q: tensor<1x64x2x32xbf16>, %b: tensor<1x64x2xf3
       beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xbf16>) writes(%q : tensor<1x64x2x32xbf16>)
       states(%s : tensor<2x2x32x32xf32>) {state_interval = 64 : i64}
       -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>
+  return
+}
+
+// -----
+
+// Only states that are saved have numbers of whole sequences.
+func.func @saved_c5(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected sequence_segments to be positive and beside saved states, got 4}}
+  %r = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) {chunk_size = 32, sequence_segments = 4} -> tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
+// Two sequences in four segments each have floor(512 / 64) + 2 states.
+func.func @result_c2_saved_segments(%q: tensor<1x512x2x32xf32>, %b: tensor<1x512x2xf32>, %cu: tensor<9xi32>) {
+  // expected-error @below {{expected states of shape [S, H, V, K] = [10, 2, 32, 32], got 'tensor<16x2x32x32xf32>'}}
+  %r:3 = gdn.stage.fused q(%q : tensor<1x512x2x32xf32>) k(%q : tensor<1x512x2x32xf32>) v(%q : tensor<1x512x2x32xf32>)
+      beta(%b : tensor<1x512x2xf32>) cu_seqlens(%cu : tensor<9xi32>) {chunk_size = 32, sequence_segments = 4, state_interval = 64}
+      -> tensor<1x512x2x32xf32>, tensor<1x512x2x32xf32>, tensor<16x2x32x32xf32>
   return
 }

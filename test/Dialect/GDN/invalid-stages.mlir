@@ -149,7 +149,7 @@ func.func @gradients_c2(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
 
 func.func @gradients_c3(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
     %w: tensor<1x64x4x16xf32>, %dv: tensor<1x64x4x16xf32>, %s: tensor<2x4x32x16xf32>, %ds: tensor<2x4x16x32xf32>) {
-  // expected-error @below {{expected states of shape [S, H, V, K] = [2, 4, 16, 32], got 'tensor<2x4x32x16xf32>'}}
+  // expected-error @below {{expected states of shape [S of states, H, V, K] = [2, 4, 16, 32], got 'tensor<2x4x32x16xf32>'}}
   %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
       writes(%w : tensor<1x64x4x16xf32>) dv(%dv : tensor<1x64x4x16xf32>)
@@ -162,7 +162,7 @@ func.func @gradients_c3(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
 
 func.func @gradients_c4(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
     %w: tensor<1x64x4x16xf32>, %dv: tensor<1x64x4x16xf32>, %s: tensor<2x4x16x32xf32>, %ds: tensor<3x4x16x32xf32>) {
-  // expected-error @below {{expected d_states of shape [S, H, V, K] = [2, 4, 16, 32], got 'tensor<3x4x16x32xf32>'}}
+  // expected-error @below {{expected 2 states in d_states, got 'tensor<3x4x16x32xf32>'}}
   %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
       writes(%w : tensor<1x64x4x16xf32>) dv(%dv : tensor<1x64x4x16xf32>)

@@ -31,8 +31,12 @@ Rule gdn::getRule(Operation *op) {
         rule.dO = backward.getDO();
         rule.dFinalState = backward.getDFinalState();
       })
-      .Case<ChunkGatedDeltaRuleOp, FusedStageOp>([&](auto forward) {
+      .Case([&](ChunkGatedDeltaRuleOp forward) {
         rule.stateInterval = forward.getStateIntervalAttr();
+      })
+      .Case([&](FusedStageOp forward) {
+        rule.stateInterval = forward.getStateIntervalAttr();
+        rule.sequenceSegments = forward.getSequenceSegmentsAttr();
       })
       .Case([&](ReplayStageOp replay) {
         rule.segmentLength = replay.getSegmentLengthAttr();
@@ -53,6 +57,7 @@ Rule gdn::getRule(Operation *op) {
         rule.keptStates = gradients.getStates();
         rule.dKeptStates = gradients.getDStates();
         rule.segmentLength = gradients.getSegmentLengthAttr();
+        rule.sequenceSegments = gradients.getSequenceSegmentsAttr();
       })
       .Case<PrepareStageOp, SegmentMapStageOp>([&](auto prepare) {
         rule.k = prepare.getK();
@@ -175,9 +180,11 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};
-  add("writes", rule.writes, values);                     // gradients_c1
-  add("dv", rule.dV, values);                             // gradients_c2
-  add("states", rule.keptStates, kept);                   // gradients_c3
+  add("writes", rule.writes, values); // gradients_c1
+  add("dv", rule.dV, values);         // gradients_c2
+  add("states", rule.keptStates,
+      {rule.dKeptStates ? Dim::KeptStates : Dim::S, Dim::H, Dim::V,
+       Dim::K});                                          // gradients_c3
   add("d_states", rule.dKeptStates, kept);                // gradients_c4
   add("map", rule.map, {Dim::S, Dim::H, Dim::K, Dim::K}); // segment_scan_c1
   bool hasDecays =

@@ -35,7 +35,7 @@ struct Rule {
   /// Of the stages that cut sequences, or keep states in between.
   IntegerAttr segments, segmentLength;
   /// Of ops that save states for a backward, or read them.
-  IntegerAttr stateInterval;
+  IntegerAttr stateInterval, sequenceSegments;
   GateDomain gateDomain = GateDomain::Log;
   StateLayout stateLayout = StateLayout::KV;
   /// Of gdn.stage.segment_scan only.

@@ -33,6 +33,8 @@ template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
   case Dim::S:
   case Dim::SegmentBoundaries:
     return dims.S;
+  case Dim::KeptStates:
+    return dims.keptStates;
   case Dim::N:
   case Dim::Boundaries:
     break;
@@ -60,6 +62,8 @@ StringRef gdn::getDimName(Dim dim) {
     return "C";
   case Dim::S:
     return "S";
+  case Dim::KeptStates:
+    return "S of states";
   case Dim::Boundaries:
     return "N+1";
   case Dim::SegmentBoundaries:
@@ -139,8 +143,17 @@ RuleDims gdn::getRuleDims(const Rule &rule) {
   if (rule.segments || rule.segmentLength)
     dims.S =
         countSegments(dims, number(rule.segments), number(rule.segmentLength));
+  // Of a forward, or what a backward reads of it: by sequences, which may be
+  // cut into segments here.
+  RuleDims whole = dims;
+  if (rule.sequenceSegments && !ShapedType::isDynamic(dims.N))
+    whole.N /= rule.sequenceSegments.getInt();
+  if (rule.dKeptStates)
+    dims.keptStates = countSegments(
+        whole, std::nullopt,
+        number(rule.stateInterval ? rule.stateInterval : rule.segmentLength));
   else if (rule.stateInterval)
-    dims.S = countSegments(dims, std::nullopt, number(rule.stateInterval));
+    dims.S = countSegments(whole, std::nullopt, number(rule.stateInterval));
   return dims;
 }
 

@@ -105,8 +105,12 @@ static LogicalResult verifySizes(Operation *op, const Rule &rule,
              << getDimName(dim) << " to be a multiple of "
              << support::headDimMultiple << ", got " << size;
   }
+  // What cuts sequences cuts them between states, too.
+  int64_t chunk = rule.chunkSize ? rule.chunkSize.getInt() : 0;
+  bool isWhole = isa<SegmentBoundariesStageOp>(op) && chunk > 0 &&
+                 chunk % support::savedStateMultiple == 0;
   // chunk_c2
-  if (rule.chunkSize && !support::isChunkSize(rule.chunkSize.getInt()))
+  if (rule.chunkSize && !isWhole && !support::isChunkSize(chunk))
     return op->emitOpError("expected chunk_size to be one of ")
            << llvm::join(llvm::map_range(
                              support::chunkSizes,
@@ -305,6 +309,12 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
     return op->emitOpError("expected writes and states exactly with "
                            "state_interval, got ")
            << (rule.stateInterval ? "a state_interval" : "none");
+  // saved_c5
+  if (rule.sequenceSegments && (rule.sequenceSegments.getInt() < 1 ||
+                                (isa<FusedStageOp>(op) && !rule.stateInterval)))
+    return op->emitOpError("expected sequence_segments to be positive and "
+                           "beside saved states, got ")
+           << rule.sequenceSegments.getInt();
   if (!rule.stateInterval)
     return success();
   int64_t interval = rule.stateInterval.getInt();
@@ -318,14 +328,25 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
     return op->emitOpError("expected a gate [B, T, H] with state_interval, "
                            "got ")
            << rule.gate.getType();
-  int64_t count = getRuleDims(rule).S;
-  auto states =
-      rule.keptStates ? cast<ShapedType>(rule.keptStates.getType()) : nullptr;
-  // saved_c4
-  if (states && !ShapedType::isDynamic(count) && !states.isDynamicDim(0) &&
-      states.getDimSize(0) != count)
-    return op->emitOpError("expected S = ")
-           << count << " states, got " << states;
+  return success();
+}
+
+/// Arrays of states have one for each that is numbered.
+static LogicalResult verifyStateCounts(Operation *op, const Rule &rule) {
+  if (!rule.keptStates)
+    return success();
+  RuleDims dims = getRuleDims(rule);
+  Dim own = rule.dKeptStates ? Dim::KeptStates : Dim::S;
+  for (auto [name, value, dim] : {std::tuple("states", rule.keptStates, own),
+                                  {"d_states", rule.dKeptStates, Dim::S}}) {
+    auto type = value ? cast<ShapedType>(value.getType()) : nullptr;
+    int64_t count = dims.get(dim);
+    // saved_c4
+    if (type && !ShapedType::isDynamic(count) && !type.isDynamicDim(0) &&
+        type.getDimSize(0) != count)
+      return op->emitOpError("expected ")
+             << count << " states in " << name << ", got " << type;
+  }
   return success();
 }
 
@@ -339,6 +360,7 @@ LogicalResult gdn::detail::verifyRule(Operation *op) {
       succeeded(verifyOperands(op, rule, shapes)) &&
       succeeded(verifySizes(op, rule, shapes)) &&
       succeeded(verifyGate(op, rule)) && succeeded(verifySegments(op, rule)) &&
-      succeeded(verifySaved(op, rule)) && succeeded(verifyResults(op, rule)) &&
-      succeeded(verifyOuts(op)));
+      succeeded(verifySaved(op, rule)) &&
+      succeeded(verifyStateCounts(op, rule)) &&
+      succeeded(verifyResults(op, rule)) && succeeded(verifyOuts(op)));
 }

@@ -63,7 +63,7 @@ void gdn::splitBackward(BackwardStageOp op, const Cut &cut) {
   ImplicitLocOpBuilder &b = splitter.b;
   splitter.packOperands();
   splitter.cutSequences(op.getChunkSizeAttr());
-  splitter.makeMaps();
+  splitter.makeMapsAndStates();
   Value entry = splitter
                     .scanMaps(splitter.states, op.getInitialState(),
                               /*last=*/{}, /*reverse=*/false)
@@ -100,7 +100,8 @@ void gdn::splitBackward(BackwardStageOp op, const Cut &cut) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The stages of one backward.
+/// The stages of one backward. It has no `replay` where its forward saved what
+/// that makes.
 struct Parts {
   ReplayStageOp replay;
   AdjointStageOp adjoint;
@@ -112,8 +113,10 @@ class PartsSplitter {
 public:
   PartsSplitter(Parts parts, const Cut &cut)
       : parts(parts), splitter(parts.adjoint, cut), b(splitter.b) {
-    // Behind the operands of both recurrences.
-    if (parts.adjoint->isBeforeInBlock(parts.replay))
+    // Behind the operands of all stages.
+    if (!parts.replay)
+      b.setInsertionPoint(parts.gradients);
+    else if (parts.adjoint->isBeforeInBlock(parts.replay))
       b.setInsertionPoint(parts.replay);
   }
   void split();
@@ -121,6 +124,8 @@ public:
 private:
   Value findEnds();
   Value addGradients(Value ends);
+  /// The stage that makes writes and states once more, from the states before
+  /// segments.
   ReplayStageOp createReplay(Value entry);
   AdjointStageOp createAdjoint(Value behind);
   GradientsStageOp createGradients(ReplayStageOp replay,
@@ -210,14 +215,17 @@ GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
       llvm::map_to_vector(op.getResultTypes(), [&](Type type) {
         return Type(splitter.packedType(type));
       });
+  Value writes = replay ? replay.getResult(0) : splitter.packed(op.getWrites());
+  Value states = replay ? replay.getResult(1) : op.getStates();
   return GradientsStageOp::create(
       b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
-      op.getALog(), op.getDtBias(), dO, replay.getResult(0),
-      adjoint.getResult(0), replay.getResult(1), adjoint.getResult(1),
-      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
-      op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
-      op.getChunkSizeAttr(), op.getSegmentLengthAttr());
+      op.getALog(), op.getDtBias(), dO, writes, adjoint.getResult(0), states,
+      adjoint.getResult(1), op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+      splitter.segmentLayout(), op.getChunkSizeAttr(),
+      op.getSegmentLengthAttr(),
+      replay ? IntegerAttr() : splitter.cut.segments);
 }
 
 /// Replaces the results of `op` that somebody reads by `results`, which may be
@@ -232,34 +240,40 @@ void PartsSplitter::split() {
   auto [replay, adjoint, gradients] = parts;
   splitter.packOperands();
   dO = splitter.packed(adjoint.getDO());
-  // Chunks of all three stages lie as without the split.
-  splitter.cutSequences(gradients.getChunkSizeAttr());
+  // Chunks of all stages lie as without the split.
+  splitter.cutSequences(cutsOf(gradients));
   // What makes B, the maps and the gradients' B, one behind the other, takes
   // nothing of each other; so do the scans.
   Value ends = findEnds();
-  splitter.makeMaps(/*areBeside=*/true);
+  if (replay)
+    splitter.makeMapsAndStates(/*areBeside=*/true);
+  else
+    splitter.makeMaps(/*areBeside=*/true);
   Value added = addGradients(ends);
-  Value entry =
-      splitter
-          .scanMaps(splitter.states, replay.getInitialState(), /*last=*/{},
-                    /*reverse=*/false, /*isBeside=*/true)
-          .getResult(0);
+  Value entry;
+  if (replay)
+    entry = splitter
+                .scanMaps(splitter.states, replay.getInitialState(),
+                          /*last=*/{}, /*reverse=*/false, /*isBeside=*/true)
+                .getResult(0);
   bool wantsState = adjoint.getNumResults() > 2;
   StateGradients states =
       scanGradients(splitter, added, adjoint.getDFinalState(),
                     wantsState ? adjoint.getResult(2).getType() : Type());
-  ReplayStageOp newReplay = createReplay(entry);
+  ReplayStageOp newReplay = replay ? createReplay(entry) : ReplayStageOp();
   AdjointStageOp newAdjoint = createAdjoint(states.behind);
   GradientsStageOp newGradients = createGradients(newReplay, newAdjoint);
   if (wantsState)
     adjoint.getResult(2).replaceAllUsesWith(states.initial);
   replace(gradients, newGradients.getResults());
   replace(adjoint, newAdjoint.getResults());
-  replace(replay, newReplay.getResults());
+  if (replay)
+    replace(replay, newReplay.getResults());
   // The builder stands before one of them as long as results are unpacked.
-  for (Operation *op : {gradients.getOperation(), adjoint.getOperation(),
-                        replay.getOperation()})
-    op->erase();
+  gradients.erase();
+  adjoint.erase();
+  if (replay)
+    replay.erase();
 }
 
 /// Whether two stages take the same of what a forward takes, by the same rule.
@@ -287,17 +301,21 @@ static Operation *findReaderBetween(Operation *first, Operation *second) {
   return nullptr;
 }
 
-/// Whether the three stages lie so that those of segments may replace them.
+/// Whether the stages lie so that those of segments may replace them: none in
+/// another block, and none of the first one's results read before the second,
+/// in front of which segments are computed.
 static LogicalResult checkOrder(const Parts &parts) {
   auto [replay, adjoint, gradients] = parts;
-  if (replay->getBlock() != gradients->getBlock() ||
-      adjoint->getBlock() != gradients->getBlock())
+  Block *block = gradients->getBlock();
+  if (adjoint->getBlock() != block || (replay && replay->getBlock() != block))
     return gradients.emitOpError("expected gdn.stage.replay and "
                                  "gdn.stage.adjoint in its block to split, "
                                  "got another");
-  bool replayIsFirst = replay->isBeforeInBlock(adjoint);
-  Operation *first = replayIsFirst ? replay.getOperation() : adjoint;
-  Operation *second = replayIsFirst ? adjoint.getOperation() : replay;
+  Operation *first = adjoint, *second = gradients;
+  if (replay)
+    second = replay;
+  if (second->isBeforeInBlock(first))
+    std::swap(first, second);
   Operation *reader = findReaderBetween(first, second);
   if (!reader)
     return success();
@@ -313,15 +331,16 @@ static FailureOr<Parts> findParts(GradientsStageOp gradients) {
   Parts parts = {gradients.getWrites().getDefiningOp<ReplayStageOp>(),
                  gradients.getDv().getDefiningOp<AdjointStageOp>(), gradients};
   auto [replay, adjoint, last] = parts;
-  if (!replay || !adjoint || !haveSameRule(replay, gradients) ||
+  if (!adjoint || (replay && !haveSameRule(replay, gradients)) ||
       !haveSameRule(adjoint, gradients) || adjoint.getDO() != gradients.getDO())
-    return gradients.emitOpError("expected writes and dv to split of "
-                                 "gdn.stage.replay and gdn.stage.adjoint with "
-                                 "the same operands and rule, got others");
+    return gradients.emitOpError("expected dv to split of gdn.stage.adjoint, "
+                                 "and writes of gdn.stage.replay if of any, "
+                                 "with the same operands and rule, got others");
   // Segments number the states that are kept otherwise.
-  if (gradients.getStates() != replay.getResult(1) ||
-      gradients.getDStates() != adjoint.getResult(1) ||
-      !replay.getResult(1).hasOneUse() || !adjoint.getResult(1).hasOneUse())
+  if (gradients.getDStates() != adjoint.getResult(1) ||
+      !adjoint.getResult(1).hasOneUse() ||
+      (replay && (gradients.getStates() != replay.getResult(1) ||
+                  !replay.getResult(1).hasOneUse())))
     return gradients.emitOpError("expected to be the only one that reads the "
                                  "states of its recurrences to split, got "
                                  "others");
@@ -332,7 +351,7 @@ static FailureOr<Parts> findParts(GradientsStageOp gradients) {
 
 LogicalResult gdn::splitBackward(GradientsStageOp op, const Cut &cut) {
   FailureOr<Parts> parts = findParts(op);
-  if (failed(parts))
+  if (failed(parts) || (!parts->replay && failed(checkSavedCut(op, cut))))
     return failure();
   PartsSplitter(*parts, cut).split();
   return success();

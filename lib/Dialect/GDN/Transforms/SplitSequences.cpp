@@ -53,15 +53,6 @@ template <typename Op> void Splitter<Op>::cutSequences(IntegerAttr chunkSize) {
   firstSegments = made.getResult(1);
 }
 
-template <typename Op>
-FusedStageOp Splitter<Op>::createForward(TypeRange types, Value initialState) {
-  return FusedStageOp::create(
-      b, types, q, k, v, beta, gate, initialState, boundaries, op.getALog(),
-      op.getDtBias(), op.getScaleAttr(), op.getGateDomainAttr(),
-      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      segmentLayout(), op.getChunkSizeAttr(), /*state_interval=*/IntegerAttr());
-}
-
 /// Whether a segment's gates may decay whatever is before it below what 16 bits
 /// show. A gate a channel decays some of it alone.
 template <typename Op> bool Splitter<Op>::mayForget() {
@@ -100,9 +91,19 @@ template <typename Op> void Splitter<Op>::addStates() {
 template <typename Op> void Splitter<Op>::makeMaps(bool areBeside) {
   if (mayForget())
     findStarts();
+  addMaps(areBeside);
+}
+
+template <typename Op> void Splitter<Op>::makeMapsAndStates(bool areBeside) {
+  if (mayForget())
+    findStarts();
   // First: where segments forget, all of them have some tokens left here, and
   // most no map.
   addStates();
+  addMaps(areBeside);
+}
+
+template <typename Op> void Splitter<Op>::addMaps(bool areBeside) {
   Type f32 = b.getF32Type();
   Type element = getElementTypeOrSelf(k.getType());
   // Entries of D are in [-2, 2]: f16 holds them best in 16 bits.
@@ -144,21 +145,55 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
       segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
 }
 
+LogicalResult gdn::checkSavedCut(Operation *op, const Cut &cut) {
+  if (cut.segments)
+    return success();
+  return op->emitOpError("expected segments to split what has saved states, "
+                         "got segment-length ")
+         << cut.length.getInt();
+}
+
+IntegerAttr gdn::cutsOf(Operation *op) {
+  for (StringRef name : {"state_interval", "chunk_size"})
+    if (auto tokens = op->getAttrOfType<IntegerAttr>(name))
+      return tokens;
+  return {};
+}
+
 /// A forward: each segment from the state before it.
 static void split(FusedStageOp op, const Cut &cut) {
   Splitter<FusedStageOp> splitter(op, cut);
   splitter.packOperands();
-  splitter.cutSequences(op.getChunkSizeAttr());
-  splitter.makeMaps();
-  Type last = op.getNumResults() > 1 ? op.getResult(1).getType() : Type();
+  splitter.cutSequences(cutsOf(op));
+  splitter.makeMapsAndStates();
+  ImplicitLocOpBuilder &b = splitter.b;
+  bool hasState = op.getNumResults() % 2 == 0;
+  Type last = hasState ? op.getResult(1).getType() : Type();
   auto scan = splitter.scanMaps(splitter.states, op.getInitialState(), last,
                                 /*reverse=*/false);
-  Type type = op.getResult(0).getType();
-  auto forward =
-      splitter.createForward(splitter.packedType(type), scan.getResult(0));
-  SmallVector<Value> results = {splitter.unpacked(forward.getResult(0), type)};
-  if (last)
-    results.push_back(scan.getResult(1));
+  // The states that it saves have numbers of their own.
+  SmallVector<Type> types(op.getResultTypes());
+  if (hasState)
+    types.erase(types.begin() + 1);
+  IntegerAttr interval = op.getStateIntervalAttr();
+  for (Type &type : MutableArrayRef(types).drop_back(interval ? 1 : 0))
+    type = splitter.packedType(type);
+  auto forward = FusedStageOp::create(
+      b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
+      splitter.gate, scan.getResult(0), splitter.boundaries, op.getALog(),
+      op.getDtBias(), op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+      splitter.segmentLayout(), op.getChunkSizeAttr(), interval,
+      interval ? cut.segments : IntegerAttr());
+  SmallVector<Value> results;
+  unsigned next = 0;
+  for (auto [number, type] : llvm::enumerate(op.getResultTypes()))
+    if (number == 1 && hasState)
+      results.push_back(scan.getResult(1));
+    else if (interval && number + 1 == op.getNumResults())
+      results.push_back(forward.getResult(next++));
+    else
+      results.push_back(splitter.unpacked(forward.getResult(next++), type));
   op->replaceAllUsesWith(results);
   op->erase();
 }
@@ -234,13 +269,9 @@ void SplitSequences::runOnOperation() {
       return signalPassFailure();
     }
     auto forward = dyn_cast<FusedStageOp>(op);
-    // Segments would number its states otherwise.
-    if (forward && forward.getStateInterval()) {
-      op->emitOpError("expected a forward that saves nothing to split, got a "
-                      "state_interval of ")
-          << *forward.getStateInterval();
+    if (forward && forward.getStateInterval() &&
+        failed(checkSavedCut(op, *cut)))
       return signalPassFailure();
-    }
     if (forward)
       split(forward, *cut);
     else if (auto backward = dyn_cast<BackwardStageOp>(op))

@@ -45,15 +45,16 @@ public:
   SegmentStartsStageOp createStarts(TypeRange types, bool reverse);
   void findStarts();
   void addStates();
-  /// The maps may be made at the same time as what is behind them if
-  /// `areBeside`.
+  void addMaps(bool areBeside);
+  /// What segments make of a state, without what they add to it. The maps may
+  /// be made at the same time as what is behind them if `areBeside`.
   void makeMaps(bool areBeside = false);
+  /// The same with what they add.
+  void makeMapsAndStates(bool areBeside = false);
   /// How the states between segments lie.
   StateLayoutAttr segmentLayout() {
     return StateLayoutAttr::get(b.getContext(), StateLayout::VK);
   }
-  /// The forward of all segments.
-  FusedStageOp createForward(TypeRange types, Value initialState);
   /// The scan from `initialState`, with a final state of type `last` if that is
   /// not null. It may run at the same time as what is behind it if `isBeside`.
   SegmentScanStageOp scanMaps(Value added, Value initialState, Type last,
@@ -83,6 +84,13 @@ public:
   Value map, decay, states;
   bool isPacked;
 };
+
+/// Whether `cut` is one by which `op`, of which states are saved or read, may
+/// number them: segments must know their sequence.
+LogicalResult checkSavedCut(Operation *op, const Cut &cut);
+
+/// The tokens that are not cut: a chunk of `op`, or those between saved states.
+IntegerAttr cutsOf(Operation *op);
 
 /// A backward of one stage, and one of three, of which `op` is the last.
 void splitBackward(BackwardStageOp op, const Cut &cut);

@@ -44,11 +44,13 @@ def GDN_ReplayStageOp : GDN_ForwardStageOp<"replay",
   }];
 }
 
-class GDN_BackwardPartOp<string name, dag ownOperands, string ownFormat>
+class GDN_BackwardPartOp<string name, dag ownOperands, string ownFormat,
+    dag ownAttributes = (ins)>
     : GDN_StageOp<name, [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
   let arguments = !con(ruleOperands, (ins GDN_DOOf<TensorRankOf<dataTypes, [4]>>:$d_o),
     ownOperands, ruleAttributes,
-    (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length));
+    (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length),
+    ownAttributes);
   let assemblyFormat = !strconcat(ruleFormat,
     "`d_o` `(` $d_o `:` type($d_o) `)`", ownFormat,
     "attr-dict `->` type($results)");
@@ -113,7 +115,8 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
       Arg<TensorRankOf<dataTypes, [4]>, "`states` of `gdn.stage.replay`.">:$states,
       Arg<TensorRankOf<dataTypes, [4]>, "`d_states` of `gdn.stage.adjoint`.">:$d_states),
     [{`writes` `(` $writes `:` type($writes) `)` `dv` `(` $dv `:` type($dv) `)`
-      `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`}]> {
+      `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`}],
+    (ins sequenceSegmentsAttribute:$sequence_segments)> {
   let summary = "Gradients of a segment from the states at its ends";
   let description = [{
     The gradients of causal linear attention (spec 5.7 c, in the form for gates
@@ -122,7 +125,8 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     the value heads of a group, each of any type; dbeta with respect to beta's
     value and, where there is a gate, dg with respect to the log gate, or to the
     gate itself where that is linear, in f32. `v` and `initial_state` are not
-    read.
+    read. With `sequence_segments` the states are those of a forward that saves,
+    and the gradients of states those of segments.
 
     Example:
 

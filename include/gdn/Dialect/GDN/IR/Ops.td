@@ -91,6 +91,10 @@ defvar chunkSizeWish = Arg<OptionalAttr<I64Attr>,
 defvar stateIntervalAttribute = Arg<OptionalAttr<I64Attr>,
   "Tokens between the states that are saved for a backward, a multiple of 64. Absent, nothing is saved.">;
 
+defvar sequenceSegmentsAttribute = Arg<OptionalAttr<I64Attr>, !strconcat(
+  "Segments of each sequence, where those are the sequences here. States of a ",
+  "forward that saves are numbered by the sequences that were cut.")>;
+
 /// What every delta rule takes, in this order.
 defvar ruleOperands = (ins
   GDN_QOf<GDN_Data>:$q, GDN_KOf<GDN_Data>:$k, GDN_VOf<GDN_Data>:$v,

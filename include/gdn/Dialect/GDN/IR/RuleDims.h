@@ -16,8 +16,21 @@ namespace mlir::gdn {
 class DeltaRuleOpInterface;
 
 /// The dimensions that the dialect names. `Boundaries` is N + 1,
-/// `SegmentBoundaries` S + 1.
-enum class Dim { B, T, Hq, H, K, V, N, C, S, Boundaries, SegmentBoundaries };
+/// `SegmentBoundaries` S + 1, and `KeptStates` the states that gradients read.
+enum class Dim {
+  B,
+  T,
+  Hq,
+  H,
+  K,
+  V,
+  N,
+  C,
+  S,
+  KeptStates,
+  Boundaries,
+  SegmentBoundaries
+};
 
 /// Sizes of a delta rule, `ShapedType::kDynamic` where no operand tells.
 struct RuleDims {
@@ -32,6 +45,8 @@ struct RuleDims {
   int64_t C = ShapedType::kDynamic;
   /// Segments of all sequences.
   int64_t S = ShapedType::kDynamic;
+  /// Those of which gradients read the states before.
+  int64_t keptStates = ShapedType::kDynamic;
 
   /// The size called `dim`; of boundaries it is one more than what they bound.
   int64_t get(Dim dim) const;

@@ -24,7 +24,8 @@ class GDN_ForwardStageOp<string name, dag ownAttributes>
 }
 
 def GDN_FusedStageOp : GDN_ForwardStageOp<"fused",
-    (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval)> {
+    (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval,
+      sequenceSegmentsAttribute:$sequence_segments)> {
   let summary = "The whole chunked forward as one kernel";
   let description = [{
     Gate, scores, solve, state recurrence and read-out of
