@@ -31,6 +31,8 @@ struct ProgramFacts {
   bool loadsState = false;
   /// Chunks of an iteration of a program that is unrolled already, or 0.
   int64_t chunks = 0;
+  /// Work items that add up tiles, so that they are a cluster.
+  int64_t cluster = 1;
 };
 
 ProgramFacts measureProgram(tile::ProgramOp program, tile::LaunchOp launch);

@@ -184,12 +184,19 @@ static LogicalResult checkTurns(const Partition &partition, unsigned role) {
 // Arrays
 //===----------------------------------------------------------------------===//
 
-/// Whether two stores to an array write other elements of it, told by constant
-/// offsets.
+/// An offset as a value, null for none, and a constant.
+static std::pair<Value, int64_t> splitOffset(Value offset) {
+  if (std::optional<int64_t> constant = getConstantIntValue(offset))
+    return {Value(), *constant};
+  if (auto sum = offset.getDefiningOp<arith::AddIOp>())
+    if (std::optional<int64_t> constant = getConstantIntValue(sum.getRhs()))
+      return {sum.getLhs(), *constant};
+  return {offset, 0};
+}
+
+/// Whether two stores to an array write other elements of it, told by offsets
+/// that are a constant apart.
 static bool areDisjoint(tile::StoreOp x, tile::StoreOp y) {
-  auto first = [](tile::StoreOp store, int64_t dim) {
-    return getConstantIntValue(store.getOffsets()[dim]);
-  };
   auto size = [](tile::StoreOp store, int64_t dim) -> int64_t {
     auto type = dyn_cast<RankedTensorType>(store.getTile().getType());
     for (auto [tileDim, axis] : llvm::enumerate(store.getAxes()))
@@ -198,10 +205,10 @@ static bool areDisjoint(tile::StoreOp x, tile::StoreOp y) {
     return 1;
   };
   for (int64_t dim = 0, rank = x.getOffsets().size(); dim < rank; ++dim) {
-    std::optional<int64_t> xFirst = first(x, dim), yFirst = first(y, dim);
-    if (xFirst && yFirst &&
-        (*xFirst + size(x, dim) <= *yFirst ||
-         *yFirst + size(y, dim) <= *xFirst))
+    auto [xBase, xFirst] = splitOffset(x.getOffsets()[dim]);
+    auto [yBase, yFirst] = splitOffset(y.getOffsets()[dim]);
+    if (xBase == yBase &&
+        (xFirst + size(x, dim) <= yFirst || yFirst + size(y, dim) <= xFirst))
       return true;
   }
   return false;

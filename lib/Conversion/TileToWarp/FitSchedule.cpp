@@ -330,7 +330,8 @@ ScheduleAttr Fit::build() {
     carriers.push_back(ChannelSpecAttr::get(context, channel.getName(), depth,
                                             channel.getFrom(), channel.getTo(),
                                             channel.getSlotPerChunk()));
-  return makeSchedule(chunks, form.getCluster(), persistent, specs, carriers);
+  int64_t cluster = std::max<int64_t>(form.getCluster(), facts.cluster);
+  return makeSchedule(chunks, cluster, persistent, specs, carriers);
 }
 
 FailureOr<ScheduleAttr> Fit::run() {

@@ -138,6 +138,8 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return convertDiagonal(diagonal);
   if (auto scan = dyn_cast<tile::ScanOp>(op); scan && isTile(scan.getType(), 2))
     return convertScan(scan);
+  if (auto sum = dyn_cast<tile::ClusterSumOp>(op))
+    return convertClusterSum(sum);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return convertIf(branch);
   if (auto loop = dyn_cast<scf::ForOp>(op))

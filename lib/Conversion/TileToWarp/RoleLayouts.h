@@ -104,6 +104,7 @@ private:
   LogicalResult convertCausal(tile::CausalOp causal);
   LogicalResult convertDiagonal(tile::DiagonalOp diagonal);
   LogicalResult convertScan(tile::ScanOp scan);
+  LogicalResult convertClusterSum(tile::ClusterSumOp sum);
   LogicalResult convertIf(scf::IfOp branch);
   LogicalResult convertFor(scf::ForOp loop);
   LogicalResult placeCarried(scf::ForOp loop);

@@ -191,6 +191,25 @@ LogicalResult RoleLayouts::convertScan(tile::ScanOp scan) {
   return placeLike(scan.getResult(), scan.getSource());
 }
 
+LogicalResult RoleLayouts::convertClusterSum(tile::ClusterSumOp sum) {
+  FailureOr<Value> source = fragment(sum.getSource());
+  if (failed(source) || failed(checkTile(sum.getResult())))
+    return failure();
+  RankedTensorType tile = sum.getSource().getType();
+  if (tile.getDimSize(0) != format::kWgmmaRows ||
+      !tile.getElementType().isF32())
+    return sum.emitOpError("expected a tile of f32 with ")
+           << format::kWgmmaRows << " rows, got " << tile;
+  if (role.getCount() != format::kWarpgroupWarps)
+    return sum.emitOpError("expected a role of one warpgroup, got ")
+           << role.getCount() << " warps";
+  map.map(sum.getResult(),
+          Value(ClusterSumOp::create(
+              b, sum.getLoc(), convertType(sum.getType()), *source,
+              map.lookupOrDefault(sum.getNumber()), DenseI64ArrayAttr())));
+  return success();
+}
+
 LogicalResult RoleLayouts::convertOther(Operation *op) {
   auto makes = [&](int64_t rank) {
     return op->getNumResults() == 1 && isTile(op->getResult(0).getType(), rank);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLayouts.h"
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/IR/Matchers.h"
@@ -209,6 +210,9 @@ FailureOr<Value> RoleLayouts::fragment(Value old) {
     if (cast<DenseElementsAttr>(constant.getValue()).isSplat())
       return constantLike(constant, type);
   if (auto widen = dyn_cast_or_null<arith::ExtFOp>(op)) {
+    if (auto place = shared.find(widen.getIn());
+        place != shared.end() && op->hasAttr(tile::kRereadAttrName))
+      loaded.erase(place->second.view);
     FailureOr<Value> narrow = fragment(widen.getIn());
     if (failed(narrow) || failed(placeLike(old, widen.getIn())))
       return failure();

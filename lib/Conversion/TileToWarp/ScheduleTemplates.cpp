@@ -65,6 +65,8 @@ ProgramFacts gdn::measureProgram(tile::ProgramOp program,
           facts.stateEntries =
               std::max(facts.stateEntries, tile.getNumElements());
         }
+    if (auto sum = dyn_cast<tile::ClusterSumOp>(op))
+      facts.cluster = sum.getItems();
     auto load = dyn_cast<tile::LoadOp>(op);
     facts.loadsState |= load && load.getType().getRank() == 2 &&
                         !op->getParentOfType<scf::ForOp>();

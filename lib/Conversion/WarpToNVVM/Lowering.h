@@ -215,6 +215,8 @@ void populateArrayPatterns(const TypeConverter &converter,
 void populateCopyPatterns(const TypeConverter &converter,
                           const LoweredKernels &kernels,
                           RewritePatternSet &patterns);
+void populateClusterSumPattern(const TypeConverter &converter,
+                               RewritePatternSet &patterns);
 void populateElementwisePatterns(const TypeConverter &converter,
                                  RewritePatternSet &patterns);
 void populateFragmentScanPatterns(const TypeConverter &converter,

@@ -184,6 +184,7 @@ struct ConvertGDNWarpToNVVM
     populateElementwisePatterns(converter, patterns);
     populateFragmentPatterns(converter, patterns);
     populateFragmentScanPatterns(converter, patterns);
+    populateClusterSumPattern(converter, patterns);
     populateLanePatterns(converter, patterns);
     populateMathPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);

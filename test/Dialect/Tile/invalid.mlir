@@ -143,3 +143,19 @@ func.func @inverse_merge(%m: tensor<32x32xf32>) {
   %x = gdn_tile.tri_inverse %m merge i8 : tensor<32x32xf32> -> tensor<32x32xf32>
   return
 }
+
+// -----
+
+func.func @sum_items(%m: tensor<32x32xf32>, %n: index) {
+  // expected-error @below {{expected 2, 4 or 8 items, got 3}}
+  %x = gdn_tile.cluster_sum %m number %n of 3 : tensor<32x32xf32> -> tensor<32x16xf32>
+  return
+}
+
+// -----
+
+func.func @sum_columns(%m: tensor<32x32xf32>, %n: index) {
+  // expected-error @below {{expected a result with the rows and 1/4 of the columns of 'tensor<32x32xf32>', got 'tensor<32x16xf32>'}}
+  %x = gdn_tile.cluster_sum %m number %n of 4 : tensor<32x32xf32> -> tensor<32x16xf32>
+  return
+}

@@ -56,6 +56,9 @@ gdn_tile.program @tiles() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %2 = gdn_tile.causal %s : tensor<32x32xf32>
   // CHECK: %[[KK:.*]] = gdn_tile.causal strict %{{.*}} : tensor<32x32xf32>
   %3 = gdn_tile.causal strict %s : tensor<32x32xf32>
+  // CHECK: gdn_tile.cluster_sum %{{.*}} number %{{.*}} of 2 : tensor<32x32xf32> -> tensor<32x16xf32>
+  %number = arith.constant 0 : index
+  %6 = gdn_tile.cluster_sum %s number %number of 2 : tensor<32x32xf32> -> tensor<32x16xf32>
   // CHECK: gdn_tile.diagonal %{{.*}} : tensor<32x32xf32> -> tensor<32xf32>
   %5 = gdn_tile.diagonal %s : tensor<32x32xf32> -> tensor<32xf32>
   // CHECK: gdn_tile.solve %[[KK]], %{{.*}} merge f16 : tensor<32x32xf32>, tensor<32xf32>

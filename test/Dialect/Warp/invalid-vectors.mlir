@@ -173,3 +173,40 @@ gdn_warp.kernel @k(%x: memref<64x64xbf16>) threads(128) shared(0) {
   %v = gdn_warp.publish %t, %t : tensor<64x64xbf16, #gdn_warp.fragment>, tensor<64x64xbf16, #gdn_warp.fragment>
       -> !gdn_warp.view<64x64xbf16, swizzle = 128>
 }
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(1024) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a half, a quarter or an eighth of 64 columns, got 24}}
+  %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x24xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+// expected-note @below {{the kernel}}
+gdn_warp.kernel @k() threads(128) shared(1024) cluster(4) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a cluster of 2 CTAs, got 4}}
+  %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(1024) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected four integers in place, got 2}}
+  %s = gdn_warp.cluster_sum %x number %c0 place [0, 8] : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(1024) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x64xf16, #gdn_warp.fragment>
+  // expected-error @below {{expected tiles of f32, got 'tensor<64x64xf16, #gdn_warp.fragment>' and 'tensor<64x32xf16, #gdn_warp.fragment>'}}
+  %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf16, #gdn_warp.fragment> -> tensor<64x32xf16, #gdn_warp.fragment>
+}

@@ -156,7 +156,7 @@ void StoreOp::getEffects(EffectList &effects) {
 }
 
 //===----------------------------------------------------------------------===//
-// ScanOp, CausalOp, DiagonalOp, SolveOp and TriInverseOp
+// ScanOp, ClusterSumOp, CausalOp, DiagonalOp, SolveOp and TriInverseOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScanOp::verify() {
@@ -165,6 +165,21 @@ LogicalResult ScanOp::verify() {
     return emitOpError("expected an axis in [0, ")
            << rank << "), got " << getAxis();
   return success();
+}
+
+LogicalResult ClusterSumOp::verify() {
+  auto items = static_cast<int64_t>(getItems());
+  if (items < 2 || items > kMostItems || !llvm::isPowerOf2_64(items))
+    return emitOpError("expected 2, 4 or 8 items, got ") << items;
+  RankedTensorType source = getSource().getType(), result = getType();
+  bool fits = source.getRank() == 2 && result.getRank() == 2 &&
+              source.getElementType() == result.getElementType() &&
+              source.getDimSize(0) == result.getDimSize(0) &&
+              source.getDimSize(1) == items * result.getDimSize(1);
+  if (fits)
+    return success();
+  return emitOpError("expected a result with the rows and 1/")
+         << items << " of the columns of " << source << ", got " << result;
 }
 
 /// Checks that a tile is C x C.

@@ -170,6 +170,38 @@ LogicalResult RowOp::verify() {
   return success();
 }
 
+int64_t ClusterSumOp::getItems() {
+  return getSource().getType().getDimSize(1) / getType().getDimSize(1);
+}
+
+int64_t ClusterSumOp::getSliceBytes() {
+  return getType().getNumElements() * getType().getElementTypeBitWidth() / 8;
+}
+
+LogicalResult ClusterSumOp::verify() {
+  RankedTensorType source = getSource().getType(), slice = getType();
+  if (!source.getElementType().isF32() || !slice.getElementType().isF32())
+    return emitOpError("expected tiles of f32, got ")
+           << source << " and " << slice;
+  int64_t columns = source.getDimSize(1), own = slice.getDimSize(1);
+  int64_t items = columns / own;
+  constexpr int64_t kMostItems = 8;
+  if (columns % own != 0 || items < 2 || items > kMostItems ||
+      !llvm::isPowerOf2_64(items))
+    return emitOpError("expected a half, a quarter or an eighth of ")
+           << columns << " columns, got " << own;
+  if (getPlace() && getPlace()->size() != 4)
+    return emitOpError("expected four integers in place, got ")
+           << getPlace()->size();
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!kernel || static_cast<int64_t>(kernel.getCluster()) == items)
+    return success();
+  InFlightDiagnostic error = emitOpError("expected a cluster of ")
+                             << items << " CTAs, got " << kernel.getCluster();
+  error.attachNote(kernel.getLoc()) << "the kernel";
+  return error;
+}
+
 LogicalResult PublishOp::verify() {
   if (getFragments().empty())
     return emitOpError("expected fragments, got none");

@@ -160,6 +160,34 @@ void Scratch::attachNotes(InFlightDiagnostic &diagnostic) const {
         << " bytes for each warpgroup";
 }
 
+/// Places what the CTAs of a cluster add up at or behind byte `start`, and the
+/// barriers of it: the sums of a role take turns in one place. Returns the end.
+static FailureOr<int64_t> placeSums(KernelOp kernel, int64_t start) {
+  llvm::MapVector<Operation *, SmallVector<ClusterSumOp>> roles;
+  kernel.walk([&](ClusterSumOp sum) {
+    roles[sum->getParentOfType<RoleOp>()].push_back(sum);
+  });
+  for (auto &[role, sums] : roles) {
+    int64_t bytes = 0;
+    for (ClusterSumOp sum : sums) {
+      if (!role || sum->getBlock() != sums.front()->getBlock()) {
+        InFlightDiagnostic error = sum.emitOpError(
+            "expected all sums of a role in one block, to take turns");
+        error.attachNote(sums.front().getLoc()) << "the first one";
+        return error;
+      }
+      bytes = std::max(bytes, (sum.getItems() - 1) * sum.getSliceBytes());
+    }
+    start = llvm::alignTo(start, kPlainAlignment);
+    int64_t barriers = start + bytes;
+    for (auto [use, sum] : llvm::enumerate(sums))
+      sum.setPlace(ArrayRef<int64_t>{start, barriers, static_cast<int64_t>(use),
+                                     static_cast<int64_t>(sums.size())});
+    start = barriers + 2 * format::kBarrierBytes;
+  }
+  return start;
+}
+
 /// Reports what each channel has of shared memory.
 static void report(KernelOp kernel, ArrayRef<ChannelOp> channels) {
   auto analyse = [&](StringRef part) {
@@ -188,7 +216,10 @@ struct AllocateShared
     OpBuilder b(&getContext());
     SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
     Scratch scratch(kernel);
-    if (channels.empty() && scratch.isEmpty())
+    bool hasSums =
+        kernel.walk([](ClusterSumOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+    if (channels.empty() && scratch.isEmpty() && !hasSums)
       return;
     for (ChannelOp channel : channels)
       if (llvm::any_of(channel.getType().getFields(),
@@ -212,7 +243,10 @@ struct AllocateShared
       channel.setSlotBytesAttr(b.getI64IntegerAttr(slot.bytes));
       channel.setBarriersAttr(b.getI64IntegerAttr(shared.barriers[number]));
     }
-    shared.end = llvm::alignTo(scratch.place(shared.end), kPlainAlignment);
+    FailureOr<int64_t> end = placeSums(kernel, scratch.place(shared.end));
+    if (failed(end))
+      return signalPassFailure();
+    shared.end = llvm::alignTo(*end, kPlainAlignment);
     kernel.setSharedBytes(shared.end);
     numBytes += shared.end;
     report(kernel, channels);

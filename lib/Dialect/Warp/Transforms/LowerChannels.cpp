@@ -319,6 +319,23 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
   return success();
 }
 
+/// The barriers of sums over a cluster: tiles of the other CTAs are there, and
+/// every warp of them has read those of this one.
+static void initBarriers(OpBuilder &b, ClusterSumOp sum) {
+  // The first one has them for all sums of its role.
+  if (!sum.getPlace() || (*sum.getPlace())[2] != 0)
+    return;
+  ArrayRef<int64_t> place = *sum.getPlace();
+  Location loc = sum.getLoc();
+  auto init = [&](int64_t offset, int64_t count) {
+    Value at = arith::ConstantIndexOp::create(b, loc, offset);
+    BarrierInitOp::create(b, loc, BarrierOp::create(b, loc, at), count);
+  };
+  int64_t others = sum.getItems() - 1;
+  init(place[1], 1);
+  init(place[1] + format::kBarrierBytes, others * format::kWarpgroupWarps);
+}
+
 namespace {
 struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
   using LowerChannelsPassBase::LowerChannelsPassBase;
@@ -355,6 +372,7 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
     for (ChannelOp channel : channels)
       if (failed(ChannelLowering(channel, lanesArrive).run(b)))
         return signalPassFailure();
+    kernel.walk([&](ClusterSumOp sum) { initBarriers(b, sum); });
     FenceOp::create(b, loc, FenceKind::BarrierInit);
     lowerStores(kernel);
   }

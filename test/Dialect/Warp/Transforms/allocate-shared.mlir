@@ -37,3 +37,38 @@ gdn_warp.kernel @columns() threads(128) shared(0) {
   // expected-error @below {{expected before field 2, '!gdn_warp.view<16x32xbf16, swizzle = 128, column = 64>', a view of as many rows that leaves room from column byte 64, got none}}
   %a = gdn_warp.channel "a" depth(1) : !gdn_warp.channel<!half, !rest, !rest>
 }
+
+// -----
+
+// Sums over a cluster: those of a role take turns in one place, which holds the columns of the other three CTAs, 4096 bytes each,
+// and two barriers.
+// CHECK-LABEL: gdn_warp.kernel @sums() threads(256) shared(24608) cluster(4)
+gdn_warp.kernel @sums() threads(256) shared(0) cluster(4) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.role "a" warps(0, 4) registers(160) {
+    // CHECK: gdn_warp.cluster_sum %{{.*}} number %{{.*}} place [0, 12288, 0, 2] :
+    %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
+    // CHECK: gdn_warp.cluster_sum %{{.*}} number %{{.*}} place [0, 12288, 1, 2] :
+    %t = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
+  }
+  gdn_warp.role "b" warps(4, 4) registers(160) {
+    // CHECK: gdn_warp.cluster_sum %{{.*}} number %{{.*}} place [12304, 24592, 0, 1] :
+    %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
+  }
+}
+
+// -----
+
+gdn_warp.kernel @apart(%b : i1) threads(128) shared(0) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.role "a" warps(0, 4) registers(160) {
+    // expected-note @below {{the first one}}
+    %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+    scf.if %b {
+      // expected-error @below {{expected all sums of a role in one block, to take turns}}
+      %t = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+    }
+  }
+}

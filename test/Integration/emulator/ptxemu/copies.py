@@ -169,8 +169,9 @@ class CopyOps:
         self.bulk_open.append((Copy(run, text, line), shared, words))
         self.cta.scheduler.issue(self.bulk_open[-1][0])
 
-    def _begin_load(self, shared, words, size, barrier, run, text, line, thread=None):
-        """Marks what a copy will write, and lets the scheduler end it at some time."""
+    def _begin_load(self, shared, words, size, barrier, run, text, line, ordinary=False):
+        """Marks what a copy will write, and lets the scheduler end it at some time. An ordinary one is not of the
+        asynchronous proxy."""
         states = shared.state_views[4]
         if (states[words] & 0x06060606).any():
             word = words[(states[words] & 0x06060606) != 0][0]
@@ -179,7 +180,8 @@ class CopyOps:
         clock = self.cta.clocks.copy(self.clock)
         self.clock[self.thread] += 1
         shared.order_write(self.clock, self.thread, words, line)
-        shared.check_overtaken(words, line)
+        if not ordinary:
+            shared.check_overtaken(words, line)
         shared.mark_written(clock, self.cta.clocks.copies, words, line)
         shared.unfenced[words] = 0
         states[words] = 0x02020202
@@ -253,6 +255,28 @@ class CopyOps:
 
         self.bulk_open.append((Copy(run, text, line), self.shared, words))
         self.cta.scheduler.issue(self.bulk_open[-1][0])
+
+    def async_store(self, mask, to, values, barrier, line):
+        """st.async: words of registers go to another CTA's shared memory, and count at its barrier when they are there."""
+        lanes, size = self.one_lane(mask, line), 4 * len(values)
+        places = [self.cta.cluster.resolve(self.cta, int(to[0][lane]) + to[1], line) for lane in lanes]
+        barriers = {int(barrier[0][lane]) + barrier[1] for lane in lanes}
+        if len({id(cta) for cta, _ in places}) != 1 or len(barriers) != 1:
+            raise EmulationError(f"line {line}: no emulation of st.async to several CTAs or barriers by one warp")
+        into = places[0][0].shared
+        starts = np.array([self._range(into, at, size, line) for _, at in places])
+        if (starts % size).any():
+            raise EmulationError(f"line {line}: expected an address in multiples of {size} bytes for st.async")
+        words = (starts[:, None] // 4 + np.arange(len(values))).reshape(-1)
+        data = np.stack([np.asarray(value)[lanes] for value in values], axis=1).reshape(-1).view(np.uint32)
+        view = into.views[4]
+
+        def run():
+            view[words] = data
+
+        text = f"st.async of {size * len(lanes)} bytes, line {line}"
+        arrival = self.find_barrier(barriers.pop(), line)
+        self._begin_load(into, words, size * len(lanes), arrival, run, text, line, ordinary=True)
 
     def bulk_commit(self, mask, line):
         self.bulk_groups.append(self.bulk_open)

@@ -109,6 +109,18 @@ def _memory(ins, gen, mask):
     return f"w.{space}.store({where}, ({values},))"
 
 
+def _async_store(ins, gen, mask):
+    parts = ins.op.split(".")
+    if parts[-1] not in ("b32", "f32", "u32", "s32") or "complete_tx::bytes" not in ins.op:
+        raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
+
+    def where(text):
+        return f"({gen.operand(parse_address(text)[0], 'q')}, {parse_address(text)[1]})"
+
+    values = ", ".join(gen.operand(r, "u") for r in parse_vector(ins.args[1]))
+    return f"w.async_store({mask}, {where(ins.args[0])}, ({values},), {where(ins.args[2])}, {ins.line})"
+
+
 def _atomic(ins, gen, mask):
     parts = ins.op.split(".")
     kind = parts[-1]
@@ -318,6 +330,8 @@ def translate(ins, gen, mask):
         return _mbarrier(ins, gen, mask)
     if op.startswith(("cp.async.bulk", "cp.reduce.async.bulk")):
         return _bulk(ins, gen, mask)
+    if op.startswith("st.async."):
+        return _async_store(ins, gen, mask)
     if op.startswith(("ld.", "st.")):
         return _memory(ins, gen, mask)
     if op.startswith(("atom.", "red.")):

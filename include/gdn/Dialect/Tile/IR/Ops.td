@@ -220,6 +220,37 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
+def Tile_ClusterSumOp : Tile_Op<"cluster_sum"> {
+  let summary = "Sum over the work items of a cluster, each of which keeps some columns";
+  let description = [{
+    `items` work items next to each other in the last coordinate of the grid run
+    at the same time, as a cluster. Work item r of them gets columns
+    [r n, (r + 1) n) of the sum of their tiles, where n is the columns of the
+    result. Each adds the tiles of the others to its own in a fixed order. All of
+    them run the op equally often; `number` counts its runs in a work item from
+    0. A CPU, which runs work items one after the other, has no such programs.
+
+    Example:
+
+    ```mlir
+    %columns = gdn_tile.cluster_sum %part number %n of 2 : tensor<64x64xf32> -> tensor<64x32xf32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<Tile_FloatTile, "The tile of this work item.">:$source,
+      Arg<Index, "How often this work item has run the op before.">:$number,
+      Arg<I64Attr, "Work items of the cluster: 2, 4 or 8.">:$items);
+  let results = (outs
+      Res<Tile_FloatTile, "The sum's columns that belong to this work item.">:$result);
+  let assemblyFormat = [{
+    $source `number` $number `of` $items attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr int64_t kMostItems = 8;
+  }];
+}
+
 def Tile_CausalOp : Tile_Op<"causal", [Pure, SameOperandsAndResultType]> {
   let summary = "Lower triangle of a square tile";
   let description = [{

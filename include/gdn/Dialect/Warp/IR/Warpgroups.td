@@ -67,4 +67,46 @@ def Warp_PublishOp : Warp_Op<"publish"> {
   let hasVerifier = 1;
 }
 
+def Warp_ClusterSumOp : Warp_Op<"cluster_sum"> {
+  let summary = "Sum over the CTAs of a cluster, each of which keeps some columns";
+  let description = [{
+    CTA r gets columns [r n, (r + 1) n) of the sum of the fragments of all CTAs,
+    where n is the columns of the result. The role has one warpgroup. Each of its
+    threads writes the columns of another CTA to the shared memory of that
+    (`st.async`), where the same thread there adds them to its own, those of the
+    nearest CTA in front of it last. Two barriers, in each CTA, say that the
+    columns of the others are there, and that the others have read what this one
+    wrote before.
+
+    `number` counts the runs of the op in this CTA from 0. `place`, which
+    `gdn-warp-allocate-shared` writes, is where the columns of the others lie,
+    where the barriers lie, and that this is sum i of n of its role, which take
+    turns there.
+
+    Example:
+
+    ```mlir
+    %columns = gdn_warp.cluster_sum %part number %n place [0, 8192, 0, 2]
+        : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_Fragment, "The tile of this CTA, of f32.">:$source,
+      Arg<Index, "How often this CTA has run the op before.">:$number,
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "Byte of the columns, byte of the barriers, the number of the sum, and the sums of the role.">:$place);
+  let results = (outs
+      Res<Warp_Fragment, "The sum's columns of this CTA.">:$result);
+  let assemblyFormat = [{
+    $source `number` $number (`place` $place^)? attr-dict
+    `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The CTAs that take part.
+    int64_t getItems();
+    /// Bytes of the columns that one of them sends to another.
+    int64_t getSliceBytes();
+  }];
+}
+
 #endif // GDN_DIALECT_WARP_IR_WARPGROUPS_TD
