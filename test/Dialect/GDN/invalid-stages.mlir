@@ -170,3 +170,30 @@ func.func @gradients_c4(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
       {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
   return
 }
+
+// -----
+
+func.func @gradients_c5(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
+    %w: tensor<1x64x4x16xf32>, %dv: tensor<1x64x4x16xf32>, %s: tensor<2x4x16x32xf32>, %ds: tensor<2x4x16x32xf32>) {
+  // expected-error @below {{expected state_interval to be a positive multiple of segment_length = 64, got 96}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
+      writes(%w : tensor<1x64x4x16xf32>) dv(%dv : tensor<1x64x4x16xf32>)
+      states(%s : tensor<2x4x16x32xf32>) d_states(%ds : tensor<2x4x16x32xf32>)
+      {chunk_size = 64, segment_length = 64, state_interval = 96} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
+  return
+}
+
+// -----
+
+// Fewer states than gradients of states.
+func.func @gradients_c3_interval(%q: tensor<1x256x2x32xf32>, %v: tensor<1x256x4x16xf32>, %beta: tensor<1x256x4xf32>,
+    %w: tensor<1x256x4x16xf32>, %dv: tensor<1x256x4x16xf32>, %s: tensor<5x4x16x32xf32>, %ds: tensor<5x4x16x32xf32>) {
+  // expected-error @below {{expected 3 states in states, got 'tensor<5x4x16x32xf32>'}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x256x2x32xf32>) k(%q : tensor<1x256x2x32xf32>)
+      v(%v : tensor<1x256x4x16xf32>) beta(%beta : tensor<1x256x4xf32>) d_o(%v : tensor<1x256x4x16xf32>)
+      writes(%w : tensor<1x256x4x16xf32>) dv(%dv : tensor<1x256x4x16xf32>)
+      states(%s : tensor<5x4x16x32xf32>) d_states(%ds : tensor<5x4x16x32xf32>)
+      {chunk_size = 64, segment_length = 64, state_interval = 128} -> tensor<1x256x2x32xf32>, tensor<1x256x2x32xf32>, tensor<1x256x4xf32>
+  return
+}

@@ -58,6 +58,7 @@ Rule gdn::getRule(Operation *op) {
         rule.dKeptStates = gradients.getDStates();
         rule.segmentLength = gradients.getSegmentLengthAttr();
         rule.sequenceSegments = gradients.getSequenceSegmentsAttr();
+        rule.stateInterval = gradients.getStateIntervalAttr();
       })
       .Case<PrepareStageOp, SegmentMapStageOp>([&](auto prepare) {
         rule.k = prepare.getK();
@@ -180,12 +181,11 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};
-  add("writes", rule.writes, values); // gradients_c1
-  add("dv", rule.dV, values);         // gradients_c2
-  add("states", rule.keptStates,
-      {rule.dKeptStates ? Dim::KeptStates : Dim::S, Dim::H, Dim::V,
-       Dim::K});                                          // gradients_c3
-  add("d_states", rule.dKeptStates, kept);                // gradients_c4
+  Dim S = rule.dKeptStates ? Dim::KeptStates : Dim::S;
+  add("writes", rule.writes, values);                          // gradients_c1
+  add("dv", rule.dV, values);                                  // gradients_c2
+  add("states", rule.keptStates, {S, Dim::H, Dim::V, Dim::K}); // gradients_c3
+  add("d_states", rule.dKeptStates, kept);                     // gradients_c4
   add("map", rule.map, {Dim::S, Dim::H, Dim::K, Dim::K}); // segment_scan_c1
   bool hasDecays =
       rule.mapDecay && cast<ShapedType>(rule.mapDecay.getType()).getRank() == 3;

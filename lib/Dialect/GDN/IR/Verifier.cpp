@@ -295,6 +295,13 @@ static LogicalResult verifySegments(Operation *op, const Rule &rule) {
     return op->emitOpError("expected segment_length to be a positive multiple "
                            "of chunk_size = ")
            << rule.chunkSize.getInt() << ", got " << length;
+  // gradients_c5
+  if (isa<GradientsStageOp>(op) && rule.stateInterval &&
+      (rule.stateInterval.getInt() < 1 ||
+       rule.stateInterval.getInt() % length != 0))
+    return op->emitOpError("expected state_interval to be a positive multiple "
+                           "of segment_length = ")
+           << length << ", got " << rule.stateInterval.getInt();
   return success();
 }
 

@@ -37,6 +37,8 @@ struct Plans {
   BackwardPlan backward;
   /// Whether the two recurrences of a backward may run at the same time.
   bool sideBySide;
+  /// Tokens between the states that gradients read.
+  int64_t stateInterval;
 };
 
 struct PlanStages : gdn::impl::PlanStagesPassBase<PlanStages> {
@@ -220,31 +222,35 @@ static StageOp createPart(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
 /// the gradients of the recurrence.
 static SmallVector<Value> planBackwardStages(OpBuilder &b,
                                              ChunkGatedDeltaRuleBwdOp op,
-                                             bool sideBySide,
+                                             const Plans &plans,
                                              int64_t chunkSize) {
   RuleDims dims = getRuleDims(op);
   Type values = op.getV().getType();
   std::optional<int64_t> none;
-  Type states = RankedTensorType::get(
-      {countSegments(dims, none, kKeptSegment), dims.H, dims.V, dims.K},
-      getElementTypeOrSelf(values));
+  auto statesEvery = [&](int64_t tokens) -> Type {
+    return RankedTensorType::get(
+        {countSegments(dims, none, tokens), dims.H, dims.V, dims.K},
+        getElementTypeOrSelf(values));
+  };
   SmallVector<Value> operands = trainingOperands(b, op);
   bool hasGate = static_cast<bool>(op.getGate());
   Value writes = op.getWrites(), keptStates = op.getStates();
+  int64_t interval = op.getStateInterval().value_or(plans.stateInterval);
   if (!writes) {
-    auto replay =
-        createPart<ReplayStageOp>(b, op, {values, states}, operands, chunkSize);
+    auto replay = createPart<ReplayStageOp>(
+        b, op, {values, statesEvery(interval)}, operands, chunkSize);
+    replay.setSegmentLength(interval);
     // On a GPU two V tiles of a head are a cluster, and such kernels run at the
     // same time where both fit.
     constexpr int64_t kTwoTiles = 128;
-    replay.setBeside(sideBySide || dims.V == kTwoTiles);
+    replay.setBeside(plans.sideBySide || dims.V == kTwoTiles);
     writes = replay.getResult(0);
     keptStates = replay.getResult(1);
   }
   operands.push_back(op.getDO());
   SmallVector<Value> chainOperands = operands;
   chainOperands.push_back(op.getDFinalState());
-  SmallVector<Type> types = {values, states};
+  SmallVector<Type> types = {values, statesEvery(kKeptSegment)};
   if (Value state = op.getInitialState())
     types.push_back(state.getType());
   auto chain =
@@ -261,6 +267,10 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   gradients[1] = gradients[0];
   auto stage =
       createPart<GradientsStageOp>(b, op, gradients, operands, kKeptSegment);
+  if (interval != kKeptSegment)
+    stage.setStateInterval(interval);
+  else
+    stage.removeStateIntervalAttr();
   SmallVector<Value> results(stage.getResults());
   if (!hasGate)
     results.pop_back();
@@ -276,10 +286,10 @@ static SmallVector<Value> planBackward(OpBuilder &b,
                                        ChunkGatedDeltaRuleBwdOp op, Plans plans,
                                        int64_t chunkSize) {
   bool isThree = isInThreeStages(op, plans);
-  SmallVector<Value> results = applyGradientChain(
-      b, op,
-      isThree ? planBackwardStages(b, op, plans.sideBySide, chunkSize)
-              : planBackwardStage(b, op, chunkSize));
+  SmallVector<Value> results =
+      applyGradientChain(b, op,
+                         isThree ? planBackwardStages(b, op, plans, chunkSize)
+                                 : planBackwardStage(b, op, chunkSize));
   for (auto [result, type] : llvm::zip(results, op->getResultTypes()))
     if (result.getType() != type)
       result = tensor::CastOp::create(b, op.getLoc(), type, result);
@@ -300,9 +310,13 @@ FailureOr<Plans> PlanStages::choosePlans() {
   if (backward != "one" && backward != "three")
     return getOperation().emitError("expected backward 'one' or 'three', got '")
            << backward.getValue() << "'";
+  if (stateInterval < 1 || stateInterval % kKeptSegment != 0)
+    return getOperation().emitError(
+               "expected state-interval to be a positive multiple of ")
+           << kKeptSegment << ", got " << stateInterval.getValue();
   return Plans{plan == "fused" ? Plan::Fused : Plan::Separate,
                backward == "one" ? BackwardPlan::One : BackwardPlan::Three,
-               sideBySide};
+               sideBySide, stateInterval};
 }
 
 void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
@@ -342,18 +356,12 @@ static LogicalResult checkHeads(DeltaRuleOpInterface layer, Plans plans) {
   return success();
 }
 
-/// What a plan can save, and read of what was saved.
+/// What a plan can save.
 static LogicalResult checkSaved(DeltaRuleOpInterface layer, Plans plans) {
   if (auto op = dyn_cast<ChunkGatedDeltaRuleOp>(*layer))
     if (op.getStateInterval() && plans.forward == Plan::Separate)
       return op.emitOpError("expected plan 'fused' with state_interval, got "
                             "'separate'");
-  if (auto op = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*layer))
-    if (auto interval = op.getStateInterval();
-        interval && *interval != kKeptSegment)
-      return op.emitOpError("expected a state_interval of ")
-             << kKeptSegment << " for the stages of a backward, got "
-             << *interval;
   return success();
 }
 

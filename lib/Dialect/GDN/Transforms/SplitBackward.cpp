@@ -130,10 +130,11 @@ private:
   AdjointStageOp createAdjoint(Value behind);
   GradientsStageOp createGradients(ReplayStageOp replay,
                                    AdjointStageOp adjoint);
-  /// The type of states that a stage keeps, given that without segments.
-  Type keptType(Type type);
+  /// The type of states that a stage keeps every `length` tokens, given that
+  /// without segments.
+  Type keptType(Type type, int64_t length);
   /// The types of what a recurrence makes for each token, and of its states.
-  SmallVector<Type> recurrenceTypes(Operation *op);
+  template <typename StageOp> SmallVector<Type> recurrenceTypes(StageOp op);
   void replace(Operation *op, ValueRange results);
 
   Parts parts;
@@ -169,7 +170,7 @@ Value PartsSplitter::addGradients(Value ends) {
   return pass.getResult(0);
 }
 
-Type PartsSplitter::keptType(Type type) {
+Type PartsSplitter::keptType(Type type, int64_t length) {
   auto states = cast<RankedTensorType>(type);
   RuleDims dims = splitter.dims;
   auto k = cast<RankedTensorType>(splitter.k.getType());
@@ -177,14 +178,14 @@ Type PartsSplitter::keptType(Type type) {
   dims.T = k.getDimSize(1);
   dims.N = dims.S;
   SmallVector<int64_t> shape(states.getShape());
-  shape.front() = countSegments(dims, /*segments=*/std::nullopt,
-                                parts.gradients.getSegmentLength());
+  shape.front() = countSegments(dims, /*segments=*/std::nullopt, length);
   return RankedTensorType::get(shape, states.getElementType());
 }
 
-SmallVector<Type> PartsSplitter::recurrenceTypes(Operation *op) {
-  return {splitter.packedType(op->getResult(0).getType()),
-          keptType(op->getResult(1).getType())};
+template <typename StageOp>
+SmallVector<Type> PartsSplitter::recurrenceTypes(StageOp op) {
+  return {splitter.packedType(op.getResult(0).getType()),
+          keptType(op.getResult(1).getType(), op.getSegmentLength())};
 }
 
 ReplayStageOp PartsSplitter::createReplay(Value entry) {
@@ -224,8 +225,8 @@ GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
       adjoint.getResult(1), op.getScaleAttr(), op.getGateDomainAttr(),
       op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
       splitter.segmentLayout(), op.getChunkSizeAttr(),
-      op.getSegmentLengthAttr(),
-      replay ? IntegerAttr() : splitter.cut.segments);
+      op.getSegmentLengthAttr(), replay ? IntegerAttr() : splitter.cut.segments,
+      op.getStateIntervalAttr());
 }
 
 /// Replaces the results of `op` that somebody reads by `results`, which may be

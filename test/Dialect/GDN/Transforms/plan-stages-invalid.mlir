@@ -27,15 +27,3 @@ func.func @heads(%q: tensor<1x64x?x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: te
       -> tensor<1x64x?x32xf32>, tensor<1x64x?x32xf32>, tensor<1x64x4x16xf32>, tensor<1x64x4xf32>
   return
 }
-
-// -----
-
-// The stages of a backward read a state at the start of each of their chunks.
-func.func @interval(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<1x2x32x32xf32>) {
-  // expected-error @below {{expected a state_interval of 64 for the stages of a backward, got 128}}
-  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
-      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) writes(%q : tensor<1x64x2x32xf32>)
-      states(%s : tensor<1x2x32x32xf32>) {state_interval = 128 : i64}
-      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
-  return
-}

@@ -24,3 +24,15 @@ func.func @step(%q: tensor<2x100x2x32xbf16>, %v: tensor<2x100x4x64xbf16>, %beta:
       -> tensor<2x100x2x32xbf16>, tensor<2x100x2x32xbf16>, tensor<2x100x4x64xbf16>, tensor<2x100x4xf32>
   return %r#0, %r#1, %d#0 : tensor<2x100x4x64xbf16>, tensor<2x4x32x64xf32>, tensor<2x100x2x32xbf16>
 }
+
+// Gradients know how far the states of the forward lie apart.
+// CHECK-LABEL: func.func @sparse(
+// CHECK: gdn.stage.adjoint {{.*}} segment_length = 64 : i64
+// CHECK: gdn.stage.gradients {{.*}} {chunk_size = 64 : i64, segment_length = 64 : i64, state_interval = 128 : i64
+func.func @sparse(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<1x2x32x32xf32>) -> tensor<1x64x2x32xf32> {
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) writes(%q : tensor<1x64x2x32xf32>)
+      states(%s : tensor<1x2x32x32xf32>) {state_interval = 128 : i64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
+  return %d#0 : tensor<1x64x2x32xf32>
+}

@@ -4,6 +4,14 @@
 // Nothing stands between the two that run at the same time.
 // SIDE: gdn.stage.replay {{.*}}{beside, chunk_size
 // SIDE-NEXT: gdn.stage.adjoint
+// RUN: gdn-opt %s --gdn-plan-stages="backward=three state-interval=128" | FileCheck %s --check-prefix=SPARSE
+// RUN: not gdn-opt %s --gdn-plan-stages="backward=three state-interval=96" 2>&1 | FileCheck %s --check-prefix=INTERVAL
+// States before every 128th token: floor(200 / 128) + 2 of them, and floor(200 / 64) + 2 gradients of states.
+// SPARSE-LABEL: func.func @norm(
+// SPARSE: gdn.stage.replay {{.*}} segment_length = 128 : i64} -> tensor<2x100x4x64xbf16>, tensor<3x4x64x32xbf16>
+// SPARSE: gdn.stage.adjoint {{.*}} segment_length = 64 : i64} -> tensor<2x100x4x64xbf16>, tensor<5x4x64x32xbf16>,
+// SPARSE: gdn.stage.gradients {{.*}} segment_length = 64 : i64, state_interval = 128 : i64}
+// INTERVAL: error: expected state-interval to be a positive multiple of 64, got 96
 // BAD: error: expected backward 'one' or 'three', got 'two'
 
 // The forward once more, the chain of the state's gradient, and the gradients of all tokens from the states between

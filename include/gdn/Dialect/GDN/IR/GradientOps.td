@@ -116,7 +116,10 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
       Arg<TensorRankOf<dataTypes, [4]>, "`d_states` of `gdn.stage.adjoint`.">:$d_states),
     [{`writes` `(` $writes `:` type($writes) `)` `dv` `(` $dv `:` type($dv) `)`
       `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`}],
-    (ins sequenceSegmentsAttribute:$sequence_segments)> {
+    (ins sequenceSegmentsAttribute:$sequence_segments,
+      Arg<OptionalAttr<I64Attr>, !strconcat(
+      "Tokens between the states of `states`, a multiple of `segment_length`. ",
+      "Absent, those between the gradients.")>:$state_interval)> {
   let summary = "Gradients of a segment from the states at its ends";
   let description = [{
     The gradients of causal linear attention (spec 5.7 c, in the form for gates
@@ -127,6 +130,10 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     gate itself where that is linear, in f32. `v` and `initial_state` are not
     read. With `sequence_segments` the states are those of a forward that saves,
     and the gradients of states those of segments.
+
+    With `state_interval` = L there are fewer states than gradients of states:
+    those before every L-th token of a sequence. The states between them are made
+    again from the writes, in f32.
 
     Example:
 

@@ -42,7 +42,9 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
     Option<"chunkSize", "chunk-size", "int64_t", "32",
       "Tokens a chunk where the op does not say: 16, 32 or 64">,
     Option<"sideBySide", "side-by-side", "bool", "false",
-      "Let replay and adjoint run at the same time for V of other sizes than 128 too">];
+      "Let replay and adjoint run at the same time for V of other sizes than 128 too">,
+    Option<"stateInterval", "state-interval", "int64_t", "64",
+      "Tokens between the states that the gradients of three kernels read, a multiple of 64">];
 }
 
 def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
