@@ -99,6 +99,7 @@ void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
     lowering.vTiles = 0;
   if (options.backward == "auto")
     lowering.backward = "three";
+  lowering.clusterHeads = true;
   buildGDNToTilePipeline(manager, lowering);
   buildTileToWarpPipeline(manager, options);
 }

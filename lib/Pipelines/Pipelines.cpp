@@ -28,6 +28,7 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
     plan.backward = options.backward;
   plan.chunkSize = options.chunkSize;
   plan.sideBySide = options.sideBySide;
+  plan.stateInterval = options.stateInterval;
   // gdn layer ops --> gdn stage ops, linalg on whole tensors
   manager.addPass(createPlanStagesPass(plan));
   SplitSequencesPassOptions split;
@@ -44,6 +45,7 @@ void gdn::buildStagesToTilePipeline(OpPassManager &manager,
   ConvertGDNToTilePassOptions tile;
   tile.operandType = options.operandType;
   tile.vTiles = options.vTiles;
+  tile.clusterHeads = options.clusterHeads;
   tile.twoProductChain = options.twoProductChain;
   // gdn stage ops --> gdn_tile programs and launches
   manager.addPass(createConvertGDNToTilePass(tile));

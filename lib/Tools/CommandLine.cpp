@@ -53,6 +53,12 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                  cl::desc("Let the recurrences of a backward run at the same "
                           "time, whatever their schedules are"),
                  cl::cat(category)),
+      stateInterval("state-interval",
+                    cl::desc("Tokens between the states that the gradients of "
+                             "a backward in three kernels read, a multiple of "
+                             "64; those between are made again"),
+                    cl::init(CompileOptions().stateInterval),
+                    cl::cat(category)),
       operandType("operand-type",
                   cl::desc("Type that operands of products are rounded to: "
                            "bf16, f16, f32 or auto (that of v; the default)"),
@@ -141,6 +147,7 @@ CompileOptions CompileFlags::get() const {
   options.segmentLength = segmentLength;
   options.decayTolerance = decayTolerance;
   options.sideBySide = sideBySide;
+  options.stateInterval = stateInterval;
   options.operandType = operandType;
   options.vTiles = vTiles;
   options.schedule = schedule;

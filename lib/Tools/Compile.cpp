@@ -178,6 +178,8 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.segmentLength = options.segmentLength;
   lowering.decayTolerance = options.decayTolerance;
   lowering.sideBySide = options.sideBySide;
+  lowering.stateInterval = options.stateInterval;
+  lowering.clusterHeads = options.device == Device::GPU;
   lowering.operandType = options.operandType;
   // A GPU's V tiles are those of a product's rows unless somebody says
   // otherwise.

@@ -52,6 +52,8 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
       "Type that product operands are rounded to: bf16, f16, f32, or auto (the type of q, k and v)">,
     Option<"vTiles", "v-tiles", "int64_t", "1",
       "Tiles that the V channels of a head are split into">,
+    Option<"clusterHeads", "cluster-heads", "bool", "false",
+      "Gradients that carry the state compute the value heads of a group at the same time, in a cluster of a GPU">,
     Option<"twoProductChain", "two-product-chain", "bool", "false",
       "Fold the solve into the keys and scores: a chunk's state waits for two products instead of three">];
 }

@@ -63,6 +63,16 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Let the recurrences of a backward run at the same time, "
                      "whatever their schedules are"),
       llvm::cl::init(false)};
+  PassOptions::Option<int64_t> stateInterval{
+      *this, "state-interval",
+      llvm::cl::desc("Tokens between the states that the gradients of a "
+                     "backward in three kernels read, a multiple of 64"),
+      llvm::cl::init(64)};
+  PassOptions::Option<bool> clusterHeads{
+      *this, "cluster-heads",
+      llvm::cl::desc("Gradients that carry the state compute the value heads "
+                     "of a group in a cluster (GPU)"),
+      llvm::cl::init(false)};
   PassOptions::Option<int64_t> segmentLength{
       *this, "segment-length",
       llvm::cl::desc("Tokens of such a segment instead, a multiple of the "

@@ -28,6 +28,7 @@ struct CompileFlags {
   llvm::cl::opt<int64_t> segmentLength;
   llvm::cl::opt<double> decayTolerance;
   llvm::cl::opt<bool> sideBySide;
+  llvm::cl::opt<int64_t> stateInterval;
   llvm::cl::opt<std::string> operandType;
   llvm::cl::opt<int64_t> vTiles;
   llvm::cl::opt<std::string> schedule;

@@ -59,6 +59,8 @@ struct CompileOptions {
   double decayTolerance = 6.1442123533282e-06; // exp(-12)
   /// Whether the recurrences of a backward run at the same time.
   bool sideBySide = false;
+  /// Tokens between the states that gradients of three kernels read.
+  int64_t stateInterval = 64;
   /// What product operands are rounded to: auto, bf16, f16 or f32.
   std::string operandType = "auto";
   /// Parts that the value channels of a head are split into.

@@ -37,6 +37,7 @@ struct ConvertGDNToTile
   FailureOr<FloatType> parseOperandType();
   LogicalResult convert(Stage &stage, FloatType operandType,
                         SymbolTableCollection &symbols);
+  LogicalResult setCluster(Stage &stage);
 };
 } // namespace
 
@@ -232,7 +233,7 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   };
   const StageFacts &facts = stage.facts;
   int64_t tiles = facts.vTileChannels ? facts.V / facts.vTileChannels : 1;
-  tiles *= facts.parts;
+  tiles *= facts.parts * std::max<int64_t>(facts.cluster, 1);
   Dim heads = stage.groupsHeads ? Dim::KeyHead : Dim::Head;
   SmallVector<Value> grid = {index(numSequences(b, stage)),
                              index(countDim(b, stage, heads)),
@@ -289,6 +290,26 @@ static int64_t chooseVTileChannels(const Stage &stage) {
   return 32;
 }
 
+/// Where gradients carry the state, the value heads of a group are work items
+/// of a cluster, if there are such.
+LogicalResult ConvertGDNToTile::setCluster(Stage &stage) {
+  StageFacts &facts = stage.facts;
+  if (!clusterHeads || facts.stateInterval == facts.segmentLength)
+    return success();
+  if (ShapedType::isDynamic(facts.H) || ShapedType::isDynamic(facts.Hq))
+    return stage.op->emitOpError("expected static numbers of heads with a "
+                                 "state_interval of ")
+           << facts.stateInterval << ", got dynamic ones";
+  facts.cluster = facts.H / facts.Hq;
+  // What eight send each other does not fit into shared memory beside the rest.
+  constexpr int64_t kMostHeads = 4;
+  if (facts.cluster <= kMostHeads && llvm::isPowerOf2_64(facts.cluster))
+    return success();
+  return stage.op->emitOpError("expected 1, 2 or 4 value heads a query/key "
+                               "head with a state_interval of ")
+         << facts.stateInterval << ", got " << facts.cluster;
+}
+
 LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
                                         SymbolTableCollection &symbols) {
   StageFacts &facts = stage.facts;
@@ -302,6 +323,8 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
              << facts.V << " to be a multiple of v-tiles, got " << tiles;
     facts.vTileChannels = facts.V / tiles;
   }
+  if (failed(setCluster(stage)))
+    return failure();
   auto module =
       dyn_cast<ModuleOp>(SymbolTable::getNearestSymbolTable(stage.op));
   if (!module)

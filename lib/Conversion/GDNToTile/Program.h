@@ -43,6 +43,12 @@ struct StageFacts {
   /// Segments of a sequence, where they are the sequences of a stage whose
   /// states are numbered by whole ones; else 0.
   int64_t sequenceSegments = 0;
+  /// Tokens between the kept states that gradients read, `segmentLength` or a
+  /// multiple of it.
+  int64_t stateInterval = 0;
+  /// Where that is a multiple, the value heads of a group if their work items
+  /// run at the same time, else 0.
+  int64_t cluster = 0;
   /// Work items that share the chunks of a sequence and head, which do not
   /// depend on each other.
   int64_t parts = 1;

@@ -283,9 +283,12 @@ static StageFacts readFacts(const Stage &stage) {
     facts.scale = scale.getValueAsDouble();
   if (auto segments = op->getAttrOfType<IntegerAttr>("segments"))
     facts.segments = segments.getInt();
-  for (StringRef name : {"segment_length", "state_interval"})
-    if (auto length = op->getAttrOfType<IntegerAttr>(name))
-      facts.segmentLength = length.getInt();
+  if (auto interval = op->getAttrOfType<IntegerAttr>("state_interval"))
+    facts.stateInterval = facts.segmentLength = interval.getInt();
+  if (auto length = op->getAttrOfType<IntegerAttr>("segment_length"))
+    facts.segmentLength = length.getInt();
+  if (facts.stateInterval == 0)
+    facts.stateInterval = facts.segmentLength;
   if (auto segments = op->getAttrOfType<IntegerAttr>("sequence_segments"))
     facts.sequenceSegments = segments.getInt();
   if (auto tolerance = op->getAttrOfType<FloatAttr>("tolerance"))

@@ -69,6 +69,24 @@ gdn_warp.schedule_template @adjoint_pass.cta_per_v_tile schedules ["cta_per_head
 #sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores", "sums", "low_keys", "high_keys"], to = ["finish"]>
 
 gdn_warp.schedule_template @gradients.key_head schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+    when <steps = ["load_state"]>
     attributes {chunks_per_iteration = 1 : i64}
     roles [#pairs, #low_keys, #high_keys, #copy, #vectors_of, #finish, #rest]
     channels [#values, #states, #adjoints, #rows, #decays, #tiles, #sums]
+
+// The state is carried, in 64 registers of each half of K: a kept state is loaded before the loop. CTAs of a cluster have the
+// value heads of a group and add up dq and dk.
+#carry_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 104, steps = ["scores"]>
+#carry_low = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 184, steps = ["low_keys"]>
+#carry_high = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 184, steps = ["high_keys"]>
+#carry_copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 40, steps = ["load_output", "load", "load_gradient", "load_keys"]>
+
+// The gradient of o is released first: it has one slot.
+#carry_outputs = #gdn_warp.channel_template<name = "outputs", depth = <1 chunks>, from = ["load_output"], to = ["pairs", "low_keys", "high_keys"]>
+#carry_adjoints = #gdn_warp.channel_template<name = "adjoints", depth = <1 chunks>, from = ["load_gradient"], to = ["low_keys", "high_keys"]>
+#carry_sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores", "low_keys", "high_keys"], to = ["finish"]>
+
+gdn_warp.schedule_template @gradients.carry schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#carry_pairs, #carry_low, #carry_high, #carry_copy, #vectors_of, #finish, #rest]
+    channels [#carry_outputs, #values, #carry_adjoints, #rows, #decays, #tiles, #carry_sums]

@@ -29,10 +29,10 @@ void TileDialect::initialize() {
 
 ArrayRef<StringLiteral> TileDialect::getSteps() {
   static constexpr StringLiteral steps[] = {
-      "load",      "load_state",  "load_gradient", "load_keys", "gates",
-      "norms",     "query_norms", "scores",        "solve",     "low_keys",
-      "high_keys", "sums",        "finish",        "state",     "keep",
-      "store",     "store_state"};
+      "load",     "load_output", "load_state",  "load_gradient", "load_keys",
+      "gates",    "norms",       "query_norms", "scores",        "solve",
+      "low_keys", "high_keys",   "sums",        "finish",        "state",
+      "keep",     "store",       "store_state"};
   return steps;
 }
 

@@ -1,0 +1,323 @@
+//===- GradientChunk.cpp - Gradients of the tokens of a chunk -------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Spec 5.7 (c) in its form for gates of any strength: with true states at the
+// ends of every chunk, gradients are those of causal linear attention.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientChunk.h"
+
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// A gate that is the decay itself is raised to 2^-10 in log2 units. Its
+/// gradient is that of its logarithm divided by it, and so holds at 0: what is
+/// left of a token's error in f32, which no decay makes smaller, stays below
+/// what 16 bits round, and so does what the raised gate lets through.
+static constexpr double kLeastLog2Gate = -10.0;
+
+int64_t gdn::pieceChannels(int64_t channels) {
+  constexpr int64_t kPanel = 64;
+  return channels % kPanel == 0 ? kPanel : channels;
+}
+
+Pieces gdn::makePieces(int64_t channels,
+                       function_ref<Value(int64_t, int64_t)> make) {
+  Pieces pieces;
+  int64_t size = pieceChannels(channels);
+  for (int64_t first = 0; first < channels; first += size)
+    pieces.push_back(make(first, size));
+  return pieces;
+}
+
+/// Rows of the tokens from t on of the array `name`, with `channels` channels;
+/// turned, a row for each channel.
+static Pieces loadRows(Program &p, StringRef name, StringRef step, Value t,
+                       Value head, int64_t channels, bool isTurned = false) {
+  TileBuilder &b = p.b;
+  return makePieces(channels, [&](int64_t first, int64_t size) {
+    SmallVector<int64_t> axes = {1, 3}, shape = {p.facts.C, size};
+    if (isTurned) {
+      std::swap(axes[0], axes[1]);
+      std::swap(shape[0], shape[1]);
+    }
+    b.step(step);
+    return b.round(b.load(p[name], tokenOffsets(p, t, head, b.index(first)),
+                          axes, shape, p.end));
+  });
+}
+
+static SmallVector<Pieces> loadState(Program &p, StringRef name, StringRef step,
+                                     Value segment) {
+  TileBuilder &b = p.b;
+  SmallVector<Pieces> state;
+  int64_t columns = pieceChannels(p.facts.K);
+  for (int64_t firstK = 0; firstK < p.facts.K; firstK += columns)
+    state.push_back(makePieces(p.facts.V, [&](int64_t first, int64_t size) {
+      b.step(step);
+      return b.round(b.load(p[name],
+                            {segment, p.head, b.index(first), b.index(firstK)},
+                            {2, 3}, {size, columns}));
+    }));
+  return state;
+}
+
+/// The sum over what is contracted of products of pieces.
+static Value product(TileBuilder &b, StringRef spec, const Pieces &x,
+                     const Pieces &y) {
+  Value sum;
+  for (auto [left, right] : llvm::zip(x, y))
+    sum = b.product(spec, left, right, sum);
+  return sum;
+}
+
+/// What is free first is loaded first: a step each for what lies in slots of
+/// its own.
+static GradientTiles loadTiles(Program &p, Value t, bool carriesState) {
+  GradientTiles in;
+  in.areWritesTurned = carriesState;
+  int64_t K = p.facts.K, V = p.facts.V;
+  in.dO =
+      loadRows(p, "d_o", carriesState ? "load_output" : "load", t, p.head, V);
+  in.dV = loadRows(p, "dv", "load", t, p.head, V);
+  in.writes = loadRows(p, "writes", "load", t, p.head, V, in.areWritesTurned);
+  int64_t length = p.facts.segmentLength;
+  if (!carriesState)
+    in.state = loadState(p, "states", "load_state", savedSegment(p, t, length));
+  in.dState =
+      loadState(p, "d_states", "load_gradient", keptSegment(p, t, length));
+  in.q = loadRows(p, "q", "load_keys", t, p.keyHead, K);
+  in.k = loadRows(p, "k", "load_keys", t, p.keyHead, K);
+  in.beta = loadBeta(p, t);
+  in.gates = loadChunkGates(p, t);
+  return in;
+}
+
+/// Inner products of rows of x, in the operand type, and y. With `use` x is
+/// read for them alone.
+static Value rowDots(TileBuilder &b, Value x, Value y,
+                     std::optional<int64_t> use = {}) {
+  Value wide = b.f32(x);
+  if (use && wide != x)
+    wide.getDefiningOp()->setAttr(tile::kRereadAttrName,
+                                  b.getI64IntegerAttr(*use));
+  return b.sum(b.mul(wide, y), 1);
+}
+
+static PairTiles makePairs(Program &p, const GradientTiles &in) {
+  TileBuilder &b = p.b;
+  PairTiles out;
+  b.step("scores");
+  Value decay = in.gates.G ? pairDecay(p, in.gates.G) : Value();
+  auto decayed = [&](Value tile) { return decay ? b.mul(tile, decay) : tile; };
+  auto inner = [&](const Pieces &x) {
+    return product(b, in.areWritesTurned ? "ic,cj->ij" : "ic,jc->ij", x,
+                   in.writes);
+  };
+  Value dKeyKey = decayed(inner(in.dV));
+  Value diagonal = tile::DiagonalOp::create(b, dKeyKey);
+  out.dBeta = b.div(diagonal, b.mul(in.beta, in.beta));
+  out.keyKey = tile::CausalOp::create(b, b.round(b.neg(dKeyKey)),
+                                      /*strict=*/true);
+  Value dQueryKey = decayed(b.scaled(inner(in.dO), p.facts.scale));
+  out.queryKey = tile::CausalOp::create(b, b.round(dQueryKey),
+                                        /*strict=*/false);
+  return out;
+}
+
+/// `tile` with rows times `factor`, null for 1.
+static Value mulRows(TileBuilder &b, Value tile, Value factor) {
+  return factor ? b.mulAxis(tile, factor, 0) : tile;
+}
+
+StringRef gdn::pieceStep(size_t piece) {
+  static constexpr StringLiteral kSteps[] = {"low_keys", "high_keys"};
+  return kSteps[piece % std::size(kSteps)];
+}
+
+Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
+                            function_ref<void(Value)> add) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  Value dq = product(b, "iv,vk->ik", in.dO, in.state[piece]);
+  dq = b.product("ij,jk->ik", chunk.pairs.queryKey, in.k[piece],
+                 mulRows(b, dq, chunk.queryFactor));
+  add(dq);
+  return in.gates.G ? rowDots(b, in.q[piece], dq) : Value();
+}
+
+/// What a key reads and how it is read later share registers, and the row dots
+/// of the latter are a difference: with what else a warp holds, more parts
+/// would not fit.
+void gdn::addKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
+                         Value queries, function_ref<void(Value)> add) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  const PairTiles &pairs = chunk.pairs;
+  RowDots &dots = chunk.dots;
+  Value k = in.k[piece];
+  // Beside a carried state there is no room for keys between their uses.
+  int64_t uses = 0;
+  auto keyDots = [&](Value tile) {
+    return in.areWritesTurned ? rowDots(b, k, tile, uses++)
+                              : rowDots(b, k, tile);
+  };
+  Value part = product(b, "iv,vk->ik", in.dV, in.state[piece]);
+  part = b.neg(mulRows(b, part, in.gates.read));
+  part = b.product("ij,jk->ik", pairs.keyKey, k, part);
+  Value readers = in.gates.G ? keyDots(part) : Value();
+  part = b.product("ij,ik->jk", pairs.queryKey, in.q[piece], part);
+  part = b.product("ij,ik->jk", pairs.keyKey, k, part);
+  add(part);
+  if (in.gates.G) {
+    Value pairDots = b.sub(keyDots(part), readers);
+    dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
+  }
+  Value write = product(b, in.areWritesTurned ? "vi,vk->ik" : "iv,vk->ik",
+                        in.writes, in.dState[piece]);
+  write = mulRows(b, write, in.gates.write);
+  add(write);
+  if (in.gates.G)
+    dots.writes.push_back(keyDots(write));
+}
+
+Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
+                       const Pieces &state) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  Pieces next;
+  Value dots;
+  for (auto [rows, dRows, writes] :
+       llvm::zip(state, in.dState[piece], in.writes)) {
+    if (in.gates.G) {
+      Value own = b.sum(b.mul(rows, b.f32(dRows)), 1);
+      dots = dots ? b.add(dots, own) : own;
+    }
+    Value sum = rows, written = writes;
+    if (in.gates.G) {
+      sum = b.mul(rows, b.splat(in.gates.whole, shapeOf(rows)));
+      written = b.round(
+          b.mulAxis(b.f32(writes), in.gates.write, in.areWritesTurned ? 1 : 0));
+    }
+    next.push_back(b.product(in.areWritesTurned ? "vc,ck->vk" : "cv,ck->vk",
+                             written, in.k[piece], sum));
+  }
+  if (dots)
+    chunk.dots.carried.push_back(dots);
+  return next;
+}
+
+/// 1 for tokens that others of the chunk follow, and 0 for the others, [C].
+static Value hasFollowers(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  int64_t C = p.facts.C;
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  Value left = arith::IndexCastOp::create(b, b.getI32Type(),
+                                          arith::SubIOp::create(b, p.end, t));
+  Value tokens = arith::MinSIOp::create(b, left, number(C));
+  Value last = arith::SubIOp::create(b, tokens, number(1));
+  Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                         b.iota(C), b.splat(last, C));
+  return b.select(isBefore, b.fill(1.0, C), 0.0);
+}
+
+/// Row dots of the state and its gradient, of which only the sum matters.
+static Value stateDots(TileBuilder &b, const GradientTiles &in) {
+  Value sum;
+  for (auto [state, dState] : llvm::zip(in.state, in.dState))
+    for (auto [rows, dRows] : llvm::zip(state, dState)) {
+      Value dots = rowDots(b, rows, b.f32(dRows));
+      sum = sum ? b.add(sum, dots) : dots;
+    }
+  return sum;
+}
+
+/// The gradient of the log gate (spec 5.4, robust form): what tokens from its
+/// own on read, of the state before the chunk or of each other, what tokens
+/// before it write to the state behind the chunk, and what is carried through.
+/// What tokens of the chunk read of each other is in two sums over the same
+/// numbers, of the readers and of those who are read.
+static Value gateGradient(Program &p, const GradientChunk &chunk) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  const RowDots &dots = chunk.dots;
+  auto total = [&](const Pieces &pieces) {
+    Value sum = pieces.front();
+    for (Value piece : ArrayRef(pieces).drop_front())
+      sum = b.add(sum, piece);
+    return sum;
+  };
+  Value carried;
+  if (dots.carried.empty()) {
+    b.step("sums");
+    carried = stateDots(b, in);
+  }
+  b.step("finish");
+  if (!carried)
+    carried = total(dots.carried);
+  auto scan = [&](Value values, bool reverse) -> Value {
+    return tile::ScanOp::create(b, values, 0, reverse);
+  };
+  Value sum =
+      b.extract(scan(carried, /*reverse=*/false), {shapeOf(carried)[0] - 1});
+  Value whole = b.splat(b.mul(sum, in.gates.whole), p.facts.C);
+  Value reads = total(dots.reads);
+  // Where decay is strong the last write is much larger than the others.
+  Value writes = b.mul(total(dots.writes), hasFollowers(p, chunk.t));
+  Value before = b.sub(scan(writes, /*reverse=*/false), writes);
+  return b.add(scan(reads, /*reverse=*/true), b.add(before, whole));
+}
+
+/// The gradient of the gate, which may be its logarithm or itself.
+static Value toGateGradient(Program &p, Value t, Value dg) {
+  TileBuilder &b = p.b;
+  if (p.facts.gateDomain != GateDomain::Linear)
+    return dg;
+  Value gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end);
+  return b.div(dg, b.max(b.f32(gate), std::exp2(kLeastLog2Gate)));
+}
+
+GradientChunk gdn::beginGradientChunk(Program &p, Value t, bool carriesState) {
+  TileBuilder &b = p.b;
+  GradientChunk chunk;
+  chunk.t = t;
+  chunk.in = loadTiles(p, t, carriesState);
+  chunk.pairs = makePairs(p, chunk.in);
+  b.step("gates");
+  chunk.queryFactor = b.fill(p.facts.scale, p.facts.C);
+  if (chunk.in.gates.read)
+    chunk.queryFactor = b.mul(chunk.in.gates.read, chunk.queryFactor);
+  return chunk;
+}
+
+void gdn::storeScalarGradients(Program &p, GradientChunk &chunk) {
+  TileBuilder &b = p.b;
+  Value t = chunk.t;
+  b.step("finish");
+  b.store(chunk.pairs.dBeta, p["dbeta"], {p.batch, t, p.head}, {1}, p.end);
+  if (!chunk.in.gates.G)
+    return;
+  Value dg = toGateGradient(p, t, gateGradient(p, chunk));
+  b.store(dg, p["dgate"], {p.batch, t, p.head}, {1}, p.end);
+}
+
+void gdn::raiseLinearGate(Program &p) {
+  if (p.facts.gateDomain == GateDomain::Linear)
+    p.facts.leastLog2Gate = kLeastLog2Gate;
+}

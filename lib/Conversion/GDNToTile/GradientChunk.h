@@ -1,0 +1,101 @@
+//===- GradientChunk.h - Gradients of the tokens of a chunk -----*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_GDNTOTILE_GRADIENTCHUNK_H
+#define GDN_LIB_CONVERSION_GDNTOTILE_GRADIENTCHUNK_H
+
+#include "Chain.h"
+#include "Kept.h"
+
+namespace mlir::gdn {
+
+/// Tiles of some channels of V, or of K, each: products sum over those of what
+/// they contract, and have a result for each of the others.
+using Pieces = SmallVector<Value>;
+
+/// Channels of a piece: a panel of shared memory, where that divides them.
+int64_t pieceChannels(int64_t channels);
+
+/// A tile for each piece of `channels`, of its first channel and their number.
+Pieces makePieces(int64_t channels, function_ref<Value(int64_t, int64_t)> make);
+
+/// What a chunk loads, in the operand type.
+struct GradientTiles {
+  /// Keys and queries [C, K].
+  Pieces q, k;
+  /// Gradients of o and v [C, V].
+  Pieces dO, dV;
+  /// Writes [C, V], or [V, C] where the state is carried, which takes them so.
+  Pieces writes;
+  bool areWritesTurned = false;
+  /// The state before the chunk and the gradient of that behind it [V, K], by
+  /// pieces of K. A carried state is not loaded.
+  SmallVector<Pieces> state, dState;
+  Value beta;
+  ChunkGates gates;
+};
+
+/// What the pairs of tokens of a chunk make.
+struct PairTiles {
+  /// d loss / d (q_i . k_j), lower, and minus d loss / d (k_i . k_j), strictly
+  /// lower; in the operand type.
+  Value queryKey, keyKey;
+  Value dBeta;
+};
+
+/// Inner products of rows of q and k with their gradients, f32 [C], by pieces
+/// of K: of queries and keys that read, less those of keys that are read later
+/// in the chunk; and of keys that write to the state behind it. The gate's
+/// gradient is made of them.
+struct RowDots {
+  Pieces reads, writes;
+  /// Of a carried state and the gradient of that behind the chunk, f32 [V], of
+  /// which only the sum matters.
+  Pieces carried;
+};
+
+/// A chunk whose gradients are made.
+struct GradientChunk {
+  Value t;
+  GradientTiles in;
+  PairTiles pairs;
+  /// The factor of what queries read of the state, f32 [C].
+  Value queryFactor;
+  RowDots dots;
+};
+
+/// Loads the chunk at token t, and its states unless they are carried, and
+/// makes what its pairs of tokens need.
+GradientChunk beginGradientChunk(Program &p, Value t, bool carriesState);
+
+/// The step of a piece of K: it has warps of its own.
+StringRef pieceStep(size_t piece);
+
+/// Hands the terms of a piece of dQ of this value head, f32 [C, K piece], to
+/// `add`. Returns their row dots; null without a gate.
+Value addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
+                       function_ref<void(Value)> add);
+
+/// The same of dK; `queries` are the row dots of dQ.
+void addKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
+                    Value queries, function_ref<void(Value)> add);
+
+/// Of a carried piece of the state, f32 [V, K piece], takes the row dots and
+/// returns what it is behind the chunk.
+Pieces carryState(Program &p, GradientChunk &chunk, size_t piece,
+                  const Pieces &state);
+
+/// Stores the gradients of beta and of the gate.
+void storeScalarGradients(Program &p, GradientChunk &chunk);
+
+/// A gate that is the decay itself is raised, for its gradient.
+void raiseLinearGate(Program &p);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_GDNTOTILE_GRADIENTCHUNK_H
