@@ -149,20 +149,6 @@ static void createPlainStore(ImplicitLocOpBuilder &b, Value fragment,
   });
 }
 
-/// Element [i, j] goes to row j and column i of the view, each by itself.
-static void createTransposedStore(ImplicitLocOpBuilder &b, Value fragment,
-                                  ViewType view, Value base, int64_t firstRow) {
-  int64_t bytes = view.getElementBytes();
-  Value row =
-      arith::SubIOp::create(b, createFragmentRow(b), createI32(b, firstRow));
-  ViewAddress address(b, view, base, createFragmentColumn(b),
-                      arith::MulIOp::create(b, row, createI32(b, bytes)));
-  for (auto [i, element] : llvm::enumerate(unpack(b, fragment)))
-    LLVM::StoreOp::create(b, element,
-                          address.get(i / 4 * 8 + i % 2, i / 2 % 2 * 8 * bytes),
-                          bytes);
-}
-
 //===----------------------------------------------------------------------===//
 // Vectors of rows, columns and lanes
 //===----------------------------------------------------------------------===//
@@ -283,10 +269,10 @@ struct LowerFragmentLoad : OpConversionPattern<FragmentLoadOp> {
     Value base = adaptor.getView();
     int64_t first = op.getRows() ? (*op.getRows())[0] : 0;
     auto load = [&](ImplicitLocOpBuilder &at) {
-      return view.getElementBytes() == 2
-                 ? createMatrixLoad(at, type, view, base, op.getTranspose(),
-                                    first)
-                 : createPlainLoad(at, type, view, base, first);
+      if (view.getElementBytes() == 2)
+        return createMatrixLoad(at, type, view, base, op.getTranspose(), first);
+      return (op.getTranspose() ? createTurnedLoad
+                                : createPlainLoad)(at, type, view, base, first);
     };
     rewriter.replaceOp(op, op.getRows()
                                ? createInWarpsOf(b, *op.getRows(), type, load)
@@ -313,7 +299,7 @@ struct LowerFragmentStore : OpConversionPattern<FragmentStoreOp> {
       createMatrixStore(b, adaptor.getFragment(), view, adaptor.getView(),
                         op.getTranspose(), first);
     else
-      (op.getTranspose() ? createTransposedStore : createPlainStore)(
+      (op.getTranspose() ? createTurnedStore : createPlainStore)(
           b, adaptor.getFragment(), view, adaptor.getView(), first);
     rewriter.eraseOp(op);
     return success();

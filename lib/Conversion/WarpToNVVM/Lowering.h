@@ -199,6 +199,12 @@ private:
   Value base, thread;
 };
 
+/// A fragment of f32 that lies turned in the view, each element by itself.
+Value createTurnedLoad(ImplicitLocOpBuilder &b, VectorType type, ViewType view,
+                       Value base, int64_t firstRow);
+void createTurnedStore(ImplicitLocOpBuilder &b, Value fragment, ViewType view,
+                       Value base, int64_t firstRow);
+
 //===----------------------------------------------------------------------===//
 // Patterns, a family a file
 //===----------------------------------------------------------------------===//

@@ -102,6 +102,26 @@ gdn_warp.kernel @diagonal(%x : memref<64x32xf32>) threads(128) shared(8192) {
       : tensor<64x32xf32, #gdn_warp.fragment> -> !gdn_warp.view<32x32xf32, stride = 144>
 }
 
+// A fragment that lies turned in swizzled panels of 32 columns of f32: 16 rows of a warp are half of one, and a thread's two
+// columns are rows that the swizzle moves differently.
+// CHECK-LABEL: llvm.func @turned(
+gdn_warp.kernel @turned() threads(128) shared(4096) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<16x64xf32, swizzle = 128>
+  // CHECK: %[[BYTE:.*]] = arith.muli %{{.*}}, %c4_i32
+  // CHECK: %[[PANEL:.*]] = arith.divui %[[BYTE]], %c128_i32
+  // CHECK: arith.andi %[[BYTE]], %c127_i32
+  // CHECK: arith.muli %[[PANEL]], %c2048_i32
+  // CHECK: arith.xori
+  // CHECK: arith.xori
+  // CHECK-COUNT-8: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> f32
+  %f = gdn_warp.fragment_load %v transpose
+      : !gdn_warp.view<16x64xf32, swizzle = 128> -> tensor<64x16xf32, #gdn_warp.fragment>
+  // CHECK-COUNT-8: llvm.store {{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+  gdn_warp.fragment_store %f, %v transpose
+      : tensor<64x16xf32, #gdn_warp.fragment> -> !gdn_warp.view<16x64xf32, swizzle = 128>
+}
+
 // A thread's elements lie in blocks of 8 x 8, of rows 16 w + 8 h and of columns 8 j on: what a block keeps depends on
 // 2 w + h - j. Of two warps the masks differ where h = j or below, and three serve all eight pairs; the pair of h - j = 1
 // is whole, the one of -3 nothing.

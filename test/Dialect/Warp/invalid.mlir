@@ -159,16 +159,6 @@ gdn_warp.kernel @k(%a : memref<?x64x4xf32>) threads(128) shared(1024) {
 
 // -----
 
-// Matrix instructions transpose 16-bit elements.
-gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
-  %c0 = arith.constant 0 : index
-  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xf32>
-  // expected-error @below {{expected 16-bit elements to transpose, got f32}}
-  %f = gdn_warp.fragment_load %v transpose : !gdn_warp.view<64x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
-}
-
-// -----
-
 // A role is whole warpgroups or part of one.
 gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(256) shared(1024) {
   %c0 = arith.constant 0 : index

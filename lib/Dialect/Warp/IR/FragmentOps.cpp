@@ -44,11 +44,8 @@ static LogicalResult verifyFragment(Operation *op, RankedTensorType fragment,
   if (view.getShape() != ArrayRef(shape))
     return op->emitOpError("expected a view of shape [")
            << shape << "], got [" << view.getShape() << "]";
-  if (element.isF32()) {
-    if (transpose && isa<FragmentLoadOp>(op))
-      return op->emitOpError("expected 16-bit elements to transpose, got f32");
+  if (element.isF32())
     return success();
-  }
   if (!element.isF16() && !element.isBF16())
     return op->emitOpError("expected elements of f16, bf16 or f32, got ")
            << element;

@@ -17,7 +17,7 @@ def Warp_FragmentLoadOp : Warp_Op<"fragment_load"> {
   let summary = "Read a fragment from shared memory";
   let description = [{
     From a view [64, N], or [N, 64] with `transpose`; 16-bit elements by
-    ldmatrix, f32 by plain loads (not transposed). With `rows` [a, b], multiples
+    ldmatrix, f32 by plain loads. With `rows` [a, b], multiples
     of 16, the view has b - a rows, which become rows a .. b of the fragment; the
     other rows are zero.
 
