@@ -99,35 +99,73 @@ static Value sumOfGates(Program &p, double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(sumType(p), value));
 }
 
-/// Walks back over the chunks: as long as those behind one do not decay to
-/// `tolerance`, the segment begins with that one or before it. For gradients
-/// the same forward, to where it ends.
+/// A token's number, i32 [1].
+static Value tokenNumber(Program &p, Value token) {
+  TileBuilder &b = p.b;
+  return b.splat(arith::IndexCastOp::create(b, b.getI32Type(), token), 1);
+}
+
+/// Tokens whose gates a warp of a GPU sums at a time.
+static constexpr int64_t kSummedTokens = 256;
+
+/// Sums of the gates of `group`, whose first token is `t`: from each chunk's
+/// first token to the group's end, or from its beginning to each chunk's last
+/// token.
+static SmallVector<Value> sumChunks(Program &group, Value t, int64_t chunk) {
+  TileBuilder &b = group.b;
+  b.step("gates");
+  bool isReverse = group.facts.reverse;
+  Value sums = tile::ScanOp::create(b, loadSummedGate(group, t), /*axis=*/0,
+                                    /*reverse=*/!isReverse);
+  SmallVector<Value> ofChunks;
+  for (int64_t first = 0; first < group.facts.C; first += chunk)
+    ofChunks.push_back(
+        b.extract(sums, {isReverse ? first + chunk - 1 : first}));
+  return ofChunks;
+}
+
+/// Walks back over groups of chunks: as long as the gates behind a chunk do not
+/// decay to `tolerance`, the segment begins with that chunk or before it. For
+/// gradients the same forward, to where it ends. Sums of groups need nothing of
+/// each other, so on a GPU other warps make them than the one that walks.
 void gdn::writeSegmentStarts(Program &p) {
   TileBuilder &b = p.b;
   bool isReverse = p.facts.reverse;
-  b.step("gates");
-  Value bound = sumOfGates(p, std::log2(p.facts.tolerance));
-  SmallVector<Value> carried = {sumOfGates(p, 0.0),
-                                isReverse ? p.begin : p.end};
+  int64_t chunk = p.facts.C, chunks = kSummedTokens / chunk;
+  b.step("state");
+  Value bound = b.splat(sumOfGates(p, std::log2(p.facts.tolerance)), 1);
+  auto isAlive = [&](Value sum) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sum, bound);
+  };
+  SmallVector<Value> carried = {
+      b.splat(sumOfGates(p, 0.0), 1),
+      tokenNumber(p, isReverse ? p.begin : p.end)};
+  Program group = p;
+  group.facts.C = kSummedTokens;
   carried = forEachChunk(
-      p, carried,
+      group, carried,
       [&](Value t, ValueRange carried) -> SmallVector<Value> {
-        Value own = lastRow(p, cumulatedGate(p, t));
-        Value isAlive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                              carried[0], bound);
-        Value place = t;
-        if (isReverse)
-          place = arith::MinUIOp::create(
-              b, arith::AddIOp::create(b, t, b.index(p.facts.C)), p.end);
-        place = arith::SelectOp::create(b, isAlive, place, carried[1]);
-        return {arith::AddFOp::create(b, carried[0], own), place};
+        SmallVector<Value> sums = sumChunks(group, t, chunk);
+        b.step("state");
+        // What a chunk past the end says, the last one says again behind it.
+        Value place = carried[1], sum = carried[0];
+        for (int64_t walked = 0; walked < chunks; ++walked) {
+          int64_t number = isReverse ? walked : chunks - 1 - walked;
+          Value at = arith::AddIOp::create(b, t, b.index(number * chunk));
+          if (isReverse)
+            at = arith::MinUIOp::create(
+                b, arith::AddIOp::create(b, at, b.index(chunk)), p.end);
+          place = arith::SelectOp::create(b, isAlive(sum), tokenNumber(p, at),
+                                          place);
+          sum = b.add(carried[0], b.splat(sums[number], 1));
+        }
+        return {sum, place};
       },
       /*reversed=*/!isReverse);
   SmallVector<Value> at = {p.sequence, p.head};
-  Value place = arith::IndexCastOp::create(b, b.getI32Type(), carried[1]);
-  b.store(b.splat(place, 1), p[isReverse ? "ends" : "starts"], at, {1});
+  b.store(carried[1], p[isReverse ? "ends" : "starts"], at, {1});
   if (!isReverse)
-    b.store(b.splat(b.f32(carried[0]), 1), p["decay"], at, {1});
+    b.store(b.f32(carried[0]), p["decay"], at, {1});
 }
 
 //===----------------------------------------------------------------------===//

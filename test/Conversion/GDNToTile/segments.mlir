@@ -177,19 +177,29 @@ func.func @gradient(%map: tensor<16x4x64x64xf32>, %decay: tensor<16x4x64xf32>, %
 
 // -----
 
-// From the last chunk on: as long as the gates behind a chunk do not decay to the tolerance, the segment begins with it.
+// From the last chunk on: as long as the gates behind a chunk do not decay to the tolerance, the segment begins with it. The
+// sums are made by a step of their own, of eight chunks at a time: each from its chunk to the end of the eight.
 
 // CHECK-LABEL: gdn_tile.program @starts_segment_starts(%k: {{.*}}, %gate: {{[^%]*}}) outs(%starts: memref<3x4xi32, {{.*}}>, %decay: memref<3x4xf32, {{.*}}>)
-// CHECK: %[[BOUND:.*]] = arith.constant -1.000000e+01 : f32
-// CHECK: %[[WALK:.*]]:2 = scf.for {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[START:.*]] = %end) -> (f32, index)
-// CHECK: gdn_tile.load %gate
-// CHECK: %[[OWN:.*]] = tensor.extract
-// CHECK: %[[ALIVE:.*]] = arith.cmpf ogt, %[[SUM]], %[[BOUND]]
-// CHECK: %[[NEXT:.*]] = arith.select %[[ALIVE]], %{{.*}}, %[[START]] : index
+// CHECK: %[[BOUND:.*]] = arith.constant dense<-1.000000e+01> : tensor<1xf32>
+// CHECK: %[[TO:.*]] = arith.index_cast %end
+// CHECK: %[[END:.*]] = tensor.splat %[[TO]]
+// CHECK: %[[WALK:.*]]:2 = scf.for {{.*}} step %c256 iter_args(%[[SUM:.*]] = %{{.*}}, %[[START:.*]] = %[[END]]) -> (tensor<1xf32>, tensor<1xi32>)
+// CHECK: gdn_tile.load %gate{{.*}} -> tensor<256xf32>
+// CHECK: %[[SUMS:.*]] = gdn_tile.scan %{{.*}} axis 0 reverse {gdn_tile.step = "gates"}
+// CHECK: %[[FIRST:.*]] = tensor.extract %[[SUMS]][%c0]
+// CHECK: %[[LAST:.*]] = tensor.extract %[[SUMS]][%c224]
+// CHECK: %[[ALIVE:.*]] = arith.cmpf ogt, %[[SUM]], %[[BOUND]] {gdn_tile.step = "state"}
+// CHECK: %[[NEXT:.*]] = arith.select %[[ALIVE]], %{{.*}}, %[[START]]
+// CHECK: %[[OWN:.*]] = tensor.splat %[[LAST]] {
 // CHECK: %[[MORE:.*]] = arith.addf %[[SUM]], %[[OWN]]
-// CHECK: scf.yield %[[MORE]], %[[NEXT]]
-// CHECK: gdn_tile.store %{{.*}}, %starts[%n, %h] axes [1]
-// CHECK: gdn_tile.store %{{.*}}, %decay[%n, %h] axes [1]
+// CHECK: arith.cmpf ogt, %[[MORE]], %[[BOUND]]
+// CHECK: %[[PLACE:.*]] = arith.select
+// CHECK: %[[WHOLE:.*]] = tensor.splat %[[FIRST]] {
+// CHECK: %[[TOTAL:.*]] = arith.addf %[[SUM]], %[[WHOLE]]
+// CHECK: scf.yield %[[TOTAL]], %{{.*}}
+// CHECK: gdn_tile.store %[[WALK]]#1, %starts[%n, %h] axes [1]
+// CHECK: gdn_tile.store %[[WALK]]#0, %decay[%n, %h] axes [1]
 func.func @starts(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>) -> (tensor<3x4xi32>, tensor<3x4xf32>) {
   %s, %d = gdn.stage.segment_starts k(%k : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
       {chunk_size = 32, tolerance = 9.765625e-04} -> tensor<3x4xi32>, tensor<3x4xf32>
@@ -226,16 +236,19 @@ func.func @forgotten(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %
 // For gradients the same from the first chunk on: to where the gates of what is before decay to the tolerance.
 
 // CHECK-LABEL: gdn_tile.program @ends_segment_starts(%k: {{.*}}, %gate: {{[^%]*}}) outs(%ends: memref<3x4xi32, {{[^%]*}}>)
-// CHECK: %[[BOUND:.*]] = arith.constant -1.000000e+01 : f32
-// CHECK: %[[WALK:.*]]:2 = scf.for %[[T:.*]] = %begin to %end step %c32 iter_args(%[[SUM:.*]] = %{{.*}}, %[[END:.*]] = %begin) -> (f32, index)
-// CHECK: %[[OWN:.*]] = tensor.extract
-// CHECK: %[[ALIVE:.*]] = arith.cmpf ogt, %[[SUM]], %[[BOUND]]
+// CHECK: %[[BOUND:.*]] = arith.constant dense<-1.000000e+01> : tensor<1xf32>
+// CHECK: %[[FROM:.*]] = arith.index_cast %begin
+// CHECK: %[[BEGIN:.*]] = tensor.splat %[[FROM]]
+// CHECK: %[[WALK:.*]]:2 = scf.for %[[T:.*]] = %begin to %end step %c256 iter_args(%[[SUM:.*]] = %{{.*}}, %[[END:.*]] = %[[BEGIN]]) -> (tensor<1xf32>, tensor<1xi32>)
+// CHECK: %[[SUMS:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "gates"}
+// CHECK: tensor.extract %[[SUMS]][%c31]
 // CHECK: %[[BEHIND:.*]] = arith.addi %[[T]], %c32
 // CHECK: %[[PLACE:.*]] = arith.minui %[[BEHIND]], %end
-// CHECK: %[[NEXT:.*]] = arith.select %[[ALIVE]], %[[PLACE]], %[[END]] : index
-// CHECK: %[[MORE:.*]] = arith.addf %[[SUM]], %[[OWN]]
-// CHECK: scf.yield %[[MORE]], %[[NEXT]]
-// CHECK: gdn_tile.store %{{.*}}, %ends[%n, %h] axes [1]
+// CHECK: %[[ALIVE:.*]] = arith.cmpf ogt, %[[SUM]], %[[BOUND]]
+// CHECK: %[[NUMBER:.*]] = arith.index_cast %[[PLACE]]
+// CHECK: %[[AT:.*]] = tensor.splat %[[NUMBER]]
+// CHECK: arith.select %[[ALIVE]], %[[AT]], %[[END]]
+// CHECK: gdn_tile.store %[[WALK]]#1, %ends[%n, %h] axes [1]
 // What a segment adds to the gradient of the state before it is that of the tokens before its end. Accesses end with the
 // segment.
 // CHECK-LABEL: gdn_tile.program @ends_adjoint_pass(
