@@ -278,8 +278,11 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
 /// for memory at a time. Of states [K, V] 32 channels are a line. Of [V, K],
 /// where a row of the tile is contiguous, 16 registers of K = 128 are faster.
 static int64_t chooseVTileChannels(const Stage &stage) {
-  constexpr int64_t kProductRows = 64, kShortKey = 128;
+  constexpr int64_t kProductRows = 64, kProductColumns = 16, kShortKey = 128;
   const StageFacts &facts = stage.facts;
+  // Columns of its products, and serial: the fewer, the more CTAs share it.
+  if (isa<SegmentScanStageOp>(stage.op))
+    return kProductColumns;
   bool hasProducts = stage.rounds;
   if (hasProducts)
     return kProductRows;

@@ -177,8 +177,8 @@ Value TileBuilder::sum(Value tile, int64_t axis) {
   return reduce<arith::AddFOp>(*this, tile, axis, 0.0);
 }
 
-Value TileBuilder::rowMaximum(Value tile) {
-  return reduce<arith::MaximumFOp>(*this, tile, 1, 0.0);
+Value TileBuilder::maximum(Value tile, int64_t axis) {
+  return reduce<arith::MaximumFOp>(*this, tile, axis, 0.0);
 }
 
 Value TileBuilder::maximum(Value vec) {

@@ -66,8 +66,8 @@ public:
   /// `tile` times `vec` along `axis`.
   Value mulAxis(Value tile, Value vec, int64_t axis);
   Value sum(Value tile, int64_t axis);
-  /// Largest element of each row of a tile that has none below 0.
-  Value rowMaximum(Value tile);
+  /// Largest element along `axis` of a tile that has none below 0.
+  Value maximum(Value tile, int64_t axis);
   /// Largest element of a vector as a scalar.
   Value maximum(Value vec);
   /// Rows [begin, begin + size) of a tile of rank 2.

@@ -52,6 +52,14 @@ static bool hasSums(Value value) {
   return passes && llvm::any_of(op->getOperands(), hasSums);
 }
 
+/// Whether the step of `product` makes its operand `value`: a role hands that
+/// to its own products through shared memory.
+static bool isOfStep(Value value, linalg::ContractOp product) {
+  StringRef label = tile::TileDialect::getStepAttrName();
+  Operation *op = value.getDefiningOp();
+  return op && op->getAttr(label) == product->getAttr(label);
+}
+
 static LogicalResult verifyProduct(linalg::ContractOp product) {
   RankedTensorType result = getTile(product.getResult(0));
   if (result.getRank() != 2 || product.getNumLoops() != 3)
@@ -66,7 +74,8 @@ static LogicalResult verifyProduct(linalg::ContractOp product) {
               "--operand-type=bf16";
   // It is read from shared memory, where arrays are copied to as they are. What
   // a solve writes there has its factors.
-  if (!hasSchedule(product) && !findSolve(right) && hasSums(right))
+  if (!hasSchedule(product) && !findSolve(right) && hasSums(right) &&
+      !isOfStep(right, product))
     return product.emitOpError("expected an unnormalised right operand (norms "
                                "scale the result), got a normalised one; use "
                                "no --two-product-chain with qk_l2norm");

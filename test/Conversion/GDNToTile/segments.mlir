@@ -120,23 +120,23 @@ func.func @channels(%k: tensor<1x256x4x64xbf16>, %beta: tensor<1x256x4xf32>, %ga
 
 // -----
 
-// The segments of a sequence are the scan's tokens. D and the state, its rows over their largest entries, are f16. What
-// needs no product stands between the product and what does.
+// The segments of a sequence are the scan's tokens. D and the state, its columns over their largest entries, are f16; D is the
+// left operand. What needs no product stands between the product and what does.
 
 // CHECK-LABEL: gdn_tile.program @scan_segment_scan(%map: {{.*}}, %decay: {{.*}}, %states: {{.*}}, %initial_state: {{[^%]*}}) outs(%entry_states: {{.*}}, %final_state: memref<2x4x32x64xbf16, {{.*}}>)
-// CHECK: %[[H0:.*]] = gdn_tile.load %initial_state[%n, %h, %c0, %c0] axes [2, 3]
+// CHECK: %[[H0:.*]] = gdn_tile.load %initial_state[%n, %h, %c0, %c0] axes [3, 2]
 // CHECK: %[[S0:.*]] = arith.extf %[[H0]]
-// CHECK: %[[END:.*]] = scf.for %[[I:.*]] = %begin to %end step %c1 iter_args(%[[S:.*]] = %[[S0]]) -> (tensor<32x64xf32>)
+// CHECK: %[[END:.*]] = scf.for %[[I:.*]] = %begin to %end step %c1 iter_args(%[[S:.*]] = %[[S0]]) -> (tensor<64x32xf32>)
 // CHECK: %[[D:.*]] = gdn_tile.load %map[%[[I]], %h, %c0, %c0] axes [2, 3]
-// CHECK: %[[B:.*]] = gdn_tile.load %states[%[[I]], %h, %c0, %c0] axes [2, 3]
+// CHECK: %[[B:.*]] = gdn_tile.load %states[%[[I]], %h, %c0, %c0] axes [3, 2]
 // CHECK: %[[DECAY:.*]] = gdn_tile.load %decay[%[[I]], %h] axes [1]
 // CHECK: math.exp2 %[[DECAY]]
 // CHECK: math.absf %[[S]]
-// CHECK: linalg.reduce
-// CHECK: %[[ROUNDED:.*]] = arith.truncf {{.*}} to tensor<32x64xf16>
-// CHECK: %[[PRODUCT:.*]] = linalg.contract indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}] {{.*}} ins(%[[ROUNDED]], %[[D]] : tensor<32x64xf16>, tensor<64x64xf16>)
+// CHECK: linalg.reduce {{.*}} dimensions = [0]
+// CHECK: %[[ROUNDED:.*]] = arith.truncf {{.*}} to tensor<64x32xf16>
+// CHECK: %[[PRODUCT:.*]] = linalg.contract indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}] {{.*}} ins(%[[D]], %[[ROUNDED]] : tensor<64x64xf16>, tensor<64x32xf16>)
 // CHECK: %[[ENTRY:.*]] = arith.addf %[[S]], %{{.*}} {{.*}}{gdn_tile.step = "state"}
-// CHECK: gdn_tile.store %[[ENTRY]], %entry_states[%[[I]], %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "store"}
+// CHECK: gdn_tile.store %[[ENTRY]], %entry_states[%[[I]], %h, %c0, %c0] axes [3, 2] {gdn_tile.step = "store"}
 // CHECK: %[[DECAYED:.*]] = arith.mulf %[[ENTRY]]
 // CHECK: %[[KEPT:.*]] = arith.addf %[[DECAYED]], %[[B]]
 // CHECK: %[[CHANGE:.*]] = arith.mulf %[[PRODUCT]]
@@ -144,7 +144,7 @@ func.func @channels(%k: tensor<1x256x4x64xbf16>, %beta: tensor<1x256x4xf32>, %ga
 // CHECK: scf.yield %[[NEXT]]
 // CHECK-NOT: neutral_past_end
 // CHECK: %[[LAST:.*]] = arith.truncf %[[END]]
-// CHECK: gdn_tile.store %[[LAST]], %final_state[%n, %h, %c0, %c0] axes [2, 3]
+// CHECK: gdn_tile.store %[[LAST]], %final_state[%n, %h, %c0, %c0] axes [3, 2]
 // CHECK: gdn_tile.launch @scan_segment_scan grid(%c2, %c4, %c1) tokens(%c16) cu_seqlens(%arg4 : tensor<3xi32>)
 func.func @scan(%map: tensor<16x4x64x64xf16>, %decay: tensor<16x4xf32>, %b: tensor<16x4x32x64xf32>, %h0: tensor<2x4x32x64xbf16>,
     %first: tensor<3xi32>) -> (tensor<16x4x32x64xf32>, tensor<2x4x32x64xbf16>) {
@@ -158,8 +158,8 @@ func.func @scan(%map: tensor<16x4x64x64xf16>, %decay: tensor<16x4xf32>, %b: tens
 
 // Gradients go from the last segment to the first, through M^T. Maps in f32 round nothing.
 
-// CHECK-DAG: #[[$VJ:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
-// CHECK-DAG: #[[$JK:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG: #[[$JK:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
+// CHECK-DAG: #[[$JV:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-LABEL: gdn_tile.program @gradient_segment_scan
 // CHECK: scf.for %[[I:.*]] = %begin to %end
 // CHECK: %[[LAST:.*]] = arith.subi %end, %c1
@@ -167,7 +167,7 @@ func.func @scan(%map: tensor<16x4x64x64xf16>, %decay: tensor<16x4xf32>, %b: tens
 // CHECK: %[[AT:.*]] = arith.subi %[[LAST]], %[[DONE]]
 // CHECK: gdn_tile.load %map[%[[AT]], %h, %c0, %c0] axes [2, 3]
 // CHECK-NOT: arith.truncf
-// CHECK: linalg.contract indexing_maps = [#[[$VJ]], #[[$JK]], #{{.*}}]
+// CHECK: linalg.contract indexing_maps = [#[[$JK]], #[[$JV]], #{{.*}}]
 func.func @gradient(%map: tensor<16x4x64x64xf32>, %decay: tensor<16x4x64xf32>, %b: tensor<16x4x64x32xf32>, %first: tensor<3xi32>)
     -> tensor<16x4x64x32xf32> {
   %e = gdn.stage.segment_scan map(%map : tensor<16x4x64x64xf32>) decay(%decay : tensor<16x4x64xf32>)

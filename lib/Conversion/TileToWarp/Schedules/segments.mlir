@@ -1,16 +1,16 @@
 // Schedules of the stages that split sequences into segments. docs/Schedules.md has the form. gdn.stage.segment_map has
 // those of the state pass.
 
-// gdn.stage.segment_scan: a state warpgroup's thread holds 64 registers of the state, 32 of its f16 copy, 64 of the product
-// and 64 of what the segment adds. Maps of the next segments are on their way;
-// the warps that copy take turns, so each map is copied once.
+// gdn.stage.segment_scan: a state warpgroup's thread holds 16 registers of the state, which go through shared memory to be the
+// right operand of each map. Maps of the next segments are on their way; the warps that copy take turns, so each map is
+// copied once.
 #scan_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 72, steps = ["load"], delayed_steps = ["store"], delay = <as "maps" minus 1>>
 #scan_gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 72, steps = ["gates"], prefetch_distance = <2 chunks>>
 #scan_rest = #gdn_warp.role_template<name = "rest", warps = 2, registers = 72, steps = []>
-#scan_state = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 200, steps = ["state"]>
+#scan_state = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 96, steps = ["state"]>
 #maps = #gdn_warp.channel_template<name = "maps", depth = <fill 2 to 4 chunks>, from = ["load"], to = ["state"]>
 #decays = #gdn_warp.channel_template<name = "decays", depth = <as "maps" plus 1>, from = ["gates"], to = ["state"]>
-#entries = #gdn_warp.channel_template<name = "entries", depth = <1 chunks>, from = ["state"], to = ["move"]>
+#entries = #gdn_warp.channel_template<name = "entries", depth = <2 chunks>, from = ["state"], to = ["move"]>
 
 gdn_warp.schedule_template @segment_scan.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_scan"]
     attributes {chunks_per_iteration = 1 : i64}

@@ -10,7 +10,7 @@
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: .entry layer_segment_scan(
 // CHECK: .entry layer_segment_scan_1(
-// CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
 // CHECK: .entry layer_replay(
 // CHECK: .entry layer_adjoint(
 // CHECK: .entry layer_gradients(

@@ -10,10 +10,11 @@
 // CHECK-DAG: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
 // CHECK-DAG: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: .entry layer_segment_scan(
-// CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
+// The maps are the left operand.
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
 // What a segment adds is read under the product.
 // CHECK: wgmma.commit_group
-// CHECK: ld.shared.v2.b32
+// CHECK: ld.shared.b32
 // CHECK: wgmma.wait_group
 // CHECK: .entry layer_fused(
 func.func @layer(%q: tensor<1x?x16x128xbf16>, %k: tensor<1x?x16x128xbf16>, %v: tensor<1x?x32x128xbf16>, %beta: tensor<1x?x32xf32>,
