@@ -19,6 +19,7 @@ from ._arguments import (
     old_arguments,
     options_of,
     refuse,
+    saves_of,
     shape_of,
     split_of,
 )
@@ -120,6 +121,7 @@ def chunk_gated_delta_rule(
     state_indices: Any = None,
     context_parallel: bool | int | None = None,
     segment_length: int | None = None,
+    save_for_backward: str | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
     r"""The gated delta rule over whole sequences, computed in chunks: prefill and training.
@@ -170,6 +172,9 @@ def chunk_gated_delta_rule(
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
         segment_length: cut every sequence at multiples of so many tokens, a multiple of 32, whatever is faster. The
             result of a sequence then does not depend on its neighbours, bit for bit.
+        save_for_backward: what gradients on a GPU are computed from. "inputs" (the default): from what the call was
+            given; the backward computes the rest again. "states": the forward also saves a state every 64 tokens, and
+            what tokens write instead of v, where there are kernels that do (docs/Training.md has what it costs).
 
     Returns:
         (o, final_state): o [B, T, HV, V] in v's type; the state in float32 (or `final_state`'s type), or None if it
@@ -204,6 +209,8 @@ def chunk_gated_delta_rule(
     split = 0
     if context_parallel is not None or segment_length is not None:
         split = split_of(context_parallel, segment_length)
+    if save_for_backward is not None:
+        split |= saves_of(save_for_backward)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:

@@ -180,6 +180,13 @@ def split_of(context_parallel: Any, segment_length: Any) -> int:
     return _library.NO_SEGMENTS if count < 2 else _library.pack_segments(count)
 
 
+def saves_of(what: Any) -> int:
+    """What a call says about what its forward saves, as options."""
+    if what not in ("inputs", "states"):
+        raise ValueError(f"save_for_backward: expected 'inputs', 'states' or None, got {what!r}")
+    return _library.SAVES_STATES if what == "states" else 0
+
+
 #: A call looks its options up, which takes a third of the time.
 KNOWN_OPTIONS = dict(_list_options())
 

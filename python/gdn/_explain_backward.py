@@ -22,7 +22,10 @@ class Backward:
         launches: its kernels. Operations of torch around them are not counted.
         segment_tokens: tokens of the segments that sequences are cut into; 0 where they are not.
         workspace_bytes: memory that it takes while it runs, besides gradients.
-        saved_bytes: memory that the forward keeps for it: the inputs of the call, and nothing else.
+        saved_bytes: memory that the forward keeps for it.
+        saves: what that is: "inputs", those of the call and nothing else, or "states", what tokens write in the place
+            of v, and a state every 64 tokens, too.
+        why_inputs: why a call that asks for "states" saves its inputs; None where it does not.
     """
 
     kernel: str
@@ -30,12 +33,14 @@ class Backward:
     segment_tokens: int
     workspace_bytes: int
     saved_bytes: int
+    saves: str = "inputs"
+    why_inputs: str | None = None
 
     def __str__(self) -> str:
         cut = f"segments of {self.segment_tokens} tokens, " if self.segment_tokens else ""
         return (
             f"{self.kernel}: {self.launches} kernels, {cut}{self.workspace_bytes} bytes of workspace, "
-            f"{self.saved_bytes} bytes saved"
+            f"{self.saved_bytes} bytes saved ({self.saves}{f', for {self.why_inputs}' if self.why_inputs else ''})"
         )
 
 
@@ -44,7 +49,7 @@ def ask_backward(call: Call, where: str, pack: Callable[[Any, str], bytes]) -> B
     integers that the library reads of a described tensor."""
     import torch
 
-    from . import _torch, _torch_backward_gpu
+    from . import _torch, _torch_backward_gpu, _torch_saved
 
     given = call[:9]
     wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
@@ -54,6 +59,13 @@ def ask_backward(call: Call, where: str, pack: Callable[[Any, str], bytes]) -> B
     blob = b"".join(pack(tensor, where) for tensor in described)
     form = _torch_backward_gpu.form_of(call.q, call.v, call.g, call.beta, call.options)
     options = _torch_backward_gpu.kernel_options(form, call.options)
-    facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
+    asks = bool(call.options & _library.SAVES_STATES)
+    reason = _torch_saved.why_inputs(call, call.scale, call.options) if asks else None
     saved = sum(x.numel() * x.element_size() for x in given if x is not None)
-    return Backward(**facts, saved_bytes=saved)
+    if asks and reason is None:
+        # What tokens write is as large as v.
+        options |= _library.SAVES_STATES
+        saved += _torch_saved.bytes_of_states(call.q, call.v, call.cu_seqlens)
+    facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
+    saves = "states" if asks and reason is None else "inputs"
+    return Backward(**facts, saved_bytes=saved, saves=saves, why_inputs=reason)

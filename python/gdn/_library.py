@@ -37,6 +37,8 @@ BF16_AS_BITS = 1 << _FIELDS["bf16_as_bits"].shift
 FLOAT32_ARITHMETIC = 1 << _FIELDS["float32_arithmetic"].shift
 #: An option: g decays nothing anywhere, so that no segment of a GPU forgets what is before it.
 UNDECAYED = 1 << _FIELDS["undecayed"].shift
+#: An option: the forward saves what tokens write and states for its gradients, where there are kernels that do.
+SAVES_STATES = 1 << _FIELDS["saves_states"].shift
 
 
 def gate_domain_of(options: int) -> int:
@@ -158,6 +160,8 @@ class Functions:
         # It reads Python's objects first, and lets other threads run then.
         self.forward_objects.release_gil = False
         self.backward = module.backward
+        self.backward_saved = module.backward_saved
+        self.forward_saving = module.forward_saving
         self.explain_backward = module.explain_backward
         self.reads_objects = module.reads_objects
         self.explain = module.explain

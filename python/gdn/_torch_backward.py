@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The gradients of the torch operators, by `gdn::gated_delta_rule_backward`.
 
-The forward keeps its inputs and nothing else. The backward computes again what it needs of the forward.
+The forward keeps its inputs and nothing else. The backward computes again what it needs of the forward. A forward that
+is asked to keep more is in `_torch_saved.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from . import _library, _torch_backward_gpu
+from . import _library, _torch_backward_gpu, _torch_saved
 from ._arguments import TENSORS
 from ._torch_checks import refuse_derivatives
 
@@ -79,12 +80,12 @@ def _apply(function: Any, *arguments: Any) -> Any:
 
 
 class _Backward(_SingleLevelFunction):
-    """The backward, which has no derivative of its own."""
+    """The operator of a backward, which has no derivative of its own."""
 
     @staticmethod
-    def forward(*arguments: Any) -> Any:
+    def forward(operator: Any, *arguments: Any) -> Any:
         with _below():
-            return torch.ops.gdn.gated_delta_rule_backward.default(*arguments)
+            return operator(*arguments)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -98,11 +99,16 @@ class _Backward(_SingleLevelFunction):
         )
 
 
-def _backward_with_autograd(*arguments: Any) -> Any:
-    if refuse_derivatives(zip(_NAMES, arguments), reason=None):
-        return _apply(_Backward, *arguments)
-    with torch._C._AutoDispatchBelowAutograd():
-        return torch.ops.gdn.gated_delta_rule_backward.default(*arguments)
+def _backward_with_autograd(operator: Any, *names: str) -> Callable[..., Any]:
+    """An operator of a backward for tensors that autograd may follow; `names` are those of its last tensors."""
+
+    def run(*arguments: Any) -> Any:
+        if refuse_derivatives(zip((*_NAMES, *names), arguments), reason=None):
+            return _apply(_Backward, operator, *arguments)
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(*arguments)
+
+    return run
 
 
 def trained(options: int, device: str) -> int:
@@ -138,8 +144,38 @@ class _Forward(_SingleLevelFunction):
         return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
 
 
+class _SavingForward(_SingleLevelFunction):
+    """A forward on a GPU that saves states, and what tokens write in the place of v."""
+
+    @staticmethod
+    def forward(*arguments: Any) -> Any:
+        *tensors, _, options, _, with_state = arguments
+        with _below():
+            return torch.ops.gdn.gated_delta_rule_saving.default(*tensors, options, with_state)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        q, k, _, *rest = inputs[:_INPUTS]
+        _, state, writes, states = output
+        ctx.save_for_backward(q, k, writes, *rest, states)
+        ctx.options = inputs[_INPUTS + 1]
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(writes, states, *(() if inputs[-1] else (state,)))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        *tensors, states = ctx.saved_tensors
+        backward = torch.ops.gdn.gated_delta_rule_backward_saved.default
+        found = backward(*tensors, *gradients[:2], states, ctx.options)
+        needed = ctx.needs_input_grad[:_DIFFERENTIABLE]
+        return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
+
+
 def forward_with_autograd(*arguments: Any) -> Any:
     """The operator `gdn::gated_delta_rule` for tensors that gradients are asked of."""
+    *tensors, scale, options, _, _ = arguments
+    if _torch_saved.saves(tensors, scale, options):
+        return _apply(_SavingForward, *arguments)[:2]
     return _apply(_Forward, *arguments)
 
 
@@ -148,5 +184,8 @@ def define(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
     ops.define(_SCHEMA)
     ops.impl("gated_delta_rule_backward", _compute_on_cpu, "CPU")
     ops.impl("gated_delta_rule_backward", _compute_on_gpu, "CUDA")
-    ops.impl("gated_delta_rule_backward", _backward_with_autograd, "Autograd")
     fake("gdn::gated_delta_rule_backward", _fake, lib=ops)
+    _torch_saved.define(ops, fake)
+    backward, saved = torch.ops.gdn.gated_delta_rule_backward.default, torch.ops.gdn.gated_delta_rule_backward_saved.default
+    ops.impl("gated_delta_rule_backward", _backward_with_autograd(backward), "Autograd")
+    ops.impl("gated_delta_rule_backward_saved", _backward_with_autograd(saved, "states"), "Autograd")

@@ -273,13 +273,16 @@ def _without_tokens(arguments: Any) -> tuple[Tensor | None, ...]:
     return *found, d_state
 
 
-def _launch(call: KernelCall, rows: tuple[int, int]) -> tuple[Any, ...]:
-    """The kernels' gradients of q, k, v, g and beta, as [B, T, ...], of A_log, dt_bias, and of the initial state."""
+def _launch(call: KernelCall, rows: tuple[int, int], states: Tensor | None) -> tuple[Any, ...]:
+    """The kernels' gradients of q, k, v, g and beta, as [B, T, ...], of A_log, dt_bias, and of the initial state. With
+    `states` of a forward that saved them v is what tokens wrote."""
     given = (call.q, call.k, call.v, call.g, call.beta, call.A_log, call.dt_bias, call.initial_state)
     found = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
-    _library.load().backward(
-        *given, call.cu_seqlens, call.d_o, call.d_final_state, *found, None, call.options, 1, 0
-    )
+    arguments = (*given, call.cu_seqlens, call.d_o, call.d_final_state, *found)
+    if states is None:
+        _library.load().backward(*arguments, None, call.options, 1, 0)
+    else:
+        _library.load().backward_saved(*arguments, call.v, states, None, call.options, 1, 0)
     *tokens, d_A_log, d_dt_bias, d_state = found
     return *(x.view(*rows, *x.shape[2:]) for x in tokens if x is not None), d_A_log, d_dt_bias, d_state
 
@@ -300,8 +303,8 @@ def _as(like: Tensor | None, found: Tensor | None) -> Tensor | None:
     return found[tuple(map(slice, like.shape))].to(like.dtype).contiguous()
 
 
-def compute(*arguments: Any) -> tuple[Tensor | None, ...]:
-    """The gradients of the eight inputs; None for an absent one."""
+def compute(*arguments: Any, states: Tensor | None = None) -> tuple[Tensor | None, ...]:
+    """The gradients of the eight inputs; None for an absent one. With `states` v is what tokens wrote."""
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, *_, options = arguments
     reason = why_not(q, k, v)
     if reason is not None:
@@ -309,7 +312,7 @@ def compute(*arguments: Any) -> tuple[Tensor | None, ...]:
     if 0 in v.shape[:2]:
         return _without_tokens(arguments)
     call = convert(*arguments)
-    d_q, d_k, d_v, d_g, d_beta, d_A_log, d_dt_bias, d_state = _launch(call, v.shape[:2])
+    d_q, d_k, d_v, d_g, d_beta, d_A_log, d_dt_bias, d_state = _launch(call, v.shape[:2], states)
     keep = _same if all(back is _same for back in call.back) else _keeper(v.shape[1], cu_seqlens)
 
     def chain(like: Tensor | None, found: Tensor, back: _Chain) -> Tensor | None:

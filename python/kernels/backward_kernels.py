@@ -117,6 +117,33 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
     return fill(template, values)
 
 
+#: The states with which there is a forward that saves; the package brings calls without states to it.
+_SAVING_STATE = "Both KV F32"
+#: A CTA a head: where that is not the fastest there are too few heads for saving to gain.
+_SAVING_OPTIONS = ["--schedule=cta_per_head"]
+
+
+def _saves(manifest: dict[str, Any], row: dict[str, str]) -> bool:
+    """Whether there is a forward that saves for the backward of a row."""
+    return row["channels"] in manifest["hopper"].get("saving", {}).get("channels", []) and row["state"] == _SAVING_STATE
+
+
+def _saving_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
+    """A forward of the same operands, without gradients."""
+    types, channels = _operands(manifest, row), manifest["hopper"]["channels"][row["channels"]]
+    operands = {operand: kind for operand, kind in types.items() if not operand.startswith("d_")}
+    states = f"tensor<?x?x{channels['v']}x{channels['k']}x{manifest['types'][row['element']]['mlir']}>"
+    attributes = [*_attributes(manifest, row), "output_final_state", f"state_interval = {GRADIENT_TOKENS} : i64"]
+    values = {
+        "name": name,
+        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in operands.items()),
+        "operands": " ".join(f"{operand}(%{operand} : {kind})" for operand, kind in operands.items()),
+        "attributes": ", ".join(attributes),
+        "results": ", ".join([types["v"], types["initial_state"], types["v"], states]),
+    }
+    return fill(template, values)
+
+
 def _has_segments(manifest: dict[str, Any], row: dict[str, str]) -> bool:
     """Whether sequences of such a call are cut: stages of segments take gates and keys as they are."""
     is_plain = all(row[axis] == value for axis, value in _UNNAMED.items())
@@ -149,4 +176,20 @@ def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[
             for number, (own, text) in enumerate(texts.items()):
                 line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, str(number > 0).lower()]))})"
                 kernels.append(Kernel(own, text, [], line))
+    return kernels
+
+
+def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
+    """The forwards that save for backwards of these rows."""
+    template, kernels = (HERE / "saving_hopper.mlir.in").read_text(), []
+    for values in rows:
+        for choice in itertools.product(*(values[axis] for axis in _AXES)):
+            row = dict(zip(_AXES, choice))
+            if not _saves(manifest, row):
+                continue
+            name = _name(manifest, {**row, "state": ""}).replace("backward", "saving")
+            channels = manifest["hopper"]["channels"][row["channels"]]
+            fields = [channels["k"], row["element"], *row["gate"].split(), *row["beta"].split(), row["norm"]]
+            line = f"GDN_HOPPER_SAVING({', '.join(map(str, [name, *fields]))})"
+            kernels.append(Kernel(name, _saving_text(manifest, name, row, template), _SAVING_OPTIONS, line))
     return kernels

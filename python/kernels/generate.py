@@ -6,8 +6,8 @@
 OUT/NAME.mlir      the function of each kernel, for gdn-compile
 OUT/kernels.cmake  the kernels' names and the options that they are compiled with
 OUT/Manifest.inc   the tables of the manifest as macros, for C++
-OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc, OUT/HopperBackwardKernels.inc   a line for each kernel,
-                   for C++
+OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc, OUT/HopperBackwardKernels.inc,
+OUT/HopperSavingKernels.inc   a line for each kernel, for C++
 
 A file that would stay the same is not written, and .mlir files of kernels that are gone are removed.
 """
@@ -20,7 +20,7 @@ import pathlib
 import sys
 from typing import Any
 
-from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels
+from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saving_kernels
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
 from segment_kernels import segment_kernels
 
@@ -289,7 +289,8 @@ def main() -> int:
     cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
     hopper += segment_kernels(manifest, reader.gpu_rows(manifest)) + relayout_kernels()
     backward, hopper_backward = cpu_backward_kernels(manifest), hopper_backward_kernels(manifest, reader.gradient_rows(manifest))
-    everything = (*cpu, *backward, *hopper, *hopper_backward)
+    saving = saving_kernels(manifest, reader.gradient_rows(manifest))
+    everything = (*cpu, *backward, *hopper, *hopper_backward, *saving)
     names = [kernel.name for kernel in everything]
     if twice := {name for name in names if names.count(name) > 1}:
         sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(sorted(twice))} twice")
@@ -304,8 +305,9 @@ def main() -> int:
     _write(out / "BackwardKernels.inc", "".join(f"{kernel.line}\n" for kernel in backward))
     _write(out / "HopperKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper))
     _write(out / "HopperBackwardKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper_backward))
+    _write(out / "HopperSavingKernels.inc", "".join(f"{kernel.line}\n" for kernel in saving))
     _write(out / "Manifest.inc", tables(manifest, reader))
-    lists = [*_cmake_list("cpu", [*cpu, *backward]), *_cmake_list("hopper", [*hopper, *hopper_backward])]
+    lists = [*_cmake_list("cpu", [*cpu, *backward]), *_cmake_list("hopper", [*hopper, *hopper_backward, *saving])]
     _write(out / "kernels.cmake", "\n".join([*lists, ""]))
     return 0
 

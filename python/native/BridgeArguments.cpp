@@ -179,6 +179,7 @@ static Error unpackOptions(int64_t options, Problem &p) {
   p.recurrent = fields.recurrent.of(options);
   p.bf16AsBits = fields.bf16_as_bits.of(options);
   p.float32Arithmetic = fields.float32_arithmetic.of(options);
+  p.savesStates = fields.saves_states.of(options);
   p.split = {static_cast<cost::SplitRequest::Kind>(fields.split.of(options)),
              fields.split_by.of(options)};
   p.split.decays = !fields.undecayed.of(options);

@@ -16,7 +16,8 @@ using namespace gdn;
 using namespace gdn::bridge;
 using namespace gdn::cpu;
 
-static Error run(Problem &problem, const Gradients &gradients) {
+static Error run(Problem &problem, const Gradients &gradients,
+                 const hopper::Saved &saved) {
   if (Error error = checkArguments(problem))
     return error;
   if (Error error = checkDevice(problem.device))
@@ -25,12 +26,60 @@ static Error run(Problem &problem, const Gradients &gradients) {
     return error;
   if (problem.device.type == Device::CPU)
     return runBackward(problem, gradients);
-  return hopper::runBackward(problem, gradients,
+  return hopper::runBackward(problem, gradients, saved,
                              streamOfCaller(problem.device.index),
                              allocateForCaller);
 }
 
-GDN_FUNCTION(backward) {
+/// Number of v, in whose words messages speak of what is shaped or typed so.
+static constexpr int kValues = 2;
+
+/// Reads what a forward saved, or is to save: the two arguments from `first`.
+static Error readSaved(const TVMFFIAny *first, Problem &problem,
+                       hopper::Saved &saved) {
+  for (auto [number, array] :
+       {std::pair(0, &saved.writes), {1, &saved.states}}) {
+    if (Error error = readArray(first[number], kValues, *array, problem))
+      return error;
+    if (Error error = checkMemory("saved", *array))
+      return error;
+  }
+  return {};
+}
+
+GDN_FUNCTION(forward_saving) {
+  return guarded([&] {
+    Problem problem;
+    hopper::Saved saved;
+    constexpr int numTensors = kNumArrays + 2;
+    if (count != numTensors + kNumOptions)
+      return wrongCount("forward_saving", numTensors + kNumOptions, count);
+    std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+    if (Error error = readOptions(args + numTensors, problem))
+      return raise(error);
+    for (int i = 0; i < kNumArrays; ++i)
+      if (Error error = readArray(args[i], i, *arrays[i], problem))
+        return raise(error);
+    if (Error error = readSaved(args + kNumArrays, problem, saved))
+      return raise(error);
+    setDefaultScale(problem);
+    if (Error error = check(problem))
+      return raise(error);
+    if (problem.device.type == Device::CPU)
+      return raise({"NotImplementedError", "gdn: expected a GPU for a forward "
+                                           "that saves, got the CPU"});
+    if (Error error = hopper::runSaving(problem, saved,
+                                        streamOfCaller(problem.device.index),
+                                        allocateForCaller))
+      return raise(error);
+    return returnNothing(result);
+  });
+}
+
+/// `backward`, and `backward_saved`, which takes two arrays more.
+static int computeGradients(const char *name, bool readsSaved,
+                            const TVMFFIAny *args, int32_t count,
+                            TVMFFIAny *result) {
   return guarded([&] {
     Problem problem;
     Gradients gradients;
@@ -39,9 +88,9 @@ GDN_FUNCTION(backward) {
                         &gradients.beta,   &gradients.aLog,
                         &gradients.dtBias, &gradients.initialState};
     constexpr int numWritten = std::size(written);
-    constexpr int numTensors = kNumArrays + numWritten;
+    const int numTensors = kNumArrays + numWritten + (readsSaved ? 2 : 0);
     if (count != numTensors + kNumOptions)
-      return wrongCount("backward", numTensors + kNumOptions, count);
+      return wrongCount(name, numTensors + kNumOptions, count);
     std::array<Array *, kNumArrays> arrays = arraysOf(problem);
     if (Error error = readOptions(args + numTensors, problem))
       return raise(error);
@@ -53,12 +102,28 @@ GDN_FUNCTION(backward) {
       if (Error error =
               readArray(args[kNumArrays + i], i, *written[i], problem))
         return raise(error);
+    hopper::Saved saved;
+    if (readsSaved)
+      if (Error error =
+              readSaved(args + kNumArrays + numWritten, problem, saved))
+        return raise(error);
     if (args[numTensors].type_index == kTVMFFINone)
       setDefaultScale(problem);
-    if (Error error = run(problem, gradients))
+    problem.savesStates = readsSaved;
+    if (Error error = run(problem, gradients, saved))
       return raise(error);
     return returnNothing(result);
   });
+}
+
+GDN_FUNCTION(backward) {
+  return computeGradients("backward", /*readsSaved=*/false, args, count,
+                          result);
+}
+
+GDN_FUNCTION(backward_saved) {
+  return computeGradients("backward_saved", /*readsSaved=*/true, args, count,
+                          result);
 }
 
 GDN_FUNCTION(explain_backward) {

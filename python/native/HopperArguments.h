@@ -31,8 +31,8 @@ public:
   int32_t size() const { return count; }
 
 private:
-  /// Those of a call; its gradients are eight more, and sizes.
-  static constexpr int kMaxCount = 9
+  /// Those of a call; its gradients are eight more, sizes, and what was saved.
+  static constexpr int kMaxCount = 11
 #define GDN_HOPPER_ARGUMENT(field) +1
 #include "Manifest.inc"
       ;

@@ -61,12 +61,6 @@ std::span<const BackwardKernel> gdn::hopper::allBackwardKernels() {
   return std::span(table).first(std::size(table) - 1);
 }
 
-/// Makes the kernels ready on the device, on their first call there.
-static Error prepare(const BackwardKernel &kernel, int32_t device) {
-  static ReadyDevices ready[std::size(table)];
-  return ready[&kernel - table].prepare(kernel.function, device);
-}
-
 //===----------------------------------------------------------------------===//
 // What a call must be
 //===----------------------------------------------------------------------===//
@@ -121,6 +115,7 @@ namespace {
 /// What the gradients of a call run.
 struct BackwardPlan {
   const BackwardKernel *kernel = nullptr;
+  const GdnFunctionDesc *function = nullptr;
   /// Tokens of a segment; 0 where sequences are not cut.
   int64_t segmentLength = 0;
   /// Of extents [B, T, L] that are read alone; absent without segments.
@@ -149,6 +144,14 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
   plan.kernel = findKernel(p, /*inSegments=*/false);
   if (!plan.kernel)
     return explainMissing(p);
+  plan.function = plan.kernel->function;
+  if (p.savesStates) {
+    plan.function = findReaderOfSaved(*plan.function);
+    if (!plan.function)
+      return {"NotImplementedError", "gdn: expected gradients that can read "
+                                     "what a forward saved, got others"};
+    return {};
+  }
   // Without kernels of segments the gradients are those of whole sequences.
   const BackwardKernel *cut = findKernel(p, /*inSegments=*/true);
   if (!cut || p.split.kind == gdn::cost::SplitRequest::Kind::Never)
@@ -158,11 +161,19 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
   if (!plan.segmentLength)
     return {};
   plan.kernel = cut;
+  plan.function = cut->function;
   plan.sizes.element = Element::I32;
   plan.sizes.rank = 3;
   plan.sizes.sizes = {1, p.tokens(), plan.segmentLength};
   plan.sizes.data = p.cuSeqlens.data;
   return {};
+}
+
+/// Makes the kernels ready on the device, on their first call there.
+static Error prepare(const BackwardPlan &plan, int32_t device) {
+  static ReadyDevices ready[2][std::size(table)];
+  bool readsSaved = plan.function != plan.kernel->function;
+  return ready[readsSaved][plan.kernel - table].prepare(plan.function, device);
 }
 
 static Error expected(const char *name, const char *rule) {
@@ -227,6 +238,18 @@ static Gradients describeGradients(const Problem &p) {
   return made;
 }
 
+/// What a forward saves, dense and at no address.
+static Saved describeSaved(const Problem &p) {
+  constexpr int64_t interval = gdn::manifest::HopperGradientTokens;
+  Saved saved;
+  saved.writes = describeGradients(p).v;
+  saved.states = saved.writes;
+  int64_t H = p.valueHeads(), V = p.valueChannels(), K = p.keyChannels();
+  saved.states.sizes = {p.tokens() / interval + p.sequences(), H, V, K};
+  saved.states.strides = {H * V * K, V * K, K, 1};
+  return saved;
+}
+
 static Error checkGradients(const Problem &p, const Gradients &gradients) {
   Gradients wanted = describeGradients(p);
   struct {
@@ -257,8 +280,10 @@ static Error checkGradients(const Problem &p, const Gradients &gradients) {
 //===----------------------------------------------------------------------===//
 
 /// In the order of the kernels' arguments; absent ones are none.
-template <typename AnyProblem, typename AnyArray, typename AnyGradients>
-static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients) {
+template <typename AnyProblem, typename AnyArray, typename AnyGradients,
+          typename AnySaved>
+static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients,
+                     AnySaved &saved) {
   return std::array{&p.q,
                     &p.k,
                     &p.v,
@@ -278,18 +303,22 @@ static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients) {
                     &gradients.gate,
                     &gradients.initialState,
                     &gradients.aLog,
-                    &gradients.dtBias};
+                    &gradients.dtBias,
+                    &saved.writes,
+                    &saved.states};
 }
 
 /// The arguments refer to the plan's array.
 static void addArguments(const Problem &p, const BackwardPlan &plan,
-                         const Gradients &gradients, Arguments &arguments) {
-  for (const Array *array : arraysOf(p, plan.sizes, gradients))
+                         const Gradients &gradients, const Saved &saved,
+                         Arguments &arguments) {
+  for (const Array *array : arraysOf(p, plan.sizes, gradients, saved))
     arguments.add(*array);
 }
 
 Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
-                               void *stream, Allocate allocate) {
+                               const Saved &saved, void *stream,
+                               Allocate allocate) {
   BackwardPlan plan;
   if (Error error = checkForm(p))
     return error;
@@ -298,20 +327,20 @@ Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
   if (Error error = checkGradients(p, gradients))
     return error;
   int32_t device = p.device.index;
-  if (Error error = prepare(*plan.kernel, device))
+  if (Error error = prepare(plan, device))
     return error;
   Arguments arguments;
-  addArguments(p, plan, gradients, arguments);
+  addArguments(p, plan, gradients, saved, arguments);
   uint64_t bytes = 0;
   if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
-          plan.kernel->function, arguments.data(), arguments.size(), &bytes)))
+          plan.function, arguments.data(), arguments.size(), &bytes)))
     return error;
   std::unique_ptr<Workspace> workspace;
   if (bytes)
     if (Error error = allocate(device, stream, bytes, workspace))
       return error;
   return errorOf(gdnFunctionLaunchOn(
-      plan.kernel->function, device, arguments.data(), arguments.size(),
+      plan.function, device, arguments.data(), arguments.size(),
       workspace ? workspace->data : nullptr, bytes, stream));
 }
 
@@ -323,14 +352,15 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   if (Error error = choosePlan(p, plan))
     return error;
   Gradients gradients = describeGradients(p);
+  Saved saved = p.savesStates ? describeSaved(p) : Saved();
   // Never read, and as far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
-  for (Array *array : arraysOf(p, plan.sizes, gradients))
+  for (Array *array : arraysOf(p, plan.sizes, gradients, saved))
     if (array->isPresent())
       array->data = somewhere;
   Arguments arguments;
-  addArguments(p, plan, gradients, arguments);
-  const GdnFunctionDesc &function = *plan.kernel->function;
+  addArguments(p, plan, gradients, saved, arguments);
+  const GdnFunctionDesc &function = *plan.function;
   if (Error error = errorOf(
           gdnFunctionCheck(&function, arguments.data(), arguments.size())))
     return error;

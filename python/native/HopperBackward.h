@@ -10,7 +10,7 @@
 #define GDN_PYTHON_NATIVE_HOPPERBACKWARD_H
 
 #include "Backward.h"
-#include "Hopper.h"
+#include "HopperSaved.h"
 
 namespace gdn::hopper {
 
@@ -36,9 +36,10 @@ std::span<const BackwardKernel> allBackwardKernels();
 /// Launches the kernels of the gradients on `stream`. `o` and `finalState` of
 /// the problem are the gradients of these outputs. Sequences are packed; of the
 /// states all or none are there; gates, beta and norms have a form of the
-/// table. Gradients of tokens in no sequence are zeros.
+/// table. Gradients of tokens in no sequence are zeros. With `savesStates` they
+/// are made of `saved`, and `v` is not read.
 Error runBackward(const Problem &problem, const cpu::Gradients &gradients,
-                  void *stream, Allocate allocate);
+                  const Saved &saved, void *stream, Allocate allocate);
 
 /// The kernels of such a call and their workspace as JSON. No address is read.
 Error describeBackward(const Problem &problem, std::string &facts);

@@ -116,6 +116,8 @@ struct Options {
   bool bf16AsBits = false;
   /// A CPU computes arrays of 16 bits in float32, and rounds outputs once.
   bool float32Arithmetic = false;
+  /// The gradients on a GPU are made of what the forward saved, beside inputs.
+  bool savesStates = false;
   /// Most threads to use, at least 1.
   int threads = 1;
   /// Tokens of the longest sequence if the caller knows them on the host, or 0.

@@ -1,0 +1,130 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A forward on a GPU that saves more than its inputs, and gradients from that (`save_for_backward="states"`).
+
+It saves what each token writes in the place of v, and a state every 64 tokens: the backward has no recurrence of states
+to compute again. Forms of a call without such kernels save their inputs, as others do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import _library
+from . import _torch_backward_gpu as chain
+from ._arguments import default_scale
+
+Tensor = torch.Tensor
+_CHANNELS = frozenset(
+    _library.MANIFEST["hopper"]["channels"][name]["k"] for name in _library.MANIFEST["hopper"]["saving"]["channels"]
+)
+#: Where there are kernels that save. A CPU's gradients are computed in float32, and take no states of 16 bits.
+_DEVICES = frozenset(["cuda"])
+#: Tokens between the states that are saved (GRADIENT_TOKENS of kernels/backward_kernels.py).
+_INTERVAL = 64
+_TENSORS = (
+    "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, Tensor? initial_state, "
+    "Tensor? cu_seqlens, "
+)
+_SAVING = f"gated_delta_rule_saving({_TENSORS}int options, bool output_final_state) -> (Tensor, Tensor, Tensor, Tensor)"
+_GRADIENTS = (
+    f"gated_delta_rule_backward_saved({_TENSORS}Tensor? d_o, Tensor? d_final_state, Tensor states, int options) -> "
+    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+)
+
+
+def why_inputs(tensors: Any, scale: float | None, options: int) -> str | None:
+    """Why a call on a GPU saves its inputs and not states, though it asks for them; None if it does save them."""
+    q, k, v, g, beta, _, _, initial_state, _ = tensors[:9]
+    reason = chain.why_not(q, k, v)
+    if reason is not None:
+        return reason
+    if q.shape[-1] != v.shape[-1] or q.shape[-1] not in _CHANNELS or 0 in v.shape[:2]:
+        return f"K = {q.shape[-1]}, V = {v.shape[-1]}"
+    if _library.state_is_v_first(options):
+        return "states [N, HV, V, K]"
+    if scale is not None and abs(scale / default_scale(q.shape) - 1) > 1e-6:
+        return "scale"
+    if initial_state is not None and initial_state.dtype != torch.float32:
+        return "initial_state in another type than float32"
+    form = chain.form_of(q, v, g, beta, options)
+    asked = _library.has_l2norm(options), _library.gate_domain_of(options), _library.beta_domain_of(options)
+    # What torch would compute around the kernels is part of the forward here, and of its time.
+    if asked != (form.norm, form.gate_domain, form.beta_domain):
+        return "norms, gates or beta"
+    return None
+
+
+def saves(tensors: Any, scale: float | None, options: int) -> bool:
+    """Whether the forward of a call that gradients are asked of saves states."""
+    asks = bool(options & _library.SAVES_STATES) and tensors[0].device.type in _DEVICES
+    return asks and why_inputs(tensors, scale, options) is None
+
+
+def _count_states(q: Tensor, cu_seqlens: Tensor | None) -> tuple[int, int]:
+    """The sequences, and the states between their segments: those of a sequence that begins at token b have the
+    numbers from floor(b / 64) + its own on."""
+    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    return sequences, q.shape[0] * q.shape[1] // _INTERVAL + sequences
+
+
+def bytes_of_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None) -> int:
+    """The memory of the states that a call saves."""
+    return _count_states(q, cu_seqlens)[1] * v.shape[2] * v.shape[3] * q.shape[3] * v.element_size()
+
+
+def _allocate(q: Tensor, v: Tensor, cu_seqlens: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """o, the final states, what tokens write, and states."""
+    sequences, kept = _count_states(q, cu_seqlens)
+    o, writes = (torch.empty_like(v, memory_format=torch.contiguous_format) for _ in range(2))
+    square = (v.shape[2], v.shape[3], q.shape[3])
+    return o, v.new_empty((sequences, *square), dtype=torch.float32), writes, v.new_empty((kept, *square))
+
+
+def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    given = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
+    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
+    form, D = chain.form_of(q, v, g, beta, options), q.shape[-1]
+    gates, *_ = chain._gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
+    betas, _ = chain._beta(v, beta, _library.beta_domain_of(options), form)
+    parameters = chain._parameters(v, A_log, dt_bias) if A_log is not None else (None, None)
+    o, state, writes, states = made = _allocate(q, v, cu_seqlens)
+    before = torch.zeros_like(state) if initial_state is None else chain._readable(initial_state)
+    boundaries = chain._boundaries(q) if cu_seqlens is None else cu_seqlens
+    q, k, v = (chain._readable(chain._packed(x), (D,)) for x in (q, k, v))
+    _library.load().forward_saving(
+        q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o), state,
+        chain._packed(writes), states, None, chain.kernel_options(form, options), 1, 0,
+    )  # fmt: skip
+    return made if with_state else (o, state.new_empty(0), writes, states)
+
+
+def _fake_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    q, _, v, *_, cu_seqlens, _, with_state = arguments
+    o, state, writes, states = _allocate(q, v, cu_seqlens)
+    return o, state if with_state else state.new_empty(0), writes, states
+
+
+def _compute_backward(*arguments: Any) -> tuple[Tensor, ...]:
+    *given, states, options = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
+    found = chain.compute(*given, None, options, states=states)
+    return tuple(given[0].new_empty(0) if x is None else x for x in found)
+
+
+def _fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
+    return tuple(
+        arguments[0].new_empty(0) if x is None else torch.empty_like(x, memory_format=torch.contiguous_format)
+        for x in arguments[:8]
+    )
+
+
+def define(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
+    """Defines both operators. They stand below autograd: `_torch_backward.py` applies them."""
+    for schema, compute, meta in ((_SAVING, _compute_forward, _fake_forward), (_GRADIENTS, _compute_backward, _fake_backward)):
+        name = schema.split("(", 1)[0]
+        ops.define(schema)
+        ops.impl(name, compute, "CUDA")
+        fake(f"gdn::{name}", meta, lib=ops)

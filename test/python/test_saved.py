@@ -1,0 +1,179 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a forward on a GPU saves for its gradients, on a CPU: stand-ins compute what the kernels are to compute. The
+kernels themselves: test/Integration/emulator/saved.test."""
+
+import concurrent.futures
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.utils.checkpoint  # noqa: E402
+
+from gradient_cases import NAMES, make, recurrence  # noqa: E402
+from test_gradients_gpu import backward  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+import gdn  # noqa: E402
+from gdn import _library, _torch_backward_gpu, _torch_saved  # noqa: E402
+from gdn._api import BUILDERS  # noqa: E402
+
+STATES = {"save_for_backward": "states"}
+
+
+def call_of(given, cu_seqlens=None, **options):
+    """The call that a function would run."""
+    tensors = {name: given.get(name) for name in (*NAMES, "A_log", "dt_bias", "initial_state")}
+    return BUILDERS["chunk_gated_delta_rule"](**tensors, cu_seqlens=cu_seqlens, **STATES, **options)
+
+
+def test_words():
+    """Other words are refused; on a CPU the gradients are those without."""
+    given = make(T=20)
+    with pytest.raises(ValueError, match="save_for_backward: expected 'inputs', 'states' or None, got 'all'"):
+        gdn.chunk_gated_delta_rule(**given, save_for_backward="all")
+    found = []
+    for words in ({}, STATES, {"save_for_backward": "inputs"}):
+        o, _ = gdn.chunk_gated_delta_rule(**given, **words)
+        found.append((o, *torch.autograd.grad(o.sum(), list(given.values()))))
+    assert all(torch.equal(x, y) for other in found[1:] for x, y in zip(found[0], other))
+
+
+def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, writes, states, scale, options, *_):
+    """The library's: packed sequences and both states. It saves v for what tokens write."""
+    assert q.shape[0] == 1 and scale is None and writes.shape == v.shape and state.dtype == final.dtype == torch.float32
+    assert states.shape == (q.shape[1] // 64 + len(cu) - 1, v.shape[2], 128, 128) and states.dtype == q.dtype
+    names = {number: name for name, number in _library.GATE_DOMAINS.items()}
+    tensors = [None if x is None else x.double() for x in (q, k, v, g, beta, A_log, dt_bias, state)]
+    made = recurrence(
+        *tensors, cu.tolist(), 128**-0.5, l2norm=_library.has_l2norm(options), v_first=False,
+        gate=names[_library.gate_domain_of(options)], logits=_library.beta_domain_of(options),
+    )  # fmt: skip
+    for x, y in zip((o, final, writes, states.fill_(4.0)), (*made, v)):
+        x.copy_(y)
+
+
+def backward_saved(q, k, v, *rest):
+    """The library's: of what tokens write, which is v here."""
+    *others, writes, states, scale, options, threads, longest = rest
+    assert v.data_ptr() == writes.data_ptr() and (states == 4).all()
+    # A thread of its own, for torch differentiates nothing below an operator.
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(backward, q, k, v, *others, scale, options, threads, longest).result()
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """A CPU that saves, by stand-ins."""
+    monkeypatch.setattr(_library.load(), "forward_saving", forward_saving)
+    monkeypatch.setattr(_library.load(), "backward_saved", backward_saved)
+    monkeypatch.setattr(_torch_saved, "_DEVICES", frozenset(["cpu"]))
+    ops = torch.library.Library("gdn", "IMPL")
+    for name, compute in (("saving", _torch_saved._compute_forward), ("backward_saved", _torch_saved._compute_backward)):
+        ops.impl(f"gated_delta_rule_{name}", compute, "CPU")
+    yield
+    ops._destroy()
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+@pytest.mark.parametrize("case,cu_seqlens", [
+    ({}, None), ({"B": 2, "T": 33, "state": True}, None), ({"T": 100, "N": 3, "state": True}, [0, 65, 65, 97]),
+    ({"gate": "raw", "logits": 1, "l2norm": True}, None), ({"absent": ("g",)}, None),
+])  # fmt: skip
+def test_values(kernels, case, cu_seqlens, compiles):
+    """Results and gradients, with one state's gradient and without."""
+    given = make(**{"T": 70, "K": 128, "V": 128, "dtype": torch.float16, **case})
+    form = {"l2norm": False, "gate": "log", "logits": 0}
+    form |= {name: value for name, value in case.items() if name in form}
+    exact = {name: x.detach().double().requires_grad_() for name, x in given.items()}
+    names = (*NAMES, "A_log", "dt_bias", "initial_state")
+    wanted = recurrence(**{**dict.fromkeys(names), **exact}, cu_seqlens=cu_seqlens, scale=128**-0.5, **form, v_first=False)
+    packed = {} if cu_seqlens is None else {"cu_seqlens": torch.tensor(cu_seqlens)}
+
+    def call(**tensors):
+        return gdn.chunk_gated_delta_rule(
+            **{"g": None, **tensors}, **packed, **STATES, output_final_state=True, gate_domain=form["gate"],
+            use_qk_l2norm_in_kernel=form["l2norm"], use_beta_sigmoid_in_kernel=form["logits"] > 0,
+        )  # fmt: skip
+
+    if compiles:
+        call = torch.compile(call, backend="aot_eager", fullgraph=True)
+    for count in (2, 1):
+        results = call(**given)[:count]
+        assert compiles or "_SavingForward" in type(results[0].grad_fn).__name__
+        for x, y in zip(results, wanted):
+            assert x.shape == y.shape and (x.double() - y).norm() <= 2e-3 * y.norm()
+        found = torch.autograd.grad([x.float().sum() for x in results], list(given.values()))
+        want = torch.autograd.grad([x.sum() for x in wanted[:count]], list(exact.values()), retain_graph=True)
+        for name, x, y in zip(given, found, want):
+            assert x.dtype == given[name].dtype and (x.double() - y).norm() <= 2e-3 * y.norm(), name
+
+
+@pytest.mark.parametrize("case,options,why", [
+    ({"K": 64, "V": 64}, {}, "K = 64, V = 64"), ({"state": True, "v_first": True}, {"state_v_first": True}, "states"),
+    ({}, {"scale": 0.5}, "scale"), ({"gate": "linear"}, {"gate_domain": "linear"}, "norms, gates or beta"),
+    ({"dtype": torch.float32}, {}, "bfloat16 and float16"),
+])  # fmt: skip
+def test_inputs(case, options, why):
+    """Forms without kernels save their inputs, as all do that do not ask."""
+    given = make(**{"T": 20, "K": 128, "V": 128, "dtype": torch.bfloat16, **case})
+    call = call_of(given, **options)
+    assert why in _torch_saved.why_inputs(call, call.scale, call.options)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_autograd(kernels, asks):
+    """Autograd keeps what tokens write in the place of v, and states; fake tensors follow."""
+    with FakeTensorMode():
+        q, v = (torch.empty(1, 300, heads, 128, dtype=torch.bfloat16, requires_grad=True) for heads in (2, 4))
+        g = torch.empty(1, 300, 4)
+        o, _ = gdn.chunk_gated_delta_rule(q, q, v, g, g, **(STATES if asks else {}))
+        saved = [x for x in o.grad_fn.saved_tensors if x is not None]
+        assert any(x is v for x in saved) != asks and sum(x.shape == (5, 4, 128, 128) for x in saved) == asks
+        assert o.shape == v.shape and [x.shape for x in torch.autograd.grad(o.sum(), (q, v))] == [q.shape, v.shape]
+
+
+def test_twice(kernels):
+    """The gradients have no derivative, and say so."""
+    given = make(T=20, K=128, V=128, dtype=torch.float16)
+    o, _ = gdn.chunk_gated_delta_rule(**given, **STATES)
+    found = torch.autograd.grad(o.sum(), given["v"], create_graph=True)
+    with pytest.raises(NotImplementedError, match="double backward"):
+        found[0].sum().backward()
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint(kernels, reentrant):
+    """A checkpoint computes the forward again."""
+    given = make(T=20, K=128, V=128, dtype=torch.float16)
+
+    def loss(*tensors):
+        return gdn.chunk_gated_delta_rule(*tensors, **STATES)[0].float().sum()
+
+    found = []
+    for run in (loss, lambda *tensors: torch.utils.checkpoint.checkpoint(loss, *tensors, use_reentrant=reentrant)):
+        for x in given.values():
+            x.grad = None
+        run(*given.values()).backward()
+        found.append([x.grad for x in given.values()])
+    assert all(torch.equal(x, y) for x, y in zip(*found))
+
+
+@pytest.mark.parametrize("K,saves,more", [(128, "states", (4 + 1) * 4 * 128 * 128 * 2), (64, "inputs", 0)])
+def test_explain(K, saves, more):
+    """The bytes that are saved, and why not more."""
+    q, v = (torch.empty(1, 256, heads, K, dtype=torch.bfloat16, device="meta").requires_grad_() for heads in (2, 4))
+    g = torch.empty(1, 256, 4, device="meta")
+    words = {"device": "cuda"}
+    plain, asked = (gdn.explain(q, q, v, g, g, **words, **own).backward for own in ({}, STATES))
+    assert plain.saves == "inputs" and plain.why_inputs is None and asked.saves == saves
+    assert asked.saved_bytes == plain.saved_bytes + more and (asked.why_inputs is None) == (saves == "states")
+    assert f"bytes saved ({saves}" in str(asked)
+    if saves == "states":
+        assert asked.launches == plain.launches - 1 and asked.workspace_bytes < plain.workspace_bytes
+
+
+def test_forms():
+    """Each form of the gradients' kernels with 128 channels has a forward that saves."""
+    assert {form.channels for form in _torch_backward_gpu._FORMS} >= _torch_saved._CHANNELS == {128}
