@@ -85,7 +85,7 @@ def _allocate(q: Tensor, v: Tensor, cu_seqlens: Tensor | None) -> tuple[Tensor, 
 
 
 def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    given = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
+    given: list[Any] = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
     form, D = chain.form_of(q, v, g, beta, options), q.shape[-1]
     gates, *_ = chain._gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)

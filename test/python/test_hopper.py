@@ -19,6 +19,7 @@ CHECKS = (
     "relayout_checks.py",
     "convert_checks.py",
     "hopper_gradients_checks.py",
+    "saved_checks.py",
     "segments_checks.py",
 )
 

@@ -76,14 +76,13 @@ def kernels(monkeypatch):
     ops._destroy()
 
 
-@pytest.mark.parametrize("compiles", [False, True])
-@pytest.mark.parametrize("case,cu_seqlens", [
-    ({}, None), ({"B": 2, "T": 33, "state": True}, None), ({"T": 100, "N": 3, "state": True}, [0, 65, 65, 97]),
-    ({"gate": "raw", "logits": 1, "l2norm": True}, None), ({"absent": ("g",)}, None),
+@pytest.mark.parametrize("case,cu_seqlens,compiles", [
+    ({}, None, True), ({"B": 2, "state": True}, None, False), ({"N": 3, "state": True}, [0, 7, 7, 11], False),
+    ({"gate": "raw", "logits": 1, "l2norm": True}, None, False), ({"absent": ("g",)}, None, False),
 ])  # fmt: skip
 def test_values(kernels, case, cu_seqlens, compiles):
     """Results and gradients, with one state's gradient and without."""
-    given = make(**{"T": 70, "K": 128, "V": 128, "dtype": torch.float16, **case})
+    given = make(**{"T": 12, "H": 1, "HV": 2, "K": 128, "V": 128, "dtype": torch.float16, **case})
     form = {"l2norm": False, "gate": "log", "logits": 0}
     form |= {name: value for name, value in case.items() if name in form}
     exact = {name: x.detach().double().requires_grad_() for name, x in given.items()}
@@ -136,7 +135,7 @@ def test_autograd(kernels, asks):
 
 def test_twice(kernels):
     """The gradients have no derivative, and say so."""
-    given = make(T=20, K=128, V=128, dtype=torch.float16)
+    given = make(T=8, H=1, HV=2, K=128, V=128, dtype=torch.float16)
     o, _ = gdn.chunk_gated_delta_rule(**given, **STATES)
     found = torch.autograd.grad(o.sum(), given["v"], create_graph=True)
     with pytest.raises(NotImplementedError, match="double backward"):
@@ -146,7 +145,7 @@ def test_twice(kernels):
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_checkpoint(kernels, reentrant):
     """A checkpoint computes the forward again."""
-    given = make(T=20, K=128, V=128, dtype=torch.float16)
+    given = make(T=8, H=1, HV=2, K=128, V=128, dtype=torch.float16)
 
     def loss(*tensors):
         return gdn.chunk_gated_delta_rule(*tensors, **STATES)[0].float().sum()
@@ -158,20 +157,6 @@ def test_checkpoint(kernels, reentrant):
         run(*given.values()).backward()
         found.append([x.grad for x in given.values()])
     assert all(torch.equal(x, y) for x, y in zip(*found))
-
-
-@pytest.mark.parametrize("K,saves,more", [(128, "states", (4 + 1) * 4 * 128 * 128 * 2), (64, "inputs", 0)])
-def test_explain(K, saves, more):
-    """The bytes that are saved, and why not more."""
-    q, v = (torch.empty(1, 256, heads, K, dtype=torch.bfloat16, device="meta").requires_grad_() for heads in (2, 4))
-    g = torch.empty(1, 256, 4, device="meta")
-    words = {"device": "cuda"}
-    plain, asked = (gdn.explain(q, q, v, g, g, **words, **own).backward for own in ({}, STATES))
-    assert plain.saves == "inputs" and plain.why_inputs is None and asked.saves == saves
-    assert asked.saved_bytes == plain.saved_bytes + more and (asked.why_inputs is None) == (saves == "states")
-    assert f"bytes saved ({saves}" in str(asked)
-    if saves == "states":
-        assert asked.launches == plain.launches - 1 and asked.workspace_bytes < plain.workspace_bytes
 
 
 def test_forms():
