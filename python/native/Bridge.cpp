@@ -20,7 +20,8 @@
 //           q, k, v, g, beta, A_log, dt_bias and initial_state to be written,
 //           scale, options, num_threads, max_seqlen): on a GPU in the form that
 //           its kernels have (HopperBackward.h)
-//   backward_saved(q, ..., gradients, writes, states, scale, ...): the same on a
+//   backward_saved(q, ..., gradients, writes, states, scale, ...): the same on
+//   a
 //           GPU from what forward_saving wrote; v is not read
 //   forward_saving(q, ..., final_state, writes, states, scale, options,
 //           num_threads, max_seqlen): a forward on a GPU that writes these two
