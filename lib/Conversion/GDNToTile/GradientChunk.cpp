@@ -91,10 +91,16 @@ static GradientTiles loadTiles(Program &p, Value t, bool carriesState) {
   GradientTiles in;
   in.areWritesTurned = carriesState;
   int64_t K = p.facts.K, V = p.facts.V;
-  in.dO =
-      loadRows(p, "d_o", carriesState ? "load_output" : "load", t, p.head, V);
+  auto loadOutputs = [&](StringRef step) {
+    in.dO = loadRows(p, "d_o", step, t, p.head, V);
+  };
+  if (!carriesState)
+    loadOutputs("load");
   in.dV = loadRows(p, "dv", "load", t, p.head, V);
   in.writes = loadRows(p, "writes", "load", t, p.head, V, in.areWritesTurned);
+  // In one slot, it would keep the others, which have two, waiting.
+  if (carriesState)
+    loadOutputs("load_output");
   int64_t length = p.facts.segmentLength;
   if (!carriesState)
     in.state = loadState(p, "states", "load_state", savedSegment(p, t, length));
@@ -164,7 +170,8 @@ Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
 /// of the latter are a difference: with what else a warp holds, more parts
 /// would not fit.
 void gdn::addKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
-                         Value queries, function_ref<void(Value)> add) {
+                         Value queries, function_ref<void(Value)> add,
+                         function_ref<void()> meanwhile) {
   TileBuilder &b = p.b;
   const GradientTiles &in = chunk.in;
   const PairTiles &pairs = chunk.pairs;
@@ -177,6 +184,8 @@ void gdn::addKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
                               : rowDots(b, k, tile);
   };
   Value part = product(b, "iv,vk->ik", in.dV, in.state[piece]);
+  if (meanwhile)
+    meanwhile();
   part = b.neg(mulRows(b, part, in.gates.read));
   part = b.product("ij,jk->ik", pairs.keyKey, k, part);
   Value readers = in.gates.G ? keyDots(part) : Value();

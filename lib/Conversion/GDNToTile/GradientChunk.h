@@ -81,9 +81,11 @@ StringRef pieceStep(size_t piece);
 Value addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
                        function_ref<void(Value)> add);
 
-/// The same of dK; `queries` are the row dots of dQ.
+/// The same of dK; `queries` are the row dots of dQ. `meanwhile` may write what
+/// is to be done under the first product.
 void addKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
-                    Value queries, function_ref<void(Value)> add);
+                    Value queries, function_ref<void(Value)> add,
+                    function_ref<void()> meanwhile = {});
 
 /// Of a carried piece of the state, f32 [V, K piece], takes the row dots and
 /// returns what it is behind the chunk.

@@ -216,20 +216,25 @@ static void setState(Program &p, GradientChunk &chunk, size_t piece,
     chunk.in.state[piece].push_back(p.b.round(rows));
 }
 
-/// The columns of a piece that this work item of the cluster keeps of its sum,
-/// and stores them.
-static void storeSlice(Program &p, StringRef name, const GradientChunk &chunk,
-                       size_t piece, Value member, Value number, Value tile) {
+/// The columns of a piece that this work item of the cluster keeps of its sum.
+static Value sumSlice(Program &p, Value number, Value tile) {
+  if (p.facts.cluster == 1)
+    return tile;
   TileBuilder &b = p.b;
   int64_t columns = shapeOf(tile)[1] / p.facts.cluster;
-  Value first = b.index(piece * shapeOf(tile)[1]);
-  if (p.facts.cluster > 1) {
-    tile =
-        tile::ClusterSumOp::create(b, b.tileType({shapeOf(tile)[0], columns}),
-                                   tile, number, p.facts.cluster);
+  return tile::ClusterSumOp::create(b, b.tileType({shapeOf(tile)[0], columns}),
+                                    tile, number, p.facts.cluster);
+}
+
+/// Stores these columns.
+static void storeSlice(Program &p, StringRef name, const GradientChunk &chunk,
+                       size_t piece, Value member, Value tile) {
+  TileBuilder &b = p.b;
+  int64_t columns = shapeOf(tile)[1];
+  Value first = b.index(piece * columns * p.facts.cluster);
+  if (p.facts.cluster > 1)
     first = arith::AddIOp::create(
         b, first, arith::MulIOp::create(b, member, b.index(columns)));
-  }
   b.store(tile, p[name], tokenOffsets(p, chunk.t, p.keyHead, first), {1, 3},
           p.end);
 }
@@ -243,14 +248,27 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
   b.step(pieceStep(piece));
   setState(p, chunk, piece, state);
   Value dq, dk;
-  auto addTo = [&](Value &sum) {
-    return [&](Value part) { sum = sum ? b.add(sum, part) : part; };
-  };
-  Value reads = addQueryGradient(p, chunk, piece, addTo(dq));
-  storeSlice(p, "dq", chunk, piece, member, number, dq);
-  addKeyGradient(p, chunk, piece, reads, addTo(dk));
-  storeSlice(p, "dk", chunk, piece, member, number, dk);
-  return carryState(p, chunk, piece, state);
+  Value reads = addQueryGradient(
+      p, chunk, piece, [&](Value part) { dq = sumSlice(p, number, part); });
+  auto storeQueries = [&] { storeSlice(p, "dq", chunk, piece, member, dq); };
+  auto storeKeys = [&] { storeSlice(p, "dk", chunk, piece, member, dk); };
+  // What goes to the others is on its way under the products that follow. A
+  // whole piece has no room there.
+  bool isAlone = p.facts.cluster == 1;
+  if (isAlone)
+    storeQueries();
+  addKeyGradient(
+      p, chunk, piece, reads,
+      [&](Value part) {
+        dk = dk ? sumSlice(p, number, b.add(dk, part)) : part;
+      },
+      isAlone ? function_ref<void()>() : storeQueries);
+  if (isAlone)
+    storeKeys();
+  Pieces next = carryState(p, chunk, piece, state);
+  if (!isAlone)
+    storeKeys();
+  return next;
 }
 
 /// The work items of a cluster are the value heads of a group, and take the

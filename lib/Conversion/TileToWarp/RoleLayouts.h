@@ -175,6 +175,8 @@ private:
   DenseMap<Value, Value> loaded;
   /// Views of tiles that were published.
   DenseMap<Value, Value> published;
+  /// Of sums over a cluster, what this CTA has sent and keeps.
+  DenseMap<Value, Value> sent;
   /// Vectors of arrays in the encodings that they are used in.
   DenseMap<std::pair<Value, Attribute>, Value> vectors;
 };

@@ -203,10 +203,10 @@ LogicalResult RoleLayouts::convertClusterSum(tile::ClusterSumOp sum) {
   if (role.getCount() != format::kWarpgroupWarps)
     return sum.emitOpError("expected a role of one warpgroup, got ")
            << role.getCount() << " warps";
-  map.map(sum.getResult(),
-          Value(ClusterSumOp::create(
-              b, sum.getLoc(), convertType(sum.getType()), *source,
-              map.lookupOrDefault(sum.getNumber()), DenseI64ArrayAttr())));
+  // The others' columns are added where somebody needs the sum.
+  sent[sum.getResult()] = ClusterSendOp::create(
+      b, sum.getLoc(), convertType(sum.getType()), *source,
+      map.lookupOrDefault(sum.getNumber()), DenseI64ArrayAttr());
   return success();
 }
 

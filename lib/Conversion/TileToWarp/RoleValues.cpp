@@ -203,6 +203,14 @@ FailureOr<Value> RoleLayouts::fragment(Value old) {
   if (failed(checkTile(old)))
     return failure();
   auto type = cast<RankedTensorType>(convertType(old.getType()));
+  if (auto own = sent.find(old); own != sent.end()) {
+    auto send = own->second.getDefiningOp<ClusterSendOp>();
+    Value sum = ClusterAddOp::create(b, old.getLoc(), type, own->second,
+                                     send.getNumber(), send.getItems(),
+                                     DenseI64ArrayAttr());
+    map.map(old, sum);
+    return sum;
+  }
   if (auto place = shared.find(old); place != shared.end())
     return loadFragment(old, place->second);
   Operation *op = old.getDefiningOp();

@@ -35,8 +35,12 @@ static int64_t placeOfElement(int64_t first) {
 namespace {
 class ClusterSum {
 public:
-  ClusterSum(ImplicitLocOpBuilder &b, ClusterSumOp op);
-  SmallVector<Value> run(ArrayRef<Value> elements);
+  ClusterSum(ImplicitLocOpBuilder &b, ArrayRef<int64_t> place, Value number,
+             int64_t items, int64_t sliceBytes);
+  /// Sends what others keep of `elements`. Returns what this CTA keeps.
+  SmallVector<Value> send(ArrayRef<Value> elements);
+  /// Adds what others sent to `own`.
+  void add(SmallVectorImpl<Value> &own);
 
 private:
   SmallVector<Value> turn(ArrayRef<Value> elements);
@@ -65,16 +69,15 @@ private:
 };
 } // namespace
 
-ClusterSum::ClusterSum(ImplicitLocOpBuilder &b, ClusterSumOp op)
-    : b(b), place(*op.getPlace()), items(op.getItems()),
-      sliceBytes(op.getSliceBytes()) {
+ClusterSum::ClusterSum(ImplicitLocOpBuilder &b, ArrayRef<int64_t> place,
+                       Value number, int64_t items, int64_t sliceBytes)
+    : b(b), place(place), items(items), sliceBytes(sliceBytes) {
   thread =
       arith::AndIOp::create(b, createThreadHere(b), createI32(b, kThreads - 1));
   offset = arith::MulIOp::create(b, thread, createI32(b, kSentBytes));
   rank = createAsm(b, b.getI32Type(), {}, "mov.u32 $0, %cluster_ctarank;", "=r")
              .getResult(0);
-  Value number =
-      arith::IndexCastUIOp::create(b, b.getI32Type(), op.getNumber());
+  number = arith::IndexCastUIOp::create(b, b.getI32Type(), number);
   number = arith::AddIOp::create(
       b, arith::MulIOp::create(b, number, createI32(b, place[3])),
       createI32(b, place[2]));
@@ -124,7 +127,8 @@ void ClusterSum::waitForSlices() {
     BarrierExpectOp::create(b, full, (items - 1) * sliceBytes,
                             /*rank=*/Value());
   }
-  BarrierWaitOp::create(b, full, parity, /*cluster=*/true);
+  // At CTA scope: the bytes arrive with the barrier, as those of a copy do.
+  BarrierWaitOp::create(b, full, parity, /*cluster=*/false);
 }
 
 void ClusterSum::add(int64_t distance, SmallVectorImpl<Value> &own) {
@@ -168,35 +172,67 @@ SmallVector<Value> ClusterSum::turn(ArrayRef<Value> elements) {
   return turned;
 }
 
-SmallVector<Value> ClusterSum::run(ArrayRef<Value> elements) {
+SmallVector<Value> ClusterSum::send(ArrayRef<Value> elements) {
   SmallVector<Value> slices = turn(elements);
   size_t size = slices.size() / items;
   waitForReaders();
   for (int64_t distance = 1; distance < items; ++distance)
     send(distance, ArrayRef(slices).slice(distance * size, size));
-  waitForSlices();
   slices.resize(size);
-  for (int64_t distance = items - 1; distance > 0; --distance)
-    add(distance, slices);
-  release();
   return slices;
 }
 
+void ClusterSum::add(SmallVectorImpl<Value> &own) {
+  waitForSlices();
+  for (int64_t distance = items - 1; distance > 0; --distance)
+    add(distance, own);
+  release();
+}
+
+static LogicalResult verifyPlace(Operation *op,
+                                 std::optional<ArrayRef<int64_t>> place) {
+  if (place)
+    return success();
+  return op->emitOpError("expected a place in shared memory "
+                         "(gdn-warp-allocate-shared)");
+}
+
 namespace {
-struct LowerClusterSum : OpConversionPattern<ClusterSumOp> {
+struct LowerClusterSend : OpConversionPattern<ClusterSendOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(ClusterSumOp op, OpAdaptor adaptor,
+  matchAndRewrite(ClusterSendOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (!op.getPlace())
-      return op.emitOpError("expected a place in shared memory "
-                            "(gdn-warp-allocate-shared)");
+    if (failed(verifyPlace(op, op.getPlace())))
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> elements = unpack(b, adaptor.getSource());
-    SmallVector<Value> sums = ClusterSum(b, op).run(elements);
+    SmallVector<Value> own = ClusterSum(b, *op.getPlace(), adaptor.getNumber(),
+                                        op.getItems(), op.getSliceBytes())
+                                 .send(elements);
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
-    rewriter.replaceOp(op, pack(b, type, sums));
+    rewriter.replaceOp(op, pack(b, type, own));
+    return success();
+  }
+};
+
+struct LowerClusterAdd : OpConversionPattern<ClusterAddOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ClusterAddOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (failed(verifyPlace(op, op.getPlace())))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> own = unpack(b, adaptor.getSource());
+    RankedTensorType slice = op.getType();
+    ClusterSum(b, *op.getPlace(), adaptor.getNumber(), op.getItems(),
+               slice.getNumElements() * static_cast<int64_t>(sizeof(float)))
+        .add(own);
+    auto type = cast<VectorType>(adaptor.getSource().getType());
+    rewriter.replaceOp(op, pack(b, type, own));
     return success();
   }
 };
@@ -204,5 +240,6 @@ struct LowerClusterSum : OpConversionPattern<ClusterSumOp> {
 
 void warp::populateClusterSumPattern(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerClusterSum>(converter, patterns.getContext());
+  patterns.add<LowerClusterSend, LowerClusterAdd>(converter,
+                                                  patterns.getContext());
 }

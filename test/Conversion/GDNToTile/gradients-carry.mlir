@@ -13,12 +13,14 @@
 // CHECK: %[[PART:.*]] = arith.divui %vt, %c2
 // CHECK-COUNT-4: gdn_tile.load %states[
 // CHECK: scf.for %[[T:.*]] = %{{.*}} to %{{.*}} step %c64 iter_args({{.*}}) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>)
-// CHECK: gdn_tile.load %d_o[%batch, %[[T]], {{.*}}gdn_tile.step = "load_output"
 // CHECK: gdn_tile.load %writes[%batch, %[[T]], {{.*}} axes [3, 1]
+// CHECK: gdn_tile.load %d_o[%batch, %[[T]], {{.*}}gdn_tile.step = "load_output"
 // CHECK: %[[DQ:.*]] = gdn_tile.cluster_sum %{{.*}} number %{{.*}} of 2 {gdn_tile.step = "low_keys"} : tensor<64x64xf32> -> tensor<64x32xf32>
 // CHECK: arith.truncf %[[DQ]]
 // CHECK: gdn_tile.store %{{.*}}, %dq[
-// CHECK: gdn_tile.cluster_sum
+// CHECK: %[[DK:.*]] = gdn_tile.cluster_sum
+// CHECK: linalg.contract
+// CHECK: arith.truncf %[[DK]]
 // CHECK: gdn_tile.store %{{.*}}, %dk[
 // CHECK-COUNT-2: gdn_tile.cluster_sum {{.*}}gdn_tile.step = "high_keys"
 // CHECK: gdn_tile.launch @layer_gradients grid(%{{.*}}, %c1{{.*}}, %c32{{.*}})

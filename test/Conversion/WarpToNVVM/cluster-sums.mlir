@@ -28,7 +28,8 @@ gdn_warp.kernel @two(%n : i32, %x : memref<64x64xf32>, %z : memref<64x32xf32>) t
   %c0 = arith.constant 0 : index
   %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
   %number = arith.index_cast %n : i32 to index
-  %y = gdn_warp.cluster_sum %tile number %number place [0, 8192, 1, 2] : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+  %own = gdn_warp.cluster_send %tile number %number place [0, 8192, 1, 2] : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+  %y = gdn_warp.cluster_add %own number %number of 2 place [0, 8192, 1, 2] : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
   gdn_warp.array_store %y, %z[%c0, %c0] axes [0, 1] : tensor<64x32xf32, #gdn_warp.fragment> -> memref<64x32xf32>
 }
 
@@ -39,5 +40,5 @@ gdn_warp.kernel @unplaced() threads(128) shared(16384) cluster(2) {
   %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
   // expected-error @below {{expected a place in shared memory (gdn-warp-allocate-shared)}}
   // expected-error @below {{failed to legalize}}
-  %y = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+  %y = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
 }

@@ -180,7 +180,7 @@ gdn_warp.kernel @k() threads(128) shared(1024) cluster(2) {
   %c0 = arith.constant 0 : index
   %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
   // expected-error @below {{expected a half, a quarter or an eighth of 64 columns, got 24}}
-  %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x24xf32, #gdn_warp.fragment>
+  %s = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x24xf32, #gdn_warp.fragment>
 }
 
 // -----
@@ -190,7 +190,7 @@ gdn_warp.kernel @k() threads(128) shared(1024) cluster(4) {
   %c0 = arith.constant 0 : index
   %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
   // expected-error @below {{expected a cluster of 2 CTAs, got 4}}
-  %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+  %s = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
 }
 
 // -----
@@ -199,7 +199,7 @@ gdn_warp.kernel @k() threads(128) shared(1024) cluster(2) {
   %c0 = arith.constant 0 : index
   %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
   // expected-error @below {{expected four integers in place, got 2}}
-  %s = gdn_warp.cluster_sum %x number %c0 place [0, 8] : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+  %s = gdn_warp.cluster_send %x number %c0 place [0, 8] : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
 }
 
 // -----
@@ -208,5 +208,14 @@ gdn_warp.kernel @k() threads(128) shared(1024) cluster(2) {
   %c0 = arith.constant 0 : index
   %x = arith.constant dense<1.0> : tensor<64x64xf16, #gdn_warp.fragment>
   // expected-error @below {{expected tiles of f32, got 'tensor<64x64xf16, #gdn_warp.fragment>' and 'tensor<64x32xf16, #gdn_warp.fragment>'}}
-  %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf16, #gdn_warp.fragment> -> tensor<64x32xf16, #gdn_warp.fragment>
+  %s = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf16, #gdn_warp.fragment> -> tensor<64x32xf16, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(1024) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x32xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a result of type 'tensor<64x32xf32, #gdn_warp.fragment>', got 'tensor<64x16xf32, #gdn_warp.fragment>'}}
+  %s = gdn_warp.cluster_add %x number %c0 of 2 : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
 }

@@ -167,19 +167,31 @@ LogicalResult RowOp::verify() {
   return success();
 }
 
-int64_t ClusterSumOp::getItems() {
+int64_t ClusterSendOp::getItems() {
   return getSource().getType().getDimSize(1) / getType().getDimSize(1);
 }
 
-int64_t ClusterSumOp::getSliceBytes() {
+int64_t ClusterSendOp::getSliceBytes() {
   return getType().getNumElements() * getType().getElementTypeBitWidth() / 8;
 }
 
-LogicalResult ClusterSumOp::verify() {
-  RankedTensorType source = getSource().getType(), slice = getType();
+/// What both halves of a sum over a cluster have.
+static LogicalResult verifyHalf(Operation *op, RankedTensorType source,
+                                RankedTensorType slice,
+                                std::optional<ArrayRef<int64_t>> place) {
   if (!source.getElementType().isF32() || !slice.getElementType().isF32())
-    return emitOpError("expected tiles of f32, got ")
+    return op->emitOpError("expected tiles of f32, got ")
            << source << " and " << slice;
+  if (place && place->size() != 4)
+    return op->emitOpError("expected four integers in place, got ")
+           << place->size();
+  return success();
+}
+
+LogicalResult ClusterSendOp::verify() {
+  RankedTensorType source = getSource().getType(), slice = getType();
+  if (failed(verifyHalf(*this, source, slice, getPlace())))
+    return failure();
   int64_t columns = source.getDimSize(1), own = slice.getDimSize(1);
   int64_t items = columns / own;
   constexpr int64_t kMostItems = 8;
@@ -187,9 +199,6 @@ LogicalResult ClusterSumOp::verify() {
       !llvm::isPowerOf2_64(items))
     return emitOpError("expected a half, a quarter or an eighth of ")
            << columns << " columns, got " << own;
-  if (getPlace() && getPlace()->size() != 4)
-    return emitOpError("expected four integers in place, got ")
-           << getPlace()->size();
   auto kernel = (*this)->getParentOfType<KernelOp>();
   if (!kernel || static_cast<int64_t>(kernel.getCluster()) == items)
     return success();
@@ -197,6 +206,16 @@ LogicalResult ClusterSumOp::verify() {
                              << items << " CTAs, got " << kernel.getCluster();
   error.attachNote(kernel.getLoc()) << "the kernel";
   return error;
+}
+
+LogicalResult ClusterAddOp::verify() {
+  RankedTensorType source = getSource().getType();
+  if (failed(verifyHalf(*this, source, getType(), getPlace())))
+    return failure();
+  if (source == getType())
+    return success();
+  return emitOpError("expected a result of type ")
+         << source << ", got " << getType();
 }
 
 LogicalResult PublishOp::verify() {

@@ -163,26 +163,31 @@ void Scratch::attachNotes(InFlightDiagnostic &diagnostic) const {
 /// Places what the CTAs of a cluster add up at or behind byte `start`, and the
 /// barriers of it: the sums of a role take turns in one place. Returns the end.
 static FailureOr<int64_t> placeSums(KernelOp kernel, int64_t start) {
-  llvm::MapVector<Operation *, SmallVector<ClusterSumOp>> roles;
-  kernel.walk([&](ClusterSumOp sum) {
-    roles[sum->getParentOfType<RoleOp>()].push_back(sum);
+  llvm::MapVector<Operation *, SmallVector<ClusterSendOp>> roles;
+  kernel.walk([&](ClusterSendOp send) {
+    roles[send->getParentOfType<RoleOp>()].push_back(send);
   });
-  for (auto &[role, sums] : roles) {
+  for (auto &[role, sends] : roles) {
     int64_t bytes = 0;
-    for (ClusterSumOp sum : sums) {
-      if (!role || sum->getBlock() != sums.front()->getBlock()) {
-        InFlightDiagnostic error = sum.emitOpError(
+    for (ClusterSendOp send : sends) {
+      if (!role || send->getBlock() != sends.front()->getBlock()) {
+        InFlightDiagnostic error = send.emitOpError(
             "expected all sums of a role in one block, to take turns");
-        error.attachNote(sums.front().getLoc()) << "the first one";
+        error.attachNote(sends.front().getLoc()) << "the first one";
         return error;
       }
-      bytes = std::max(bytes, (sum.getItems() - 1) * sum.getSliceBytes());
+      bytes = std::max(bytes, (send.getItems() - 1) * send.getSliceBytes());
     }
     start = llvm::alignTo(start, kPlainAlignment);
     int64_t barriers = start + bytes;
-    for (auto [use, sum] : llvm::enumerate(sums))
-      sum.setPlace(ArrayRef<int64_t>{start, barriers, static_cast<int64_t>(use),
-                                     static_cast<int64_t>(sums.size())});
+    for (auto [use, send] : llvm::enumerate(sends)) {
+      SmallVector<int64_t> place = {start, barriers, static_cast<int64_t>(use),
+                                    static_cast<int64_t>(sends.size())};
+      send.setPlace(place);
+      for (Operation *user : send->getUsers())
+        if (auto add = dyn_cast<ClusterAddOp>(user))
+          add.setPlace(place);
+    }
     start = barriers + 2 * format::kBarrierBytes;
   }
   return start;
@@ -217,7 +222,7 @@ struct AllocateShared
     SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
     Scratch scratch(kernel);
     bool hasSums =
-        kernel.walk([](ClusterSumOp) { return WalkResult::interrupt(); })
+        kernel.walk([](ClusterSendOp) { return WalkResult::interrupt(); })
             .wasInterrupted();
     if (channels.empty() && scratch.isEmpty() && !hasSums)
       return;

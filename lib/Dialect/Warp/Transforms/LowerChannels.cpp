@@ -321,7 +321,7 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
 
 /// The barriers of sums over a cluster: tiles of the other CTAs are there, and
 /// every warp of them has read those of this one.
-static void initBarriers(OpBuilder &b, ClusterSumOp sum) {
+static void initBarriers(OpBuilder &b, ClusterSendOp sum) {
   // The first one has them for all sums of its role.
   if (!sum.getPlace() || (*sum.getPlace())[2] != 0)
     return;
@@ -372,7 +372,7 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
     for (ChannelOp channel : channels)
       if (failed(ChannelLowering(channel, lanesArrive).run(b)))
         return signalPassFailure();
-    kernel.walk([&](ClusterSumOp sum) { initBarriers(b, sum); });
+    kernel.walk([&](ClusterSendOp sum) { initBarriers(b, sum); });
     FenceOp::create(b, loc, FenceKind::BarrierInit);
     lowerStores(kernel);
   }

@@ -47,14 +47,16 @@ gdn_warp.kernel @sums() threads(256) shared(0) cluster(4) {
   %c0 = arith.constant 0 : index
   %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
   gdn_warp.role "a" warps(0, 4) registers(160) {
-    // CHECK: gdn_warp.cluster_sum %{{.*}} number %{{.*}} place [0, 12288, 0, 2] :
-    %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
-    // CHECK: gdn_warp.cluster_sum %{{.*}} number %{{.*}} place [0, 12288, 1, 2] :
-    %t = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
+    // CHECK: gdn_warp.cluster_send %{{.*}} number %{{.*}} place [0, 12288, 0, 2] :
+    %s = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
+    // CHECK: gdn_warp.cluster_add %{{.*}} number %{{.*}} of 4 place [0, 12288, 0, 2] :
+    %a = gdn_warp.cluster_add %s number %c0 of 4 : tensor<64x16xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
+    // CHECK: gdn_warp.cluster_send %{{.*}} number %{{.*}} place [0, 12288, 1, 2] :
+    %t = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
   }
   gdn_warp.role "b" warps(4, 4) registers(160) {
-    // CHECK: gdn_warp.cluster_sum %{{.*}} number %{{.*}} place [12304, 24592, 0, 1] :
-    %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
+    // CHECK: gdn_warp.cluster_send %{{.*}} number %{{.*}} place [12304, 24592, 0, 1] :
+    %s = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x16xf32, #gdn_warp.fragment>
   }
 }
 
@@ -65,10 +67,10 @@ gdn_warp.kernel @apart(%b : i1) threads(128) shared(0) cluster(2) {
   %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
   gdn_warp.role "a" warps(0, 4) registers(160) {
     // expected-note @below {{the first one}}
-    %s = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+    %s = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
     scf.if %b {
       // expected-error @below {{expected all sums of a role in one block, to take turns}}
-      %t = gdn_warp.cluster_sum %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+      %t = gdn_warp.cluster_send %x number %c0 : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
     }
   }
 }

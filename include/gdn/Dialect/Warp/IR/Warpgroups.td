@@ -67,16 +67,27 @@ def Warp_PublishOp : Warp_Op<"publish"> {
   let hasVerifier = 1;
 }
 
-def Warp_ClusterSumOp : Warp_Op<"cluster_sum"> {
-  let summary = "Sum over the CTAs of a cluster, each of which keeps some columns";
+/// Where the two halves of a sum over a cluster meet.
+class Warp_ClusterHalfOp<string mnemonic, string number, dag ownArguments = (ins)> : Warp_Op<mnemonic> {
+  let arguments = !con((ins
+      Arg<Warp_Fragment, "The tile of this CTA, or its columns of it, of f32.">:$source,
+      Arg<Index, number>:$number), ownArguments, (ins
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "Byte of the columns, byte of the barriers, the number of the sum, and the sums of the role.">:$place));
+  let results = (outs
+      Res<Warp_Fragment, "The columns of this CTA.">:$result);
+  let hasVerifier = 1;
+}
+
+def Warp_ClusterSendOp : Warp_ClusterHalfOp<"cluster_send", "How often this CTA has run the op before."> {
+  let summary = "Send columns of a fragment to the CTAs of a cluster that add them up";
   let description = [{
-    CTA r gets columns [r n, (r + 1) n) of the sum of the fragments of all CTAs,
-    where n is the columns of the result. The role has one warpgroup. Each of its
-    threads writes the columns of another CTA to the shared memory of that
-    (`st.async`), where the same thread there adds them to its own, those of the
-    nearest CTA in front of it last. Two barriers, in each CTA, say that the
-    columns of the others are there, and that the others have read what this one
-    wrote before.
+    CTA r of the cluster gets columns [r n, (r + 1) n) of the fragments of all
+    CTAs, where n is the columns of the result, and adds them to its own, which
+    are the result, with `gdn_warp.cluster_add`. The role has one warpgroup. Each
+    of its threads writes the columns of another CTA to the shared memory of that
+    (`st.async`), where the same thread reads them. Two barriers, in each CTA, say
+    that the columns of the others are there, and that the others have read what
+    this one wrote before.
 
     `number` counts the runs of the op in this CTA from 0. `place`, which
     `gdn-warp-allocate-shared` writes, is where the columns of the others lie,
@@ -86,26 +97,41 @@ def Warp_ClusterSumOp : Warp_Op<"cluster_sum"> {
     Example:
 
     ```mlir
-    %columns = gdn_warp.cluster_sum %part number %n place [0, 8192, 0, 2]
+    %own = gdn_warp.cluster_send %part number %n place [0, 8192, 0, 2]
         : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
     ```
   }];
-  let arguments = (ins
-      Arg<Warp_Fragment, "The tile of this CTA, of f32.">:$source,
-      Arg<Index, "How often this CTA has run the op before.">:$number,
-      Arg<OptionalAttr<DenseI64ArrayAttr>, "Byte of the columns, byte of the barriers, the number of the sum, and the sums of the role.">:$place);
-  let results = (outs
-      Res<Warp_Fragment, "The sum's columns of this CTA.">:$result);
   let assemblyFormat = [{
     $source `number` $number (`place` $place^)? attr-dict
     `:` type($source) `->` type($result)
   }];
-  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The CTAs that take part.
     int64_t getItems();
     /// Bytes of the columns that one of them sends to another.
     int64_t getSliceBytes();
+  }];
+}
+
+def Warp_ClusterAddOp : Warp_ClusterHalfOp<"cluster_add", "The number of the send.",
+    (ins Arg<I64Attr, "The CTAs that take part.">:$items)> {
+  let summary = "Add what the other CTAs of a cluster sent";
+  let description = [{
+    Waits for the columns that the other CTAs sent (`gdn_warp.cluster_send`), adds
+    them to `source` in a fixed order, those of the nearest CTA in front last, and
+    tells the others that they have been read. What stands between the send and
+    the addition hides the way. The sends and additions of a role alternate.
+
+    Example:
+
+    ```mlir
+    %sum = gdn_warp.cluster_add %own number %n of 2 place [0, 8192, 0, 2]
+        : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+    ```
+  }];
+  let assemblyFormat = [{
+    $source `number` $number `of` $items (`place` $place^)? attr-dict
+    `:` type($source) `->` type($result)
   }];
 }
 
