@@ -18,9 +18,8 @@ from . import _torch_backward_gpu as chain
 from ._arguments import default_scale
 
 Tensor = torch.Tensor
-_CHANNELS = frozenset(
-    _library.MANIFEST["hopper"]["channels"][name]["k"] for name in _library.MANIFEST["hopper"]["saving"]["channels"]
-)
+_HOPPER = _library.MANIFEST["hopper"]
+_CHANNELS = frozenset(_HOPPER["channels"][name]["k"] for name in _HOPPER.get("saving", {}).get("channels", []))
 #: Where there are kernels that save. A CPU's gradients are computed in float32, and take no states of 16 bits.
 _DEVICES = frozenset(["cuda"])
 #: Tokens between the states that are saved (GRADIENT_TOKENS of kernels/backward_kernels.py).
