@@ -50,13 +50,18 @@ CASES = {
     "f16, raw, norms": {"dtype": "float16", "l2norm": True, "gate": "raw", "logits": 1},
     "f16, model": {"dtype": "float16", "l2norm": True, "gate": "raw", "logits": 1, "K": 128, "V": 128, "B": 2, "state": True},
 }
+#: The same with `save_for_backward="states"`.
+CASES |= {
+    f"{name}, saved": {**CASES[name], "saves": "states"}
+    for name in ("plain", "states", "states, batch rows", "packed", "packed, slack", "norms", "raw, logits, norms", "f16", "f16, model")
+}
 NAMES = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state")
 
 
 def build(torch, tests, sizes):
     """The inputs by name, the call's words, and the recurrence's."""
     sizes = {"dtype": "bfloat16", **sizes}
-    cu_seqlens, scale = sizes.pop("cu_seqlens", None), sizes.pop("scale", None)
+    cu_seqlens, scale, saves = (sizes.pop(name, None) for name in ("cu_seqlens", "scale", "saves"))
     for name in ("dtype", "gates"):
         if name in sizes:
             sizes[name] = getattr(torch, sizes[name])
@@ -66,7 +71,7 @@ def build(torch, tests, sizes):
     words = {
         "scale": scale, "use_qk_l2norm_in_kernel": form["l2norm"], "gate_domain": form["gate"],
         "use_beta_sigmoid_in_kernel": form["logits"] > 0, "allow_neg_eigval": form["logits"] == 2,
-        "state_v_first": form["v_first"], "output_final_state": True,
+        "state_v_first": form["v_first"], "output_final_state": True, "save_for_backward": saves,
         "cu_seqlens": None if cu_seqlens is None else torch.tensor(cu_seqlens, dtype=torch.int32),
     }  # fmt: skip
     form |= {"cu_seqlens": cu_seqlens, "scale": given["q"].shape[-1] ** -0.5 if scale is None else scale}
