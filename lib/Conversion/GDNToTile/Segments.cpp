@@ -137,8 +137,9 @@ void gdn::writeSegmentStarts(Program &p) {
   auto isAlive = [&](Value sum) -> Value {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sum, bound);
   };
-  SmallVector<Value> carried = {b.splat(sumOfGates(p, 0.0), 1),
-                                tokenNumber(p, isReverse ? p.begin : p.end)};
+  SmallVector<Value> carried = {
+      b.splat(sumOfGates(p, 0.0), 1),
+      tokenNumber(p, isReverse ? p.begin : p.end)};
   Program group = p;
   group.facts.C = kSummedTokens;
   carried = forEachChunk(
@@ -251,4 +252,128 @@ void gdn::writeSegmentMap(Program &p) {
         return next;
       });
   storeMap(p, carried[0], identity, carried.size() > 1 ? carried[1] : Value());
+}
+
+//===----------------------------------------------------------------------===//
+// The scan over segments
+//===----------------------------------------------------------------------===//
+
+/// Where the state [K, channels of the V tile] of sequence or segment `number`
+/// lies in an array of the layout.
+static std::pair<SmallVector<Value>, SmallVector<int64_t>>
+scannedPlace(Program &p, Value number, StateLayout layout) {
+  if (layout == StateLayout::KV)
+    return {{number, p.head, p.zero, p.firstV}, {2, 3}};
+  return {{number, p.head, p.firstV, p.zero}, {3, 2}};
+}
+
+/// The largest entry of each column, f32 [channels of the V tile]. Entries of
+/// its halves first: a GPU hands to other warps what is left of a fragment.
+static Value columnMaximum(Program &p, Value tile) {
+  TileBuilder &b = p.b;
+  constexpr int64_t kFragmentRows = 64;
+  for (int64_t rows = shapeOf(tile)[0]; rows > kFragmentRows && rows % 2 == 0;
+       rows /= 2)
+    tile = arith::MaximumFOp::create(b, b.rows(tile, 0, rows / 2),
+                                     b.rows(tile, rows / 2, rows / 2));
+  return b.maximum(tile, 0);
+}
+
+/// D S, or D^T S for gradients, over the factor of each column, which may be
+/// null. In 16 bits the columns of S are divided by their largest entry, so
+/// that f16 holds them with all its digits.
+static std::pair<Value, Value> mulMap(Program &p, Value state, Value map) {
+  TileBuilder &b = p.b;
+  StringRef spec = p.facts.reverse ? "jk,jv->kv" : "kj,jv->kv";
+  if (b.getOperandType().isF32())
+    return {b.product(spec, b.f32(map), state), Value()};
+  constexpr double kLeast = 1e-30; // of a column of zeros
+  Value largest = b.max(columnMaximum(p, b.abs(state)), kLeast);
+  Value inverse = b.div(b.fill(1.0, shapeOf(largest)), largest);
+  Type f16 = b.getF16Type();
+  Value rounded = b.to(b.mulAxis(state, inverse, 1), f16);
+  return {b.product(spec, b.to(map, f16), rounded), largest};
+}
+
+/// Stores the state before segment `s`. Returns the state for what does not
+/// need the product: on a GPU the state that the loop carries is in registers
+/// of the last product, which nothing reads while the next one runs.
+static Value storeEntry(Program &p, Value s, Value state) {
+  TileBuilder &b = p.b;
+  // A sum, which is made by those who carry the state; what is carried itself
+  // would be carried by those who store it too.
+  Value entry = b.add(state, b.fill(0.0, shapeOf(state)));
+  auto [place, axes] = scannedPlace(p, s, p.facts.segmentLayout);
+  b.step("store");
+  b.store(entry, p["entry_states"], place, axes);
+  b.step("state");
+  return entry;
+}
+
+/// The state behind segment `s`.
+static Value applySegment(Program &p, Value s, Value state) {
+  TileBuilder &b = p.b;
+  int64_t K = p.facts.K;
+  auto [place, axes] = scannedPlace(p, s, p.facts.segmentLayout);
+  b.step("load");
+  Value map = b.load(p["map"], {s, p.head, p.zero, p.zero}, {2, 3}, {K, K});
+  Value own = b.load(p["states"], place, axes, shapeOf(state));
+  Value decay;
+  b.step("gates");
+  if (p.facts.decay == DecayKind::Scalar)
+    decay = b.extract(b.exp2(b.load(p["decay"], {s, p.head}, {1}, {1})), {0});
+  if (p.facts.decay == DecayKind::Channel)
+    decay = b.exp2(b.load(p["decay"], {s, p.head, p.zero}, {2}, {K}));
+  b.step("state");
+  auto [change, columns] = mulMap(p, state, map);
+  // While a GPU waits for the product: the entry state, and all of the next one
+  // that needs no product. One fma an entry is left for behind it.
+  Value kept = storeEntry(p, s, state);
+  if (p.facts.decay == DecayKind::Channel)
+    kept = b.mulAxis(kept, decay, 0);
+  if (p.facts.decay == DecayKind::Scalar) {
+    kept = b.mul(kept, b.splat(decay, shapeOf(kept)));
+    if (columns)
+      columns = b.mul(columns, b.splat(decay, shapeOf(columns)));
+    else
+      change = b.mul(change, b.splat(decay, shapeOf(change)));
+  }
+  kept = b.add(kept, own);
+  if (columns)
+    change = b.mulAxis(change, columns, 1);
+  return b.add(kept, change);
+}
+
+/// The state as the scan takes it.
+static Value loadScanned(Program &p) {
+  TileBuilder &b = p.b;
+  SmallVector<int64_t> shape = {p.facts.K, p.facts.vTileChannels};
+  if (!p["initial_state"])
+    return b.fill(0.0, shape);
+  auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
+  b.step("state");
+  return b.f32(b.load(p["initial_state"], place, axes, shape));
+}
+
+void gdn::writeSegmentScan(Program &p) {
+  TileBuilder &b = p.b;
+  Value state = loadScanned(p), one = b.index(1);
+  auto loop = scf::ForOp::create(b, p.begin, p.end, one, state);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value s = loop.getInductionVar();
+    if (p.facts.reverse) {
+      Value last = arith::SubIOp::create(b, p.end, one);
+      Value done = arith::SubIOp::create(b, s, p.begin);
+      s = arith::SubIOp::create(b, last, done);
+    }
+    Value next = applySegment(p, s, loop.getRegionIterArg(0));
+    scf::YieldOp::create(b, next);
+  }
+  if (!p["final_state"])
+    return;
+  auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
+  b.step("state");
+  b.store(loop.getResult(0), p["final_state"], place, axes);
 }
