@@ -18,13 +18,13 @@ gdn_warp.schedule_template @segment_scan.cta_per_v_tile schedules ["cta_per_head
     channels [#maps, #decays, #entries]
 
 // gdn.stage.segment_starts: 16 warps take turns to sum the gates of some chunks, and one walks over the sums.
-#sum = #gdn_warp.role_template<name = "sum", warps = 16, registers = 48, steps = ["gates"], round_robin = true>
-#walk = #gdn_warp.role_template<name = "walk", warps = 1, registers = 48, steps = ["state"]>
-#rest = #gdn_warp.role_template<name = "rest", warps = 3, registers = 48, steps = []>
+#sum = #gdn_warp.role_template<name = "sum", warps = 16, registers = 64, steps = ["gates"], round_robin = true>
+#walk = #gdn_warp.role_template<name = "walk", warps = 1, registers = 64, steps = ["state"]>
+#rest = #gdn_warp.role_template<name = "rest", warps = 3, registers = 64, steps = []>
 #sums = #gdn_warp.channel_template<name = "sums", depth = <16 chunks>, from = ["gates"], to = ["walk"]>
 
 gdn_warp.schedule_template @segment_starts.walk schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_starts"]
-    attributes {chunks_per_iteration = 1 : i64, min_ctas = 2 : i64, in_order}
+    attributes {chunks_per_iteration = 1 : i64, in_order}
     roles [#sum, #walk, #rest]
     channels [#sums]
 
