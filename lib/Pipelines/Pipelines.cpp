@@ -35,6 +35,7 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   split.segments = options.segments;
   split.segmentLength = options.segmentLength;
   split.tolerance = options.decayTolerance;
+  split.ownStarts = options.ownStarts;
   // long sequences --> segments
   manager.addPass(createSplitSequencesPass(split));
   manager.addPass(createVerifyStagesFormPass());

@@ -49,6 +49,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                               "all"),
                      cl::init(CompileOptions().decayTolerance),
                      cl::cat(category)),
+      ownStarts("own-starts",
+                cl::desc("Let segments behind one that forgets run its last "
+                         "tokens themselves, beside the scan"),
+                cl::cat(category)),
       sideBySide("side-by-side",
                  cl::desc("Let the recurrences of a backward run at the same "
                           "time, whatever their schedules are"),
@@ -146,6 +150,7 @@ CompileOptions CompileFlags::get() const {
   options.segments = segments;
   options.segmentLength = segmentLength;
   options.decayTolerance = decayTolerance;
+  options.ownStarts = ownStarts;
   options.sideBySide = sideBySide;
   options.stateInterval = stateInterval;
   options.operandType = operandType;

@@ -177,6 +177,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.segments = options.segments;
   lowering.segmentLength = options.segmentLength;
   lowering.decayTolerance = options.decayTolerance;
+  lowering.ownStarts = options.ownStarts;
   lowering.sideBySide = options.sideBySide;
   lowering.stateInterval = options.stateInterval;
   lowering.clusterHeads = options.device == Device::GPU;

@@ -58,6 +58,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Norm of a segment's map below which it is zero (16-bit "
                      "layers with a gate a head); 0 keeps all"),
       llvm::cl::init(6.1442123533282e-06)};
+  PassOptions::Option<bool> ownStarts{
+      *this, "own-starts",
+      llvm::cl::desc("Let segments behind one that forgets run its last tokens "
+                     "themselves, beside the scan"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> sideBySide{
       *this, "side-by-side",
       llvm::cl::desc("Let the recurrences of a backward run at the same time, "

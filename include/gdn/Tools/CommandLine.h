@@ -27,6 +27,7 @@ struct CompileFlags {
   llvm::cl::opt<int64_t> segments;
   llvm::cl::opt<int64_t> segmentLength;
   llvm::cl::opt<double> decayTolerance;
+  llvm::cl::opt<bool> ownStarts;
   llvm::cl::opt<bool> sideBySide;
   llvm::cl::opt<int64_t> stateInterval;
   llvm::cl::opt<std::string> operandType;

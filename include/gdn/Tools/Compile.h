@@ -58,6 +58,7 @@ struct CompileOptions {
   /// Norm of a segment's map below which it is zero.
   double decayTolerance = 6.1442123533282e-06; // exp(-12)
   /// Whether the recurrences of a backward run at the same time.
+  bool ownStarts = false;
   bool sideBySide = false;
   /// Tokens between the states that gradients of three kernels read.
   int64_t stateInterval = 64;

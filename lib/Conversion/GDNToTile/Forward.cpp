@@ -10,14 +10,81 @@
 #include "Kept.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::gdn;
 
+/// Whether segment `s` forgets what is before it, where it begins at `begin`.
+static Value forgets(Program &p, Value s, Value begin) {
+  return arith::CmpIOp::create(p.b, arith::CmpIPredicate::sgt,
+                               loadNumber(p, "starts", {s, p.head}), begin);
+}
+
+/// Of a state pass, whether anybody needs the state: not where this segment
+/// forgets what is before it, and the next one of the sequence does.
+static void skipUnneeded(Program &p) {
+  TileBuilder &b = p.b;
+  Value next = arith::AddIOp::create(b, p.sequence, b.index(1));
+  Value last = arith::SubIOp::create(
+      b, memref::DimOp::create(b, p["starts"], 0), b.index(1));
+  // Of a segment that begins a sequence, or of none, that is 2^31 - 1.
+  Value behind = loadNumber(p, "before", {next});
+  Value follows =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, behind,
+                            b.index(std::numeric_limits<int32_t>::max()));
+  Value nextForgets = forgets(p, arith::MinUIOp::create(b, next, last), p.end);
+  Value isForgotten = arith::AndIOp::create(b, follows, nextForgets);
+  Value isUnneeded =
+      arith::AndIOp::create(b, isForgotten, forgets(p, p.sequence, p.begin));
+  p.begin = arith::SelectOp::create(b, isUnneeded, p.end, loadStart(p));
+  tile::LeaveOp::create(b, isUnneeded, p["final_state"]);
+}
+
+/// Of a segment behind one that forgets, the tokens of that one from its start
+/// on, run from zero, make the state: these work items take the first turn. All
+/// others wait for the scan. Returns the state on entry.
+static Value enterSegment(Program &p) {
+  TileBuilder &b = p.b;
+  Value one = b.index(1);
+  Value previous =
+      arith::SubIOp::create(b, arith::MaxUIOp::create(b, p.sequence, one), one);
+  Value before = loadNumber(p, "before", {p.sequence});
+  Value isOwn = forgets(p, previous, before);
+  Value isFirstTurn =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, p.turn, p.zero);
+  Value isOther = arith::XOrIOp::create(b, isOwn, isFirstTurn);
+  Value isEmpty =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
+  Value isIdle = arith::OrIOp::create(b, isOther, isEmpty);
+  Value start = loadNumber(p, "starts", {previous, p.head});
+  p.firstStored = p.begin;
+  p.begin = arith::SelectOp::create(b, isOwn, start, p.begin);
+  p.begin = arith::SelectOp::create(b, isIdle, p.end, p.begin);
+  tile::LeaveOp::create(b, isIdle, ValueRange());
+  Value waits = arith::XOrIOp::create(
+      b, isOwn, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  tile::AwaitOp::create(b, p["before"], waits);
+  Value state = loadStateT(p);
+  Value none = b.fill(0.0, shapeOf(state));
+  b.step("state");
+  return arith::SelectOp::create(b, isOwn, none, state);
+}
+
 void gdn::writeFused(Program &p) {
   TileBuilder &b = p.b;
-  p.begin = loadStart(p);
-  SmallVector<Value> carried = {loadStateT(p)};
+  SmallVector<Value> carried;
+  if (p["before"] && p["o"]) {
+    carried = {enterSegment(p)};
+  } else {
+    if (p["before"])
+      skipUnneeded(p);
+    else
+      p.begin = loadStart(p);
+    carried = {loadStateT(p)};
+  }
   bool saves = static_cast<bool>(p["writes"]);
   if (saves)
     prepareWrites(p);

@@ -80,8 +80,9 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
   if (auto symbol = dyn_cast<SymbolOpInterface>(top))
     name = symbol.getName().str() + "_" + name;
   OpBuilder builder(top);
-  auto program = tile::ProgramOp::create(builder, stage.op->getLoc(), name,
-                                         inputs, outputs, names);
+  auto program = tile::ProgramOp::create(
+      builder, stage.op->getLoc(), name, inputs, outputs, names,
+      tile::ProgramOp::kMinGridRank + (stage.hasTurns ? 1 : 0));
   program->setAttr(tile::TileDialect::getStageAttrName(),
                    builder.getStringAttr(kind));
   // Renames the program where the name is taken.
@@ -224,6 +225,9 @@ static void markBeside(Operation *stage, tile::LaunchOp launch) {
   next->setAttr(beside, UnitAttr::get(context));
 }
 
+/// Turns of a stage that has some.
+static constexpr int64_t kTurns = 2;
+
 /// Replaces the stage by a launch of its program.
 static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   OpBuilder b(stage.op);
@@ -238,6 +242,8 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   SmallVector<Value> grid = {index(numSequences(b, stage)),
                              index(countDim(b, stage, heads)),
                              index(b.getIndexAttr(tiles))};
+  if (stage.hasTurns)
+    grid.push_back(index(b.getIndexAttr(kTurns)));
   Value tokens = index(sizeOf(b, loc, stage.rows(), stage.tokenDim()));
   SmallVector<Value> inputs, outputs;
   for (const NamedInput &input : stage.inputs)
@@ -248,6 +254,10 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
       b, loc, stage.op->getResultTypes(), SymbolRefAttr::get(program), grid,
       tokens, stage.cuSeqlens, inputs, outputs);
   markBeside(stage.op, launch);
+  if (stage.hasTurns) {
+    launch->setAttr(tile::TileDialect::getBesideAttrName(), b.getUnitAttr());
+    launch->setAttr(tile::TileDialect::getInTurnsAttrName(), b.getUnitAttr());
+  }
   stage.op->replaceAllUsesWith(launch.getResults());
   stage.op->erase();
 }

@@ -28,6 +28,8 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
       end(op.getEnd()) {
   for (auto [array, name] : llvm::zip(op.getArrays(), *op.getArgNames()))
     arrays[cast<StringAttr>(name).getValue()] = array;
+  if (op.getGridRank() > tile::ProgramOp::kMinGridRank)
+    turn = op.getCoordinates()[tile::ProgramOp::kMinGridRank];
   zero = b.index(0);
   keyHead = findKeyHead();
   firstV = facts.vTileChannels == facts.V
@@ -269,20 +271,27 @@ void gdn::storeStateT(Program &p, Value state, StringRef name) {
 }
 
 void gdn::storeOutputT(Program &p, Value t, Value output) {
-  p.b.step("store");
-  p.b.store(output, p["o"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
-            p.end);
+  TileBuilder &b = p.b;
+  b.step("store");
+  OpBuilder::InsertionGuard guard(b);
+  if (p.firstStored) {
+    Value isOwn =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::uge, t, p.firstStored);
+    auto choice = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(choice.thenBlock());
+  }
+  b.store(output, p["o"], tokenOffsets(p, t, p.head, p.firstV), {3, 1}, p.end);
+}
+
+Value gdn::loadNumber(Program &p, StringRef name, ValueRange at) {
+  // Not a tile: all roles of a kernel know where the work item begins and ends.
+  Value number = memref::LoadOp::create(p.b, p[name], at);
+  return arith::IndexCastOp::create(p.b, p.b.getIndexType(), number);
 }
 
 /// The work item's token in the array `name`, or `otherwise` without it.
 static Value loadToken(Program &p, StringRef name, Value otherwise) {
-  Value tokens = p[name];
-  if (!tokens)
-    return otherwise;
-  // Not a tile: all roles of a kernel know where the work item begins and ends.
-  Value token =
-      memref::LoadOp::create(p.b, tokens, ValueRange{p.sequence, p.head});
-  return arith::IndexCastOp::create(p.b, p.b.getIndexType(), token);
+  return p[name] ? loadNumber(p, name, {p.sequence, p.head}) : otherwise;
 }
 
 Value gdn::loadStart(Program &p) { return loadToken(p, "starts", p.begin); }

@@ -80,8 +80,12 @@ struct Program {
   Value sequence, head, keyHead, firstV;
   /// The number of the V tile, or of the part of a sequence's chunks.
   Value tile;
+  /// The turn in which the work item runs, where there are several; else null.
+  Value turn;
   /// Tokens [begin, end) of batch index `batch`.
   Value batch, begin, end;
+  /// Output of tokens before this one is not stored; null for none.
+  Value firstStored;
   Value zero;
   /// exp(A_log) and dt_bias of the head: a scalar, or f32 [K]; null without.
   Value rate, bias;
@@ -145,6 +149,8 @@ SmallVector<Value> tokenOffsets(Program &p, Value t, Value head, Value channel);
 /// The token at which the work item begins: its first one, unless the stage has
 /// `starts`.
 Value loadStart(Program &p);
+/// The number at `at` in the array `name` of i32.
+Value loadNumber(Program &p, StringRef name, ValueRange at);
 /// The token before which it ends: its end, unless the stage has `ends`.
 Value loadEnd(Program &p);
 

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -61,14 +62,23 @@ void gdn::writeSegmentBoundaries(Program &p) {
                b.index(1));
   }
   storeIndex(p, "first_segments", p.sequence, first);
+  Value none = b.index(std::numeric_limits<int32_t>::max());
   auto loop = scf::ForOp::create(b, first, next, b.index(1));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value segment = loop.getInductionVar();
     Value from = times(arith::SubIOp::create(b, segment, first), length);
-    storeIndex(p, "boundaries", segment,
-               arith::MinUIOp::create(b, add(begin, from), end));
+    Value at = arith::MinUIOp::create(b, add(begin, from), end);
+    storeIndex(p, "boundaries", segment, at);
+    if (p["before"]) {
+      Value isFirst =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, segment, first);
+      Value previous = arith::MinUIOp::create(
+          b, arith::SubIOp::create(b, add(begin, from), length), end);
+      storeIndex(p, "before", segment,
+                 arith::SelectOp::create(b, isFirst, none, previous));
+    }
   }
   // The last sequence ends what it has the last entry of.
   Value behind = add(p.sequence, b.index(1));
@@ -80,6 +90,8 @@ void gdn::writeSegmentBoundaries(Program &p) {
   b.setInsertionPointToStart(last.thenBlock());
   storeIndex(p, "first_segments", behind, next);
   storeIndex(p, "boundaries", next, end);
+  if (p["before"])
+    storeIndex(p, "before", next, none);
 }
 
 //===----------------------------------------------------------------------===//
@@ -222,6 +234,7 @@ static void skipForgotten(Program &p) {
   Value isForgotten = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
                                             loadStart(p), p.begin);
   p.begin = arith::SelectOp::create(b, isForgotten, p.end, p.begin);
+  tile::LeaveOp::create(b, isForgotten, p["map"]);
 }
 
 void gdn::writeSegmentMap(Program &p) {
@@ -371,9 +384,11 @@ void gdn::writeSegmentScan(Program &p) {
     Value next = applySegment(p, s, loop.getRegionIterArg(0));
     scf::YieldOp::create(b, next);
   }
-  if (!p["final_state"])
-    return;
-  auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
-  b.step("state");
-  b.store(loop.getResult(0), p["final_state"], place, axes);
+  if (p["final_state"]) {
+    auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
+    b.step("state");
+    b.store(loop.getResult(0), p["final_state"], place, axes);
+  }
+  if (p["before"])
+    tile::CountDownOp::create(b, p["before"]);
 }

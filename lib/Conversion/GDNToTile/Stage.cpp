@@ -44,9 +44,12 @@ static constexpr StringLiteral kBoundaries = "cu_seqlens";
 static constexpr StringLiteral kRuleOperands[] = {
     "q",         "k",     "v",      "beta", "gate", "initial_state",
     kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kFusedOperands[] = {
+    "q",         "k",     "v",       "beta",   "gate",  "initial_state",
+    kBoundaries, "a_log", "dt_bias", "starts", "before"};
 static constexpr StringLiteral kStatePassOperands[] = {
-    "",          "k",     "v",       "beta",  "gate", "initial_state",
-    kBoundaries, "a_log", "dt_bias", "starts"};
+    "",          "k",     "v",       "beta",   "gate",  "initial_state",
+    kBoundaries, "a_log", "dt_bias", "starts", "before"};
 static constexpr StringLiteral kPrepareOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
 static constexpr StringLiteral kSegmentMapOperands[] = {
@@ -56,7 +59,7 @@ static constexpr StringLiteral kSegmentStartsOperands[] = {
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {"k",
                                                                kBoundaries};
 static constexpr StringLiteral kSegmentScanOperands[] = {
-    "map", "decay", "states", "initial_state", kBoundaries};
+    "map", "decay", "states", "initial_state", kBoundaries, "before"};
 static constexpr StringLiteral kRunOperands[] = {
     "q", "k", "v", "beta", "bm", "decay", "initial_state", kBoundaries};
 static constexpr StringLiteral kLinearAttentionOperands[] = {
@@ -121,7 +124,8 @@ static constexpr OutputForm kGradientsOutputs[] = {
     {"dgate", kPerToken, "gate"}};
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
-    {"first_segments", kSequenceBoundaries}};
+    {"first_segments", kSequenceBoundaries},
+    {"before", kSegmentBoundaries}};
 static constexpr OutputForm kSegmentStartsOutputs[] = {{"starts", kPerSequence},
                                                        {"decay", kPerSequence}};
 static constexpr OutputForm kSegmentEndsOutputs[] = {{"ends", kPerSequence}};
@@ -134,7 +138,7 @@ static constexpr OutputForm kSegmentScanOutputs[] = {
 // the adjoint pass is the adjoint without what it stores for others.
 // Token by token and backward nothing is rounded (spec 1, 5).
 static const StageForm kForms[] = {
-    {"gdn.stage.fused", kRuleOperands, kForwardOutputs, writeFused,
+    {"gdn.stage.fused", kFusedOperands, kForwardOutputs, writeFused,
      /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.recurrent", kRuleOperands, kForwardOutputs, writeRecurrent,
      /*splitsV=*/true, /*rounds=*/false},
@@ -325,6 +329,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.write = form->write;
   readOperands(stage, *form);
   readResults(stage, findOutputs(op, *form));
+  stage.hasTurns = isa<FusedStageOp>(op) && stage["before"];
   stage.facts = readFacts(stage);
   stage.facts.parts = form->parts;
   return stage;

@@ -51,6 +51,9 @@ struct Stage {
   bool splitsV = false;
   /// Whether a work item is of a q/k head, not of a value head.
   bool groupsHeads = false;
+  /// Whether each work item runs in one of two turns: some start at once, and
+  /// others wait for a stage that runs at the same time.
+  bool hasTurns = false;
   /// Whether operands of products are rounded to the operand type.
   bool rounds = false;
   /// Writes the program's body.

@@ -63,6 +63,17 @@ struct ProgramToFunction : OpRewritePattern<ProgramOp> {
   }
 };
 
+/// What only programs that run at the same time need, or CTAs.
+template <typename Op> struct Drop : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct ConvertGDNTileToLinalg
     : gdn::impl::ConvertGDNTileToLinalgPassBase<ConvertGDNTileToLinalg> {
   void runOnOperation() override {
@@ -75,7 +86,8 @@ struct ConvertGDNTileToLinalg
         return signalPassFailure();
       }
     RewritePatternSet patterns(&getContext());
-    patterns.add<ProgramToFunction>(&getContext());
+    patterns.add<ProgramToFunction, Drop<LeaveOp>, Drop<AwaitOp>,
+                 Drop<CountDownOp>>(&getContext());
     populateAccessPatterns(patterns);
     populateScanPatterns(patterns);
     populateTriInversePatterns(patterns);

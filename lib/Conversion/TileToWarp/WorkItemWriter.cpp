@@ -128,13 +128,19 @@ LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
                                 "or made from extents of inputs");
   }
   mapShared(b);
+  if (failed(checkTurns(schedule)))
+    return failure();
+  if (bounds && launch->hasAttr(tile::TileDialect::getInTurnsAttrName()))
+    sequences =
+        arith::SubIOp::create(b, loc, memref::DimOp::create(b, loc, bounds, 0),
+                              createIndex(b, loc, 1));
   if (!schedule.getPersistent())
     return success();
-  Value sequences = writeExtent(b, launch.getGrid()[0]);
-  if (!sequences)
+  Value launched = writeExtent(b, launch.getGrid()[0]);
+  if (!launched)
     return launch.emitOpError("expected a number of sequences in the grid that "
                               "is a constant or made from extents of inputs");
-  Value workItems = arith::MulIOp::create(b, loc, sequences, heads);
+  Value workItems = arith::MulIOp::create(b, loc, launched, heads);
   for (Value size : more)
     workItems = arith::MulIOp::create(b, loc, workItems, size);
   if (vTiles > 1)
@@ -177,10 +183,16 @@ IRMapping WorkItemWriter::write(OpBuilder &b, Value number) {
   // neighbours share keys.
   if (!isFolded)
     workItem.map(program.getVTile(), divide(createIndex(b, loc, vTiles)));
-  for (auto [coordinate, size] : llvm::zip(
-           program.getCoordinates().drop_front(program.kMinGridRank), more))
-    workItem.map(coordinate, divide(size));
-  Value head = divide(heads), sequence = toIndex(b, loc, number);
+  auto further = program.getCoordinates().drop_front(program.kMinGridRank);
+  for (auto [coordinate, size] : llvm::zip(further, more))
+    if (!sequences || coordinate != further.back())
+      workItem.map(coordinate, divide(size));
+  Value head = divide(heads);
+  Value sequence = sequences ? divide(sequences) : Value();
+  if (sequence)
+    workItem.map(further.back(), toIndex(b, loc, number));
+  else
+    sequence = toIndex(b, loc, number);
   workItem.map(program.getHead(), head);
   if (!bounds) {
     workItem.map(program.getSequence(), sequence);

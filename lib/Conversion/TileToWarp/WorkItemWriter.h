@@ -39,10 +39,17 @@ public:
   /// Writes zeros where outputs have tokens that no sequence has: in front of
   /// the first one, and behind the last one. `workItem` has one of these two.
   void clearOutside(OpBuilder &b, const IRMapping &workItem);
+  /// Ends a CTA whose work item has nothing to do, and lets others wait for the
+  /// program that theirs says (`gdn_tile.leave`, `gdn_tile.await`).
+  LogicalResult enter(OpBuilder &b, const IRMapping &workItem, bool isBeside);
+  /// Tells the program that waits for this one, if there is one.
+  void leave(OpBuilder &b);
   /// The number of work items, an i32, if the schedule is persistent.
   Value getCount() const { return count; }
 
 private:
+  /// Whether work items may run in turns, and wait, if they are to.
+  LogicalResult checkTurns(warp::ScheduleAttr schedule);
   /// A size of the grid as the kernel knows it; null if it does not.
   Value writeExtent(OpBuilder &b, Value extent);
   /// The same of an array's dimension.
@@ -65,7 +72,7 @@ private:
   Location loc;
   /// Arguments of the kernel; `bounds` only of packed sequences.
   Value tokens, bounds;
-  Value heads, count;
+  Value heads, count, sequences;
   /// Sizes of the grid behind sequences, heads and V tiles.
   SmallVector<Value> more;
   IRMapping shared;

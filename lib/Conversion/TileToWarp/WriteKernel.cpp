@@ -146,6 +146,9 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
                             toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
   if (!schedule.getPersistent())
     workItems.clearOutside(b, workItem);
+  if (!schedule.getPersistent() &&
+      failed(workItems.enter(b, workItem, isBeside)))
+    return failure();
   SmallVector<Value> channels = createChannels(partition, b);
   for (auto [number, spec] : llvm::enumerate(schedule.getRoles())) {
     int64_t first = partition.getFirstWarp(number);
@@ -161,6 +164,7 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
     RoleWriter(partition, number, channels, b, workItems)
         .write(workItem, vTile);
   }
+  workItems.leave(b);
   // The kernels behind this one wait for it alone. A CTA that waits keeps its
   // multiprocessor from CTAs that have not begun: so the last one does.
   if (isBeside)

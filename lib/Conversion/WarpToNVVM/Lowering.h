@@ -212,6 +212,9 @@ void createTurnedStore(ImplicitLocOpBuilder &b, Value fragment, ViewType view,
 void populateSequenceByRankPattern(const TypeConverter &converter,
                                    const LoweredKernels &kernels,
                                    RewritePatternSet &patterns);
+void populateMeetingPatterns(const TypeConverter &converter,
+                             const LoweredKernels &kernels,
+                             RewritePatternSet &patterns);
 void populateArrayClearPattern(const TypeConverter &converter,
                                const LoweredKernels &kernels,
                                RewritePatternSet &patterns);

@@ -178,6 +178,7 @@ struct ConvertGDNWarpToNVVM
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     populateArrayClearPattern(converter, kernels, patterns);
+    populateMeetingPatterns(converter, kernels, patterns);
     populateArrayPatterns(converter, kernels, patterns);
     populateSequenceByRankPattern(converter, kernels, patterns);
     populateCopyPatterns(converter, kernels, patterns);

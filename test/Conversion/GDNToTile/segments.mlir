@@ -299,3 +299,63 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
       {state_layout = #gdn.state_layout<vk>} -> tensor<3x4x32x64xf32>
   return %e, %m : tensor<3x4x32x64xf32>, tensor<3x4x64x64xf16>
 }
+
+// -----
+
+// A forward whose segments run what is before them themselves. Boundaries tell where the segment before each one begins.
+
+// CHECK-LABEL: gdn_tile.program @before_segment_boundaries
+// CHECK: scf.for %[[S:.*]] = %[[FIRST:.*]] to
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[S]], %[[FIRST]]
+// CHECK: %[[BEFORE:.*]] = arith.select %[[IS_FIRST]], %c2147483647, %{{.*}} : index
+// CHECK: gdn_tile.store %{{.*}}, %before[%[[S]]]
+// CHECK: gdn_tile.store %{{.*}}, %before[
+
+// B is zero where this segment forgets and so does the one behind it in the sequence.
+// CHECK-LABEL: gdn_tile.program @before_state_pass
+// CHECK: %[[NEXT:.*]] = arith.addi %n, %c1
+// CHECK: %[[BEHIND:.*]] = memref.load %before[%[[NEXT]]]
+// CHECK: %[[FORGOTTEN:.*]] = arith.andi
+// CHECK: %[[UNNEEDED:.*]] = arith.andi %[[FORGOTTEN]]
+// CHECK: %[[BEGIN:.*]] = arith.select %[[UNNEEDED]], %end, %{{.*}} : index
+// CHECK: gdn_tile.leave %[[UNNEEDED]] clears(%final_state : {{.*}})
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %end
+
+// CHECK-LABEL: gdn_tile.program @before_segment_scan
+// CHECK: gdn_tile.count_down %before
+
+// CHECK-LABEL: gdn_tile.program @before_fused
+// CHECK-SAME: work_item(%n, %h, %{{.*}}, %[[TURN:.*]]) tokens(
+// CHECK: %[[PREVIOUS:.*]] = arith.subi %{{.*}}, %c1
+// CHECK: memref.load %before[%n]
+// CHECK: memref.load %starts[%[[PREVIOUS]], %h]
+// CHECK: %[[OWN:.*]] = arith.cmpi sgt
+// CHECK: arith.cmpi eq, %[[TURN]], %c0
+// CHECK: gdn_tile.leave %[[IDLE:[^ ]*]]
+// CHECK: %[[WAITS:.*]] = arith.cmpi sle
+// CHECK: gdn_tile.await %before if %[[WAITS]]
+// CHECK: arith.select %[[OWN]], %{{.*}}, %{{.*}} : tensor<32x64xf32>
+// CHECK: scf.for %[[T:[^ ]*]] =
+// CHECK: %[[STORED:.*]] = arith.cmpi uge, %[[T]], %begin
+// CHECK: scf.if %[[STORED]] {
+// CHECK-NEXT: gdn_tile.store %{{.*}}, %o[
+// CHECK: gdn_tile.launch @before_fused grid(%{{.*}}, %c4, %c1, %c2) {{.*}} {gdn_tile.beside, gdn_tile.in_turns}
+func.func @before(%x: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>,
+    %map: tensor<8x4x64x64xf16>) -> tensor<1x256x4x32xbf16> {
+  %b:3 = gdn.stage.segment_boundaries k(%x : tensor<1x256x2x64xbf16>) {chunk_size = 32, segments = 8}
+      -> tensor<9xi64>, tensor<2xi64>, tensor<9xi32>
+  %s:2 = gdn.stage.segment_starts k(%x : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>)
+      cu_seqlens(%b#0 : tensor<9xi64>) {chunk_size = 32, tolerance = 1.0e-05} -> tensor<8x4xi32>, tensor<8x4xf32>
+  %added = gdn.stage.state_pass q(%x : tensor<1x256x2x64xbf16>) k(%x : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+      beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%b#0 : tensor<9xi64>)
+      starts(%s#0 : tensor<8x4xi32>) before(%b#2 : tensor<9xi32>) {chunk_size = 32, state_layout = #gdn.state_layout<vk>}
+      -> tensor<8x4x32x64xf32>
+  %entry = gdn.stage.segment_scan map(%map : tensor<8x4x64x64xf16>) decay(%s#1 : tensor<8x4xf32>)
+      states(%added : tensor<8x4x32x64xf32>) first_segments(%b#1 : tensor<2xi64>) before(%b#2 : tensor<9xi32>)
+      {state_layout = #gdn.state_layout<vk>} -> tensor<8x4x32x64xf32>
+  %o = gdn.stage.fused q(%x : tensor<1x256x2x64xbf16>) k(%x : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+      beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) initial_state(%entry : tensor<8x4x32x64xf32>)
+      cu_seqlens(%b#0 : tensor<9xi64>) starts(%s#0 : tensor<8x4xi32>) before(%b#2 : tensor<9xi32>)
+      {chunk_size = 32, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>
+  return %o : tensor<1x256x4x32xbf16>
+}

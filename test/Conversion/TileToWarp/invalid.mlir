@@ -427,3 +427,56 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
   gdn_tile.launch @two_steps grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @late_condition(%x: memref<1x?x4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %a = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+  %first = tensor.extract %a[%c0] {gdn_tile.step = "load"} : tensor<32xf32>
+  %none = arith.cmpf oeq, %first, %zero : f32
+  // expected-error @below {{expected a condition that follows from the work item, got one that a step makes}}
+  gdn_tile.leave %none
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @late_condition grid(%n, %c4, %c1) tokens(%n) ins(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @turns(%x: memref<1x?x4xf32>) work_item(%n, %h, %vt, %turn) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  // expected-error @below {{expected cu_seqlens where work items run in turns, got none}}
+  gdn_tile.launch @turns grid(%n, %c4, %c1, %c1) tokens(%n) ins(%x : memref<1x?x4xf32>) {gdn_tile.in_turns}
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @waits(%x: memref<?x4xf32>, %count: memref<?xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  %is = arith.cmpi eq, %n, %h : index
+  // expected-error @below {{expected a CTA for each work item, got a persistent schedule}}
+  gdn_tile.await %count if %is : memref<?xi32>
+}
+func.func @host(%n: index, %x: memref<?x4xf32>, %count: memref<?xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @waits grid(%c4, %c4, %c1) tokens(%n) ins(%x, %count : memref<?x4xf32>, memref<?xi32>)
+  return
+}

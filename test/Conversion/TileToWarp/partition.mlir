@@ -661,3 +661,62 @@ func.func @host(%x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>, %cu: memref<?xi32>
   gdn_tile.launch @chunks_in_turn grid(%c2, %c2, %c2) tokens(%t) cu_seqlens(%cu : memref<?xi32>) ins(%x : memref<1x?x4xf32>) outs(%y : memref<1x?x4xf32>)
   return
 }
+
+// -----
+
+// A CTA without work writes the zeros that it owes, and ends; the last one waits for the kernel before this one all the
+// same. Work items of the second turn wait for another program, and come behind all of the first.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @two_turns(
+// CHECK: gdn_warp.launch_dependents
+// CHECK-NOT: gdn_warp.grid_dependency_wait
+// CHECK: %[[BY_HEAD:.*]] = arith.divui %{{.*}}, %c4_i32 : i32
+// CHECK: arith.remui %[[BY_HEAD]], %c2_i32 : i32
+// CHECK: %[[BY_SEQUENCE:.*]] = arith.divui %[[BY_HEAD]], %c2_i32 : i32
+// CHECK: %[[TURN:.*]] = arith.index_castui %[[BY_SEQUENCE]] : i32 to index
+// CHECK: %[[NUMBER:.*]] = memref.load %starts[%[[N:.*]], %[[H:.*]]] : memref<2x4xi32>
+// CHECK: scf.if %{{.*}} {
+// CHECK-NEXT: gdn_warp.array_clear %z[%[[N]], %[[H]], %{{.*}}, %{{.*}}] until(%{{.*}}, dim = 2) columns 64
+// CHECK-NEXT: gdn_warp.grid_dependency_wait last_cta
+// CHECK-NEXT: gdn_warp.exit
+// CHECK: %[[LATE:.*]] = arith.cmpi ne, %[[TURN]], %c0
+// CHECK: scf.if %[[LATE]] {
+// CHECK-NEXT: gdn_warp.await %count : memref<?xi32>
+// CHECK: gdn_warp.role "move"
+// CHECK: gdn_warp.count_down %count : memref<?xi32>
+// CHECK-NEXT: gdn_warp.grid_dependency_wait last_cta
+gdn_tile.program @two_turns(%x: memref<1x?x4x64xbf16>, %starts: memref<2x4xi32>, %count: memref<?xi32>)
+    outs(%y: memref<1x?x4x64xbf16>, %z: memref<2x4x64x64xf32>)
+    work_item(%n, %h, %vt, %turn) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %number = memref.load %starts[%n, %h] : memref<2x4xi32>
+  %start = arith.index_cast %number : i32 to index
+  %empty = arith.cmpi uge, %start, %end : index
+  gdn_tile.leave %empty clears(%z : memref<2x4x64x64xf32>)
+  %late = arith.cmpi ne, %turn, %c0 : index
+  gdn_tile.await %count if %late : memref<?xi32>
+  scf.for %t = %start to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+  gdn_tile.count_down %count : memref<?xi32>
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor<3xi32>, %count: tensor<?xi32>)
+    -> tensor<1x?x4x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %z = tensor.empty() : tensor<2x4x64x64xf32>
+  %r:2 = gdn_tile.launch @two_turns grid(%c2, %c4, %c1, %c2) tokens(%t) cu_seqlens(%cu : tensor<3xi32>)
+      ins(%x, %starts, %count : tensor<1x?x4x64xbf16>, tensor<2x4xi32>, tensor<?xi32>)
+      outs(%y, %z : tensor<1x?x4x64xbf16>, tensor<2x4x64x64xf32>) {gdn_tile.beside, gdn_tile.in_turns}
+      -> tensor<1x?x4x64xbf16>, tensor<2x4x64x64xf32>
+  return %r#0 : tensor<1x?x4x64xbf16>
+}

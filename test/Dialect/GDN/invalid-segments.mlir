@@ -184,3 +184,46 @@ func.func @result_c1_segment_starts(%k: tensor<1x64x2x32xbf16>, %gate: tensor<1x
       {chunk_size = 32, tolerance = 1.0e-05, reverse} -> tensor<1x2xi32>, tensor<1x2xf32>
   return
 }
+
+// -----
+
+func.func @segment_before_c1(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %starts: tensor<2x2xi32>,
+    %before: tensor<2xi32>) {
+  // expected-error @below {{expected before of shape [N+1] = [3], got 'tensor<2xi32>'}}
+  %r = gdn.stage.state_pass q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) starts(%starts : tensor<2x2xi32>)
+      before(%before : tensor<2xi32>) {chunk_size = 32} -> tensor<2x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c2(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %before: tensor<3xi32>) {
+  // expected-error @below {{expected before beside starts and cu_seqlens, got no starts}}
+  %r = gdn.stage.state_pass q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) before(%before : tensor<3xi32>) {chunk_size = 32}
+      -> tensor<2x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c3(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %starts: tensor<2x2xi32>) {
+  // expected-error @below {{expected starts beside before and initial_state, got no before}}
+  %r = gdn.stage.fused q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) starts(%starts : tensor<2x2xi32>) {chunk_size = 32}
+      -> tensor<1x64x2x32xbf16>
+  return
+}
+
+// -----
+
+func.func @segment_before_c4(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %h0: tensor<2x2x32x32xf32>, %cu: tensor<3xi32>,
+    %starts: tensor<2x2xi32>, %before: tensor<3xi32>) {
+  // expected-error @below {{expected no final state of segments, which the scan makes, got one}}
+  %r:2 = gdn.stage.fused q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) initial_state(%h0 : tensor<2x2x32x32xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>) {chunk_size = 32}
+      -> tensor<1x64x2x32xbf16>, tensor<2x2x32x32xf32>
+  return
+}

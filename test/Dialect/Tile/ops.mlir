@@ -43,6 +43,20 @@ func.func @five(%n: index, %x: memref<4xf32>) {
   return
 }
 
+// What a CTA does before its roles begin, and behind them.
+// CHECK-LABEL: gdn_tile.program @meeting(
+gdn_tile.program @meeting(%x: memref<4x2x64x64xf16>, %count: memref<?xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %empty = arith.cmpi eq, %begin, %end : index
+  // CHECK: gdn_tile.leave %[[EMPTY:.*]] clears(%x : memref<4x2x64x64xf16>)
+  gdn_tile.leave %empty clears(%x : memref<4x2x64x64xf16>)
+  // CHECK: gdn_tile.leave %[[EMPTY]]{{$}}
+  gdn_tile.leave %empty
+  // CHECK: gdn_tile.await %count if %[[EMPTY]] : memref<?xi32>
+  gdn_tile.await %count if %empty : memref<?xi32>
+  // CHECK: gdn_tile.count_down %count : memref<?xi32>
+  gdn_tile.count_down %count : memref<?xi32>
+}
+
 // The ops on tiles alone.
 // CHECK-LABEL: gdn_tile.program @tiles(
 gdn_tile.program @tiles() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {

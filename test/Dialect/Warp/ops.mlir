@@ -15,6 +15,16 @@ gdn_warp.kernel @clear(%o : memref<1x?x4x128xbf16>) threads(128) shared(0) {
   gdn_warp.array_clear %o[%c0, %c0, %c0, %c0] until(%c0, dim = 1) columns 64 : memref<1x?x4x128xbf16>
 }
 
+// CHECK-LABEL: gdn_warp.kernel @meeting(
+gdn_warp.kernel @meeting(%count : memref<?xi32>) threads(128) shared(0) {
+  // CHECK: gdn_warp.exit
+  gdn_warp.exit
+  // CHECK: gdn_warp.await %count : memref<?xi32>
+  gdn_warp.await %count : memref<?xi32>
+  // CHECK: gdn_warp.count_down %count : memref<?xi32>
+  gdn_warp.count_down %count : memref<?xi32>
+}
+
 // CHECK-LABEL: gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {
 gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {
 }

@@ -91,6 +91,7 @@ Rule gdn::getRule(Operation *op) {
         rule.states = scan.getStates();
         rule.initialState = scan.getInitialState();
         rule.firstSegments = scan.getFirstSegments();
+        rule.before = scan.getBefore();
         rule.stateLayout = scan.getStateLayout();
         rule.segmentLayout = scan.getSegmentLayout().value_or(rule.stateLayout);
       })
@@ -108,8 +109,11 @@ Rule gdn::getRule(Operation *op) {
     rule.keptStates = backward.getStates();
     rule.stateInterval = backward.getStateIntervalAttr();
   }
-  if (auto pass = dyn_cast<StatePassStageOp>(op))
-    rule.starts = pass.getStarts();
+  llvm::TypeSwitch<Operation *>(op).Case<FusedStageOp, StatePassStageOp>(
+      [&](auto stage) {
+        rule.starts = stage.getStarts();
+        rule.before = stage.getBefore();
+      });
   if (auto maps = dyn_cast<SegmentMapStageOp>(op))
     rule.starts = maps.getStarts();
   if (auto run = dyn_cast<RunStageOp>(op)) {
@@ -196,29 +200,10 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("first_segments", rule.firstSegments, {Dim::Boundaries});
   add("starts", rule.starts, {getSequences(rule), Dim::H}); // segment_starts_c3
   add("ends", rule.ends, {getSequences(rule), Dim::H});     // segment_starts_c4
+  add("before", rule.before,
+      {rule.map ? Dim::SegmentBoundaries
+                : Dim::Boundaries}); // segment_before_c1
   return shapes;
-}
-
-static NamedArray makeNamedArray(StringRef name, Value operand,
-                                 ArrayRef<Dim> dims) {
-  NamedArray array{name, operand, {}};
-  for (Dim dim : dims)
-    array.dims.push_back(getDimName(dim));
-  return array;
-}
-
-SmallVector<NamedArray> gdn::getNamedOperands(Operation *op) {
-  SmallVector<NamedArray> arrays;
-  for (const NamedShape &shape : getOperandShapes(getRule(op)))
-    arrays.push_back(makeNamedArray(shape.name, shape.value, shape.dims));
-  return arrays;
-}
-
-SmallVector<NamedArray> gdn::getNamedResults(Operation *op) {
-  SmallVector<NamedArray> arrays;
-  for (const ResultShape &shape : getResultShapes(op, getRule(op)))
-    arrays.push_back(makeNamedArray(shape.name, Value(), shape.dims));
-  return arrays;
 }
 
 //===----------------------------------------------------------------------===//
@@ -326,8 +311,14 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
                                                   const Rule &rule) {
   Type boundary = rule.cuSeqlens ? getElementType(rule.cuSeqlens)
                                  : IntegerType::get(op.getContext(), 64);
-  return {{"boundaries", {Dim::SegmentBoundaries}, boundary},
-          {"first_segments", {Dim::Boundaries}, boundary}};
+  SmallVector<ResultShape> results = {
+      {"boundaries", {Dim::SegmentBoundaries}, boundary},
+      {"first_segments", {Dim::Boundaries}, boundary}};
+  if (op->getNumResults() > 2)
+    results.push_back({"before",
+                       {Dim::SegmentBoundaries},
+                       IntegerType::get(op.getContext(), 32)});
+  return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
                                                   const Rule &rule) {

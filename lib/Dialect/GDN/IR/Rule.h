@@ -29,7 +29,7 @@ struct Rule {
   /// Of gdn.stage.segment_scan only.
   Value map, mapDecay, states, firstSegments;
   /// Of stages that may skip what a segment forgets.
-  Value starts, ends;
+  Value starts, ends, before;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.

@@ -175,3 +175,25 @@ double gdn::getScale(DeltaRuleOpInterface op) {
     return scale.getValueAsDouble();
   return getDefaultScale(getRuleDims(op).K);
 }
+
+static NamedArray makeNamedArray(StringRef name, Value operand,
+                                 ArrayRef<Dim> dims) {
+  NamedArray array{name, operand, {}};
+  for (Dim dim : dims)
+    array.dims.push_back(getDimName(dim));
+  return array;
+}
+
+SmallVector<NamedArray> gdn::getNamedOperands(Operation *op) {
+  SmallVector<NamedArray> arrays;
+  for (const NamedShape &shape : getOperandShapes(getRule(op)))
+    arrays.push_back(makeNamedArray(shape.name, shape.value, shape.dims));
+  return arrays;
+}
+
+SmallVector<NamedArray> gdn::getNamedResults(Operation *op) {
+  SmallVector<NamedArray> arrays;
+  for (const ResultShape &shape : getResultShapes(op, getRule(op)))
+    arrays.push_back(makeNamedArray(shape.name, Value(), shape.dims));
+  return arrays;
+}

@@ -257,7 +257,30 @@ static LogicalResult verifyOuts(Operation *op) {
 }
 
 /// How sequences are cut, and what the scan over segments follows.
+/// Of stages whose segments run what is before them themselves.
+static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
+  // segment_before_c2
+  if (rule.before && !rule.map && (!rule.starts || !rule.cuSeqlens))
+    return op->emitOpError("expected before beside starts and cu_seqlens, got "
+                           "no ")
+           << (rule.starts ? "cu_seqlens" : "starts");
+  if (!isa<FusedStageOp>(op) || (!rule.starts && !rule.before))
+    return success();
+  // segment_before_c3
+  if (!rule.before || !rule.initialState)
+    return op->emitOpError("expected starts beside before and initial_state, "
+                           "got no ")
+           << (rule.before ? "initial_state" : "before");
+  // segment_before_c4
+  if (op->getNumResults() > 1)
+    return op->emitOpError("expected no final state of segments, which the "
+                           "scan makes, got one");
+  return success();
+}
+
 static LogicalResult verifySegments(Operation *op, const Rule &rule) {
+  if (failed(verifyBefore(op, rule)))
+    return failure();
   if (rule.firstSegments) {
     auto type = cast<ShapedType>(rule.firstSegments.getType());
     // segment_scan_c4

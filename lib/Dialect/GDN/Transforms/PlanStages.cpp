@@ -126,9 +126,12 @@ static SmallVector<Value> trainingOperands(OpBuilder &b,
 static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
                                     int64_t chunkSize) {
   bool saves = op.getStateInterval().has_value();
-  auto stage = createStage<FusedStageOp>(
-      b, op, op->getResultTypes(),
-      saves ? trainingOperands(b, op) : ruleOperands(op), chunkSize);
+  SmallVector<Value> operands =
+      saves ? trainingOperands(b, op) : ruleOperands(op);
+  // Only segments have starts and what begins before them.
+  operands.append(2, Value());
+  auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
+                                         chunkSize);
   // The backward takes normalised rows, rounded: so what it reads is of these.
   if (saves)
     stage.setQkL2norm(false);

@@ -34,7 +34,8 @@ template <typename Op> void Splitter<Op>::packOperands() {
   gate = packed(op.getGate());
 }
 
-template <typename Op> void Splitter<Op>::cutSequences(IntegerAttr chunkSize) {
+template <typename Op>
+void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore) {
   auto optional = [](IntegerAttr attribute) -> std::optional<int64_t> {
     if (!attribute)
       return std::nullopt;
@@ -46,18 +47,25 @@ template <typename Op> void Splitter<Op>::cutSequences(IntegerAttr chunkSize) {
   auto type = [&](Dim dim) {
     return RankedTensorType::get(dims.get(dim), boundary);
   };
+  SmallVector<Type> types = {type(Dim::SegmentBoundaries),
+                             type(Dim::Boundaries)};
+  runsBefore &= cut.ownStarts && mayForget();
+  if (runsBefore)
+    types.push_back(RankedTensorType::get(dims.get(Dim::SegmentBoundaries),
+                                          b.getI32Type()));
   auto made = SegmentBoundariesStageOp::create(
-      b, TypeRange{type(Dim::SegmentBoundaries), type(Dim::Boundaries)},
-      op.getK(), sequences, cut.segments, cut.length, chunkSize);
+      b, types, op.getK(), sequences, cut.segments, cut.length, chunkSize);
   boundaries = made.getResult(0);
   firstSegments = made.getResult(1);
+  if (runsBefore)
+    before = made.getResult(2);
 }
 
 /// Whether a segment's gates may decay whatever is before it below what 16 bits
 /// show. A gate a channel decays some of it alone.
 template <typename Op> bool Splitter<Op>::mayForget() {
-  return cut.tolerance && gate && !isChannelGate(op) &&
-         !getElementTypeOrSelf(k.getType()).isF32();
+  return cut.tolerance && op.getGate() && !isChannelGate(op) &&
+         !getElementTypeOrSelf(op.getK().getType()).isF32();
 }
 
 template <typename Op>
@@ -82,9 +90,9 @@ template <typename Op> void Splitter<Op>::addStates() {
   auto pass = StatePassStageOp::create(
       b, RankedTensorType::get(shape, b.getF32Type()), q, k, v, beta, gate,
       /*initial_state=*/Value(), boundaries, op.getALog(), op.getDtBias(),
-      starts, op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
-      op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
-      op.getChunkSizeAttr(), cut.sideBySide);
+      starts, before, op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+      segmentLayout(), op.getChunkSizeAttr(), cut.sideBySide);
   states = pass.getResult(0);
 }
 
@@ -139,10 +147,11 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   SmallVector<Type> types = {added.getType()};
   if (last)
     types.push_back(last);
-  return SegmentScanStageOp::create(
-      b, types, map, decay, added, initialState, firstSegments,
-      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
-      segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
+  return SegmentScanStageOp::create(b, types, map, decay, added, initialState,
+                                    firstSegments, reverse ? Value() : before,
+                                    reverse ? b.getUnitAttr() : UnitAttr(),
+                                    op.getStateLayoutAttr(), segmentLayout(),
+                                    isBeside ? cut.sideBySide : UnitAttr());
 }
 
 LogicalResult gdn::checkSavedCut(Operation *op, const Cut &cut) {
@@ -164,7 +173,8 @@ IntegerAttr gdn::cutsOf(Operation *op) {
 static void split(FusedStageOp op, const Cut &cut) {
   Splitter<FusedStageOp> splitter(op, cut);
   splitter.packOperands();
-  splitter.cutSequences(cutsOf(op));
+  // A forward that saves would do so of tokens before the segment, too.
+  splitter.cutSequences(cutsOf(op), /*runsBefore=*/!op.getStateIntervalAttr());
   splitter.makeMapsAndStates();
   ImplicitLocOpBuilder &b = splitter.b;
   bool hasState = op.getNumResults() % 2 == 0;
@@ -181,7 +191,8 @@ static void split(FusedStageOp op, const Cut &cut) {
   auto forward = FusedStageOp::create(
       b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, scan.getResult(0), splitter.boundaries, op.getALog(),
-      op.getDtBias(), op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getDtBias(), splitter.before ? splitter.starts : Value(),
+      splitter.before, op.getScaleAttr(), op.getGateDomainAttr(),
       op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
       splitter.segmentLayout(), op.getChunkSizeAttr(), interval,
       interval ? cut.segments : IntegerAttr());
@@ -236,6 +247,7 @@ FailureOr<Cut> SplitSequences::readOptions() {
     cut.tolerance = b.getF64FloatAttr(tolerance);
   if (sideBySide)
     cut.sideBySide = b.getUnitAttr();
+  cut.ownStarts = ownStarts;
   if (segments > 0)
     cut.segments = b.getI64IntegerAttr(segments);
   if (segmentLength > 0)

@@ -25,6 +25,8 @@ struct Cut {
   /// Whether B, the maps and a backward's dB are made at the same time, and so
   /// are a backward's two scans.
   UnitAttr sideBySide;
+  /// Whether a forward's segments behind one that forgets run its last tokens.
+  bool ownStarts = false;
 };
 
 /// What the forward and the backward of a split have in common: the states
@@ -38,8 +40,9 @@ public:
   }
 
   void packOperands();
-  /// Into whole chunks of `chunkSize` tokens.
-  void cutSequences(IntegerAttr chunkSize);
+  /// Into whole chunks of `chunkSize` tokens. Where segments may forget what is
+  /// before them, they run it themselves if `runsBefore`.
+  void cutSequences(IntegerAttr chunkSize, bool runsBefore = false);
   bool mayForget();
   /// The stage that finds where segments begin, or, with `reverse`, end.
   SegmentStartsStageOp createStarts(TypeRange types, bool reverse);
@@ -76,8 +79,9 @@ public:
   RuleDims dims;
   Value sequences;
   Value q, k, v, beta, gate;
-  /// The boundaries of all segments, and of each sequence's among them.
-  Value boundaries, firstSegments;
+  /// The boundaries of all segments, and of each sequence's among them; where
+  /// the segments before them begin, or null.
+  Value boundaries, firstSegments, before;
   /// Where segments begin for a head; null for their first tokens.
   Value starts;
   /// What segments make of a state.

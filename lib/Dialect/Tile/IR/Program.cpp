@@ -20,7 +20,7 @@ static constexpr StringLiteral kCoordinateNames[] = {"n", "h", "vt"},
 
 void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                       TypeRange inputs, TypeRange outputs,
-                      ArrayRef<StringRef> argNames) {
+                      ArrayRef<StringRef> argNames, int64_t gridRank) {
   state.addAttribute(getSymNameAttrName(state.name),
                      builder.getStringAttr(name));
   state.addAttribute(getNumInputsAttrName(state.name),
@@ -32,7 +32,10 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
   for (TypeRange types : {inputs, outputs})
     for (Type type : types)
       block->addArgument(type, state.location);
-  for (unsigned i = 0; i < kMinGridRank + kNumTokenArguments; ++i)
+  if (gridRank != kMinGridRank)
+    state.addAttribute(getGridRankAttrName(state.name),
+                       builder.getI64IntegerAttr(gridRank));
+  for (int64_t i = 0; i < gridRank + kNumTokenArguments; ++i)
     block->addArgument(builder.getIndexType(), state.location);
   state.addRegion()->push_back(block.release());
 }

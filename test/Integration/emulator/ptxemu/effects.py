@@ -126,7 +126,7 @@ def _atomic(ins, gen, mask):
     kind = parts[-1]
     if kind not in ("u32", "s32", "b32", "f32", "u64", "b64"):
         raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-    operation = [p for p in parts[1:-1] if p in ("add", "max", "min", "exch", "or", "and", "cas", "inc")][0]
+    operation = [p for p in parts[1:-1] if p in ("add", "max", "min", "exch", "or", "and", "cas", "inc", "dec")][0]
     space = "shared" if any(p.startswith("shared") for p in parts) else "memory"
     atom = parts[0] == "atom"
     base, offset = parse_address(ins.args[1 if atom else 0])

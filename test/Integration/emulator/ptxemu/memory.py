@@ -25,6 +25,7 @@ ATOMICS = {
     "or": lambda was, value: was | value,
     "and": lambda was, value: was & value,
     "cas": lambda was, expected, value: value if was == expected else was,
+    "dec": lambda was, most: most if was == 0 or was > most else was - 1,
 }
 
 

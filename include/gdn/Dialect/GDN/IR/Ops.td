@@ -115,6 +115,11 @@ defvar startsOperand = (ins Arg<Optional<TensorRankOf<[I32], [2]>>, !strconcat(
   "The token at which each sequence begins for a head, [N, H], from ",
   "gdn.stage.segment_starts; absent, its first one.")>:$starts);
 
+/// Of stages of a forward whose segments run what is before them themselves.
+class GDN_BeforeOf<string more> : Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
+  "Where the segment before each one begins, [S + 1], from ",
+  "gdn.stage.segment_boundaries.", more)>;
+
 defvar outsDescription = [{
     The tensor form returns its results. The buffer form, which bufferization
     makes, takes memrefs, writes the results to `outs` and returns nothing.

@@ -24,6 +24,10 @@ def GDN_SegmentBoundariesStageOp : GDN_Op<"stage.segment_boundaries", [Pure]> {
     sequence, and `first_segments` [N + 1], where the segments of each sequence
     begin among them.
 
+    With a third result `before` [S + 1] it tells where the segment before each
+    one of the same sequence begins, and 2^31 - 1 of the first ones and of the
+    last entry. That counts the work of `gdn.stage.segment_scan` down to 0.
+
     S is N `segments`. With `segment_length` L it is floor(B T / L) + N, the
     least number that is known without the lengths; segments that a sequence
     does not need are empty ones at its end. `k` is taken for its sizes and is
@@ -169,6 +173,9 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     final state, and the results are the gradients of the state behind every
     segment and of the initial state.
 
+    With `before` the scan makes its last entry 0 when it is done, for
+    `gdn.stage.fused` that runs at the same time.
+
     Example:
 
     ```mlir
@@ -189,6 +196,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     GDN_InitialStateOf<TensorRankOf<parameterTypes, [4]>>:$initial_state,
     Arg<TensorRankOf<boundaryTypes, [1]>,
       "Where the segments of each sequence begin, [N + 1].">:$first_segments,
+    GDN_BeforeOf<" Its last entry is written.">:$before,
     Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
     stateLayoutAttribute:$state_layout,
     Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout,
@@ -198,6 +206,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     `states` `(` $states `:` type($states) `)`
     (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
     `first_segments` `(` $first_segments `:` type($first_segments) `)`
+    (`before` `(` $before^ `:` type($before) `)`)?
     attr-dict `->` type($results)
   }];
 }

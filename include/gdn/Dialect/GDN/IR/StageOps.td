@@ -23,9 +23,8 @@ class GDN_ForwardStageOp<string name, dag ownAttributes>
   let assemblyFormat = !strconcat(ruleFormat, "attr-dict `->` type($results)");
 }
 
-def GDN_FusedStageOp : GDN_ForwardStageOp<"fused",
-    (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval,
-      sequenceSegmentsAttribute:$sequence_segments)> {
+def GDN_FusedStageOp : GDN_StageOp<"fused",
+    [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
   let summary = "The whole chunked forward as one kernel";
   let description = [{
     Gate, scores, solve, state recurrence and read-out of
@@ -33,6 +32,12 @@ def GDN_FusedStageOp : GDN_ForwardStageOp<"fused",
     Results: `o`, the final state if there are two or four, and with
     `state_interval` the `writes` and `states` of `gdn.stage.replay`, whose
     segments have that many tokens.
+
+    With `starts` and `before` the sequences are segments. Where the segment
+    before one forgets what is before it, the tokens from its start on are run
+    first, from zero and without output: `initial_state` is not read there. All
+    others wait until the last entry of `before` is 0, which is when the scan is
+    done: so this stage may run at the same time as the scan.
 
     Example:
 
@@ -44,6 +49,14 @@ def GDN_FusedStageOp : GDN_ForwardStageOp<"fused",
         -> tensor<1x256x4x128xbf16>
     ```
   }];
+  let arguments = !con(ruleOperands, startsOperand,
+    (ins GDN_BeforeOf<"">:$before), ruleAttributes,
+    (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval,
+      sequenceSegmentsAttribute:$sequence_segments));
+  let assemblyFormat = !strconcat(ruleFormat, [{
+    (`starts` `(` $starts^ `:` type($starts) `)`)?
+    (`before` `(` $before^ `:` type($before) `)`)? attr-dict `->` type($results)
+  }]);
 }
 
 def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
@@ -69,7 +82,9 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
   let description = [{
     Only the state recurrence: one result, the final state. `q` is taken for the
     sake of one operand list and is not read. With `starts` tokens of a sequence
-    before its start are left out.
+    before its start are left out. With `before`, too, the sequences are
+    segments, and the state is zero where nobody needs it: where this segment
+    forgets what is before it, and the one behind it does.
 
     Example:
 
@@ -80,11 +95,13 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
         {chunk_size = 32} -> tensor<1x4x128x128xf32>
     ```
   }];
-  let arguments = !con(ruleOperands, startsOperand, ruleAttributes,
+  let arguments = !con(ruleOperands, startsOperand,
+    (ins GDN_BeforeOf<"">:$before), ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size,
       besideAttribute:$beside));
   let assemblyFormat = !strconcat(ruleFormat, [{
-    (`starts` `(` $starts^ `:` type($starts) `)`)? attr-dict `->` type($results)
+    (`starts` `(` $starts^ `:` type($starts) `)`)?
+    (`before` `(` $before^ `:` type($before) `)`)? attr-dict `->` type($results)
   }]);
 }
 

@@ -107,7 +107,9 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     Option<"tolerance", "decay-tolerance", "double", "6.1442123533282e-06",
       "Norm of a segment's map below which it is zero (16-bit layers with a gate a head); 0 keeps all">,
     Option<"sideBySide", "side-by-side", "bool", "true",
-      "Let the kernels of B and of the maps run at the same time, and those of a backward's scans">];
+      "Let the kernels of B and of the maps run at the same time, and those of a backward's scans">,
+    Option<"ownStarts", "own-starts", "bool", "false",
+      "Let a forward's segments behind one that forgets run its last tokens themselves, beside the scan">];
 }
 
 def NameArgumentsPass : Pass<"gdn-name-arguments", "::mlir::ModuleOp"> {

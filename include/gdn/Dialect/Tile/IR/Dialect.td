@@ -40,6 +40,9 @@ def Tile_Dialect : Dialect {
     /// first one, and the second one, which needs nothing of the first.
     static constexpr ::llvm::StringLiteral getFirstOfTwoAttrName() { return "gdn_tile.first_of_two"; }
     static constexpr ::llvm::StringLiteral getBesideAttrName() { return "gdn_tile.beside"; }
+    /// Of a launch whose last coordinate counts turns: all work items of one come
+    /// before those of the next.
+    static constexpr ::llvm::StringLiteral getInTurnsAttrName() { return "gdn_tile.in_turns"; }
 
     /// Usual value (bool) of the condition of an `scf.if`.
     static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_tile.likely"; }

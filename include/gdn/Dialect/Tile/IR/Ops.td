@@ -67,7 +67,8 @@ def Tile_ProgramOp : Tile_Op<"program",
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$inputs,
-    "::mlir::TypeRange":$outputs, "::llvm::ArrayRef<::llvm::StringRef>":$argNames)>];
+    "::mlir::TypeRange":$outputs, "::llvm::ArrayRef<::llvm::StringRef>":$argNames,
+    CArg<"int64_t", "kMinGridRank">:$gridRank)>];
   let extraClassDeclaration = [{
     /// Behind the arrays there are the coordinates of the work item in the
     /// grid, at least so many, and where its tokens lie.
@@ -197,6 +198,58 @@ def Tile_StoreOp : Tile_Op<"store",
     attr-dict `:` type($tile) `->` type($target)
   }];
   let hasVerifier = 1;
+}
+
+def Tile_LeaveOp : Tile_Op<"leave"> {
+  let summary = "A work item that has nothing to do";
+  let description = [{
+    Says that the program, where `condition` holds, has no iteration and writes
+    nothing but zeros: to all of what is at the work item's sequence and head in
+    `cleared`, whose first two dimensions are these. So a GPU's CTA may end at
+    once. It changes nothing of what the program computes.
+
+    Example:
+
+    ```mlir
+    gdn_tile.leave %isEmpty clears(%map : memref<?x4x128x128xf16>)
+    ```
+  }];
+  let arguments = (ins
+      Arg<I1, "What follows from the work item alone.">:$condition,
+      Arg<Variadic<AnyMemRef>, "The arrays [N, H, ...] that it makes zero.">:$cleared);
+  let assemblyFormat = [{
+    $condition (`clears` `(` $cleared^ `:` type($cleared) `)`)? attr-dict
+  }];
+}
+
+def Tile_AwaitOp : Tile_Op<"await"> {
+  let summary = "Wait for a program that runs at the same time";
+  let description = [{
+    Waits until all work items of another program have met `gdn_tile.count_down`
+    of the same array. Launches behind each other need none, so a CPU has none.
+
+    Example:
+
+    ```mlir
+    gdn_tile.await %before if %isLate : memref<?xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<MemRefRankOf<[I32], [1]>, "The array whose last entry is 0 behind the wait.">:$array,
+      Arg<I1, "What follows from the work item alone: others do not wait.">:$condition);
+  let assemblyFormat = "$array `if` $condition attr-dict `:` type($array)";
+}
+
+def Tile_CountDownOp : Tile_Op<"count_down"> {
+  let summary = "Tell a program that runs at the same time";
+  let description = [{
+    Behind all that a work item does, `gdn_tile.count_down %before : memref<?xi32>`
+    counts the array's last entry down. That is 2^31 - 1 before the first of
+    them, and 0 behind the last one.
+  }];
+  let arguments = (ins
+      Arg<MemRefRankOf<[I32], [1]>, "The array whose last entry counts.">:$array);
+  let assemblyFormat = "$array attr-dict `:` type($array)";
 }
 
 def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsAndResultType]> {

@@ -210,6 +210,57 @@ def Warp_LaunchDependentsOp : Warp_Op<"launch_dependents"> {
   let assemblyFormat = "attr-dict";
 }
 
+def Warp_ExitOp : Warp_Op<"exit"> {
+  let summary = "End the CTA";
+  let description = [{
+    All threads of the CTA do it, in front of the roles.
+
+    Example:
+
+    ```mlir
+    gdn_warp.exit
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Warp_AwaitOp : Warp_Op<"await"> {
+  let summary = "Wait until a kernel that runs at the same time is done";
+  let description = [{
+    The CTA waits until the array's last entry is 0, which makes all visible that
+    the other kernel wrote in front of its `gdn_warp.count_down`. All of that
+    kernel's CTAs must have begun, so that they have multiprocessors. All threads
+    do it, in front of the roles.
+
+    Example:
+
+    ```mlir
+    gdn_warp.await %before : memref<?xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<MemRefRankOf<[I32], [1]>, "The array in global memory.">:$array);
+  let assemblyFormat = "$array attr-dict `:` type($array)";
+}
+
+def Warp_CountDownOp : Warp_Op<"count_down"> {
+  let summary = "Tell a kernel that runs at the same time";
+  let description = [{
+    Counts the CTAs that are done in the array's last entry: it is 2^31 - 1
+    before the first one, and 0 behind the last one. All threads do it, behind
+    the roles.
+
+    Example:
+
+    ```mlir
+    gdn_warp.count_down %before : memref<?xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<MemRefRankOf<[I32], [1]>, "The array in global memory.">:$array);
+  let assemblyFormat = "$array attr-dict `:` type($array)";
+}
+
 def Warp_FenceOp : Warp_Op<"fence"> {
   let summary = "Order memory accesses of different kinds";
   let description = [{
