@@ -292,8 +292,7 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
       b.setInsertionPointToStart(
           scf::IfOp::create(b, createIsWriter(b, tile)).thenBlock());
     if (mayStoreRuns(op)) {
-      auto isAligned = createHasAlignedRuns(b, array, adaptor.getOffsets(),
-                                            op.getAxes().back());
+      auto isAligned = createHasAlignedRuns(b, array, adaptor.getOffsets(), op);
       auto branch = scf::IfOp::create(b, isAligned, /*withElseRegion=*/true);
       b.setInsertionPointToStart(branch.thenBlock());
       createRunStores(b, op, adaptor.getTile(), array, adaptor.getOffsets(),

@@ -97,10 +97,10 @@ Value createOffsetAddress(ImplicitLocOpBuilder &b, const Array &array,
 Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
                            Type element, ValueRange indices);
 /// Whether rows of the fragment that `op` stores may be runs of 16 bytes;
-/// whether the array allows it, for which `axis` is contiguous; and the stores.
+/// whether the array allows it; and the stores.
 bool mayStoreRuns(ArrayStoreOp op);
 Value createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
-                           ValueRange offsets, int64_t axis);
+                           ValueRange offsets, ArrayStoreOp op);
 void createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
                      const Array &array, ValueRange offsets, Value end);
 

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Four lanes hold a row of a fragment, each two neighbours of every eight
-// elements. They exchange 16-bit elements until a lane has eight neighbours,
-// which is a store. By elements the row is 16 times as many, and each sector of
-// memory is written by several.
+// elements. They exchange elements until a lane has 16 bytes of neighbours,
+// which is a store: eight elements of 16 bits, four of 32. By elements the row
+// is 16 or 4 times as many stores, and each sector of memory is written by
+// several.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,17 +23,26 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// Lanes of a row, words of 32 bits in a store, and its 16-bit elements.
-static constexpr int64_t kLanes = 4, kWords = 4, kRun = 8;
+/// Lanes of a row, words of 32 bits in a store, and its bytes.
+static constexpr int64_t kLanes = 4, kWords = 4, kRunBytes = 16;
+
+/// Elements of a store.
+static int64_t getRun(ArrayStoreOp op) {
+  return kRunBytes * 8 /
+         cast<RankedTensorType>(op.getTile().getType())
+             .getElementTypeBitWidth();
+}
 
 bool warp::mayStoreRuns(ArrayStoreOp op) {
-  // What has no end is stored once a work item: a state.
+  // Rows of tokens, which have an end, are of 16 bits, states of 32.
   auto tile = cast<RankedTensorType>(op.getTile().getType());
-  if (!op.getEnd() || !isEncoded<FragmentAttr>(tile) || op.getRows() ||
-      tile.getRank() != 2 || tile.getElementTypeBitWidth() != 16 ||
-      tile.getDimSize(1) % (kLanes * kRun) != 0)
+  unsigned bits = op.getEnd() ? 16 : 32;
+  if (!isEncoded<FragmentAttr>(tile) || op.getRows() || tile.getRank() != 2 ||
+      tile.getElementTypeBitWidth() != bits ||
+      tile.getDimSize(1) % (kLanes * getRun(op)) != 0)
     return false;
-  bool cutsColumns = static_cast<int64_t>(*op.getDim()) == op.getAxes()[1];
+  bool cutsColumns =
+      op.getEnd() && static_cast<int64_t>(*op.getDim()) == op.getAxes()[1];
   int64_t offset = 0;
   SmallVector<int64_t> strides;
   auto type = cast<MemRefType>(op.getArray().getType());
@@ -41,7 +51,8 @@ bool warp::mayStoreRuns(ArrayStoreOp op) {
 }
 
 Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
-                                 ValueRange offsets, int64_t axis) {
+                                 ValueRange offsets, ArrayStoreOp op) {
+  auto axis = static_cast<int64_t>(op.getAxes().back());
   Type i32 = b.getI32Type();
   // Read here: the test of what does not change would hold a register over the
   // loop.
@@ -53,48 +64,70 @@ Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
     Value elements = static_cast<int64_t>(dim) == axis ? offsets[dim] : stride;
     Value bytes = arith::MulIOp::create(
         b, readHere(arith::IndexCastOp::create(b, i32, elements)),
-        createI32(b, 2));
+        createI32(b, kRunBytes / getRun(op)));
     all = arith::OrIOp::create(b, all, bytes);
   }
-  Value low = arith::AndIOp::create(b, all, createI32(b, 2 * kRun - 1));
+  Value low = arith::AndIOp::create(b, all, createI32(b, kRunBytes - 1));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low,
                                createI32(b, 0));
 }
 
-/// Lane l of four gets word l of each: a 4 x 4 transpose in two steps, of the
-/// blocks of 2 x 2 last.
-static void exchange(ImplicitLocOpBuilder &b, Value lane,
-                     SmallVector<Value> &words) {
-  for (int64_t distance : {1, 2}) {
-    Value bit = arith::AndIOp::create(b, lane, createI32(b, distance));
-    Value isUpper = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit,
-                                          createI32(b, 0));
-    auto select = [&](Value ifUpper, Value ifLower) -> Value {
-      return arith::SelectOp::create(b, isUpper, ifUpper, ifLower);
-    };
-    for (int64_t first = 0; first < kWords; ++first) {
-      if (first & distance)
-        continue;
-      Value &low = words[first], &high = words[first + distance];
-      Value other = createShuffle(b, ShuffleKind::Xor, select(low, high),
-                                  createI32(b, distance));
-      Value nextLow = select(other, low);
-      high = select(high, other);
-      low = nextLow;
-    }
+/// Lanes at a distance exchange words at a distance: of two words, the lane
+/// that is lower gets both first ones, the other one both second ones.
+static void exchange(ImplicitLocOpBuilder &b, Value lane, int64_t lanes,
+                     SmallVector<Value> &words, int64_t distance) {
+  Value bit = arith::AndIOp::create(b, lane, createI32(b, lanes));
+  Value isUpper =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit, createI32(b, 0));
+  auto select = [&](Value ifUpper, Value ifLower) -> Value {
+    return arith::SelectOp::create(b, isUpper, ifUpper, ifLower);
+  };
+  for (int64_t first = 0; first < kWords; ++first) {
+    if (first & distance)
+      continue;
+    Value &low = words[first], &high = words[first + distance];
+    Value other = createShuffle(b, ShuffleKind::Xor, select(low, high),
+                                createI32(b, lanes));
+    Value nextLow = select(other, low);
+    high = select(high, other);
+    low = nextLow;
   }
 }
 
-/// The words of the fragment's elements [i, i + 2), [i + 4, i + 6) and so on:
-/// what this lane holds of one of its two rows in kWords runs.
-static SmallVector<Value> takeWords(ImplicitLocOpBuilder &b,
-                                    ArrayRef<Value> elements, int64_t i) {
-  auto pair = VectorType::get(2, elements.front().getType());
+/// The 16 bytes that this lane stores of what its four hold of one of two rows
+/// from element i on. Of 16 bits these are words [i, i + 2), [i + 4, i + 6) and
+/// so on, and lane l gets word l of each: a 4 x 4 transpose, of the blocks of
+/// 2 x 2 last. Of 32 bits they are the words of eight columns and of the next
+/// eight, and even lanes get those of the first.
+static SmallVector<Value> takeRun(ImplicitLocOpBuilder &b, Value lane,
+                                  ArrayRef<Value> elements, int64_t i) {
+  Type element = elements.front().getType(), i32 = b.getI32Type();
   SmallVector<Value> words;
+  if (element.getIntOrFloatBitWidth() == 32) {
+    for (int64_t k : {i, i + 1, i + 4, i + 5})
+      words.push_back(LLVM::BitcastOp::create(b, i32, elements[k]));
+    exchange(b, lane, 1, words, 2);
+    return words;
+  }
+  auto pair = VectorType::get(2, element);
   for (int64_t word = 0; word < kWords; ++word, i += 4)
-    words.push_back(LLVM::BitcastOp::create(
-        b, b.getI32Type(), pack(b, pair, elements.slice(i, 2))));
+    words.push_back(
+        LLVM::BitcastOp::create(b, i32, pack(b, pair, elements.slice(i, 2))));
+  exchange(b, lane, 1, words, 1);
+  exchange(b, lane, 2, words, 2);
   return words;
+}
+
+/// The first column that a lane stores of those of four lanes.
+static Value createRunColumn(ImplicitLocOpBuilder &b, Value lane, int64_t run) {
+  Value inRow = arith::AndIOp::create(b, lane, createI32(b, kLanes - 1));
+  if (run == 2 * kWords)
+    return arith::MulIOp::create(b, inRow, createI32(b, run));
+  Value second = arith::AndIOp::create(b, inRow, createI32(b, 1));
+  Value half = arith::ShRUIOp::create(b, inRow, createI32(b, 1));
+  return arith::AddIOp::create(
+      b, arith::MulIOp::create(b, second, createI32(b, 2 * run)),
+      arith::MulIOp::create(b, half, createI32(b, run)));
 }
 
 void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
@@ -104,12 +137,12 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
   SmallVector<Value> elements = unpack(b, tile);
   Value thread = createThreadHere(b);
   Value lane = createLane(b, thread);
-  Value inRow = arith::AndIOp::create(b, lane, createI32(b, kLanes - 1));
   Value firstRow = createFragmentRow(b, thread);
   auto toIndex = [&](Value value) -> Value {
     return arith::IndexCastUIOp::create(b, b.getIndexType(), value);
   };
-  Value column = toIndex(arith::MulIOp::create(b, inRow, createI32(b, kRun)));
+  int64_t run = getRun(op);
+  Value column = toIndex(createRunColumn(b, lane, run));
   int64_t columns =
       cast<RankedTensorType>(op.getTile().getType()).getDimSize(1);
   auto words = VectorType::get(kWords, b.getI32Type());
@@ -119,9 +152,8 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
     SmallVector<Value> place(offsets);
     place[axes[0]] = arith::AddIOp::create(b, place[axes[0]], row);
     Value first = arith::AddIOp::create(b, place[axes[1]], column);
-    for (int64_t from = 0; from < columns; from += kLanes * kRun) {
-      SmallVector<Value> mine = takeWords(b, elements, from / 2 + 2 * half);
-      exchange(b, lane, mine);
+    for (int64_t from = 0; from < columns; from += kLanes * run) {
+      SmallVector<Value> mine = takeRun(b, lane, elements, from / 2 + 2 * half);
       OpBuilder::InsertionGuard guard(b);
       if (end) {
         Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
@@ -131,7 +163,7 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
       place[axes[1]] = arith::AddIOp::create(b, first, createIndex(b, from));
       LLVM::StoreOp::create(b, pack(b, words, mine),
                             createElementAddress(b, array, element, place),
-                            2 * kRun);
+                            kRunBytes);
     }
   }
 }

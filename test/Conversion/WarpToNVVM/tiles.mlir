@@ -199,3 +199,24 @@ gdn_warp.kernel @runs(%y : memref<?x2x32xbf16, strided<[?, ?, 1]>>) threads(128)
   gdn_warp.array_store %h, %y[%c0, %c0, %c0] axes [0, 2] until(%end, dim = 0)
       : tensor<64x32xbf16, #gdn_warp.fragment> -> memref<?x2x32xbf16, strided<[?, ?, 1]>>
 }
+
+// Of 32-bit elements two lanes exchange what they hold of two times eight columns, and each stores four neighbours. A state has
+// no end. Where its rows are not contiguous, elements are stored as they are.
+// CHECK-LABEL: llvm.func @state_runs(
+// CHECK: scf.if
+// CHECK-COUNT-2: nvvm.shfl.sync bfly
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// CHECK-COUNT-2: nvvm.shfl.sync bfly
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// CHECK: } else {
+// CHECK-COUNT-8: llvm.store {{.*}} : vector<1xf32>, !llvm.ptr<1>
+// CHECK: }
+// CHECK-NOT: nvvm.shfl.sync bfly
+gdn_warp.kernel @state_runs(%x : memref<?x64x16xf32, strided<[?, ?, 1]>>, %y : memref<?x16x64xf32, strided<[?, ?, 1]>>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %s = arith.constant dense<1.0> : tensor<64x16xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %s, %x[%c0, %c0, %c0] axes [1, 2]
+      : tensor<64x16xf32, #gdn_warp.fragment> -> memref<?x64x16xf32, strided<[?, ?, 1]>>
+  gdn_warp.array_store %s, %y[%c0, %c0, %c0] axes [2, 1]
+      : tensor<64x16xf32, #gdn_warp.fragment> -> memref<?x16x64xf32, strided<[?, ?, 1]>>
+}
