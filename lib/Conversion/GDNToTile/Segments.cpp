@@ -149,9 +149,8 @@ void gdn::writeSegmentStarts(Program &p) {
   auto isAlive = [&](Value sum) -> Value {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sum, bound);
   };
-  SmallVector<Value> carried = {
-      b.splat(sumOfGates(p, 0.0), 1),
-      tokenNumber(p, isReverse ? p.begin : p.end)};
+  SmallVector<Value> carried = {b.splat(sumOfGates(p, 0.0), 1),
+                                tokenNumber(p, isReverse ? p.begin : p.end)};
   Program group = p;
   group.facts.C = kSummedTokens;
   carried = forEachChunk(

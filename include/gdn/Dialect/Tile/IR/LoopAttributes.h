@@ -33,9 +33,9 @@ inline constexpr llvm::StringLiteral kNeutralBeforeFirstAttrName =
 /// which is one before one in which it holds.
 inline constexpr llvm::StringLiteral kEveryAttrName = "gdn_tile.every";
 
-/// Integer attribute of an `arith.extf`, another one for each op: a kernel reads
-/// the tile from shared memory once more, so that it holds no registers between
-/// the uses.
+/// Integer attribute of an `arith.extf`, another one for each op: a kernel
+/// reads the tile from shared memory once more, so that it holds no registers
+/// between the uses.
 inline constexpr llvm::StringLiteral kRereadAttrName = "gdn_tile.reread";
 
 } // namespace mlir::gdn::tile
