@@ -11,6 +11,7 @@
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -24,7 +25,11 @@ TriInverseWriter::TriInverseWriter(ImplicitLocOpBuilder &b, ViewType m,
     : b(b), m(m), x(x), mBase(mBase), xBase(xBase), rows(rows),
       columns(columns), lane(createLane(b)),
       half(arith::DivUIOp::create(b, lane, createI32(b, kBlock))),
-      place(arith::AndIOp::create(b, lane, createI32(b, kBlock - 1))) {}
+      place(arith::AndIOp::create(b, lane, createI32(b, kBlock - 1))),
+      matrices(arith::AddIOp::create(
+          b, arith::MulIOp::create(b, place, createI32(b, m.getStride())),
+          arith::MulIOp::create(b, half,
+                                createI32(b, kRun * m.getElementBytes())))) {}
 
 //===----------------------------------------------------------------------===//
 // Words of two rows
@@ -42,18 +47,6 @@ Value TriInverseWriter::createBroadcast(const Column &column, int64_t row) {
   Value pair = column[row / 2];
   SmallVector<int64_t> lanes(2, row % 2);
   return vector::ShuffleOp::create(b, pair, pair, lanes);
-}
-
-Value TriInverseWriter::createShuffled(ShuffleKind kind, Value pair,
-                                       Value lane) {
-  return toPair(createShuffle(b, kind, toWord(pair), lane));
-}
-
-void TriInverseWriter::accumulate(Column &accumulator, int64_t row,
-                                  int64_t column, Value offset, Value factor) {
-  Column run = loadColumn(row, column, 2 * accumulator.size(), offset);
-  for (auto [sum, pair] : llvm::zip(accumulator, run))
-    sum = math::FmaOp::create(b, pair, factor, sum);
 }
 
 //===----------------------------------------------------------------------===//
@@ -101,51 +94,99 @@ Column TriInverseWriter::substitute(int64_t first) {
   return column;
 }
 
-/// X21 = -X22 (M21 X11) of the two blocks at row `first`. `diagonal` are the
-/// columns of X11 and, in the second half-warp, X22, which lies in memory as
-/// well. In `below`, a lane has rows 8 `half` .. of column `place`.
-void TriInverseWriter::mergeSixteen(int64_t first, const Column &diagonal,
-                                    Column &below) {
-  Value rows =
-      arith::MulIOp::create(b, half, createI32(b, kRun * m.getElementBytes()));
-  Column left;
-  for (Value pair : diagonal)
-    left.push_back(createShuffled(ShuffleKind::Index, pair, place));
-  Column product(kRun / 2, createZero());
-  for (int64_t k = 0; k < kBlock; ++k)
-    accumulate(product, first + k, first + kBlock, rows,
-               arith::NegFOp::create(b, createBroadcast(left, k)));
-  // Each half-warp made 8 of the 16 rows; both need them all.
-  Column all(kBlock / 2);
-  Value isUpper =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, half, createI32(b, 0));
-  for (int64_t i = 0; i < kRun / 2; ++i) {
-    Value other =
-        createShuffled(ShuffleKind::Xor, product[i], createI32(b, kBlock));
-    all[i] = arith::SelectOp::create(b, isUpper, product[i], other);
-    all[kRun / 2 + i] = arith::SelectOp::create(b, isUpper, other, product[i]);
-  }
-  below.assign(kRun / 2, createZero());
-  for (int64_t k = 0; k < kBlock; ++k)
-    accumulate(below, first + kBlock + k, first + kBlock, rows,
-               createBroadcast(all, k));
+//===----------------------------------------------------------------------===//
+// Merges
+//===----------------------------------------------------------------------===//
+
+static NVVM::LdStMatrixShapeAttr getMatrixShape(MLIRContext *context) {
+  return NVVM::LdStMatrixShapeAttr::get(context, 8, 8);
 }
 
-//===----------------------------------------------------------------------===//
-// Blocks of 32
-//===----------------------------------------------------------------------===//
+TriInverseWriter::Tile TriInverseWriter::loadTile(int64_t row, int64_t column,
+                                                  NVVM::MMALayout layout) {
+  Tile tile(4);
+  auto words = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(tile.size(), b.getI32Type()));
+  Value loaded = NVVM::LdMatrixOp::create(
+      b, words, createRunAddress(row, column, matrices), tile.size(), layout,
+      getMatrixShape(b.getContext()), NVVM::LdStMatrixEltType::B16);
+  for (auto [i, pair] : llvm::enumerate(tile))
+    pair = toPair(LLVM::ExtractValueOp::create(b, loaded, i));
+  return tile;
+}
 
-/// X21 = -X22 (M21 X11) of the halves of 64 rows. A lane has column `lane` of
-/// X11 in `left` and gets that of X21.
-void TriInverseWriter::mergeHalves(const Column &left, Column &below) {
-  constexpr int64_t kSize = 2 * kBlock;
-  Column product(kSize / 2, createZero());
-  for (int64_t k = 0; k < kSize; ++k)
-    accumulate(product, k, kSize, Value(),
-               arith::NegFOp::create(b, createBroadcast(left, k)));
-  below.assign(kSize / 2, createZero());
-  for (int64_t k = 0; k < kSize; ++k)
-    accumulate(below, kSize + k, kSize, Value(), createBroadcast(product, k));
+void TriInverseWriter::storeTile(const Tile &tile, int64_t row,
+                                 int64_t column) {
+  SmallVector<Value> words;
+  for (Value pair : tile)
+    words.push_back(toWord(pair));
+  NVVM::StMatrixOp::create(b, createRunAddress(row, column, matrices), words,
+                           NVVM::MMALayout::row, getMatrixShape(b.getContext()),
+                           NVVM::LdStMatrixEltType::B16);
+}
+
+/// sum += left right of 16 x 16 and 16 x 8 elements.
+static void multiplyAdd(ImplicitLocOpBuilder &b, ArrayRef<Value> left,
+                        ArrayRef<Value> right, MutableArrayRef<Value> sum) {
+  using NVVM::MMALayout, NVVM::MMATypes;
+  auto type = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(sum.size(), b.getF32Type()));
+  Value made = NVVM::MmaOp::create(
+      b, type, left, right, sum, ArrayRef<int64_t>{16, 8, 16},
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+      std::array{MMATypes::f16, MMATypes::f16},
+      std::array{MMALayout::row, MMALayout::col});
+  for (auto [i, value] : llvm::enumerate(sum))
+    value = LLVM::ExtractValueOp::create(b, made, i);
+}
+
+/// Sixteen rows, whose columns are `left`, times rows of M^T from `row` on,
+/// as many columns from `column` on; times -1 with `negate`.
+SmallVector<TriInverseWriter::Tile>
+TriInverseWriter::multiply(ArrayRef<Tile> left, int64_t row, int64_t column,
+                           bool negate) {
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f));
+  auto wide = VectorType::get(2, b.getF32Type());
+  SmallVector<Tile> product;
+  for (int64_t n = 0, size = left.size(); n < size; ++n) {
+    // The fragment of 16 columns is those of 8 and of the 8 behind them.
+    SmallVector<Value> sums(8, zero);
+    for (int64_t k = 0; k < size; ++k) {
+      Tile right =
+          loadTile(row + k * kBlock, column + n * kBlock, NVVM::MMALayout::col);
+      for (int64_t i = 0; i < 2; ++i)
+        multiplyAdd(b, left[k], ArrayRef(right).slice(2 * i, 2),
+                    MutableArrayRef(sums).slice(4 * i, 4));
+    }
+    Tile &tile = product.emplace_back();
+    for (int64_t i = 0, count = sums.size(); i < count; i += 2) {
+      Value pair = pack(b, wide, ArrayRef(sums).slice(i, 2));
+      if (negate)
+        pair = arith::NegFOp::create(b, pair);
+      tile.push_back(arith::TruncFOp::create(b, getPair(), pair));
+    }
+  }
+  return product;
+}
+
+/// X21 = -X22 (M21 X11) of the two blocks of `size` rows at row `first`, which
+/// replaces M21. In memory, where all four lie transposed, that is
+/// X21^T = -(X11^T M21^T) X22^T.
+void TriInverseWriter::merge(int64_t first, int64_t size) {
+  int64_t second = first + size;
+  SmallVector<SmallVector<Tile>> below;
+  for (int64_t row = first; row < second; row += kBlock) {
+    SmallVector<Tile> left;
+    for (int64_t column = first; column < second; column += kBlock)
+      left.push_back(loadTile(row, column, NVVM::MMALayout::row));
+    left = multiply(left, first, second, /*negate=*/true);
+    below.push_back(multiply(left, second, second, /*negate=*/false));
+  }
+  createWarpSync(b);
+  for (auto [i, tiles] : llvm::enumerate(below))
+    for (auto [j, tile] : llvm::enumerate(tiles))
+      storeTile(tile, first + i * kBlock, second + j * kBlock);
+  createWarpSync(b);
 }
 
 /// `column` without the identity's: its one is exact.
@@ -169,7 +210,7 @@ void TriInverseWriter::runOneBlock() {
 }
 
 void TriInverseWriter::runTwoBlocks() {
-  Column below, diagonal = substitute(0);
+  Column diagonal = substitute(0);
   createWarpSync(b);
   Value row = arith::MulIOp::create(b, lane, createI32(b, m.getStride()));
   Value first = arith::MulIOp::create(
@@ -177,13 +218,14 @@ void TriInverseWriter::runTwoBlocks() {
   storeColumn(diagonal,
               createAddress(b, createAddress(b, mBase, row, 0), first, 0));
   createWarpSync(b);
-  mergeSixteen(0, diagonal, below);
+  merge(0, kBlock);
   auto rows = [&](int64_t count) -> Value {
     return arith::MulIOp::create(b, half, createI32(b, count));
   };
   writeColumn(removeUnit(b, diagonal, createUnit(place, kBlock)), 0,
               rows(kBlock), lane);
-  writeColumn(below, kBlock, rows(kRun), place);
+  writeColumn(loadRun(createRunAddress(0, kBlock, matrices)), kBlock,
+              rows(kRun), place);
   writeZeros(0, kBlock, kBlock);
 }
 
@@ -191,28 +233,23 @@ void TriInverseWriter::runFourBlocks() {
   constexpr int64_t kSize = 2 * kBlock;
   Value stride = createI32(b, m.getStride());
   Value ownRow = arith::MulIOp::create(b, lane, stride);
-  Value placeRow = arith::MulIOp::create(b, place, stride);
   auto columns = [&](int64_t count) -> Value {
     return arith::MulIOp::create(b, half,
                                  createI32(b, count * m.getElementBytes()));
   };
   for (int64_t first : {int64_t(0), kSize}) {
-    Column below, diagonal = substitute(first);
+    Column diagonal = substitute(first);
     createWarpSync(b);
     storeColumn(diagonal,
                 createAddress(b, createRunAddress(first, first, ownRow),
                               columns(kBlock), 0));
     createWarpSync(b);
-    mergeSixteen(first, diagonal, below);
-    createWarpSync(b);
-    storeColumn(below, createAddress(
-                           b, createRunAddress(first, first + kBlock, placeRow),
-                           columns(kRun), 0));
+    merge(first, kBlock);
   }
-  createWarpSync(b);
-  Column below, upper = loadColumn(0, 0, kSize, ownRow),
-                lower = loadColumn(kSize, kSize, kSize, ownRow);
-  mergeHalves(upper, below);
+  merge(0, kSize);
+  Column upper = loadColumn(0, 0, kSize, ownRow),
+         below = loadColumn(0, kSize, kSize, ownRow),
+         lower = loadColumn(kSize, kSize, kSize, ownRow);
   Value zero = createI32(b, 0);
   Value right = arith::AddIOp::create(b, lane, createI32(b, kSize));
   Column unit = createUnit(lane, kSize);

@@ -6,11 +6,12 @@
 //
 // A lane holds columns of the inverse as pairs of rows in f16, so that a step
 // of the substitution is one fma.f16x2 a pair, with a run of M that is the same
-// for all lanes: a broadcast of 16 bytes. Tensor cores would be slower: beside
-// warpgroups that keep them busy, each dependent step would wait its turn.
+// for all lanes: a broadcast of 16 bytes.
 //
 // The half-warps take the diagonal 16-blocks two at a time. Their inverses
-// replace M's blocks in memory, from where the merges read them.
+// replace M's blocks in memory, from where the merges read them: those are
+// products of tensor cores, with which an inverse of 32 rows has 210 of 480
+// instructions less (docs/experiments/instructions.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,8 @@
 #define GDN_CONVERSION_WARPTONVVM_TRIINVERSE_H
 
 #include "Lowering.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 namespace mlir::gdn::warp {
 
@@ -59,7 +62,6 @@ private:
   Value toPair(Value word);
   /// Both halves of the result are element `row` of `column`.
   Value createBroadcast(const Column &column, int64_t row);
-  Value createShuffled(ShuffleKind kind, Value pair, Value lane);
 
   // M in memory: row `row` of M^T, that is column `row` of M or of what
   // replaced it, from element `column` on; both may have a part in a register.
@@ -68,14 +70,18 @@ private:
   Column loadColumn(int64_t row, int64_t column, int64_t size, Value offset);
   void storeColumn(const Column &column, Value address);
 
-  /// accumulator += M[rows, k] factor for the rows from `column` on.
-  void accumulate(Column &accumulator, int64_t row, int64_t column,
-                  Value offset, Value factor);
-
   Column createUnit(Value column, int64_t size);
   Column substitute(int64_t first);
-  void mergeSixteen(int64_t first, const Column &diagonal, Column &below);
-  void mergeHalves(const Column &left, Column &below);
+
+  /// 16 x 16 elements of M^T or of a product as `mma.sync` has them: a lane's
+  /// pairs of four matrices of 8 x 8.
+  using Tile = SmallVector<Value>;
+  /// With the layout `col` as the right operand of a product, else as the left.
+  Tile loadTile(int64_t row, int64_t column, NVVM::MMALayout layout);
+  void storeTile(const Tile &tile, int64_t row, int64_t column);
+  SmallVector<Tile> multiply(ArrayRef<Tile> left, int64_t row, int64_t column,
+                             bool negate);
+  void merge(int64_t first, int64_t size);
 
   // The result.
   SmallVector<Value> loadRowFactors(int64_t row, Value rowPart, int64_t size);
@@ -92,6 +98,9 @@ private:
   Value mBase, xBase, rows, columns;
   /// Number of the lane, of its half of the warp and in it, as i32.
   Value lane, half, place;
+  /// The lane's part of the address of a tile, in bytes: of row `place`, eight
+  /// elements from 8 `half` on.
+  Value matrices;
 };
 
 } // namespace mlir::gdn::warp

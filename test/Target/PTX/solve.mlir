@@ -1,13 +1,15 @@
 // Inverses of 16, 32 and 64 rows, each by one warp.
 // RUN: gdn-opt %s --gdn-warp-to-llvm | gdn-translate --gdn-to-ptx | FileCheck %s
 
-// Runs of M are broadcasts of 16 bytes, steps of the substitution pairs of f16.
+// Runs of M are broadcasts of 16 bytes, steps of the substitution pairs of f16, merges products of tensor cores.
 // CHECK: .entry solve(
 // CHECK-DAG: ld.shared.v4.b32
 // CHECK-DAG: fma.rn.f16x2
 // CHECK-DAG: cvt.rn.bf16x2.f32
-// CHECK-DAG: shfl.sync.idx
-// CHECK-DAG: shfl.sync.bfly
+// CHECK-DAG: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK-DAG: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK-DAG: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// CHECK-DAG: stmatrix.sync.aligned.m8n8.x4.shared.b16
 // CHECK-NOT: local
 
 gdn_warp.kernel @solve(%m16 : memref<16x16xf32>, %m32 : memref<32x32xf32>, %m64 : memref<64x64xf32>,
