@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLayouts.h"
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 using namespace mlir;
@@ -328,7 +329,10 @@ Value RoleLayouts::loadArray(tile::LoadOp load, RankedTensorType type,
   for (Value offset : load.getOffsets())
     offsets.push_back(map.lookupOrDefault(offset));
   Value end = load.getEnd() ? map.lookupOrDefault(load.getEnd()) : Value();
-  return ArrayLoadOp::create(b, load.getLoc(), type,
-                             map.lookupOrDefault(load.getSource()), offsets,
-                             load.getAxesAttr(), end, load.getDimAttr(), rows);
+  auto loaded = ArrayLoadOp::create(
+      b, load.getLoc(), type, map.lookupOrDefault(load.getSource()), offsets,
+      load.getAxesAttr(), end, load.getDimAttr(), rows);
+  if (Attribute words = load->getAttr(tile::kWordsAttrName))
+    loaded->setAttr(tile::kWordsAttrName, words);
+  return loaded;
 }

@@ -8,11 +8,10 @@
 
 #include "Lowering.h"
 
-#include "gdn/Dialect/Warp/IR/Arch.h"
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -39,6 +38,7 @@ public:
   /// Elements that one access moves: 2 where a row's neighbours are so in
   /// memory and at an address that allows it.
   int64_t getRun() const { return run; }
+  void setRun(int64_t elements) { run = elements; }
   int64_t getCount() const { return count; }
   /// The address of element `i`.
   Value getAddress(ImplicitLocOpBuilder &b, int64_t i) const;
@@ -206,35 +206,43 @@ static void createArrayStore(ImplicitLocOpBuilder &b, Value tile,
   }
 }
 
-/// Asks for the cache line of line `line` (index) of the tile; a row along the
-/// last dimension has several.
-static void createPrefetch(ImplicitLocOpBuilder &b, PrefetchOp op,
-                           const Array &array, ValueRange offsets, Value line,
-                           int64_t lines, int64_t elements) {
-  Type element = cast<MemRefType>(op.getArray().getType()).getElementType();
-  size_t last = array.strides.size() - 1;
-  ArrayRef<int64_t> axes = op.getAxes();
-  int64_t along = axes[0] == static_cast<int64_t>(last) ? axes[1] : axes[0];
-  SmallVector<Value> place(offsets);
-  place[along] = arith::AddIOp::create(
-      b, place[along], arith::DivUIOp::create(b, line, createIndex(b, lines)));
-  place[last] = arith::AddIOp::create(
-      b, place[last],
-      arith::MulIOp::create(
-          b, arith::RemUIOp::create(b, line, createIndex(b, lines)),
-          createIndex(b, elements)));
-  auto level = NVVM::PrefetchCacheLevelAttr::get(b.getContext(),
-                                                 NVVM::PrefetchCacheLevel::L2);
-  NVVM::PrefetchOp::create(b, level, NVVM::CacheEvictionPriorityAttr(),
-                           warp::createElementAddress(b, array, element, place),
-                           /*predicate=*/Value(), /*tensormap=*/UnitAttr(),
-                           /*uniform=*/UnitAttr(),
-                           /*in_param_space=*/UnitAttr());
-}
-
 //===----------------------------------------------------------------------===//
 // Patterns
 //===----------------------------------------------------------------------===//
+
+/// Whether neighbours of the tile's rows are to be loaded as words of 32 bits,
+/// if the array's address and strides allow it when the kernel runs.
+static bool mayLoadWords(ArrayLoadOp op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  auto type = cast<MemRefType>(op.getArray().getType());
+  return op->hasAttr(tile::kWordsAttrName) && isEncoded<FragmentAttr>(tile) &&
+         tile.getElementTypeBitWidth() == 16 && !op.getEnd() && !op.getRows() &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides[op.getAxes().back()] == 1;
+}
+
+/// Loads words where that is allowed, and elements elsewhere.
+static Value createWordLoad(ImplicitLocOpBuilder &b, ArrayLoadOp op,
+                            VectorType type, TileAccess access,
+                            const Array &array, ValueRange offsets) {
+  constexpr int64_t kElements = 2, kElementBytes = 2;
+  Value isAligned =
+      createHasAlignedRuns(b, array, offsets, op.getAxes().back(),
+                           kElements * kElementBytes, kElementBytes);
+  auto words =
+      VectorType::get(type.getNumElements() / kElements, b.getI32Type());
+  auto branch = scf::IfOp::create(b, TypeRange(words), isAligned,
+                                  /*withElseRegion=*/true);
+  for (Block *block : {branch.elseBlock(), branch.thenBlock()}) {
+    ImplicitLocOpBuilder at = inside(b, block);
+    Value loaded = createArrayLoad(at, type, access);
+    scf::YieldOp::create(at, Value(LLVM::BitcastOp::create(at, words, loaded)));
+    access.setRun(kElements);
+  }
+  return LLVM::BitcastOp::create(b, type, branch.getResult(0));
+}
 
 namespace {
 template <typename Op> struct ArrayPattern : OpConversionPattern<Op> {
@@ -266,8 +274,11 @@ struct LowerArrayLoad : ArrayPattern<ArrayLoadOp> {
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     const Array &array = *kernels.lookup(op.getArray());
     auto load = [&](ImplicitLocOpBuilder &at) {
-      return createArrayLoad(
-          at, type, createAccess(at, op, adaptor, array, op.getType()));
+      TileAccess access = createAccess(at, op, adaptor, array, op.getType());
+      if (access.getRun() == 1 && mayLoadWords(op))
+        return createWordLoad(at, op, type, access, array,
+                              adaptor.getOffsets());
+      return createArrayLoad(at, type, access);
     };
     rewriter.replaceOp(op, op.getRows()
                                ? createInWarpsOf(b, *op.getRows(), type, load)
@@ -301,35 +312,6 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
     }
     createArrayStore(b, adaptor.getTile(),
                      createAccess(b, op, adaptor, array, tile));
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-/// A loop, since its instructions run once a work item.
-struct LowerPrefetch : ArrayPattern<PrefetchOp> {
-  using ArrayPattern::ArrayPattern;
-
-  LogicalResult
-  matchAndRewrite(PrefetchOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Array &array = *kernels.lookup(op.getArray());
-    auto type = cast<MemRefType>(op.getArray().getType());
-    bool isTurned = op.getAxes()[0] == type.getRank() - 1;
-    int64_t columns = op.getSizes()[isTurned ? 0 : 1],
-            rows = op.getSizes()[isTurned ? 1 : 0];
-    int64_t elements =
-        getArch(op).cacheLineBytes * 8 / type.getElementTypeBitWidth();
-    int64_t lines = llvm::divideCeil(columns, elements);
-    Value lane = arith::IndexCastUIOp::create(
-        b, b.getIndexType(), createLane(b, createThreadHere(b)));
-    auto loop = scf::ForOp::create(b, lane, createIndex(b, rows * lines),
-                                   createIndex(b, format::kWarpThreads));
-    keepLoop(loop);
-    ImplicitLocOpBuilder body = inside(b, loop.getBody());
-    createPrefetch(body, op, array, adaptor.getOffsets(),
-                   loop.getInductionVar(), lines, elements);
     rewriter.eraseOp(op);
     return success();
   }
@@ -389,7 +371,7 @@ struct LowerDim : ArrayPattern<memref::DimOp> {
 void warp::populateArrayPatterns(const TypeConverter &converter,
                                  const LoweredKernels &kernels,
                                  RewritePatternSet &patterns) {
-  patterns.add<LowerArrayLoad, LowerArrayStore, LowerPrefetch, LowerMemRefLoad,
+  patterns.add<LowerArrayLoad, LowerArrayStore, LowerMemRefLoad,
                LowerMemRefStore, LowerDim>(converter, patterns.getContext(),
                                            kernels);
 }

@@ -100,6 +100,9 @@ Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
 /// whether the array allows it; and the stores.
 bool mayStoreRuns(ArrayStoreOp op);
 Value createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
+                           ValueRange offsets, int64_t axis, int64_t bytes,
+                           int64_t elementBytes);
+Value createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
                            ValueRange offsets, ArrayStoreOp op);
 void createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
                      const Array &array, ValueRange offsets, Value end);
@@ -221,6 +224,9 @@ void populateArrayClearPattern(const TypeConverter &converter,
 void populateArrayPatterns(const TypeConverter &converter,
                            const LoweredKernels &kernels,
                            RewritePatternSet &patterns);
+void populatePrefetchPattern(const TypeConverter &converter,
+                             const LoweredKernels &kernels,
+                             RewritePatternSet &patterns);
 void populateCopyPatterns(const TypeConverter &converter,
                           const LoweredKernels &kernels,
                           RewritePatternSet &patterns);

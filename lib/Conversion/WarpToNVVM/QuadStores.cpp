@@ -51,8 +51,8 @@ bool warp::mayStoreRuns(ArrayStoreOp op) {
 }
 
 Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
-                                 ValueRange offsets, ArrayStoreOp op) {
-  auto axis = static_cast<int64_t>(op.getAxes().back());
+                                 ValueRange offsets, int64_t axis,
+                                 int64_t bytes, int64_t elementBytes) {
   Type i32 = b.getI32Type();
   // Read here: the test of what does not change would hold a register over the
   // loop.
@@ -64,12 +64,18 @@ Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
     Value elements = static_cast<int64_t>(dim) == axis ? offsets[dim] : stride;
     Value bytes = arith::MulIOp::create(
         b, readHere(arith::IndexCastOp::create(b, i32, elements)),
-        createI32(b, kRunBytes / getRun(op)));
+        createI32(b, elementBytes));
     all = arith::OrIOp::create(b, all, bytes);
   }
-  Value low = arith::AndIOp::create(b, all, createI32(b, kRunBytes - 1));
+  Value low = arith::AndIOp::create(b, all, createI32(b, bytes - 1));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low,
                                createI32(b, 0));
+}
+
+Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
+                                 ValueRange offsets, ArrayStoreOp op) {
+  return createHasAlignedRuns(b, array, offsets, op.getAxes().back(), kRunBytes,
+                              kRunBytes / getRun(op));
 }
 
 /// Lanes at a distance exchange words at a distance: of two words, the lane

@@ -180,6 +180,7 @@ struct ConvertGDNWarpToNVVM
     populateArrayClearPattern(converter, kernels, patterns);
     populateMeetingPatterns(converter, kernels, patterns);
     populateArrayPatterns(converter, kernels, patterns);
+    populatePrefetchPattern(converter, kernels, patterns);
     populateSequenceByRankPattern(converter, kernels, patterns);
     populateCopyPatterns(converter, kernels, patterns);
     populateElementwisePatterns(converter, patterns);

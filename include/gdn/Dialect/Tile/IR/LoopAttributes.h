@@ -38,6 +38,10 @@ inline constexpr llvm::StringLiteral kEveryAttrName = "gdn_tile.every";
 /// between the uses.
 inline constexpr llvm::StringLiteral kRereadAttrName = "gdn_tile.reread";
 
+/// Unit attribute of a load of 16 bits to registers that a loop repeats: words
+/// of 32 bits are worth the code that tests whether the array allows them.
+inline constexpr llvm::StringLiteral kWordsAttrName = "gdn_tile.words";
+
 } // namespace mlir::gdn::tile
 
 #endif // GDN_DIALECT_TILE_IR_LOOPATTRIBUTES_H
