@@ -345,7 +345,11 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
     // The schedule is carried out.
     kernel->removeAttr(ScheduleAttr::kName);
     SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
-    if (channels.empty())
+    // Slices of sums have barriers too.
+    bool hasSums =
+        kernel.walk([](ClusterSendOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+    if (channels.empty() && !hasSums)
       return;
     if (kernel.getBody().getOps<RoleOp>().empty()) {
       kernel.emitOpError("expected roles that use the channels, got none");

@@ -436,3 +436,23 @@ gdn_warp.kernel @skips_alone(%x: memref<?xf32>, %is: i1, %n: i32) threads(256) s
     gdn_warp.release_unused %own at %t : !gdn_warp.channel<!row>
   }
 }
+
+// -----
+
+// Sums over a cluster have barriers where no role has a channel.
+// CHECK-LABEL: gdn_warp.kernel @sums_alone(
+gdn_warp.kernel @sums_alone() threads(128) shared(8240) cluster(2) {
+  // CHECK: scf.if
+  // CHECK-COUNT-2: gdn_warp.barrier_init
+  // CHECK: gdn_warp.sync cluster
+  // CHECK-NEXT: gdn_warp.role "a"
+  // CHECK: gdn_warp.sync cluster
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  gdn_warp.role "a" warps(0, 4) registers(160) {
+    %s = gdn_warp.cluster_send %x number %c0 place [0, 8192, 0, 1]
+        : tensor<64x64xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+    %a = gdn_warp.cluster_add %s number %c0 of 2 place [0, 8192, 0, 1]
+        : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+  }
+}
