@@ -40,6 +40,9 @@ def Tile_Dialect : Dialect {
     /// first one, and the second one, which needs nothing of the first.
     static constexpr ::llvm::StringLiteral getFirstOfTwoAttrName() { return "gdn_tile.first_of_two"; }
     static constexpr ::llvm::StringLiteral getBesideAttrName() { return "gdn_tile.beside"; }
+    /// Of a launch whose packed sequences are of about one length: they are taken
+    /// as they lie, not the longest first.
+    static constexpr ::llvm::StringLiteral getInOrderAttrName() { return "gdn_tile.in_order"; }
     /// Of a launch whose last coordinate counts turns: all work items of one come
     /// before those of the next.
     static constexpr ::llvm::StringLiteral getInTurnsAttrName() { return "gdn_tile.in_turns"; }

@@ -203,10 +203,10 @@ def Tile_StoreOp : Tile_Op<"store",
 def Tile_LeaveOp : Tile_Op<"leave"> {
   let summary = "A work item that has nothing to do";
   let description = [{
-    Says that the program, where `condition` holds, has no iteration and writes
-    nothing but zeros: to all of what is at the work item's sequence and head in
-    `cleared`, whose first two dimensions are these. So a GPU's CTA may end at
-    once. It changes nothing of what the program computes.
+    Where `condition` holds, nobody reads what the program writes but zeros: all
+    of what is at the work item's sequence and head in `cleared`, whose first two
+    dimensions are these. So a GPU's CTA may end at once. With `early` the launch
+    in front does not make the condition, and a CTA does not wait for it.
 
     Example:
 
@@ -216,7 +216,8 @@ def Tile_LeaveOp : Tile_Op<"leave"> {
   }];
   let arguments = (ins
       Arg<I1, "What follows from the work item alone.">:$condition,
-      Arg<Variadic<AnyMemRef>, "The arrays [N, H, ...] that it makes zero.">:$cleared);
+      Arg<Variadic<AnyMemRef>, "The arrays [N, H, ...] that it makes zero.">:$cleared,
+      Arg<UnitAttr, "Whether it ends before the launch in front does.">:$early);
   let assemblyFormat = [{
     $condition (`clears` `(` $cleared^ `:` type($cleared) `)`)? attr-dict
   }];
