@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Partition.h"
+#include "WorkItemWriter.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -194,8 +195,18 @@ static std::pair<Value, int64_t> splitOffset(Value offset) {
   return {offset, 0};
 }
 
+/// Whether `base` is the same in all iterations: an iteration of one step may
+/// meet another iteration of another step.
+static bool isFixed(Value base) {
+  if (!base)
+    return true;
+  Region *region = base.getParentRegion();
+  return !isa<scf::ForOp>(region->getParentOp()) &&
+         !region->getParentOfType<scf::ForOp>();
+}
+
 /// Whether two stores to an array write other elements of it, told by offsets
-/// that are a constant apart.
+/// that are a constant apart, or one at each iteration and one behind the last.
 static bool areDisjoint(tile::StoreOp x, tile::StoreOp y) {
   auto size = [](tile::StoreOp store, int64_t dim) -> int64_t {
     auto type = dyn_cast<RankedTensorType>(store.getTile().getType());
@@ -207,7 +218,11 @@ static bool areDisjoint(tile::StoreOp x, tile::StoreOp y) {
   for (int64_t dim = 0, rank = x.getOffsets().size(); dim < rank; ++dim) {
     auto [xBase, xFirst] = splitOffset(x.getOffsets()[dim]);
     auto [yBase, yFirst] = splitOffset(y.getOffsets()[dim]);
-    if (xBase == yBase &&
+    Value xAt = x.getOffsets()[dim], yAt = y.getOffsets()[dim];
+    if (size(x, dim) == 1 && size(y, dim) == 1 &&
+        (isEachToken(xAt, yAt) || isEachToken(yAt, xAt)))
+      return true;
+    if (xBase == yBase && isFixed(xBase) &&
         (xFirst + size(x, dim) <= yFirst || yFirst + size(y, dim) <= xFirst))
       return true;
   }

@@ -22,6 +22,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -49,6 +50,13 @@ bool gdn::isFree(Operation *op) {
     auto program = op->getParentOfType<tile::ProgramOp>();
     return program && llvm::is_contained(program.getInputs(), load.getMemRef());
   }
+  // A loop over numbers makes one.
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return llvm::all_of(loop.getResultTypes(),
+                        [](Type type) { return type.isIntOrIndex(); }) &&
+           loop.getNumResults() > 0 &&
+           llvm::all_of(loop.getBody()->without_terminator(),
+                        [](Operation &nested) { return isFree(&nested); });
   return !tile::TileDialect::needsStep(op) && op->getNumRegions() == 0 &&
          isMemoryEffectFree(op);
 }

@@ -22,12 +22,21 @@ LogicalResult WorkItemWriter::checkTurns(ScheduleAttr schedule) {
   if (!bounds && launch->hasAttr(tile::TileDialect::getInTurnsAttrName()))
     return launch.emitOpError(
         "expected cu_seqlens where work items run in turns, got none");
-  auto waits = program.getBody().getOps<tile::AwaitOp>();
-  if (schedule.getPersistent() && !waits.empty())
-    return (*waits.begin())
-        .emitOpError("expected a CTA for each work item, got a "
-                     "persistent schedule");
-  return success();
+  // A turn is a step along the grid's last size.
+  if (launch->hasAttr(tile::TileDialect::getInTurnsAttrName()) && more.empty())
+    return launch.emitOpError("expected a grid of four sizes where work items "
+                              "run in turns, got three");
+  if (!schedule.getPersistent())
+    return success();
+  // Both count once for each CTA.
+  WalkResult found = program.walk([](Operation *op) {
+    if (!isa<tile::AwaitOp, tile::ClusterSumOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("expected a CTA for each work item, got a persistent "
+                    "schedule");
+    return WalkResult::interrupt();
+  });
+  return failure(found.wasInterrupted());
 }
 
 /// `value` as ops that any role may run make it of the work item.
@@ -37,14 +46,31 @@ static Value copyFree(OpBuilder &b, Value value, IRMapping &map) {
   Operation *op = value.getDefiningOp();
   if (!op || !isFree(op))
     return {};
-  for (Value operand : op->getOperands())
+  for (Value operand : getTakenValues(op))
     if (!copyFree(b, operand, map))
       return {};
-  return b.clone(*op, map)->getResult(0);
+  b.clone(*op, map);
+  return map.lookup(value);
+}
+
+void WorkItemWriter::clearOutputs(OpBuilder &b, ValueRange arrays,
+                                  const IRMapping &workItem) {
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  for (Value array : arrays) {
+    auto type = cast<MemRefType>(array.getType());
+    SmallVector<Value> offsets(type.getRank(), zero);
+    offsets[0] = workItem.lookup(program.getSequence());
+    offsets[1] = workItem.lookup(program.getHead());
+    int64_t rows = type.getRank() - 2;
+    Value written = workItem.lookup(array);
+    ArrayClearOp::create(b, loc, written, offsets,
+                         memref::DimOp::create(b, loc, written, rows), rows,
+                         type.getShape().back());
+  }
 }
 
 LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
-                                    bool isBeside) {
+                                    bool isBeside, bool early) {
   IRMapping map = workItem;
   auto createBranch = [&](Operation *op, Value condition) -> scf::IfOp {
     if (Value copied = copyFree(b, condition, map))
@@ -54,30 +80,22 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
     return {};
   };
   for (Operation &op : program.getBody().front()) {
-    if (auto leave = dyn_cast<tile::LeaveOp>(op)) {
+    if (auto leave = dyn_cast<tile::LeaveOp>(op);
+        leave && leave.getEarly() == early) {
       auto branch = createBranch(leave, leave.getCondition());
       if (!branch)
         return failure();
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-      for (Value array : leave.getCleared()) {
-        auto type = cast<MemRefType>(array.getType());
-        SmallVector<Value> offsets(type.getRank(), zero);
-        offsets[0] = workItem.lookup(program.getSequence());
-        offsets[1] = workItem.lookup(program.getHead());
-        int64_t rows = type.getRank() - 2;
-        Value written = workItem.lookup(array);
-        ArrayClearOp::create(b, loc, written, offsets,
-                             memref::DimOp::create(b, loc, written, rows), rows,
-                             type.getShape().back());
-      }
-      if (isBeside)
+      clearOutputs(b, leave.getCleared(), workItem);
+      // Who waits for all CTAs has waited for what they do not wait for.
+      if (isBeside || early)
         GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
                                      /*last_cta=*/true);
+      this->leave(b);
       ExitOp::create(b, loc);
     }
-    if (auto await = dyn_cast<tile::AwaitOp>(op)) {
+    if (auto await = dyn_cast<tile::AwaitOp>(op); await && !early) {
       auto branch = createBranch(await, await.getCondition());
       if (!branch)
         return failure();
@@ -87,6 +105,11 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
     }
   }
   return success();
+}
+
+bool WorkItemWriter::mayLeaveEarly() {
+  return llvm::any_of(program.getBody().getOps<tile::LeaveOp>(),
+                      [](tile::LeaveOp leave) { return leave.getEarly(); });
 }
 
 void WorkItemWriter::leave(OpBuilder &b) {

@@ -113,7 +113,8 @@ LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
            << " V tiles in the grid, as the schedule makes clusters of them, "
               "got "
            << *all;
-  isInOrder = schedule.getInOrder();
+  isInOrder = schedule.getInOrder() ||
+              launch->hasAttr(tile::TileDialect::getInOrderAttrName());
   isFolded = schedule.getVTiles() != 1;
   allVTiles = *all;
   vTiles = isFolded ? 1 : allVTiles;
@@ -225,8 +226,7 @@ static std::optional<int64_t> evaluate(Value value) {
   return isa<arith::AddIOp>(op) ? *lhs + *rhs : *lhs * *rhs;
 }
 
-/// Whether `offset` goes over all tokens up to `end`, one after the other.
-static bool isEachToken(Value offset, Value end) {
+bool gdn::isEachToken(Value offset, Value end) {
   if (auto sum = offset.getDefiningOp<arith::AddIOp>();
       sum && evaluate(sum.getRhs()) == 0)
     offset = sum.getLhs();

@@ -21,6 +21,9 @@ namespace mlir::gdn {
 Value toI32(OpBuilder &b, Location loc, Value index);
 Value toIndex(OpBuilder &b, Location loc, Value number);
 
+/// Whether `offset` goes over all tokens up to `end`, one after the other.
+bool isEachToken(Value offset, Value end);
+
 /// Writes which sequence, head and part a work item's number stands for: the
 /// last arguments of a program.
 class WorkItemWriter {
@@ -40,14 +43,20 @@ public:
   /// the first one, and behind the last one. `workItem` has one of these two.
   void clearOutside(OpBuilder &b, const IRMapping &workItem);
   /// Ends a CTA whose work item has nothing to do, and lets others wait for the
-  /// program that theirs says (`gdn_tile.leave`, `gdn_tile.await`).
-  LogicalResult enter(OpBuilder &b, const IRMapping &workItem, bool isBeside);
+  /// program that theirs says (`gdn_tile.leave`, `gdn_tile.await`). If `early`,
+  /// ends those alone that need not wait for the launch in front.
+  LogicalResult enter(OpBuilder &b, const IRMapping &workItem, bool isBeside,
+                      bool early = false);
+  /// Whether CTAs of the program may end before they wait.
+  bool mayLeaveEarly();
   /// Tells the program that waits for this one, if there is one.
   void leave(OpBuilder &b);
   /// The number of work items, an i32, if the schedule is persistent.
   Value getCount() const { return count; }
 
 private:
+  /// Writes zeros to the work item's part of each of `arrays`.
+  void clearOutputs(OpBuilder &b, ValueRange arrays, const IRMapping &workItem);
   /// Whether work items may run in turns, and wait, if they are to.
   LogicalResult checkTurns(warp::ScheduleAttr schedule);
   /// A size of the grid as the kernel knows it; null if it does not.

@@ -119,17 +119,19 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
   b.setInsertionPointToStart(&kernel.getBody().front());
   Location loc = partition.getProgram().getLoc();
   // What follows reads arrays, cu_seqlens first.
-  bool isBeside = launch->hasAttr(tile::TileDialect::getBesideAttrName());
-  if (isBeside) {
-    LaunchDependentsOp::create(b, loc);
-    if (schedule.getCluster() > 1)
-      waitUnlessBothFit(b, loc, partition.getProgram());
-  } else {
-    GridDependencyWaitOp::create(
-        b, loc, launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()),
-        /*last_cta=*/false);
-  }
   WorkItemWriter workItems(partition.program, launch, kernel);
+  bool isBeside = launch->hasAttr(tile::TileDialect::getBesideAttrName());
+  bool mayLeaveEarly = !schedule.getPersistent() && workItems.mayLeaveEarly(),
+       waitsFirst = launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName());
+  auto wait = [&] {
+    GridDependencyWaitOp::create(b, loc, waitsFirst, /*last_cta=*/false);
+  };
+  if (isBeside || (mayLeaveEarly && !waitsFirst))
+    LaunchDependentsOp::create(b, loc);
+  if (isBeside && schedule.getCluster() > 1)
+    waitUnlessBothFit(b, loc, partition.getProgram());
+  if (!isBeside && !mayLeaveEarly)
+    wait();
   if (failed(workItems.prepare(b, schedule)))
     return failure();
   if (schedule.getVTiles() != 1) {
@@ -144,6 +146,12 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
           ? workItems.getShared()
           : workItems.write(b,
                             toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
+  if (mayLeaveEarly) {
+    if (failed(workItems.enter(b, workItem, isBeside, /*early=*/true)))
+      return failure();
+    if (!isBeside)
+      wait();
+  }
   if (!schedule.getPersistent())
     workItems.clearOutside(b, workItem);
   if (!schedule.getPersistent() &&

@@ -57,7 +57,7 @@ Value RoleWriter::lookup(Value value, unsigned vTile) {
 Value RoleWriter::copyFree(Value value, unsigned vTile) {
   Operation *op = value.getDefiningOp();
   IRMapping operands;
-  for (Value operand : op->getOperands())
+  for (Value operand : getTakenValues(op))
     operands.map(operand, lookup(operand, vTile));
   Operation *copy = b.clone(*op, operands);
   for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))

@@ -466,6 +466,63 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @turns_of_three(%x: memref<1x?x4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>, %cu: memref<?xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  // expected-error @below {{expected a grid of four sizes where work items run in turns, got three}}
+  gdn_tile.launch @turns_of_three grid(%n, %c4, %c1) tokens(%n) cu_seqlens(%cu : memref<?xi32>) ins(%x : memref<1x?x4xf32>)
+      {gdn_tile.in_turns}
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @sums_persistent(%x: memref<1x?x4x128xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  %all = arith.constant dense<1.0> : tensor<64x128xf32>
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected a CTA for each work item, got a persistent schedule}}
+  %own = gdn_tile.cluster_sum %all number %c0 of 2 {gdn_tile.step = "load"} : tensor<64x128xf32> -> tensor<64x64xf32>
+}
+func.func @host(%n: index, %x: memref<1x?x4x128xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @sums_persistent grid(%c4, %c4, %c1) tokens(%n) ins(%x : memref<1x?x4x128xf32>)
+  return
+}
+
+// -----
+
+// An iteration of one step may meet another iteration of the other step.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "one", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "two", warps = 4, registers = 96, steps = ["state"]>], channels = []>
+gdn_tile.program @rows(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c64 = arith.constant 64 : index
+  %tile = arith.constant dense<1.0> : tensor<64xf32>
+  scf.for %t = %begin to %end step %c64 {
+    %next = arith.addi %t, %c64 : index
+    // expected-note @below {{the other store}}
+    gdn_tile.store %tile, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : tensor<64xf32> -> memref<1x?x4xf32>
+    // expected-error @below {{expected stores to the same elements in one step, got "state" and "load": nothing orders the accesses of steps}}
+    gdn_tile.store %tile, %y[%batch, %next, %h] axes [1] {gdn_tile.step = "state"} : tensor<64xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @rows grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
 gdn_tile.program @waits(%x: memref<?x4xf32>, %count: memref<?xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)

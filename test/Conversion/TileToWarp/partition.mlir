@@ -680,6 +680,7 @@ func.func @host(%x: memref<1x?x4xf32>, %y: memref<1x?x4xf32>, %cu: memref<?xi32>
 // CHECK: scf.if %{{.*}} {
 // CHECK-NEXT: gdn_warp.array_clear %z[%[[N]], %[[H]], %{{.*}}, %{{.*}}] until(%{{.*}}, dim = 2) columns 64
 // CHECK-NEXT: gdn_warp.grid_dependency_wait last_cta
+// CHECK-NEXT: gdn_warp.count_down
 // CHECK-NEXT: gdn_warp.exit
 // CHECK: %[[LATE:.*]] = arith.cmpi ne, %[[TURN]], %c0
 // CHECK: scf.if %[[LATE]] {
@@ -719,4 +720,106 @@ func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor
       outs(%y, %z : tensor<1x?x4x64xbf16>, tensor<2x4x64x64xf32>) {gdn_tile.beside, gdn_tile.in_turns}
       -> tensor<1x?x4x64xbf16>, tensor<2x4x64x64xf32>
   return %r#0 : tensor<1x?x4x64xbf16>
+}
+
+// -----
+
+// A CTA that does not need the kernel before this one to know that it has nothing to do ends before it waits, and is counted.
+// The last one waits all the same. What a loop makes of numbers is a number.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @early(
+// CHECK: gdn_warp.launch_dependents
+// CHECK: %[[NONE:.*]] = scf.for
+// CHECK-NEXT: memref.load %starts[
+// CHECK: scf.if %[[NONE]] {
+// CHECK-NEXT: gdn_warp.grid_dependency_wait last_cta
+// CHECK-NEXT: gdn_warp.count_down %count
+// CHECK-NEXT: gdn_warp.exit
+// CHECK: gdn_warp.grid_dependency_wait{{$}}
+// CHECK: gdn_warp.role "move"
+gdn_tile.program @early(%x: memref<1x?x4x64xbf16>, %starts: memref<2x4xi32>, %count: memref<?xi32>)
+    outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %true = arith.constant true
+  %none = scf.for %s = %c0 to %c2 step %c1 iter_args(%so_far = %true) -> (i1) {
+    %number = memref.load %starts[%s, %h] : memref<2x4xi32>
+    %start = arith.index_cast %number : i32 to index
+    %empty = arith.cmpi uge, %start, %end : index
+    %all = arith.andi %so_far, %empty : i1
+    scf.yield %all : i1
+  }
+  gdn_tile.leave %none {early}
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+  gdn_tile.count_down %count : memref<?xi32>
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor<3xi32>, %count: tensor<?xi32>)
+    -> tensor<1x?x4x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %r = gdn_tile.launch @early grid(%c2, %c4, %c1) tokens(%t) cu_seqlens(%cu : tensor<3xi32>)
+      ins(%x, %starts, %count : tensor<1x?x4x64xbf16>, tensor<2x4xi32>, tensor<?xi32>) outs(%y : tensor<1x?x4x64xbf16>)
+      -> tensor<1x?x4x64xbf16>
+  return %r : tensor<1x?x4x64xbf16>
+}
+
+// -----
+
+// The same where the kernel behind it begins when the ones in front are done.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @late(
+// CHECK-NOT: gdn_warp.launch_dependents
+// CHECK: gdn_warp.exit
+// CHECK: gdn_warp.grid_dependency_wait then_launch
+// CHECK: gdn_warp.role "move"
+gdn_tile.program @late(%x: memref<1x?x4x64xbf16>, %starts: memref<2x4xi32>, %count: memref<?xi32>)
+    outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %true = arith.constant true
+  %none:2 = scf.for %s = %c0 to %c2 step %c1 iter_args(%last = %c0, %so_far = %true) -> (index, i1) {
+    %number = memref.load %starts[%s, %h] : memref<2x4xi32>
+    %start = arith.index_cast %number : i32 to index
+    %empty = arith.cmpi uge, %start, %end : index
+    %all = arith.andi %so_far, %empty : i1
+    scf.yield %start, %all : index, i1
+  }
+  gdn_tile.leave %none#1 {early}
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+  gdn_tile.count_down %count : memref<?xi32>
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor<3xi32>, %count: tensor<?xi32>)
+    -> tensor<1x?x4x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %r = gdn_tile.launch @late grid(%c2, %c4, %c1) tokens(%t) cu_seqlens(%cu : tensor<3xi32>)
+      ins(%x, %starts, %count : tensor<1x?x4x64xbf16>, tensor<2x4xi32>, tensor<?xi32>) outs(%y : tensor<1x?x4x64xbf16>)
+      {gdn_tile.first_of_two} -> tensor<1x?x4x64xbf16>
+  return %r : tensor<1x?x4x64xbf16>
 }
