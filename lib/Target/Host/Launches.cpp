@@ -45,6 +45,23 @@ LogicalResult FunctionBuilder::addOperands(tile::LaunchOp launch,
   return success();
 }
 
+/// A work item of one turn may write what one of another has yet to read: the
+/// final state of a sequence whose segments begin in any order.
+static LogicalResult checkTurns(tile::LaunchOp launch, ArrayRef<Array> inputs,
+                                ArrayRef<Array> outputs) {
+  if (!launch->hasAttr(tile::TileDialect::getInTurnsAttrName()))
+    return success();
+  for (auto [number, output] : llvm::enumerate(outputs))
+    for (auto [other, input] : llvm::enumerate(inputs))
+      if (input.place.kind == output.place.kind &&
+          input.place.index == output.place.index)
+        return launch.emitOpError("expected outs apart from the inputs where "
+                                  "work items run in turns, got outs #")
+               << number << " in the memory of input #" << other
+               << "; use no --own-starts";
+  return success();
+}
+
 LogicalResult FunctionBuilder::visitLaunch(tile::LaunchOp op) {
   const KernelTable *kernel = llvm::find_if(
       kernels, [&](const KernelTable &k) { return k.name == op.getProgram(); });
@@ -78,7 +95,8 @@ LogicalResult FunctionBuilder::visitLaunch(tile::LaunchOp op) {
       return failure();
     outputs.push_back(std::move(*array));
   }
-  if (failed(addOperands(op, inputs, outputs, launch)))
+  if (failed(checkTurns(op, inputs, outputs)) ||
+      failed(addOperands(op, inputs, outputs, launch)))
     return failure();
   for (auto [result, output] : llvm::zip(op.getResults(), outputs))
     arrays[result] = output;

@@ -13,6 +13,7 @@
 // RUN: not gdn-compile %t/writable.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=WRITABLE
 // RUN: not gdn-compile %t/gone.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=GONE
 // RUN: not gdn-compile %t/early.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=EARLY
+// RUN: not gdn-compile %t/turns.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=TURNS
 // RUN: not gdn-compile %t/elsewhere.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
 
 //--- other.mlir
@@ -92,6 +93,14 @@ func.func @early(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>) {
   bufferization.materialize_in_destination %o in restrict writable %y : (tensor<4xf32>, memref<4xf32>) -> ()
   bufferization.materialize_in_destination %p in restrict writable %z : (tensor<4xf32>, memref<4xf32>) -> ()
   return
+}
+//--- turns.mlir
+// TURNS: error: 'gdn_tile.launch' op expected outs apart from the inputs where work items run in turns, got outs #0 in the memory of input #0; use no --own-starts
+gdn_warp.kernel @k(%x : memref<4xf32>, %y : memref<4xf32>, %tokens : i64) threads(128) shared(0) {}
+func.func @turns(%x: tensor<4xf32> {bufferization.writable = true}) -> tensor<4xf32> {
+  %c1 = arith.constant 1 : index
+  %o = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {gdn_tile.in_turns} -> tensor<4xf32>
+  return %o : tensor<4xf32>
 }
 //--- elsewhere.mlir
 // ELSEWHERE: error: 'bufferization.materialize_in_destination' op expected a result of a kernel, which no other op returns or materializes, and an argument of the function
