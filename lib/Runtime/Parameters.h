@@ -28,7 +28,7 @@ enum : int {
   maxArgs = 64,
   maxParams = 128,
   maxTensorMaps = 31,
-  maxSymbols = 32,
+  maxSymbols = 40,
   maxRank = 8,
   maxMapRank = 5,
   maxParamBytes = 4096,

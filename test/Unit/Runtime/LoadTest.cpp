@@ -189,7 +189,7 @@ TEST_F(Load, RefusesBrokenDescriptions) {
       {"64 arguments, got 65", [](TestDesc &t) { t.desc.num_args = 65; }},
       {"128 parameters, got -1", [](TestDesc &t) { t.desc.num_params = -1; }},
       {"tensor maps, got 1", [](TestDesc &t) { t.desc.tensor_maps = nullptr; }},
-      {"symbols, got 33", [](TestDesc &t) { t.desc.num_symbols = 33; }},
+      {"symbols, got 41", [](TestDesc &t) { t.desc.num_symbols = 41; }},
       {"name of argument 0", [](TestDesc &t) { t.args[0].name = nullptr; }},
       {"kind of argument 'n'", [](TestDesc &t) { t.args[3].kind = 0; }},
       {"dtype of 'q', got 9", [](TestDesc &t) { t.args[0].dtype = 9; }},
