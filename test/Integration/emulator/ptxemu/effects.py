@@ -102,8 +102,11 @@ def _memory(ins, gen, mask):
     where = f"w, {mask}, {gen.operand(base, 'q')}, {offset}, {size}, {len(registers)}, {ins.line}"
     if load:
         extend = ", signed=True" if kind[0] == "s" and size < 4 else ""
+        # Into a wider register, where the sign is extended.
+        widens = kind == "s32" and gen.kind_of(registers[0]) == "q"
+        value, k = ("L[{}].view(I32).astype(I64).view(U64)", "q") if widens else ("L[{}]", k)
         return f"L = w.{space}.load({where}{extend}); " + "; ".join(
-            gen.assign(r, f"L[{i}]", k, mask) for i, r in enumerate(registers)
+            gen.assign(r, value.format(i), k, mask) for i, r in enumerate(registers)
         )
     values = ", ".join(gen.operand(r, k) for r in registers)
     return f"w.{space}.store({where}, ({values},))"

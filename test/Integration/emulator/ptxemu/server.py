@@ -33,6 +33,8 @@ class Server:
         start, size = struct.unpack("<2Q", payload)
         self.sizes[start] = size
         self.memory.allocated[start : start + size] = 1
+        # What nobody has written is not a number, so that reading it shows.
+        self.memory.bytes[start : start + size] = 0xFF
 
     def free(self, payload):
         (start,) = struct.unpack("<Q", payload)
