@@ -183,8 +183,9 @@ def test_under_autocast(name, before):
     runs = dict(before)
     ours = gradients()
     assert before == runs and theirs.keys() == ours.keys()
+    # Both paths are off by roundings of bfloat16, which processors order differently: two results differ by both errors.
     for parameter, wanted in theirs.items():
-        assert distance(ours[parameter], wanted) < 2e-2 + distance(wanted, exact[parameter]), parameter
+        assert distance(ours[parameter], wanted) < 2e-2 + 2 * distance(wanted, exact[parameter]), parameter
     assert distance_together(ours, exact) < 1.1 * distance_together(theirs, exact)
 
 
