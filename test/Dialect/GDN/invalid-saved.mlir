@@ -91,7 +91,41 @@ func.func @saved_c5(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
 func.func @result_c2_saved_segments(%q: tensor<1x512x2x32xf32>, %b: tensor<1x512x2xf32>, %cu: tensor<9xi32>) {
   // expected-error @below {{expected states of shape [S, H, V, K] = [10, 2, 32, 32], got 'tensor<16x2x32x32xf32>'}}
   %r:3 = gdn.stage.fused q(%q : tensor<1x512x2x32xf32>) k(%q : tensor<1x512x2x32xf32>) v(%q : tensor<1x512x2x32xf32>)
-      beta(%b : tensor<1x512x2xf32>) cu_seqlens(%cu : tensor<9xi32>) {chunk_size = 32, sequence_segments = 4, state_interval = 64}
+      beta(%b : tensor<1x512x2xf32>) gate(%b : tensor<1x512x2xf32>) cu_seqlens(%cu : tensor<9xi32>)
+      {chunk_size = 32, sequence_segments = 4, state_interval = 64}
       -> tensor<1x512x2x32xf32>, tensor<1x512x2x32xf32>, tensor<16x2x32x32xf32>
+  return
+}
+
+// -----
+
+// The verifier asks for sizes, which are divided by it, before it looks at it.
+func.func @saved_c5_zero(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected sequence_segments to be positive and beside saved states, got 0}}
+  %r:3 = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) gate(%b : tensor<1x64x2xf32>) {chunk_size = 32, sequence_segments = 0, state_interval = 64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<2x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @saved_c5_divides(%q: tensor<1x512x2x32xf32>, %b: tensor<1x512x2xf32>, %cu: tensor<10xi32>) {
+  // expected-error @below {{expected sequence_segments to divide the 9 segments, got 4}}
+  %r:3 = gdn.stage.fused q(%q : tensor<1x512x2x32xf32>) k(%q : tensor<1x512x2x32xf32>) v(%q : tensor<1x512x2x32xf32>)
+      beta(%b : tensor<1x512x2xf32>) gate(%b : tensor<1x512x2xf32>) cu_seqlens(%cu : tensor<10xi32>)
+      {chunk_size = 32, sequence_segments = 4, state_interval = 64}
+      -> tensor<1x512x2x32xf32>, tensor<1x512x2x32xf32>, tensor<10x2x32x32xf32>
+  return
+}
+
+// -----
+
+// A chunk without a gate keeps no states.
+func.func @saved_c6(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected a gate beside state_interval, got none}}
+  %r:3 = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) {chunk_size = 32, state_interval = 64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<2x2x32x32xf32>
   return
 }

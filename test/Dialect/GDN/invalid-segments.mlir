@@ -35,6 +35,24 @@ func.func @segment_boundaries_c2_many(%k: tensor<8x64x2x32xf32>) {
 
 // -----
 
+func.func @segment_boundaries_c4(%k: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected gate, live_segments and tolerance together and beside segments, got some of them}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 2, live_segments = 1}
+      -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c5(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected live_segments of 1 to segments = 2, got 3}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
+      {chunk_size = 32, segments = 2, live_segments = 3, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
 func.func @segment_boundaries_c3(%k: tensor<1x64x2x32xf32>) {
   // expected-error @below {{expected segment_length to be a positive multiple of chunk_size = 32, got 48}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segment_length = 48}
@@ -199,10 +217,42 @@ func.func @segment_before_c1(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf3
 // -----
 
 func.func @segment_before_c2(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %before: tensor<3xi32>) {
-  // expected-error @below {{expected before beside starts and cu_seqlens, got no starts}}
+  // expected-error @below {{expected starts beside before, got none}}
   %r = gdn.stage.state_pass q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
       beta(%beta : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) before(%before : tensor<3xi32>) {chunk_size = 32}
       -> tensor<2x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c2_closes(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>,
+    %starts: tensor<2x2xi32>, %before: tensor<3xi32>) {
+  // expected-error @below {{expected closes beside before, got none}}
+  %r = gdn.stage.segment_map k(%x : tensor<1x64x2x32xbf16>) beta(%beta : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>) {chunk_size = 32} -> tensor<2x2x32x32xf16>
+  return
+}
+
+// -----
+
+func.func @segment_before_c2_scan(%map: tensor<8x2x32x32xf16>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %starts: tensor<8x2xi32>, %before: tensor<9xi32>) {
+  // expected-error @below {{expected boundaries beside before, got none}}
+  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
+      -> tensor<8x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c2_state(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>,
+    %h0: tensor<1x2x32x32xf32>) {
+  // expected-error @below {{expected sequence_state only beside before, got no before}}
+  %r = gdn.stage.state_pass q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) sequence_state(%h0 : tensor<1x2x32x32xf32>)
+      {chunk_size = 32} -> tensor<2x2x32x32xf32>
   return
 }
 
@@ -219,11 +269,59 @@ func.func @segment_before_c3(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf3
 // -----
 
 func.func @segment_before_c4(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %h0: tensor<2x2x32x32xf32>, %cu: tensor<3xi32>,
-    %starts: tensor<2x2xi32>, %before: tensor<3xi32>) {
-  // expected-error @below {{expected no final state of segments, which the scan makes, got one}}
+    %starts: tensor<2x2xi32>, %before: tensor<3xi32>, %closes: tensor<2xi32>) {
+  // expected-error @below {{expected first_segments beside before exactly with a final state, got none}}
   %r:2 = gdn.stage.fused q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
       beta(%beta : tensor<1x64x2xf32>) initial_state(%h0 : tensor<2x2x32x32xf32>) cu_seqlens(%cu : tensor<3xi32>)
-      starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>) {chunk_size = 32}
+      starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>) closes(%closes : tensor<2xi32>) {chunk_size = 32}
       -> tensor<1x64x2x32xbf16>, tensor<2x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c8(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %h0: tensor<2x2x32x32xf32>, %cu: tensor<3xi32>,
+    %starts: tensor<2x2xi32>, %before: tensor<3xi32>, %closes: tensor<2xi32>) {
+  // expected-error @below {{expected no state_interval beside before, got 64}}
+  %r:3 = gdn.stage.fused q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) gate(%beta : tensor<1x64x2xf32>) initial_state(%h0 : tensor<2x2x32x32xf32>)
+      cu_seqlens(%cu : tensor<3xi32>) starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>)
+      closes(%closes : tensor<2xi32>) {chunk_size = 32, state_interval = 64}
+      -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<3x2x32x32xbf16>
+  return
+}
+
+// -----
+
+func.func @segment_before_c5(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>,
+    %starts: tensor<2x2xi32>, %before: tensor<3xi32>, %closes: tensor<3xi32>) {
+  // expected-error @below {{expected closes of shape [N] = [2], got 'tensor<3xi32>'}}
+  %r = gdn.stage.segment_map k(%x : tensor<1x64x2x32xbf16>) beta(%beta : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>) closes(%closes : tensor<3xi32>) {chunk_size = 32}
+      -> tensor<2x2x32x32xf16>
+  return
+}
+
+// -----
+
+func.func @segment_before_c6(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %h0: tensor<2x2x32x32xf32>, %cu: tensor<3xi32>,
+    %starts: tensor<2x2xi32>, %before: tensor<3xi32>, %closes: tensor<2xi32>, %first: tensor<2xi32>) {
+  // expected-error @below {{expected sequence_state of shape [sequences, H, K, V] = [1, 2, 32, 32], got 'tensor<2x2x32x32xf32>'}}
+  %r:2 = gdn.stage.fused q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
+      beta(%beta : tensor<1x64x2xf32>) initial_state(%h0 : tensor<2x2x32x32xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>) closes(%closes : tensor<2xi32>)
+      sequence_state(%h0 : tensor<2x2x32x32xf32>) first_segments(%first : tensor<2xi32>) {chunk_size = 32}
+      -> tensor<1x64x2x32xbf16>, tensor<1x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c7(%map: tensor<8x2x32x32xf16>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %starts: tensor<8x2xi32>, %before: tensor<9xi32>, %boundaries: tensor<9xi64>) {
+  // expected-error @below {{expected neither initial_state nor a final state beside before, got a final state}}
+  %r:2 = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
+      boundaries(%boundaries : tensor<9xi64>) -> tensor<8x2x32x32xf32>, tensor<1x2x32x32xf32>
   return
 }

@@ -197,3 +197,23 @@ func.func @gradients_c3_interval(%q: tensor<1x256x2x32xf32>, %v: tensor<1x256x4x
       {chunk_size = 64, segment_length = 64, state_interval = 128} -> tensor<1x256x2x32xf32>, tensor<1x256x2x32xf32>, tensor<1x256x4xf32>
   return
 }
+
+// -----
+
+func.func @gradients_c5_expand(%q: tensor<1x256x2x32xf32>, %r: tensor<1x256x4x16xf32>, %beta: tensor<1x256x4xf32>, %s: tensor<2x4x16x32xf32>) {
+  // expected-error @below {{expected state_interval to be a positive multiple of segment_length = 64, got 96}}
+  %all = gdn.stage.expand q(%q : tensor<1x256x2x32xf32>) k(%q : tensor<1x256x2x32xf32>) v(%r : tensor<1x256x4x16xf32>)
+      beta(%beta : tensor<1x256x4xf32>) states(%s : tensor<2x4x16x32xf32>)
+      {chunk_size = 64, segment_length = 64, state_interval = 96} -> tensor<5x4x16x32xf32>
+  return
+}
+
+// -----
+
+func.func @saved_c4_expand(%q: tensor<1x256x2x32xf32>, %r: tensor<1x256x4x16xf32>, %beta: tensor<1x256x4xf32>, %s: tensor<5x4x16x32xf32>) {
+  // expected-error @below {{expected 3 states in states, got 'tensor<5x4x16x32xf32>'}}
+  %all = gdn.stage.expand q(%q : tensor<1x256x2x32xf32>) k(%q : tensor<1x256x2x32xf32>) v(%r : tensor<1x256x4x16xf32>)
+      beta(%beta : tensor<1x256x4xf32>) states(%s : tensor<5x4x16x32xf32>)
+      {chunk_size = 64, segment_length = 64, state_interval = 128} -> tensor<5x4x16x32xf32>
+  return
+}

@@ -98,6 +98,18 @@ struct RemoveNeutralGateParameters : OpRewritePattern<ForwardOp> {
   }
 };
 
+/// Replaces `op` by a clone with the results `kept` alone, whose attributes
+/// `change` makes agree.
+template <typename ForwardOp>
+static void keepResults(PatternRewriter &rewriter, ForwardOp op,
+                        ValueRange kept, function_ref<void(ForwardOp)> change) {
+  auto smaller = cast<ForwardOp>(
+      mlir::clone(rewriter, op, kept.getTypes(), op->getOperands()));
+  change(smaller);
+  rewriter.replaceAllUsesWith(kept, smaller.getResults());
+  rewriter.eraseOp(op);
+}
+
 /// A final state that nobody reads need not be stored.
 template <typename ForwardOp>
 struct DropUnusedFinalState : OpRewritePattern<ForwardOp> {
@@ -106,13 +118,11 @@ struct DropUnusedFinalState : OpRewritePattern<ForwardOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.getFinalState() || !op.getFinalState().use_empty())
       return rewriter.notifyMatchFailure(op, "final state absent or used");
-    SmallVector<Value> used(op.getResults());
-    used.erase(used.begin() + 1);
-    auto smaller = cast<ForwardOp>(mlir::clone(
-        rewriter, op, ValueRange(used).getTypes(), op->getOperands()));
-    smaller.setOutputFinalState(false);
-    rewriter.replaceAllUsesWith(used, smaller.getResults());
-    rewriter.eraseOp(op);
+    SmallVector<Value> kept(op.getResults());
+    kept.erase(kept.begin() + 1);
+    keepResults<ForwardOp>(rewriter, op, kept, [](ForwardOp smaller) {
+      smaller.setOutputFinalState(false);
+    });
     return success();
   }
 };
@@ -127,12 +137,11 @@ struct DropUnusedSaves : OpRewritePattern<ChunkGatedDeltaRuleOp> {
     auto saved = op.getResults().take_back(2);
     if (!llvm::all_of(saved, [](Value value) { return value.use_empty(); }))
       return rewriter.notifyMatchFailure(op, "what is saved is used");
-    ValueRange used = op.getResults().drop_back(2);
-    auto smaller = cast<ChunkGatedDeltaRuleOp>(
-        mlir::clone(rewriter, op, used.getTypes(), op->getOperands()));
-    smaller.removeStateIntervalAttr();
-    rewriter.replaceAllUsesWith(used, smaller.getResults());
-    rewriter.eraseOp(op);
+    keepResults<ChunkGatedDeltaRuleOp>(rewriter, op,
+                                       op.getResults().drop_back(2),
+                                       [](ChunkGatedDeltaRuleOp smaller) {
+                                         smaller.removeStateIntervalAttr();
+                                       });
     return success();
   }
 };

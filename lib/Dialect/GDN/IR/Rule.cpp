@@ -1,4 +1,4 @@
-//===- Rule.cpp - Operands of a delta rule, whichever op has them ---------===//
+//===- Rule.cpp - Shapes of what a delta rule takes and returns -----------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,111 +18,6 @@ using namespace mlir::gdn;
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
-
-Rule gdn::getRule(Operation *op) {
-  Rule rule;
-  if (auto common = dyn_cast<DeltaRuleOpInterface>(op))
-    rule = makeCommonRule(common);
-  rule.chunked = !isa<RecurrentGatedDeltaRuleOp, RecurrentStageOp>(op);
-  if (rule.chunked)
-    rule.chunkSize = op->getAttrOfType<IntegerAttr>("chunk_size");
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<ChunkGatedDeltaRuleBwdOp, BackwardStageOp>([&](auto backward) {
-        rule.dO = backward.getDO();
-        rule.dFinalState = backward.getDFinalState();
-      })
-      .Case([&](ChunkGatedDeltaRuleOp forward) {
-        rule.stateInterval = forward.getStateIntervalAttr();
-      })
-      .Case([&](FusedStageOp forward) {
-        rule.stateInterval = forward.getStateIntervalAttr();
-        rule.sequenceSegments = forward.getSequenceSegmentsAttr();
-      })
-      .Case([&](ReplayStageOp replay) {
-        rule.segmentLength = replay.getSegmentLengthAttr();
-      })
-      .Case([&](AdjointStageOp adjoint) {
-        rule.dO = adjoint.getDO();
-        rule.dFinalState = adjoint.getDFinalState();
-        rule.segmentLength = adjoint.getSegmentLengthAttr();
-      })
-      .Case([&](AdjointPassStageOp pass) {
-        rule.dO = pass.getDO();
-        rule.ends = pass.getEnds();
-      })
-      .Case([&](GradientsStageOp gradients) {
-        rule.dO = gradients.getDO();
-        rule.writes = gradients.getWrites();
-        rule.dV = gradients.getDv();
-        rule.keptStates = gradients.getStates();
-        rule.dKeptStates = gradients.getDStates();
-        rule.segmentLength = gradients.getSegmentLengthAttr();
-        rule.sequenceSegments = gradients.getSequenceSegmentsAttr();
-        rule.stateInterval = gradients.getStateIntervalAttr();
-      })
-      .Case<PrepareStageOp, SegmentMapStageOp>([&](auto prepare) {
-        rule.k = prepare.getK();
-        rule.beta = prepare.getBeta();
-        rule.gate = prepare.getGate();
-        rule.cuSeqlens = prepare.getCuSeqlens();
-        rule.aLog = prepare.getALog();
-        rule.dtBias = prepare.getDtBias();
-        rule.gateDomain = prepare.getGateDomain();
-        rule.lowerBound = prepare.getLowerBoundAttr();
-      })
-      .Case([&](SegmentStartsStageOp stage) {
-        rule.k = stage.getK();
-        rule.gate = stage.getGate();
-        rule.cuSeqlens = stage.getCuSeqlens();
-        rule.aLog = stage.getALog();
-        rule.dtBias = stage.getDtBias();
-        rule.gateDomain = stage.getGateDomain();
-        rule.lowerBound = stage.getLowerBoundAttr();
-      })
-      .Case([&](SegmentBoundariesStageOp cut) {
-        rule.k = cut.getK();
-        rule.cuSeqlens = cut.getCuSeqlens();
-        rule.segments = cut.getSegmentsAttr();
-        rule.segmentLength = cut.getSegmentLengthAttr();
-      })
-      .Case([&](SegmentScanStageOp scan) {
-        rule.map = scan.getMap();
-        rule.mapDecay = scan.getDecay();
-        rule.states = scan.getStates();
-        rule.initialState = scan.getInitialState();
-        rule.firstSegments = scan.getFirstSegments();
-        rule.before = scan.getBefore();
-        rule.stateLayout = scan.getStateLayout();
-        rule.segmentLayout = scan.getSegmentLayout().value_or(rule.stateLayout);
-      })
-      .Case<RunStageOp, LinearAttentionStageOp>([&](auto stage) {
-        rule.q = stage.getQ();
-        rule.k = stage.getK();
-        rule.v = stage.getV();
-        rule.initialState = stage.getInitialState();
-        rule.cuSeqlens = stage.getCuSeqlens();
-        rule.scale = stage.getScaleAttr();
-        rule.stateLayout = stage.getStateLayout();
-      });
-  if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op)) {
-    rule.writes = backward.getWrites();
-    rule.keptStates = backward.getStates();
-    rule.stateInterval = backward.getStateIntervalAttr();
-  }
-  llvm::TypeSwitch<Operation *>(op).Case<FusedStageOp, StatePassStageOp>(
-      [&](auto stage) {
-        rule.starts = stage.getStarts();
-        rule.before = stage.getBefore();
-      });
-  if (auto maps = dyn_cast<SegmentMapStageOp>(op))
-    rule.starts = maps.getStarts();
-  if (auto run = dyn_cast<RunStageOp>(op)) {
-    rule.beta = run.getBeta();
-    rule.bm = run.getBm();
-    rule.decay = run.getDecay();
-  }
-  return rule;
-}
 
 /// Whether `value` is there and has one entry a channel.
 static bool hasChannels(Value value) {
@@ -185,7 +80,7 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};
-  Dim S = rule.dKeptStates ? Dim::KeptStates : Dim::S;
+  Dim S = rule.keepsOthers() ? Dim::KeptStates : Dim::S;
   add("writes", rule.writes, values);                          // gradients_c1
   add("dv", rule.dV, values);                                  // gradients_c2
   add("states", rule.keptStates, {S, Dim::H, Dim::V, Dim::K}); // gradients_c3
@@ -198,11 +93,18 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("states", rule.states,
       getStateDims(Dim::S, rule.segmentLayout)); // segment_scan_c3
   add("first_segments", rule.firstSegments, {Dim::Boundaries});
-  add("starts", rule.starts, {getSequences(rule), Dim::H}); // segment_starts_c3
-  add("ends", rule.ends, {getSequences(rule), Dim::H});     // segment_starts_c4
+  add("starts", rule.starts,
+      {rule.map ? Dim::S : getSequences(rule), Dim::H}); // segment_starts_c3
+  add("ends", rule.ends, {getSequences(rule), Dim::H});  // segment_starts_c4
   add("before", rule.before,
       {rule.map ? Dim::SegmentBoundaries
                 : Dim::Boundaries}); // segment_before_c1
+  add("boundaries", rule.boundaries, {Dim::SegmentBoundaries});
+  add("last_segments", rule.lastSegments, {Dim::N});
+  add("closes", rule.closes, {getSequences(rule)}); // segment_before_c5
+  add("first_segments", rule.cutSegments, {Dim::CutBoundaries});
+  add("sequence_state", rule.sequenceState,
+      getStateDims(Dim::Cut, rule.sequenceLayout)); // segment_before_c6
   return shapes;
 }
 
@@ -217,6 +119,10 @@ static Type getElementType(Value value) {
 }
 
 Type gdn::getStateElementType(const Rule &rule) {
+  if (rule.cutSegments && !rule.sequenceState)
+    return Float32Type::get(rule.k.getContext());
+  if (rule.cutSegments)
+    return getElementType(rule.sequenceState);
   if (rule.initialState)
     return getElementType(rule.initialState);
   Value any = rule.k ? rule.k : rule.map;
@@ -235,8 +141,11 @@ SmallVector<ResultShape> gdn::getForwardResults(const Rule &rule,
   SmallVector<ResultShape> results = {
       {"o", {Dim::B, Dim::T, Dim::H, Dim::V}, getElementType(rule.v)}};
   if (withFinalState)
-    results.push_back(
-        {"final_state", getStateDims(rule), getStateElementType(rule)});
+    results.push_back({"final_state",
+                       rule.cutSegments
+                           ? getStateDims(Dim::Cut, rule.sequenceLayout)
+                           : getStateDims(rule),
+                       getStateElementType(rule)});
   if (rule.stateInterval)
     llvm::append_range(results, getSavedResults(rule));
   return results;
@@ -279,6 +188,10 @@ static SmallVector<ResultShape> getPartResults(ReplayStageOp,
                                                const Rule &rule) {
   return getSavedResults(rule);
 }
+static SmallVector<ResultShape> getPartResults(ExpandStageOp op,
+                                               const Rule &rule) {
+  return {{"states", {Dim::S, Dim::H, Dim::V, Dim::K}, getElementType(rule.v)}};
+}
 static SmallVector<ResultShape> getPartResults(AdjointStageOp op,
                                                const Rule &rule) {
   Type element = getElementType(rule.v);
@@ -314,10 +227,13 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
   SmallVector<ResultShape> results = {
       {"boundaries", {Dim::SegmentBoundaries}, boundary},
       {"first_segments", {Dim::Boundaries}, boundary}};
+  Type token = IntegerType::get(op.getContext(), 32);
   if (op->getNumResults() > 2)
-    results.push_back({"before",
-                       {Dim::SegmentBoundaries},
-                       IntegerType::get(op.getContext(), 32)});
+    llvm::append_range(results, SmallVector<ResultShape>{
+                                    {"before", {Dim::SegmentBoundaries}, token},
+                                    {"closes", {Dim::S}, token}});
+  if (op->getNumResults() > 4)
+    results.push_back({"last_segments", {Dim::N}, token});
   return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
@@ -362,7 +278,7 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
       .Case<SegmentBoundariesStageOp, SegmentStartsStageOp, SegmentMapStageOp,
             SegmentScanStageOp>(
           [&](auto stage) { return getSegmentResults(stage, rule); })
-      .Case<ReplayStageOp, AdjointStageOp, AdjointPassStageOp,
+      .Case<ReplayStageOp, ExpandStageOp, AdjointStageOp, AdjointPassStageOp,
             GradientsStageOp>(
           [&](auto stage) { return getPartResults(stage, rule); })
       .Case([&](StatePassStageOp) {

@@ -29,19 +29,27 @@ struct Rule {
   /// Of gdn.stage.segment_scan only.
   Value map, mapDecay, states, firstSegments;
   /// Of stages that may skip what a segment forgets.
-  Value starts, ends, before;
+  Value starts, ends, before, closes, boundaries, lastSegments;
+  /// Of the sequences whose segments are the sequences here.
+  Value sequenceState, cutSegments;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.
-  IntegerAttr segments, segmentLength;
+  IntegerAttr segments, segmentLength, liveSegments;
   /// Of ops that save states for a backward, or read them.
   IntegerAttr stateInterval, sequenceSegments;
   GateDomain gateDomain = GateDomain::Log;
   StateLayout stateLayout = StateLayout::KV;
+  /// Of `sequenceState` and a final state with it.
+  StateLayout sequenceLayout = StateLayout::KV;
   /// Of gdn.stage.segment_scan only.
   StateLayout segmentLayout = StateLayout::KV;
   /// Whether the op computes in chunks, which restricts K and V.
   bool chunked = true;
+
+  /// Whether the states that are read have numbers of their own, beside those
+  /// of every segment.
+  bool keepsOthers() const { return keptStates && segmentLength; }
 };
 
 /// The part of a rule that the forward ops, their adaptors and
@@ -116,6 +124,9 @@ RuleDims getRuleDims(const Rule &rule);
 
 /// The tensor type of a result.
 RankedTensorType getResultType(const ResultShape &result, const RuleDims &dims);
+
+/// Checks how sequences are cut, and what stages know of their segments.
+LogicalResult verifySegments(Operation *op, const Rule &rule);
 
 /// How many of the last operands are `outs`; none but in the buffer form.
 unsigned getNumOuts(Operation *op);

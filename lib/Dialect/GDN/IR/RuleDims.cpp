@@ -35,6 +35,9 @@ template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
     return dims.S;
   case Dim::KeptStates:
     return dims.keptStates;
+  case Dim::Cut:
+  case Dim::CutBoundaries:
+    return dims.cut;
   case Dim::N:
   case Dim::Boundaries:
     break;
@@ -68,12 +71,17 @@ StringRef gdn::getDimName(Dim dim) {
     return "N+1";
   case Dim::SegmentBoundaries:
     return "S+1";
+  case Dim::Cut:
+    return "sequences";
+  case Dim::CutBoundaries:
+    return "sequences+1";
   }
   llvm_unreachable("covered switch");
 }
 
 static bool areBoundaries(Dim dim) {
-  return dim == Dim::Boundaries || dim == Dim::SegmentBoundaries;
+  return dim == Dim::Boundaries || dim == Dim::SegmentBoundaries ||
+         dim == Dim::CutBoundaries;
 }
 
 int64_t RuleDims::get(Dim dim) const {
@@ -146,9 +154,11 @@ RuleDims gdn::getRuleDims(const Rule &rule) {
   // Of a forward, or what a backward reads of it: by sequences, which may be
   // cut into segments here.
   RuleDims whole = dims;
-  if (rule.sequenceSegments && !ShapedType::isDynamic(dims.N))
-    whole.N /= rule.sequenceSegments.getInt();
-  if (rule.dKeptStates)
+  // The verifier asks for sizes before it refuses zero.
+  if (int64_t n = number(rule.sequenceSegments).value_or(1);
+      n > 1 && !ShapedType::isDynamic(dims.N))
+    whole.N /= n;
+  if (rule.keepsOthers())
     dims.keptStates = countSegments(
         whole, std::nullopt,
         number(rule.stateInterval ? rule.stateInterval : rule.segmentLength));

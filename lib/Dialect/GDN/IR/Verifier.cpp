@@ -256,78 +256,6 @@ static LogicalResult verifyOuts(Operation *op) {
   return success();
 }
 
-/// How sequences are cut, and what the scan over segments follows.
-/// Of stages whose segments run what is before them themselves.
-static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
-  // segment_before_c2
-  if (rule.before && !rule.map && (!rule.starts || !rule.cuSeqlens))
-    return op->emitOpError("expected before beside starts and cu_seqlens, got "
-                           "no ")
-           << (rule.starts ? "cu_seqlens" : "starts");
-  if (!isa<FusedStageOp>(op) || (!rule.starts && !rule.before))
-    return success();
-  // segment_before_c3
-  if (!rule.before || !rule.initialState)
-    return op->emitOpError("expected starts beside before and initial_state, "
-                           "got no ")
-           << (rule.before ? "initial_state" : "before");
-  // segment_before_c4
-  if (op->getNumResults() > 1)
-    return op->emitOpError("expected no final state of segments, which the "
-                           "scan makes, got one");
-  return success();
-}
-
-static LogicalResult verifySegments(Operation *op, const Rule &rule) {
-  if (failed(verifyBefore(op, rule)))
-    return failure();
-  if (rule.firstSegments) {
-    auto type = cast<ShapedType>(rule.firstSegments.getType());
-    // segment_scan_c4
-    if (!type.isDynamicDim(0) && type.getDimSize(0) < 2)
-      return op->emitOpError(
-                 "expected first_segments to have N+1 >= 2 entries, got ")
-             << type.getDimSize(0);
-  }
-  if (auto starts = dyn_cast<SegmentStartsStageOp>(op)) {
-    // segment_starts_c1
-    if (!starts.getGate())
-      return op->emitOpError("expected a gate, got none");
-    double tolerance = starts.getTolerance().convertToDouble();
-    // segment_starts_c2
-    if (!(tolerance > 0 && tolerance < 1))
-      return op->emitOpError("expected a tolerance between 0 and 1, got ")
-             << starts.getToleranceAttr();
-  }
-  // segment_boundaries_c1
-  bool hasBothOrNone =
-      static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength);
-  if (isa<SegmentBoundariesStageOp>(op) && hasBothOrNone)
-    return op->emitOpError("expected one of segments and segment_length, got ")
-           << (rule.segments ? "both" : "none");
-  // segment_boundaries_c2
-  if (rule.segments &&
-      (rule.segments.getInt() < 1 || rule.segments.getInt() > INT32_MAX))
-    return op->emitOpError("expected segments of 1 to 2^31 - 1, got ")
-           << rule.segments.getInt();
-  if (!rule.segmentLength)
-    return success();
-  int64_t length = rule.segmentLength.getInt();
-  // segment_boundaries_c3
-  if (length < 1 || length % rule.chunkSize.getInt() != 0)
-    return op->emitOpError("expected segment_length to be a positive multiple "
-                           "of chunk_size = ")
-           << rule.chunkSize.getInt() << ", got " << length;
-  // gradients_c5
-  if (isa<GradientsStageOp>(op) && rule.stateInterval &&
-      (rule.stateInterval.getInt() < 1 ||
-       rule.stateInterval.getInt() % length != 0))
-    return op->emitOpError("expected state_interval to be a positive multiple "
-                           "of segment_length = ")
-           << length << ", got " << rule.stateInterval.getInt();
-  return success();
-}
-
 /// What a forward saves for a backward.
 static LogicalResult verifySaved(Operation *op, const Rule &rule) {
   auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op);
@@ -345,6 +273,11 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
     return op->emitOpError("expected sequence_segments to be positive and "
                            "beside saved states, got ")
            << rule.sequenceSegments.getInt();
+  RuleDims dims = getRuleDims(rule);
+  if (rule.sequenceSegments && !ShapedType::isDynamic(dims.N) &&
+      dims.N % rule.sequenceSegments.getInt() != 0)
+    return op->emitOpError("expected sequence_segments to divide the ")
+           << dims.N << " segments, got " << rule.sequenceSegments.getInt();
   if (!rule.stateInterval)
     return success();
   int64_t interval = rule.stateInterval.getInt();
@@ -358,6 +291,9 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
     return op->emitOpError("expected a gate [B, T, H] with state_interval, "
                            "got ")
            << rule.gate.getType();
+  // saved_c6
+  if (isa<FusedStageOp>(op) && !rule.gate)
+    return op->emitOpError("expected a gate beside state_interval, got none");
   return success();
 }
 
@@ -366,7 +302,7 @@ static LogicalResult verifyStateCounts(Operation *op, const Rule &rule) {
   if (!rule.keptStates)
     return success();
   RuleDims dims = getRuleDims(rule);
-  Dim own = rule.dKeptStates ? Dim::KeptStates : Dim::S;
+  Dim own = rule.keepsOthers() ? Dim::KeptStates : Dim::S;
   for (auto [name, value, dim] : {std::tuple("states", rule.keptStates, own),
                                   {"d_states", rule.dKeptStates, Dim::S}}) {
     auto type = value ? cast<ShapedType>(value.getType()) : nullptr;

@@ -128,8 +128,8 @@ static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   bool saves = op.getStateInterval().has_value();
   SmallVector<Value> operands =
       saves ? trainingOperands(b, op) : ruleOperands(op);
-  // Only segments have starts and what begins before them.
-  operands.append(2, Value());
+  // Only segments have starts, and know those beside them.
+  operands.append(5, Value());
   auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
                                          chunkSize);
   // The backward takes normalised rows, rounded: so what it reads is of these.
@@ -258,6 +258,17 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
     types.push_back(state.getType());
   auto chain =
       createPart<AdjointStageOp>(b, op, types, chainOperands, chunkSize);
+  // The gradients make a state before every second chunk themselves.
+  if (op.getWrites() && interval > 2 * kKeptSegment) {
+    SmallVector<Value> own(ArrayRef(operands).drop_back());
+    own[2] = writes; // in the place of v
+    own.push_back(keptStates);
+    keptStates = createPart<ExpandStageOp>(b, op, statesEvery(kKeptSegment),
+                                           own, kKeptSegment)
+                     ->getResult(0);
+    chain.setBeside(true); // which needs none of the states
+    interval = kKeptSegment;
+  }
   operands.append({writes, chain.getResult(0), keptStates, chain.getResult(1)});
   SmallVector<Type> gradients = tokenGradientTypes(b, op);
   gradients.erase(gradients.begin() + 2);

@@ -166,7 +166,7 @@ Value PartsSplitter::addGradients(Value ends) {
       /*initial_state=*/Value(), splitter.boundaries, op.getALog(),
       op.getDtBias(), dO, ends, op.getScaleAttr(), op.getGateDomainAttr(),
       op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      splitter.segmentLayout(), op.getChunkSizeAttr());
+      splitter.segmentLayout(), op.getChunkSizeAttr(), /*beside=*/UnitAttr());
   return pass.getResult(0);
 }
 

@@ -49,16 +49,26 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore) {
   };
   SmallVector<Type> types = {type(Dim::SegmentBoundaries),
                              type(Dim::Boundaries)};
-  runsBefore &= cut.ownStarts && mayForget();
+  // What kernels side by side read in front of their waits, those before the
+  // first of them have written.
+  runsBefore &= cut.ownStarts && cut.sideBySide && mayForget();
   if (runsBefore)
-    types.push_back(RankedTensorType::get(dims.get(Dim::SegmentBoundaries),
-                                          b.getI32Type()));
+    for (Dim dim : {Dim::SegmentBoundaries, Dim::S, Dim::N})
+      types.push_back(RankedTensorType::get(dims.get(dim), b.getI32Type()));
+  // Of other gates it does not know what they decay.
+  bool samples = runsBefore && cut.liveSegments && !op.getALog() &&
+                 op.getGateDomain() == GateDomain::Log;
   auto made = SegmentBoundariesStageOp::create(
-      b, types, op.getK(), sequences, cut.segments, cut.length, chunkSize);
+      b, types, op.getK(), samples ? op.getGate() : Value(), sequences,
+      cut.segments, cut.length, samples ? cut.liveSegments : IntegerAttr(),
+      samples ? cut.tolerance : FloatAttr(), chunkSize);
   boundaries = made.getResult(0);
   firstSegments = made.getResult(1);
-  if (runsBefore)
+  if (runsBefore) {
     before = made.getResult(2);
+    closes = made.getResult(3);
+    lastSegments = made.getResult(4);
+  }
 }
 
 /// Whether a segment's gates may decay whatever is before it below what 16 bits
@@ -90,9 +100,11 @@ template <typename Op> void Splitter<Op>::addStates() {
   auto pass = StatePassStageOp::create(
       b, RankedTensorType::get(shape, b.getF32Type()), q, k, v, beta, gate,
       /*initial_state=*/Value(), boundaries, op.getALog(), op.getDtBias(),
-      starts, before, op.getScaleAttr(), op.getGateDomainAttr(),
-      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      segmentLayout(), op.getChunkSizeAttr(), cut.sideBySide);
+      starts, before, closes, before ? op.getInitialState() : Value(),
+      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
+      op.getChunkSizeAttr(), before ? op.getStateLayoutAttr() : nullptr,
+      cut.sideBySide);
   states = pass.getResult(0);
 }
 
@@ -131,7 +143,8 @@ template <typename Op> void Splitter<Op>::addMaps(bool areBeside) {
   auto maps = SegmentMapStageOp::create(
       b, types, k, beta, isGated ? gate : Value(), boundaries,
       isGated ? op.getALog() : Value(), isGated ? op.getDtBias() : Value(),
-      starts, isGated ? op.getGateDomainAttr() : GateDomainAttr(),
+      starts, before, closes,
+      isGated ? op.getGateDomainAttr() : GateDomainAttr(),
       isGated ? op.getLowerBoundAttr() : FloatAttr(), op.getQkL2normAttr(),
       op.getBetaDomainAttr(), op.getChunkSizeAttr(),
       areBeside ? cut.sideBySide : UnitAttr());
@@ -147,11 +160,12 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   SmallVector<Type> types = {added.getType()};
   if (last)
     types.push_back(last);
-  return SegmentScanStageOp::create(b, types, map, decay, added, initialState,
-                                    firstSegments, reverse ? Value() : before,
-                                    reverse ? b.getUnitAttr() : UnitAttr(),
-                                    op.getStateLayoutAttr(), segmentLayout(),
-                                    isBeside ? cut.sideBySide : UnitAttr());
+  auto beside = [&](Value value) { return before ? value : Value(); };
+  return SegmentScanStageOp::create(
+      b, types, map, decay, added, initialState, firstSegments, before,
+      beside(starts), beside(boundaries), lastSegments,
+      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
+      segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
 }
 
 LogicalResult gdn::checkSavedCut(Operation *op, const Cut &cut) {
@@ -179,28 +193,38 @@ static void split(FusedStageOp op, const Cut &cut) {
   ImplicitLocOpBuilder &b = splitter.b;
   bool hasState = op.getNumResults() % 2 == 0;
   Type last = hasState ? op.getResult(1).getType() : Type();
-  auto scan = splitter.scanMaps(splitter.states, op.getInitialState(), last,
-                                /*reverse=*/false);
+  // Segments that run what is before them make the final states, too.
+  bool runsBefore = static_cast<bool>(splitter.before);
+  bool scansState = hasState && !runsBefore;
+  auto scan = splitter.scanMaps(splitter.states,
+                                runsBefore ? Value() : op.getInitialState(),
+                                scansState ? last : Type(), /*reverse=*/false);
   // The states that it saves have numbers of their own.
   SmallVector<Type> types(op.getResultTypes());
-  if (hasState)
+  if (scansState)
     types.erase(types.begin() + 1);
   IntegerAttr interval = op.getStateIntervalAttr();
-  for (Type &type : MutableArrayRef(types).drop_back(interval ? 1 : 0))
-    type = splitter.packedType(type);
+  // States have no tokens.
+  size_t numTokenArrays = types.size() - (interval ? 1 : 0);
+  for (size_t number = 0; number < numTokenArrays; ++number)
+    if (number != 1 || !hasState || scansState)
+      types[number] = splitter.packedType(types[number]);
   auto forward = FusedStageOp::create(
       b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, scan.getResult(0), splitter.boundaries, op.getALog(),
-      op.getDtBias(), splitter.before ? splitter.starts : Value(),
-      splitter.before, op.getScaleAttr(), op.getGateDomainAttr(),
-      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      splitter.segmentLayout(), op.getChunkSizeAttr(), interval,
-      interval ? cut.segments : IntegerAttr());
+      op.getDtBias(), runsBefore ? splitter.starts : Value(), splitter.before,
+      splitter.closes, runsBefore ? op.getInitialState() : Value(),
+      runsBefore && hasState ? splitter.firstSegments : Value(),
+      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
+      op.getChunkSizeAttr(), interval, interval ? cut.segments : IntegerAttr(),
+      runsBefore ? op.getStateLayoutAttr() : nullptr);
   SmallVector<Value> results;
   unsigned next = 0;
   for (auto [number, type] : llvm::enumerate(op.getResultTypes()))
     if (number == 1 && hasState)
-      results.push_back(scan.getResult(1));
+      results.push_back(scansState ? scan.getResult(1)
+                                   : forward.getResult(next++));
     else if (interval && number + 1 == op.getNumResults())
       results.push_back(forward.getResult(next++));
     else
@@ -237,6 +261,10 @@ FailureOr<Cut> SplitSequences::readOptions() {
     return getOperation().emitError(
                "expected one of segments and segment-length, got ")
            << segments.getValue() << " and " << segmentLength.getValue();
+  if (liveSegments < 0 || liveSegments > segments)
+    return getOperation().emitError(
+               "expected live-segments of 0 to segments = ")
+           << segments.getValue() << ", got " << liveSegments.getValue();
   if (!(tolerance >= 0 && tolerance < 1))
     return getOperation().emitError(
                "expected decay-tolerance of at least 0 and below 1, got ")
@@ -250,6 +278,8 @@ FailureOr<Cut> SplitSequences::readOptions() {
   cut.ownStarts = ownStarts;
   if (segments > 0)
     cut.segments = b.getI64IntegerAttr(segments);
+  if (liveSegments > 0)
+    cut.liveSegments = b.getI64IntegerAttr(liveSegments);
   if (segmentLength > 0)
     cut.length = b.getI64IntegerAttr(segmentLength);
   return cut;

@@ -19,6 +19,9 @@ namespace mlir::gdn {
 /// How to cut: one of the two is there.
 struct Cut {
   IntegerAttr segments, length;
+  /// How many segments there are of a sequence that does not forget in one of
+  /// `segments`; null for as many.
+  IntegerAttr liveSegments;
   /// What a segment may make of the state before it and be taken for zero; null
   /// to take nothing for it.
   FloatAttr tolerance;
@@ -80,8 +83,9 @@ public:
   Value sequences;
   Value q, k, v, beta, gate;
   /// The boundaries of all segments, and of each sequence's among them; where
-  /// the segments before them begin, or null.
-  Value boundaries, firstSegments, before;
+  /// the segments before them begin, and which sequences end with them, or
+  /// null.
+  Value boundaries, firstSegments, before, closes, lastSegments;
   /// Where segments begin for a head; null for their first tokens.
   Value starts;
   /// What segments make of a state.

@@ -1,28 +1,29 @@
 // RUN: gdn-opt %s --gdn-cp-split="segments=4 own-starts" --split-input-file --verify-roundtrip | FileCheck %s
 // RUN: gdn-opt %s --gdn-cp-split="segment-length=64 own-starts" --split-input-file | FileCheck %s --check-prefix=LENGTH
+// RUN: gdn-opt %s --gdn-cp-split="segments=4 own-starts live-segments=2" --split-input-file | FileCheck %s --check-prefix=LIVE
 // RUN: gdn-opt %s --gdn-cp-split --split-input-file | FileCheck %s --check-prefix=NONE
-// RUN: gdn-opt %s --gdn-cp-split="segments=4 side-by-side=false" --split-input-file | FileCheck %s --check-prefix=APART
+// RUN: gdn-opt %s --gdn-cp-split="segments=4 own-starts side-by-side=false" --split-input-file | FileCheck %s --check-prefix=APART
 // RUN: gdn-opt %s --gdn-cp-split="segments=4 decay-tolerance=0" --split-input-file | FileCheck %s --check-prefix=EXACT
 
 // Packed sequences: the segments' boundaries and the states before them go where those of the sequences were.
 
 // CHECK-LABEL: func.func @packed
 // CHECK-SAME: %[[Q:.*]]: tensor<1x256x2x64xbf16>, %[[K:.*]]: tensor<1x256x2x64xbf16>, %[[V:.*]]: tensor<1x256x4x32xbf16>, %[[BETA:.*]]: tensor<1x256x4xf32>, %[[GATE:.*]]: tensor<1x256x4xbf16>, %[[H0:.*]]: tensor<3x4x32x64xbf16>, %[[CU:.*]]: tensor<4xi32>, %[[RATE:.*]]: tensor<4xf32>, %[[BIAS:.*]]: tensor<4xf32>
-// CHECK-NEXT: %[[CUT:.*]]:3 = gdn.stage.segment_boundaries k(%[[K]] : {{.*}}) cu_seqlens(%[[CU]] : {{.*}}) {chunk_size = 32 : i64, segments = 4 : i64} -> tensor<13xi32>, tensor<4xi32>, tensor<13xi32>
+// CHECK-NEXT: %[[CUT:.*]]:5 = gdn.stage.segment_boundaries k(%[[K]] : {{.*}}) cu_seqlens(%[[CU]] : {{.*}}) {chunk_size = 32 : i64, segments = 4 : i64} -> tensor<13xi32>, tensor<4xi32>, tensor<13xi32>, tensor<12xi32>, tensor<3xi32>
 // CHECK-NEXT: %[[START:.*]]:2 = gdn.stage.segment_starts k(%[[K]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) {chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, tolerance = 6.{{.*}}E-6 : f64} -> tensor<12x4xi32>, tensor<12x4xf32>
-// CHECK-NEXT: %[[B:.*]] = gdn.stage.state_pass q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) starts(%[[START]]#0 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) {beside, beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
-// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map k(%[[K]] : {{.*}}) beta(%[[BETA]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) starts(%[[START]]#0 : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, qk_l2norm} -> tensor<12x4x64x64xf16>
-// CHECK-NEXT: %[[SCAN:.*]]:2 = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) decay(%[[START]]#1 : {{.*}}) states(%[[B]] : {{.*}}) initial_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) {segment_layout = #gdn.state_layout<vk>, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>, tensor<3x4x32x64xbf16>
-// CHECK-NEXT: %[[O:.*]] = gdn.stage.fused q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) initial_state(%[[SCAN]]#0 : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) starts(%[[START]]#0 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>
-// CHECK-NEXT: return %[[O]], %[[SCAN]]#1
+// CHECK-NEXT: %[[B:.*]] = gdn.stage.state_pass q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) starts(%[[START]]#0 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) closes(%[[CUT]]#3 : {{.*}}) sequence_state(%[[H0]] : {{.*}}) {beside, beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, sequence_layout = #gdn.state_layout<vk>, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
+// CHECK-NEXT: %[[MAP:.*]] = gdn.stage.segment_map k(%[[K]] : {{.*}}) beta(%[[BETA]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) starts(%[[START]]#0 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) closes(%[[CUT]]#3 : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, qk_l2norm} -> tensor<12x4x64x64xf16>
+// CHECK-NEXT: %[[SCAN:.*]] = gdn.stage.segment_scan map(%[[MAP]] : {{.*}}) decay(%[[START]]#1 : {{.*}}) states(%[[B]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) starts(%[[START]]#0 : {{.*}}) boundaries(%[[CUT]]#0 : {{.*}}) last_segments(%[[CUT]]#4 : {{.*}}) {segment_layout = #gdn.state_layout<vk>, state_layout = #gdn.state_layout<vk>} -> tensor<12x4x32x64xf32>
+// CHECK-NEXT: %[[O:.*]]:2 = gdn.stage.fused q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) initial_state(%[[SCAN]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) starts(%[[START]]#0 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) closes(%[[CUT]]#3 : {{.*}}) sequence_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, sequence_layout = #gdn.state_layout<vk>, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>, tensor<3x4x32x64xbf16>
+// CHECK-NEXT: return %[[O]]#0, %[[O]]#1
 
 // The least number of segments that is known without the lengths: 256 / 64 + 3.
 // LENGTH-LABEL: func.func @packed
-// LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<8xi32>, tensor<4xi32>, tensor<8xi32>
-// LENGTH: gdn.stage.segment_scan {{.*}} -> tensor<7x4x32x64xf32>, tensor<3x4x32x64xbf16>
+// LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<8xi32>, tensor<4xi32>, tensor<8xi32>, tensor<7xi32>, tensor<3xi32>
+// LENGTH: gdn.stage.segment_scan {{.*}} -> tensor<7x4x32x64xf32>
 
 // APART-LABEL: func.func @packed
-// Without own starts all segments wait for the scan.
+// Nothing runs before its turn: no own starts, and all segments wait for the scan.
 // APART: gdn.stage.segment_boundaries {{.*}} -> tensor<13xi32>, tensor<4xi32>
 // APART: gdn.stage.state_pass {{.*}} {beta_domain
 // APART-NEXT: gdn.stage.segment_map
@@ -49,6 +50,22 @@ func.func @packed(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %v: 
       gate_domain = #gdn.gate_domain<softplus>, beta_domain = #gdn.beta_domain<logit>,
       state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>, tensor<3x4x32x64xbf16>
   return %o, %ht : tensor<1x256x4x32xbf16>, tensor<3x4x32x64xbf16>
+}
+
+// -----
+
+// The device looks at log gates, and cuts into fewer segments where most heads do not forget.
+
+// LIVE-LABEL: func.func @packed
+// LIVE-NOT: live_segments
+// LIVE-LABEL: func.func @log_gates
+// LIVE: gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x256x4xf32>) cu_seqlens(%{{.*}}) {chunk_size = 32 : i64, live_segments = 2 : i64, segments = 4 : i64, tolerance = 6.{{.*}}E-6 : f64} ->
+func.func @log_gates(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>,
+    %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>) -> tensor<1x256x4x32xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x256x2x64xbf16>) k(%q : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+      beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>) {chunk_size = 32}
+      -> tensor<1x256x4x32xbf16>
+  return %o : tensor<1x256x4x32xbf16>
 }
 
 // -----

@@ -36,3 +36,18 @@ func.func @sparse(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<
       -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
   return %d#0 : tensor<1x64x2x32xf32>
 }
+
+// States between those that were saved are made of what tokens write. adjoint may run at the same time.
+// CHECK-LABEL: func.func @sparser(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<1x64x2x32xf32>, %{{[^:]*}}: tensor<1x64x2xf32>, %[[S:[^:]*]]: tensor<1x2x32x32xf32>
+// CHECK: gdn.stage.adjoint {{.*}} {beside, {{.*}} segment_length = 64 : i64
+// CHECK: %[[ALL:.*]] = gdn.stage.expand {{.*}} v(%[[Q]] : {{.*}}) {{.*}} states(%[[S]] : tensor<1x2x32x32xf32>)
+// CHECK-SAME: {chunk_size = 64 : i64, segment_length = 64 : i64, state_interval = 256 : i64} -> tensor<2x2x32x32xf32>
+// CHECK: gdn.stage.gradients {{.*}} states(%[[ALL]] : {{.*}} {chunk_size = 64 : i64, segment_length = 64 : i64} ->
+func.func @sparser(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<1x2x32x32xf32>) -> tensor<1x64x2x32xf32> {
+  %d:4 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>) writes(%q : tensor<1x64x2x32xf32>)
+      states(%s : tensor<1x2x32x32xf32>) {state_interval = 256 : i64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
+  return %d#0 : tensor<1x64x2x32xf32>
+}

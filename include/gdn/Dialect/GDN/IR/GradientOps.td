@@ -56,16 +56,49 @@ class GDN_BackwardPartOp<string name, dag ownOperands, string ownFormat,
     "attr-dict `->` type($results)");
 }
 
+def GDN_ExpandStageOp : GDN_StageOp<"expand",
+    [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
+  let summary = "The states between those that a forward saved";
+  let description = [{
+    The state before every segment of `segment_length` tokens, from that before
+    every `state_interval` tokens and from what tokens write: S' = decay S +
+    k^T r (spec 3.3), which takes no solve. Intervals do not depend on each
+    other. `v` holds the `writes` of a forward that saves. The result is that of
+    `gdn.stage.replay`. `q`, `beta` and `initial_state` are not read.
+
+    Example:
+
+    ```mlir
+    %all = gdn.stage.expand
+        q(%q : tensor<1x256x2x128xbf16>) k(%k : tensor<1x256x2x128xbf16>)
+        v(%r : tensor<1x256x4x128xbf16>) beta(%beta : tensor<1x256x4xf32>)
+        states(%s : tensor<2x4x128x128xbf16>)
+        {chunk_size = 64, segment_length = 64, state_interval = 256}
+        -> tensor<5x4x128x128xbf16>
+    ```
+  }];
+  let arguments = !con(ruleOperands,
+    (ins Arg<TensorRankOf<dataTypes, [4]>, "`states` of a forward that saves.">:$states),
+    ruleAttributes,
+    (ins chunkSizeAttribute:$chunk_size, keptSegmentAttribute:$segment_length,
+      Arg<I64Attr, "Tokens between `states`, a multiple of `segment_length`.">:$state_interval,
+      besideAttribute:$beside));
+  let assemblyFormat = !strconcat(ruleFormat,
+    "`states` `(` $states `:` type($states) `)` attr-dict `->` type($results)");
+}
+
 def GDN_AdjointStageOp : GDN_BackwardPartOp<"adjoint",
     (ins GDN_DFinalStateOf<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
-    "(`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?"> {
+    "(`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?",
+    (ins besideAttribute:$beside)> {
   let summary = "The recurrence of the state's gradient, from the last chunk to the first";
   let description = [{
     The time-reversed twin of the forward (spec 5.7 b, in the form for gates of
     any strength). Results: `dv`; `d_states` [S, H, V, K], the gradient of the
     state behind every segment of `segment_length` tokens, segments numbered as
     in `gdn.stage.replay`; and, if there are three, the gradient of the initial
-    state. `v` and `initial_state` are not read.
+    state. `v` and `initial_state` are not read. In 16 bits `d_states` are
+    divided by the op's scale over its power of two, sqrt(2) for K = 128.
 
     Example:
 
@@ -102,7 +135,8 @@ def GDN_AdjointPassStageOp : GDN_StageOp<"adjoint_pass",
       Arg<Optional<TensorRankOf<[I32], [2]>>, !strconcat(
         "The token before which each sequence ends for a head, [N, H], from ",
         "gdn.stage.segment_starts with `reverse`; absent, behind its last one.")>:$ends),
-    ruleAttributes, (ins chunkSizeAttribute:$chunk_size));
+    ruleAttributes,
+    (ins chunkSizeAttribute:$chunk_size, besideAttribute:$beside));
   let assemblyFormat = !strconcat(ruleFormat, [{
     `d_o` `(` $d_o `:` type($d_o) `)` (`ends` `(` $ends^ `:` type($ends) `)`)?
     attr-dict `->` type($results)

@@ -120,6 +120,16 @@ class GDN_BeforeOf<string more> : Arg<Optional<TensorRankOf<[I32], [1]>>, !strco
   "Where the segment before each one begins, [S + 1], from ",
   "gdn.stage.segment_boundaries.", more)>;
 
+/// Of the same stages, and of what comes between: which segments end sequences.
+defvar closesOperand = (ins Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
+  "The sequence that ends with a segment, or -1, [S], from ",
+  "gdn.stage.segment_boundaries.")>:$closes);
+defvar sequenceStateOperand = (ins Arg<Optional<TensorRankOf<parameterTypes, [4]>>, !strconcat(
+  "State before the first token of each sequence that was cut, [N, H, K, V] or ",
+  "[N, H, V, K]. Absent is zero.")>:$sequence_state);
+defvar sequenceLayoutAttribute = Arg<OptionalAttr<GDN_StateLayoutAttr>,
+  "The layout of the states of sequences that were cut; absent, `state_layout`.">;
+
 defvar outsDescription = [{
     The tensor form returns its results. The buffer form, which bufferization
     makes, takes memrefs, writes the results to `outs` and returns nothing.

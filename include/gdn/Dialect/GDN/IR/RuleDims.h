@@ -17,6 +17,8 @@ class DeltaRuleOpInterface;
 
 /// The dimensions that the dialect names. `Boundaries` is N + 1,
 /// `SegmentBoundaries` S + 1, and `KeptStates` the states that gradients read.
+/// Where the sequences are segments, `Cut` counts the sequences that were cut,
+/// and `CutBoundaries` one more.
 enum class Dim {
   B,
   T,
@@ -29,7 +31,9 @@ enum class Dim {
   S,
   KeptStates,
   Boundaries,
-  SegmentBoundaries
+  SegmentBoundaries,
+  Cut,
+  CutBoundaries
 };
 
 /// Sizes of a delta rule, `ShapedType::kDynamic` where no operand tells.
@@ -47,6 +51,8 @@ struct RuleDims {
   int64_t S = ShapedType::kDynamic;
   /// Those of which gradients read the states before.
   int64_t keptStates = ShapedType::kDynamic;
+  /// The sequences whose segments are the sequences here.
+  int64_t cut = ShapedType::kDynamic;
 
   /// The size called `dim`; of boundaries it is one more than what they bound.
   int64_t get(Dim dim) const;

@@ -13,8 +13,7 @@
 
 // Included by Ops.td, whose operand lists it shares.
 
-// One optional operand: without the segments that other stages have.
-def GDN_SegmentBoundariesStageOp : GDN_Op<"stage.segment_boundaries", [Pure]> {
+def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
   let summary = "Where sequences are cut into segments";
   let description = [{
     Cuts every sequence into segments of whole chunks: into `segments` of one
@@ -24,9 +23,17 @@ def GDN_SegmentBoundariesStageOp : GDN_Op<"stage.segment_boundaries", [Pure]> {
     sequence, and `first_segments` [N + 1], where the segments of each sequence
     begin among them.
 
-    With a third result `before` [S + 1] it tells where the segment before each
-    one of the same sequence begins, and 2^31 - 1 of the first ones and of the
-    last entry. That counts the work of `gdn.stage.segment_scan` down to 0.
+    With two more results, i32, it tells where the segment before each one of the
+    same sequence begins, `before` [S + 1]: -1 - n of the first one of sequence
+    n, and 2^31 - 1 in the last entry, which counts the work of
+    `gdn.stage.segment_scan` down to 0. `closes` [S] is n of the segment with
+    which sequence n ends, which is its first one if it has no token, else -1.
+    `last_segments` [N], if there are five results, is that segment's number.
+
+    With `gate`, `live_segments` and `tolerance` a sequence is cut into that many
+    segments instead where most heads do not forget a state in one of
+    `segments`. A sample of the log gates tells, so this chooses nothing but how
+    long it takes. Segments that are not used are empty.
 
     S is N `segments`. With `segment_length` L it is floor(B T / L) + N, the
     least number that is known without the lengths; segments that a sequence
@@ -43,12 +50,15 @@ def GDN_SegmentBoundariesStageOp : GDN_Op<"stage.segment_boundaries", [Pure]> {
     ```
   }];
   let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+    GDN_GateOf<TensorRankOf<parameterTypes, [3]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     Arg<OptionalAttr<I64Attr>, "Segments of a sequence.">:$segments,
     Arg<OptionalAttr<I64Attr>, "Tokens of a segment.">:$segment_length,
+    Arg<OptionalAttr<I64Attr>, "Segments of a sequence that does not forget.">:$live_segments,
+    Arg<OptionalAttr<F64Attr>, "What a segment that forgets makes of a state of norm 1.">:$tolerance,
     chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{
-    `k` `(` $k `:` type($k) `)`
+    `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
     attr-dict `->` type($results)
   }];
@@ -119,7 +129,8 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
 
     With `starts` D is zero where a segment begins behind its first token: it
     makes nothing of the state before it. The decay is that of
-    `gdn.stage.segment_starts` then.
+    `gdn.stage.segment_starts` then. With `before` and `closes`, too, the maps of
+    the first and of the last segment of a sequence are not made.
 
     Example:
 
@@ -134,8 +145,8 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
-    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias), startsOperand, (ins
-    gateDomainAttribute:$gate_domain,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias), startsOperand,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, (ins gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
     chunkSizeAttribute:$chunk_size, besideAttribute:$beside));
@@ -146,6 +157,8 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
     (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
     (`starts` `(` $starts^ `:` type($starts) `)`)?
+    (`before` `(` $before^ `:` type($before) `)`)?
+    (`closes` `(` $closes^ `:` type($closes) `)`)?
     attr-dict `->` type($results)
   }];
 }
@@ -173,8 +186,13 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     final state, and the results are the gradients of the state behind every
     segment and of the initial state.
 
-    With `before` the scan makes its last entry 0 when it is done, for
-    `gdn.stage.fused` that runs at the same time.
+    With `before`, `starts` and `boundaries` it is for `gdn.stage.fused` that runs
+    at the same time: the scan makes the last entry of `before` 0 when it is
+    done. `states` of a first segment are then the state behind it, and states
+    before first segments and final states are not made. Nor is any of a head of
+    which all segments of the sequence but the last one forget what is before
+    them. That stage is launched when all of the scan has begun, or, with
+    `beside`, when the maps are done.
 
     Example:
 
@@ -197,6 +215,14 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     Arg<TensorRankOf<boundaryTypes, [1]>,
       "Where the segments of each sequence begin, [N + 1].">:$first_segments,
     GDN_BeforeOf<" Its last entry is written.">:$before,
+    Arg<Optional<TensorRankOf<[I32], [2]>>, !strconcat(
+      "The token at which each segment begins for a head, [S, H], from ",
+      "gdn.stage.segment_starts.")>:$starts,
+    Arg<Optional<TensorRankOf<boundaryTypes, [1]>>,
+      "The segments' first tokens, [S + 1].">:$boundaries,
+    Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
+      "The last segment of each sequence that has tokens, [N]; absent, the last ",
+      "one.")>:$last_segments,
     Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
     stateLayoutAttribute:$state_layout,
     Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout,
@@ -207,6 +233,9 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
     `first_segments` `(` $first_segments `:` type($first_segments) `)`
     (`before` `(` $before^ `:` type($before) `)`)?
+    (`starts` `(` $starts^ `:` type($starts) `)`)?
+    (`boundaries` `(` $boundaries^ `:` type($boundaries) `)`)?
+    (`last_segments` `(` $last_segments^ `:` type($last_segments) `)`)?
     attr-dict `->` type($results)
   }];
 }

@@ -33,11 +33,13 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     `state_interval` the `writes` and `states` of `gdn.stage.replay`, whose
     segments have that many tokens.
 
-    With `starts` and `before` the sequences are segments. Where the segment
-    before one forgets what is before it, the tokens from its start on are run
-    first, from zero and without output: `initial_state` is not read there. All
-    others wait until the last entry of `before` is 0, which is when the scan is
-    done: so this stage may run at the same time as the scan.
+    With `starts`, `before` and `closes` the sequences are segments. Where the
+    segment before one forgets what is before it, the tokens from its start on
+    are run first, from zero and without output. The first segment of a sequence
+    begins with `sequence_state`. All others begin with `initial_state`, and wait
+    until the last entry of `before` is 0, which is when the scan is done: so
+    this stage may run at the same time as the scan. The final state is that of
+    the sequences that were cut, which `first_segments` counts.
 
     Example:
 
@@ -50,12 +52,20 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     ```
   }];
   let arguments = !con(ruleOperands, startsOperand,
-    (ins GDN_BeforeOf<"">:$before), ruleAttributes,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, sequenceStateOperand,
+    (ins Arg<Optional<TensorRankOf<boundaryTypes, [1]>>,
+      "Where the segments of each sequence begin, [N + 1]. Read for its size.">:$first_segments),
+    ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval,
-      sequenceSegmentsAttribute:$sequence_segments));
+      sequenceSegmentsAttribute:$sequence_segments,
+      sequenceLayoutAttribute:$sequence_layout));
   let assemblyFormat = !strconcat(ruleFormat, [{
     (`starts` `(` $starts^ `:` type($starts) `)`)?
-    (`before` `(` $before^ `:` type($before) `)`)? attr-dict `->` type($results)
+    (`before` `(` $before^ `:` type($before) `)`)?
+    (`closes` `(` $closes^ `:` type($closes) `)`)?
+    (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
+    (`first_segments` `(` $first_segments^ `:` type($first_segments) `)`)?
+    attr-dict `->` type($results)
   }]);
 }
 
@@ -82,9 +92,11 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
   let description = [{
     Only the state recurrence: one result, the final state. `q` is taken for the
     sake of one operand list and is not read. With `starts` tokens of a sequence
-    before its start are left out. With `before`, too, the sequences are
-    segments, and the state is zero where nobody needs it: where this segment
-    forgets what is before it, and the one behind it does.
+    before its start are left out. With `before` and `closes`, too, the
+    sequences are segments. A first one of a sequence begins with
+    `sequence_state`, unless it forgets that. The state is not made where nobody
+    needs it: of segments that end a sequence, and of those that forget what is
+    before them, where the one behind does too. It is zero of the latter.
 
     Example:
 
@@ -96,12 +108,16 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     ```
   }];
   let arguments = !con(ruleOperands, startsOperand,
-    (ins GDN_BeforeOf<"">:$before), ruleAttributes,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, sequenceStateOperand,
+    ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size,
-      besideAttribute:$beside));
+      sequenceLayoutAttribute:$sequence_layout, besideAttribute:$beside));
   let assemblyFormat = !strconcat(ruleFormat, [{
     (`starts` `(` $starts^ `:` type($starts) `)`)?
-    (`before` `(` $before^ `:` type($before) `)`)? attr-dict `->` type($results)
+    (`before` `(` $before^ `:` type($before) `)`)?
+    (`closes` `(` $closes^ `:` type($closes) `)`)?
+    (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
+    attr-dict `->` type($results)
   }]);
 }
 
