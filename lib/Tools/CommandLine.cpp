@@ -43,6 +43,11 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                              "not depend on its neighbours"),
                     cl::init(CompileOptions().segmentLength),
                     cl::cat(category)),
+      liveSegments("live-segments",
+                   cl::desc("With --own-starts, segments of a sequence most of "
+                            "whose heads do not forget in one of --segments; 0 "
+                            "for as many"),
+                   cl::cat(category)),
       decayTolerance("decay-tolerance",
                      cl::desc("Norm of a segment's map below which it is zero "
                               "(16-bit layers with a gate a head); 0 keeps "
@@ -151,6 +156,7 @@ CompileOptions CompileFlags::get() const {
   options.segmentLength = segmentLength;
   options.decayTolerance = decayTolerance;
   options.ownStarts = ownStarts;
+  options.liveSegments = liveSegments;
   options.sideBySide = sideBySide;
   options.stateInterval = stateInterval;
   options.operandType = operandType;

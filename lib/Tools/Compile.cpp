@@ -178,6 +178,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.segmentLength = options.segmentLength;
   lowering.decayTolerance = options.decayTolerance;
   lowering.ownStarts = options.ownStarts;
+  lowering.liveSegments = options.liveSegments;
   lowering.sideBySide = options.sideBySide;
   lowering.stateInterval = options.stateInterval;
   lowering.clusterHeads = options.device == Device::GPU;

@@ -55,10 +55,14 @@ struct CompileOptions {
   /// Segments of a sequence that a forward computes side by side, or tokens of
   /// one; 0 and 0 are the whole sequence.
   int64_t segments = 0, segmentLength = 0;
+  /// Segments of a sequence that does not forget in one of those; 0 for as
+  /// many.
+  int64_t liveSegments = 0;
   /// Norm of a segment's map below which it is zero.
   double decayTolerance = 6.1442123533282e-06; // exp(-12)
-  /// Whether the recurrences of a backward run at the same time.
+  /// Whether segments behind one that forgets run its last tokens themselves.
   bool ownStarts = false;
+  /// Whether the recurrences of a backward run at the same time.
   bool sideBySide = false;
   /// Tokens between the states that gradients of three kernels read.
   int64_t stateInterval = 64;
