@@ -289,6 +289,16 @@ Value gdn::loadNumber(Program &p, StringRef name, ValueRange at) {
   return arith::IndexCastOp::create(p.b, p.b.getIndexType(), number);
 }
 
+Value gdn::isFirstSegment(Program &p) {
+  return arith::CmpIOp::create(p.b, arith::CmpIPredicate::slt,
+                               loadNumber(p, "before", {p.sequence}), p.zero);
+}
+
+Value gdn::isLastSegment(Program &p) {
+  return arith::CmpIOp::create(p.b, arith::CmpIPredicate::sge,
+                               loadNumber(p, "closes", {p.sequence}), p.zero);
+}
+
 /// The work item's token in the array `name`, or `otherwise` without it.
 static Value loadToken(Program &p, StringRef name, Value otherwise) {
   return p[name] ? loadNumber(p, name, {p.sequence, p.head}) : otherwise;
@@ -327,4 +337,24 @@ gdn::forEachChunk(Program &p, ValueRange carried,
   if (!carried.empty())
     scf::YieldOp::create(b, next);
   return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+SmallVector<Value> gdn::choose(Program &p, Value condition,
+                               function_ref<SmallVector<Value>()> yes,
+                               function_ref<SmallVector<Value>()> no,
+                               std::optional<bool> likely) {
+  TileBuilder &b = p.b;
+  auto branch = [&](function_ref<SmallVector<Value>()> write) {
+    return [&b, write](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      SmallVector<Value> values = write();
+      scf::YieldOp::create(b, values);
+    };
+  };
+  auto choice = scf::IfOp::create(b, condition, branch(yes), branch(no));
+  if (likely)
+    choice->setAttr(tile::TileDialect::getLikelyAttrName(),
+                    b.getBoolAttr(*likely));
+  return llvm::to_vector_of<Value>(choice.getResults());
 }

@@ -34,20 +34,25 @@ struct StageFacts {
   double lowerBound = 0.0;
   BetaDomain betaDomain = BetaDomain::Value;
   StateLayout stateLayout = StateLayout::KV;
+  /// The same of the states of sequences that were cut, whose segments are the
+  /// sequences here.
+  StateLayout sequenceLayout = StateLayout::KV;
   /// The same of the states between segments.
   StateLayout segmentLayout = StateLayout::KV;
   /// The chain of two products (spec 3.5) instead of that of three (spec 3.3).
   bool twoProductChain = false;
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.
   int64_t segments = 0, segmentLength = 0;
+  /// Segments of a sequence most of whose heads do not forget in one of those.
+  int64_t liveSegments = 0;
   /// Segments of a sequence, where they are the sequences of a stage whose
   /// states are numbered by whole ones; else 0.
   int64_t sequenceSegments = 0;
   /// Tokens between the kept states that gradients read, `segmentLength` or a
   /// multiple of it.
   int64_t stateInterval = 0;
-  /// Where that is a multiple, the value heads of a group if their work items
-  /// run at the same time, else 0.
+  /// Where the state is carried between them, the value heads of a group if
+  /// their work items run at the same time, else 0.
   int64_t cluster = 0;
   /// Work items that share the chunks of a sequence and head, which do not
   /// depend on each other.
@@ -57,6 +62,9 @@ struct StageFacts {
   /// Whether beta is in the columns of M, and its writes are times it behind
   /// the solve: so nothing of a row with a beta of almost 0 is rounded away.
   bool betaBehindSolve = false;
+  /// Whether what tokens write is added to the state in two parts, what the
+  /// operand type holds of it and what that of the rest.
+  bool writesRest = false;
   /// Gates are raised to this, in log2 units: 2^-128 times any state is zero
   /// next to one token's write, and -inf would make differences of sums NaN.
   double leastLog2Gate = -128.0;
@@ -151,6 +159,10 @@ SmallVector<Value> tokenOffsets(Program &p, Value t, Value head, Value channel);
 Value loadStart(Program &p);
 /// The number at `at` in the array `name` of i32.
 Value loadNumber(Program &p, StringRef name, ValueRange at);
+/// Of a stage with `before` and `closes`, whether the segment is the first one,
+/// or the last one with tokens, of the sequence that was cut.
+Value isFirstSegment(Program &p);
+Value isLastSegment(Program &p);
 /// The token before which it ends: its end, unless the stage has `ends`.
 Value loadEnd(Program &p);
 
@@ -162,6 +174,14 @@ forEachChunk(Program &p, ValueRange carried,
              function_ref<SmallVector<Value>(Value t, ValueRange carried)> body,
              bool reversed = false);
 
+/// Values of `yes` where `condition` holds, else those of `no`. Each branch is
+/// of one step: a kernel may give steps to different warps. `likely` is the
+/// usual value of the condition, if there is one.
+SmallVector<Value> choose(Program &p, Value condition,
+                          function_ref<SmallVector<Value>()> yes,
+                          function_ref<SmallVector<Value>()> no,
+                          std::optional<bool> likely = {});
+
 //===--- Programs, one a stage --------------------------------------------===//
 
 void writeFused(Program &p);
@@ -171,6 +191,7 @@ void writeRecurrent(Program &p);
 void writeLinearAttention(Program &p);
 void writeBackward(Program &p);
 void writeReplay(Program &p);
+void writeExpand(Program &p);
 void writeAdjoint(Program &p);
 void writeGradients(Program &p);
 void writeSegmentBoundaries(Program &p);

@@ -33,29 +33,6 @@ static double firstG(FloatType operandType) {
   return operandType.isF32() ? 0.0 : 24.0;
 }
 
-/// Values of `yes` where `condition` holds, else those of `no`. Each branch is
-/// of one step: a kernel may give steps to different warps. `likely` is the
-/// usual value of the condition, if there is one.
-static SmallVector<Value> choose(Program &p, Value condition,
-                                 function_ref<SmallVector<Value>()> yes,
-                                 function_ref<SmallVector<Value>()> no,
-                                 std::optional<bool> likely = {}) {
-  TileBuilder &b = p.b;
-  auto branch = [&](function_ref<SmallVector<Value>()> write) {
-    return [&b, write](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      SmallVector<Value> values = write();
-      scf::YieldOp::create(b, values);
-    };
-  };
-  auto choice = scf::IfOp::create(b, condition, branch(yes), branch(no));
-  if (likely)
-    choice->setAttr(tile::TileDialect::getLikelyAttrName(),
-                    b.getBoolAttr(*likely));
-  return llvm::to_vector_of<Value>(choice.getResults());
-}
-
 //===----------------------------------------------------------------------===//
 // No gate, and the scalar gate in two forms
 //===----------------------------------------------------------------------===//
