@@ -15,6 +15,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -28,6 +30,16 @@ void gdn::prepareWrites(Program &p) {
   raiseBeta(p);
   // A chain of two products has the solve in its keys.
   p.facts.betaBehindSolve = !p.facts.twoProductChain;
+  // The gate's gradient has the error of the state, which is most of all that
+  // of its writes. In f16 it is an eighth.
+  p.facts.writesRest = p.b.getOperandType().isBF16();
+}
+
+double gdn::stateGradientUnit(const Program &p) {
+  double scale = std::abs(p.facts.scale);
+  if (p.b.getOperandType().isF32() || !std::isnormal(scale))
+    return 1.0;
+  return std::scalbn(scale, -std::ilogb(scale));
 }
 
 Value gdn::chunkNumber(Program &p, Value t) {
@@ -201,7 +213,7 @@ static void storeValueGradient(Program &p, Value t, Value gradient) {
   b.step("state");
 }
 
-/// One chunk in reverse (spec 5.7 b, true states). Carries dS^T.
+/// One chunk in reverse (spec 5.7 b, true states). Carries dS^T in its unit.
 static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   TileBuilder &b = p.b;
   Value q = loadKeys(p, "q", t), k = loadKeys(p, "k", t);
@@ -210,16 +222,21 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
                             {3, 1}, {p.facts.vTileChannels, p.facts.C}, p.end));
   Value beta = loadBeta(p, t);
   ChunkGates gates = loadChunkGates(p, t);
-  Value outputFactor = b.fill(p.facts.scale, p.facts.C);
-  if (gates.read)
-    outputFactor = b.mul(gates.read, outputFactor);
+  double unit = stateGradientUnit(p);
+  auto factor = [&](Value decay, double constant) {
+    Value fill = b.fill(constant, p.facts.C);
+    return decay ? b.mul(decay, fill) : fill;
+  };
+  Value outputFactor = factor(gates.read, p.facts.scale / unit);
+  Value leftFactor = factor(gates.read, -1 / unit);
+  Value writeFactor = unit == 1 ? gates.write : factor(gates.write, unit);
   if (p["d_states"])
     keepState(p, "d_states", t, dState, /*ends=*/true);
   auto [scores, solve] = makeAdjointTriangles(p, q, k, beta, gates.G);
   b.step("state");
   Value dWrite = b.product("vk,ck->vc", b.round(dState), k);
-  if (gates.write)
-    dWrite = b.mulAxis(dWrite, gates.write, 1);
+  if (writeFactor)
+    dWrite = b.mulAxis(dWrite, writeFactor, 1);
   dWrite = b.add(b.product("vi,ij->vj", dO, scores), dWrite);
   // Beta behind the solve, whose rows have it: dV = b (I + Y)^T dU.
   Value dV = b.product("vi,ij->vj", b.round(dWrite), solve, dWrite);
@@ -227,7 +244,7 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   storeValueGradient(p, t, dV);
   Value read = b.round(b.mulAxis(b.f32(dO), outputFactor, 1));
   Value next = b.product("vc,ck->vk", read, q, decayWhole(b, gates, dState));
-  Value left = b.neg(gates.read ? b.mulAxis(dV, gates.read, 1) : dV);
+  Value left = b.mulAxis(dV, leftFactor, 1);
   return b.product("vc,ck->vk", b.round(left), k, next);
 }
 
@@ -237,8 +254,12 @@ void gdn::writeAdjoint(Program &p) {
   // Accesses end with the sequence, the loop where the stage says.
   Program range = p;
   range.end = loadEnd(p);
+  double unit = stateGradientUnit(p);
+  auto scaled = [&](Value state, double factor) {
+    return unit == 1 ? state : b.scaled(state, factor);
+  };
   Value dState = forEachChunk(
-      range, loadStateT(p, "d_final_state"),
+      range, scaled(loadStateT(p, "d_final_state"), 1 / unit),
       [&](Value t, ValueRange carried) -> SmallVector<Value> {
         return {writeAdjointChunk(p, t, carried[0])};
       },
@@ -248,5 +269,5 @@ void gdn::writeAdjoint(Program &p) {
   if (range.end == p.end)
     dState.getDefiningOp()->setAttr(tile::kNeutralBeforeFirstAttrName,
                                     b.getUnitAttr());
-  storeStateT(p, dState, "d_initial_state");
+  storeStateT(p, scaled(dState, unit), "d_initial_state");
 }

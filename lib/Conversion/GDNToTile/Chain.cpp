@@ -61,9 +61,15 @@ ChainResult gdn::writeChain(Program &p, const ChainOperands &in) {
   result.write = write;
   if (output)
     result.output = b.product("vj,ij->vi", rounded, in.scores, output);
-  if (in.writeDecay)
-    rounded = b.round(b.mulAxis(write, in.writeDecay, 1));
+  if (in.writeDecay) {
+    write = b.mulAxis(write, in.writeDecay, 1);
+    rounded = b.round(write);
+  }
   result.state = b.product("vc,ck->vk", rounded, in.writeKeys, carried);
+  if (p.facts.writesRest) {
+    Value rest = b.round(b.sub(write, b.f32(rounded)));
+    result.state = b.product("vc,ck->vk", rest, in.writeKeys, result.state);
+  }
   return result;
 }
 

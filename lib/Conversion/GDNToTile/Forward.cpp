@@ -11,8 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-
-#include <limits>
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -23,66 +22,122 @@ static Value forgets(Program &p, Value s, Value begin) {
                                loadNumber(p, "starts", {s, p.head}), begin);
 }
 
-/// Of a state pass, whether anybody needs the state: not where this segment
-/// forgets what is before it, and the next one of the sequence does.
+/// Of a state pass, whether anybody needs the state: not where the sequence
+/// ends with this segment, nor where it forgets what is before it and the next
+/// one has no need of a state either.
 static void skipUnneeded(Program &p) {
   TileBuilder &b = p.b;
-  Value next = arith::AddIOp::create(b, p.sequence, b.index(1));
-  Value last = arith::SubIOp::create(
-      b, memref::DimOp::create(b, p["starts"], 0), b.index(1));
-  // Of a segment that begins a sequence, or of none, that is 2^31 - 1.
-  Value behind = loadNumber(p, "before", {next});
-  Value follows =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, behind,
-                            b.index(std::numeric_limits<int32_t>::max()));
-  Value nextForgets = forgets(p, arith::MinUIOp::create(b, next, last), p.end);
-  Value isForgotten = arith::AndIOp::create(b, follows, nextForgets);
+  auto orElse = [&](Value x, Value y) -> Value {
+    return arith::OrIOp::create(b, x, y);
+  };
+  Value one = b.index(1);
+  Value last =
+      arith::SubIOp::create(b, memref::DimOp::create(b, p["starts"], 0), one);
+  Value next = arith::MinUIOp::create(
+      b, arith::AddIOp::create(b, p.sequence, one), last);
+  Program following = p;
+  following.sequence = next;
+  Value nextNeedsNone =
+      orElse(isLastSegment(following), forgets(p, next, p.end));
   Value isUnneeded =
-      arith::AndIOp::create(b, isForgotten, forgets(p, p.sequence, p.begin));
+      arith::AndIOp::create(b, forgets(p, p.sequence, p.begin), nextNeedsNone);
+  isUnneeded = orElse(isUnneeded, isLastSegment(p));
   p.begin = arith::SelectOp::create(b, isUnneeded, p.end, loadStart(p));
-  tile::LeaveOp::create(b, isUnneeded, p["final_state"]);
+  tile::LeaveOp::create(b, isUnneeded, ValueRange());
+}
+
+/// The state before the sequence that was cut if `isFirst`, else zero.
+static Value loadSequenceState(Program &p, Value isFirst) {
+  TileBuilder &b = p.b;
+  SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
+  b.step("state");
+  if (!p["sequence_state"])
+    return b.fill(0.0, shape);
+  Program whole = p;
+  whole.facts.stateLayout = p.facts.sequenceLayout;
+  // -1 - n is not n.
+  whole.sequence = arith::SubIOp::create(b, b.index(-1),
+                                         loadNumber(p, "before", {p.sequence}));
+  return choose(
+      p, isFirst,
+      [&]() -> SmallVector<Value> {
+        return {loadStateT(whole, "sequence_state")};
+      },
+      [&]() -> SmallVector<Value> { return {b.fill(0.0, shape)}; })[0];
 }
 
 /// Of a segment behind one that forgets, the tokens of that one from its start
-/// on, run from zero, make the state: these work items take the first turn. All
-/// others wait for the scan. Returns the state on entry.
-static Value enterSegment(Program &p) {
+/// on, run from zero, make the state. These work items take the first turn, and
+/// so do first segments of sequences. All others wait for the scan. Returns the
+/// state on entry, and whether the work item has any tokens or state to store.
+static std::pair<Value, Value> enterSegment(Program &p) {
   TileBuilder &b = p.b;
   Value one = b.index(1);
   Value previous =
       arith::SubIOp::create(b, arith::MaxUIOp::create(b, p.sequence, one), one);
   Value before = loadNumber(p, "before", {p.sequence});
-  Value isOwn = forgets(p, previous, before);
-  Value isFirstTurn =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, p.turn, p.zero);
-  Value isOther = arith::XOrIOp::create(b, isOwn, isFirstTurn);
+  Value isFirst = isFirstSegment(p);
+  Value isLater = arith::XOrIOp::create(
+      b, isFirst, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value isOwn = arith::AndIOp::create(b, isLater, forgets(p, previous, before));
+  Value waits = arith::XOrIOp::create(b, isLater, isOwn);
+  Value isSecondTurn =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, p.turn, p.zero);
+  Value isOther = arith::XOrIOp::create(b, waits, isSecondTurn);
+  // Of a sequence without tokens the first segment has its final state.
   Value isEmpty =
       arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
-  Value isIdle = arith::OrIOp::create(b, isOther, isEmpty);
+  Value isUnused = arith::AndIOp::create(b, isEmpty, isLater);
+  Value isIdle = arith::OrIOp::create(b, isOther, isUnused);
+  Value isBusy = arith::XOrIOp::create(
+      b, isIdle, arith::ConstantOp::create(b, b.getBoolAttr(true)));
   Value start = loadNumber(p, "starts", {previous, p.head});
   p.firstStored = p.begin;
   p.begin = arith::SelectOp::create(b, isOwn, start, p.begin);
   p.begin = arith::SelectOp::create(b, isIdle, p.end, p.begin);
   tile::LeaveOp::create(b, isIdle, ValueRange());
-  Value waits = arith::XOrIOp::create(
-      b, isOwn, arith::ConstantOp::create(b, b.getBoolAttr(true)));
   tile::AwaitOp::create(b, p["before"], waits);
-  Value state = loadStateT(p);
-  Value none = b.fill(0.0, shapeOf(state));
+  Value state = loadSequenceState(p, isFirst);
   b.step("state");
-  return arith::SelectOp::create(b, isOwn, none, state);
+  state = choose(
+      p, waits, [&]() -> SmallVector<Value> { return {loadStateT(p)}; },
+      [&]() -> SmallVector<Value> { return {state}; })[0];
+  return {state, isBusy};
+}
+
+/// Stores the state behind the segment that ends a sequence as that one's, if
+/// the work item `isBusy`.
+static void storeSequenceState(Program &p, Value state, Value isBusy) {
+  if (!p["final_state"])
+    return;
+  TileBuilder &b = p.b;
+  Program whole = p;
+  whole.facts.stateLayout = p.facts.sequenceLayout;
+  whole.sequence = loadNumber(p, "closes", {p.sequence});
+  auto branch =
+      scf::IfOp::create(b, arith::AndIOp::create(b, isLastSegment(p), isBusy),
+                        /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  storeStateT(whole, state);
 }
 
 void gdn::writeFused(Program &p) {
   TileBuilder &b = p.b;
   SmallVector<Value> carried;
-  if (p["before"] && p["o"]) {
-    carried = {enterSegment(p)};
+  bool isOfSegments = p["before"] && p["o"];
+  Value isBusy;
+  if (isOfSegments) {
+    carried.emplace_back();
+    std::tie(carried[0], isBusy) = enterSegment(p);
+  } else if (p["before"]) {
+    Value keeps = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
+                                        loadStart(p), p.begin);
+    Value entersFirst = arith::AndIOp::create(b, isFirstSegment(p), keeps);
+    skipUnneeded(p);
+    carried = {loadSequenceState(p, entersFirst)};
   } else {
-    if (p["before"])
-      skipUnneeded(p);
-    else
-      p.begin = loadStart(p);
+    p.begin = loadStart(p);
     carried = {loadStateT(p)};
   }
   bool saves = static_cast<bool>(p["writes"]);
@@ -105,7 +160,10 @@ void gdn::writeFused(Program &p) {
     b.step("state");
     state = b.mul(state, b.splat(b.exp2(carried[1]), shapeOf(state)));
   }
-  storeStateT(p, state);
+  if (isOfSegments)
+    storeSequenceState(p, state, isBusy);
+  else
+    storeStateT(p, state);
 }
 
 void gdn::writePrepare(Program &p) {

@@ -46,11 +46,17 @@ struct ConvertGDNToTile
 //===----------------------------------------------------------------------===//
 
 /// How a program sees an array: any strides, but contiguous in the last
-/// dimension, so that views of a fused projection need no copy.
-static MemRefType arrayType(Type type) {
+/// dimension, so that views of a fused projection need no copy. Of segments
+/// that start on their own some arrays may be views that are not.
+static MemRefType arrayType(const Stage &stage, StringRef name, Type type) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
-  if (!strides.empty())
+  static constexpr StringLiteral kViews[] = {"before", "closes",
+                                             "sequence_state", "final_state"};
+  // A state pass has states of segments, which are whole arrays.
+  bool isView = stage["before"] && llvm::is_contained(kViews, name) &&
+                (name != "final_state" || isa<FusedStageOp>(stage.op));
+  if (!strides.empty() && !isView)
     strides.back() = 1;
   auto layout =
       StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
@@ -67,11 +73,11 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
   SmallVector<Type> inputs, outputs;
   SmallVector<StringRef> names;
   for (const NamedInput &input : stage.inputs) {
-    inputs.push_back(arrayType(input.tensor.getType()));
+    inputs.push_back(arrayType(stage, input.name, input.tensor.getType()));
     names.push_back(input.name);
   }
   for (const NamedOutput &output : stage.outputs) {
-    outputs.push_back(arrayType(output.type));
+    outputs.push_back(arrayType(stage, output.name, output.type));
     names.push_back(output.name);
   }
   // gdn.stage.fused in @layer: @layer_fused.
@@ -172,6 +178,14 @@ static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
     return numSequences(b, stage);
   case Dim::Segment:
     return numSegments(b, stage);
+  case Dim::CutSequence: {
+    Value first = cast<FusedStageOp>(stage.op).getFirstSegments();
+    OpFoldResult boundaries = sizeOf(b, loc, first, 0);
+    return arith::SubIOp::create(
+               b, loc, getValueOrCreateConstantIndexOp(b, loc, boundaries),
+               arith::ConstantIndexOp::create(b, loc, 1))
+        .getResult();
+  }
   case Dim::SequenceBoundary:
     return plusOne(b, loc, numSequences(b, stage));
   case Dim::SegmentBoundary:
@@ -254,6 +268,14 @@ static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
       b, loc, stage.op->getResultTypes(), SymbolRefAttr::get(program), grid,
       tokens, stage.cuSeqlens, inputs, outputs);
   markBeside(stage.op, launch);
+  // The forward of segments is in a function of its own, or the next stage.
+  auto scan = dyn_cast<SegmentScanStageOp>(stage.op);
+  if (scan && scan.getBefore() && scan.getBeside())
+    launch->setAttr(tile::TileDialect::getFirstOfTwoAttrName(),
+                    b.getUnitAttr());
+  // To find the longest takes a CTA as long as to see that it has no work.
+  if (stage["before"] && stage.keys())
+    launch->setAttr(tile::TileDialect::getInOrderAttrName(), b.getUnitAttr());
   if (stage.hasTurns) {
     launch->setAttr(tile::TileDialect::getBesideAttrName(), b.getUnitAttr());
     launch->setAttr(tile::TileDialect::getInTurnsAttrName(), b.getUnitAttr());
@@ -293,8 +315,7 @@ static int64_t chooseVTileChannels(const Stage &stage) {
   // Columns of its products, and serial: the fewer, the more CTAs share it.
   if (isa<SegmentScanStageOp>(stage.op))
     return kProductColumns;
-  bool hasProducts = stage.rounds;
-  if (hasProducts)
+  if (stage.rounds) // has products
     return kProductRows;
   if (facts.stateLayout == StateLayout::VK && facts.K <= kShortKey) {
     constexpr int64_t kLeast = 16, kEntries = 2048;
@@ -307,7 +328,8 @@ static int64_t chooseVTileChannels(const Stage &stage) {
 /// of a cluster, if there are such.
 LogicalResult ConvertGDNToTile::setCluster(Stage &stage) {
   StageFacts &facts = stage.facts;
-  if (!clusterHeads || facts.stateInterval == facts.segmentLength)
+  bool carriesState = facts.stateInterval > 2 * facts.segmentLength;
+  if (!clusterHeads || !stage.groupsHeads || !carriesState)
     return success();
   if (ShapedType::isDynamic(facts.H) || ShapedType::isDynamic(facts.Hq))
     return stage.op->emitOpError("expected static numbers of heads with a "

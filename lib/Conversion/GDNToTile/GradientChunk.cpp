@@ -44,10 +44,8 @@ Pieces gdn::makePieces(int64_t channels,
   return pieces;
 }
 
-/// Rows of the tokens from t on of the array `name`, with `channels` channels;
-/// turned, a row for each channel.
-static Pieces loadRows(Program &p, StringRef name, StringRef step, Value t,
-                       Value head, int64_t channels, bool isTurned = false) {
+Pieces gdn::loadRows(Program &p, StringRef name, StringRef step, Value t,
+                     Value head, int64_t channels, bool isTurned) {
   TileBuilder &b = p.b;
   return makePieces(channels, [&](int64_t first, int64_t size) {
     SmallVector<int64_t> axes = {1, 3}, shape = {p.facts.C, size};
@@ -87,25 +85,31 @@ static Value product(TileBuilder &b, StringRef spec, const Pieces &x,
 
 /// What is free first is loaded first: a step each for what lies in slots of
 /// its own.
-static GradientTiles loadTiles(Program &p, Value t, bool carriesState) {
+static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
   GradientTiles in;
-  in.areWritesTurned = carriesState;
+  in.source = source;
+  bool isKept = source == StateSource::Kept,
+       isMade = source == StateSource::ChunkBefore;
   int64_t K = p.facts.K, V = p.facts.V;
   auto loadOutputs = [&](StringRef step) {
     in.dO = loadRows(p, "d_o", step, t, p.head, V);
   };
-  if (!carriesState)
+  if (isKept)
     loadOutputs("load");
   in.dV = loadRows(p, "dv", "load", t, p.head, V);
-  in.writes = loadRows(p, "writes", "load", t, p.head, V, in.areWritesTurned);
+  in.writes =
+      loadRows(p, "writes", isMade ? "load_write" : "load", t, p.head, V,
+               /*isTurned=*/source == StateSource::Carried);
   // In one slot, it would keep the others, which have two, waiting.
-  if (carriesState)
+  if (source == StateSource::Carried)
     loadOutputs("load_output");
   int64_t length = p.facts.segmentLength;
-  if (!carriesState)
+  if (isKept)
     in.state = loadState(p, "states", "load_state", savedSegment(p, t, length));
   in.dState =
       loadState(p, "d_states", "load_gradient", keptSegment(p, t, length));
+  if (isMade)
+    loadOutputs("load_output");
   in.q = loadRows(p, "q", "load_keys", t, p.keyHead, K);
   in.k = loadRows(p, "k", "load_keys", t, p.keyHead, K);
   in.beta = loadBeta(p, t);
@@ -113,10 +117,8 @@ static GradientTiles loadTiles(Program &p, Value t, bool carriesState) {
   return in;
 }
 
-/// Inner products of rows of x, in the operand type, and y. With `use` x is
-/// read for them alone.
-static Value rowDots(TileBuilder &b, Value x, Value y,
-                     std::optional<int64_t> use = {}) {
+Value gdn::rowDots(TileBuilder &b, Value x, Value y,
+                   std::optional<int64_t> use) {
   Value wide = b.f32(x);
   if (use && wide != x)
     wide.getDefiningOp()->setAttr(tile::kRereadAttrName,
@@ -128,11 +130,17 @@ static PairTiles makePairs(Program &p, const GradientTiles &in) {
   TileBuilder &b = p.b;
   PairTiles out;
   b.step("scores");
-  Value decay = in.gates.G ? pairDecay(p, in.gates.G) : Value();
+  // Masks of its own would not fit beside a state that is made.
+  Value decay;
+  if (in.gates.G)
+    decay = in.source == StateSource::ChunkBefore
+                ? pairDecayBelow(p, in.gates.G)
+                : pairDecay(p, in.gates.G);
   auto decayed = [&](Value tile) { return decay ? b.mul(tile, decay) : tile; };
   auto inner = [&](const Pieces &x) {
-    return product(b, in.areWritesTurned ? "ic,cj->ij" : "ic,jc->ij", x,
-                   in.writes);
+    return product(
+        b, in.source == StateSource::Carried ? "ic,cj->ij" : "ic,jc->ij", x,
+        in.writes);
   };
   Value dKeyKey = decayed(inner(in.dV));
   Value diagonal = tile::DiagonalOp::create(b, dKeyKey);
@@ -155,6 +163,11 @@ StringRef gdn::pieceStep(size_t piece) {
   return kSteps[piece % std::size(kSteps)];
 }
 
+StringRef gdn::stateStep(size_t piece) {
+  static constexpr StringLiteral kSteps[] = {"low_state", "high_state"};
+  return kSteps[piece % std::size(kSteps)];
+}
+
 Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
                             function_ref<void(Value)> add) {
   TileBuilder &b = p.b;
@@ -166,48 +179,75 @@ Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
   return in.gates.G ? rowDots(b, in.q[piece], dq) : Value();
 }
 
+/// Row dots of a key with a part of its gradient. Where states are made or
+/// carried there is no room for keys between their uses.
+static Value keyDots(Program &p, const GradientTiles &in, size_t piece,
+                     Value part, int64_t use) {
+  bool isKept = in.source == StateSource::Kept;
+  return rowDots(p.b, in.k[piece], part,
+                 isKept ? std::nullopt : std::optional(use));
+}
+
 /// What a key reads and how it is read later share registers, and the row dots
 /// of the latter are a difference: with what else a warp holds, more parts
 /// would not fit.
-void gdn::addKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
-                         Value queries, function_ref<void(Value)> add,
-                         function_ref<void()> meanwhile) {
+void gdn::addReadKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
+                             Value queries, function_ref<void(Value)> add,
+                             function_ref<void()> meanwhile) {
   TileBuilder &b = p.b;
   const GradientTiles &in = chunk.in;
   const PairTiles &pairs = chunk.pairs;
-  RowDots &dots = chunk.dots;
   Value k = in.k[piece];
-  // Beside a carried state there is no room for keys between their uses.
-  int64_t uses = 0;
-  auto keyDots = [&](Value tile) {
-    return in.areWritesTurned ? rowDots(b, k, tile, uses++)
-                              : rowDots(b, k, tile);
-  };
   Value part = product(b, "iv,vk->ik", in.dV, in.state[piece]);
   if (meanwhile)
     meanwhile();
   part = b.neg(mulRows(b, part, in.gates.read));
   part = b.product("ij,jk->ik", pairs.keyKey, k, part);
-  Value readers = in.gates.G ? keyDots(part) : Value();
+  Value readers = in.gates.G ? keyDots(p, in, piece, part, /*use=*/0) : Value();
   part = b.product("ij,ik->jk", pairs.queryKey, in.q[piece], part);
   part = b.product("ij,ik->jk", pairs.keyKey, k, part);
   add(part);
-  if (in.gates.G) {
-    Value pairDots = b.sub(keyDots(part), readers);
-    dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
-  }
-  Value write = product(b, in.areWritesTurned ? "vi,vk->ik" : "iv,vk->ik",
-                        in.writes, in.dState[piece]);
-  write = mulRows(b, write, in.gates.write);
+  if (!in.gates.G)
+    return;
+  Value pairDots = b.sub(keyDots(p, in, piece, part, /*use=*/1), readers);
+  chunk.dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
+}
+
+void gdn::addWriteKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
+                              function_ref<void(Value)> add) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  bool isTurned = in.source == StateSource::Carried;
+  Value write = product(b, isTurned ? "vi,vk->ik" : "iv,vk->ik", in.writes,
+                        in.dState[piece]);
+  double unit = stateGradientUnit(p);
+  Value factor = in.gates.write;
+  if (unit != 1)
+    factor = factor ? b.scaled(factor, unit) : b.fill(unit, p.facts.C);
+  write = mulRows(b, write, factor);
   add(write);
   if (in.gates.G)
-    dots.writes.push_back(keyDots(write));
+    chunk.dots.writes.push_back(keyDots(p, in, piece, write, /*use=*/2));
+}
+
+void gdn::addStateDots(Program &p, GradientChunk &chunk, size_t piece) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  if (!in.gates.G)
+    return;
+  Value sum;
+  for (auto [rows, dRows] : llvm::zip(in.state[piece], in.dState[piece])) {
+    Value own = rowDots(b, rows, b.f32(dRows));
+    sum = sum ? b.add(sum, own) : own;
+  }
+  chunk.dots.carried.push_back(sum);
 }
 
 Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
                        const Pieces &state) {
   TileBuilder &b = p.b;
   const GradientTiles &in = chunk.in;
+  bool isTurned = in.source == StateSource::Carried;
   Pieces next;
   Value dots;
   for (auto [rows, dRows, writes] :
@@ -219,11 +259,11 @@ Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
     Value sum = rows, written = writes;
     if (in.gates.G) {
       sum = b.mul(rows, b.splat(in.gates.whole, shapeOf(rows)));
-      written = b.round(
-          b.mulAxis(b.f32(writes), in.gates.write, in.areWritesTurned ? 1 : 0));
+      written =
+          b.round(b.mulAxis(b.f32(writes), in.gates.write, isTurned ? 1 : 0));
     }
-    next.push_back(b.product(in.areWritesTurned ? "vc,ck->vk" : "cv,ck->vk",
-                             written, in.k[piece], sum));
+    next.push_back(b.product(isTurned ? "vc,ck->vk" : "cv,ck->vk", written,
+                             in.k[piece], sum));
   }
   if (dots)
     chunk.dots.carried.push_back(dots);
@@ -285,7 +325,11 @@ static Value gateGradient(Program &p, const GradientChunk &chunk) {
   };
   Value sum =
       b.extract(scan(carried, /*reverse=*/false), {shapeOf(carried)[0] - 1});
-  Value whole = b.splat(b.mul(sum, in.gates.whole), p.facts.C);
+  double unit = stateGradientUnit(p);
+  Value left = in.gates.whole;
+  if (unit != 1)
+    left = b.mul(left, b.scalar(unit));
+  Value whole = b.splat(b.mul(sum, left), p.facts.C);
   Value reads = total(dots.reads);
   // Where decay is strong the last write is much larger than the others.
   Value writes = b.mul(total(dots.writes), hasFollowers(p, chunk.t));
@@ -302,11 +346,17 @@ static Value toGateGradient(Program &p, Value t, Value dg) {
   return b.div(dg, b.max(b.f32(gate), std::exp2(kLeastLog2Gate)));
 }
 
-GradientChunk gdn::beginGradientChunk(Program &p, Value t, bool carriesState) {
+GradientChunk gdn::beginGradientChunk(Program &p, Value t, StateSource source) {
   TileBuilder &b = p.b;
   GradientChunk chunk;
   chunk.t = t;
-  chunk.in = loadTiles(p, t, carriesState);
+  // What makes the state is free first, and is needed first.
+  TokensBetween between;
+  if (source == StateSource::ChunkBefore)
+    between = loadBetween(p, t);
+  chunk.in = loadTiles(p, t, source);
+  if (source == StateSource::ChunkBefore)
+    makeState(p, between, chunk.in);
   chunk.pairs = makePairs(p, chunk.in);
   b.step("gates");
   chunk.queryFactor = b.fill(p.facts.scale, p.facts.C);

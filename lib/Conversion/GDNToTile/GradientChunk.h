@@ -24,15 +24,19 @@ int64_t pieceChannels(int64_t channels);
 /// A tile for each piece of `channels`, of its first channel and their number.
 Pieces makePieces(int64_t channels, function_ref<Value(int64_t, int64_t)> make);
 
+/// Where the state before a chunk comes from: it is kept; it is made of a kept
+/// one, which may be that before the chunk before; the program carries it.
+enum class StateSource { Kept, ChunkBefore, Carried };
+
 /// What a chunk loads, in the operand type.
 struct GradientTiles {
+  StateSource source = StateSource::Kept;
   /// Keys and queries [C, K].
   Pieces q, k;
   /// Gradients of o and v [C, V].
   Pieces dO, dV;
   /// Writes [C, V], or [V, C] where the state is carried, which takes them so.
   Pieces writes;
-  bool areWritesTurned = false;
   /// The state before the chunk and the gradient of that behind it [V, K], by
   /// pieces of K. A carried state is not loaded.
   SmallVector<Pieces> state, dState;
@@ -71,21 +75,57 @@ struct GradientChunk {
 
 /// Loads the chunk at token t, and its states unless they are carried, and
 /// makes what its pairs of tokens need.
-GradientChunk beginGradientChunk(Program &p, Value t, bool carriesState);
+GradientChunk beginGradientChunk(Program &p, Value t, StateSource source);
+
+/// The tokens between a kept state and the chunk that takes it, as far as there
+/// are any.
+struct TokensBetween {
+  /// The token of the state.
+  Value first;
+  /// Writes [V, C] and keys [C, K], by pieces.
+  Pieces writes, keys;
+  ChunkGates gates;
+};
+/// Loads them for the chunk at token t.
+TokensBetween loadBetween(Program &p, Value t);
+
+/// Makes the state before a chunk of the kept one.
+void makeState(Program &p, const TokensBetween &between, GradientTiles &in);
+
+/// Inner products of rows of x, in the operand type, and y. With `use` x is
+/// read for them alone.
+Value rowDots(TileBuilder &b, Value x, Value y,
+              std::optional<int64_t> use = {});
+
+/// Rows of the tokens from t on of the array `name`, with `channels` channels;
+/// turned, a row for each channel.
+Pieces loadRows(Program &p, StringRef name, StringRef step, Value t, Value head,
+                int64_t channels, bool isTurned = false);
 
 /// The step of a piece of K: it has warps of its own.
 StringRef pieceStep(size_t piece);
+
+/// The step that makes a piece of the state.
+StringRef stateStep(size_t piece);
 
 /// Hands the terms of a piece of dQ of this value head, f32 [C, K piece], to
 /// `add`. Returns their row dots; null without a gate.
 Value addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
                        function_ref<void(Value)> add);
 
-/// The same of dK; `queries` are the row dots of dQ. `meanwhile` may write what
-/// is to be done under the first product.
-void addKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
-                    Value queries, function_ref<void(Value)> add,
-                    function_ref<void()> meanwhile = {});
+/// The same of dK, what keys read and how they are read; `queries` are the row
+/// dots of dQ. `meanwhile` may write what is to be done under the first
+/// product.
+void addReadKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
+                        Value queries, function_ref<void(Value)> add,
+                        function_ref<void()> meanwhile = {});
+
+/// The same of dK, what keys write.
+void addWriteKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
+                         function_ref<void(Value)> add);
+
+/// Takes the row dots of a piece of the state and its gradient.
+void addStateDots(Program &p, GradientChunk &chunk, size_t piece);
 
 /// Of a carried piece of the state, f32 [V, K piece], takes the row dots and
 /// returns what it is behind the chunk.

@@ -69,11 +69,23 @@ static void writePiece(Program &p, GradientChunk &chunk, size_t piece,
     return [&](Value part) { sum = b.add(sum, part); };
   };
   Value &q = sums.q[piece], &k = sums.k[piece];
+  auto addWrites = [&] { addWriteKeyGradient(p, chunk, piece, addTo(k)); };
+  // What makes states waits for the writes and gradients of the next chunk.
+  bool writesFirst = chunk.in.source == StateSource::ChunkBefore;
+  if (writesFirst) {
+    k = begin(k);
+    addWrites();
+  }
   q = begin(q);
   Value reads = addQueryGradient(p, chunk, piece, addTo(q));
   storePiece(p, "dq", chunk.t, piece, member.isLast, q);
-  k = begin(k);
-  addKeyGradient(p, chunk, piece, reads, addTo(k));
+  if (writesFirst)
+    addStateDots(p, chunk, piece);
+  else
+    k = begin(k);
+  addReadKeyGradient(p, chunk, piece, reads, addTo(k));
+  if (!writesFirst)
+    addWrites();
   storePiece(p, "dk", chunk.t, piece, member.isLast, k);
 }
 
@@ -146,13 +158,15 @@ static void forEachMember(
 /// Parts of a sequence take the chunks in turn.
 static void writeChunksInTurn(Program &p) {
   TileBuilder &b = p.b;
+  StateSource source = p.facts.stateInterval == p.facts.segmentLength
+                           ? StateSource::Kept
+                           : StateSource::ChunkBefore;
   Group group = makeGroup(p);
   Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
   Value first = arith::AddIOp::create(b, p.begin, offset);
   forEachMember(p, group, first, p.end, b.index(p.facts.C * p.facts.parts),
                 [&](Value t, const Member &member, GroupSums &sums) {
-                  GradientChunk chunk =
-                      beginGradientChunk(p, t, /*carriesState=*/false);
+                  GradientChunk chunk = beginGradientChunk(p, t, source);
                   for (size_t piece = 0; piece < chunk.in.k.size(); ++piece)
                     writePiece(p, chunk, piece, member, sums);
                   storeScalarGradients(p, chunk);
@@ -162,30 +176,6 @@ static void writeChunksInTurn(Program &p) {
 //===----------------------------------------------------------------------===//
 // States that are carried from one that is kept
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// The tokens of a work item that carries the state, from a kept one on.
-struct TokenRange {
-  Value first, end;
-};
-} // namespace
-
-/// Part `part` of a sequence: whole intervals between kept states, the same
-/// number in each part, and at least one.
-static TokenRange makeRange(Program &p, Value part) {
-  TileBuilder &b = p.b;
-  int64_t parts = p.facts.parts, interval = p.facts.stateInterval;
-  Value tokens = arith::SubIOp::create(b, p.end, p.begin);
-  Value count =
-      arith::CeilDivUIOp::create(b, tokens, b.index(interval * parts));
-  Value length = arith::MulIOp::create(b, count, b.index(interval));
-  Value from = arith::MulIOp::create(b, part, length);
-  Value first =
-      arith::MinSIOp::create(b, arith::AddIOp::create(b, p.begin, from), p.end);
-  Value end =
-      arith::MinSIOp::create(b, arith::AddIOp::create(b, first, length), p.end);
-  return {first, end};
-}
 
 /// The kept state before token t of the work item's head, f32, by pieces of K
 /// and then of V. A range without tokens reads that of its sequence.
@@ -226,15 +216,13 @@ static Value sumSlice(Program &p, Value number, Value tile) {
                                     tile, number, p.facts.cluster);
 }
 
-/// Stores these columns.
+/// Stores these columns, of which `column` is the first one of its piece.
 static void storeSlice(Program &p, StringRef name, const GradientChunk &chunk,
-                       size_t piece, Value member, Value tile) {
+                       size_t piece, Value column, Value tile) {
   TileBuilder &b = p.b;
-  int64_t columns = shapeOf(tile)[1];
-  Value first = b.index(piece * columns * p.facts.cluster);
+  Value first = b.index(piece * pieceChannels(p.facts.K));
   if (p.facts.cluster > 1)
-    first = arith::AddIOp::create(
-        b, first, arith::MulIOp::create(b, member, b.index(columns)));
+    first = arith::AddIOp::create(b, first, column);
   b.store(tile, p[name], tokenOffsets(p, chunk.t, p.keyHead, first), {1, 3},
           p.end);
 }
@@ -242,7 +230,7 @@ static void storeSlice(Program &p, StringRef name, const GradientChunk &chunk,
 /// The gradients of a piece of K, of which each work item of the cluster adds
 /// up a part, and the piece of the state behind the chunk.
 static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
-                                  size_t piece, Value member, Value number,
+                                  size_t piece, Value column, Value number,
                                   const Pieces &state) {
   TileBuilder &b = p.b;
   b.step(pieceStep(piece));
@@ -250,19 +238,19 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
   Value dq, dk;
   Value reads = addQueryGradient(
       p, chunk, piece, [&](Value part) { dq = sumSlice(p, number, part); });
-  auto storeQueries = [&] { storeSlice(p, "dq", chunk, piece, member, dq); };
-  auto storeKeys = [&] { storeSlice(p, "dk", chunk, piece, member, dk); };
+  auto storeQueries = [&] { storeSlice(p, "dq", chunk, piece, column, dq); };
+  auto storeKeys = [&] { storeSlice(p, "dk", chunk, piece, column, dk); };
   // What goes to the others is on its way under the products that follow. A
   // whole piece has no room there.
   bool isAlone = p.facts.cluster == 1;
   if (isAlone)
     storeQueries();
-  addKeyGradient(
-      p, chunk, piece, reads,
-      [&](Value part) {
-        dk = dk ? sumSlice(p, number, b.add(dk, part)) : part;
-      },
-      isAlone ? function_ref<void()>() : storeQueries);
+  auto addKeys = [&](Value part) {
+    dk = dk ? sumSlice(p, number, b.add(dk, part)) : part;
+  };
+  addReadKeyGradient(p, chunk, piece, reads, addKeys,
+                     isAlone ? function_ref<void()>() : storeQueries);
+  addWriteKeyGradient(p, chunk, piece, addKeys);
   if (isAlone)
     storeKeys();
   Pieces next = carryState(p, chunk, piece, state);
@@ -282,7 +270,10 @@ static void writeInCluster(Program &p) {
     part = arith::DivUIOp::create(b, p.tile, b.index(p.facts.cluster));
   }
   enterMember(p, group, member);
-  TokenRange range = makeRange(p, part);
+  // Outside of the loop: so stores of pieces are known to be disjoint.
+  Value columns = b.index(pieceChannels(p.facts.K) / p.facts.cluster);
+  Value column = arith::MulIOp::create(b, member, columns);
+  TokenRange range = makeKeptRange(p, part);
   SmallVector<Value> carried;
   for (const Pieces &piece : loadKeptState(p, range))
     carried.append(piece);
@@ -293,12 +284,12 @@ static void writeInCluster(Program &p) {
   Value t = loop.getInductionVar();
   Value since = arith::SubIOp::create(b, t, range.first);
   Value number = arith::DivUIOp::create(b, since, step);
-  GradientChunk chunk = beginGradientChunk(p, t, /*carriesState=*/true);
+  GradientChunk chunk = beginGradientChunk(p, t, StateSource::Carried);
   ValueRange args = loop.getRegionIterArgs();
   size_t pieces = chunk.in.k.size(), rows = args.size() / pieces;
   SmallVector<Value> next;
   for (size_t piece = 0; piece < pieces; ++piece)
-    next.append(writePieceInCluster(p, chunk, piece, member, number,
+    next.append(writePieceInCluster(p, chunk, piece, column, number,
                                     Pieces(args.slice(piece * rows, rows))));
   storeScalarGradients(p, chunk);
   scf::YieldOp::create(b, next);
@@ -332,7 +323,7 @@ static void loadGroupStates(Program &p, const Group &group,
 static void writeGroupInTurn(Program &p) {
   TileBuilder &b = p.b;
   Group group = makeGroup(p);
-  TokenRange range = makeRange(p, p.tile);
+  TokenRange range = makeKeptRange(p, p.tile);
   bool isKnown = !ShapedType::isDynamic(group.known);
   Value states = memref::AllocOp::create(
       b, MemRefType::get({group.known, p.facts.V, p.facts.K}, b.getF32Type()),
@@ -341,7 +332,7 @@ static void writeGroupInTurn(Program &p) {
   forEachMember(
       p, group, range.first, range.end, b.index(p.facts.C),
       [&](Value t, const Member &member, GroupSums &sums) {
-        GradientChunk chunk = beginGradientChunk(p, t, /*carriesState=*/true);
+        GradientChunk chunk = beginGradientChunk(p, t, StateSource::Carried);
         for (size_t piece = 0; piece < chunk.in.k.size(); ++piece) {
           b.step(pieceStep(piece));
           Pieces state =
@@ -365,7 +356,8 @@ static void writeGroupInTurn(Program &p) {
 void gdn::writeGradients(Program &p) {
   raiseBeta(p);
   raiseLinearGate(p);
-  if (p.facts.stateInterval == p.facts.segmentLength)
+  // A state before every second chunk costs no more than one before each.
+  if (p.facts.stateInterval <= 2 * p.facts.segmentLength)
     return writeChunksInTurn(p);
   if (p.facts.cluster != 0)
     return writeInCluster(p);

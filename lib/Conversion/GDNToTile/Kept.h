@@ -21,6 +21,11 @@ void raiseBeta(Program &p);
 /// loses nothing of them.
 void prepareWrites(Program &p);
 
+/// What the gradient of the state is of those that an adjoint carries and
+/// keeps: the op's scale without its power of two. What queries read it by,
+/// scale times the gradient of o, then has no rounding but that of the decay.
+double stateGradientUnit(const Program &p);
+
 /// Number of the segment of `length` tokens in which the chunk at token t lies,
 /// among those of all sequences (gdn.stage.replay).
 Value keptSegment(Program &p, Value t, int64_t length);
@@ -28,6 +33,14 @@ Value keptSegment(Program &p, Value t, int64_t length);
 /// The same among those that a forward saves, whatever segments its sequences
 /// are cut into.
 Value savedSegment(Program &p, Value t, int64_t length);
+
+/// The tokens of a work item that carries the state, from a kept one on.
+struct TokenRange {
+  Value first, end;
+};
+/// Part `part` of the `parts` of a sequence: whole intervals between kept
+/// states, the same number in each part, and at least one.
+TokenRange makeKeptRange(Program &p, Value part);
 
 /// Number of the chunk at token t in its sequence.
 Value chunkNumber(Program &p, Value t);

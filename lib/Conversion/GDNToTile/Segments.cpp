@@ -34,6 +34,91 @@ static void storeIndex(Program &p, StringRef name, Value at, Value index) {
                         b.getDenseI64ArrayAttr({0}), Value(), IntegerAttr());
 }
 
+/// Of `samples` of `size`, spread evenly, the place of number `sample`.
+static Value samplePlace(TileBuilder &b, Value size, int64_t sample,
+                         int64_t samples) {
+  return arith::DivUIOp::create(
+      b, arith::MulIOp::create(b, size, b.index(2 * sample + 1)),
+      b.index(2 * samples));
+}
+
+/// Whether head `h` keeps a state over `length` tokens, an i32, by a sample of
+/// its log gates among the sequence's `tokens`.
+static Value isHeadLive(Program &p, Value h, Value tokens, Value length) {
+  constexpr int64_t kSampledTokens = 8;
+  TileBuilder &b = p.b;
+  Value sum = b.scalar(0.0);
+  for (int64_t sample = 0; sample < kSampledTokens; ++sample) {
+    Value t = arith::AddIOp::create(
+        b, p.begin, samplePlace(b, tokens, sample, kSampledTokens));
+    Value gate =
+        memref::LoadOp::create(b, p["sampled_gate"], ValueRange{p.batch, t, h});
+    sum = b.add(sum, b.f32(gate));
+  }
+  Value count = arith::SIToFPOp::create(
+      b, b.getF32Type(), arith::IndexCastOp::create(b, b.getI32Type(), length));
+  Value decay = b.scaled(b.mul(sum, count), 1.0 / kSampledTokens);
+  Value isLive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, decay,
+                                       b.scalar(std::log(p.facts.tolerance)));
+  return arith::ExtUIOp::create(b, b.getI32Type(), isLive);
+}
+
+/// Whether more than half of some heads keep a state over `length` tokens.
+static Value areHeadsLive(Program &p, Value tokens, Value length) {
+  constexpr int64_t kSampledHeads = 8;
+  TileBuilder &b = p.b;
+  Value heads = memref::DimOp::create(b, p["sampled_gate"], 2);
+  Value one = b.index(1),
+        no = arith::ConstantOp::create(b, b.getBoolAttr(false));
+  // Once, unless there is no token: all loads are under way at a time.
+  auto once = scf::ForOp::create(
+      b, p.zero, arith::MinUIOp::create(b, tokens, one), one, no);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(once.getBody());
+  Value live = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  for (int64_t sample = 0; sample < kSampledHeads; ++sample)
+    live = arith::AddIOp::create(
+        b, live,
+        isHeadLive(p, samplePlace(b, heads, sample, kSampledHeads), tokens,
+                   length));
+  scf::YieldOp::create(b, ValueRange{arith::CmpIOp::create(
+                              b, arith::CmpIPredicate::ugt, live,
+                              arith::ConstantOp::create(
+                                  b, b.getI32IntegerAttr(kSampledHeads / 2)))});
+  return once.getResult(0);
+}
+
+namespace {
+/// Of a segment: its number and that of the first one of its sequence, where it
+/// would begin if the sequence did not end, its tokens, the sequence's end.
+struct Cut {
+  Value segment, first, from, length, end;
+};
+} // namespace
+
+/// Stores where the segment before one in its sequence begins, and whether the
+/// sequence ends with it: it is the last one with tokens, or the first of none.
+static void storeNeighbours(Program &p, const Cut &cut) {
+  TileBuilder &b = p.b;
+  auto compare = [&](arith::CmpIPredicate rule, Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, rule, x, y);
+  };
+  Value none = b.index(-1);
+  Value isFirst = compare(arith::CmpIPredicate::eq, cut.segment, cut.first);
+  Value previous = arith::MinUIOp::create(
+      b, arith::SubIOp::create(b, cut.from, cut.length), cut.end);
+  Value own = arith::SubIOp::create(b, none, p.sequence);
+  storeIndex(p, "before", cut.segment,
+             arith::SelectOp::create(b, isFirst, own, previous));
+  Value behind = arith::AddIOp::create(b, cut.from, cut.length);
+  Value isLast = compare(arith::CmpIPredicate::uge, behind, cut.end);
+  Value hasTokens = compare(arith::CmpIPredicate::ult, cut.from, cut.end);
+  Value isThere = arith::OrIOp::create(b, isFirst, hasTokens);
+  Value closes = arith::AndIOp::create(b, isLast, isThere);
+  storeIndex(p, "closes", cut.segment,
+             arith::SelectOp::create(b, closes, p.sequence, none));
+}
+
 void gdn::writeSegmentBoundaries(Program &p) {
   TileBuilder &b = p.b;
   auto add = [&](Value x, Value y) -> Value {
@@ -50,7 +135,14 @@ void gdn::writeSegmentBoundaries(Program &p) {
   if (p.facts.segments) {
     Value count = b.index(p.facts.segments), chunk = b.index(p.facts.C);
     Value chunks = arith::CeilDivUIOp::create(b, tokens, chunk);
-    length = times(arith::CeilDivUIOp::create(b, chunks, count), chunk);
+    auto cutInto = [&](Value segments) {
+      return times(arith::CeilDivUIOp::create(b, chunks, segments), chunk);
+    };
+    length = cutInto(count);
+    if (p.facts.liveSegments)
+      length = arith::SelectOp::create(b, areHeadsLive(p, tokens, length),
+                                       cutInto(b.index(p.facts.liveSegments)),
+                                       length);
     first = times(p.sequence, count);
     next = add(first, count);
   } else {
@@ -62,7 +154,15 @@ void gdn::writeSegmentBoundaries(Program &p) {
                b.index(1));
   }
   storeIndex(p, "first_segments", p.sequence, first);
-  Value none = b.index(std::numeric_limits<int32_t>::max());
+  if (p["last_segments"]) {
+    // A sequence without tokens is cut into segments of none.
+    Value one = b.index(1);
+    Value used = arith::CeilDivUIOp::create(
+        b, tokens, arith::MaxUIOp::create(b, length, one));
+    Value others =
+        arith::SubIOp::create(b, arith::MaxUIOp::create(b, used, one), one);
+    storeIndex(p, "last_segments", p.sequence, add(first, others));
+  }
   auto loop = scf::ForOp::create(b, first, next, b.index(1));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -71,14 +171,8 @@ void gdn::writeSegmentBoundaries(Program &p) {
     Value from = times(arith::SubIOp::create(b, segment, first), length);
     Value at = arith::MinUIOp::create(b, add(begin, from), end);
     storeIndex(p, "boundaries", segment, at);
-    if (p["before"]) {
-      Value isFirst =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, segment, first);
-      Value previous = arith::MinUIOp::create(
-          b, arith::SubIOp::create(b, add(begin, from), length), end);
-      storeIndex(p, "before", segment,
-                 arith::SelectOp::create(b, isFirst, none, previous));
-    }
+    if (p["before"])
+      storeNeighbours(p, {segment, first, add(begin, from), length, end});
   }
   // The last sequence ends what it has the last entry of.
   Value behind = add(p.sequence, b.index(1));
@@ -91,7 +185,7 @@ void gdn::writeSegmentBoundaries(Program &p) {
   storeIndex(p, "first_segments", behind, next);
   storeIndex(p, "boundaries", next, end);
   if (p["before"])
-    storeIndex(p, "before", next, none);
+    storeIndex(p, "before", next, b.index(std::numeric_limits<int32_t>::max()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -225,15 +319,23 @@ static void storeMap(Program &p, Value state, Value identity, Value decay) {
 }
 
 /// A segment that begins behind its first token, where nothing is left of the
-/// state before it, has no chunk that counts.
+/// state before it, has no chunk that counts. Nobody reads the map of one that
+/// begins or ends a sequence if `closes` tells which they are; nor then that of
+/// one that forgets, of which the scan knows.
 static void skipForgotten(Program &p) {
   if (!p["starts"])
     return;
   TileBuilder &b = p.b;
+  auto skip = [&](Value condition, ValueRange cleared) {
+    p.begin = arith::SelectOp::create(b, condition, p.end, p.begin);
+    tile::LeaveOp::create(b, condition, cleared);
+  };
   Value isForgotten = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
                                             loadStart(p), p.begin);
-  p.begin = arith::SelectOp::create(b, isForgotten, p.end, p.begin);
-  tile::LeaveOp::create(b, isForgotten, p["map"]);
+  if (!p["closes"])
+    return skip(isForgotten, p["map"]);
+  Value isAtEnd = arith::OrIOp::create(b, isFirstSegment(p), isLastSegment(p));
+  skip(arith::OrIOp::create(b, isAtEnd, isForgotten), {});
 }
 
 void gdn::writeSegmentMap(Program &p) {
@@ -264,130 +366,4 @@ void gdn::writeSegmentMap(Program &p) {
         return next;
       });
   storeMap(p, carried[0], identity, carried.size() > 1 ? carried[1] : Value());
-}
-
-//===----------------------------------------------------------------------===//
-// The scan over segments
-//===----------------------------------------------------------------------===//
-
-/// Where the state [K, channels of the V tile] of sequence or segment `number`
-/// lies in an array of the layout.
-static std::pair<SmallVector<Value>, SmallVector<int64_t>>
-scannedPlace(Program &p, Value number, StateLayout layout) {
-  if (layout == StateLayout::KV)
-    return {{number, p.head, p.zero, p.firstV}, {2, 3}};
-  return {{number, p.head, p.firstV, p.zero}, {3, 2}};
-}
-
-/// The largest entry of each column, f32 [channels of the V tile]. Entries of
-/// its halves first: a GPU hands to other warps what is left of a fragment.
-static Value columnMaximum(Program &p, Value tile) {
-  TileBuilder &b = p.b;
-  constexpr int64_t kFragmentRows = 64;
-  for (int64_t rows = shapeOf(tile)[0]; rows > kFragmentRows && rows % 2 == 0;
-       rows /= 2)
-    tile = arith::MaximumFOp::create(b, b.rows(tile, 0, rows / 2),
-                                     b.rows(tile, rows / 2, rows / 2));
-  return b.maximum(tile, 0);
-}
-
-/// D S, or D^T S for gradients, over the factor of each column, which may be
-/// null. In 16 bits the columns of S are divided by their largest entry, so
-/// that f16 holds them with all its digits.
-static std::pair<Value, Value> mulMap(Program &p, Value state, Value map) {
-  TileBuilder &b = p.b;
-  StringRef spec = p.facts.reverse ? "jk,jv->kv" : "kj,jv->kv";
-  if (b.getOperandType().isF32())
-    return {b.product(spec, b.f32(map), state), Value()};
-  constexpr double kLeast = 1e-30; // of a column of zeros
-  Value largest = b.max(columnMaximum(p, b.abs(state)), kLeast);
-  Value inverse = b.div(b.fill(1.0, shapeOf(largest)), largest);
-  Type f16 = b.getF16Type();
-  Value rounded = b.to(b.mulAxis(state, inverse, 1), f16);
-  return {b.product(spec, b.to(map, f16), rounded), largest};
-}
-
-/// Stores the state before segment `s`. Returns the state for what does not
-/// need the product: on a GPU the state that the loop carries is in registers
-/// of the last product, which nothing reads while the next one runs.
-static Value storeEntry(Program &p, Value s, Value state) {
-  TileBuilder &b = p.b;
-  // A sum, which is made by those who carry the state; what is carried itself
-  // would be carried by those who store it too.
-  Value entry = b.add(state, b.fill(0.0, shapeOf(state)));
-  auto [place, axes] = scannedPlace(p, s, p.facts.segmentLayout);
-  b.step("store");
-  b.store(entry, p["entry_states"], place, axes);
-  b.step("state");
-  return entry;
-}
-
-/// The state behind segment `s`.
-static Value applySegment(Program &p, Value s, Value state) {
-  TileBuilder &b = p.b;
-  int64_t K = p.facts.K;
-  auto [place, axes] = scannedPlace(p, s, p.facts.segmentLayout);
-  b.step("load");
-  Value map = b.load(p["map"], {s, p.head, p.zero, p.zero}, {2, 3}, {K, K});
-  Value own = b.load(p["states"], place, axes, shapeOf(state));
-  Value decay;
-  b.step("gates");
-  if (p.facts.decay == DecayKind::Scalar)
-    decay = b.extract(b.exp2(b.load(p["decay"], {s, p.head}, {1}, {1})), {0});
-  if (p.facts.decay == DecayKind::Channel)
-    decay = b.exp2(b.load(p["decay"], {s, p.head, p.zero}, {2}, {K}));
-  b.step("state");
-  auto [change, columns] = mulMap(p, state, map);
-  // While a GPU waits for the product: the entry state, and all of the next one
-  // that needs no product. One fma an entry is left for behind it.
-  Value kept = storeEntry(p, s, state);
-  if (p.facts.decay == DecayKind::Channel)
-    kept = b.mulAxis(kept, decay, 0);
-  if (p.facts.decay == DecayKind::Scalar) {
-    kept = b.mul(kept, b.splat(decay, shapeOf(kept)));
-    if (columns)
-      columns = b.mul(columns, b.splat(decay, shapeOf(columns)));
-    else
-      change = b.mul(change, b.splat(decay, shapeOf(change)));
-  }
-  kept = b.add(kept, own);
-  if (columns)
-    change = b.mulAxis(change, columns, 1);
-  return b.add(kept, change);
-}
-
-/// The state as the scan takes it.
-static Value loadScanned(Program &p) {
-  TileBuilder &b = p.b;
-  SmallVector<int64_t> shape = {p.facts.K, p.facts.vTileChannels};
-  if (!p["initial_state"])
-    return b.fill(0.0, shape);
-  auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
-  b.step("state");
-  return b.f32(b.load(p["initial_state"], place, axes, shape));
-}
-
-void gdn::writeSegmentScan(Program &p) {
-  TileBuilder &b = p.b;
-  Value state = loadScanned(p), one = b.index(1);
-  auto loop = scf::ForOp::create(b, p.begin, p.end, one, state);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value s = loop.getInductionVar();
-    if (p.facts.reverse) {
-      Value last = arith::SubIOp::create(b, p.end, one);
-      Value done = arith::SubIOp::create(b, s, p.begin);
-      s = arith::SubIOp::create(b, last, done);
-    }
-    Value next = applySegment(p, s, loop.getRegionIterArg(0));
-    scf::YieldOp::create(b, next);
-  }
-  if (p["final_state"]) {
-    auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
-    b.step("state");
-    b.store(loop.getResult(0), p["final_state"], place, axes);
-  }
-  if (p["before"])
-    tile::CountDownOp::create(b, p["before"]);
 }

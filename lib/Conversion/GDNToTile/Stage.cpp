@@ -34,32 +34,56 @@ struct StageForm {
 };
 } // namespace
 
-/// Parts of a sequence whose gradients are computed side by side: enough that
-/// the heads of one sequence fill a machine, few enough that empty parts of
-/// short ones do not count.
-static constexpr int64_t kGradientParts = 16;
+/// Parts of a sequence whose gradients, or states, are computed side by side:
+/// enough that the heads of one sequence fill a machine, few enough that empty
+/// parts of short ones do not count.
+static constexpr int64_t kParts = 16;
 
 static constexpr StringLiteral kBoundaries = "cu_seqlens";
 
 static constexpr StringLiteral kRuleOperands[] = {
     "q",         "k",     "v",      "beta", "gate", "initial_state",
     kBoundaries, "a_log", "dt_bias"};
-static constexpr StringLiteral kFusedOperands[] = {
-    "q",         "k",     "v",       "beta",   "gate",  "initial_state",
-    kBoundaries, "a_log", "dt_bias", "starts", "before"};
-static constexpr StringLiteral kStatePassOperands[] = {
-    "",          "k",     "v",       "beta",   "gate",  "initial_state",
-    kBoundaries, "a_log", "dt_bias", "starts", "before"};
+static constexpr StringLiteral kFusedOperands[] = {"q",
+                                                   "k",
+                                                   "v",
+                                                   "beta",
+                                                   "gate",
+                                                   "initial_state",
+                                                   kBoundaries,
+                                                   "a_log",
+                                                   "dt_bias",
+                                                   "starts",
+                                                   "before",
+                                                   "closes",
+                                                   "sequence_state",
+                                                   ""};
+static constexpr StringLiteral kStatePassOperands[] = {"",
+                                                       "k",
+                                                       "v",
+                                                       "beta",
+                                                       "gate",
+                                                       "initial_state",
+                                                       kBoundaries,
+                                                       "a_log",
+                                                       "dt_bias",
+                                                       "starts",
+                                                       "before",
+                                                       "closes",
+                                                       "sequence_state"};
 static constexpr StringLiteral kPrepareOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
 static constexpr StringLiteral kSegmentMapOperands[] = {
-    "k", "beta", "gate", kBoundaries, "a_log", "dt_bias", "starts"};
+    "k",       "beta",   "gate",   kBoundaries, "a_log",
+    "dt_bias", "starts", "before", "closes"};
 static constexpr StringLiteral kSegmentStartsOperands[] = {
     "k", "gate", kBoundaries, "a_log", "dt_bias"};
-static constexpr StringLiteral kSegmentBoundariesOperands[] = {"k",
-                                                               kBoundaries};
+// A sample of the gate is no reason for a work item a head.
+static constexpr StringLiteral kSegmentBoundariesOperands[] = {
+    "k", "sampled_gate", kBoundaries};
 static constexpr StringLiteral kSegmentScanOperands[] = {
-    "map", "decay", "states", "initial_state", kBoundaries, "before"};
+    "map",    "decay",  "states",     "initial_state", kBoundaries,
+    "before", "starts", "boundaries", "last_segments"};
 static constexpr StringLiteral kRunOperands[] = {
     "q", "k", "v", "beta", "bm", "decay", "initial_state", kBoundaries};
 static constexpr StringLiteral kLinearAttentionOperands[] = {
@@ -71,6 +95,8 @@ static constexpr StringLiteral kBackwardOperands[] = {
 static constexpr StringLiteral kReplayOperands[] = {
     "",          "k",     "v",      "beta", "gate", "initial_state",
     kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kExpandOperands[] = {
+    "", "k", "v", "", "gate", "", kBoundaries, "a_log", "dt_bias", "kept"};
 static constexpr StringLiteral kAdjointOperands[] = {
     "q",         "k",     "",        "beta", "gate",         "",
     kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
@@ -87,10 +113,15 @@ static constexpr Dim kPerSequence[] = {Dim::Sequence, Dim::Head};
 
 static constexpr Dim kPerSegment[] = {Dim::Segment, Dim::Head};
 static constexpr Dim kSegmentBoundaries[] = {Dim::SegmentBoundary};
+static constexpr Dim kSegments[] = {Dim::Segment};
+static constexpr Dim kSequences[] = {Dim::Sequence};
+static constexpr Dim kPerCutSequence[] = {Dim::CutSequence, Dim::Head};
 static constexpr Dim kSequenceBoundaries[] = {Dim::SequenceBoundary};
 
 static constexpr OutputForm kForwardOutputs[] = {{"o", kPerToken},
                                                  {"final_state", kPerSequence}};
+static constexpr OutputForm kSegmentsForwardOutputs[] = {
+    {"o", kPerToken}, {"final_state", kPerCutSequence}};
 static constexpr OutputForm kSavingOutputs[] = {
     {"o", kPerToken}, {"writes", kPerToken}, {"states", kPerSegment}};
 static constexpr OutputForm kSavingOutputsWithState[] = {
@@ -111,6 +142,7 @@ static constexpr OutputForm kBackwardOutputs[] = {
     {"d_initial_state", kPerSequence, "initial_state"}};
 static constexpr OutputForm kReplayOutputs[] = {{"writes", kPerToken},
                                                 {"states", kPerSegment}};
+static constexpr OutputForm kExpandOutputs[] = {{"states", kPerSegment}};
 static constexpr OutputForm kAdjointOutputs[] = {
     {"dv", kPerToken},
     {"d_states", kPerSegment},
@@ -125,7 +157,9 @@ static constexpr OutputForm kGradientsOutputs[] = {
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
     {"first_segments", kSequenceBoundaries},
-    {"before", kSegmentBoundaries}};
+    {"before", kSegmentBoundaries},
+    {"closes", kSegments},
+    {"last_segments", kSequences}};
 static constexpr OutputForm kSegmentStartsOutputs[] = {{"starts", kPerSequence},
                                                        {"decay", kPerSequence}};
 static constexpr OutputForm kSegmentEndsOutputs[] = {{"ends", kPerSequence}};
@@ -154,12 +188,14 @@ static const StageForm kForms[] = {
      /*splitsV=*/false, /*rounds=*/false},
     {"gdn.stage.replay", kReplayOperands, kReplayOutputs, writeReplay,
      /*splitsV=*/true, /*rounds=*/true},
+    {"gdn.stage.expand", kExpandOperands, kExpandOutputs, writeExpand,
+     /*splitsV=*/true, /*rounds=*/true, kParts},
     {"gdn.stage.adjoint", kAdjointOperands, kAdjointOutputs, writeAdjoint,
      /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.adjoint_pass", kAdjointPassOperands, kAdjointPassOutputs,
      writeAdjoint, /*splitsV=*/true, /*rounds=*/true},
     {"gdn.stage.gradients", kGradientsOperands, kGradientsOutputs,
-     writeGradients, /*splitsV=*/false, /*rounds=*/true, kGradientParts,
+     writeGradients, /*splitsV=*/false, /*rounds=*/true, kParts,
      /*groupsHeads=*/true},
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
@@ -276,6 +312,8 @@ static StageFacts readFacts(const Stage &stage) {
       readEnum<BetaDomainAttr>(op, "beta_domain", BetaDomain::Value);
   facts.stateLayout =
       readEnum<StateLayoutAttr>(op, "state_layout", StateLayout::KV);
+  facts.sequenceLayout =
+      readEnum<StateLayoutAttr>(op, "sequence_layout", facts.stateLayout);
   facts.segmentLayout =
       readEnum<StateLayoutAttr>(op, "segment_layout", facts.stateLayout);
   if (stage.keys())
@@ -297,6 +335,8 @@ static StageFacts readFacts(const Stage &stage) {
     facts.sequenceSegments = segments.getInt();
   if (auto tolerance = op->getAttrOfType<FloatAttr>("tolerance"))
     facts.tolerance = tolerance.getValueAsDouble();
+  if (auto live = op->getAttrOfType<IntegerAttr>("live_segments"))
+    facts.liveSegments = live.getInt();
   facts.reverse = op->hasAttr("reverse");
   facts.vTileChannels = facts.V;
   return facts;
@@ -308,6 +348,8 @@ static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
   if (starts && starts.getReverse())
     return kSegmentEndsOutputs;
   auto fused = dyn_cast<FusedStageOp>(op);
+  if (fused && fused.getBefore())
+    return kSegmentsForwardOutputs;
   if (!fused || !fused.getStateInterval())
     return form.outputs;
   if (op->getNumResults() == std::size(kSavingOutputs))

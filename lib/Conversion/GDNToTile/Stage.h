@@ -21,6 +21,7 @@ enum class Dim {
   KeyHead,
   Sequence,
   Segment,
+  CutSequence,
   SequenceBoundary,
   SegmentBoundary
 };

@@ -17,13 +17,28 @@
 // The product of the state takes the state rounded in the same way.
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
 // CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[ROUNDED]],
+// What tokens write is added to the state in two parts, and stored in one.
+// CHECK: %[[ADDED:.*]] = linalg.contract {{.*}} ins(%[[MOST:[0-9]+]], %{{.*}} : tensor<64x32xbf16>, tensor<32x128xbf16>)
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[MOST]]
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subf %{{.*}}, %[[WIDE]]
+// CHECK-NEXT: %[[LESS:.*]] = arith.truncf %[[LEFT]]
+// CHECK-NEXT: %[[NEXT:.*]] = linalg.contract {{.*}} ins(%[[LESS]], %{{.*}} outs(%[[ADDED]]
 // CHECK: gdn_tile.store %{{.*}}, %writes[
+// CHECK: scf.yield %[[NEXT]]
 
-// The gradient of the state runs backwards. It is stored behind the last chunk of a segment, or of the sequence.
+// The gradient of the state runs backwards. It is stored behind the last chunk of a segment, or of the sequence. It is carried over
+// sqrt(2), what the scale 128^(-1/2) is times a power of two, which dO is multiplied by.
 // CHECK-LABEL: gdn_tile.program @layer_adjoint(
 // CHECK-SAME: outs(%dv: memref<1x?x4x128xbf16, {{.*}} %d_states: memref<?x4x128x128xbf16, {{.*}} %d_initial_state: memref<?x4x128x128xf32
-// CHECK: scf.for %[[BACK:.*]] = %c0 to %{{.*}} step %c32 iter_args(%[[S:.*]] = %{{.*}})
+// CHECK-DAG: %[[UNIT:.*]] = arith.constant dense<1.41421354> : tensor<32xf32>
+// CHECK-DAG: %[[OVER:.*]] = arith.constant dense<-0.707106769> : tensor<32xf32>
+// CHECK-DAG: %[[POWER:.*]] = arith.constant dense<6.250000e-02> : tensor<32xf32>
+// CHECK-DAG: %[[STATE_UNIT:.*]] = arith.constant dense<1.41421354> : tensor<64x128xf32>
+// CHECK: %[[LAST:.*]] = scf.for %[[BACK:.*]] = %c0 to %{{.*}} step %c32 iter_args(%[[S:.*]] = %{{.*}})
 // CHECK: %[[DO:.*]] = gdn_tile.load %d_o{{.*}} axes [3, 1]
+// CHECK: arith.mulf %[[GAM:.*]], %[[POWER]]
+// CHECK: arith.mulf %[[GAM]], %[[OVER]]
+// CHECK: arith.mulf %{{.*}}, %[[UNIT]]
 // CHECK: %[[ENDS:.*]] = arith.ori
 // CHECK: %[[KEPT:.*]] = arith.truncf %[[S]] {gdn_tile.step = "keep"}
 // CHECK: scf.if %[[ENDS]] {
@@ -33,12 +48,14 @@
 // CHECK: %[[READ:.*]] = linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[ROUNDED]],
 // CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%[[DO]],
 // CHECK: gdn_tile.store %{{.*}}, %dv[
-// CHECK: gdn_tile.store %{{.*}}, %d_initial_state[
+// CHECK: %[[FIRST:.*]] = arith.mulf %[[LAST]], %[[STATE_UNIT]]
+// CHECK: gdn_tile.store %[[FIRST]], %d_initial_state[
 
 // Gradients of 16 parts of a sequence side by side, each with every 16th chunk of 64 tokens, and the value heads of a
 // group one after the other.
 // CHECK-LABEL: gdn_tile.program @layer_gradients(
 // CHECK-SAME: work_item(%n, %h, %[[PART:.*]]) tokens(
+// CHECK: %[[UNIT:.*]] = arith.constant dense<1.41421354> : tensor<64xf32>
 // CHECK: %[[OFFSET:.*]] = arith.muli %[[PART]], %c64
 // CHECK: %[[LOWER:.*]] = arith.addi %begin, %[[OFFSET]]
 // CHECK: arith.subi %end, %[[LOWER]]
@@ -56,6 +73,8 @@
 // Each half of K has warps of its own. The last value head of a group stores the sums over it.
 // CHECK: scf.if %[[LAST:.*]] {
 // CHECK: gdn_tile.store %{{.*}}, %dq[%batch, %{{.*}}, %h, %c0]{{.*}}gdn_tile.step = "low_keys"
+// What writes read of the gradient of the state has its unit.
+// CHECK: arith.mulf %{{.*}}, %[[UNIT]] {{.*}}gdn_tile.step = "low_keys"
 // CHECK: scf.if %[[LAST]] {
 // CHECK: gdn_tile.store %{{.*}}, %dk[%batch, %{{.*}}, %h, %c0]{{.*}}gdn_tile.step = "low_keys"
 // CHECK: scf.if %[[LAST]] {

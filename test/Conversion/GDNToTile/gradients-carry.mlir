@@ -2,8 +2,8 @@
 // RUN: gdn-compile %s --state-interval=512 --backward=three --emit=tile | FileCheck %s --check-prefix=CPU
 // RUN: not gdn-opt %S/Inputs/gradients-many-heads.mlir --convert-gdn-to-tile=cluster-heads 2>&1 | FileCheck %s --check-prefix=HEADS
 // RUN: not gdn-opt %S/Inputs/gradients-any-heads.mlir --convert-gdn-to-tile=cluster-heads 2>&1 | FileCheck %s --check-prefix=ANY
-// HEADS: error: 'gdn.stage.gradients' op expected 1, 2 or 4 value heads a query/key head with a state_interval of 128, got 8
-// ANY: error: 'gdn.stage.gradients' op expected static numbers of heads with a state_interval of 128, got dynamic ones
+// HEADS: error: 'gdn.stage.gradients' op expected 1, 2 or 4 value heads a query/key head with a state_interval of 256, got 8
+// ANY: error: 'gdn.stage.gradients' op expected static numbers of heads with a state_interval of 256, got dynamic ones
 
 // A work item has one value head of two, and a part of a sequence, whole intervals of 512 tokens. It loads the kept state before
 // its first token and carries the state, in pieces of 64 x 64. Each of the two keeps half of the columns of a piece.

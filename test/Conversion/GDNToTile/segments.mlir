@@ -302,60 +302,141 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 
 // -----
 
-// A forward whose segments run what is before them themselves. Boundaries tell where the segment before each one begins.
+// A forward whose segments run what is before them themselves. Boundaries tell where the segment before each one begins,
+// -1 - n of the first one of sequence n, and with which segment a sequence ends.
 
+// Where more than half of a sample of heads do not forget in a segment, segments are longer.
 // CHECK-LABEL: gdn_tile.program @before_segment_boundaries
+// CHECK: %[[SHORT:.*]] = arith.muli %{{.*}}, %c32
+// CHECK: %[[LIVE:.*]] = scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args(%{{.*}} = %false) -> (i1) {
+// CHECK-COUNT-32: memref.load %sampled_gate[
+// CHECK: arith.cmpi ugt, %{{.*}}, %c4_i32
+// CHECK: %[[LONG:.*]] = arith.muli %{{.*}}, %c32
+// CHECK: arith.select %[[LIVE]], %[[LONG]], %[[SHORT]] : index
+// CHECK: gdn_tile.store %{{.*}}, %last_segments[%n]
 // CHECK: scf.for %[[S:.*]] = %[[FIRST:.*]] to
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[S]], %[[FIRST]]
-// CHECK: %[[BEFORE:.*]] = arith.select %[[IS_FIRST]], %c2147483647, %{{.*}} : index
+// CHECK: %[[NONE:.*]] = arith.subi %c-1, %n
+// CHECK: %[[BEFORE:.*]] = arith.select %[[IS_FIRST]], %[[NONE]], %{{.*}} : index
 // CHECK: gdn_tile.store %{{.*}}, %before[%[[S]]]
+// CHECK: %[[THERE:.*]] = arith.ori %[[IS_FIRST]], %{{.*}}
+// CHECK: %[[CLOSES:.*]] = arith.andi %{{.*}}, %[[THERE]]
+// CHECK: arith.select %[[CLOSES]], %n, %c-1
+// CHECK: gdn_tile.store %{{.*}}, %closes[%[[S]]]
 // CHECK: gdn_tile.store %{{.*}}, %before[
 
-// B is zero where this segment forgets and so does the one behind it in the sequence.
+// Nobody needs B of the last segment of a sequence, nor where this segment forgets and the next one is the last or forgets.
+// A first segment begins with the state of its sequence unless it forgets that.
 // CHECK-LABEL: gdn_tile.program @before_state_pass
-// CHECK: %[[NEXT:.*]] = arith.addi %n, %c1
-// CHECK: %[[BEHIND:.*]] = memref.load %before[%[[NEXT]]]
-// CHECK: %[[FORGOTTEN:.*]] = arith.andi
-// CHECK: %[[UNNEEDED:.*]] = arith.andi %[[FORGOTTEN]]
-// CHECK: %[[BEGIN:.*]] = arith.select %[[UNNEEDED]], %end, %{{.*}} : index
-// CHECK: gdn_tile.leave %[[UNNEEDED]] clears(%final_state : {{.*}})
+// CHECK: %[[KEEPS:.*]] = arith.cmpi sle
+// CHECK: %[[ENTERS:.*]] = arith.andi %{{.*}}, %[[KEEPS]]
+// CHECK: memref.load %closes[%[[NEXT:.*]]]
+// CHECK: %[[UNNEEDED:.*]] = arith.andi
+// CHECK: memref.load %closes[%n]
+// CHECK: %[[LAST:.*]] = arith.cmpi sge
+// CHECK: %[[NONE:.*]] = arith.ori %[[UNNEEDED]], %[[LAST]]
+// CHECK: %[[BEGIN:.*]] = arith.select %[[NONE]], %end, %{{.*}} : index
+// CHECK: gdn_tile.leave %[[NONE]]{{$}}
+// CHECK: %[[SEQUENCE:.*]] = arith.subi %c-1, %{{.*}}
+// CHECK: scf.if %[[ENTERS]] -> (tensor<32x64xf32>) {
+// CHECK-NEXT: gdn_tile.load %sequence_state[%[[SEQUENCE]], %h
 // CHECK: scf.for %{{.*}} = %[[BEGIN]] to %end
 
+// Maps of first and last segments are not made, nor are those of segments that forget.
+// CHECK-LABEL: gdn_tile.program @before_segment_map
+// CHECK: %[[FIRST:.*]] = arith.cmpi slt
+// CHECK: %[[LAST:.*]] = arith.cmpi sge
+// CHECK: %[[END:.*]] = arith.ori %[[FIRST]], %[[LAST]]
+// CHECK: %[[NONE:.*]] = arith.ori %[[END]], %{{.*}}
+// CHECK: gdn_tile.leave %[[NONE]]{{$}}
+
+// The scan goes from the state behind the first segment to that before the last. Where all segments but the last forget,
+// its CTA ends before it waits. It keeps nothing of a state, or of a map that nobody made, where a segment forgets.
 // CHECK-LABEL: gdn_tile.program @before_segment_scan
+// CHECK: memref.load %last_segments[%n]
+// CHECK: %[[NEEDS:.*]] = scf.for %[[S:.*]] = %begin to %[[LAST:.*]] step %c1 iter_args(%{{.*}} = %false) -> (i1) {
+// CHECK: memref.load %starts[%[[S]], %h]
+// CHECK: memref.load %boundaries[%[[S]]]
+// CHECK: %[[IDLE:.*]] = arith.xori %[[NEEDS]], %true
+// CHECK: gdn_tile.leave %[[IDLE]] {early}
+// CHECK: gdn_tile.load %states[
+// CHECK: %[[SECOND:.*]] = arith.addi %begin, %c1
+// CHECK: %[[STATE:.*]] = scf.for %{{.*}} = %[[SECOND]] to %[[LAST]]
+// CHECK: %[[FORGETS:.*]] = arith.cmpi sgt
+// CHECK: arith.select %[[FORGETS]], %{{.*}}, %{{.*}} : tensor<1xf32>
+// CHECK: %[[NOTHING:.*]] = arith.cmpf olt
+// CHECK: arith.select %[[NOTHING]], %{{.*}}, %{{.*}} : tensor<64x32xf32>
+// CHECK: arith.select %{{.*}} : tensor<64x32xf32>
+// CHECK: scf.if
+// CHECK-NEXT: gdn_tile.store %[[STATE]], %entry_states[%[[LAST]], %h
 // CHECK: gdn_tile.count_down %before
 
+// The caller's states may lie either way, and arrays of segments may be views of those of their parts.
 // CHECK-LABEL: gdn_tile.program @before_fused
+// CHECK-SAME: %before: memref<9xi32, strided<[?], offset: ?>>, %closes: memref<8xi32, strided<[?], offset: ?>>
+// CHECK-SAME: %sequence_state: memref<?x4x64x32xf32, strided<[?, ?, ?, ?], offset: ?>>
+// CHECK-SAME: outs({{.*}}, %final_state: memref<?x4x64x32xf32, strided<[?, ?, ?, ?], offset: ?>>)
 // CHECK-SAME: work_item(%n, %h, %{{.*}}, %[[TURN:.*]]) tokens(
 // CHECK: %[[PREVIOUS:.*]] = arith.subi %{{.*}}, %c1
-// CHECK: memref.load %before[%n]
+// CHECK: %[[FIRST:.*]] = arith.cmpi slt
 // CHECK: memref.load %starts[%[[PREVIOUS]], %h]
-// CHECK: %[[OWN:.*]] = arith.cmpi sgt
-// CHECK: arith.cmpi eq, %[[TURN]], %c0
+// CHECK: %[[OWN:.*]] = arith.andi
+// CHECK: %[[WAITS:.*]] = arith.xori %{{.*}}, %[[OWN]]
+// CHECK: arith.cmpi ne, %[[TURN]], %c0
 // CHECK: gdn_tile.leave %[[IDLE:[^ ]*]]
-// CHECK: %[[WAITS:.*]] = arith.cmpi sle
 // CHECK: gdn_tile.await %before if %[[WAITS]]
-// CHECK: arith.select %[[OWN]], %{{.*}}, %{{.*}} : tensor<32x64xf32>
+// CHECK: scf.if %[[FIRST]] -> (tensor<32x64xf32>) {
+// CHECK-NEXT: gdn_tile.load %sequence_state[
+// CHECK: scf.if %[[WAITS]] -> (tensor<32x64xf32>) {
+// CHECK-NEXT: gdn_tile.load %initial_state[%n
 // CHECK: scf.for %[[T:[^ ]*]] =
 // CHECK: %[[STORED:.*]] = arith.cmpi uge, %[[T]], %begin
 // CHECK: scf.if %[[STORED]] {
 // CHECK-NEXT: gdn_tile.store %{{.*}}, %o[
-// CHECK: gdn_tile.launch @before_fused grid(%{{.*}}, %c4, %c1, %c2) {{.*}} {gdn_tile.beside, gdn_tile.in_turns}
+// CHECK: %[[CLOSES:.*]] = memref.load %closes[%n]
+// CHECK: %[[SEQUENCE:.*]] = arith.index_cast %[[CLOSES]]
+// CHECK: scf.if
+// CHECK-NEXT: gdn_tile.store %{{.*}}, %final_state[%[[SEQUENCE]], %h
+// CHECK: gdn_tile.launch @before_fused grid(%{{.*}}, %c4, %c1, %c2) {{.*}} {gdn_tile.beside, gdn_tile.in_order, gdn_tile.in_turns}
 func.func @before(%x: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>,
-    %map: tensor<8x4x64x64xf16>) -> tensor<1x256x4x32xbf16> {
-  %b:3 = gdn.stage.segment_boundaries k(%x : tensor<1x256x2x64xbf16>) {chunk_size = 32, segments = 8}
-      -> tensor<9xi64>, tensor<2xi64>, tensor<9xi32>
+    %h0: tensor<?x4x64x32xf32>) -> (tensor<1x256x4x32xbf16>, tensor<?x4x64x32xf32>) {
+  %b:5 = gdn.stage.segment_boundaries k(%x : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>)
+      {chunk_size = 32, live_segments = 3, segments = 8, tolerance = 1.0e-05}
+      -> tensor<9xi64>, tensor<2xi64>, tensor<9xi32>, tensor<8xi32>, tensor<1xi32>
   %s:2 = gdn.stage.segment_starts k(%x : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>)
       cu_seqlens(%b#0 : tensor<9xi64>) {chunk_size = 32, tolerance = 1.0e-05} -> tensor<8x4xi32>, tensor<8x4xf32>
   %added = gdn.stage.state_pass q(%x : tensor<1x256x2x64xbf16>) k(%x : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
       beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%b#0 : tensor<9xi64>)
-      starts(%s#0 : tensor<8x4xi32>) before(%b#2 : tensor<9xi32>) {chunk_size = 32, state_layout = #gdn.state_layout<vk>}
+      starts(%s#0 : tensor<8x4xi32>) before(%b#2 : tensor<9xi32>) closes(%b#3 : tensor<8xi32>)
+      sequence_state(%h0 : tensor<?x4x64x32xf32>)
+      {beside, chunk_size = 32, sequence_layout = #gdn.state_layout<kv>, state_layout = #gdn.state_layout<vk>}
       -> tensor<8x4x32x64xf32>
+  %map = gdn.stage.segment_map k(%x : tensor<1x256x2x64xbf16>) beta(%beta : tensor<1x256x4xf32>) cu_seqlens(%b#0 : tensor<9xi64>)
+      starts(%s#0 : tensor<8x4xi32>) before(%b#2 : tensor<9xi32>) closes(%b#3 : tensor<8xi32>) {chunk_size = 32}
+      -> tensor<8x4x64x64xf16>
   %entry = gdn.stage.segment_scan map(%map : tensor<8x4x64x64xf16>) decay(%s#1 : tensor<8x4xf32>)
       states(%added : tensor<8x4x32x64xf32>) first_segments(%b#1 : tensor<2xi64>) before(%b#2 : tensor<9xi32>)
+      starts(%s#0 : tensor<8x4xi32>) boundaries(%b#0 : tensor<9xi64>) last_segments(%b#4 : tensor<1xi32>)
       {state_layout = #gdn.state_layout<vk>} -> tensor<8x4x32x64xf32>
-  %o = gdn.stage.fused q(%x : tensor<1x256x2x64xbf16>) k(%x : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+  %o, %ht = gdn.stage.fused q(%x : tensor<1x256x2x64xbf16>) k(%x : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
       beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4xf32>) initial_state(%entry : tensor<8x4x32x64xf32>)
-      cu_seqlens(%b#0 : tensor<9xi64>) starts(%s#0 : tensor<8x4xi32>) before(%b#2 : tensor<9xi32>)
-      {chunk_size = 32, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>
-  return %o : tensor<1x256x4x32xbf16>
+      cu_seqlens(%b#0 : tensor<9xi64>) starts(%s#0 : tensor<8x4xi32>) before(%b#2 : tensor<9xi32>) closes(%b#3 : tensor<8xi32>)
+      sequence_state(%h0 : tensor<?x4x64x32xf32>) first_segments(%b#1 : tensor<2xi64>)
+      {chunk_size = 32, sequence_layout = #gdn.state_layout<kv>, state_layout = #gdn.state_layout<vk>}
+      -> tensor<1x256x4x32xbf16>, tensor<?x4x64x32xf32>
+  return %o, %ht : tensor<1x256x4x32xbf16>, tensor<?x4x64x32xf32>
+}
+
+// -----
+
+// The forward behind this scan is launched when the maps are done.
+// CHECK-LABEL: gdn_tile.program @late_segment_scan
+// CHECK: gdn_tile.launch @late_segment_scan {{.*}} {gdn_tile.first_of_two}
+func.func @late(%map: tensor<8x4x64x64xf16>, %decay: tensor<8x4xf32>, %added: tensor<8x4x32x64xf32>, %first: tensor<2xi32>,
+    %before: tensor<9xi32>, %starts: tensor<8x4xi32>, %boundaries: tensor<9xi32>) -> tensor<8x4x32x64xf32> {
+  %entry = gdn.stage.segment_scan map(%map : tensor<8x4x64x64xf16>) decay(%decay : tensor<8x4xf32>)
+      states(%added : tensor<8x4x32x64xf32>) first_segments(%first : tensor<2xi32>) before(%before : tensor<9xi32>)
+      starts(%starts : tensor<8x4xi32>) boundaries(%boundaries : tensor<9xi32>)
+      {beside, state_layout = #gdn.state_layout<vk>} -> tensor<8x4x32x64xf32>
+  return %entry : tensor<8x4x32x64xf32>
 }

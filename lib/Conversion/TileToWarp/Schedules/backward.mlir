@@ -47,6 +47,24 @@ gdn_warp.schedule_template @adjoint_pass.cta_per_v_tile schedules ["cta_per_head
     channels [#tokens, #vectors, #m, #triangles]
 
 //===--------------------------------------------------------------------------------------------------------------===//
+// States between those that a forward saved: two CTAs on a multiprocessor
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#expand_gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 80, steps = ["gates"], prefetch_distance = <1 chunks>>
+#expand_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 80, steps = ["load"], delayed_steps = ["store_state"], delay = <1 chunks>>
+#expand_rest = #gdn_warp.role_template<name = "rest", warps = 2, registers = 80, steps = []>
+#expand_state = #gdn_warp.role_template<name = "state", warps = 4, registers = 168, steps = ["keep", "state"]>
+
+#expand_tokens = #gdn_warp.channel_template<name = "tokens", depth = <2 chunks>, from = ["load"], to = ["state"], slot_per_chunk = true>
+#expand_vectors = #gdn_warp.channel_template<name = "vectors", depth = <3 chunks>, from = ["gates"], to = ["state"]>
+#expand_kept = #gdn_warp.channel_template<name = "kept", depth = <2 chunks>, from = ["keep"], to = ["move"]>
+
+gdn_warp.schedule_template @expand.cta_per_v_tile schedules ["cta_per_head", "cta_per_v_tile"] stages ["expand"]
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 2 : i64, in_order}
+    roles [#expand_state, #expand_gates, #expand_move, #expand_rest]
+    channels [#expand_tokens, #expand_vectors, #expand_kept]
+
+//===--------------------------------------------------------------------------------------------------------------===//
 // Gradients: chunks of 64 tokens, the value heads of a group one after the other
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -73,6 +91,31 @@ gdn_warp.schedule_template @gradients.key_head schedules ["cta_per_head", "cta_p
     attributes {chunks_per_iteration = 1 : i64}
     roles [#pairs, #low_keys, #high_keys, #copy, #vectors_of, #finish, #rest]
     channels [#values, #states, #adjoints, #rows, #decays, #tiles, #sums]
+
+// A state is kept before every second chunk. The warps of the pairs make the others while those of a half of K have the
+// chunk before: of a kept one, half of which they load themselves, and of what the tokens in between write. So keys begin
+// with what needs no state.
+#halfway_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 128, steps = ["low_state", "high_state", "scores"]>
+#halfway_copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 32, steps = ["load", "load_write", "load_gradient", "load_output", "load_keys"]>
+#halfway_vectors = #gdn_warp.role_template<name = "gates", warps = 1, registers = 32, steps = ["gates"]>
+#halfway_finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 32, steps = ["finish"]>
+#halfway_early = #gdn_warp.role_template<name = "early", warps = 1, registers = 32, steps = ["load_between", "load_kept"]>
+
+#halfway_writes = #gdn_warp.channel_template<name = "writes", depth = <1 chunks>, from = ["load_write"], to = ["pairs", "low_keys", "high_keys"]>
+#halfway_values = #gdn_warp.channel_template<name = "values", depth = <1 chunks>, from = ["load"], to = ["pairs", "low_keys", "high_keys"]>
+#halfway_outputs = #gdn_warp.channel_template<name = "outputs", depth = <1 chunks>, from = ["load_output"], to = ["pairs", "low_keys", "high_keys"]>
+#halfway_adjoints = #gdn_warp.channel_template<name = "adjoints", depth = <1 chunks>, from = ["load_gradient"], to = ["low_keys", "high_keys"]>
+#between = #gdn_warp.channel_template<name = "between", depth = <1 chunks>, from = ["load_between"], to = ["pairs"]>
+#kept_state = #gdn_warp.channel_template<name = "kept", depth = <1 chunks>, from = ["load_kept"], to = ["pairs"]>
+#low_states = #gdn_warp.channel_template<name = "low_states", depth = <1 chunks>, from = ["low_state"], to = ["low_keys"]>
+#high_states = #gdn_warp.channel_template<name = "high_states", depth = <1 chunks>, from = ["high_state"], to = ["high_keys"]>
+#halfway_sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores", "low_keys", "high_keys"], to = ["finish"]>
+
+gdn_warp.schedule_template @gradients.halfway schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+    when <steps = ["load_between"]>
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#halfway_pairs, #low_keys, #high_keys, #halfway_copy, #halfway_vectors, #halfway_finish, #halfway_early]
+    channels [#between, #kept_state, #halfway_writes, #halfway_outputs, #halfway_values, #halfway_adjoints, #rows, #decays, #low_states, #high_states, #tiles, #halfway_sums]
 
 // The state is carried, in 64 registers of each half of K: a kept state is loaded before the loop. CTAs of a cluster have the
 // value heads of a group and add up dq and dk.

@@ -1,0 +1,76 @@
+//===- Expand.cpp - States between those that a forward saved -------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What tokens write is known, so a state follows from the one before by one
+// product (spec 3.3). A work item has a part of a sequence, which begins at a
+// kept state, and a tile of V.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Chunk.h"
+#include "Kept.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+TokenRange gdn::makeKeptRange(Program &p, Value part) {
+  TileBuilder &b = p.b;
+  int64_t parts = p.facts.parts, interval = p.facts.stateInterval;
+  Value tokens = arith::SubIOp::create(b, p.end, p.begin);
+  Value count =
+      arith::CeilDivUIOp::create(b, tokens, b.index(interval * parts));
+  Value length = arith::MulIOp::create(b, count, b.index(interval));
+  Value from = arith::MulIOp::create(b, part, length);
+  Value first =
+      arith::MinSIOp::create(b, arith::AddIOp::create(b, p.begin, from), p.end);
+  Value end =
+      arith::MinSIOp::create(b, arith::AddIOp::create(b, first, length), p.end);
+  return {first, end};
+}
+
+/// Stores the state before the chunk at token t. Returns the one behind it.
+static Value expandChunk(Program &p, Value t, Value state) {
+  TileBuilder &b = p.b;
+  keepState(p, "states", t, state);
+  Value k = loadKeys(p, "k", t);
+  b.step("load");
+  Value writes = b.load(p["v"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+                        {p.facts.vTileChannels, p.facts.C}, p.end);
+  ChunkGates gates = loadChunkGates(p, t);
+  b.step("state");
+  if (!gates.G)
+    return b.product("vc,ck->vk", writes, k, state);
+  Value left = b.round(b.mulAxis(b.f32(writes), gates.write, 1));
+  Value decayed = b.mul(state, b.splat(gates.whole, shapeOf(state)));
+  return b.product("vc,ck->vk", left, k, decayed);
+}
+
+void gdn::writeExpand(Program &p) {
+  TileBuilder &b = p.b;
+  // Tiles of V come first among those of a sequence and head.
+  Value tiles = b.index(p.facts.V / p.facts.vTileChannels);
+  Value tile = arith::RemUIOp::create(b, p.tile, tiles);
+  p.firstV = arith::MulIOp::create(b, tile, b.index(p.facts.vTileChannels));
+  TokenRange range = makeKeptRange(p, arith::DivUIOp::create(b, p.tile, tiles));
+  Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                        range.first, range.end);
+  tile::LeaveOp::create(b, isEmpty, ValueRange(), /*early=*/true);
+  Value segment = keptSegment(p, range.first, p.facts.stateInterval);
+  b.step("state");
+  Value kept = b.load(p["kept"], {segment, p.head, p.firstV, p.zero}, {2, 3},
+                      {p.facts.vTileChannels, p.facts.K});
+  auto loop = scf::ForOp::create(b, range.first, range.end, b.index(p.facts.C),
+                                 b.f32(kept));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(
+      b, expandChunk(p, loop.getInductionVar(), loop.getRegionIterArg(0)));
+}
