@@ -42,6 +42,12 @@ static constexpr double kScanSeconds = 4.5e-6, kScanStep = 0.89e-6;
 static constexpr double kEndsSeconds = 4e-6, kEndsChunk = 0.18e-6;
 /// Kernels that begin behind others: in segments, and of whole sequences.
 static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
+/// From states that the forward saved, there is no replay: a chunk of adjoint,
+/// and its work item. In segments there is no B and one scan: the part of the
+/// passes that is left, and kernels that begin behind others. By eye from
+/// docs/data/saving-h200.csv.
+static constexpr double kAdjointSeconds = 0.79e-6, kAdjointItem = 10e-6,
+                        kPassesFromStates = 0.72, kSplitHopsFromStates = 20e-6;
 static constexpr int64_t kVTiles = 2, kChunk = 32;
 /// Chunks of the gradients that a segment has at least if the model chooses,
 /// and the most segments of a sequence.
@@ -62,16 +68,19 @@ static Spans sequencesOf(const Problem &p, int64_t longest) {
   return {1, longest, count - 1, divideCeil(rest, count - 1)};
 }
 
-/// The three kernels of a backward on such sequences.
+/// The three kernels of a backward on such sequences, or the two that read
+/// states.
 static double kernelSeconds(const Problem &p, const Chip &chip,
-                            const Spans &spans) {
+                            const Spans &spans, bool fromStates) {
   // Adjoint does not wait for replay while both fit.
   int64_t items = (spans.longer + spans.shorter) * p.heads * kVTiles;
   bool isBeside = items <= chip.multiprocessors / 2;
-  double seconds = isBeside ? kBesideSeconds : kRecurrenceSeconds;
+  double seconds = fromStates ? kAdjointSeconds
+                   : isBeside ? kBesideSeconds
+                              : kRecurrenceSeconds;
+  double item = fromStates ? kAdjointItem : kRecurrenceItem;
   auto recurrence = [&](int64_t tokens) {
-    return static_cast<double>(divideCeil(tokens, kChunk)) * seconds +
-           kRecurrenceItem;
+    return static_cast<double>(divideCeil(tokens, kChunk)) * seconds + item;
   };
   int64_t group =
       std::max<int64_t>(p.heads / std::max<int64_t>(p.keyHeads, 1), 1);
@@ -93,14 +102,16 @@ static double kernelSeconds(const Problem &p, const Chip &chip,
 }
 
 double gdn::cost::estimateWholeBackward(const Problem &p, const Chip &chip,
-                                        int64_t longest) {
-  return kWholeHops + kernelSeconds(p, chip, sequencesOf(p, longest));
+                                        int64_t longest, bool fromStates) {
+  return kWholeHops +
+         kernelSeconds(p, chip, sequencesOf(p, longest), fromStates);
 }
 
 BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
                                                   const Chip &chip,
                                                   int64_t longest,
-                                                  int64_t length) {
+                                                  int64_t length,
+                                                  bool fromStates) {
   Spans whole = sequencesOf(p, longest);
   int64_t ofLongest = divideCeil(whole.longest, length);
   int64_t segments = whole.longer * ofLongest +
@@ -111,19 +122,22 @@ BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
   auto chunks = static_cast<double>(divideCeil(mean, kChunk));
   int64_t items = segments * p.heads;
   int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
-  double item = chunks * kPassSeconds + kPassItem;
-  double forgetful = std::min(kForgetfulItem, item);
+  double part = fromStates ? kPassesFromStates : 1;
+  double item = part * (chunks * kPassSeconds + kPassItem);
+  double forgetful = std::min(part * kForgetfulItem, item);
   double processors = chip.multiprocessors;
   double some = (static_cast<double>(live) * item +
                  static_cast<double>(items - live) * forgetful) /
                     processors +
-                chunks * kPassTail + kPassLeast;
+                part * chunks * kPassTail + kPassLeast;
   double all = std::max(some, static_cast<double>(items) * item / processors);
   BackwardEstimate result;
   result.length = length;
-  result.seconds = kSplitHops + kEndsSeconds + chunks * kEndsChunk + some +
-                   kScanSeconds + static_cast<double>(ofLongest) * kScanStep +
-                   kernelSeconds(p, chip, Spans{segments, mean, 0, 0});
+  result.seconds =
+      (fromStates ? kSplitHopsFromStates : kSplitHops) + kEndsSeconds +
+      chunks * kEndsChunk + some + kScanSeconds +
+      static_cast<double>(ofLongest) * kScanStep +
+      kernelSeconds(p, chip, Spans{segments, mean, 0, 0}, fromStates);
   result.worstSeconds = result.seconds + all - some;
   return result;
 }
@@ -138,8 +152,14 @@ BackwardChoice gdn::cost::chooseBackwardSplit(const Problem &p,
   auto lengthOf = [&](int64_t tokens) {
     return divideCeil(tokens, chunk) * chunk;
   };
+  auto estimateOf = [&](int64_t length) {
+    BackwardEstimate cut = estimateBackwardSplit(p, chip, longest, length);
+    if (!request.decays)
+      cut.seconds = cut.worstSeconds;
+    return cut;
+  };
   auto take = [&](int64_t length) {
-    choice.best = estimateBackwardSplit(p, chip, longest, length);
+    choice.best = estimateOf(length);
     choice.length = length;
   };
   bool isKnown = longest > 0 && p.heads > 0 && p.keyHeads > 0;
@@ -155,7 +175,7 @@ BackwardChoice gdn::cost::chooseBackwardSplit(const Problem &p,
     int64_t length = lengthOf(divideCeil(longest, n));
     if (length < kLeastChunks * chunk)
       break;
-    BackwardEstimate cut = estimateBackwardSplit(p, chip, longest, length);
+    BackwardEstimate cut = estimateOf(length);
     bool wins = cut.seconds <= (1 - kGain) * choice.wholeSeconds &&
                 cut.worstSeconds <= (1 + kLoss) * choice.wholeSeconds;
     auto sum = [](const BackwardEstimate &estimate) {

@@ -36,13 +36,15 @@ struct BackwardChoice {
   double wholeSeconds = 0;
 };
 
-/// Seconds of a backward of whole sequences, of which one has `longest` tokens.
+/// Seconds of a backward of whole sequences, of which one has `longest` tokens;
+/// `fromStates` of one that reads what its forward saved.
 double estimateWholeBackward(const Problem &problem, const Chip &chip,
-                             int64_t longest);
+                             int64_t longest, bool fromStates = false);
 
 /// The same in segments of `length` tokens, K = V = 128.
 BackwardEstimate estimateBackwardSplit(const Problem &problem, const Chip &chip,
-                                       int64_t longest, int64_t length);
+                                       int64_t longest, int64_t length,
+                                       bool fromStates = false);
 
 /// Decides on segments by the rule of `chooseSplit`. Lengths are multiples of
 /// `chunk` tokens.
