@@ -8,7 +8,7 @@
 
 #include "gdn/CostModel/Segments.h"
 
-#include "WorkItems.h"
+#include "Sequences.h"
 
 #include <algorithm>
 
@@ -33,15 +33,20 @@ static constexpr double kShortItemSeconds = 5e-6;
 /// Chunks that show behind a segment of a head that decays, with the mean log
 /// gate of -0.05 that libraries are measured with.
 static constexpr int64_t kForgetfulChunks = 8;
-/// Tokens that show behind a segment where all heads decay slowly: gates of
-/// -0.001 on average, down to exp(-12).
-static constexpr int64_t kSlowTokens = 12000;
 /// A work item of the scan besides its segments, and a segment.
 static constexpr double kScanSeconds = 3e-6, kScanStepSeconds = 1.45e-6;
 /// What may be lost with gates that decay nothing.
 static constexpr double kUtmostLoss = 0.1;
 /// Chunks that a segment has at least if the model chooses.
 static constexpr int64_t kLeastChunks = 4;
+/// What segments that run what is before them themselves must gain, and what
+/// of that may be lost where all heads decay slowly.
+static constexpr double kOwnGain = 0.15, kOwnLossOfGain = 0.3;
+/// Chunks that a part of such a segment has at least. With 16 it forgets what
+/// is before it with gates of models.
+static constexpr int64_t kLeastOwnChunks[] = {8, 16};
+/// Parts of such a segment that the model tries.
+static constexpr int64_t kMostParts = 2;
 /// Rounds of work items that the model tries to fill.
 static constexpr int64_t kMostWaves = 3;
 /// Maps that the model allocates at most, for each multiprocessor: 160 KB each
@@ -54,29 +59,6 @@ int64_t gdn::cost::countSegments(int64_t sequences, int64_t tokens,
     return 0;
   int64_t pieces = divideCeil(tokens, length);
   return packed ? pieces + sequences - 1 : sequences * pieces;
-}
-
-namespace {
-/// The sequences as the choice without segments took them.
-struct Sequences {
-  int64_t count, tokens, longest, other;
-
-  /// Segments that are not empty.
-  int64_t countPieces(int64_t length) const {
-    return divideCeil(longest, length) +
-           (count - 1) * divideCeil(other, length);
-  }
-};
-} // namespace
-
-static Sequences sequencesOf(const Problem &p, const Choice &whole) {
-  Sequences result = {std::max<int64_t>(p.sequences.value_or(1), 1),
-                      p.tokens.value_or(0), whole.longest, whole.longest};
-  if (!p.packed)
-    result.tokens *= result.count;
-  else if (result.count > 1)
-    result.other = divideCeil(result.tokens - result.longest, result.count - 1);
-  return result;
 }
 
 namespace {
@@ -195,9 +177,9 @@ SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
 
 /// The shortest length whose segments are at most `most`, or 0.
 static int64_t findLength(const Sequences &sequences, int64_t chunk,
-                          int64_t most) {
+                          int64_t most, int64_t least = kLeastChunks) {
   int64_t chunks = divideCeil(sequences.longest, chunk);
-  for (int64_t n = std::min(most, chunks / kLeastChunks); n > 1; --n) {
+  for (int64_t n = std::min(most, chunks / least); n > 1; --n) {
     int64_t length = divideCeil(chunks, n) * chunk;
     if (sequences.countPieces(length) <= most)
       return length;
@@ -208,11 +190,19 @@ static int64_t findLength(const Sequences &sequences, int64_t chunk,
 static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
                                           Schedule::CtaPerVTile};
 
-/// Whether a cut may be chosen.
-static bool isSafe(const SplitEstimate &cut, double wholeSeconds) {
-  return cut.seconds() < (1 - kGain) * wholeSeconds &&
-         cut.slowSeconds() <= (1 + kLoss) * wholeSeconds &&
-         cut.seconds() + cut.noDecaySeconds <= (1 + kUtmostLoss) * wholeSeconds;
+/// Whether a cut may be chosen. The model takes whole sequences of 2048 tokens
+/// for 20 % slower than they are. So segments that run what is before them
+/// themselves, whose own times are known better, must gain more. Most heads of
+/// models decay, so what these gain weighs more than what slow gates lose.
+static bool isSafe(const SplitEstimate &cut, double wholeSeconds,
+                   const SplitRequest &request) {
+  double gained = 1 - cut.seconds() / wholeSeconds,
+         lost = cut.slowSeconds() / wholeSeconds - 1,
+         lostUtmost = (cut.seconds() + cut.noDecaySeconds) / wholeSeconds - 1;
+  bool isGain = request.ownStarts
+                    ? gained > kOwnGain && lost <= kOwnLossOfGain * gained
+                    : gained > kGain && lost <= kLoss;
+  return isGain && lostUtmost <= kUtmostLoss;
 }
 
 /// The best of the cuts that fill the multiprocessors: of those that may be
@@ -224,29 +214,72 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
   double wholeSeconds = whole.chosen().seconds;
   std::optional<SplitEstimate> best;
   auto isBetter = [&](const SplitEstimate &a, const SplitEstimate &b) {
-    bool isFirst = isSafe(a, wholeSeconds);
-    if (isFirst != isSafe(b, wholeSeconds))
+    bool isFirst = isSafe(a, wholeSeconds, request);
+    if (isFirst != isSafe(b, wholeSeconds, request))
       return isFirst;
     return a.seconds() + a.slowSeconds() < b.seconds() + b.slowSeconds();
   };
-  for (Schedule schedule : kSchedules) {
-    int64_t ctas = p.heads * (schedule == Schedule::CtaPerHead ? 1 : p.vTiles);
-    for (int64_t waves = 1; waves <= kMostWaves; ++waves) {
-      int64_t length = findLength(sequences, p.chunkTokens,
-                                  waves * chip.multiprocessors / ctas);
-      if (!length || countSegments(sequences.count,
-                                   p.packed ? sequences.tokens : *p.tokens,
-                                   length, p.packed) *
-                             p.heads >
-                         kMostMaps * chip.multiprocessors)
-        continue;
-      SplitEstimate now =
-          estimateSplit(p, chip, whole, length, schedule, request);
-      if (!best || isBetter(now, *best))
-        best = now;
+  auto consider = [&](int64_t length, int64_t parts, Schedule schedule) {
+    if (!length ||
+        countSegments(sequences.count, p.packed ? sequences.tokens : *p.tokens,
+                      length, p.packed) *
+                parts * p.heads >
+            kMostMaps * chip.multiprocessors)
+      return;
+    SplitEstimate now =
+        request.ownStarts
+            ? estimateOwnStarts(p, chip, whole, length, parts, request)
+            : estimateSplit(p, chip, whole, length, schedule, request);
+    if (!best || isBetter(now, *best))
+      best = now;
+  };
+  for (int64_t waves = 1; waves <= kMostWaves; ++waves) {
+    int64_t items = waves * chip.multiprocessors;
+    for (int64_t parts = 1; parts <= kMostParts && request.ownStarts; ++parts)
+      for (int64_t least : kLeastOwnChunks)
+        consider(findLength(sequences, parts * p.chunkTokens, items / p.heads,
+                            least),
+                 parts, Schedule::CtaPerHead);
+    for (Schedule schedule : kSchedules) {
+      bool isPerHead = schedule == Schedule::CtaPerHead;
+      if (!request.ownStarts)
+        consider(findLength(sequences, p.chunkTokens,
+                            items / (p.heads * (isPerHead ? 1 : p.vTiles))),
+                 1, schedule);
     }
   }
   return best;
+}
+
+/// The cut into segments of a length, or into so many.
+static SplitEstimate estimateForced(const Problem &p, const Chip &chip,
+                                    const Choice &whole,
+                                    const SplitRequest &request) {
+  bool isLength = request.kind == SplitRequest::Kind::Length;
+  int64_t chunks = divideCeil(whole.longest, p.chunkTokens),
+          ofSegment = divideCeil(chunks, std::max<int64_t>(request.value, 1));
+  std::optional<SplitEstimate> best;
+  auto consider = [&](const SplitEstimate &now) {
+    if (!best || now.seconds() < best->seconds())
+      best = now;
+  };
+  // Of a given length only what does not depend on other sequences is chosen.
+  if (request.ownStarts) {
+    int64_t most = isLength ? 1 : std::min(kMostParts, ofSegment);
+    for (int64_t parts = 1; parts <= std::max<int64_t>(most, 1); ++parts)
+      consider(estimateOwnStarts(p, chip, whole,
+                                 isLength ? request.value
+                                          : divideCeil(ofSegment, parts) *
+                                                parts * p.chunkTokens,
+                                 parts, request));
+    return *best;
+  }
+  for (Schedule schedule : kSchedules)
+    if (!isLength || schedule == Schedule::CtaPerHead)
+      consider(estimateSplit(
+          p, chip, whole, isLength ? request.value : ofSegment * p.chunkTokens,
+          schedule, request));
+  return *best;
 }
 
 SplitChoice gdn::cost::chooseSplit(const Problem &p, const Chip &chip,
@@ -262,24 +295,11 @@ SplitChoice gdn::cost::chooseSplit(const Problem &p, const Chip &chip,
     return choice;
   if (request.kind == Kind::Model) {
     choice.best = findBest(p, chip, whole, request);
-    choice.splits = choice.best && isSafe(*choice.best, choice.wholeSeconds);
+    choice.splits =
+        choice.best && isSafe(*choice.best, choice.wholeSeconds, request);
     return choice;
   }
-  if (request.kind == Kind::Length) {
-    choice.best = estimateSplit(p, chip, whole, request.value,
-                                Schedule::CtaPerHead, request);
-    choice.splits = true;
-    return choice;
-  }
-  int64_t chunks = divideCeil(whole.longest, p.chunkTokens);
-  int64_t length =
-      divideCeil(chunks, std::max<int64_t>(request.value, 1)) * p.chunkTokens;
-  for (Schedule schedule : kSchedules) {
-    SplitEstimate now =
-        estimateSplit(p, chip, whole, length, schedule, request);
-    if (!choice.best || now.seconds() < choice.best->seconds())
-      choice.best = now;
-  }
-  choice.splits = request.value > 1;
+  choice.best = estimateForced(p, chip, whole, request);
+  choice.splits = request.kind == Kind::Length || request.value > 1;
   return choice;
 }

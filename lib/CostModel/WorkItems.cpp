@@ -13,8 +13,6 @@
 
 using namespace gdn::cost;
 
-static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 double gdn::cost::scheduleWorkItems(int64_t processors, Items longer,
                                     Items shorter) {
   int64_t rounds = longer.count / processors, rest = longer.count % processors;

@@ -42,18 +42,26 @@ struct SplitRequest {
   /// Whether any gate may decay: a call without gates has none that does, so
   /// that no segment forgets anything.
   bool decays = true;
+  /// Whether segments behind one that forgets run what is before them
+  /// themselves. Then all kernels have a CTA a head, and B and the maps may
+  /// take a segment in parts: a shorter part is a shorter way to the last
+  /// state.
+  bool ownStarts = false;
 
   bool operator==(const SplitRequest &other) const {
     return kind == other.kind && value == other.value &&
            forgets == other.forgets && sideBySide == other.sideBySide &&
-           decays == other.decays;
+           decays == other.decays && ownStarts == other.ownStarts;
   }
 };
 
 /// What is predicted of a forward in segments.
 struct SplitEstimate {
-  /// Tokens of a segment.
-  int64_t length = 0;
+  /// Tokens of a segment, and its parts of one length, whose maps are made.
+  int64_t length = 0, parts = 1;
+  /// Whether the forward is launched when the maps are done, and not beside
+  /// them.
+  bool isLate = false;
   /// Segments of the longest sequence, and of all of them together. Empty ones
   /// are not counted.
   int64_t ofLongest = 1, segments = 1;
@@ -96,13 +104,20 @@ SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
                             const Choice &whole, int64_t length,
                             Schedule schedule, const SplitRequest &request);
 
+/// The same of segments that run what is before them themselves, in so many
+/// parts.
+SplitEstimate estimateOwnStarts(const Problem &problem, const Chip &chip,
+                                const Choice &whole, int64_t length,
+                                int64_t parts, const SplitRequest &request);
+
 /// Decides on segments; `whole` is the choice without them.
 ///
 /// The host does not know the gates. So it cuts where at least 3 % are
 /// predicted to be gained with gates of models, where a quarter of the heads
 /// does not decay, at most 3 % to be lost where all heads decay slowly, and at
-/// most 10 % where nothing decays. Among such cuts the sum of the first two
-/// times decides.
+/// most 10 % where nothing decays. Segments with their own starts must gain 15
+/// % by the first, and lose at most 0.3 of this gain by the second. Among such
+/// cuts the sum of the first two times decides.
 SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
                         const Choice &whole, const SplitRequest &request);
 

@@ -1,0 +1,207 @@
+//===- OwnStarts.cpp - Segments that run what is before them --------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sequences.h"
+
+#include <cmath>
+#include <vector>
+
+using namespace gdn::cost;
+
+// Fitted to docs/data/own-starts-h200.csv, which the model meets within 17 %
+// (OwnStartsTest.cpp).
+
+/// From the begin of a kernel's last CTA, or its end, to the first instruction
+/// of the next.
+static constexpr double kHopSeconds = 0.8e-6;
+/// Behind the last CTA.
+static constexpr double kEndSeconds = 0.5e-6;
+/// The kernel that cuts.
+static constexpr double kBoundariesSeconds = 1.5e-6;
+/// The kernel that finds where segments forget, and a chunk of it.
+static constexpr double kStartsSeconds = 1.5e-6, kStartsChunkSeconds = 0.01e-6;
+
+namespace {
+/// A work item of a CTA a head with two V tiles, besides its chunks, and a
+/// chunk, where all multiprocessors have some.
+struct ItemCosts {
+  double item, chunk;
+};
+} // namespace
+
+/// What segments add, their maps, and their forward.
+static constexpr ItemCosts kAddedCosts = {3.8e-6, 0.66e-6},
+                           kMapCosts = {3.6e-6, 0.59e-6},
+                           kForwardCosts = {7.3e-6, 1.06e-6};
+/// Chunks that show behind a segment of a head that decays, with the mean log
+/// gate of -0.05 that libraries are measured with.
+static constexpr double kForgetfulChunks = 8.5;
+/// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
+static constexpr double kScanSeconds = 2e-6, kScanStepSeconds = 1.2e-6;
+static constexpr int64_t kScansOfVTile = 4;
+/// A CTA that has nothing to do. It was 3 us when most of these times were
+/// taken: such CTAs wrote zeros then.
+static constexpr double kIdleSeconds = 2e-6;
+/// Chunks of a segment from which on forwards beside B and the maps slow these
+/// by more than they gain, where all of them begin at once anyway.
+static constexpr double kLateChunks = 32;
+
+namespace {
+/// CTAs of kernels that take a multiprocessor each, in the order in which they
+/// are handed out. A kernel begins when every CTA of the one before has begun.
+class Timeline {
+public:
+  Timeline(const Chip &chip, double seconds) : launched(seconds) {
+    free.push_back({seconds, std::max<int64_t>(chip.multiprocessors, 1)});
+  }
+
+  /// `count` CTAs of `seconds` from `ready` on, which they wait for. Returns
+  /// when the last one ends.
+  double add(int64_t count, double seconds, double ready = 0) {
+    double end = launched;
+    while (count > 0) {
+      auto first = std::min_element(
+          free.begin(), free.end(),
+          [](const Group &a, const Group &b) { return a.seconds < b.seconds; });
+      int64_t taken = std::min(count, first->count);
+      double begin = std::max(first->seconds, launched);
+      begun = std::max(begun, begin);
+      double done = std::max(begin, ready) + seconds;
+      first->count -= taken;
+      if (first->count == 0)
+        free.erase(first);
+      free.push_back({done, taken});
+      end = std::max(end, done);
+      count -= taken;
+    }
+    return end;
+  }
+
+  /// What follows is of the next kernel, which does not begin before `ready`.
+  void launch(double ready = 0) {
+    launched = std::max({launched, begun, ready}) + kHopSeconds;
+  }
+
+private:
+  /// So many multiprocessors that are free from then on.
+  struct Group {
+    double seconds;
+    int64_t count;
+  };
+  std::vector<Group> free;
+  double launched, begun = 0;
+};
+
+/// The segments of a call: how many there are, and of how many heads.
+struct Cuts {
+  int64_t segments, sequences, heads, vTiles, ofLongest, parts;
+  /// Chunks of a segment.
+  double chunks;
+  /// Whether the forward is launched when the maps are done.
+  bool isLate;
+};
+
+/// When B and the maps, the scan, and the forward are done.
+struct Ends {
+  double maps, scan, forward;
+};
+} // namespace
+
+/// Seconds of a work item with so many chunks, of a CTA a head.
+static double itemSeconds(const ItemCosts &costs, const Cuts &cuts,
+                          double chunks) {
+  double tiles = std::min<double>(static_cast<double>(cuts.vTiles), 2) / 2;
+  return costs.item + chunks * costs.chunk * (1 + tiles) / 2;
+}
+
+/// The kernels behind `seconds`, where `live` of the heads have maps and the
+/// segments of the others forget all but their last `shown` chunks.
+static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
+                     int64_t live, double shown) {
+  int64_t all = cuts.segments * cuts.heads, first = cuts.sequences * cuts.heads,
+          forgetful = cuts.heads - live;
+  int64_t behind = std::max<int64_t>(cuts.segments - cuts.sequences, 0);
+  // Parts that add something for others, and those with a map.
+  int64_t adding = behind * cuts.parts,
+          mapped = std::max<int64_t>(adding - cuts.sequences, 0);
+  double part = std::ceil(cuts.chunks / static_cast<double>(cuts.parts));
+  shown = std::min(shown, cuts.chunks);
+  Timeline timeline(chip, seconds);
+  Ends ends;
+  auto addIdle = [&](int64_t count) { timeline.add(count, kIdleSeconds); };
+  ends.maps = timeline.add(adding * live, itemSeconds(kAddedCosts, cuts, part));
+  addIdle(all * cuts.parts - adding * live);
+  timeline.launch();
+  ends.maps =
+      std::max(ends.maps,
+               timeline.add(mapped * live, itemSeconds(kMapCosts, cuts, part)));
+  addIdle(all * cuts.parts - mapped * live);
+  timeline.launch();
+  int64_t columns = cuts.sequences * cuts.vTiles * kScansOfVTile;
+  double steps = static_cast<double>(
+      std::max<int64_t>(cuts.ofLongest * cuts.parts - 2, 0));
+  ends.scan = timeline.add(columns * live,
+                           kScanSeconds + steps * kScanStepSeconds, ends.maps);
+  addIdle(columns * forgetful);
+  timeline.launch(cuts.isLate ? ends.maps : 0);
+  double forward = itemSeconds(kForwardCosts, cuts, cuts.chunks);
+  ends.forward = timeline.add(first, forward);
+  ends.forward = std::max(
+      ends.forward,
+      timeline.add(behind * forgetful,
+                   itemSeconds(kForwardCosts, cuts, cuts.chunks + shown)));
+  addIdle(all);
+  ends.forward =
+      std::max(ends.forward, timeline.add(behind * live, forward, ends.scan)) +
+      kEndSeconds;
+  return ends;
+}
+
+SplitEstimate gdn::cost::estimateOwnStarts(const Problem &p, const Chip &chip,
+                                           const Choice &whole, int64_t length,
+                                           int64_t parts,
+                                           const SplitRequest &request) {
+  Sequences sequences = sequencesOf(p, whole);
+  SplitEstimate result;
+  result.length = length;
+  result.ofLongest = divideCeil(sequences.longest, length);
+  result.segments = std::max<int64_t>(sequences.countPieces(length), 1);
+  result.parts = parts;
+  // Lengths that differ are taken for equal ones.
+  double chunks = static_cast<double>(std::min(
+                      divideCeil(sequences.tokens, result.segments), length)) /
+                  static_cast<double>(p.chunkTokens);
+  chunks = std::ceil(chunks);
+  result.isLate = result.segments * p.heads <= chip.multiprocessors &&
+                  chunks >= kLateChunks;
+  Cuts cuts = {result.segments,  sequences.count, p.heads, p.vTiles,
+               result.ofLongest, parts,           chunks,  result.isLate};
+  double start = kBoundariesSeconds + kHopSeconds;
+  // A part that is shorter than what shows behind it forgets nothing.
+  bool forgets = request.forgets && request.decays &&
+                 chunks > kForgetfulChunks * static_cast<double>(parts);
+  if (request.forgets)
+    start += kHopSeconds + kStartsSeconds +
+             cuts.chunks / static_cast<double>(parts) * kStartsChunkSeconds;
+  auto simulateLive = [&](int64_t live, double shown) {
+    return simulate(chip, cuts, start, live, shown);
+  };
+  Ends all = simulateLive(p.heads, 0);
+  Ends some = forgets ? simulateLive(divideCeil(p.heads, kHeadsOfOneLive),
+                                     kForgetfulChunks)
+                      : all;
+  Ends slow = all;
+  if (forgets && length / parts > kSlowTokens)
+    slow = simulateLive(0, static_cast<double>(kSlowTokens / p.chunkTokens));
+  result.mapSeconds = some.maps;
+  result.scanSeconds = some.scan - some.maps;
+  result.forwardSeconds = some.forward - some.scan;
+  result.slowGateSeconds = slow.forward - some.forward;
+  result.noDecaySeconds = all.forward - some.forward;
+  return result;
+}

@@ -1,0 +1,150 @@
+//===- Saving.cpp - Whether a forward saves states, and how --------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/CostModel/Saving.h"
+
+#include "gdn/CostModel/BackwardSegments.h"
+
+#include "WorkItems.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+using namespace gdn::cost;
+
+/// What a chunk takes of a forward that saves, over one that does not. By eye
+/// from docs/data/saving-h200.csv.
+static constexpr double kChunkPerHead = 1.38, kChunkPerVTile = 1.70;
+/// Tokens between saved states, for their bytes.
+static constexpr int64_t kStateTokens = 64;
+
+static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
+                                          Schedule::CtaPerVTile};
+
+/// The kernel of the forward.
+static double forwardSeconds(Problem p, const Chip &chip, Schedule schedule,
+                             bool saves) {
+  ScheduleCosts costs = costsOf(schedule);
+  if (saves) {
+    bool isPerHead = schedule == Schedule::CtaPerHead;
+    double factor = isPerHead ? kChunkPerHead : kChunkPerVTile;
+    costs.chunk.first *= factor;
+    costs.chunk.further *= factor;
+    p.stateInterval = kStateTokens;
+  }
+  return estimate(p, chip, costs).seconds;
+}
+
+SavingEstimate gdn::cost::estimateSaving(const Problem &p, const Chip &chip,
+                                         const Choice &whole, int64_t length,
+                                         Schedule schedule) {
+  SavingEstimate result;
+  result.length = length;
+  result.schedule = schedule;
+  if (!length) {
+    result.forwardSeconds = forwardSeconds(p, chip, schedule, /*saves=*/true);
+    result.backwardSeconds =
+        estimateWholeBackward(p, chip, whole.longest, /*fromStates=*/true);
+    return result;
+  }
+  SplitRequest request;
+  request.forgets = request.sideBySide = true;
+  SplitEstimate cut = estimateSplit(p, chip, whole, length, schedule, request);
+  Problem segments = p;
+  segments.packed = true;
+  segments.sequences = cut.segments;
+  segments.longest = std::min(length, whole.longest);
+  result.forwardSeconds = cut.seconds() +
+                          forwardSeconds(segments, chip, schedule, true) -
+                          forwardSeconds(segments, chip, schedule, false);
+  BackwardEstimate backward =
+      estimateBackwardSplit(p, chip, whole.longest, length, true);
+  result.backwardSeconds = backward.seconds;
+  result.noDecaySeconds =
+      cut.noDecaySeconds + backward.worstSeconds - backward.seconds;
+  return result;
+}
+
+/// Forward and backward of a call that saves its inputs alone.
+static double inputsSeconds(const Problem &p, const Chip &chip,
+                            const Choice &whole, const SavingLimits &limits,
+                            const SplitRequest &request) {
+  SplitRequest forward = request;
+  forward.forgets = forward.sideBySide = true;
+  BackwardChoice backward =
+      chooseBackwardSplit(p, chip, whole.longest, limits.chunk, request);
+  return chooseSplit(p, chip, whole, forward).seconds() +
+         (backward.length ? backward.best->seconds : backward.wholeSeconds);
+}
+
+/// The lengths that may be chosen besides whole sequences, in ascending number.
+static std::vector<int64_t> lengthsOf(const Problem &p, const Choice &whole,
+                                      const SavingLimits &limits,
+                                      const SplitRequest &request) {
+  using Kind = SplitRequest::Kind;
+  auto lengthOf = [&](int64_t tokens) {
+    // All but one of the segments that tokens need are beside the sequences'.
+    int64_t least = divideCeil(p.tokens.value_or(0), limits.segments + 1);
+    return divideCeil(std::max({tokens, least, int64_t(1)}), limits.chunk) *
+           limits.chunk;
+  };
+  std::vector<int64_t> lengths;
+  // Of packed sequences the longest is guessed: a caller's length counts.
+  int64_t most =
+      request.kind == Kind::Length ? p.tokens.value_or(0) : whole.longest;
+  auto add = [&](int64_t tokens) {
+    int64_t length = lengthOf(tokens);
+    if (length < most && (lengths.empty() || lengths.back() != length))
+      lengths.push_back(length);
+  };
+  if (request.kind == Kind::Length)
+    add(request.value);
+  if (request.kind == Kind::Segments && request.value > 1)
+    add(divideCeil(whole.longest, request.value));
+  if (request.kind == Kind::Model)
+    for (int64_t n = 2; n <= limits.segments + 1; ++n)
+      add(divideCeil(whole.longest, n));
+  return lengths;
+}
+
+SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
+                                     const Choice &whole,
+                                     const SavingLimits &limits,
+                                     const SplitRequest &request) {
+  auto fastest = [&](int64_t length) {
+    SavingEstimate perHead =
+        estimateSaving(p, chip, whole, length, kSchedules[0]);
+    SavingEstimate perVTile =
+        estimateSaving(p, chip, whole, length, kSchedules[1]);
+    bool isPerVTile = perVTile.seconds() < perHead.seconds();
+    SavingEstimate result = isPerVTile ? perVTile : perHead;
+    if (!request.decays)
+      result.forwardSeconds += std::exchange(result.noDecaySeconds, 0);
+    return result;
+  };
+  SavingChoice choice;
+  SavingEstimate plain = choice.chosen = fastest(/*length=*/0);
+  bool isKnown = whole.longest > 0 && p.heads > 0 && p.keyHeads > 0;
+  if (!isKnown)
+    return choice;
+  choice.inputsSeconds = inputsSeconds(p, chip, whole, limits, request);
+  bool isForced = request.kind != SplitRequest::Kind::Model;
+  auto sum = [](const SavingEstimate &estimate) {
+    return 2 * estimate.seconds() + estimate.noDecaySeconds;
+  };
+  for (int64_t length : lengthsOf(p, whole, limits, request)) {
+    SavingEstimate cut = fastest(length);
+    bool wins =
+        cut.seconds() <= (1 - kGain) * plain.seconds() &&
+        cut.seconds() + cut.noDecaySeconds <= (1 + kLoss) * plain.seconds();
+    if (isForced || (wins && sum(cut) < sum(choice.chosen)))
+      choice.chosen = cut;
+  }
+  return choice;
+}

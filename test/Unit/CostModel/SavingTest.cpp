@@ -1,0 +1,170 @@
+//===- SavingTest.cpp - How a forward saves for its backward --------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/CostModel/Saving.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace gdn::cost;
+using Kind = gdn::cost::SplitRequest::Kind;
+
+namespace {
+
+Problem packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
+               int64_t heads, int64_t longest) {
+  Problem p;
+  p.sequences = sequences;
+  p.packed = true;
+  p.tokens = tokens;
+  p.longest = longest;
+  p.keyHeads = keyHeads;
+  p.heads = heads;
+  p.stateBytes = 8;
+  return p;
+}
+
+/// The segments that the package has memory for (python/gdn/kernels.json).
+SavingLimits limitsOf(const Problem &p) {
+  return {64, std::min<int64_t>(*p.tokens / 1024, 128 / p.heads)};
+}
+
+SavingChoice choose(const Problem &p, SplitRequest request = {}) {
+  Chip chip = *findChip("sm_90a");
+  return chooseSaving(p, chip, gdn::cost::choose(p, chip), limitsOf(p),
+                      request);
+}
+
+/// A row of docs/data/saving-h200.csv, with gates of FlashQLA's benchmark.
+struct Measured {
+  Problem problem;
+  int64_t segments;
+  Schedule schedule;
+  double forward, backward;
+};
+
+std::vector<Measured> readTimes() {
+  std::ifstream file(GDN_SAVING_TIMES);
+  EXPECT_TRUE(file.is_open());
+  std::vector<Measured> rows;
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream words(line);
+    int64_t keyHeads, heads;
+    std::string lengths, schedule;
+    Measured row;
+    EXPECT_TRUE(words >> keyHeads >> heads >> lengths >> row.segments >>
+                schedule >> row.forward >> row.backward)
+        << line;
+    int64_t tokens = lengths.substr(0, 2) == "32" ? 32768 : 8192;
+    bool isOne = lengths.find("seq") == std::string::npos;
+    int64_t longest = isOne ? tokens : tokens == 32768 ? 9932 : 3157;
+    row.problem = packed(isOne ? 1 : 8, tokens, keyHeads, heads, longest);
+    row.schedule = *findSchedule(schedule);
+    rows.push_back(row);
+  }
+  EXPECT_GE(rows.size(), 20u);
+  return rows;
+}
+
+std::string nameOf(const Measured &row) {
+  return std::to_string(row.problem.heads) + " heads, " +
+         std::to_string(*row.problem.sequences) + " of " +
+         std::to_string(*row.problem.tokens) + " tokens, " +
+         std::to_string(row.segments) + " segments, " +
+         std::string(row.schedule.name);
+}
+
+TEST(SavingTest, MeetsMeasuredTimes) {
+  Chip chip = *findChip("sm_90a");
+  for (const Measured &row : readTimes()) {
+    const Problem &p = row.problem;
+    Choice whole = gdn::cost::choose(p, chip);
+    int64_t length = row.segments ? *p.tokens / row.segments : 0;
+    SavingEstimate found = estimateSaving(p, chip, whole, length, row.schedule);
+    EXPECT_LE(std::abs(found.forwardSeconds * 1e6 / row.forward - 1), 0.3)
+        << nameOf(row) << ": predicted " << found.forwardSeconds * 1e6
+        << " for " << row.forward;
+    EXPECT_LE(std::abs(found.backwardSeconds * 1e6 / row.backward - 1), 0.1)
+        << nameOf(row) << ": predicted " << found.backwardSeconds * 1e6
+        << " for " << row.backward;
+  }
+}
+
+TEST(SavingTest, ChoosesWhatIsFast) {
+  std::map<std::array<int64_t, 4>, double> best, chosen;
+  for (const Measured &row : readTimes()) {
+    const Problem &p = row.problem;
+    std::array<int64_t, 4> sizes = {p.keyHeads, p.heads, *p.sequences,
+                                    *p.tokens};
+    double us = row.forward + row.backward;
+    best.try_emplace(sizes, us);
+    best[sizes] = std::min(best[sizes], us);
+    SavingEstimate choice = choose(p).chosen;
+    int64_t segments = choice.length ? *p.tokens / choice.length : 0;
+    if (segments == row.segments && choice.schedule == row.schedule)
+      chosen[sizes] = us;
+  }
+  for (auto [sizes, us] : best) {
+    ASSERT_EQ(chosen.count(sizes), 1u) << sizes[1] << " heads, " << sizes[3];
+    EXPECT_LE(chosen[sizes], 1.1 * us) << sizes[1] << " heads, " << sizes[3];
+  }
+}
+
+TEST(SavingTest, PaysWhereReplayDoesNotRunBesideAdjoint) {
+  EXPECT_TRUE(choose(packed(8, 32768, 16, 32, 9932)).pays());
+  EXPECT_TRUE(choose(packed(8, 8192, 16, 32, 3157)).pays());
+  EXPECT_FALSE(choose(packed(1, 32768, 16, 32, 32768)).pays());
+  EXPECT_FALSE(choose(packed(1, 8192, 16, 32, 8192)).pays());
+}
+
+TEST(SavingTest, PaysInSegments) {
+  for (auto [keyHeads, heads] : {std::pair(2, 4), {4, 8}, {8, 16}}) {
+    SavingChoice choice = choose(packed(1, 32768, keyHeads, heads, 32768));
+    EXPECT_GT(choice.chosen.length, 0) << heads << " heads";
+    EXPECT_TRUE(choice.pays()) << heads << " heads";
+  }
+}
+
+TEST(SavingTest, TheCallerDecides) {
+  Problem p = packed(1, 32768, 4, 8, 32768);
+  auto lengthOf = [&](SplitRequest request) {
+    return choose(p, request).chosen.length;
+  };
+  EXPECT_EQ(lengthOf({Kind::Never}), 0);
+  EXPECT_EQ(lengthOf({Kind::Segments, 1}), 0);
+  EXPECT_EQ(lengthOf({Kind::Segments, 3}), 10944);
+  EXPECT_EQ(lengthOf({Kind::Length, 8192}), 8192);
+  // There is memory for 16 segments besides one, and so for this length.
+  EXPECT_EQ(lengthOf({Kind::Length, 64}), 1984);
+  EXPECT_EQ(lengthOf({Kind::Length, 32768}), 0);
+  // Of packed sequences nobody knows the longest.
+  Problem some = packed(7, 4096, 4, 8, 700);
+  EXPECT_EQ(choose(some, {Kind::Length, 1024}).chosen.length, 1024);
+}
+
+TEST(SavingTest, WithoutGatesNothingIsForgotten) {
+  Problem p = packed(1, 32768, 8, 16, 32768);
+  SplitRequest request;
+  request.decays = false;
+  SavingChoice never = choose(p, request), some = choose(p);
+  EXPECT_GT(never.chosen.seconds(), some.chosen.seconds());
+  EXPECT_EQ(never.chosen.noDecaySeconds, 0);
+}
+
+} // namespace
