@@ -174,7 +174,8 @@ def chunk_gated_delta_rule(
             result of a sequence then does not depend on its neighbours, bit for bit.
         save_for_backward: what gradients on a GPU are computed from. "inputs" (the default): from what the call was
             given; the backward computes the rest again. "states": the forward also saves a state every 64 tokens, and
-            what tokens write instead of v, where there are kernels that do (docs/Training.md has what it costs).
+            what tokens write instead of v, where there are kernels that do and a step is predicted to take less time
+            (docs/Training.md has what it costs).
 
     Returns:
         (o, final_state): o [B, T, HV, V] in v's type; the state in float32 (or `final_state`'s type), or None if it

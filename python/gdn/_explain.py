@@ -65,18 +65,22 @@ class Split:
         splits: whether they are cut.
         forced: whether the caller has decided it.
         length: tokens of a segment.
+        parts: parts of a segment, of one length, for which its maps are made.
+        late: whether segments that start on their own are launched when the maps are done, and not beside them.
         longest: segments of the longest sequence.
         segments: segments of all sequences that are not empty.
         schedule: of the kernel of chunks.
         map_seconds, scan_seconds, forward_seconds: predicted times of the kernels before the scan over segments, of
             the scan, and of the kernel of chunks, with gates of which a quarter of the heads does not decay.
-        slow_gate_seconds: what the kernels before the scan take more if all heads decay slowly.
+        slow_gate_seconds: what the call takes more if all heads decay slowly.
         whole_seconds: predicted time without segments.
     """
 
     splits: bool
     forced: bool
     length: int
+    parts: int
+    late: bool
     longest: int
     segments: int
     schedule: str
@@ -94,8 +98,9 @@ class Split:
     def __str__(self) -> str:
         parts = (("maps", self.map_seconds), ("scan", self.scan_seconds), ("chunks", self.forward_seconds))
         times = ", ".join(f"{name} {seconds * 1e3:.3g} ms" for name, seconds in parts)
+        cut = f" in {self.parts} parts" if self.parts > 1 else ""
         return (
-            f"{self.segments} of {self.length} tokens, {self.longest} of them in the longest sequence: "
+            f"{self.segments} of {self.length} tokens{cut}, {self.longest} of them in the longest sequence: "
             f"{self.seconds * 1e3:.3g} ms predicted ({times}; {self.slow_gate_seconds * 1e3:+.2g} ms if all "
             f"heads decay slowly), {self.whole_seconds * 1e3:.3g} ms without"
         )
@@ -336,6 +341,7 @@ def explain(
         raise ValueError(f"function: expected one of {', '.join(BUILDERS)}, got {function!r}")
     call = given = BUILDERS[function](*args, **kwargs)
     torch, scale, backward = sys.modules.get("torch"), call.scale, None
+    forward: dict[str, Any] = {}
     if torch is not None and isinstance(call.q, torch.Tensor):
         call, where, described, threads = _describe_tensors(call, device)
     else:
@@ -352,7 +358,7 @@ def explain(
             raise
         facts, conversions = _ask_converted(call, where, threads)
     if torch is not None and isinstance(given.q, torch.Tensor):
-        backward = ask_backward(given, where, _pack)
+        backward, forward = ask_backward(given, where, _pack)
     alternatives = _alternatives(facts)
     copies = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
     # What only a choice of a GPU has.
@@ -360,6 +366,7 @@ def explain(
     facts |= {"alternatives": alternatives, "copies": copies, "conversions": conversions, "backward": backward}
     if facts["split"] is not None:
         facts["split"] = Split(**facts["split"])
+    facts |= forward
     names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()
     return KernelChoice(function=function, **{name: facts[name] for name in names})
 

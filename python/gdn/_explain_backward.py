@@ -44,9 +44,18 @@ class Backward:
         )
 
 
-def ask_backward(call: Call, where: str, pack: Callable[[Any, str], bytes]) -> Backward | None:
-    """What computes the gradients of a call of torch tensors on a GPU, if an input requires one; `pack` makes the
-    integers that the library reads of a described tensor."""
+def _facts_of_forward(forward: dict[str, Any]) -> dict[str, Any]:
+    """What is different of a forward that saves states."""
+    step, inputs = (forward.pop(name) * 1e3 for name in ("step_seconds", "inputs_seconds"))
+    why = f"saving inputs: {inputs:.3g} ms predicted with its backward, {step:.3g} ms with states"
+    return {**forward, "split": None, "copies": (), "alternatives": (("inputs", why),)}
+
+
+def ask_backward(
+    call: Call, where: str, pack: Callable[[Any, str], bytes]
+) -> tuple[Backward | None, dict[str, Any]]:
+    """What computes the gradients of a call of torch tensors on a GPU, if an input requires one, and what is then
+    different of the forward; `pack` makes the integers that the library reads of a described tensor."""
     import torch
 
     from . import _torch, _torch_backward_gpu, _torch_saved
@@ -54,18 +63,21 @@ def ask_backward(call: Call, where: str, pack: Callable[[Any, str], bytes]) -> B
     given = call[:9]
     wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
     if not wants or not where.startswith("cuda"):
-        return None
+        return None, {}
     described = [None if x is None else _torch.describe(x) for x in _torch_backward_gpu.without_data(call)]
     blob = b"".join(pack(tensor, where) for tensor in described)
     form = _torch_backward_gpu.form_of(call.q, call.v, call.g, call.beta, call.options)
-    options = _torch_backward_gpu.kernel_options(form, call.options)
+    options = _torch_backward_gpu.kernel_options(form, call.options, call.g)
     asks = bool(call.options & _library.SAVES_STATES)
-    reason = _torch_saved.why_inputs(call, call.scale, call.options) if asks else None
+    device = int(where.partition(":")[2] or 0)
+    reason = _torch_saved.why_inputs(call, call.scale, call.options, device) if asks else None
     saved = sum(x.numel() * x.element_size() for x in given if x is not None)
     if asks and reason is None:
         # What tokens write is as large as v.
         options |= _library.SAVES_STATES
-        saved += _torch_saved.bytes_of_states(call.q, call.v, call.cu_seqlens)
+        saved += _torch_saved.bytes_of_states(call, call.options)
     facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
     saves = "states" if asks and reason is None else "inputs"
-    return Backward(**facts, saved_bytes=saved, saves=saves, why_inputs=reason)
+    forward = facts.pop("forward")
+    backward = Backward(**facts, saved_bytes=saved, saves=saves, why_inputs=reason)
+    return backward, _facts_of_forward(forward) if forward else {}

@@ -78,6 +78,8 @@ _SPLIT, _SPLIT_BY = _FIELDS["split"].shift, _FIELDS["split_by"].shift
 MOST_SPLIT_BY = (1 << _FIELDS["split_by"].bits) - 1
 #: What a call says about segments, as options (SplitRequest of gdn/CostModel/Segments.h).
 NO_SEGMENTS = 1 << _SPLIT
+#: The bits that say which of these words a call has.
+SPLIT_MASK = ((1 << _FIELDS["split"].bits) - 1) << _SPLIT
 
 
 def pack_segments(count: int) -> int:
@@ -92,8 +94,7 @@ def pack_segment_length(tokens: int) -> int:
 
 def segments_of(options: int) -> int:
     """What a call with these options says about segments, as options."""
-    mask = ((1 << _FIELDS["split"].bits) - 1) << _SPLIT | MOST_SPLIT_BY << _SPLIT_BY
-    return options & mask
+    return options & (SPLIT_MASK | MOST_SPLIT_BY << _SPLIT_BY)
 
 
 def is_recurrent(options: int) -> bool:
@@ -162,6 +163,7 @@ class Functions:
         self.backward = module.backward
         self.backward_saved = module.backward_saved
         self.forward_saving = module.forward_saving
+        self.saving_pays = module.saving_pays
         self.explain_backward = module.explain_backward
         self.reads_objects = module.reads_objects
         self.explain = module.explain

@@ -30,6 +30,11 @@ _LEAST_GATE = 2.0**-10
 _FORMS = _manifest.gradient_forms(_library.MANIFEST)
 _TYPES = sorted({form.q for form in _FORMS})
 _CHANNELS = sorted({form.channels for form in _FORMS})
+#: Those of kernels of segments.
+_CUT_CHANNELS = frozenset(
+    _library.MANIFEST["hopper"]["channels"][name]["k"]
+    for name in _library.MANIFEST["hopper"].get("segments", {}).get("channels", [])
+)
 
 Tensor = torch.Tensor
 #: A gradient from that of what a conversion made.
@@ -96,11 +101,17 @@ def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options
     )  # fmt: skip
 
 
-def kernel_options(form: GradientForm, options: int) -> int:
+def has_segments(form: GradientForm) -> bool:
+    """Whether there are kernels that compute the gradients of this form in segments: the plain one's."""
+    plain = (False, _LOG, "float32", _library.BETA_VALUE, "float32")
+    return form.channels in _CUT_CHANNELS and form[2:] == plain
+
+
+def kernel_options(form: GradientForm, options: int, g: Tensor | None) -> int:
     """The options of a call as the kernels of this form have it."""
     v_first = _library.state_is_v_first(options)
     own = _library.pack_options(form.gate_domain, form.beta_domain, form.norm, v_first, False)
-    return own | _library.segments_of(options)
+    return own | _library.segments_of(options) | (_library.UNDECAYED if g is None else 0)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -229,7 +240,7 @@ def convert(
     boundaries = _boundaries(q) if cu_seqlens is None else cu_seqlens
     rows_q, rows_k, v, d_o = (_readable(_packed(x), (D,)) for x in (rows_q, rows_k, v, d_o.to(v.dtype)))
     return KernelCall(
-        kernel_options(form, options), rows_q, rows_k, v, _packed(gates), _packed(betas), *parameters,
+        kernel_options(form, options, g), rows_q, rows_k, v, _packed(gates), _packed(betas), *parameters,
         state, boundaries, d_o, d_state,
         back=(back_q, back_k, back_g, back_beta), raw=raw,
     )  # fmt: skip

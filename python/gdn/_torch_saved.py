@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A forward on a GPU that saves more than its inputs, and gradients from that (`save_for_backward="states"`).
 
-It saves what each token writes in the place of v, and a state every 64 tokens: the backward has no recurrence of states
-to compute again. Forms of a call without such kernels save their inputs, as others do.
+It saves what each token writes in the place of v, and states: the backward has no recurrence of states to compute again.
+Where the library cuts sequences into segments, it cuts the forward and the backward of a call alike, for states have the
+numbers of segments. Forms of a call without such kernels save their inputs, as others do.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,14 +18,18 @@ import torch
 from . import _library
 from . import _torch_backward_gpu as chain
 from ._arguments import default_scale
+from ._manifest import GradientForm
 
 Tensor = torch.Tensor
 _HOPPER = _library.MANIFEST["hopper"]
-_CHANNELS = frozenset(_HOPPER["channels"][name]["k"] for name in _HOPPER.get("saving", {}).get("channels", []))
+_TABLE = _HOPPER.get("saving", {})
+_CHANNELS = frozenset(_HOPPER["channels"][name]["k"] for name in _TABLE.get("channels", []))
 #: Where there are kernels that save. A CPU's gradients are computed in float32, and take no states of 16 bits.
 _DEVICES = frozenset(["cuda"])
-#: Tokens between the states that are saved (GRADIENT_TOKENS of kernels/backward_kernels.py).
-_INTERVAL = 64
+#: Tokens between the states that are saved.
+INTERVAL = _TABLE.get("state_tokens", 64)
+#: What bounds the segments of a call: tokens that one has at least, and segments times value heads.
+_LEAST_SEGMENT, _MOST_ITEMS = _TABLE.get("least_segment", 1), _TABLE.get("most_items", 0)
 _TENSORS = (
     "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, Tensor? initial_state, "
     "Tensor? cu_seqlens, "
@@ -35,12 +41,32 @@ _GRADIENTS = (
 )
 
 
-def why_inputs(tensors: Any, scale: float | None, options: int) -> str | None:
-    """Why a call on a GPU saves its inputs and not states, though it asks for them; None if it does save them."""
+def _agree(
+    q: Tensor, k: Tensor, v: Tensor, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any
+) -> bool:
+    """Whether the shapes are those of a call: what is packed and padded no longer shows that they are not. Others save
+    their inputs, and the library says which rule they break."""
+    if q.dim() != 4 or v.dim() != 4 or k.shape != q.shape or v.shape[:2] != q.shape[:2]:
+        return False
+    if cu_seqlens is not None and (cu_seqlens.dim() != 1 or cu_seqlens.shape[0] < 2 or q.shape[0] != 1):
+        return False
+    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    wanted = (
+        (g, v.shape[:3]), (beta, v.shape[:3]), (A_log, v.shape[2:3]), (dt_bias, v.shape[2:3]),
+        (initial_state, (sequences, v.shape[2], q.shape[3], v.shape[3])),
+    )  # fmt: skip
+    return all(x is None or tuple(x.shape) == tuple(shape) for x, shape in wanted)
+
+
+def why_inputs(tensors: Any, scale: float | None, options: int, device: int | None = None) -> str | None:
+    """Why a call on a GPU saves its inputs and not states, though it asks for them; None if it does save them. `device`
+    is the GPU's number, of tensors that are on none."""
     q, k, v, g, beta, _, _, initial_state, _ = tensors[:9]
     reason = chain.why_not(q, k, v)
     if reason is not None:
         return reason
+    if not _agree(*tensors[:9]):
+        return "shapes that disagree"
     if q.shape[-1] != v.shape[-1] or q.shape[-1] not in _CHANNELS or 0 in v.shape[:2]:
         return f"K = {q.shape[-1]}, V = {v.shape[-1]}"
     if _library.state_is_v_first(options):
@@ -54,7 +80,33 @@ def why_inputs(tensors: Any, scale: float | None, options: int) -> str | None:
     # What torch would compute around the kernels is part of the forward here, and of its time.
     if asked != (form.norm, form.gate_domain, form.beta_domain):
         return "norms, gates or beta"
+    if _library.segments_of(options) & _library.SPLIT_MASK == _library.pack_segment_length(0):
+        # The bits of a sequence are to be the same whatever is beside it, and what is chosen here depends on that.
+        return "segment_length"
+    cu_seqlens = tensors[8]
+    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    sizes = sequences, q.shape[0] * q.shape[1], q.shape[2], v.shape[2]
+    if q.is_cuda:
+        device = q.device.index or 0
+    if device is not None and all(type(size) is int for size in sizes):
+        if not _pays(device, *sizes, int(chain.has_segments(form)), _options_of(g, options)):
+            return "time: computing them again is predicted to take less"
     return None
+
+
+def _options_of(g: Tensor | None, options: int) -> int:
+    """What decides about segments."""
+    return _library.segments_of(options) | (_library.UNDECAYED if g is None else 0)
+
+
+@functools.lru_cache(maxsize=1024)
+def _pays(*sizes: int) -> bool:
+    """Whether a step that saves is predicted to take less time than one that does not. Sizes that are not known, or of
+    a device that is not there, are not asked for."""
+    try:
+        return bool(_library.load().saving_pays(*sizes))
+    except RuntimeError:
+        return True
 
 
 def saves(tensors: Any, scale: float | None, options: int) -> bool:
@@ -63,47 +115,63 @@ def saves(tensors: Any, scale: float | None, options: int) -> bool:
     return asks and why_inputs(tensors, scale, options) is None
 
 
-def _count_states(q: Tensor, cu_seqlens: Tensor | None) -> tuple[int, int]:
-    """The sequences, and the states between their segments: those of a sequence that begins at token b have the
-    numbers from floor(b / 64) + its own on."""
+def _count_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int) -> tuple[int, int]:
+    """The sequences, and the states that there is memory for: those of a segment that begins at token b have the numbers
+    from floor(b / INTERVAL) + its own on. The library may take fewer, by its cost model; so many it takes at most."""
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    return sequences, q.shape[0] * q.shape[1] // _INTERVAL + sequences
+    tokens, more = q.shape[0] * q.shape[1], 0
+    is_whole = _library.segments_of(options) & _library.SPLIT_MASK == _library.NO_SEGMENTS
+    if chain.has_segments(form) and not is_whole:
+        more = torch.sym_min(tokens // _LEAST_SEGMENT, _MOST_ITEMS // v.shape[2])
+    return sequences, tokens // INTERVAL + sequences + more
 
 
-def bytes_of_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None) -> int:
+def bytes_of_states(call: Any, options: int) -> int:
     """The memory of the states that a call saves."""
-    return _count_states(q, cu_seqlens)[1] * v.shape[2] * v.shape[3] * q.shape[3] * v.element_size()
+    q, _, v, g, beta, *_, cu_seqlens = call[:9]
+    form = chain.form_of(q, v, g, beta, options)
+    states = _count_states(q, v, cu_seqlens, form, options)[1]
+    return int(states * v.shape[2] * v.shape[3] * q.shape[3] * v.element_size())
 
 
-def _allocate(q: Tensor, v: Tensor, cu_seqlens: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _allocate(
+    q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """o, the final states, what tokens write, and states."""
-    sequences, kept = _count_states(q, cu_seqlens)
+    sequences, kept = _count_states(q, v, cu_seqlens, form, options)
     o, writes = (torch.empty_like(v, memory_format=torch.contiguous_format) for _ in range(2))
     square = (v.shape[2], v.shape[3], q.shape[3])
     return o, v.new_empty((sequences, *square), dtype=torch.float32), writes, v.new_empty((kept, *square))
 
 
 def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    from . import _torch
+
     given: list[Any] = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
+    if not _agree(*given[:9]):
+        raise ValueError("gdn: expected the shapes of a call that saves states, got others")
+    if _torch._CHECKS_BOUNDARIES and cu_seqlens is not None:
+        _torch._check_boundaries(cu_seqlens, q.shape)
     form, D = chain.form_of(q, v, g, beta, options), q.shape[-1]
     gates, *_ = chain._gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, _ = chain._beta(v, beta, _library.beta_domain_of(options), form)
     parameters = chain._parameters(v, A_log, dt_bias) if A_log is not None else (None, None)
-    o, state, writes, states = made = _allocate(q, v, cu_seqlens)
+    o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options)
     before = torch.zeros_like(state) if initial_state is None else chain._readable(initial_state)
     boundaries = chain._boundaries(q) if cu_seqlens is None else cu_seqlens
     q, k, v = (chain._readable(chain._packed(x), (D,)) for x in (q, k, v))
     _library.load().forward_saving(
         q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o), state,
-        chain._packed(writes), states, None, chain.kernel_options(form, options), 1, 0,
+        chain._packed(writes), states, None, chain.kernel_options(form, options, given[3]), 1, 0,
     )  # fmt: skip
     return made if with_state else (o, state.new_empty(0), writes, states)
 
 
 def _fake_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    q, _, v, *_, cu_seqlens, _, with_state = arguments
-    o, state, writes, states = _allocate(q, v, cu_seqlens)
+    q, _, v, g, beta, *_, cu_seqlens, options, with_state = arguments
+    form = chain.form_of(q, v, g, beta, options)
+    o, state, writes, states = _allocate(q, v, cu_seqlens, form, options)
     return o, state if with_state else state.new_empty(0), writes, states
 
 

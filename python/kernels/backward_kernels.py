@@ -112,20 +112,35 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
         "tolerance": str(hopper["segments"]["tolerance"]),
         "chunk": str(hopper["chunk_tokens"]),
         "segment": str(GRADIENT_TOKENS),
+        "kept_tokens": str(saved_tokens(manifest)),
+        "interval": _interval(manifest),
     }
     # The stages give dv before dbeta and dgate, as the op does.
     return fill(template, values)
 
 
+def saved_tokens(manifest: dict[str, Any]) -> int:
+    """Tokens between the states that a forward saves, or replay keeps."""
+    return manifest["hopper"].get("saving", {}).get("state_tokens", GRADIENT_TOKENS)
+
+
+def _interval(manifest: dict[str, Any]) -> str:
+    """What says so of a stage of gradients."""
+    tokens = saved_tokens(manifest)
+    return "" if tokens == GRADIENT_TOKENS else f", state_interval = {tokens} : i64"
+
+
 #: The states with which there is a forward that saves; the package brings calls without states to it.
 _SAVING_STATE = "Both KV F32"
-#: A CTA a head: where that is not the fastest there are too few heads for saving to gain.
-_SAVING_OPTIONS = ["--schedule=cta_per_head"]
+#: Those between the segments of a call (segment_kernels.py).
+_SEGMENTS_STATE = "Both VK F32"
 
 
 def _saves(manifest: dict[str, Any], row: dict[str, str]) -> bool:
     """Whether there is a forward that saves for the backward of a row."""
-    return row["channels"] in manifest["hopper"].get("saving", {}).get("channels", []) and row["state"] == _SAVING_STATE
+    if row["channels"] not in manifest["hopper"].get("saving", {}).get("channels", []):
+        return False
+    return row["state"] == _SAVING_STATE or (row["state"] == _SEGMENTS_STATE and _has_segments(manifest, row))
 
 
 def _saving_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
@@ -133,7 +148,7 @@ def _saving_text(manifest: dict[str, Any], name: str, row: dict[str, str], templ
     types, channels = _operands(manifest, row), manifest["hopper"]["channels"][row["channels"]]
     operands = {operand: kind for operand, kind in types.items() if not operand.startswith("d_")}
     states = f"tensor<?x?x{channels['v']}x{channels['k']}x{manifest['types'][row['element']]['mlir']}>"
-    attributes = [*_attributes(manifest, row), "output_final_state", f"state_interval = {GRADIENT_TOKENS} : i64"]
+    attributes = [*_attributes(manifest, row), "output_final_state", f"state_interval = {saved_tokens(manifest)} : i64"]
     values = {
         "name": name,
         "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in operands.items()),
@@ -160,6 +175,7 @@ def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
 
 def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """A function for each choice of values of a row, and where it has one, that in segments."""
+    options = [] if saved_tokens(manifest) == GRADIENT_TOKENS else [f"--state-interval={saved_tokens(manifest)}"]
     template, cut_template = ((HERE / f"backward_{name}.mlir.in").read_text() for name in ("hopper", "segments"))
     kernels = []
     for values in rows:
@@ -175,21 +191,25 @@ def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[
                 texts[cut] = _segments_text(manifest, cut, row, cut_template)
             for number, (own, text) in enumerate(texts.items()):
                 line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, str(number > 0).lower()]))})"
-                kernels.append(Kernel(own, text, [], line))
+                kernels.append(Kernel(own, text, options, line))
     return kernels
 
 
 def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """The forwards that save for backwards of these rows."""
-    template, kernels = (HERE / "saving_hopper.mlir.in").read_text(), []
+    """The forwards that save for backwards of these rows: of whole sequences, and of segments, whose states lie
+    otherwise."""
+    template, kernels, hopper = (HERE / "saving_hopper.mlir.in").read_text(), [], manifest["hopper"]
     for values in rows:
-        for choice in itertools.product(*(values[axis] for axis in _AXES)):
+        choices = itertools.product(*(values[axis] for axis in _AXES), ("CtaPerHead", "CtaPerVTile"))
+        for *choice, schedule in choices:
             row = dict(zip(_AXES, choice))
             if not _saves(manifest, row):
                 continue
-            name = _name(manifest, {**row, "state": ""}).replace("backward", "saving")
-            channels = manifest["hopper"]["channels"][row["channels"]]
-            fields = [channels["k"], row["element"], *row["gate"].split(), *row["beta"].split(), row["norm"]]
-            line = f"GDN_HOPPER_SAVING({', '.join(map(str, [name, *fields]))})"
-            kernels.append(Kernel(name, _saving_text(manifest, name, row, template), _SAVING_OPTIONS, line))
+            option, layout = hopper["schedules"][schedule]["option"], row["state"].split()[1]
+            name = f"{_name(manifest, {**row, 'state': layout}).replace('backward', 'saving')}_{option}"
+            forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
+            fields = [name, hopper["channels"][row["channels"]]["k"], row["element"], layout, *forms, schedule]
+            text = _saving_text(manifest, name, row, template)
+            line = f"GDN_HOPPER_SAVING({', '.join(map(str, fields))})"
+            kernels.append(Kernel(name, text, [f"--schedule={option}"], line))
     return kernels

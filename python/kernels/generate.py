@@ -20,8 +20,9 @@ import pathlib
 import sys
 from typing import Any
 
-from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saving_kernels
+from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
+from own_kernels import own_kernels
 from segment_kernels import segment_kernels
 
 
@@ -232,11 +233,15 @@ def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[An
         rows[f"{macro}_TYPE"] = [[key] for key in manifest["accepted_types"][use]]
     for macro, table in (("LAYOUT", "layouts"), ("ENDS", "ends"), ("STATE_LAYOUT", "state_layouts"), ("NORM", "norms")):
         rows[f"HOPPER_{macro}"] = described(hopper[table])
+    saving = hopper.get("saving", {})
     numbers = {
         "MaxChannels": max(*cpu["channels"], *(max(row["k"], row["v"]) for row in hopper["channels"].values())),
         "CPUChunkTokens": cpu["chunk_tokens"],
         "HopperChunkTokens": hopper["chunk_tokens"],
         "HopperGradientTokens": GRADIENT_TOKENS,
+        "HopperSavedTokens": saved_tokens(manifest),
+        "HopperSavedSegmentTokens": saving.get("least_segment", 1),
+        "HopperSavedItems": saving.get("most_items", 0),
     }
     rows["NUMBER"] = [[name, value] for name, value in numbers.items()]
     return rows
@@ -286,8 +291,9 @@ def main() -> int:
     reader = _load_reader()
     manifest = reader.read(arguments.manifest or reader.PATH)
     check_options(manifest, reader)
-    cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, reader.gpu_rows(manifest))
-    hopper += segment_kernels(manifest, reader.gpu_rows(manifest)) + relayout_kernels()
+    rows = reader.gpu_rows(manifest)
+    cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, rows)
+    hopper += segment_kernels(manifest, rows) + own_kernels(manifest, rows) + relayout_kernels()
     backward, hopper_backward = cpu_backward_kernels(manifest), hopper_backward_kernels(manifest, reader.gradient_rows(manifest))
     saving = saving_kernels(manifest, reader.gradient_rows(manifest))
     everything = (*cpu, *backward, *hopper, *hopper_backward, *saving)

@@ -50,7 +50,7 @@ CUTS = {
 
 
 #: What a kernel has that does not depend on any of these.
-_ANY = {
+ANY = {
     "channels": "128", "element": "BF16", "gate": "Log F32", "beta": "Value F32", "norm": "Plain", "state": "None",
     "layout": "Packed",
 }  # fmt: skip
@@ -66,28 +66,30 @@ class Form(NamedTuple):
     norm: str
 
 
-def _forms(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Form]:
-    """The forms of calls that can be split: those with kernels of chunks of packed sequences and states in float32."""
+def forms_of(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Form]:
+    """The forms of calls that can be split: those with kernels of chunks of packed sequences and states in float32, less
+    those that the manifest leaves out."""
+    without = manifest["hopper"]["segments"].get("without", [])
     found = {}
     for row in rows:
         if "CtaPerHead" not in row["schedule"] or "Packed" not in row["layout"] or "Both KV F32" not in row["state"]:
             continue
         channels = [key for key in row["channels"] if key in manifest["hopper"]["segments"]["channels"]]
         for form in itertools.product(channels, row["element"], row["gate"], row["beta"], row["norm"]):
-            found[Form(*form)] = True
+            values = Form(*form)._asdict()
+            if not any(all(values[key] in row[key] for key in row) for row in without):
+                found[Form(*form)] = True
     return list(found)
 
 
-def _named(stage: str, *words: str) -> str:
-    return "_".join(["gdn_hopper", stage, *(word.replace(" ", "_") for word in words if word)]).lower()
-
-
-def _named(stage: str, channels: str, *words: str) -> str:
+def named(stage: str, channels: str, *words: str) -> str:
+    """A kernel's name; that of 128 channels is not in it."""
     known = ["gdn_hopper", stage, *(["" if channels == "128" else channels]), *words]
     return "_".join(word.replace(" ", "_") for word in known if word).lower()
 
 
-def _segment_kernel(manifest: dict[str, Any], name: str, stage: str, row: dict[str, str], text: str) -> Kernel:
+def segment_kernel(manifest: dict[str, Any], name: str, stage: str, row: dict[str, str], text: str) -> Kernel:
+    """A kernel of a stage that has the traits of a row."""
     channels = manifest["hopper"]["channels"][row["channels"]]
     words = [name, stage, str(channels["k"]), str(channels["v"]), *traits_of(row)[1:]]
     return Kernel(name, text, [_SCHEDULE], f"GDN_HOPPER_SEGMENTS({', '.join(words)})")
@@ -97,7 +99,7 @@ def _segment_kernel(manifest: dict[str, Any], name: str, stage: str, row: dict[s
 _SCHEDULE = "--schedule=cta_per_head"
 
 
-def _tokens(manifest: dict[str, Any], form: Form) -> dict[str, str]:
+def tokens_of(manifest: dict[str, Any], form: Form) -> dict[str, str]:
     """The types of a call's arguments for packed sequences by operand, in order; `cu_seqlens` are the segments'
     boundaries."""
     hopper, types = manifest["hopper"], manifest["types"]
@@ -111,11 +113,13 @@ def _tokens(manifest: dict[str, Any], form: Form) -> dict[str, str]:
     return {row["operand"]: f"tensor<{row['shape'].format(**values)}>" for row in rows}
 
 
-def _maps(manifest: dict[str, Any], form: Form, template: str) -> Kernel:
+def maps_kernel(
+    manifest: dict[str, Any], form: Form, template: str, name: str = "segment_maps", stage: str = "Maps"
+) -> Kernel:
     """What each segment makes of a state: three kernels, whose states lie as [V, K]."""
     row = {**form._asdict(), "state": "None", "layout": "Packed"}
     chosen = dict(zip(TRAIT_TABLES, chosen_rows(manifest, traits_of(row))))
-    channels, types = manifest["hopper"]["channels"][form.channels], _tokens(manifest, form)
+    channels, types = manifest["hopper"]["channels"][form.channels], tokens_of(manifest, form)
 
     def operands(*left_out: str) -> str:
         return "".join(f"\n      {name}(%{name} : {kind})" for name, kind in types.items() if name not in left_out)
@@ -123,7 +127,7 @@ def _maps(manifest: dict[str, Any], form: Form, template: str) -> Kernel:
     def attributes(*traits: str) -> str:
         return "".join(f"{text}, " for trait in traits for text in chosen[trait].get("attributes", []))
 
-    name = _named("segment_maps", *form)
+    name = named(name, *form)
     values = {
         "name": name,
         "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in types.items()),
@@ -137,12 +141,12 @@ def _maps(manifest: dict[str, Any], form: Form, template: str) -> Kernel:
         "tolerance": str(manifest["hopper"]["segments"]["tolerance"]),
         "chunk": str(manifest["hopper"]["chunk_tokens"]),
     }
-    return _segment_kernel(manifest, name, "Maps", row, fill(template, values))
+    return segment_kernel(manifest, name, stage, row, fill(template, values))
 
 
 def _scan(manifest: dict[str, Any], channels: str, state: str, template: str) -> Kernel:
     """The kernel that goes over the segments of a sequence: it depends on the caller's states alone."""
-    row = {**_ANY, "channels": channels, "state": state}
+    row = {**ANY, "channels": channels, "state": state}
     traits, types = traits_of(row), manifest["hopper"]["channels"][channels]
     k, v = types["k"], types["v"]
     rows, columns = (v, k) if traits.state_layout == "VK" else (k, v)
@@ -154,7 +158,7 @@ def _scan(manifest: dict[str, Any], channels: str, state: str, template: str) ->
     inputs["first_segments"] = "tensor<?xi32>"
     outputs = [between] if traits.ends == "None" else [between, outside]
     layout = manifest["hopper"]["state_layouts"][traits.state_layout]
-    name = _named("segment_scan", channels, state)
+    name = named("segment_scan", channels, state)
     values = {
         "name": name,
         "op": "gdn.stage.segment_scan",
@@ -164,21 +168,21 @@ def _scan(manifest: dict[str, Any], channels: str, state: str, template: str) ->
         "values": ", ".join(f"%r{number}" for number in range(len(outputs))),
         "results": ", ".join(outputs),
     }
-    return _segment_kernel(manifest, name, "Scan", row, fill(template, values))
+    return segment_kernel(manifest, name, "Scan", row, fill(template, values))
 
 
 def segment_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """The kernels that a call in segments runs besides one of chunks; none where no call can be split."""
-    forms = _forms(manifest, rows)
+    forms = forms_of(manifest, rows)
     if not forms:
         return []
     templates = {name: (HERE / f"{name}.mlir.in").read_text() for name in ("boundaries", "maps", "hopper")}
     kernels = []
     for layout, values in CUTS.items():
-        name = _named("segment_boundaries", "128", layout)
+        name = named("segment_boundaries", "128", layout)
         text = fill(templates["boundaries"], {**values, "name": name})
-        kernels.append(_segment_kernel(manifest, name, "Cut", {**_ANY, "layout": layout}, text))
-    kernels += [_maps(manifest, form, templates["maps"]) for form in forms]
+        kernels.append(segment_kernel(manifest, name, "Cut", {**ANY, "layout": layout}, text))
+    kernels += [maps_kernel(manifest, form, templates["maps"]) for form in forms]
     states = dict.fromkeys(state for row in rows if "CtaPerHead" in row["schedule"] for state in row["state"])
     for channels, state in itertools.product(sorted({form.channels for form in forms}), states):
         kernels.append(_scan(manifest, channels, state, templates["hopper"]))

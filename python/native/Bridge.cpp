@@ -20,9 +20,8 @@
 //           q, k, v, g, beta, A_log, dt_bias and initial_state to be written,
 //           scale, options, num_threads, max_seqlen): on a GPU in the form that
 //           its kernels have (HopperBackward.h)
-//   backward_saved(q, ..., gradients, writes, states, scale, ...): the same on
-//   a
-//           GPU from what forward_saving wrote; v is not read
+//   backward_saved(q, ..., gradients, writes, states, scale, ...): the same
+//           on a GPU from what forward_saving wrote; v is not read
 //   forward_saving(q, ..., final_state, writes, states, scale, options,
 //           num_threads, max_seqlen): a forward on a GPU that writes these two
 //           for its gradients (HopperSaved.h)
@@ -30,6 +29,9 @@
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   explain_backward(descriptions, scale, options, num_threads, max_seqlen) ->
 //           JSON: the kernels of gradients on a GPU
+//   saving_pays(device, sequences, tokens, key_heads, heads, has_segments,
+//           options) -> bool: whether a call that saves for its gradients is
+//           predicted to take less time with them than one that does not
 //   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
 //           boundaries, for a copy of those that lie on a GPU
 //   kernels() -> JSON
@@ -90,7 +92,7 @@ static Error copyInputs(Problem &problem, const hopper::Plan &plan,
                         void *stream,
                         std::unique_ptr<hopper::Workspace> &memory) {
   hopper::Relayouts copies;
-  copies.plan(problem, *plan.kernel);
+  copies.plan(problem, plan);
   if (copies.isEmpty())
     return {};
   int32_t device = problem.device.index;
@@ -143,12 +145,8 @@ GDN_FUNCTION(forward) {
     return wrongCount("forward", kNumArrays + kNumOptions, count);
   return guarded([&] {
     Problem problem;
-    std::array<Array *, kNumArrays> arrays = arraysOf(problem);
-    if (Error error = readOptions(args + kNumArrays, problem))
+    if (Error error = readCall(args, kNumArrays, problem))
       return raise(error);
-    for (int i = 0; i < kNumArrays; ++i)
-      if (Error error = readArray(args[i], i, *arrays[i], problem))
-        return raise(error);
     if (Error error = run(problem, args[kNumArrays]))
       return raise(error);
     return returnNothing(result);
@@ -200,7 +198,7 @@ static Error describeOnGPU(Problem problem, std::string &facts) {
   if (Error error = hopper::chooseKernel(problem, chosen))
     return error;
   hopper::Relayouts copies;
-  copies.plan(problem, *chosen.plan.kernel);
+  copies.plan(problem, chosen.plan);
   // An address that nobody knows is taken for a right one: never read, and as
   // far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
@@ -214,21 +212,14 @@ static Error describeOnGPU(Problem problem, std::string &facts) {
 }
 
 GDN_FUNCTION(explain) {
-  if (count != 1 + kNumOptions)
-    return wrongCount("explain", 1 + kNumOptions, count);
-  return guarded([&] {
-    Problem problem;
-    if (Error error = readDescribedCall(args, problem))
-      return raise(error);
-    if (Error error = checkCall(problem))
-      return raise(error);
-    std::string facts;
-    bool isCPU = problem.device.type == Device::CPU;
-    if (Error error = isCPU ? describeOnCPU(problem, facts)
-                            : describeOnGPU(problem, facts))
-      return raise(error);
-    return returnString(facts, result);
-  });
+  return explainCall("explain", args, count, result,
+                     [](Problem &problem, std::string &facts) -> Error {
+                       if (Error error = checkCall(problem))
+                         return error;
+                       bool isCPU = problem.device.type == Device::CPU;
+                       return isCPU ? describeOnCPU(problem, facts)
+                                    : describeOnGPU(problem, facts);
+                     });
 }
 
 GDN_FUNCTION(check_boundaries) {

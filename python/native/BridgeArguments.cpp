@@ -157,7 +157,7 @@ struct OptionFields {
 };
 } // namespace
 
-static Error unpackOptions(int64_t options, Problem &p) {
+Error gdn::bridge::unpackOptions(int64_t options, Problem &p) {
   constexpr OptionFields fields;
   constexpr int64_t numGates = std::size(allGateDomains),
                     numBetas = std::size(allBetaDomains);
@@ -205,6 +205,17 @@ Error gdn::bridge::readOptions(const TVMFFIAny *args, Problem &p) {
     return error;
   p.threads = static_cast<int>(std::clamp<int64_t>(args[2].v_int64, 0, 1024));
   p.maxSeqlen = args[3].v_int64;
+  return {};
+}
+
+Error gdn::bridge::readCall(const TVMFFIAny *args, int numTensors,
+                            Problem &problem) {
+  if (Error error = readOptions(args + numTensors, problem))
+    return error;
+  std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+  for (int i = 0; i < kNumArrays; ++i)
+    if (Error error = readArray(args[i], i, *arrays[i], problem))
+      return error;
   return {};
 }
 

@@ -54,12 +54,8 @@ GDN_FUNCTION(forward_saving) {
     constexpr int numTensors = kNumArrays + 2;
     if (count != numTensors + kNumOptions)
       return wrongCount("forward_saving", numTensors + kNumOptions, count);
-    std::array<Array *, kNumArrays> arrays = arraysOf(problem);
-    if (Error error = readOptions(args + numTensors, problem))
+    if (Error error = readCall(args, numTensors, problem))
       return raise(error);
-    for (int i = 0; i < kNumArrays; ++i)
-      if (Error error = readArray(args[i], i, *arrays[i], problem))
-        return raise(error);
     if (Error error = readSaved(args + kNumArrays, problem, saved))
       return raise(error);
     setDefaultScale(problem);
@@ -91,12 +87,8 @@ static int computeGradients(const char *name, bool readsSaved,
     const int numTensors = kNumArrays + numWritten + (readsSaved ? 2 : 0);
     if (count != numTensors + kNumOptions)
       return wrongCount(name, numTensors + kNumOptions, count);
-    std::array<Array *, kNumArrays> arrays = arraysOf(problem);
-    if (Error error = readOptions(args + numTensors, problem))
+    if (Error error = readCall(args, numTensors, problem))
       return raise(error);
-    for (int i = 0; i < kNumArrays; ++i)
-      if (Error error = readArray(args[i], i, *arrays[i], problem))
-        return raise(error);
     // The gradients are in the order of the inputs, whose names messages say.
     for (int i = 0; i < numWritten; ++i)
       if (Error error =
@@ -126,18 +118,47 @@ GDN_FUNCTION(backward_saved) {
                           result);
 }
 
-GDN_FUNCTION(explain_backward) {
-  if (count != 1 + kNumOptions)
-    return wrongCount("explain_backward", 1 + kNumOptions, count);
+GDN_FUNCTION(saving_pays) {
+  enum {
+    Device,
+    Sequences,
+    Tokens,
+    KeyHeads,
+    Heads,
+    HasSegments,
+    Split,
+    Count
+  };
+  if (count != Count)
+    return wrongCount("saving_pays", Count, count);
+  for (int i = 0; i < Count; ++i)
+    if (args[i].type_index != kTVMFFIInt)
+      return raise({"TypeError", "saving_pays: expected integers"});
   return guarded([&] {
-    Problem problem;
-    if (Error error = readDescribedCall(args, problem))
+    Problem options;
+    if (Error error = unpackOptions(args[Split].v_int64, options))
       return raise(error);
-    if (Error error = checkArguments(problem))
+    hopper::SavedCall call = {static_cast<int32_t>(args[Device].v_int64),
+                              args[Sequences].v_int64,
+                              args[Tokens].v_int64,
+                              args[KeyHeads].v_int64,
+                              args[Heads].v_int64,
+                              args[HasSegments].v_int64 != 0,
+                              options.split};
+    cost::SavingChoice choice;
+    if (Error error = hopper::chooseSaving(call, choice))
       return raise(error);
-    std::string facts;
-    if (Error error = hopper::describeBackward(problem, facts))
-      return raise(error);
-    return returnString(facts, result);
+    result->type_index = kTVMFFIBool;
+    result->v_int64 = choice.pays();
+    return 0;
   });
+}
+
+GDN_FUNCTION(explain_backward) {
+  return explainCall("explain_backward", args, count, result,
+                     [](Problem &problem, std::string &facts) -> Error {
+                       if (Error error = checkArguments(problem))
+                         return error;
+                       return hopper::describeBackward(problem, facts);
+                     });
 }

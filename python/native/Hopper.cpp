@@ -8,6 +8,7 @@
 
 #include "Hopper.h"
 
+#include "OwnSegments.h"
 #include "Relayout.h"
 #include "Segments.h"
 
@@ -254,9 +255,16 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
   // All of them begin with gdn.stage.segment_starts.
   request.forgets = true;
   request.sideBySide = true;
+  request.ownStarts = hasOwnSegments(traits);
   chosen.split = cost::chooseSplit(problem, chip, chosen.choice, request);
   if (!chosen.split.splits)
     return {};
+  if (request.ownStarts) {
+    const cost::SplitEstimate &best = *chosen.split.best;
+    chosen.plan = {findKernels(traits).perHead, best.length, best.parts,
+                   best.isLate};
+    return {};
+  }
   bool isPerHead = chosen.split.best->schedule == Schedule::CtaPerHead;
   chosen.plan = {isPerHead ? kernels.forward.perHead : kernels.forward.perVTile,
                  chosen.split.best->length};
@@ -338,7 +346,9 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen,
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
       "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
-      nameOf(p.device).c_str(), kernel.name, byToken ? "recurrent" : "chunk",
+      nameOf(p.device).c_str(),
+      chosen.plan.parts ? nameOfOwnForward(traitsOf(p)) : kernel.name,
+      byToken ? "recurrent" : "chunk",
       static_cast<long long>(kernel.traits.keyChannels),
       static_cast<long long>(byToken ? 1 : manifest::HopperChunkTokens),
       static_cast<long long>(chosen.items), Text(kernel.schedule.name).c_str(),

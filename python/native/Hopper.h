@@ -80,6 +80,11 @@ struct Plan {
   const Kernel *kernel = nullptr;
   /// Tokens of a segment; 0 where sequences are not cut.
   int64_t segmentLength = 0;
+  /// Of segments that run what is before them themselves, the parts of one
+  /// whose maps are made; 0 for others.
+  int64_t parts = 0;
+  /// Whether their forward is launched when the maps are done, and not before.
+  bool isLate = false;
 };
 
 /// A plan with what speaks for it.

@@ -43,6 +43,11 @@ private:
   int32_t count = 0;
 };
 
+/// Launches a function that is ready on the device, with a workspace of the
+/// caller's if it wants one.
+Error launch(const GdnFunctionDesc &function, int32_t device,
+             const Arguments &arguments, void *stream, Allocate allocate);
+
 } // namespace gdn::hopper
 
 #endif // GDN_PYTHON_NATIVE_HOPPERARGUMENTS_H

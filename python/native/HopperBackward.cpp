@@ -120,8 +120,21 @@ struct BackwardPlan {
   int64_t segmentLength = 0;
   /// Of extents [B, T, L] that are read alone; absent without segments.
   Array sizes = {};
+  /// Of a call that reads what its forward saved.
+  SavedPlan saved = {};
+
+  void cut(const Problem &p, const BackwardKernel &segments);
 };
 } // namespace
+
+void BackwardPlan::cut(const Problem &p, const BackwardKernel &segments) {
+  kernel = &segments;
+  function = segments.function;
+  sizes.element = Element::I32;
+  sizes.rank = 3;
+  sizes.sizes = {1, p.tokens(), segmentLength};
+  sizes.data = p.cuSeqlens.data;
+}
 
 /// Tokens of a segment; 0 where sequences are not cut.
 static Error chooseLength(const Problem &p, int64_t &length) {
@@ -134,9 +147,9 @@ static Error chooseLength(const Problem &p, int64_t &length) {
   gdn::cost::Problem problem = gdn::cpu::describe(p);
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = choose(problem, chip).longest;
-  length = chooseBackwardSplit(problem, chip, longest,
-                               gdn::manifest::HopperGradientTokens, p.split)
-               .length;
+  length =
+      chooseBackwardSplit(problem, chip, longest, kSegmentMultiple, p.split)
+          .length;
   return {};
 }
 
@@ -145,27 +158,28 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
   if (!plan.kernel)
     return explainMissing(p);
   plan.function = plan.kernel->function;
-  if (p.savesStates) {
-    plan.function = findReaderOfSaved(*plan.function);
-    if (!plan.function)
-      return {"NotImplementedError", "gdn: expected gradients that can read "
-                                     "what a forward saved, got others"};
-    return {};
-  }
   // Without kernels of segments the gradients are those of whole sequences.
   const BackwardKernel *cut = findKernel(p, /*inSegments=*/true);
-  if (!cut || p.split.kind == gdn::cost::SplitRequest::Kind::Never)
+  if (p.savesStates) {
+    SavedPlan saved;
+    if (Error error = planSaved(p, saved))
+      return error;
+    plan.saved = saved;
+    plan.segmentLength = saved.length();
+  } else if (cut && p.split.kind != gdn::cost::SplitRequest::Kind::Never) {
+    if (Error error = chooseLength(p, plan.segmentLength))
+      return error;
+  }
+  if (plan.segmentLength && !cut)
+    return explainMissing(p);
+  if (plan.segmentLength)
+    plan.cut(p, *cut);
+  if (!p.savesStates)
     return {};
-  if (Error error = chooseLength(p, plan.segmentLength))
-    return error;
-  if (!plan.segmentLength)
-    return {};
-  plan.kernel = cut;
-  plan.function = cut->function;
-  plan.sizes.element = Element::I32;
-  plan.sizes.rank = 3;
-  plan.sizes.sizes = {1, p.tokens(), plan.segmentLength};
-  plan.sizes.data = p.cuSeqlens.data;
+  plan.function = findReaderOfSaved(*plan.function);
+  if (!plan.function)
+    return {"NotImplementedError", "gdn: expected gradients that can read what "
+                                   "a forward saved, got others"};
   return {};
 }
 
@@ -239,13 +253,12 @@ static Gradients describeGradients(const Problem &p) {
 }
 
 /// What a forward saves, dense and at no address.
-static Saved describeSaved(const Problem &p) {
-  constexpr int64_t interval = gdn::manifest::HopperGradientTokens;
+static Saved describeSaved(const Problem &p, const SavedPlan &plan) {
   Saved saved;
   saved.writes = describeGradients(p).v;
   saved.states = saved.writes;
   int64_t H = p.valueHeads(), V = p.valueChannels(), K = p.keyChannels();
-  saved.states.sizes = {p.tokens() / interval + p.sequences(), H, V, K};
+  saved.states.sizes = {countSavedStates(p, plan), H, V, K};
   saved.states.strides = {H * V * K, V * K, K, 1};
   return saved;
 }
@@ -317,7 +330,7 @@ static void addArguments(const Problem &p, const BackwardPlan &plan,
 }
 
 Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
-                               const Saved &saved, void *stream,
+                               const Saved &given, void *stream,
                                Allocate allocate) {
   BackwardPlan plan;
   if (Error error = checkForm(p))
@@ -326,22 +339,16 @@ Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
     return error;
   if (Error error = checkGradients(p, gradients))
     return error;
+  Saved saved = given;
+  if (p.savesStates)
+    if (Error error = fitSaved(p, plan.saved, saved))
+      return error;
   int32_t device = p.device.index;
   if (Error error = prepare(plan, device))
     return error;
   Arguments arguments;
   addArguments(p, plan, gradients, saved, arguments);
-  uint64_t bytes = 0;
-  if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
-          plan.function, arguments.data(), arguments.size(), &bytes)))
-    return error;
-  std::unique_ptr<Workspace> workspace;
-  if (bytes)
-    if (Error error = allocate(device, stream, bytes, workspace))
-      return error;
-  return errorOf(gdnFunctionLaunchOn(
-      plan.function, device, arguments.data(), arguments.size(),
-      workspace ? workspace->data : nullptr, bytes, stream));
+  return launch(*plan.function, device, arguments, stream, allocate);
 }
 
 Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
@@ -352,7 +359,7 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   if (Error error = choosePlan(p, plan))
     return error;
   Gradients gradients = describeGradients(p);
-  Saved saved = p.savesStates ? describeSaved(p) : Saved();
+  Saved saved = p.savesStates ? describeSaved(p, plan.saved) : Saved();
   // Never read, and as far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
   for (Array *array : arraysOf(p, plan.sizes, gradients, saved))
@@ -368,9 +375,14 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
           &function, arguments.data(), arguments.size(), &bytes)))
     return error;
+  std::string forward = "null";
+  if (p.savesStates)
+    if (Error error = describeSaving(p, plan.saved, saved, forward))
+      return error;
   facts = "{\"kernel\": \"" + std::string(plan.kernel->name) +
           "\", \"launches\": " + std::to_string(function.num_launches) +
           ", \"segment_tokens\": " + std::to_string(plan.segmentLength) +
-          ", \"workspace_bytes\": " + std::to_string(bytes) + "}";
+          ", \"workspace_bytes\": " + std::to_string(bytes) +
+          ", \"forward\": " + forward + "}";
   return {};
 }

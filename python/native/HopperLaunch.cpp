@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HopperArguments.h"
+#include "OwnSegments.h"
 #include "ReadyDevices.h"
 #include "Segments.h"
 
@@ -60,48 +61,61 @@ Error gdn::hopper::prepareKernel(const Kernel &kernel, int32_t device) {
 }
 
 /// Bytes of device memory that the launches of a call want besides its arrays.
-static Error countWorkspace(const Kernel &kernel, const Arguments &args,
-                            uint64_t &bytes) {
+static Error countWorkspace(const GdnFunctionDesc &function,
+                            const Arguments &args, uint64_t &bytes) {
   bytes = 0;
-  if (kernel.function->num_temporaries == 0)
+  if (function.num_temporaries == 0)
     return {};
-  return errorOf(gdnFunctionGetWorkspaceBytes(kernel.function, args.data(),
+  return errorOf(gdnFunctionGetWorkspaceBytes(&function, args.data(),
                                               args.size(), &bytes));
+}
+
+Error gdn::hopper::launch(const GdnFunctionDesc &function, int32_t device,
+                          const Arguments &arguments, void *stream,
+                          Allocate allocate) {
+  uint64_t bytes = 0;
+  if (Error error = countWorkspace(function, arguments, bytes))
+    return error;
+  std::unique_ptr<Workspace> workspace;
+  if (bytes)
+    if (Error error = allocate(device, stream, bytes, workspace))
+      return error;
+  return errorOf(gdnFunctionLaunchOn(
+      &function, device, arguments.data(), arguments.size(),
+      workspace ? workspace->data : nullptr, bytes, stream));
 }
 
 Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
   const Plan &plan = chosen.plan;
+  if (plan.parts)
+    return checkOwnSegments(p, chosen);
   if (plan.segmentLength) {
     GdnSegmentsLayout layout;
     if (Error error = layOutSegments(p, plan.segmentLength, layout))
       return error;
     chosen.segments = layout.count;
     chosen.workspaceBytes = layout.bytes;
-    return checkSegmentLaunch(p, plan, layout);
+    return checkSegmentLaunch(p, {plan.kernel->function, plan.segmentLength},
+                              layout);
   }
   Arguments arguments(p);
   if (Error error = errorOf(gdnFunctionCheck(
           plan.kernel->function, arguments.data(), arguments.size())))
     return error;
-  return countWorkspace(*plan.kernel, arguments, chosen.workspaceBytes);
+  return countWorkspace(*plan.kernel->function, arguments,
+                        chosen.workspaceBytes);
 }
 
 Error gdn::hopper::run(const Problem &p, const Plan &plan, void *stream,
                        Allocate allocate) {
-  if (plan.segmentLength)
-    return runSegments(p, plan, stream, allocate);
+  if (plan.parts)
+    return runOwnSegments(p, plan, stream, allocate);
   const Kernel &kernel = *plan.kernel;
   if (Error error = prepareKernel(kernel, p.device.index))
     return error;
-  Arguments arguments(p);
-  uint64_t bytes;
-  if (Error error = countWorkspace(kernel, arguments, bytes))
-    return error;
-  std::unique_ptr<Workspace> workspace;
-  if (bytes)
-    if (Error error = allocate(p.device.index, stream, bytes, workspace))
-      return error;
-  return errorOf(gdnFunctionLaunchOn(
-      kernel.function, p.device.index, arguments.data(), arguments.size(),
-      workspace ? workspace->data : nullptr, bytes, stream));
+  if (plan.segmentLength)
+    return runSegments(p, {kernel.function, plan.segmentLength}, stream,
+                       allocate);
+  return launch(*kernel.function, p.device.index, Arguments(p), stream,
+                allocate);
 }

@@ -5,23 +5,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A function is a table (gdn-c/Runtime/Function.h). That of gradients from what
-// a forward saved is the table of gradients without one launch, so it needs no
-// kernels of its own.
-//
-//===----------------------------------------------------------------------===//
 
 #include "HopperSaved.h"
 
 #include "HopperArguments.h"
 #include "ReadyDevices.h"
+#include "Segments.h"
 
-#include <array>
-#include <map>
-#include <mutex>
-#include <string_view>
-#include <vector>
+#include "gdn/CostModel/Saving.h"
+
+#include <algorithm>
 
 using namespace gdn::hopper;
 using gdn::cpu::Array;
@@ -40,213 +33,206 @@ using gdn::cpu::Array;
 namespace {
 /// A compiled forward, and what it serves.
 struct SavingKernel {
+  const char *name;
   int64_t channels;
   Element element;
+  StateLayout stateLayout;
   GateDomain gateDomain;
   Element gate;
   BetaDomain betaDomain;
   Element beta;
   Norm norm;
+  Schedule schedule;
   const GdnFunctionDesc *function;
 };
 } // namespace
 
 // The last entry keeps the table from being empty.
 static const SavingKernel table[] = {
-#define GDN_HOPPER_SAVING(name, channels, element, gateDomain, gate,           \
-                          betaDomain, beta, norm)                              \
-  {channels,      Element::element,       GateDomain::gateDomain,              \
-   Element::gate, BetaDomain::betaDomain, Element::beta,                       \
-   Norm::norm,    &name##_function},
+#define GDN_HOPPER_SAVING(name, channels, element, stateLayout, gateDomain,    \
+                          gate, betaDomain, beta, norm, schedule)              \
+  {#name,                                                                      \
+   channels,                                                                   \
+   Element::element,                                                           \
+   StateLayout::stateLayout,                                                   \
+   GateDomain::gateDomain,                                                     \
+   Element::gate,                                                              \
+   BetaDomain::betaDomain,                                                     \
+   Element::beta,                                                              \
+   Norm::norm,                                                                 \
+   Schedule::schedule,                                                         \
+   &name##_function},
 #if GDN_PYTHON_HOPPER
 #include "HopperSavingKernels.inc"
 #endif
 #undef GDN_HOPPER_SAVING
     {}};
 
-static const SavingKernel *findSaving(const Problem &p) {
+/// States lie as [V, K] between segments, and as the caller's where sequences
+/// are whole.
+static const SavingKernel *findSaving(const Problem &p, bool inSegments,
+                                      Schedule schedule) {
+  StateLayout layout = inSegments ? StateLayout::VK : StateLayout::KV;
   for (const SavingKernel &kernel :
        std::span(table).first(std::size(table) - 1))
     if (kernel.channels == p.keyChannels() &&
         kernel.channels == p.valueChannels() && kernel.element == p.q.element &&
-        kernel.gateDomain == p.gateDomain && kernel.gate == p.gate.element &&
-        kernel.betaDomain == p.betaDomain && kernel.beta == p.beta.element &&
-        (kernel.norm == Norm::L2) == p.l2norm)
+        kernel.stateLayout == layout && kernel.gateDomain == p.gateDomain &&
+        kernel.gate == p.gate.element && kernel.betaDomain == p.betaDomain &&
+        kernel.beta == p.beta.element &&
+        (kernel.norm == Norm::L2) == p.l2norm && kernel.schedule == schedule)
       return &kernel;
   return nullptr;
 }
 
-Error gdn::hopper::runSaving(const Problem &p, const Saved &saved, void *stream,
+//===----------------------------------------------------------------------===//
+// The plan of forward and backward
+//===----------------------------------------------------------------------===//
+
+Error gdn::hopper::chooseSaving(const SavedCall &call,
+                                cost::SavingChoice &choice) {
+  // Forward and backward of all layers of a model ask for the same.
+  static thread_local SavedCall lastCall;
+  static thread_local cost::SavingChoice lastChoice;
+  if (call == lastCall) {
+    choice = lastChoice;
+    return {};
+  }
+  using namespace gdn::manifest;
+  GdnDeviceInfo info = {};
+  info.struct_size = sizeof(info);
+  if (gdnDeviceGetInfo(call.device, &info) != GDN_SUCCESS)
+    return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
+  cost::Chip chip =
+      *cost::findChip("sm_90a", std::max(info.multiprocessors, 1));
+  cost::Problem problem;
+  problem.packed = true;
+  problem.sequences = call.sequences;
+  problem.tokens = call.tokens;
+  problem.keyHeads = call.keyHeads;
+  problem.heads = call.heads;
+  problem.stateBytes = 2 * gdn::cpu::sizeOf(Element::F32);
+  cost::SavingLimits limits;
+  limits.chunk = kSegmentMultiple;
+  // Those that states have memory for (_torch_saved.py).
+  limits.segments =
+      std::min(call.tokens / HopperSavedSegmentTokens,
+               HopperSavedItems / std::max<int64_t>(call.heads, 1));
+  cost::SplitRequest request = call.split;
+  if (!call.hasSegments)
+    request = {cost::SplitRequest::Kind::Never};
+  // A call that saves nothing has them in most forms that may save.
+  request.ownStarts = call.hasSegments;
+  choice = cost::chooseSaving(problem, chip, cost::choose(problem, chip),
+                              limits, request);
+  lastCall = call;
+  lastChoice = choice;
+  return {};
+}
+
+Error gdn::hopper::planSaved(const Problem &p, SavedPlan &plan) {
+  bool hasSegments = findSaving(p, /*inSegments=*/true, Schedule::CtaPerHead);
+  return chooseSaving({p.device.index, p.sequences(), p.tokens(), p.keyHeads(),
+                       p.valueHeads(), hasSegments, p.split},
+                      plan.choice);
+}
+
+int64_t gdn::hopper::countSavedStates(const Problem &p, const SavedPlan &plan) {
+  int64_t length = plan.length();
+  int64_t segments = length
+                         ? cost::countSegments(p.sequences(), p.tokens(),
+                                               length, p.cuSeqlens.isPresent())
+                         : p.sequences();
+  return p.tokens() / gdn::manifest::HopperSavedTokens + segments;
+}
+
+Error gdn::hopper::fitSaved(const Problem &p, const SavedPlan &plan,
+                            Saved &saved) {
+  int64_t count = countSavedStates(p, plan);
+  int64_t &given = saved.states.sizes[0];
+  if (saved.states.rank != 4 || given < count)
+    return {"ValueError", "states: expected " + std::to_string(count) +
+                              " of them at least, got " +
+                              std::to_string(saved.states.rank ? given : 0)};
+  given = count;
+  return {};
+}
+
+Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
                              Allocate allocate) {
-  const SavingKernel *kernel = findSaving(p);
-  bool hasForm = kernel && p.cuSeqlens.isPresent() && !p.stateVFirst &&
-                 p.initialState.isPresent() && p.finalState.isPresent();
-  if (!hasForm)
+  bool hasStates = p.cuSeqlens.isPresent() && !p.stateVFirst &&
+                   p.initialState.isPresent() && p.finalState.isPresent();
+  SavedPlan plan;
+  if (hasStates)
+    if (Error error = planSaved(p, plan))
+      return error;
+  const SavingKernel *kernel =
+      hasStates ? findSaving(p, plan.length(), plan.choice.chosen.schedule)
+                : nullptr;
+  if (!kernel)
     return {"NotImplementedError",
             "gdn: expected a call with a forward that saves in this version, "
             "got another form"};
+  Saved saved = given;
+  if (Error error = fitSaved(p, plan, saved))
+    return error;
   static ReadyDevices ready[std::size(table)];
   int32_t device = p.device.index;
   if (Error error = ready[kernel - table].prepare(kernel->function, device))
     return error;
-  Arguments arguments;
-  for (const Array *array :
-       {&p.q, &p.k, &p.v, &p.beta, &p.gate, &p.initialState, &p.cuSeqlens,
-        &p.aLog, &p.dtBias, &p.o, &p.finalState, &saved.writes, &saved.states})
-    arguments.add(*array);
+  if (plan.length())
+    return runSegments(p, {kernel->function, plan.length(), &saved}, stream,
+                       allocate);
+  Arguments arguments(p);
+  arguments.add(saved.writes);
+  arguments.add(saved.states);
+  return launch(*kernel->function, device, arguments, stream, allocate);
+}
+
+/// States of the call in float32, at the address of its values.
+static Array describeStates(const Problem &p) {
+  Array states;
+  int64_t H = p.valueHeads(), K = p.keyChannels(), V = p.valueChannels();
+  states.element = Element::F32;
+  states.rank = 4;
+  states.sizes = {p.sequences(), H, K, V};
+  states.strides = {H * K * V, K * V, V, 1};
+  states.data = p.v.data;
+  return states;
+}
+
+Error gdn::hopper::describeSaving(const Problem &given, const SavedPlan &plan,
+                                  const Saved &saved, std::string &facts) {
+  const cost::SavingEstimate &chosen = plan.choice.chosen;
+  Problem p = given;
+  p.initialState = p.finalState = describeStates(p);
+  const SavingKernel *kernel = findSaving(p, plan.length(), chosen.schedule);
+  if (!kernel)
+    return {"RuntimeError", "gdn: expected a forward that saves, got none"};
   uint64_t bytes = 0;
-  if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
-          kernel->function, arguments.data(), arguments.size(), &bytes)))
-    return error;
-  std::unique_ptr<Workspace> workspace;
-  if (bytes)
-    if (Error error = allocate(device, stream, bytes, workspace))
+  if (plan.length()) {
+    GdnSegmentsLayout layout;
+    if (Error error = layOutSegments(p, plan.length(), layout))
       return error;
-  return errorOf(gdnFunctionLaunchOn(
-      kernel->function, device, arguments.data(), arguments.size(),
-      workspace ? workspace->data : nullptr, bytes, stream));
-}
-
-//===----------------------------------------------------------------------===//
-// Gradients from what was saved
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A function without a launch, whose results are arguments instead.
-class Reader {
-public:
-  Reader(const GdnFunctionDesc &backward, int32_t launch,
-         std::array<int32_t, 2> saved);
-  Reader(const Reader &) = delete;
-
-  GdnFunctionDesc desc;
-
-private:
-  void addArgument(const GdnTemporaryDesc &temporary, const char *name);
-  void copyLaunch(const GdnLaunchDesc &launch, bool isFirst);
-
-  std::array<int32_t, 2> saved;
-  std::vector<GdnArgDesc> args;
-  std::vector<const char *> symbols;
-  std::vector<GdnExtentRule> rules;
-  std::vector<GdnTemporaryDesc> temporaries;
-  std::vector<GdnLaunchDesc> launches;
-  std::vector<std::unique_ptr<GdnOperand[]>> operands;
-  std::vector<std::unique_ptr<int64_t[]>> shapes;
-  /// The kernel behind the launch that is gone, which does not follow it.
-  GdnKernelDesc next;
-  std::vector<void *> places;
-};
-} // namespace
-
-/// An array of the extents that the temporary has.
-void Reader::addArgument(const GdnTemporaryDesc &temporary, const char *name) {
-  auto arg = static_cast<int32_t>(args.size());
-  auto &shape = shapes.emplace_back(new int64_t[temporary.rank]);
-  for (int32_t d = 0; d < temporary.rank; ++d) {
-    shape[d] = GDN_SYMBOL(symbols.size());
-    symbols.push_back(name);
-    rules.push_back({arg, d, temporary.shape[d]});
+    bytes = layout.bytes;
+  } else {
+    Arguments arguments(p);
+    arguments.add(saved.writes);
+    arguments.add(saved.states);
+    if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
+            kernel->function, arguments.data(), arguments.size(), &bytes)))
+      return error;
   }
-  args.push_back({name, GDN_ARG_TENSOR, temporary.dtype, temporary.rank,
-                  GDN_ARG_FLAG_CONTIGUOUS, shape.get(), /*alignment=*/0});
-}
-
-void Reader::copyLaunch(const GdnLaunchDesc &launch, bool isFirst) {
-  auto &own = operands.emplace_back(new GdnOperand[launch.num_operands]);
-  for (int32_t i = 0; i < launch.num_operands; ++i) {
-    GdnOperand operand = launch.operands[i];
-    if (operand.kind == GDN_OPERAND_TEMPORARY) {
-      int32_t removed = 0;
-      for (size_t s = 0; s < saved.size(); ++s) {
-        removed += saved[s] < operand.index;
-        if (saved[s] == launch.operands[i].index)
-          operand = {GDN_OPERAND_ARGUMENT,
-                     static_cast<int32_t>(args.size() - saved.size() + s)};
-      }
-      if (operand.kind == GDN_OPERAND_TEMPORARY)
-        operand.index -= removed;
-    }
-    own[i] = operand;
-  }
-  GdnLaunchDesc copy = launch;
-  copy.operands = own.get();
-  if (isFirst) {
-    // It may have been launched beside what is gone, and so before what was in
-    // front of that was done.
-    next = *launch.kernel;
-    next.follows = 0;
-    copy.kernel = &next;
-  }
-  launches.push_back(copy);
-}
-
-Reader::Reader(const GdnFunctionDesc &backward, int32_t launch,
-               std::array<int32_t, 2> saved)
-    : desc(backward), saved(saved),
-      args(backward.args, backward.args + backward.num_args),
-      symbols(backward.symbols, backward.symbols + backward.num_symbols),
-      rules(backward.rules, backward.rules + backward.num_rules) {
-  addArgument(backward.temporaries[saved[0]], "writes");
-  addArgument(backward.temporaries[saved[1]], "states");
-  for (int32_t i = 0; i < backward.num_temporaries; ++i)
-    if (i != saved[0] && i != saved[1])
-      temporaries.push_back(backward.temporaries[i]);
-  for (int32_t i = 0; i < backward.num_launches; ++i)
-    if (i != launch)
-      copyLaunch(backward.launches[i], /*isFirst=*/i == launch + 1);
-  places.resize(launches.size());
-  desc.num_args = static_cast<int32_t>(args.size());
-  desc.args = args.data();
-  desc.num_symbols = static_cast<int32_t>(symbols.size());
-  desc.symbols = symbols.data();
-  desc.num_rules = static_cast<int32_t>(rules.size());
-  desc.rules = rules.data();
-  desc.num_temporaries = static_cast<int32_t>(temporaries.size());
-  desc.temporaries = temporaries.data();
-  desc.num_launches = static_cast<int32_t>(launches.size());
-  desc.launches = launches.data();
-  desc.kernels = places.data();
-}
-
-/// The launch that makes writes and states once more; negative for none.
-static int32_t findReplay(const GdnFunctionDesc &function) {
-  for (int32_t i = 0; i < function.num_launches; ++i)
-    if (std::string_view(function.launches[i].kernel->symbol)
-            .ends_with("_replay"))
-      return i;
-  return -1;
-}
-
-/// The temporaries that a launch makes: those that no earlier one has.
-static std::vector<int32_t> findMade(const GdnFunctionDesc &function,
-                                     int32_t launch) {
-  auto listOf = [&](int32_t number) {
-    std::vector<int32_t> list;
-    const GdnLaunchDesc &desc = function.launches[number];
-    for (int32_t i = 0; i < desc.num_operands; ++i)
-      if (desc.operands[i].kind == GDN_OPERAND_TEMPORARY)
-        list.push_back(desc.operands[i].index);
-    return list;
-  };
-  std::vector<int32_t> made = listOf(launch);
-  for (int32_t earlier = 0; earlier < launch; ++earlier)
-    for (int32_t other : listOf(earlier))
-      std::erase(made, other);
-  return made;
-}
-
-const GdnFunctionDesc *
-gdn::hopper::findReaderOfSaved(const GdnFunctionDesc &backward) {
-  static std::mutex mutex;
-  static std::map<const GdnFunctionDesc *, std::unique_ptr<Reader>> readers;
-  std::lock_guard lock(mutex);
-  auto [entry, isNew] = readers.try_emplace(&backward);
-  int32_t replay = findReplay(backward);
-  if (isNew && replay >= 0)
-    if (std::vector<int32_t> made = findMade(backward, replay);
-        made.size() == 2)
-      entry->second = std::make_unique<Reader>(backward, replay,
-                                               std::array{made[0], made[1]});
-  return entry->second ? &entry->second->desc : nullptr;
+  int64_t segments =
+      countSavedStates(p, plan) - p.tokens() / manifest::HopperSavedTokens;
+  bool isPerHead = chosen.schedule == Schedule::CtaPerHead;
+  int64_t tiles = isPerHead ? 1 : p.valueChannels() / cost::kVTileChannels;
+  facts = std::string("{\"kernel\": \"") + kernel->name +
+          "\", \"schedule\": \"" + std::string(chosen.schedule.name) +
+          "\", \"ctas\": " + std::to_string(segments * p.valueHeads() * tiles) +
+          ", \"seconds\": " + std::to_string(chosen.forwardSeconds) +
+          ", \"step_seconds\": " + std::to_string(chosen.seconds()) +
+          ", \"inputs_seconds\": " + std::to_string(plan.choice.inputsSeconds) +
+          ", \"workspace_bytes\": " + std::to_string(bytes) + "}";
+  return {};
 }

@@ -11,21 +11,67 @@
 
 #include "Hopper.h"
 
+#include "gdn/CostModel/Saving.h"
+
+#include <algorithm>
+
 namespace gdn::hopper {
 
 /// What each token adds to the state, shaped as v, and the states [S, H, V, K]
-/// before every HopperGradientTokens tokens of a sequence, in the type of v.
+/// before every HopperSavedTokens tokens of a sequence, or of a segment, in the
+/// type of v.
 struct Saved {
   cpu::Array writes, states;
 };
+
+/// How the forward of a call and its backward are cut.
+struct SavedPlan {
+  cost::SavingChoice choice;
+
+  /// Tokens of a segment; 0 where sequences are not cut.
+  int64_t length() const { return choice.chosen.length; }
+};
+
+/// Segments are of whole intervals between states, and between their gradients.
+inline constexpr int64_t kSegmentMultiple = std::max<int64_t>(
+    manifest::HopperSavedTokens, manifest::HopperGradientTokens);
+
+/// What decides how a call saves: the same for its forward and its backward,
+/// whatever states they have.
+struct SavedCall {
+  int32_t device = -1;
+  int64_t sequences = 0, tokens = 0, keyHeads = 0, heads = 0;
+  /// Whether there are kernels of its segments.
+  bool hasSegments = false;
+  cost::SplitRequest split;
+
+  bool operator==(const SavedCall &) const = default;
+};
+
+/// Chooses by the cost model.
+Error chooseSaving(const SavedCall &call, cost::SavingChoice &choice);
+
+/// The plan of a call that saves: the same for its forward and its backward, of
+/// which the second gets what tokens write for v.
+Error planSaved(const Problem &problem, SavedPlan &plan);
+
+/// States that a call with this plan numbers.
+int64_t countSavedStates(const Problem &problem, const SavedPlan &plan);
+
+/// Takes the states that the plan numbers of those that there is memory for.
+Error fitSaved(const Problem &problem, const SavedPlan &plan, Saved &saved);
 
 /// Launches a forward that writes `saved`, too. Sequences are packed, of the
 /// states both are there; gates, beta and norms have a form of the gradients.
 Error runSaving(const Problem &problem, const Saved &saved, void *stream,
                 Allocate allocate);
 
+/// The forward of a described call that saves, as JSON. No address is read.
+Error describeSaving(const Problem &problem, const SavedPlan &plan,
+                     const Saved &saved, std::string &facts);
+
 /// A function that computes what `backward` does from what a forward saved,
-/// which are its last two arguments: without the launch that makes it again.
+/// which are its last two arguments: without the launches that make it again.
 /// Null where there is no such launch. It stays as long as the library does.
 const GdnFunctionDesc *findReaderOfSaved(const GdnFunctionDesc &backward);
 

@@ -164,8 +164,17 @@ void Relayouts::add(Array &array, const char *name, const Array &view) {
   uses.push_back({&array, copies.size() - 1, 0});
 }
 
-void Relayouts::plan(Problem &p, const Kernel &kernel) {
-  const bool maps = kernel.schedule != Schedule::Token;
+/// Whether final states replace the initial ones early: of segments that do not
+/// wait for others, the last of a sequence may be done before the first has
+/// read its state.
+static bool isReplacedEarly(const Problem &p, const Plan &plan) {
+  return plan.parts && p.initialState.data &&
+         p.initialState.data == p.finalState.data;
+}
+
+void Relayouts::plan(Problem &p, const Plan &plan) {
+  const bool maps = plan.kernel->schedule != Schedule::Token,
+             isReplaced = isReplacedEarly(p, plan);
   struct Input {
     const char *name;
     Array *array;
@@ -184,8 +193,10 @@ void Relayouts::plan(Problem &p, const Kernel &kernel) {
       {"initial_state", &p.initialState, false, {0, 2, 1, 3}}};
   for (const Input &input : inputs) {
     Array &array = *input.array;
-    if (!hasElements(array) ||
-        (input.isMapped ? isMapped(array) : hasLastStride1(array)))
+    bool isReadable = input.isMapped ? isMapped(array) : hasLastStride1(array);
+    if (&array == &p.initialState && isReplaced)
+      isReadable = false;
+    if (!hasElements(array) || isReadable)
       continue;
     add(array, input.name, viewAs(array, input.dims));
   }

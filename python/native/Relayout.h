@@ -35,10 +35,10 @@ struct Relayout {
 /// not take. Most calls have none.
 class Relayouts {
 public:
-  /// Finds the inputs of `problem` that `kernel` does not read in place, and
+  /// Finds the inputs of `problem` that `plan` does not read in place, and
   /// gives them the strides of their copies. Their addresses are those in a
   /// workspace at address 0 until `place`.
-  void plan(Problem &problem, const Kernel &kernel);
+  void plan(Problem &problem, const Plan &plan);
 
   bool isEmpty() const { return copies.empty(); }
   const std::vector<Relayout> &get() const { return copies; }

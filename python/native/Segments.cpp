@@ -56,11 +56,12 @@ static Traits stageTraits(SegmentStage stage, const Traits &t) {
                    Layout::Packed,    Ends::None,      StateLayout::KV,
                    Element::F32,      GateDomain::Log, Element::F32,
                    BetaDomain::Value, Element::F32,    Norm::Plain};
-  if (stage == SegmentStage::Cut) {
+  if (stage == SegmentStage::Cut || stage == SegmentStage::OwnCut) {
     traits.keyChannels = traits.valueChannels = table[0].traits.keyChannels;
     traits.layout = t.layout;
   }
-  if (stage == SegmentStage::Maps) {
+  if (stage == SegmentStage::Maps || stage == SegmentStage::OwnMaps ||
+      stage == SegmentStage::OwnForward) {
     traits.element = t.element;
     traits.gateDomain = t.gateDomain;
     traits.gate = t.gate;
@@ -77,24 +78,30 @@ static Traits stageTraits(SegmentStage stage, const Traits &t) {
 }
 
 using Index = std::unordered_map<uint64_t, const SegmentKernel *>;
+static constexpr int kNumAllStages =
+    static_cast<int>(SegmentStage::OwnForward) + 1;
 
-static std::array<Index, kNumSegmentStages> makeIndex() {
-  std::array<Index, kNumSegmentStages> index;
+static std::array<Index, kNumAllStages> makeIndex() {
+  std::array<Index, kNumAllStages> index;
   for (const SegmentKernel &kernel : table)
     if (kernel.function)
       index[static_cast<int>(kernel.stage)][keyOf(kernel.traits)] = &kernel;
   return index;
 }
 
+const SegmentKernel *gdn::hopper::findSegmentKernel(SegmentStage stage,
+                                                    const Traits &traits) {
+  static const std::array<Index, kNumAllStages> index = makeIndex();
+  const Index &ofStage = index[static_cast<int>(stage)];
+  auto kernel = ofStage.find(keyOf(stageTraits(stage, traits)));
+  return kernel == ofStage.end() ? nullptr : kernel->second;
+}
+
 SegmentKernels gdn::hopper::findSegmentKernels(const Traits &traits) {
-  static const std::array<Index, kNumSegmentStages> index = makeIndex();
   SegmentKernels found;
-  for (int stage = 0; stage < kNumSegmentStages; ++stage) {
-    uint64_t key = keyOf(stageTraits(static_cast<SegmentStage>(stage), traits));
-    auto kernel = index[stage].find(key);
-    if (kernel != index[stage].end())
-      found.stages[stage] = kernel->second;
-  }
+  for (int stage = 0; stage < kNumSegmentStages; ++stage)
+    found.stages[stage] =
+        findSegmentKernel(static_cast<SegmentStage>(stage), traits);
   Traits forward = traits;
   forward.layout = Layout::Packed;
   forward.ends = Ends::Both;
@@ -110,8 +117,7 @@ bool SegmentKernels::areThere() const {
                      [](const SegmentKernel *kernel) { return kernel; });
 }
 
-/// Makes the kernel ready on the device, on its first call there.
-static Error prepare(const SegmentKernel &kernel, int32_t device) {
+Error gdn::hopper::prepare(const SegmentKernel &kernel, int32_t device) {
   static ReadyDevices ready[std::size(table)];
   return ready[&kernel - table].prepare(kernel.function, device);
 }
@@ -134,9 +140,7 @@ static bool joinRows(Array &array) {
   return true;
 }
 
-/// The arrays of tokens as those of packed sequences; null, or the name of one
-/// that they cannot be.
-static const char *packRows(Problem &p) {
+const char *gdn::hopper::packRows(Problem &p) {
   if (p.cuSeqlens.isPresent())
     return nullptr;
   for (auto [name, array] : {std::pair("q", &p.q),
@@ -180,7 +184,7 @@ namespace {
 /// between the kernels.
 class SegmentCall {
 public:
-  SegmentCall(const Problem &p, const Plan &plan,
+  SegmentCall(const Problem &p, const SegmentsForward &forward,
               const GdnSegmentsLayout &layout, void *workspace);
 
   static constexpr int count = kNumSegmentStages + 1;
@@ -191,7 +195,7 @@ public:
 
 private:
   const Problem &given;
-  const Plan &plan;
+  const SegmentsForward &forward;
   SegmentKernels kernels;
   /// Of the forward: segments are its sequences.
   Problem packed;
@@ -200,8 +204,8 @@ private:
 };
 } // namespace
 
-static Array arrayAt(void *workspace, uint64_t offset, Element element,
-                     std::initializer_list<int64_t> sizes) {
+Array gdn::hopper::arrayAt(void *workspace, uint64_t offset, Element element,
+                           std::initializer_list<int64_t> sizes) {
   Array array;
   array.element = element;
   array.rank = static_cast<int>(sizes.size());
@@ -215,9 +219,9 @@ static Array arrayAt(void *workspace, uint64_t offset, Element element,
   return array;
 }
 
-SegmentCall::SegmentCall(const Problem &p, const Plan &plan,
+SegmentCall::SegmentCall(const Problem &p, const SegmentsForward &forward,
                          const GdnSegmentsLayout &layout, void *workspace)
-    : given(p), plan(plan), kernels(findSegmentKernels(traitsOf(p))),
+    : given(p), forward(forward), kernels(findSegmentKernels(traitsOf(p))),
       packed(p) {
   int64_t S = layout.count, H = p.valueHeads(), K = p.keyChannels(),
           V = p.valueChannels();
@@ -226,7 +230,7 @@ SegmentCall::SegmentCall(const Problem &p, const Plan &plan,
     return arrayAt(workspace, offset, element, sizes);
   };
   // Read for its extents alone.
-  sizes = at(0, Element::I32, {p.batches(), p.tokens(), plan.segmentLength});
+  sizes = at(0, Element::I32, {p.batches(), p.tokens(), forward.length});
   sizes.strides = {};
   boundaries = at(layout.boundaries, Element::I32, {S + 1});
   firstSegments = at(layout.first_segments, Element::I32, {p.sequences() + 1});
@@ -243,7 +247,7 @@ SegmentCall::SegmentCall(const Problem &p, const Plan &plan,
 
 const GdnFunctionDesc *SegmentCall::functionOf(int launch) const {
   return launch < kNumSegmentStages ? kernels.stages[launch]->function
-                                    : plan.kernel->function;
+                                    : forward.function;
 }
 
 void SegmentCall::addArguments(int launch, Arguments &arguments) const {
@@ -254,6 +258,8 @@ void SegmentCall::addArguments(int launch, Arguments &arguments) const {
   if (launch == kNumSegmentStages) {
 #define GDN_HOPPER_ARGUMENT(field) arguments.add(packed.field);
 #include "Manifest.inc"
+    if (forward.saved)
+      add({&forward.saved->writes, &forward.saved->states});
     return;
   }
   switch (static_cast<SegmentStage>(launch)) {
@@ -266,6 +272,12 @@ void SegmentCall::addArguments(int launch, Arguments &arguments) const {
   case SegmentStage::Scan:
     return add({&map, &decay, &states, &given.initialState, &firstSegments,
                 &entryStates, &given.finalState});
+  case SegmentStage::OwnCut:
+  case SegmentStage::OwnMaps:
+  case SegmentStage::OwnScan:
+  case SegmentStage::OwnLateScan:
+  case SegmentStage::OwnForward:
+    break; // OwnSegments.cpp runs these.
   }
 }
 
@@ -273,7 +285,7 @@ Error SegmentCall::prepareAll(int32_t device) const {
   for (const SegmentKernel *kernel : kernels.stages)
     if (Error error = prepare(*kernel, device))
       return error;
-  return prepareKernel(*plan.kernel, device);
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -291,23 +303,24 @@ static Error checkAll(const SegmentCall &call) {
   return {};
 }
 
-Error gdn::hopper::checkSegmentLaunch(const Problem &p, const Plan &plan,
+Error gdn::hopper::checkSegmentLaunch(const Problem &p,
+                                      const SegmentsForward &forward,
                                       const GdnSegmentsLayout &layout) {
   // Never read.
   void *somewhere = reinterpret_cast<void *>(GDN_WORKSPACE_ALIGNMENT);
-  return checkAll(SegmentCall(p, plan, layout, somewhere));
+  return checkAll(SegmentCall(p, forward, layout, somewhere));
 }
 
-Error gdn::hopper::runSegments(const Problem &p, const Plan &plan, void *stream,
-                               Allocate allocate) {
+Error gdn::hopper::runSegments(const Problem &p, const SegmentsForward &forward,
+                               void *stream, Allocate allocate) {
   int32_t device = p.device.index;
   GdnSegmentsLayout layout;
-  if (Error error = layOutSegments(p, plan.segmentLength, layout))
+  if (Error error = layOutSegments(p, forward.length, layout))
     return error;
   std::unique_ptr<Workspace> workspace;
   if (Error error = allocate(device, stream, layout.bytes, workspace))
     return error;
-  SegmentCall call(p, plan, layout, workspace->data);
+  SegmentCall call(p, forward, layout, workspace->data);
   if (Error error = call.prepareAll(device))
     return error;
   if (Error error = checkAll(call))
@@ -332,12 +345,14 @@ std::string gdn::hopper::splitToJson(const KernelChoice &chosen) {
   char text[512];
   std::snprintf(
       text, sizeof(text),
-      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, \"longest\": "
+      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, \"parts\": %lld, "
+      "\"late\": %s, \"longest\": "
       "%lld, \"segments\": %lld, \"schedule\": \"%s\", \"map_seconds\": "
       "%.9g, \"scan_seconds\": %.9g, \"forward_seconds\": %.9g, "
       "\"slow_gate_seconds\": %.9g, \"whole_seconds\": %.9g}",
       split.splits ? "true" : "false", split.isForced ? "true" : "false",
-      number(best.length), number(best.ofLongest), number(best.segments),
+      number(best.length), number(best.parts), best.isLate ? "true" : "false",
+      number(best.ofLongest), number(best.segments),
       std::string(best.schedule.name).c_str(), best.mapSeconds,
       best.scanSeconds, best.forwardSeconds, best.slowGateSeconds,
       split.wholeSeconds);

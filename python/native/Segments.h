@@ -20,11 +20,24 @@
 #ifndef GDN_PYTHON_NATIVE_SEGMENTS_H
 #define GDN_PYTHON_NATIVE_SEGMENTS_H
 
-#include "Hopper.h"
+#include "HopperSaved.h"
+
+#include <initializer_list>
 
 namespace gdn::hopper {
 
-enum class SegmentStage : uint8_t { Cut, Maps, Scan };
+enum class SegmentStage : uint8_t {
+  Cut,
+  Maps,
+  Scan,
+  // Of segments that run what is before them themselves (OwnSegments.h).
+  OwnCut,
+  OwnMaps,
+  OwnScan,
+  OwnLateScan,
+  OwnForward
+};
+/// Those that are not a segment's own.
 inline constexpr int kNumSegmentStages = 3;
 
 /// A kernel of a stage; what it does not depend on has any trait.
@@ -46,6 +59,19 @@ struct SegmentKernels {
 
 SegmentKernels findSegmentKernels(const Traits &traits);
 
+/// The kernel of one stage; null if there is none.
+const SegmentKernel *findSegmentKernel(SegmentStage stage,
+                                       const Traits &traits);
+/// Makes the kernel ready on the device, on its first call there.
+Error prepare(const SegmentKernel &kernel, int32_t device);
+
+/// The arrays of tokens as those of packed sequences; null, or the name of one
+/// that they cannot be.
+const char *packRows(Problem &problem);
+/// An array of the workspace, contiguous.
+cpu::Array arrayAt(void *workspace, uint64_t offset, Element element,
+                   std::initializer_list<int64_t> sizes);
+
 /// Says why the sequences of a call cannot be cut, whatever its kernels are.
 Error checkSegments(const Problem &problem);
 
@@ -53,13 +79,22 @@ Error checkSegments(const Problem &problem);
 Error layOutSegments(const Problem &problem, int64_t length,
                      GdnSegmentsLayout &layout);
 
+/// The kernel of chunks of a call in segments.
+struct SegmentsForward {
+  const GdnFunctionDesc *function;
+  /// Tokens of a segment.
+  int64_t length;
+  /// What it saves; null if it saves nothing.
+  const Saved *saved = nullptr;
+};
+
 /// Says what `runSegments` would refuse before it launches.
-Error checkSegmentLaunch(const Problem &problem, const Plan &plan,
+Error checkSegmentLaunch(const Problem &problem, const SegmentsForward &forward,
                          const GdnSegmentsLayout &layout);
 
-/// Launches the kernels on `stream`.
-Error runSegments(const Problem &problem, const Plan &plan, void *stream,
-                  Allocate allocate);
+/// Launches the kernels on `stream`; that of chunks is ready.
+Error runSegments(const Problem &problem, const SegmentsForward &forward,
+                  void *stream, Allocate allocate);
 
 /// The decision about segments as JSON; null where none was to be made.
 std::string splitToJson(const KernelChoice &chosen);

@@ -13,11 +13,14 @@ from gdn import _library  # noqa: E402
 SAVED = ("writes", "states")
 #: The rows of q and k, and the forward.
 FORWARD = {0: 1, NORMS: 3, MODEL: 3}
+#: In segments: the cut, starts, what segments add, maps, the scan, the forward; of gradients those but the state pass, one
+#: scan and replay.
+FORWARD_OF_SEGMENTS, BACKWARD_OF_SEGMENTS = 6, 8
 
 
-def saved(T=256, HV=4, N=3, K=128, dtype="bfloat16", **changes):
-    """What a forward saves, by name."""
-    found = {"writes": Tensor(dtype, 1, T, HV, K), "states": Tensor(dtype, T // 64 + N, HV, K, K)}
+def saved(T=256, HV=4, N=3, K=128, dtype="bfloat16", more=0, **changes):
+    """What a forward saves, by name; with memory for so many states more than sequences need."""
+    found = {"writes": Tensor(dtype, 1, T, HV, K), "states": Tensor(dtype, T // 64 + N + more, HV, K, K)}
     return {**found, **changes}
 
 
@@ -53,21 +56,59 @@ def test_launches(dtype):
         assert forward({**given, **made}, options) == FORWARD[options]
 
 
-def test_never_cut():
-    """Who asks for states asks for whole sequences."""
-    assert backward({**tensors(T=1000, N=2), **saved(T=1000, N=2)}, _library.pack_segments(3)) == KERNELS - 1
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("N", [1, 2])
+def test_segments(dtype, N):
+    """Forward and backward are cut alike; states have the numbers of segments, of which there may be memory for more."""
+    sizes = {"T": 8192, "N": N}
+    given = {**tensors(**sizes, dtype=dtype), **saved(**sizes, dtype=dtype, more=8)}
+    for split in (_library.pack_segments(3), _library.pack_segment_length(1024), _library.pack_segment_length(64)):
+        assert forward(given, split) == FORWARD_OF_SEGMENTS and backward(given, split) == BACKWARD_OF_SEGMENTS
+    for split in (_library.NO_SEGMENTS, _library.pack_segments(1)):
+        assert forward(given, split) == FORWARD[0] and backward(given, split) == KERNELS - 1
+    few = {**given, **saved(**sizes, dtype=dtype)}
+    for run in (forward, backward):
+        with pytest.raises(ValueError, match="states: expected 1.. of them at least, got 1.."):
+            run(few, _library.pack_segments(3))
 
 
+def test_segments_of_boundaries_of_64_bits():
+    given = {**tensors(T=8192, N=2, boundaries="int64"), **saved(T=8192, N=2, more=8)}
+    assert forward(given, _library.pack_segments(3)) == FORWARD_OF_SEGMENTS
+    assert backward(given, _library.pack_segments(3)) == BACKWARD_OF_SEGMENTS
+
+
+def test_norms_are_never_cut():
+    given = {**tensors(T=8192, N=1), **saved(T=8192, N=1, more=8)}
+    assert forward(given, NORMS | _library.pack_segments(3)) == FORWARD[NORMS]
+    assert backward(given, NORMS | _library.pack_segments(3)) == WITH_NORMS - 1
+
+
+@pytest.mark.parametrize("run", [forward, backward])
 @pytest.mark.parametrize("changes,message", [
-    ({"states": Tensor("bfloat16", 8, 4, 128, 128)}, "extent 0 of states to be 7, got 8"),
-    ({"writes": Tensor("bfloat16", 1, 255, 4, 128)}, "extent 1 of writes to be 256, got 255"),
+    ({"states": Tensor("bfloat16", 6, 4, 128, 128)}, "expected 7 of them at least, got 6"),
+    ({"states": Tensor("bfloat16", 7, 4, 128, 64)}, "states"),
+    ({"writes": Tensor("bfloat16", 1, 255, 4, 128)}, "writes"),
+    ({"writes": Tensor("bfloat16", 1, 256, 5, 128)}, "writes"),
     ({"states": Tensor("float16", 7, 4, 128, 128)}, "states"),
 ])  # fmt: skip
-def test_refused(changes, message):
+def test_refused(run, changes, message):
     before = driver.count("cuLaunchKernelEx")
     with pytest.raises((ValueError, RuntimeError), match=message):
-        backward({**tensors(), **saved(**changes)})
+        run({**tensors(), **saved(**changes)})
     assert driver.count("cuLaunchKernelEx") == before
+
+
+def test_pays():
+    """By the cost model: where replay would not run beside adjoint. A device that is not there has no answer."""
+    pays = _library.load().saving_pays
+    assert pays(0, 8, 32768, 16, 32, 1, 0) and pays(0, 1, 32768, 4, 8, 1, 0)
+    assert not pays(0, 1, 8192, 16, 32, 1, 0) and not pays(0, 1, 32768, 4, 8, 1, _library.NO_SEGMENTS)
+    assert not pays(0, 1, 32768, 4, 8, 0, 0)
+    with pytest.raises(RuntimeError):
+        pays(99, 1, 8192, 16, 32, 1, 0)
+    with pytest.raises(TypeError, match="saving_pays: expected integers"):
+        pays(0.5, 1, 8192, 16, 32, 1, 0)
 
 
 @pytest.mark.parametrize("words", [{"K": 64}, {"state_v_first": True}])
@@ -79,12 +120,33 @@ def test_no_forward(words):
 
 
 def test_explain():
-    plain, asked = (explain(**own).backward for own in ({}, {"save_for_backward": "states"}))
+    words = {"save_for_backward": "states", "T": 32768}
+    forwards = [explain(N=64, **own) for own in ({"T": 32768}, words)]
+    plain, asked = (forward.backward for forward in forwards)
+    # The forward is another one, too.
+    assert forwards[0].kernel == "gdn_hopper_bf16_packed_none_log_f32_value_f32_plain_cta_per_head"
+    assert forwards[1].kernel == "gdn_hopper_saving_bf16_kv_cta_per_head" and forwards[1].ctas == 64 * 4
+    assert forwards[1].seconds > forwards[0].seconds and forwards[1].split is None
+    assert dict(forwards[1].alternatives)["inputs"].startswith("saving inputs: ")
     assert plain.saves == "inputs" and plain.why_inputs is None and asked.saves == "states" and asked.why_inputs is None
-    states = (4096 // 64 + 1) * 4 * 128 * 128 * 2
+    states = (32768 // 64 + 64) * 4 * 128 * 128 * 2
     assert asked.saved_bytes == plain.saved_bytes + states and asked.launches == plain.launches - 1
     # What is saved is not in the workspace.
-    assert asked.workspace_bytes == plain.workspace_bytes - states - 4096 * 4 * 128 * 2
+    assert asked.workspace_bytes == plain.workspace_bytes - states - 32768 * 4 * 128 * 2
     assert "bytes saved (states)" in str(asked)
     other = explain(K=64, V=64, save_for_backward="states").backward
     assert other.saves == "inputs" and other.why_inputs == "K = 64, V = 64" and "(inputs, for K = 64" in str(other)
+
+
+def test_explain_segments():
+    """They are cut as the forward is, and there is memory for more states than are used."""
+    forward = explain(T=32768, parallel=None, save_for_backward="states")
+    cut = forward.backward
+    assert forward.kernel.startswith("gdn_hopper_saving_bf16_vk_") and forward.workspace_bytes > 0
+    assert cut.saves == "states" and cut.segment_tokens % 64 == 0 and cut.launches == BACKWARD_OF_SEGMENTS
+    inputs = explain(T=32768).backward
+    assert cut.saved_bytes - inputs.saved_bytes == (32768 // 64 + 1 + 32) * 4 * 128 * 128 * 2
+    norms = explain(T=32768, N=64, save_for_backward="states", use_qk_l2norm_in_kernel=True, parallel=None)
+    assert norms.kernel.startswith("gdn_hopper_saving_bf16_l2_kv_") and norms.workspace_bytes >= 2 * 32768 * 2 * 128 * 2
+    few = explain(T=8192, save_for_backward="states").backward
+    assert few.saves == "inputs" and few.why_inputs.startswith("time: ")

@@ -38,17 +38,18 @@ def explain(HV, T, B=1, N=None, **words):
 @pytest.mark.parametrize("N", [None, 3])
 @pytest.mark.parametrize("boundaries", ["int32", "int64"])
 def test_launches(N, boundaries):
-    """Six kernels; the last one has a CTA for each segment and head, or two."""
+    """Six kernels; the last one has two turns of a CTA for each segment and head. A seventh copies states that others
+    replace: those of first segments are read while last ones may be done."""
     call = tensors(N=N, T=4096, boundaries=boundaries)
     assert launches(call, options=_library.NO_SEGMENTS) == 1
     assert launches(call, options=_library.pack_segment_length(256)) == KERNELS
     segments = 4096 // 256 + (N or 1) - 1
-    assert list(driver.last_launch.config.grid) == [4 * segments, 1, 1]
+    assert list(driver.last_launch.config.grid) == [2 * 4 * segments, 1, 1]
     # A call like it, and one in the caller's states.
     assert launches(call, options=_library.pack_segment_length(256)) == KERNELS
     state = Tensor("float32", N or 1, 4, 128, 128)
     state.address = call["initial_state"].address
-    assert launches({**call, "final_state": state}, options=_library.pack_segments(4)) == KERNELS
+    assert launches({**call, "final_state": state}, options=_library.pack_segments(4)) == KERNELS + 1
 
 
 @pytest.mark.parametrize("initial,final", [(False, False), (False, True), (True, True)])
@@ -67,6 +68,19 @@ def test_one_long_sequence_of_few_heads():
     assert choice.split.longest * choice.split.length >= 32768
     assert "segments " in str(choice)
     assert launches(tensors(HV=8, T=32768)) == KERNELS
+
+
+def test_parts():
+    """Four segments of 32 heads find room at once. Their maps are made of halves, and they are launched behind these."""
+    choice = explain(32, 32768)
+    assert choice.split.splits and (choice.split.longest, choice.split.parts, choice.split.late) == (4, 2, True)
+    assert "own_forward" in choice.kernel and "in 2 parts" in str(choice)
+    entries = 4 * 2 * 32 * 128 * 128
+    assert 0 <= choice.workspace_bytes - entries * (2 + 4 + 4) - 2 * 8 * 32 * 4 < 8 * 256
+    assert launches(tensors(HV=32, T=32768)) == KERNELS
+    assert list(driver.last_launch.config.grid) == [2 * 32 * 4, 1, 1]
+    # More segments than multiprocessors begin beside the scan.
+    assert not explain(8, 32768, context_parallel=20).split.late
 
 
 @pytest.mark.parametrize("HV,T,N", [(64, 32768, 4), (8, 32768, 8), (16, 8192, 4)])
@@ -90,8 +104,8 @@ def test_no_gates():
     """A call without gates is judged as one that decays nothing, and not as one of the usual gates."""
     differ = False
     for heads in range(8, 65, 8):
-        q, v = (torch.empty(1, 131072, n, 128, dtype=torch.bfloat16, device="meta") for n in (8, heads))
-        beta = torch.empty(1, 131072, heads, device="meta")
+        q, v = (torch.empty(1, 32768, n, 128, dtype=torch.bfloat16, device="meta") for n in (8, heads))
+        beta = torch.empty(1, 32768, heads, device="meta")
         splits = [gdn.explain(q, q, v, g, beta, device="cuda").split for g in (None, beta)]
         for split, first in zip(splits, (0.0, 1e-9)):
             assert split is None or (split.slow_gate_seconds == 0) == (first == 0), heads

@@ -4,6 +4,9 @@
 kernels themselves: test/Integration/emulator/saved.test."""
 
 import concurrent.futures
+import itertools
+import pathlib
+import re
 
 import pytest
 
@@ -16,8 +19,9 @@ from test_gradients_gpu import backward  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import gdn  # noqa: E402
-from gdn import _library, _torch_backward_gpu, _torch_saved  # noqa: E402
+from gdn import _library, _manifest, _torch, _torch_backward_gpu, _torch_saved  # noqa: E402
 from gdn._api import BUILDERS  # noqa: E402
+from gdn._manifest import GradientForm  # noqa: E402
 
 STATES = {"save_for_backward": "states"}
 
@@ -112,7 +116,7 @@ def test_values(kernels, case, cu_seqlens, compiles):
 @pytest.mark.parametrize("case,options,why", [
     ({"K": 64, "V": 64}, {}, "K = 64, V = 64"), ({"state": True, "v_first": True}, {"state_v_first": True}, "states"),
     ({}, {"scale": 0.5}, "scale"), ({"gate": "linear"}, {"gate_domain": "linear"}, "norms, gates or beta"),
-    ({"dtype": torch.float32}, {}, "bfloat16 and float16"),
+    ({"dtype": torch.float32}, {}, "bfloat16 and float16"), ({}, {"segment_length": 64}, "segment_length"),
 ])  # fmt: skip
 def test_inputs(case, options, why):
     """Forms without kernels save their inputs, as all do that do not ask."""
@@ -159,6 +163,84 @@ def test_checkpoint(kernels, reentrant):
     assert all(torch.equal(x, y) for x, y in zip(*found))
 
 
-def test_forms():
-    """Each form of the gradients' kernels with 128 channels has a forward that saves."""
-    assert {form.channels for form in _torch_backward_gpu._FORMS} >= _torch_saved._CHANNELS == {128}
+@pytest.mark.parametrize("changes,message", [
+    ({"k": (1, 20, 2, 64)}, "k"), ({"k": (1, 40, 2, 128)}, "k"), ({"v": (1, 21, 4, 128)}, "v"), ({"g": (1, 21, 4)}, "g"),
+    ({"beta": (1, 20, 2)}, "beta"), ({"initial_state": (2, 4, 128, 128)}, "initial_state"), ({"q": (20, 2, 128)}, "q"),
+    ({"q": (2, 10, 2, 128), "g": (1, 20, 4)}, "k|v|g"), ({"cu_seqlens": ()}, "cu_seqlens"), ({"cu_seqlens": (0,)}, "cu_seqlens"),
+])  # fmt: skip
+def test_wrong_shapes(kernels, changes, message):
+    """What disagrees is refused as without, before it is packed or padded."""
+    shapes = {"q": (1, 20, 2, 128), "k": (1, 20, 2, 128), "v": (1, 20, 4, 128), "g": (1, 20, 4), "beta": (1, 20, 4), **changes}
+    types = {"cu_seqlens": torch.int32, "g": torch.float32, "beta": torch.float32, "initial_state": torch.float32}
+    given = {name: torch.zeros(shape, dtype=types.get(name, torch.float16)) for name, shape in shapes.items()}
+    given["q"].requires_grad_()
+    for words in ({}, STATES):
+        with pytest.raises(ValueError, match=message):
+            gdn.chunk_gated_delta_rule(**given, **words)
+    call = call_of(given, given.get("cu_seqlens"))
+    with pytest.raises(ValueError, match="shapes"):
+        _torch_saved._compute_forward(*call[:9], call.options, True)
+
+
+def test_boundaries_can_be_checked(kernels, monkeypatch):
+    """GDN_CHECK=1 holds for a forward that saves, too."""
+    given = make(T=20, H=1, HV=2, K=128, V=128, dtype=torch.float16)
+    monkeypatch.setattr(_torch, "_CHECKS_BOUNDARIES", True)
+    with pytest.raises(ValueError, match="cu_seqlens"):
+        gdn.chunk_gated_delta_rule(**given, **STATES, cu_seqlens=torch.tensor([0, 15, 10, 20]))
+
+
+def test_memory():
+    """There is memory for the segments that the library may choose, if it may cut the call at all."""
+    with FakeTensorMode():
+        q, v = (torch.empty(1, 32768, heads, 128, dtype=torch.bfloat16) for heads in (4, 8))
+        g, cu = torch.empty(1, 32768, 8), torch.empty(3, dtype=torch.int32)
+
+        def count(q=q, v=v, cu_seqlens=None, **words):
+            call = call_of({"q": q, "k": q, "v": v, "g": g, "beta": g}, cu_seqlens, **words)
+            return _torch_saved.bytes_of_states(call, call.options) // (8 * 128 * 128 * 2)
+
+        assert count() == 512 + 1 + 16 and count(cu_seqlens=cu) == 512 + 2 + 16
+        for words in ({"context_parallel": False}, {"use_qk_l2norm_in_kernel": True}):
+            assert count(**words) == 512 + 1
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_pays(monkeypatch, pays):
+    """Where saving is predicted to take longer a call saves its inputs, and says so. Sizes that nobody knows are not asked
+    for, nor is a device that is not there."""
+    asked = []
+
+    def answer(*sizes):
+        asked.append(sizes)
+        return pays
+
+    _torch_saved._pays.cache_clear()
+    monkeypatch.setattr(_library.load(), "saving_pays", answer)
+    call = call_of(make(T=20, H=2, HV=4, K=128, V=128, dtype=torch.bfloat16, absent=("g",)))
+    why = _torch_saved.why_inputs(call, call.scale, call.options, 3)
+    assert asked == [(3, 1, 20, 2, 4, 1, _library.UNDECAYED)]
+    assert why is None if pays else why.startswith("time: ")
+    assert _torch_saved.why_inputs(call, call.scale, call.options) is None and len(asked) == 1
+    _torch_saved._pays.cache_clear()
+
+
+def test_forms(monkeypatch):
+    """Each form of the gradients' kernels with 128 channels has a forward that saves, by each schedule, and each that is cut
+    one of segments."""
+    monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "python" / "kernels")
+    from backward_kernels import saving_kernels
+
+    found = {}
+    for kernel in saving_kernels(_library.MANIFEST, _manifest.gradient_rows(_library.MANIFEST)):
+        _, K, q, layout, domain, g, beta_domain, beta, norm, schedule = re.fullmatch(r".*\((.*)\)", kernel.line)[1].split(", ")
+        domains = [list(_library.MANIFEST[f"{name}_domains"]) for name in ("gate", "beta")]
+        types = [_library.MANIFEST["types"][name]["name"] for name in (q, g, beta)]
+        form = GradientForm(
+            int(K), types[0], norm == "L2", domains[0].index(domain), types[1], domains[1].index(beta_domain), types[2]
+        )
+        found.setdefault(form, []).append((layout, schedule))
+    assert found.keys() == {form for form in _torch_backward_gpu._FORMS if form.channels in _torch_saved._CHANNELS}
+    for form, kernels in found.items():
+        layouts = ("KV", "VK") if _torch_backward_gpu.has_segments(form) else ("KV",)
+        assert kernels == list(itertools.product(layouts, ("CtaPerHead", "CtaPerVTile")))

@@ -8,6 +8,7 @@
 
 #include "FakeDriver.h"
 #include "Hopper.h"
+#include "OwnSegments.h"
 #include "Segments.h"
 
 #include "gtest/gtest.h"
@@ -109,13 +110,22 @@ Error gdn::hopper::layOutSegments(const Problem &, int64_t,
   return notCut;
 }
 
-Error gdn::hopper::checkSegmentLaunch(const Problem &, const Plan &,
+Error gdn::hopper::checkSegmentLaunch(const Problem &, const SegmentsForward &,
                                       const GdnSegmentsLayout &) {
   return notCut;
 }
 
-Error gdn::hopper::runSegments(const Problem &, const Plan &, void *,
+Error gdn::hopper::runSegments(const Problem &, const SegmentsForward &, void *,
                                Allocate) {
+  return notCut;
+}
+
+Error gdn::hopper::checkOwnSegments(const Problem &, KernelChoice &) {
+  return notCut;
+}
+
+Error gdn::hopper::runOwnSegments(const Problem &, const Plan &, void *,
+                                  Allocate) {
   return notCut;
 }
 

@@ -1,0 +1,117 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernels of calls in segments that run what is before them themselves (docs/Python.md, Segments), for generate.py.
+
+They are there for the forms that the manifest names. Calls of other forms have those of segment_kernels.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from kernel_traits import HERE, TRAIT_TABLES, Kernel, chosen_rows, fill, traits_of
+from segment_kernels import ANY, CUTS, Form, forms_of, maps_kernel, named, segment_kernel, tokens_of
+
+#: What differs of the cuts of packed sequences and of batch rows from those of segments that wait for all that is before
+#: them: a sequence without tokens has a segment, too, which makes its final state (own_boundaries.mlir.in).
+_CUTS = {
+    "Packed": {
+        "says": "Sequences are packed: with ceil(x / L) segments before token x, one at least, and one more for each "
+        "sequence\n// but the first, no sequence needs to know how many the others have.",
+        "places": """\
+  %rows = arith.constant 0 : index
+  %full_ahead = arith.ceildivui %begin, %length : index
+  %ahead = arith.maxui %full_ahead, %c1 : index
+  %full_through = arith.ceildivui %end, %length : index
+  %through = arith.maxui %full_through, %c1 : index
+  %is_first = arith.cmpi eq, %n, %c0 : index
+  %later = arith.addi %ahead, %others : index
+  %first_segment = arith.select %is_first, %c0, %later : index
+  %next_segment = arith.addi %through, %n : index""",
+    },
+    "Fixed": {
+        "places": """\
+  %rows = arith.muli %batch, %end : index
+  %full_rows = arith.ceildivui %end, %length : index
+  %pieces = arith.maxui %full_rows, %c1 : index
+  %first_segment = arith.muli %n, %pieces : index
+  %next_segment = arith.addi %first_segment, %pieces : index""",
+        "counts": """\
+  %sequences = tensor.dim %sizes, %c0 : tensor<?x?x?x?xi32>
+  %segments = arith.muli %sequences, %pieces : index""",
+    },
+}
+
+
+def _forward(manifest: dict[str, Any], form: Form, template: str) -> Kernel:
+    """The forward of segments, from their states [V, K] in float32."""
+    row = {**form._asdict(), "state": "None", "layout": "Packed"}
+    chosen = dict(zip(TRAIT_TABLES, chosen_rows(manifest, traits_of(row))))
+    channels, types = manifest["hopper"]["channels"][form.channels], tokens_of(manifest, form)
+    state = f"tensor<?x?x{channels['v']}x{channels['k']}xf32>"
+    inputs = {}
+    for operand, kind in types.items():
+        if operand == "cu_seqlens":
+            inputs["initial_state"] = state
+        inputs[operand] = kind
+    name = named("own_forward", *form)
+    traits = ("gate_domain", "beta_domain", "norm")
+    values = {
+        "name": name,
+        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in inputs.items()),
+        "tokens": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs.items()),
+        "attributes": "".join(f"{text}, " for trait in traits for text in chosen[trait].get("attributes", [])),
+        "states": state,
+        "values": types["v"],
+        "chunk": str(manifest["hopper"]["chunk_tokens"]),
+    }
+    return segment_kernel(manifest, name, "OwnForward", row, fill(template, values))
+
+
+def _scan(manifest: dict[str, Any], channels: str, is_late: bool, template: str) -> Kernel:
+    """The kernel that goes over the segments of a sequence, from what the first of them makes of the caller's state. The
+    forward is launched when it has begun, or, if `is_late`, when the maps are done."""
+    row = {**ANY, "channels": channels}
+    types = manifest["hopper"]["channels"][channels]
+    states = f"tensor<?x?x{types['v']}x{types['k']}xf32>"
+    inputs = {
+        "map": f"tensor<?x?x{types['k']}x{types['k']}xf16>", "decay": "tensor<?x?xf32>", "states": states,
+        "first_segments": "tensor<?xi32>", "before": "tensor<?xi32>", "starts": "tensor<?x?xi32>",
+        "boundaries": "tensor<?xi32>",
+    }  # fmt: skip
+    name = named("own_scan", channels, "late" if is_late else "")
+    values = {
+        "name": name,
+        "op": "gdn.stage.segment_scan",
+        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in inputs.items()),
+        "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs.items()),
+        "attributes": ("beside, " if is_late else "") + "state_layout = #gdn.state_layout<vk>",
+        "values": "%r0",
+        "results": states,
+    }
+    return segment_kernel(manifest, name, "OwnLateScan" if is_late else "OwnScan", row, fill(template, values))
+
+
+def own_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
+    """The kernels of calls of the manifest's forms; none where no call can be split."""
+
+    def is_named(form: Form) -> bool:
+        values = form._asdict()
+        named_rows = manifest["hopper"]["segments"].get("own", [])
+        return any(all(values[key] in row[key] for key in row) for row in named_rows)
+
+    forms = [form for form in forms_of(manifest, rows) if is_named(form)]
+    if not forms:
+        return []
+    templates = {name: (HERE / f"{name}.mlir.in").read_text() for name in ("own_boundaries", "own_maps", "own_forward", "hopper")}
+    kernels = []
+    for layout, values in _CUTS.items():
+        name = named("own_boundaries", "128", layout)
+        text = fill(templates["own_boundaries"], {**CUTS[layout], **values, "name": name})
+        kernels.append(segment_kernel(manifest, name, "OwnCut", {**ANY, "layout": layout}, text))
+    kernels += [maps_kernel(manifest, form, templates["own_maps"], "own_maps", "OwnMaps") for form in forms]
+    kernels += [_forward(manifest, form, templates["own_forward"]) for form in forms]
+    for channels, is_late in itertools.product(sorted({form.channels for form in forms}), (False, True)):
+        kernels.append(_scan(manifest, channels, is_late, templates["hopper"]))
+    return kernels
