@@ -36,7 +36,7 @@ func.func @segment_boundaries_c2_many(%k: tensor<8x64x2x32xf32>) {
 // -----
 
 func.func @segment_boundaries_c4(%k: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{expected gate, live_segments and tolerance together and beside segments, got some of them}}
+  // expected-error @below {{expected gate, live_segments and tolerance together and beside segments, got no gate}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 2, live_segments = 1}
       -> tensor<3xi64>, tensor<2xi64>
   return
@@ -48,6 +48,15 @@ func.func @segment_boundaries_c5(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2
   // expected-error @below {{expected live_segments of 1 to segments = 2, got 3}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
       {chunk_size = 32, segments = 2, live_segments = 3, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c6(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected a tolerance between 0 and 1, got 0.000000e+00 : f64}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
+      {chunk_size = 32, segments = 2, live_segments = 1, tolerance = 0.0} -> tensor<3xi64>, tensor<2xi64>
   return
 }
 
@@ -258,6 +267,16 @@ func.func @segment_before_c2_state(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x6
 
 // -----
 
+func.func @segment_before_c2_last(%map: tensor<8x2x32x32xf16>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %last: tensor<1xi32>) {
+  // expected-error @below {{expected last_segments only beside before, got no before}}
+  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) last_segments(%last : tensor<1xi32>) -> tensor<8x2x32x32xf32>
+  return
+}
+
+// -----
+
 func.func @segment_before_c3(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %starts: tensor<2x2xi32>) {
   // expected-error @below {{expected starts beside before and initial_state, got no before}}
   %r = gdn.stage.fused q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
@@ -270,7 +289,7 @@ func.func @segment_before_c3(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf3
 
 func.func @segment_before_c4(%x: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %h0: tensor<2x2x32x32xf32>, %cu: tensor<3xi32>,
     %starts: tensor<2x2xi32>, %before: tensor<3xi32>, %closes: tensor<2xi32>) {
-  // expected-error @below {{expected first_segments beside before exactly with a final state, got none}}
+  // expected-error @below {{expected first_segments beside before exactly with a final state, got a final state alone}}
   %r:2 = gdn.stage.fused q(%x : tensor<1x64x2x32xbf16>) k(%x : tensor<1x64x2x32xbf16>) v(%x : tensor<1x64x2x32xbf16>)
       beta(%beta : tensor<1x64x2xf32>) initial_state(%h0 : tensor<2x2x32x32xf32>) cu_seqlens(%cu : tensor<3xi32>)
       starts(%starts : tensor<2x2xi32>) before(%before : tensor<3xi32>) closes(%closes : tensor<2xi32>) {chunk_size = 32}
@@ -323,5 +342,38 @@ func.func @segment_before_c7(%map: tensor<8x2x32x32xf16>, %b: tensor<8x2x32x32xf
   %r:2 = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) states(%b : tensor<8x2x32x32xf32>)
       first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
       boundaries(%boundaries : tensor<9xi64>) -> tensor<8x2x32x32xf32>, tensor<1x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c9(%map: tensor<8x2x32x32xf16>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %starts: tensor<8x2xi32>, %before: tensor<9xi32>, %boundaries: tensor<9xi64>) {
+  // expected-error @below {{expected decay [S, H] beside before, got none}}
+  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
+      boundaries(%boundaries : tensor<9xi64>) -> tensor<8x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c9_rank(%map: tensor<8x2x32x32xf16>, %decay: tensor<8x2x32xf32>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %starts: tensor<8x2xi32>, %before: tensor<9xi32>, %boundaries: tensor<9xi64>) {
+  // expected-error @below {{expected decay [S, H] beside before, got 'tensor<8x2x32xf32>'}}
+  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) decay(%decay : tensor<8x2x32xf32>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
+      boundaries(%boundaries : tensor<9xi64>) -> tensor<8x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_before_c9_reverse(%map: tensor<8x2x32x32xf16>, %decay: tensor<8x2xf32>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %starts: tensor<8x2xi32>, %before: tensor<9xi32>, %boundaries: tensor<9xi64>) {
+  // expected-error @below {{expected no reverse beside before, got it}}
+  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) decay(%decay : tensor<8x2xf32>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
+      boundaries(%boundaries : tensor<9xi64>) {reverse} -> tensor<8x2x32x32xf32>
   return
 }

@@ -273,6 +273,7 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
     return op->emitOpError("expected sequence_segments to be positive and "
                            "beside saved states, got ")
            << rule.sequenceSegments.getInt();
+  // saved_c5
   RuleDims dims = getRuleDims(rule);
   if (rule.sequenceSegments && !ShapedType::isDynamic(dims.N) &&
       dims.N % rule.sequenceSegments.getInt() != 0)

@@ -11,6 +11,55 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
+/// A tolerance of what is left of a state.
+static LogicalResult verifyTolerance(Operation *op, FloatAttr tolerance) {
+  double value = tolerance.getValueAsDouble();
+  if (value > 0 && value < 1)
+    return success();
+  return op->emitOpError("expected a tolerance between 0 and 1, got ")
+         << tolerance;
+}
+
+/// Of a scan beside the forward of the segments.
+static LogicalResult verifyScanBeside(SegmentScanStageOp op, const Rule &rule) {
+  // segment_before_c7
+  if (rule.initialState || op->getNumResults() > 1)
+    return op.emitOpError("expected neither initial_state nor a final state "
+                          "beside before, got ")
+           << (rule.initialState ? "initial_state" : "a final state");
+  // segment_before_c9
+  auto decay = dyn_cast_or_null<ShapedType>(
+      rule.mapDecay ? rule.mapDecay.getType() : Type());
+  if (!decay)
+    return op.emitOpError("expected decay [S, H] beside before, got none");
+  if (decay.getRank() != 2)
+    return op.emitOpError("expected decay [S, H] beside before, got ") << decay;
+  if (op.getReverse())
+    return op.emitOpError("expected no reverse beside before, got it");
+  return success();
+}
+
+/// Of a forward of segments that run what is before them themselves.
+static LogicalResult verifyForwardOfSegments(FusedStageOp op,
+                                             const Rule &rule) {
+  // segment_before_c3
+  if (!rule.before || !rule.initialState)
+    return op.emitOpError("expected starts beside before and initial_state, "
+                          "got no ")
+           << (rule.before ? "initial_state" : "before");
+  // segment_before_c8
+  if (rule.stateInterval)
+    return op.emitOpError("expected no state_interval beside before, got ")
+           << rule.stateInterval.getInt();
+  // segment_before_c4
+  bool hasFinalState = op->getNumResults() > 1;
+  if (hasFinalState != static_cast<bool>(rule.cutSegments))
+    return op.emitOpError("expected first_segments beside before exactly with "
+                          "a final state, got ")
+           << (hasFinalState ? "a final state alone" : "first_segments alone");
+  return success();
+}
+
 /// Of stages whose segments run what is before them themselves.
 static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
   // segment_before_c2
@@ -25,51 +74,78 @@ static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
   for (auto [name, value] : {std::pair("closes", rule.closes),
                              {"sequence_state", rule.sequenceState},
                              {"first_segments", rule.cutSegments},
-                             {"boundaries", rule.boundaries}})
+                             {"boundaries", rule.boundaries},
+                             {"last_segments", rule.lastSegments}})
     if (value && !hasBefore)
       return op->emitOpError("expected ")
              << name << " only beside before, got no before";
-  // segment_before_c7
-  if (rule.map && hasBefore && (rule.initialState || op->getNumResults() > 1))
-    return op->emitOpError("expected neither initial_state nor a final state "
-                           "beside before, got ")
-           << (rule.initialState ? "initial_state" : "a final state");
-  if (!isa<FusedStageOp>(op) || (!rule.starts && !rule.before))
-    return success();
-  // segment_before_c3
-  if (!rule.before || !rule.initialState)
-    return op->emitOpError("expected starts beside before and initial_state, "
-                           "got no ")
-           << (rule.before ? "initial_state" : "before");
-  // segment_before_c8
-  if (rule.stateInterval)
-    return op->emitOpError("expected no state_interval beside before, got ")
-           << rule.stateInterval.getInt();
-  // segment_before_c4
-  if ((op->getNumResults() > 1) != static_cast<bool>(rule.cutSegments))
-    return op->emitOpError("expected first_segments beside before exactly with "
-                           "a final state, got ")
-           << (rule.cutSegments ? "no state" : "none");
+  if (auto scan = dyn_cast<SegmentScanStageOp>(op); scan && hasBefore)
+    return verifyScanBeside(scan, rule);
+  if (auto fused = dyn_cast<FusedStageOp>(op);
+      fused && (rule.starts || hasBefore))
+    return verifyForwardOfSegments(fused, rule);
   return success();
 }
 
-/// Of a cut that depends on the gates.
-static LogicalResult verifyLiveSegments(Operation *op, const Rule &rule) {
-  auto cut = dyn_cast<SegmentBoundariesStageOp>(op);
-  if (!cut)
+/// How the gates choose between two numbers of segments.
+static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
+                                        const Rule &rule) {
+  FloatAttr tolerance = op.getToleranceAttr();
+  std::pair<StringRef, bool> parts[] = {
+      {"gate", static_cast<bool>(rule.gate)},
+      {"live_segments", static_cast<bool>(rule.liveSegments)},
+      {"tolerance", static_cast<bool>(tolerance)},
+      {"segments", static_cast<bool>(rule.segments)}};
+  bool hasAny = llvm::any_of(ArrayRef(parts).drop_back(),
+                             [](auto &part) { return part.second; });
+  if (!hasAny)
     return success();
-  bool isOne = static_cast<bool>(rule.liveSegments);
   // segment_boundaries_c4
-  if (static_cast<bool>(rule.gate) != isOne ||
-      static_cast<bool>(cut.getToleranceAttr()) != isOne ||
-      (isOne && !rule.segments))
-    return op->emitOpError("expected gate, live_segments and tolerance "
-                           "together and beside segments, got some of them");
+  for (auto [name, isThere] : parts)
+    if (!isThere)
+      return op.emitOpError("expected gate, live_segments and tolerance "
+                            "together and beside segments, got no ")
+             << name;
   // segment_boundaries_c5
-  if (isOne && (rule.liveSegments.getInt() < 1 ||
-                rule.liveSegments.getInt() > rule.segments.getInt()))
-    return op->emitOpError("expected live_segments of 1 to segments = ")
-           << rule.segments.getInt() << ", got " << rule.liveSegments.getInt();
+  int64_t live = rule.liveSegments.getInt(), most = rule.segments.getInt();
+  if (live < 1 || live > most)
+    return op.emitOpError("expected live_segments of 1 to segments = ")
+           << most << ", got " << live;
+  // segment_boundaries_c6
+  return verifyTolerance(op, tolerance);
+}
+
+/// Into what sequences are cut.
+static LogicalResult verifyCut(SegmentBoundariesStageOp op, const Rule &rule) {
+  // segment_boundaries_c1
+  if (static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength))
+    return op.emitOpError("expected one of segments and segment_length, got ")
+           << (rule.segments ? "both" : "none");
+  // segment_boundaries_c2
+  if (rule.segments &&
+      (rule.segments.getInt() < 1 || rule.segments.getInt() > INT32_MAX))
+    return op.emitOpError("expected segments of 1 to 2^31 - 1, got ")
+           << rule.segments.getInt();
+  return verifyLiveSegments(op, rule);
+}
+
+/// Tokens of a segment, and between states.
+static LogicalResult verifyLengths(Operation *op, const Rule &rule) {
+  if (!rule.segmentLength)
+    return success();
+  int64_t length = rule.segmentLength.getInt();
+  // segment_boundaries_c3
+  if (length < 1 || length % rule.chunkSize.getInt() != 0)
+    return op->emitOpError("expected segment_length to be a positive multiple "
+                           "of chunk_size = ")
+           << rule.chunkSize.getInt() << ", got " << length;
+  // gradients_c5
+  if (isa<GradientsStageOp, ExpandStageOp>(op) && rule.stateInterval &&
+      (rule.stateInterval.getInt() < 1 ||
+       rule.stateInterval.getInt() % length != 0))
+    return op->emitOpError("expected state_interval to be a positive multiple "
+                           "of segment_length = ")
+           << length << ", got " << rule.stateInterval.getInt();
   return success();
 }
 
@@ -88,39 +164,12 @@ LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
     // segment_starts_c1
     if (!starts.getGate())
       return op->emitOpError("expected a gate, got none");
-    double tolerance = starts.getTolerance().convertToDouble();
     // segment_starts_c2
-    if (!(tolerance > 0 && tolerance < 1))
-      return op->emitOpError("expected a tolerance between 0 and 1, got ")
-             << starts.getToleranceAttr();
+    if (failed(verifyTolerance(op, starts.getToleranceAttr())))
+      return failure();
   }
-  // segment_boundaries_c1
-  bool hasBothOrNone =
-      static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength);
-  if (isa<SegmentBoundariesStageOp>(op) && hasBothOrNone)
-    return op->emitOpError("expected one of segments and segment_length, got ")
-           << (rule.segments ? "both" : "none");
-  // segment_boundaries_c2
-  if (rule.segments &&
-      (rule.segments.getInt() < 1 || rule.segments.getInt() > INT32_MAX))
-    return op->emitOpError("expected segments of 1 to 2^31 - 1, got ")
-           << rule.segments.getInt();
-  if (failed(verifyLiveSegments(op, rule)))
+  if (auto cut = dyn_cast<SegmentBoundariesStageOp>(op);
+      cut && failed(verifyCut(cut, rule)))
     return failure();
-  if (!rule.segmentLength)
-    return success();
-  int64_t length = rule.segmentLength.getInt();
-  // segment_boundaries_c3
-  if (length < 1 || length % rule.chunkSize.getInt() != 0)
-    return op->emitOpError("expected segment_length to be a positive multiple "
-                           "of chunk_size = ")
-           << rule.chunkSize.getInt() << ", got " << length;
-  // gradients_c5
-  if (isa<GradientsStageOp, ExpandStageOp>(op) && rule.stateInterval &&
-      (rule.stateInterval.getInt() < 1 ||
-       rule.stateInterval.getInt() % length != 0))
-    return op->emitOpError("expected state_interval to be a positive multiple "
-                           "of segment_length = ")
-           << length << ", got " << rule.stateInterval.getInt();
-  return success();
+  return verifyLengths(op, rule);
 }
