@@ -41,21 +41,25 @@ _GRADIENTS = (
 )
 
 
-def _agree(
+def _disagreement(
     q: Tensor, k: Tensor, v: Tensor, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any
-) -> bool:
-    """Whether the shapes are those of a call: what is packed and padded no longer shows that they are not. Others save
-    their inputs, and the library says which rule they break."""
-    if q.dim() != 4 or v.dim() != 4 or k.shape != q.shape or v.shape[:2] != q.shape[:2]:
-        return False
+) -> str | None:
+    """What of a call has another shape than expected, None if all agree: what is packed and padded no longer shows it.
+    Others save their inputs, and the library says which rule they break."""
+    if q.dim() != 4 or v.dim() != 4:
+        return f"q, v: expected 4 dimensions, got {tuple(q.shape)}, {tuple(v.shape)}"
     if cu_seqlens is not None and (cu_seqlens.dim() != 1 or cu_seqlens.shape[0] < 2 or q.shape[0] != 1):
-        return False
+        return f"cu_seqlens: expected [N + 1] beside one batch row, got {tuple(cu_seqlens.shape)} beside {q.shape[0]}"
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    HV, K, V = v.shape[2], q.shape[3], v.shape[3]
     wanted = (
-        (g, v.shape[:3]), (beta, v.shape[:3]), (A_log, v.shape[2:3]), (dt_bias, v.shape[2:3]),
-        (initial_state, (sequences, v.shape[2], q.shape[3], v.shape[3])),
+        ("k", k, q.shape), ("v", v, (*q.shape[:2], HV, V)), ("g", g, v.shape[:3]), ("beta", beta, v.shape[:3]),
+        ("A_log", A_log, (HV,)), ("dt_bias", dt_bias, (HV,)), ("initial_state", initial_state, (sequences, HV, K, V)),
     )  # fmt: skip
-    return all(x is None or tuple(x.shape) == tuple(shape) for x, shape in wanted)
+    for name, x, shape in wanted:
+        if x is not None and tuple(x.shape) != tuple(shape):
+            return f"{name}: expected {tuple(shape)}, got {tuple(x.shape)}"
+    return None
 
 
 def why_inputs(tensors: Any, scale: float | None, options: int, device: int | None = None) -> str | None:
@@ -65,12 +69,14 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     reason = chain.why_not(q, k, v)
     if reason is not None:
         return reason
-    if not _agree(*tensors[:9]):
-        return "shapes that disagree"
-    if q.shape[-1] != v.shape[-1] or q.shape[-1] not in _CHANNELS or 0 in v.shape[:2]:
+    if q.shape[-1] != v.shape[-1] or q.shape[-1] not in _CHANNELS:
         return f"K = {q.shape[-1]}, V = {v.shape[-1]}"
     if _library.state_is_v_first(options):
         return "states [N, HV, V, K]"
+    if _disagreement(*tensors[:9]) is not None:
+        return "shapes that disagree"
+    if 0 in v.shape[:3]:
+        return "no tokens or heads"
     if scale is not None and abs(scale / default_scale(q.shape) - 1) > 1e-6:
         return "scale"
     if initial_state is not None and initial_state.dtype != torch.float32:
@@ -100,11 +106,15 @@ def _options_of(g: Tensor | None, options: int) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
+def _ask_whether_it_pays(*sizes: int) -> bool:
+    return bool(_library.load().saving_pays(*sizes))
+
+
 def _pays(*sizes: int) -> bool:
-    """Whether a step that saves is predicted to take less time than one that does not. Sizes that are not known, or of
-    a device that is not there, are not asked for."""
+    """Whether a step that saves is predicted to take less time than one that does not, True of a device that does not
+    answer. Sizes that are not known are not asked for."""
     try:
-        return bool(_library.load().saving_pays(*sizes))
+        return _ask_whether_it_pays(*sizes)
     except RuntimeError:
         return True
 
@@ -122,7 +132,7 @@ def _count_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: Gradien
     tokens, more = q.shape[0] * q.shape[1], 0
     is_whole = _library.segments_of(options) & _library.SPLIT_MASK == _library.NO_SEGMENTS
     if chain.has_segments(form) and not is_whole:
-        more = torch.sym_min(tokens // _LEAST_SEGMENT, _MOST_ITEMS // v.shape[2])
+        more = torch.sym_min(tokens // _LEAST_SEGMENT, _MOST_ITEMS // torch.sym_max(v.shape[2], 1))
     return sequences, tokens // INTERVAL + sequences + more
 
 
@@ -149,8 +159,8 @@ def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
     given: list[Any] = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
-    if not _agree(*given[:9]):
-        raise ValueError("gdn: expected the shapes of a call that saves states, got others")
+    if (reason := _disagreement(*given[:9])) is not None:
+        raise ValueError(f"gdn: {reason}")
     if _torch._CHECKS_BOUNDARIES and cu_seqlens is not None:
         _torch._check_boundaries(cu_seqlens, q.shape)
     form, D = chain.form_of(q, v, g, beta, options), q.shape[-1]

@@ -133,7 +133,9 @@ GDN_FUNCTION(saving_pays) {
     return wrongCount("saving_pays", Count, count);
   for (int i = 0; i < Count; ++i)
     if (args[i].type_index != kTVMFFIInt)
-      return raise({"TypeError", "saving_pays: expected integers"});
+      return raise({"TypeError", "saving_pays: expected integers, got another "
+                                 "type as argument #" +
+                                     std::to_string(i)});
   return guarded([&] {
     Problem options;
     if (Error error = unpackOptions(args[Split].v_int64, options))

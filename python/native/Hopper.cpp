@@ -232,6 +232,15 @@ static Error checkLength(const Problem &p, const Traits &traits) {
                                      infoOf(traits.betaDomain).name};
 }
 
+Error gdn::hopper::readChip(int32_t device, cost::Chip &chip) {
+  GdnDeviceInfo info = {};
+  info.struct_size = sizeof(info);
+  if (gdnDeviceGetInfo(device, &info) != GDN_SUCCESS)
+    return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
+  chip = *cost::findChip("sm_90a", std::max(info.multiprocessors, 1));
+  return {};
+}
+
 /// Decides whether sequences are cut; `chosen` has the choice without.
 static Error chooseSegments(const Problem &p, const Traits &traits,
                             const cost::Problem &problem,
@@ -246,8 +255,8 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
   if (!kernels.areThere())
     return isWanted ? Error{"NotImplementedError",
                             "context_parallel: expected a form of q, v, g, "
-                            "beta and states with kernels of chunks on a GPU, "
-                            "got one without"}
+                            "beta and states with kernels of segments on a GPU "
+                            "in this version, got one without; pass False"}
                     : Error();
   if (Error error = checkSegments(p))
     return isWanted ? error : Error();
@@ -284,13 +293,11 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
   if (!hasChunks)
     if (Error error = checkLength(p, traits))
       return error;
-  GdnDeviceInfo info = {};
-  info.struct_size = sizeof(info);
-  if (gdnDeviceGetInfo(p.device.index, &info) != GDN_SUCCESS)
-    return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
-  chosen.multiprocessors = std::max(info.multiprocessors, 1);
+  cost::Chip chip;
+  if (Error error = readChip(p.device.index, chip))
+    return error;
+  chosen.multiprocessors = chip.multiprocessors;
   chosen.items = p.sequences() * p.valueHeads();
-  cost::Chip chip = *cost::findChip("sm_90a", chosen.multiprocessors);
   // A function of tokens gets their float32 arithmetic, whatever is faster.
   bool byToken = group.token && (p.recurrent || !hasChunks);
   cost::Problem problem = cpu::describe(p);

@@ -48,6 +48,9 @@ using cost::Schedule;
 /// The exception that a status of the runtime becomes.
 Error errorOf(GdnRuntimeStatus status);
 
+/// The cost model's chip of a device.
+Error readChip(int32_t device, cost::Chip &chip);
+
 /// What a kernel is compiled for, and what a call asks for.
 struct Traits {
   int64_t keyChannels, valueChannels;

@@ -48,6 +48,36 @@ private:
 Error launch(const GdnFunctionDesc &function, int32_t device,
              const Arguments &arguments, void *stream, Allocate allocate);
 
+/// Checks the arguments of the launches of a call, whose `addArguments` and
+/// `functionOf` take the number of a launch.
+template <typename Call> Error checkLaunches(const Call &call) {
+  for (int number = 0; number < Call::count; ++number) {
+    Arguments arguments;
+    call.addArguments(number, arguments);
+    if (Error error = errorOf(gdnFunctionCheck(
+            call.functionOf(number), arguments.data(), arguments.size())))
+      return error;
+  }
+  return {};
+}
+
+/// Checks them, and launches functions that are ready on the device and take no
+/// workspace of their own.
+template <typename Call>
+Error runLaunches(const Call &call, int32_t device, void *stream) {
+  if (Error error = checkLaunches(call))
+    return error;
+  for (int number = 0; number < Call::count; ++number) {
+    Arguments arguments;
+    call.addArguments(number, arguments);
+    if (Error error = errorOf(gdnFunctionLaunchOn(
+            call.functionOf(number), device, arguments.data(), arguments.size(),
+            nullptr, 0, stream)))
+      return error;
+  }
+  return {};
+}
+
 } // namespace gdn::hopper
 
 #endif // GDN_PYTHON_NATIVE_HOPPERARGUMENTS_H

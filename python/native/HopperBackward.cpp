@@ -139,11 +139,9 @@ void BackwardPlan::cut(const Problem &p, const BackwardKernel &segments) {
 /// Tokens of a segment; 0 where sequences are not cut.
 static Error chooseLength(const Problem &p, int64_t &length) {
   using namespace gdn::cost;
-  GdnDeviceInfo info = {};
-  info.struct_size = sizeof(info);
-  if (gdnDeviceGetInfo(p.device.index, &info) != GDN_SUCCESS)
-    return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
-  Chip chip = *findChip("sm_90a", std::max(info.multiprocessors, 1));
+  Chip chip;
+  if (Error error = readChip(p.device.index, chip))
+    return error;
   gdn::cost::Problem problem = gdn::cpu::describe(p);
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = choose(problem, chip).longest;
@@ -178,8 +176,10 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
     return {};
   plan.function = findReaderOfSaved(*plan.function);
   if (!plan.function)
-    return {"NotImplementedError", "gdn: expected gradients that can read what "
-                                   "a forward saved, got others"};
+    return {"NotImplementedError",
+            std::string("save_for_backward: expected a form whose gradients "
+                        "can read states in this version, got that of ") +
+                plan.kernel->name + "; pass \"inputs\""};
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "gdn/CostModel/Saving.h"
 
 #include <algorithm>
+#include <cstdio>
 
 using namespace gdn::hopper;
 using gdn::cpu::Array;
@@ -99,12 +100,9 @@ Error gdn::hopper::chooseSaving(const SavedCall &call,
     return {};
   }
   using namespace gdn::manifest;
-  GdnDeviceInfo info = {};
-  info.struct_size = sizeof(info);
-  if (gdnDeviceGetInfo(call.device, &info) != GDN_SUCCESS)
-    return {"RuntimeError", std::string("gdn: ") + gdnGetLastErrorMessage()};
-  cost::Chip chip =
-      *cost::findChip("sm_90a", std::max(info.multiprocessors, 1));
+  cost::Chip chip;
+  if (Error error = readChip(call.device, chip))
+    return error;
   cost::Problem problem;
   problem.packed = true;
   problem.sequences = call.sequences;
@@ -150,10 +148,13 @@ Error gdn::hopper::fitSaved(const Problem &p, const SavedPlan &plan,
                             Saved &saved) {
   int64_t count = countSavedStates(p, plan);
   int64_t &given = saved.states.sizes[0];
-  if (saved.states.rank != 4 || given < count)
-    return {"ValueError", "states: expected " + std::to_string(count) +
-                              " of them at least, got " +
-                              std::to_string(saved.states.rank ? given : 0)};
+  if (saved.states.rank != 4)
+    return {"ValueError", "states: expected 4 dimensions, got " +
+                              std::to_string(saved.states.rank)};
+  if (given < count)
+    return {"ValueError", "states: expected room for " + std::to_string(count) +
+                              " states of all sequences or segments, got " +
+                              std::to_string(given)};
   given = count;
   return {};
 }
@@ -171,8 +172,9 @@ Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
                 : nullptr;
   if (!kernel)
     return {"NotImplementedError",
-            "gdn: expected a call with a forward that saves in this version, "
-            "got another form"};
+            "save_for_backward: expected packed sequences with both states, "
+            "of a form with a forward that saves in this version, got "
+            "another call; pass \"inputs\""};
   Saved saved = given;
   if (Error error = fitSaved(p, plan, saved))
     return error;
@@ -227,12 +229,16 @@ Error gdn::hopper::describeSaving(const Problem &given, const SavedPlan &plan,
       countSavedStates(p, plan) - p.tokens() / manifest::HopperSavedTokens;
   bool isPerHead = chosen.schedule == Schedule::CtaPerHead;
   int64_t tiles = isPerHead ? 1 : p.valueChannels() / cost::kVTileChannels;
+  char numbers[256];
+  std::snprintf(numbers, sizeof(numbers),
+                "\"ctas\": %lld, \"seconds\": %.9g, \"step_seconds\": %.9g, "
+                "\"inputs_seconds\": %.9g, \"workspace_bytes\": %llu}",
+                static_cast<long long>(segments * p.valueHeads() * tiles),
+                chosen.forwardSeconds, chosen.seconds(),
+                plan.choice.inputsSeconds,
+                static_cast<unsigned long long>(bytes));
   facts = std::string("{\"kernel\": \"") + kernel->name +
-          "\", \"schedule\": \"" + std::string(chosen.schedule.name) +
-          "\", \"ctas\": " + std::to_string(segments * p.valueHeads() * tiles) +
-          ", \"seconds\": " + std::to_string(chosen.forwardSeconds) +
-          ", \"step_seconds\": " + std::to_string(chosen.seconds()) +
-          ", \"inputs_seconds\": " + std::to_string(plan.choice.inputsSeconds) +
-          ", \"workspace_bytes\": " + std::to_string(bytes) + "}";
+          "\", \"schedule\": \"" + std::string(chosen.schedule.name) + "\", " +
+          numbers;
   return {};
 }

@@ -108,6 +108,9 @@ public:
 
   static constexpr int count = 4;
   /// The kernels in order.
+  const GdnFunctionDesc *functionOf(int launch) const {
+    return kernelOf(launch).function;
+  }
   const SegmentKernel &kernelOf(int launch) const {
     return *findSegmentKernel(stageOf(launch), traits);
   }
@@ -222,18 +225,6 @@ void OwnCall::addArguments(int launch, Arguments &arguments) const {
 // Launches
 //===----------------------------------------------------------------------===//
 
-static Error checkAll(const OwnCall &call) {
-  for (int launch = 0; launch < OwnCall::count; ++launch) {
-    Arguments arguments;
-    call.addArguments(launch, arguments);
-    if (Error error =
-            errorOf(gdnFunctionCheck(call.kernelOf(launch).function,
-                                     arguments.data(), arguments.size())))
-      return error;
-  }
-  return {};
-}
-
 Error gdn::hopper::checkOwnSegments(const Problem &p, KernelChoice &chosen) {
   OwnLayout layout;
   if (Error error = layOut(p, chosen.plan, layout))
@@ -242,7 +233,7 @@ Error gdn::hopper::checkOwnSegments(const Problem &p, KernelChoice &chosen) {
   chosen.workspaceBytes = layout.bytes;
   // Never read.
   void *somewhere = reinterpret_cast<void *>(GDN_WORKSPACE_ALIGNMENT);
-  return checkAll(OwnCall(p, chosen.plan, layout, somewhere));
+  return checkLaunches(OwnCall(p, chosen.plan, layout, somewhere));
 }
 
 Error gdn::hopper::runOwnSegments(const Problem &p, const Plan &plan,
@@ -258,15 +249,5 @@ Error gdn::hopper::runOwnSegments(const Problem &p, const Plan &plan,
   for (int launch = 0; launch < OwnCall::count; ++launch)
     if (Error error = prepare(call.kernelOf(launch), device))
       return error;
-  if (Error error = checkAll(call))
-    return error;
-  for (int launch = 0; launch < OwnCall::count; ++launch) {
-    Arguments arguments;
-    call.addArguments(launch, arguments);
-    if (Error error = errorOf(gdnFunctionLaunchOn(
-            call.kernelOf(launch).function, device, arguments.data(),
-            arguments.size(), nullptr, 0, stream)))
-      return error;
-  }
-  return {};
+  return runLaunches(call, device, stream);
 }

@@ -292,23 +292,12 @@ Error SegmentCall::prepareAll(int32_t device) const {
 // Launches
 //===----------------------------------------------------------------------===//
 
-static Error checkAll(const SegmentCall &call) {
-  for (int launch = 0; launch < SegmentCall::count; ++launch) {
-    Arguments arguments;
-    call.addArguments(launch, arguments);
-    if (Error error = errorOf(gdnFunctionCheck(
-            call.functionOf(launch), arguments.data(), arguments.size())))
-      return error;
-  }
-  return {};
-}
-
 Error gdn::hopper::checkSegmentLaunch(const Problem &p,
                                       const SegmentsForward &forward,
                                       const GdnSegmentsLayout &layout) {
   // Never read.
   void *somewhere = reinterpret_cast<void *>(GDN_WORKSPACE_ALIGNMENT);
-  return checkAll(SegmentCall(p, forward, layout, somewhere));
+  return checkLaunches(SegmentCall(p, forward, layout, somewhere));
 }
 
 Error gdn::hopper::runSegments(const Problem &p, const SegmentsForward &forward,
@@ -323,17 +312,7 @@ Error gdn::hopper::runSegments(const Problem &p, const SegmentsForward &forward,
   SegmentCall call(p, forward, layout, workspace->data);
   if (Error error = call.prepareAll(device))
     return error;
-  if (Error error = checkAll(call))
-    return error;
-  for (int launch = 0; launch < SegmentCall::count; ++launch) {
-    Arguments arguments;
-    call.addArguments(launch, arguments);
-    if (Error error = errorOf(gdnFunctionLaunchOn(
-            call.functionOf(launch), device, arguments.data(), arguments.size(),
-            nullptr, 0, stream)))
-      return error;
-  }
-  return {};
+  return runLaunches(call, device, stream);
 }
 
 std::string gdn::hopper::splitToJson(const KernelChoice &chosen) {

@@ -68,7 +68,7 @@ def test_segments(dtype, N):
         assert forward(given, split) == FORWARD[0] and backward(given, split) == KERNELS - 1
     few = {**given, **saved(**sizes, dtype=dtype)}
     for run in (forward, backward):
-        with pytest.raises(ValueError, match="states: expected 1.. of them at least, got 1.."):
+        with pytest.raises(ValueError, match="states: expected room for 1.. states of all sequences or segments, got 1.."):
             run(few, _library.pack_segments(3))
 
 
@@ -86,7 +86,7 @@ def test_norms_are_never_cut():
 
 @pytest.mark.parametrize("run", [forward, backward])
 @pytest.mark.parametrize("changes,message", [
-    ({"states": Tensor("bfloat16", 6, 4, 128, 128)}, "expected 7 of them at least, got 6"),
+    ({"states": Tensor("bfloat16", 6, 4, 128, 128)}, "expected room for 7 states of all sequences or segments, got 6"),
     ({"states": Tensor("bfloat16", 7, 4, 128, 64)}, "states"),
     ({"writes": Tensor("bfloat16", 1, 255, 4, 128)}, "writes"),
     ({"writes": Tensor("bfloat16", 1, 256, 5, 128)}, "writes"),
