@@ -44,8 +44,8 @@ static constexpr double kForgetfulChunks = 8.5;
 /// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
 static constexpr double kScanSeconds = 2e-6, kScanStepSeconds = 1.2e-6;
 static constexpr int64_t kScansOfVTile = 4;
-/// A CTA that has nothing to do. It was 3 us when most of these times were
-/// taken: such CTAs wrote zeros then.
+/// A CTA that has nothing to do. It is less than the fit gives, 3 us: most of
+/// these times are of kernels in which such CTAs wrote zeros.
 static constexpr double kIdleSeconds = 2e-6;
 /// Chunks of a segment from which on forwards beside B and the maps slow these
 /// by more than they gain, where all of them begin at once anyway.

@@ -114,6 +114,21 @@ static Value beginsSegment(Program &p, Value t, bool ends) {
   return arith::OrIOp::create(b, isFirst, isLast);
 }
 
+TokenRange gdn::makeKeptRange(Program &p, Value part) {
+  TileBuilder &b = p.b;
+  int64_t parts = p.facts.parts, interval = p.facts.stateInterval;
+  Value tokens = arith::SubIOp::create(b, p.end, p.begin);
+  Value count =
+      arith::CeilDivUIOp::create(b, tokens, b.index(interval * parts));
+  Value length = arith::MulIOp::create(b, count, b.index(interval));
+  Value from = arith::MulIOp::create(b, part, length);
+  Value first =
+      arith::MinSIOp::create(b, arith::AddIOp::create(b, p.begin, from), p.end);
+  Value end =
+      arith::MinSIOp::create(b, arith::AddIOp::create(b, first, length), p.end);
+  return {first, end};
+}
+
 void gdn::keepState(Program &p, StringRef name, Value t, Value state,
                     bool ends) {
   TileBuilder &b = p.b;

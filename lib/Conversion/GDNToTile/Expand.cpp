@@ -21,21 +21,6 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
-TokenRange gdn::makeKeptRange(Program &p, Value part) {
-  TileBuilder &b = p.b;
-  int64_t parts = p.facts.parts, interval = p.facts.stateInterval;
-  Value tokens = arith::SubIOp::create(b, p.end, p.begin);
-  Value count =
-      arith::CeilDivUIOp::create(b, tokens, b.index(interval * parts));
-  Value length = arith::MulIOp::create(b, count, b.index(interval));
-  Value from = arith::MulIOp::create(b, part, length);
-  Value first =
-      arith::MinSIOp::create(b, arith::AddIOp::create(b, p.begin, from), p.end);
-  Value end =
-      arith::MinSIOp::create(b, arith::AddIOp::create(b, first, length), p.end);
-  return {first, end};
-}
-
 /// Stores the state before the chunk at token t. Returns the one behind it.
 static Value expandChunk(Program &p, Value t, Value state) {
   TileBuilder &b = p.b;

@@ -77,9 +77,9 @@ static std::pair<Value, Value> enterSegment(Program &p) {
       arith::SubIOp::create(b, arith::MaxUIOp::create(b, p.sequence, one), one);
   Value before = loadNumber(p, "before", {p.sequence});
   Value isFirst = isFirstSegment(p);
-  Value isLater = arith::XOrIOp::create(
-      b, isFirst, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value isLater = b.isNot(isFirst);
   Value isOwn = arith::AndIOp::create(b, isLater, forgets(p, previous, before));
+  // isOwn implies isLater, so they differ where a segment waits.
   Value waits = arith::XOrIOp::create(b, isLater, isOwn);
   Value isSecondTurn =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ne, p.turn, p.zero);
@@ -89,8 +89,7 @@ static std::pair<Value, Value> enterSegment(Program &p) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
   Value isUnused = arith::AndIOp::create(b, isEmpty, isLater);
   Value isIdle = arith::OrIOp::create(b, isOther, isUnused);
-  Value isBusy = arith::XOrIOp::create(
-      b, isIdle, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value isBusy = b.isNot(isIdle);
   Value start = loadNumber(p, "starts", {previous, p.head});
   p.firstStored = p.begin;
   p.begin = arith::SelectOp::create(b, isOwn, start, p.begin);

@@ -145,9 +145,7 @@ static Value keepStates(Program &p, Value last) {
   auto loop = scf::ForOp::create(b, p.begin, last, b.index(1), no);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value keeps =
-      arith::XOrIOp::create(b, isForgetful(p, loop.getInductionVar()),
-                            arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value keeps = b.isNot(isForgetful(p, loop.getInductionVar()));
   // An empty one behind the last with tokens keeps all, for nobody.
   Value next = arith::AddIOp::create(b, loop.getInductionVar(), b.index(1));
   Value isFollowed = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
@@ -169,9 +167,7 @@ static Value enterScan(Program &p) {
                    ? loadNumber(p, "last_segments", {p.sequence})
                    : Value(arith::SubIOp::create(
                          b, arith::MaxUIOp::create(b, p.end, one), one));
-  Value isIdle =
-      arith::XOrIOp::create(b, keepStates(p, last),
-                            arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value isIdle = b.isNot(keepStates(p, last));
   tile::LeaveOp::create(b, isIdle, ValueRange(), /*early=*/true);
   Value most =
       arith::SubIOp::create(b, memref::DimOp::create(b, p["states"], 0), one);

@@ -91,6 +91,10 @@ Value TileBuilder::div(Value lhs, Value rhs) {
 Value TileBuilder::neg(Value value) {
   return arith::NegFOp::create(*this, value);
 }
+Value TileBuilder::isNot(Value condition) {
+  Value yes = arith::ConstantOp::create(*this, getBoolAttr(true));
+  return arith::XOrIOp::create(*this, condition, yes);
+}
 Value TileBuilder::exp2(Value value) {
   return math::Exp2Op::create(*this, f32(value));
 }

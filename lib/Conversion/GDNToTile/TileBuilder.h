@@ -46,6 +46,8 @@ public:
   Value mul(Value lhs, Value rhs);
   Value div(Value lhs, Value rhs);
   Value neg(Value value);
+  /// Whether a condition does not hold.
+  Value isNot(Value condition);
   /// In f32, whatever the type of `value`.
   Value exp2(Value value);
   /// `value` times a constant.

@@ -62,10 +62,10 @@ Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
   Value all = readHere(LLVM::PtrToIntOp::create(b, i32, array.pointer));
   for (auto [dim, stride] : llvm::enumerate(array.strides)) {
     Value elements = static_cast<int64_t>(dim) == axis ? offsets[dim] : stride;
-    Value bytes = arith::MulIOp::create(
+    Value distance = arith::MulIOp::create(
         b, readHere(arith::IndexCastOp::create(b, i32, elements)),
         createI32(b, elementBytes));
-    all = arith::OrIOp::create(b, all, bytes);
+    all = arith::OrIOp::create(b, all, distance);
   }
   Value low = arith::AndIOp::create(b, all, createI32(b, bytes - 1));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low,

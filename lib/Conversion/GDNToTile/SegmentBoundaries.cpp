@@ -1,0 +1,220 @@
+//===- SegmentBoundaries.cpp - Where sequences are cut into segments ------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// Stores an index as entry `at` of the array `name`.
+static void storeIndex(Program &p, StringRef name, Value at, Value index) {
+  TileBuilder &b = p.b;
+  Value array = p[name];
+  Type element = cast<MemRefType>(array.getType()).getElementType();
+  Value number = arith::IndexCastOp::create(b, element, index);
+  b.step("store");
+  tile::StoreOp::create(b, b.splat(number, 1), array, ValueRange{at},
+                        b.getDenseI64ArrayAttr({0}), Value(), IntegerAttr());
+}
+
+/// Of `samples` of `size`, spread evenly, the place of number `sample`.
+static Value samplePlace(TileBuilder &b, Value size, int64_t sample,
+                         int64_t samples) {
+  return arith::DivUIOp::create(
+      b, arith::MulIOp::create(b, size, b.index(2 * sample + 1)),
+      b.index(2 * samples));
+}
+
+/// Whether head `h` keeps a state over `length` tokens, an i32, by a sample of
+/// its log gates among the sequence's `tokens`.
+static Value isHeadLive(Program &p, Value h, Value tokens, Value length) {
+  constexpr int64_t kSampledTokens = 8;
+  TileBuilder &b = p.b;
+  Value sum = b.scalar(0.0);
+  for (int64_t sample = 0; sample < kSampledTokens; ++sample) {
+    Value t = arith::AddIOp::create(
+        b, p.begin, samplePlace(b, tokens, sample, kSampledTokens));
+    Value gate =
+        memref::LoadOp::create(b, p["sampled_gate"], ValueRange{p.batch, t, h});
+    sum = b.add(sum, b.f32(gate));
+  }
+  Value count = arith::SIToFPOp::create(
+      b, b.getF32Type(), arith::IndexCastOp::create(b, b.getI32Type(), length));
+  Value decay = b.scaled(b.mul(sum, count), 1.0 / kSampledTokens);
+  Value isLive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, decay,
+                                       b.scalar(std::log(p.facts.tolerance)));
+  return arith::ExtUIOp::create(b, b.getI32Type(), isLive);
+}
+
+/// Whether more than half of some heads keep a state over `length` tokens.
+static Value areHeadsLive(Program &p, Value tokens, Value length) {
+  constexpr int64_t kSampledHeads = 8;
+  TileBuilder &b = p.b;
+  Value heads = memref::DimOp::create(b, p["sampled_gate"], 2);
+  Value one = b.index(1),
+        no = arith::ConstantOp::create(b, b.getBoolAttr(false));
+  // Once, unless there is no token: all loads are under way at a time.
+  auto once = scf::ForOp::create(
+      b, p.zero, arith::MinUIOp::create(b, tokens, one), one, no);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(once.getBody());
+  Value live = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  for (int64_t sample = 0; sample < kSampledHeads; ++sample)
+    live = arith::AddIOp::create(
+        b, live,
+        isHeadLive(p, samplePlace(b, heads, sample, kSampledHeads), tokens,
+                   length));
+  scf::YieldOp::create(b, ValueRange{arith::CmpIOp::create(
+                              b, arith::CmpIPredicate::ugt, live,
+                              arith::ConstantOp::create(
+                                  b, b.getI32IntegerAttr(kSampledHeads / 2)))});
+  return once.getResult(0);
+}
+
+namespace {
+/// Of a segment: its number and that of the first one of its sequence, where it
+/// would begin if the sequence did not end, its tokens, the sequence's end.
+struct Cut {
+  Value segment, first, from, length, end;
+};
+} // namespace
+
+/// Stores where the segment before one in its sequence begins, and whether the
+/// sequence ends with it: it is the last one with tokens, or the first of none.
+static void storeNeighbours(Program &p, const Cut &cut) {
+  TileBuilder &b = p.b;
+  auto compare = [&](arith::CmpIPredicate rule, Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, rule, x, y);
+  };
+  Value none = b.index(-1);
+  Value isFirst = compare(arith::CmpIPredicate::eq, cut.segment, cut.first);
+  Value previous = arith::MinUIOp::create(
+      b, arith::SubIOp::create(b, cut.from, cut.length), cut.end);
+  Value own = arith::SubIOp::create(b, none, p.sequence);
+  storeIndex(p, "before", cut.segment,
+             arith::SelectOp::create(b, isFirst, own, previous));
+  Value behind = arith::AddIOp::create(b, cut.from, cut.length);
+  Value isLast = compare(arith::CmpIPredicate::uge, behind, cut.end);
+  Value hasTokens = compare(arith::CmpIPredicate::ult, cut.from, cut.end);
+  Value isThere = arith::OrIOp::create(b, isFirst, hasTokens);
+  Value closes = arith::AndIOp::create(b, isLast, isThere);
+  storeIndex(p, "closes", cut.segment,
+             arith::SelectOp::create(b, closes, p.sequence, none));
+}
+
+namespace {
+/// The segments of a sequence: their tokens, the number of the first one, and
+/// that behind the last one.
+struct Cuts {
+  Value length, first, next;
+};
+} // namespace
+
+/// Cuts a sequence of `tokens` into as many segments as the stage says, or as
+/// its gates choose.
+static Cuts cutByNumber(Program &p, Value tokens) {
+  TileBuilder &b = p.b;
+  Value count = b.index(p.facts.segments), chunk = b.index(p.facts.C);
+  Value chunks = arith::CeilDivUIOp::create(b, tokens, chunk);
+  auto cutInto = [&](Value segments) -> Value {
+    return arith::MulIOp::create(
+        b, arith::CeilDivUIOp::create(b, chunks, segments), chunk);
+  };
+  Cuts cuts;
+  cuts.length = cutInto(count);
+  if (p.facts.liveSegments)
+    cuts.length = arith::SelectOp::create(
+        b, areHeadsLive(p, tokens, cuts.length),
+        cutInto(b.index(p.facts.liveSegments)), cuts.length);
+  cuts.first = arith::MulIOp::create(b, p.sequence, count);
+  cuts.next = arith::AddIOp::create(b, cuts.first, count);
+  return cuts;
+}
+
+/// Cuts a sequence between tokens `begin` and `end` of all sequences every so
+/// many tokens. floor(x / L) + floor(y / L) + 1 segments are enough for x + y
+/// tokens, so no sequence needs to know how many the others have.
+static Cuts cutByLength(Program &p, Value begin, Value end) {
+  TileBuilder &b = p.b;
+  Cuts cuts;
+  cuts.length = b.index(p.facts.segmentLength);
+  auto numberOf = [&](Value token) -> Value {
+    return arith::AddIOp::create(
+        b, arith::DivUIOp::create(b, token, cuts.length), p.sequence);
+  };
+  cuts.first = numberOf(begin);
+  cuts.next = arith::AddIOp::create(b, numberOf(end), b.index(1));
+  return cuts;
+}
+
+/// Stores which segment is the last one with tokens. A sequence without tokens
+/// is cut into segments of none.
+static void storeLastSegment(Program &p, const Cuts &cuts, Value tokens) {
+  TileBuilder &b = p.b;
+  Value one = b.index(1);
+  Value used = arith::CeilDivUIOp::create(
+      b, tokens, arith::MaxUIOp::create(b, cuts.length, one));
+  Value others =
+      arith::SubIOp::create(b, arith::MaxUIOp::create(b, used, one), one);
+  storeIndex(p, "last_segments", p.sequence,
+             arith::AddIOp::create(b, cuts.first, others));
+}
+
+/// The last sequence ends what it has the last entry of.
+static void storeEnds(Program &p, Value next, Value end) {
+  TileBuilder &b = p.b;
+  Value behind = arith::AddIOp::create(b, p.sequence, b.index(1));
+  Value entries = memref::DimOp::create(b, p["first_segments"], 0);
+  Value isLast = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq, arith::AddIOp::create(b, behind, b.index(1)),
+      entries);
+  auto last = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(last.thenBlock());
+  storeIndex(p, "first_segments", behind, next);
+  storeIndex(p, "boundaries", next, end);
+  if (p["before"])
+    storeIndex(p, "before", next, b.index(std::numeric_limits<int32_t>::max()));
+}
+
+void gdn::writeSegmentBoundaries(Program &p) {
+  TileBuilder &b = p.b;
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  // Boundaries count through all batch rows. Packed sequences are in row 0.
+  Value tokens = arith::SubIOp::create(b, p.end, p.begin);
+  Value before = arith::MulIOp::create(b, p.batch, tokens);
+  Value begin = add(p.begin, before), end = add(p.end, before);
+  Cuts cuts =
+      p.facts.segments ? cutByNumber(p, tokens) : cutByLength(p, begin, end);
+  storeIndex(p, "first_segments", p.sequence, cuts.first);
+  if (p["last_segments"])
+    storeLastSegment(p, cuts, tokens);
+  auto loop = scf::ForOp::create(b, cuts.first, cuts.next, b.index(1));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value segment = loop.getInductionVar();
+    Value from = arith::MulIOp::create(
+        b, arith::SubIOp::create(b, segment, cuts.first), cuts.length);
+    Value at = arith::MinUIOp::create(b, add(begin, from), end);
+    storeIndex(p, "boundaries", segment, at);
+    if (p["before"])
+      storeNeighbours(
+          p, {segment, cuts.first, add(begin, from), cuts.length, end});
+  }
+  storeEnds(p, cuts.next, end);
+}
