@@ -71,7 +71,8 @@ struct SplitEstimate {
   /// is that of gates of which a quarter of the heads does not decay, or of
   /// none that does if the caller says so.
   double mapSeconds = 0, scanSeconds = 0, forwardSeconds = 0;
-  /// What the kernels before the scan take more where all heads decay slowly.
+  /// What is taken more where all heads decay slowly: by the kernels before the
+  /// scan, or by all of them if segments run what is before them themselves.
   double slowGateSeconds = 0;
   /// The same where no gate decays anything at all.
   double noDecaySeconds = 0;

@@ -17,8 +17,12 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace gdn::cost {
 
@@ -72,6 +76,7 @@ inline std::vector<Sweep> readSweep(const char *path, bool hasParts) {
     sweep.heads = heads, sweep.tokens = tokens, sweep.gates = fields.at(3);
     sweep.split[{segments, parts}] = seconds;
   }
+  EXPECT_FALSE(found.empty()) << path;
   std::vector<Sweep> sweeps;
   for (auto &[key, sweep] : found) {
     sweep.whole = whole.at({sweep.heads, sweep.tokens});
@@ -140,6 +145,16 @@ public:
           << sweep.name() << ": "
           << (choice.splits ? choice.best->ofLongest : 0) << " segments take "
           << ratio << " of the best";
+    }
+  }
+
+  /// Choices take at most `most(sweep)` of whole sequences.
+  template <typename Most>
+  void expectNoLoss(const std::vector<Sweep> &sweeps, Most most) const {
+    for (const Sweep &sweep : sweeps) {
+      std::optional<double> seconds = measure(sweep, choose(sweep));
+      ASSERT_TRUE(seconds) << sweep.name();
+      EXPECT_LE(*seconds, most(sweep) * sweep.whole) << sweep.name();
     }
   }
 
