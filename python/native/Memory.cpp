@@ -106,7 +106,8 @@ Error gdn::cpu::checkOverlaps(const Problem &p) {
   Extent extents[numArrays];
   for (size_t i = 0; i < numArrays; ++i)
     extents[i] = extentOf(*arrays[i].array);
-  // A state may be updated in place: an item reads all of it first.
+  // A state may be updated in place: an item reads all of it first, and calls
+  // whose segments begin in any order copy it.
   if (isSameView(p.initialState, p.finalState))
     extents[numOutputs] = {};
   for (size_t i = 0; i < numOutputs; ++i)
