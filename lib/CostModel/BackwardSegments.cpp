@@ -48,7 +48,12 @@ static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
 /// docs/data/saving-h200.csv.
 static constexpr double kAdjointSeconds = 0.79e-6, kAdjointItem = 10e-6,
                         kPassesFromStates = 0.72, kSplitHopsFromStates = 20e-6;
+/// Gradients that make a state before every second chunk, of those that read
+/// one before each: 877 us and 686 (docs/experiments/backward.md).
+static constexpr double kHalfwayGradients = 1.28;
 static constexpr int64_t kVTiles = 2, kChunk = 32;
+/// Tokens of a chunk of the gradients.
+static constexpr int64_t kReadTokens = 64;
 /// Chunks of the gradients that a segment has at least if the model chooses,
 /// and the most segments of a sequence.
 static constexpr int64_t kLeastChunks = 4, kMostSegments = 64;
@@ -69,16 +74,16 @@ static Spans sequencesOf(const Problem &p, int64_t longest) {
 }
 
 /// The three kernels of a backward on such sequences, or the two that read
-/// states.
+/// states every so many tokens.
 static double kernelSeconds(const Problem &p, const Chip &chip,
-                            const Spans &spans, bool fromStates) {
+                            const Spans &spans, int64_t stateTokens) {
   // Adjoint does not wait for replay while both fit.
   int64_t items = (spans.longer + spans.shorter) * p.heads * kVTiles;
   bool isBeside = items <= chip.multiprocessors / 2;
-  double seconds = fromStates ? kAdjointSeconds
-                   : isBeside ? kBesideSeconds
-                              : kRecurrenceSeconds;
-  double item = fromStates ? kAdjointItem : kRecurrenceItem;
+  double seconds = stateTokens ? kAdjointSeconds
+                   : isBeside  ? kBesideSeconds
+                               : kRecurrenceSeconds;
+  double item = stateTokens ? kAdjointItem : kRecurrenceItem;
   auto recurrence = [&](int64_t tokens) {
     return static_cast<double>(divideCeil(tokens, kChunk)) * seconds + item;
   };
@@ -89,7 +94,8 @@ static double kernelSeconds(const Problem &p, const Chip &chip,
                                  static_cast<double>(chip.multiprocessors));
   auto gradients = [&](int64_t tokens) {
     return static_cast<double>(tokens * group) / kGradientParts *
-               (kGradientSeconds + busy * kGradientBusy) +
+               (kGradientSeconds + busy * kGradientBusy) *
+               (stateTokens > kReadTokens ? kHalfwayGradients : 1) +
            kGradientItem;
   };
   auto all = [&](int64_t each, auto secondsOf) {
@@ -102,16 +108,16 @@ static double kernelSeconds(const Problem &p, const Chip &chip,
 }
 
 double gdn::cost::estimateWholeBackward(const Problem &p, const Chip &chip,
-                                        int64_t longest, bool fromStates) {
+                                        int64_t longest, int64_t stateTokens) {
   return kWholeHops +
-         kernelSeconds(p, chip, sequencesOf(p, longest), fromStates);
+         kernelSeconds(p, chip, sequencesOf(p, longest), stateTokens);
 }
 
 BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
                                                   const Chip &chip,
                                                   int64_t longest,
                                                   int64_t length,
-                                                  bool fromStates) {
+                                                  int64_t stateTokens) {
   Spans whole = sequencesOf(p, longest);
   int64_t ofLongest = divideCeil(whole.longest, length);
   int64_t segments = whole.longer * ofLongest +
@@ -122,7 +128,7 @@ BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
   auto chunks = static_cast<double>(divideCeil(mean, kChunk));
   int64_t items = segments * p.heads;
   int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
-  double part = fromStates ? kPassesFromStates : 1;
+  double part = stateTokens ? kPassesFromStates : 1;
   double item = part * (chunks * kPassSeconds + kPassItem);
   double forgetful = std::min(part * kForgetfulItem, item);
   double processors = chip.multiprocessors;
@@ -134,10 +140,10 @@ BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
   BackwardEstimate result;
   result.length = length;
   result.seconds =
-      (fromStates ? kSplitHopsFromStates : kSplitHops) + kEndsSeconds +
+      (stateTokens ? kSplitHopsFromStates : kSplitHops) + kEndsSeconds +
       chunks * kEndsChunk + some + kScanSeconds +
       static_cast<double>(ofLongest) * kScanStep +
-      kernelSeconds(p, chip, Spans{segments, mean, 0, 0}, fromStates);
+      kernelSeconds(p, chip, Spans{segments, mean, 0, 0}, stateTokens);
   result.worstSeconds = result.seconds + all - some;
   return result;
 }

@@ -18,39 +18,46 @@
 
 using namespace gdn::cost;
 
-/// What a chunk takes of a forward that saves, over one that does not. By eye
-/// from docs/data/saving-h200.csv.
-static constexpr double kChunkPerHead = 1.38, kChunkPerVTile = 1.70;
-/// Tokens between saved states, for their bytes.
-static constexpr int64_t kStateTokens = 64;
+/// What a chunk of a forward takes more where it saves what tokens write, and a
+/// state every 64 tokens. By eye from docs/data/saving-h200.csv and the times
+/// of 64, 128 and 512 tokens in docs/experiments/backward.md.
+static constexpr double kWritesPerHead = 0.18, kStatesPerHead = 0.20,
+                        kWritesPerVTile = 0.60, kStatesPerVTile = 0.10;
+static constexpr double kStateTokens = 64;
+/// Tokens of which segments of a call that saves its inputs are multiples.
+static constexpr int64_t kGradientTokens = 64;
 
 static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
                                           Schedule::CtaPerVTile};
 
-/// The kernel of the forward.
+/// The kernel of the forward, which saves states every so many tokens, or
+/// nothing.
 static double forwardSeconds(Problem p, const Chip &chip, Schedule schedule,
-                             bool saves) {
+                             int64_t stateTokens) {
   ScheduleCosts costs = costsOf(schedule);
-  if (saves) {
+  if (stateTokens) {
     bool isPerHead = schedule == Schedule::CtaPerHead;
-    double factor = isPerHead ? kChunkPerHead : kChunkPerVTile;
+    double often = kStateTokens / static_cast<double>(stateTokens);
+    double factor = 1 + (isPerHead ? kWritesPerHead + often * kStatesPerHead
+                                   : kWritesPerVTile + often * kStatesPerVTile);
     costs.chunk.first *= factor;
     costs.chunk.further *= factor;
-    p.stateInterval = kStateTokens;
+    p.stateInterval = stateTokens;
   }
   return estimate(p, chip, costs).seconds;
 }
 
 SavingEstimate gdn::cost::estimateSaving(const Problem &p, const Chip &chip,
                                          const Choice &whole, int64_t length,
-                                         Schedule schedule) {
+                                         Schedule schedule,
+                                         int64_t stateTokens) {
   SavingEstimate result;
   result.length = length;
   result.schedule = schedule;
   if (!length) {
-    result.forwardSeconds = forwardSeconds(p, chip, schedule, /*saves=*/true);
+    result.forwardSeconds = forwardSeconds(p, chip, schedule, stateTokens);
     result.backwardSeconds =
-        estimateWholeBackward(p, chip, whole.longest, /*fromStates=*/true);
+        estimateWholeBackward(p, chip, whole.longest, stateTokens);
     return result;
   }
   SplitRequest request;
@@ -60,11 +67,11 @@ SavingEstimate gdn::cost::estimateSaving(const Problem &p, const Chip &chip,
   segments.packed = true;
   segments.sequences = cut.segments;
   segments.longest = std::min(length, whole.longest);
-  result.forwardSeconds = cut.seconds() +
-                          forwardSeconds(segments, chip, schedule, true) -
-                          forwardSeconds(segments, chip, schedule, false);
+  result.forwardSeconds =
+      cut.seconds() + forwardSeconds(segments, chip, schedule, stateTokens) -
+      forwardSeconds(segments, chip, schedule, 0);
   BackwardEstimate backward =
-      estimateBackwardSplit(p, chip, whole.longest, length, true);
+      estimateBackwardSplit(p, chip, whole.longest, length, stateTokens);
   result.backwardSeconds = backward.seconds;
   result.noDecaySeconds =
       cut.noDecaySeconds + backward.worstSeconds - backward.seconds;
@@ -73,12 +80,11 @@ SavingEstimate gdn::cost::estimateSaving(const Problem &p, const Chip &chip,
 
 /// Forward and backward of a call that saves its inputs alone.
 static double inputsSeconds(const Problem &p, const Chip &chip,
-                            const Choice &whole, const SavingLimits &limits,
-                            const SplitRequest &request) {
+                            const Choice &whole, const SplitRequest &request) {
   SplitRequest forward = request;
   forward.forgets = forward.sideBySide = true;
   BackwardChoice backward =
-      chooseBackwardSplit(p, chip, whole.longest, limits.chunk, request);
+      chooseBackwardSplit(p, chip, whole.longest, kGradientTokens, request);
   return chooseSplit(p, chip, whole, forward).seconds() +
          (backward.length ? backward.best->seconds : backward.wholeSeconds);
 }
@@ -118,10 +124,10 @@ SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
                                      const SavingLimits &limits,
                                      const SplitRequest &request) {
   auto fastest = [&](int64_t length) {
-    SavingEstimate perHead =
-        estimateSaving(p, chip, whole, length, kSchedules[0]);
-    SavingEstimate perVTile =
-        estimateSaving(p, chip, whole, length, kSchedules[1]);
+    SavingEstimate perHead = estimateSaving(p, chip, whole, length,
+                                            kSchedules[0], limits.stateTokens);
+    SavingEstimate perVTile = estimateSaving(p, chip, whole, length,
+                                             kSchedules[1], limits.stateTokens);
     bool isPerVTile = perVTile.seconds() < perHead.seconds();
     SavingEstimate result = isPerVTile ? perVTile : perHead;
     if (!request.decays)
@@ -133,7 +139,7 @@ SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
   bool isKnown = whole.longest > 0 && p.heads > 0 && p.keyHeads > 0;
   if (!isKnown)
     return choice;
-  choice.inputsSeconds = inputsSeconds(p, chip, whole, limits, request);
+  choice.inputsSeconds = inputsSeconds(p, chip, whole, request);
   bool isForced = request.kind != SplitRequest::Kind::Model;
   auto sum = [](const SavingEstimate &estimate) {
     return 2 * estimate.seconds() + estimate.noDecaySeconds;

@@ -64,20 +64,21 @@ def ask_backward(
     wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
     if not wants or not where.startswith("cuda"):
         return None, {}
-    described = [None if x is None else _torch.describe(x) for x in _torch_backward_gpu.without_data(call)]
-    blob = b"".join(pack(tensor, where) for tensor in described)
     form = _torch_backward_gpu.form_of(call.q, call.v, call.g, call.beta, call.options)
     options = _torch_backward_gpu.kernel_options(form, call.options, call.g)
     asks = bool(call.options & _library.SAVES_STATES)
     device = int(where.partition(":")[2] or 0)
     reason = _torch_saved.why_inputs(call, call.scale, call.options, device) if asks else None
+    reads_saved = asks and reason is None
+    described = [None if x is None else _torch.describe(x) for x in _torch_backward_gpu.without_data(call, reads_saved)]
+    blob = b"".join(pack(tensor, where) for tensor in described)
     saved = sum(x.numel() * x.element_size() for x in given if x is not None)
-    if asks and reason is None:
+    if reads_saved:
         # What tokens write is as large as v.
         options |= _library.SAVES_STATES
         saved += _torch_saved.bytes_of_states(call, call.options)
     facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
-    saves = "states" if asks and reason is None else "inputs"
+    saves = "states" if reads_saved else "inputs"
     forward = facts.pop("forward")
     backward = Backward(**facts, saved_bytes=saved, saves=saves, why_inputs=reason)
     return backward, _facts_of_forward(forward) if forward else {}

@@ -75,8 +75,9 @@ def _joined(operands: dict[str, str], *names: str) -> str:
     return " ".join(f"{name}({operands[name]})" for name in names)
 
 
-def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
-    """The same in segments: the function that cuts sequences, and all stages of their segments."""
+def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str, kept_tokens: int) -> str:
+    """The same in segments: the function that cuts sequences, and all stages of their segments. A state is kept before
+    every `kept_tokens` tokens."""
     types, hopper = _operands(manifest, row), manifest["hopper"]
     cut = fill((HERE / "boundaries.mlir.in").read_text(), {**CUTS["Packed"], "name": name})
     program, function = cut.split("func.func ", 1)
@@ -112,22 +113,16 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
         "tolerance": str(hopper["segments"]["tolerance"]),
         "chunk": str(hopper["chunk_tokens"]),
         "segment": str(GRADIENT_TOKENS),
-        "kept_tokens": str(saved_tokens(manifest)),
-        "interval": _interval(manifest),
+        "kept_tokens": str(kept_tokens),
+        "interval": "" if kept_tokens == GRADIENT_TOKENS else f", state_interval = {kept_tokens} : i64",
     }
     # The stages give dv before dbeta and dgate, as the op does.
     return fill(template, values)
 
 
 def saved_tokens(manifest: dict[str, Any]) -> int:
-    """Tokens between the states that a forward saves, or replay keeps."""
+    """Tokens between the states that a forward saves."""
     return manifest["hopper"].get("saving", {}).get("state_tokens", GRADIENT_TOKENS)
-
-
-def _interval(manifest: dict[str, Any]) -> str:
-    """What says so of a stage of gradients."""
-    tokens = saved_tokens(manifest)
-    return "" if tokens == GRADIENT_TOKENS else f", state_interval = {tokens} : i64"
 
 
 #: The states with which there is a forward that saves; the package brings calls without states to it.
@@ -173,25 +168,44 @@ def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
     return "_".join(filter(None, words)).replace(" ", "_").lower()
 
 
+def _kept_tokens(manifest: dict[str, Any], row: dict[str, str]) -> list[int]:
+    """Tokens between the states that gradients of a row read: those of replay, and of a forward that saves. What reads
+    saved states is the same function without what makes them (HopperReader.cpp)."""
+    is_saved = row["state"] == _SAVING_STATE and _saves(manifest, row)
+    return sorted({GRADIENT_TOKENS, saved_tokens(manifest)} if is_saved else {GRADIENT_TOKENS})
+
+
 def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """A function for each choice of values of a row, and where it has one, that in segments."""
-    options = [] if saved_tokens(manifest) == GRADIENT_TOKENS else [f"--state-interval={saved_tokens(manifest)}"]
     template, cut_template = ((HERE / f"backward_{name}.mlir.in").read_text() for name in ("hopper", "segments"))
     kernels = []
     for values in rows:
         for choice in itertools.product(*(values[axis] for axis in _AXES)):
             row = dict(zip(_AXES, choice))
-            name, channels = _name(manifest, row), manifest["hopper"]["channels"][row["channels"]]
-            ends, *rest = row["state"].split()
-            forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
-            fields = [channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
-            texts = {name: _text(manifest, name, row, template)}
-            if _has_segments(manifest, row):
-                cut = name.replace("backward", "backward_segments")
-                texts[cut] = _segments_text(manifest, cut, row, cut_template)
-            for number, (own, text) in enumerate(texts.items()):
-                line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, str(number > 0).lower()]))})"
-                kernels.append(Kernel(own, text, options, line))
+            for tokens in _kept_tokens(manifest, row):
+                kernels += _backward_kernels(manifest, row, tokens, template, cut_template)
+    return kernels
+
+
+def _backward_kernels(
+    manifest: dict[str, Any], row: dict[str, str], kept_tokens: int, template: str, cut_template: str
+) -> list[Kernel]:
+    """The functions of a row that keep a state before every `kept_tokens` tokens."""
+    name, channels = _name(manifest, row), manifest["hopper"]["channels"][row["channels"]]
+    options = []
+    if kept_tokens != GRADIENT_TOKENS:
+        name, options = f"{name}_{kept_tokens}", [f"--state-interval={kept_tokens}"]
+    ends, *rest = row["state"].split()
+    forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
+    fields = [channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
+    texts = {name: _text(manifest, name, row, template)}
+    if _has_segments(manifest, row):
+        cut = name.replace("backward", "backward_segments")
+        texts[cut] = _segments_text(manifest, cut, row, cut_template, kept_tokens)
+    kernels = []
+    for number, (own, text) in enumerate(texts.items()):
+        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, str(number > 0).lower(), kept_tokens]))})"
+        kernels.append(Kernel(own, text, options, line))
     return kernels
 
 

@@ -37,7 +37,7 @@ using gdn::cpu::nameOf;
 static const BackwardKernel table[] = {
 #define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element, ends,   \
                             stateLayout, gateDomain, gate, betaDomain, beta,   \
-                            norm, inSegments)                                  \
+                            norm, inSegments, stateTokens)                     \
   {#name,                                                                      \
    keyChannels,                                                                \
    valueChannels,                                                              \
@@ -50,6 +50,7 @@ static const BackwardKernel table[] = {
    Element::beta,                                                              \
    Norm::norm,                                                                 \
    inSegments,                                                                 \
+   stateTokens,                                                                \
    &name##_function},
 #if GDN_PYTHON_HOPPER
 #include "HopperBackwardKernels.inc"
@@ -86,14 +87,21 @@ static bool hasRow(const BackwardKernel &kernel, const Problem &p) {
 
 /// The kernel of whole sequences, or of segments; null if there is none.
 static const BackwardKernel *findKernel(const Problem &p, bool inSegments) {
+  int64_t stateTokens = p.savesStates ? gdn::manifest::HopperSavedTokens
+                                      : gdn::manifest::HopperGradientTokens;
   for (const BackwardKernel &kernel : allBackwardKernels())
-    if (kernel.inSegments == inSegments && hasRow(kernel, p) &&
-        hasForm(kernel, p))
+    if (kernel.inSegments == inSegments && kernel.stateTokens == stateTokens &&
+        hasRow(kernel, p) && hasForm(kernel, p))
       return &kernel;
   return nullptr;
 }
 
 static Error explainMissing(const Problem &p) {
+  if (p.savesStates)
+    return {"NotImplementedError",
+            "save_for_backward: expected both states [N, HV, K, V], and a form "
+            "whose gradients can read states in this version, got another "
+            "call; pass \"inputs\""};
   for (const BackwardKernel &kernel : allBackwardKernels())
     if (hasRow(kernel, p))
       return {"NotImplementedError",
@@ -145,9 +153,9 @@ static Error chooseLength(const Problem &p, int64_t &length) {
   gdn::cost::Problem problem = gdn::cpu::describe(p);
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = choose(problem, chip).longest;
-  length =
-      chooseBackwardSplit(problem, chip, longest, kSegmentMultiple, p.split)
-          .length;
+  length = chooseBackwardSplit(problem, chip, longest,
+                               gdn::manifest::HopperGradientTokens, p.split)
+               .length;
   return {};
 }
 

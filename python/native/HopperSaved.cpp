@@ -112,6 +112,7 @@ Error gdn::hopper::chooseSaving(const SavedCall &call,
   problem.stateBytes = 2 * gdn::cpu::sizeOf(Element::F32);
   cost::SavingLimits limits;
   limits.chunk = kSegmentMultiple;
+  limits.stateTokens = HopperSavedTokens;
   // Those that states have memory for (_torch_saved.py).
   limits.segments =
       std::min(call.tokens / HopperSavedSegmentTokens,

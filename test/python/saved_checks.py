@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from gdn import _library  # noqa: E402
 
 SAVED = ("writes", "states")
+INTERVAL = _library.MANIFEST["hopper"]["saving"]["state_tokens"]
 #: The rows of q and k, and the forward.
 FORWARD = {0: 1, NORMS: 3, MODEL: 3}
 #: In segments: the cut, starts, what segments add, maps, the scan, the forward; of gradients those but the state pass, one
@@ -20,7 +21,7 @@ FORWARD_OF_SEGMENTS, BACKWARD_OF_SEGMENTS = 6, 8
 
 def saved(T=256, HV=4, N=3, K=128, dtype="bfloat16", more=0, **changes):
     """What a forward saves, by name; with memory for so many states more than sequences need."""
-    found = {"writes": Tensor(dtype, 1, T, HV, K), "states": Tensor(dtype, T // 64 + N + more, HV, K, K)}
+    found = {"writes": Tensor(dtype, 1, T, HV, K), "states": Tensor(dtype, T // INTERVAL + N + more, HV, K, K)}
     return {**found, **changes}
 
 
@@ -48,8 +49,10 @@ def forward(arguments, options=0):
 def test_launches(dtype):
     """One kernel less than without: what the forward saved is not made again."""
     made = saved(dtype=dtype)
-    for states, options in ((False, 0), (True, 0), (True, 1 << 5)):
-        assert backward({**tensors(dtype=dtype, states=states), **made}, options) == KERNELS - 1
+    assert backward({**tensors(dtype=dtype), **made}) == KERNELS - 1
+    for states, options in ((False, 0), (True, 1 << 5)):
+        with pytest.raises(NotImplementedError, match=r"save_for_backward: expected both states \[N, HV, K, V\]"):
+            backward({**tensors(dtype=dtype, states=states), **made}, options)
     assert backward({**tensors(dtype=dtype), **made}, NORMS) == WITH_NORMS - 1
     assert backward({**model("float32", dtype=dtype), **made}, MODEL) == OF_A_MODEL - 1
     for options, given in ((0, tensors(dtype=dtype)), (NORMS, tensors(dtype=dtype)), (MODEL, model("float32", dtype=dtype))):
@@ -68,7 +71,7 @@ def test_segments(dtype, N):
         assert forward(given, split) == FORWARD[0] and backward(given, split) == KERNELS - 1
     few = {**given, **saved(**sizes, dtype=dtype)}
     for run in (forward, backward):
-        with pytest.raises(ValueError, match="states: expected room for 1.. states of all sequences or segments, got 1.."):
+        with pytest.raises(ValueError, match="states: expected room for 6. states of all sequences or segments, got 6."):
             run(few, _library.pack_segments(3))
 
 
@@ -86,11 +89,11 @@ def test_norms_are_never_cut():
 
 @pytest.mark.parametrize("run", [forward, backward])
 @pytest.mark.parametrize("changes,message", [
-    ({"states": Tensor("bfloat16", 6, 4, 128, 128)}, "expected room for 7 states of all sequences or segments, got 6"),
-    ({"states": Tensor("bfloat16", 7, 4, 128, 64)}, "states"),
+    ({"states": Tensor("bfloat16", 4, 4, 128, 128)}, "expected room for 5 states of all sequences or segments, got 4"),
+    ({"states": Tensor("bfloat16", 5, 4, 128, 64)}, "states"),
     ({"writes": Tensor("bfloat16", 1, 255, 4, 128)}, "writes"),
     ({"writes": Tensor("bfloat16", 1, 256, 5, 128)}, "writes"),
-    ({"states": Tensor("float16", 7, 4, 128, 128)}, "states"),
+    ({"states": Tensor("float16", 5, 4, 128, 128)}, "states"),
 ])  # fmt: skip
 def test_refused(run, changes, message):
     before = driver.count("cuLaunchKernelEx")
@@ -129,10 +132,10 @@ def test_explain():
     assert forwards[1].seconds > forwards[0].seconds and forwards[1].split is None
     assert dict(forwards[1].alternatives)["inputs"].startswith("saving inputs: ")
     assert plain.saves == "inputs" and plain.why_inputs is None and asked.saves == "states" and asked.why_inputs is None
-    states = (32768 // 64 + 64) * 4 * 128 * 128 * 2
+    states, replayed = ((32768 // tokens + 64) * 4 * 128 * 128 * 2 for tokens in (INTERVAL, 64))
     assert asked.saved_bytes == plain.saved_bytes + states and asked.launches == plain.launches - 1
     # What is saved is not in the workspace.
-    assert asked.workspace_bytes == plain.workspace_bytes - states - 32768 * 4 * 128 * 2
+    assert asked.workspace_bytes == plain.workspace_bytes - replayed - 32768 * 4 * 128 * 2
     assert "bytes saved (states)" in str(asked)
     other = explain(K=64, V=64, save_for_backward="states").backward
     assert other.saves == "inputs" and other.why_inputs == "K = 64, V = 64" and "(inputs, for K = 64" in str(other)
@@ -143,9 +146,9 @@ def test_explain_segments():
     forward = explain(T=32768, parallel=None, save_for_backward="states")
     cut = forward.backward
     assert forward.kernel.startswith("gdn_hopper_saving_bf16_vk_") and forward.workspace_bytes > 0
-    assert cut.saves == "states" and cut.segment_tokens % 64 == 0 and cut.launches == BACKWARD_OF_SEGMENTS
+    assert cut.saves == "states" and cut.segment_tokens % INTERVAL == 0 and cut.launches == BACKWARD_OF_SEGMENTS
     inputs = explain(T=32768).backward
-    assert cut.saved_bytes - inputs.saved_bytes == (32768 // 64 + 1 + 32) * 4 * 128 * 128 * 2
+    assert cut.saved_bytes - inputs.saved_bytes == (32768 // INTERVAL + 1 + 32) * 4 * 128 * 128 * 2
     norms = explain(T=32768, N=64, save_for_backward="states", use_qk_l2norm_in_kernel=True, parallel=None)
     assert norms.kernel.startswith("gdn_hopper_saving_bf16_l2_kv_") and norms.workspace_bytes >= 2 * 32768 * 2 * 128 * 2
     few = explain(T=8192, save_for_backward="states").backward

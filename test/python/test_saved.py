@@ -47,7 +47,7 @@ def test_words():
 def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, writes, states, scale, options, *_):
     """The library's: packed sequences and both states. It saves v for what tokens write."""
     assert q.shape[0] == 1 and scale is None and writes.shape == v.shape and state.dtype == final.dtype == torch.float32
-    assert states.shape == (q.shape[1] // 64 + len(cu) - 1, v.shape[2], 128, 128) and states.dtype == q.dtype
+    assert states.shape == (q.shape[1] // _torch_saved.INTERVAL + len(cu) - 1, v.shape[2], 128, 128) and states.dtype == q.dtype
     names = {number: name for name, number in _library.GATE_DOMAINS.items()}
     tensors = [None if x is None else x.double() for x in (q, k, v, g, beta, A_log, dt_bias, state)]
     made = recurrence(
@@ -133,7 +133,7 @@ def test_autograd(kernels, asks):
         g = torch.empty(1, 300, 4)
         o, _ = gdn.chunk_gated_delta_rule(q, q, v, g, g, **(STATES if asks else {}))
         saved = [x for x in o.grad_fn.saved_tensors if x is not None]
-        assert any(x is v for x in saved) != asks and sum(x.shape == (5, 4, 128, 128) for x in saved) == asks
+        assert any(x is v for x in saved) != asks and sum(x.shape == (300 // _torch_saved.INTERVAL + 1, 4, 128, 128) for x in saved) == asks
         assert o.shape == v.shape and [x.shape for x in torch.autograd.grad(o.sum(), (q, v))] == [q.shape, v.shape]
 
 
@@ -200,9 +200,10 @@ def test_memory():
             call = call_of({"q": q, "k": q, "v": v, "g": g, "beta": g}, cu_seqlens, **words)
             return _torch_saved.bytes_of_states(call, call.options) // (8 * 128 * 128 * 2)
 
-        assert count() == 512 + 1 + 16 and count(cu_seqlens=cu) == 512 + 2 + 16
+        states = 32768 // _torch_saved.INTERVAL
+        assert count() == states + 1 + 16 and count(cu_seqlens=cu) == states + 2 + 16
         for words in ({"context_parallel": False}, {"use_qk_l2norm_in_kernel": True}):
-            assert count(**words) == 512 + 1
+            assert count(**words) == states + 1
 
 
 @pytest.mark.parametrize("pays", [True, False])

@@ -37,14 +37,15 @@ struct BackwardChoice {
 };
 
 /// Seconds of a backward of whole sequences, of which one has `longest` tokens;
-/// `fromStates` of one that reads what its forward saved.
+/// of one that reads what its forward saved, with the tokens between
+/// states.
 double estimateWholeBackward(const Problem &problem, const Chip &chip,
-                             int64_t longest, bool fromStates = false);
+                             int64_t longest, int64_t stateTokens = 0);
 
 /// The same in segments of `length` tokens, K = V = 128.
 BackwardEstimate estimateBackwardSplit(const Problem &problem, const Chip &chip,
                                        int64_t longest, int64_t length,
-                                       bool fromStates = false);
+                                       int64_t stateTokens = 0);
 
 /// Decides on segments by the rule of `chooseSplit`. Lengths are multiples of
 /// `chunk` tokens.

@@ -49,12 +49,15 @@ struct SavingLimits {
   int64_t chunk = 64;
   /// Segments that there is memory for, besides one for each sequence.
   int64_t segments = 0;
+  /// Tokens between saved states.
+  int64_t stateTokens = 64;
 };
 
-/// The prediction for a length, 0 for whole sequences, and a schedule.
+/// The prediction for a length, 0 for whole sequences, a schedule, and the tokens
+/// between states.
 SavingEstimate estimateSaving(const Problem &problem, const Chip &chip,
                               const Choice &whole, int64_t length,
-                              Schedule schedule);
+                              Schedule schedule, int64_t stateTokens);
 
 /// Chooses schedule and length; `whole` is the choice of a forward that saves
 /// nothing. A caller's wish is a wish: segments are longer where there would be

@@ -96,7 +96,8 @@ TEST(SavingTest, MeetsMeasuredTimes) {
     const Problem &p = row.problem;
     Choice whole = gdn::cost::choose(p, chip);
     int64_t length = row.segments ? *p.tokens / row.segments : 0;
-    SavingEstimate found = estimateSaving(p, chip, whole, length, row.schedule);
+    SavingEstimate found =
+        estimateSaving(p, chip, whole, length, row.schedule, 64);
     EXPECT_LE(std::abs(found.forwardSeconds * 1e6 / row.forward - 1), 0.3)
         << nameOf(row) << ": predicted " << found.forwardSeconds * 1e6
         << " for " << row.forward;
