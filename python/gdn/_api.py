@@ -172,10 +172,10 @@ def chunk_gated_delta_rule(
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
         segment_length: cut every sequence at multiples of so many tokens, a multiple of 32, whatever is faster. The
             result of a sequence then does not depend on its neighbours, bit for bit.
-        save_for_backward: what gradients on a GPU are computed from. "inputs" (the default): from what the call was
-            given; the backward computes the rest again. "states": the forward also saves a state every 64 tokens, and
-            what tokens write instead of v, where there are kernels that do and a step is predicted to take less time
-            (docs/Training.md has what it costs).
+        save_for_backward: what gradients on a GPU are computed from. "states" (the default): the forward saves a state
+            every 128 tokens, and what tokens write instead of v, where there are kernels that do and a step is
+            predicted to take less time. "inputs": what the call was given; the backward computes the rest again, in
+            three quarters of that memory (docs/Training.md has what both cost).
 
     Returns:
         (o, final_state): o [B, T, HV, V] in v's type; the state in float32 (or `final_state`'s type), or None if it
@@ -210,8 +210,7 @@ def chunk_gated_delta_rule(
     split = 0
     if context_parallel is not None or segment_length is not None:
         split = split_of(context_parallel, segment_length)
-    if save_for_backward is not None:
-        split |= saves_of(save_for_backward)
+    split |= _library.SAVES_STATES if save_for_backward is None else saves_of(save_for_backward)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     if state_indices is not None:

@@ -24,7 +24,7 @@ class Backward:
         workspace_bytes: memory that it takes while it runs, besides gradients.
         saved_bytes: memory that the forward keeps for it.
         saves: what that is: "inputs", those of the call and nothing else, or "states", what tokens write in the place
-            of v, and a state every 64 tokens, too.
+            of v, and a state every 128 tokens, too.
         why_inputs: why a call that asks for "states" saves its inputs; None where it does not.
     """
 

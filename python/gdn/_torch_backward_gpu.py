@@ -224,7 +224,7 @@ def _boundaries(q: Tensor) -> Tensor:
 
 def convert(
     q: Tensor, k: Tensor, v: Tensor, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any,
-    d_o: Any, d_final_state: Any, scale: float | None, options: int, reads_saved: bool = False,
+    d_o: Any, d_final_state: Any, scale: float | None, options: int, *, reads_saved: bool = False,
 ) -> KernelCall:  # fmt: skip
     """Brings a call to the form that the kernels have."""
     form = form_of(q, v, g, beta, options)

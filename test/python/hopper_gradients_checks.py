@@ -131,13 +131,14 @@ def test_refused(case):
     assert driver.count("cuLaunchKernelEx") == launches
 
 
-def explain(K=128, V=128, dtype=torch.bfloat16, T=4096, N=None, ask=gdn.explain, parallel=False, **words):
+def explain(K=128, V=128, dtype=torch.bfloat16, T=4096, H=2, N=None, ask=gdn.explain, parallel=False, **words):
     make = {"device": "meta"}
-    q, v = (torch.empty(1, T, heads, size, dtype=dtype, **make) for heads, size in ((2, K), (4, V)))
-    g = torch.empty(1, T, 4, **make)
+    q, v = (torch.empty(1, T, heads, size, dtype=dtype, **make) for heads, size in ((H, K), (2 * H, V)))
+    g = torch.empty(1, T, 2 * H, **make)
     if N:
         words["cu_seqlens"] = torch.empty(N + 1, dtype=torch.int32, device="meta")
     words.setdefault("context_parallel", parallel)
+    words.setdefault("save_for_backward", "inputs")
     return ask(q.requires_grad_(), q, v, g, g, device="cuda", **words)
 
 

@@ -24,6 +24,7 @@ from gdn._api import BUILDERS  # noqa: E402
 from gdn._manifest import GradientForm  # noqa: E402
 
 STATES = {"save_for_backward": "states"}
+INPUTS = {"save_for_backward": "inputs"}
 
 
 def call_of(given, cu_seqlens=None, **options):
@@ -38,7 +39,7 @@ def test_words():
     with pytest.raises(ValueError, match="save_for_backward: expected 'inputs', 'states' or None, got 'all'"):
         gdn.chunk_gated_delta_rule(**given, save_for_backward="all")
     found = []
-    for words in ({}, STATES, {"save_for_backward": "inputs"}):
+    for words in ({}, STATES, INPUTS):
         o, _ = gdn.chunk_gated_delta_rule(**given, **words)
         found.append((o, *torch.autograd.grad(o.sum(), list(given.values()))))
     assert all(torch.equal(x, y) for other in found[1:] for x, y in zip(found[0], other))
@@ -131,7 +132,7 @@ def test_autograd(kernels, asks):
     with FakeTensorMode():
         q, v = (torch.empty(1, 300, heads, 128, dtype=torch.bfloat16, requires_grad=True) for heads in (2, 4))
         g = torch.empty(1, 300, 4)
-        o, _ = gdn.chunk_gated_delta_rule(q, q, v, g, g, **(STATES if asks else {}))
+        o, _ = gdn.chunk_gated_delta_rule(q, q, v, g, g, **(STATES if asks else INPUTS))
         saved = [x for x in o.grad_fn.saved_tensors if x is not None]
         assert any(x is v for x in saved) != asks and sum(x.shape == (300 // _torch_saved.INTERVAL + 1, 4, 128, 128) for x in saved) == asks
         assert o.shape == v.shape and [x.shape for x in torch.autograd.grad(o.sum(), (q, v))] == [q.shape, v.shape]
