@@ -66,6 +66,7 @@ void gdn::registerPasses() {
   warp::registerInsertFencesPass();
   warp::registerLowerPublishPass();
   warp::registerMergeBranchesPass();
+  warp::registerMergeRolesPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();
   warp::registerSinkStoresPass();

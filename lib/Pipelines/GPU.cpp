@@ -83,6 +83,8 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   {
     OpPassManager &kernels = manager.nest<warp::KernelOp>();
     kernels.addPass(warp::createMergeBranchesPass());
+    // one copy of the code of alike roles
+    kernels.addPass(warp::createMergeRolesPass());
   }
   manager.addPass(warp::createVerifyExplicitFormPass());
 }

@@ -195,7 +195,7 @@ class Picture:
     def draw_role(self, role):
         spec, y = self.timeline.roles[role], self.tops[role]
         manner = [name for name in ("round_robin", "loop_chunks", "warpgroup_per_v_tile", "interleave_chunks",
-                                    "alternate_ctas") if spec.get(name)]
+                                    "alternate_ctas", "share_code") if spec.get(name)]
         manner += [f"{name} {spec[name]}" for name in ("prefetch_distance", "delay") if spec.get(name)]
         height = self.timeline.lanes(role) * LANE
         warps = f"{spec['warps']} warp{'s' * (spec['warps'] > 1)}, {spec.get('registers', '?')} registers"

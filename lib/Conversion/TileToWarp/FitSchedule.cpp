@@ -134,7 +134,7 @@ ScheduleAttr Fit::makeTrial() {
         /*delay=*/0, /*prefetchDistance=*/0, role.getRoundRobin(),
         role.getWarpgroupPerVTile(), role.getLoopChunks(),
         /*alternateCtas=*/false, /*interleaveChunks=*/false,
-        role.getLanesPerRow()));
+        /*shareCode=*/false, role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (ChannelTemplateAttr channel : channels)
@@ -323,7 +323,7 @@ ScheduleAttr Fit::build() {
         iterations(role.getPrefetchDistance()), role.getRoundRobin(),
         role.getWarpgroupPerVTile(), role.getLoopChunks(),
         role.getAlternateCtas(), role.getInterleaveChunks(),
-        role.getLanesPerRow()));
+        role.getShareCode(), role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (auto [channel, depth] : llvm::zip(channels, depths))

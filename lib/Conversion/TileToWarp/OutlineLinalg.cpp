@@ -65,7 +65,8 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
         /*delayedSteps=*/{}, /*delay=*/0, /*prefetchDistance=*/0,
         /*roundRobin=*/false, /*warpgroupPerVTile=*/false,
         /*loopChunks=*/false, /*alternateCtas=*/false,
-        /*interleaveChunks=*/false, isSpread ? kLanesPerRow : 0);
+        /*interleaveChunks=*/false, /*shareCode=*/false,
+        isSpread ? kLanesPerRow : 0);
   };
   auto channel = [&](StringRef name, StringRef from, StringRef to) {
     return warp::ChannelSpecAttr::get(b.getContext(), name, /*depth=*/2,

@@ -166,6 +166,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
       role->setAttr(WarpDialect::getRoundRobinAttrName(), b.getUnitAttr());
     if (spec.getAlternateCtas())
       role->setAttr(WarpDialect::getAlternateCtasAttrName(), b.getUnitAttr());
+    if (spec.getShareCode())
+      role->setAttr(WarpDialect::getShareCodeAttrName(), b.getUnitAttr());
     OpBuilder::InsertionGuard inside(b);
     b.setInsertionPointToStart(&role.getBody().emplaceBlock());
     Value vTile = createVTile(b, loc, spec, first);

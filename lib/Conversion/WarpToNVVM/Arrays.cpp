@@ -70,6 +70,14 @@ private:
 };
 } // namespace
 
+/// Whether an offset is even: a constant, or one of several that is selected.
+static bool isEven(Value offset) {
+  if (auto select = offset.getDefiningOp<arith::SelectOp>())
+    return isEven(select.getTrueValue()) && isEven(select.getFalseValue());
+  APInt value;
+  return matchPattern(offset, m_ConstantInt(&value)) && !value[0];
+}
+
 /// True if all pairs of neighbours along `axis` that begin at an even column
 /// are aligned: every other stride is even, and so is the offset.
 static bool hasAlignedPairs(MemRefType type, ValueRange offsets, int64_t axis) {
@@ -85,8 +93,7 @@ static bool hasAlignedPairs(MemRefType type, ValueRange offsets, int64_t axis) {
     if (!isDense && static_cast<int64_t>(dim) != axis &&
         (ShapedType::isDynamic(stride) || stride % 2 != 0))
       return false;
-  APInt value;
-  return matchPattern(offsets[axis], m_ConstantInt(&value)) && !value[0];
+  return isEven(offsets[axis]);
 }
 
 /// The place of this thread's first element in a tile, one number an axis.

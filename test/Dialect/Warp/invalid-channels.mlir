@@ -92,6 +92,12 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
+// A product is of a whole warpgroup, whichever of the roles that share code it has.
+// expected-error @below {{expected whole warpgroups of 4 warps in role a, which shares its code, got 2}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 2, registers = 96, steps = ["load"], share_code = true>], channels = []>
+
+// -----
+
 // A cluster is of V tiles that have a CTA each.
 // expected-error @below {{expected a cluster of 1 to 64 CTAs, of V tiles that are not folded, got 2 CTAs of 2 V tiles}}
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 2, cluster = 2, roles = [], channels = []>

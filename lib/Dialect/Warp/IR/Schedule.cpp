@@ -55,6 +55,11 @@ static LogicalResult verifyRole(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected lanes_per_row that divide "
                        << format::kWarpThreads << " in role " << role.getName()
                        << ", got " << lanes;
+  if (role.getShareCode() && role.getWarps() % format::kWarpgroupWarps != 0)
+    return emitError() << "expected whole warpgroups of "
+                       << format::kWarpgroupWarps << " warps in role "
+                       << role.getName() << ", which shares its code, got "
+                       << role.getWarps();
   bool isLate = role.getDelayedSteps() && !role.getDelayedSteps().empty();
   if (isLate && role.getDelay() == 0)
     return emitError()

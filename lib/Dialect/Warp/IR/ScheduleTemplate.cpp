@@ -120,7 +120,7 @@ LogicalResult RoleTemplateAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t warps,
     int64_t registers, int64_t minRegisters, int64_t registerWeight,
     ArrayAttr steps, ArrayAttr delayedSteps, AmountAttr delay,
-    AmountAttr prefetchDistance, bool, bool, bool, bool, bool, int64_t) {
+    AmountAttr prefetchDistance, bool, bool, bool, bool, bool, bool, int64_t) {
   if (failed(verifyNames(emitError, {steps, delayedSteps})))
     return failure();
   if (registers < 0 || registers > kMaxAmount || minRegisters < 0 ||

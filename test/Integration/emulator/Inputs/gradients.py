@@ -1,6 +1,6 @@
-"""Gradients of a call: `gradients.py FOLDER LENGTHS HEADS VALUE_HEADS CHANNELS [packed] [kv|vk] [norms] [raw] [segments]`
-writes what a kernel of the package takes, in its order, and what it gives, in float64; raw are gates with parameters,
-and logits of beta. `gradients.py --check FOLDER GOT` compares."""
+"""Gradients of a call: `gradients.py FOLDER LENGTHS HEADS VALUE_HEADS CHANNELS [packed] [kv|vk] [norms] [raw]
+[segments=TOKENS]` writes what a kernel of the package takes, in its order, and what it gives, in float64; raw are gates
+with parameters, and logits of beta. `gradients.py --check FOLDER GOT` compares."""
 
 import pathlib
 import sys
@@ -11,7 +11,6 @@ import numpy
 TOLERANCE = 1e-2
 #: Every such token writes nothing. The gradient of its beta is one of many, and compared by itself.
 UNWRITTEN = 9
-SEGMENT = 64
 RESULTS = ("dq", "dk", "dv", "dbeta", "dgate", "dinitial_state", "da_log", "ddt_bias")
 
 
@@ -112,7 +111,8 @@ def write(folder, lengths, Hq, H, D, flags, layout):
     given += [a_log, dt_bias] if "raw" in flags else []
     given += [d_o] + ([turn(d_state)] if layout else [])
     # Read for its extents alone: the last one is the tokens of a segment.
-    given += [numpy.zeros((*shape, SEGMENT), "i4")] if "segments" in flags else []
+    segments = [int(flag.partition("=")[2]) for flag in flags if flag.startswith("segments=")]
+    given += [numpy.zeros((*shape, tokens), "i4") for tokens in segments]
     for number, array in enumerate(given):
         numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
     results = dict(zip(RESULTS, (row.reshape(*shape, *row.shape[1:]) for row in rows)))

@@ -60,6 +60,9 @@ def Warp_Dialect : Dialect {
     /// Unit attribute of a role whose warps work alone, one after the other.
     static constexpr ::llvm::StringLiteral getRoundRobinAttrName() { return "gdn_warp.round_robin"; }
 
+    /// Unit attribute of a role that shares its code with the roles beside it.
+    static constexpr ::llvm::StringLiteral getShareCodeAttrName() { return "gdn_warp.share_code"; }
+
     /// Attribute of an op over the rows of a fragment: bytes of the scratch memory of its
     /// warpgroup in which the warps leave their parts of it.
     static constexpr ::llvm::StringLiteral getScratchBytesAttrName() { return "gdn_warp.scratch_bytes"; }

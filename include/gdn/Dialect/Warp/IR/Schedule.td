@@ -28,6 +28,8 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     chunks of an iteration follow each other by turns, so that a warp that is alone with
     chains of short ops waits for each of them less. With `lanes_per_row` the role's tiles
     are spread over lanes (`#gdn_warp.spread`), so many to a row; without, they are fragments.
+    Roles with `share_code` that stand next to each other become one (`gdn-warp-merge-roles`) if
+    their code differs in numbers alone; they have whole warpgroups.
 
     Example:
     `#gdn_warp.role_spec<name = "state", warps = 8, registers = 168, steps = ["state"], warpgroup_per_v_tile = true>`
@@ -41,6 +43,7 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     DefaultValuedParameter<"bool", "false">:$loop_chunks,
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
     DefaultValuedParameter<"bool", "false">:$interleave_chunks,
+    DefaultValuedParameter<"bool", "false">:$share_code,
     DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{

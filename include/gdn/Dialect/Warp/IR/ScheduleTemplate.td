@@ -59,6 +59,7 @@ def Warp_RoleTemplateAttr : Warp_Attr<"RoleTemplate", "role_template"> {
     DefaultValuedParameter<"bool", "false">:$loop_chunks,
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
     DefaultValuedParameter<"bool", "false">:$interleave_chunks,
+    DefaultValuedParameter<"bool", "false">:$share_code,
     DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
