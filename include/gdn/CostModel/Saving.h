@@ -53,8 +53,8 @@ struct SavingLimits {
   int64_t stateTokens = 64;
 };
 
-/// The prediction for a length, 0 for whole sequences, a schedule, and the tokens
-/// between states.
+/// The prediction for a length, 0 for whole sequences, a schedule, and the
+/// tokens between states.
 SavingEstimate estimateSaving(const Problem &problem, const Chip &chip,
                               const Choice &whole, int64_t length,
                               Schedule schedule, int64_t stateTokens);
