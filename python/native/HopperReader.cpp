@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A function is a table (gdn-c/Runtime/Function.h). That of gradients from what
-// a forward saved is the table of gradients without the launches that make it
-// once more, so it needs no kernels of its own.
+// a forward saved is the table of gradients that keep as many states, without
+// the launches that make these once more.
 //
 //===----------------------------------------------------------------------===//
 
