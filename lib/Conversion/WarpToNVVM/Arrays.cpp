@@ -70,10 +70,13 @@ private:
 };
 } // namespace
 
-/// Whether an offset is even: a constant, or one of several that is selected.
+/// Whether an offset is even: a constant, one of several that is selected, or a
+/// sum of these.
 static bool isEven(Value offset) {
   if (auto select = offset.getDefiningOp<arith::SelectOp>())
     return isEven(select.getTrueValue()) && isEven(select.getFalseValue());
+  if (auto sum = offset.getDefiningOp<arith::AddIOp>())
+    return isEven(sum.getLhs()) && isEven(sum.getRhs());
   APInt value;
   return matchPattern(offset, m_ConstantInt(&value)) && !value[0];
 }

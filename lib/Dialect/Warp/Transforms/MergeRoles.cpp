@@ -12,9 +12,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OperationSupport.h"
-
-#include <map>
 
 namespace mlir::gdn::warp {
 #define GEN_PASS_DEF_MERGEROLESPASS
@@ -39,9 +38,9 @@ static bool haveAlikeCode(RoleOp one, RoleOp other) {
   auto check = [&](Value left, Value right) {
     if (!isCaptured(left, one))
       return success(twins.lookup(left) == right);
-    return success(isCaptured(right, other) &&
-                   left.getType() == right.getType() &&
-                   left.getType().isIntOrIndexOrFloat());
+    bool isNumber = left.getType().isIntOrIndexOrFloat();
+    return success(left == right || (isNumber && isCaptured(right, other) &&
+                                     left.getType() == right.getType()));
   };
   auto mark = [&](Value left, Value right) { twins[left] = right; };
   return OperationEquivalence::isRegionEquivalentTo(
@@ -84,17 +83,19 @@ class Selection {
 public:
   Selection(RoleOp role, ArrayRef<RoleOp> roles);
 
-  /// The one of `values`, a value a role, that the warp takes.
-  Value get(ArrayRef<Value> values);
+  /// The one of `values`, a value a role, that a warp takes at `user`.
+  Value get(Operation *user, ArrayRef<Value> values);
 
 private:
-  Value create(ArrayRef<Value> values);
+  Value select(ArrayRef<Value> values);
+  Value selectDistance(Type type, ArrayRef<APInt> numbers);
 
   ImplicitLocOpBuilder b;
   /// Of each role but the first, whether the warp is one of it or of a later
   /// one.
   SmallVector<Value> isFrom;
-  std::map<SmallVector<const void *>, Value> selected;
+  /// By the distances from the first role's number, of numbers of one type.
+  DenseMap<Attribute, Value> distances;
 };
 } // namespace
 
@@ -108,21 +109,46 @@ Selection::Selection(RoleOp role, ArrayRef<RoleOp> roles)
         arith::ConstantIndexOp::create(b, other.getFirst())));
 }
 
-Value Selection::create(ArrayRef<Value> values) {
+Value Selection::select(ArrayRef<Value> values) {
   Value chosen = values.front();
   for (auto [value, isHere] : llvm::zip(values.drop_front(), isFrom))
     chosen = arith::SelectOp::create(b, isHere, value, chosen);
   return chosen;
 }
 
-Value Selection::get(ArrayRef<Value> values) {
-  SmallVector<const void *> key;
-  for (Value value : values)
-    key.push_back(value.getAsOpaquePointer());
-  Value &value = selected[key];
-  if (!value)
-    value = create(values);
-  return value;
+Value Selection::selectDistance(Type type, ArrayRef<APInt> numbers) {
+  SmallVector<Attribute> attributes =
+      llvm::map_to_vector(numbers, [&](const APInt &number) -> Attribute {
+        return b.getIntegerAttr(type, number - numbers.front());
+      });
+  Value &distance = distances[b.getArrayAttr(attributes)];
+  if (!distance)
+    distance =
+        select(llvm::map_to_vector(attributes, [&](Attribute it) -> Value {
+          return arith::ConstantOp::create(b, cast<TypedAttr>(it));
+        }));
+  return distance;
+}
+
+/// The integers that `values` are; none if one of them is no constant.
+static SmallVector<APInt> getIntegers(ArrayRef<Value> values) {
+  SmallVector<APInt> integers(values.size());
+  for (auto [value, integer] : llvm::zip(values, integers))
+    if (!matchPattern(value, m_ConstantInt(&integer)))
+      return {};
+  return integers;
+}
+
+Value Selection::get(Operation *user, ArrayRef<Value> values) {
+  SmallVector<APInt> integers = getIntegers(values);
+  if (integers.empty())
+    return select(values);
+  // Places of one kind lie as far apart in each role: one register has their
+  // distance for all of them, where each of them would have its own.
+  Value distance = selectDistance(values.front().getType(), integers);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(user);
+  return arith::AddIOp::create(b, distance, values.front());
 }
 
 /// Operands in the order of a walk, which is the same for roles of alike code.
@@ -135,8 +161,8 @@ static SmallVector<OpOperand *> collectOperands(RoleOp role) {
   return operands;
 }
 
-/// Makes one role of `roles`, where the last one stands: what any of them
-/// captures is there.
+/// Makes one role of `roles`, the first one. They stand directly behind each
+/// other, so what any of them captures is there.
 static void merge(ArrayRef<RoleOp> roles) {
   RoleOp role = roles.front();
   SmallVector<SmallVector<OpOperand *>> operands =
@@ -148,7 +174,7 @@ static void merge(ArrayRef<RoleOp> roles) {
     SmallVector<Value> values = llvm::map_to_vector(
         operands, [&](const auto &list) { return list[number]->get(); });
     if (!llvm::all_equal(values))
-      operand->set(selection.get(values));
+      operand->set(selection.get(operand->getOwner(), values));
   }
   SmallVector<StringRef> names;
   for (RoleOp one : roles)

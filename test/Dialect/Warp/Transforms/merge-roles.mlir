@@ -1,16 +1,20 @@
 // RUN: gdn-opt %s --gdn-warp-merge-roles --split-input-file | FileCheck %s
 
-// A number that differs is selected at the beginning of the role; what is the same for both stays.
+// What differs is selected at the beginning of the role, and what is the same for both stays. Of constants the distance
+// from the first role's is selected, which places of one kind share, and added where they are used.
 // CHECK-LABEL: gdn_warp.kernel @merged(
 // CHECK: gdn_warp.role "low_high" warps(4, 8) registers(176) {
 // CHECK-NEXT: %[[WARP:.*]] = gdn_warp.id warp
 // CHECK-NEXT: %[[FIRST:.*]] = arith.constant 8 : index
 // CHECK-NEXT: %[[HIGH:.*]] = arith.cmpi uge, %[[WARP]], %[[FIRST]] : index
-// CHECK-NEXT: %[[A:.*]] = arith.select %[[HIGH]], %c1024, %c0 : index
-// CHECK-NEXT: %[[B:.*]] = arith.select %[[HIGH]], %c3072, %c2048 : index
+// CHECK-NEXT: %[[NONE:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[FAR:.*]] = arith.constant 1024 : index
+// CHECK-NEXT: %[[DISTANCE:.*]] = arith.select %[[HIGH]], %[[FAR]], %[[NONE]] : index
 // CHECK-NEXT: %[[SCALE:.*]] = arith.select %[[HIGH]], %y, %x : f32
 // CHECK-NEXT: scf.for
+// CHECK-NEXT: %[[A:.*]] = arith.addi %[[DISTANCE]], %c0 : index
 // CHECK-NEXT: %[[FROM:.*]] = gdn_warp.view %[[A]]
+// CHECK-NEXT: %[[B:.*]] = arith.addi %[[DISTANCE]], %c2048 : index
 // CHECK-NEXT: %[[TO:.*]] = gdn_warp.view %[[B]]
 // CHECK-NEXT: %[[BARRIER:.*]] = gdn_warp.barrier %c4096
 // CHECK-NEXT: gdn_warp.barrier_wait %[[BARRIER]]
@@ -60,7 +64,8 @@ gdn_warp.kernel @merged(%x: f32, %y: f32) threads(384) shared(5000) {
 // CHECK: %[[C:.*]] = arith.cmpi uge, %{{.*}}, %{{.*}} : index
 // CHECK: %[[AB:.*]] = arith.select %[[B]], %{{.*}}, %{{.*}} : i32
 // CHECK: %[[ABC:.*]] = arith.select %[[C]], %{{.*}}, %[[AB]] : i32
-// CHECK: gdn_warp.sync_group %[[ABC]], 128
+// CHECK: %[[BARRIER:.*]] = arith.addi %[[ABC]], %{{.*}} : i32
+// CHECK: gdn_warp.sync_group %[[BARRIER]], 128
 // CHECK-NOT: gdn_warp.role
 gdn_warp.kernel @three() threads(384) shared(0) {
   %c1_i32 = arith.constant 1 : i32
