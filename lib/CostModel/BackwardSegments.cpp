@@ -49,8 +49,9 @@ static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
 static constexpr double kAdjointSeconds = 0.79e-6, kAdjointItem = 10e-6,
                         kPassesFromStates = 0.72, kSplitHopsFromStates = 20e-6;
 /// Gradients that make a state before every second chunk, of those that read
-/// one before each: 877 us and 686 (docs/experiments/backward.md).
-static constexpr double kHalfwayGradients = 1.28;
+/// one before each: 877 us and 686 (docs/experiments/backward.md), and a tenth
+/// less since both halves of K have one copy of their code.
+static constexpr double kHalfwayGradients = 1.15;
 static constexpr int64_t kVTiles = 2, kChunk = 32;
 /// Tokens of a chunk of the gradients.
 static constexpr int64_t kReadTokens = 64;

@@ -96,9 +96,6 @@ gdn_warp.schedule_template @gradients.key_head schedules ["cta_per_head", "cta_p
 // chunk before: of a kept one, half of which they load themselves, and of what the tokens in between write. So keys begin
 // with what needs no state.
 #halfway_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 128, steps = ["low_state", "high_state", "scores"]>
-// With one copy of their code ptxas spills four bytes of the warps of the pairs.
-#halfway_low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 176, steps = ["low_keys"]>
-#halfway_high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 176, steps = ["high_keys"]>
 #halfway_copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 32, steps = ["load", "load_write", "load_gradient", "load_output", "load_keys"]>
 #halfway_vectors = #gdn_warp.role_template<name = "gates", warps = 1, registers = 32, steps = ["gates"]>
 #halfway_finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 32, steps = ["finish"]>
@@ -117,7 +114,7 @@ gdn_warp.schedule_template @gradients.key_head schedules ["cta_per_head", "cta_p
 gdn_warp.schedule_template @gradients.halfway schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
     when <steps = ["load_between"]>
     attributes {chunks_per_iteration = 1 : i64}
-    roles [#halfway_pairs, #halfway_low_keys, #halfway_high_keys, #halfway_copy, #halfway_vectors, #halfway_finish, #halfway_early]
+    roles [#halfway_pairs, #low_keys, #high_keys, #halfway_copy, #halfway_vectors, #halfway_finish, #halfway_early]
     channels [#between, #kept_state, #halfway_writes, #halfway_outputs, #halfway_values, #halfway_adjoints, #rows, #decays, #low_states, #high_states, #tiles, #halfway_sums]
 
 // The state is carried, in 64 registers of each half of K: a kept state is loaded before the loop. CTAs of a cluster have the
