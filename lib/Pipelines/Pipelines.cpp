@@ -36,7 +36,7 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   split.segmentLength = options.segmentLength;
   split.tolerance = options.decayTolerance;
   split.ownStarts = options.ownStarts;
-  split.liveSegments = options.liveSegments;
+  split.fewerSegments = options.fewerSegments;
   // long sequences --> segments
   manager.addPass(createSplitSequencesPass(split));
   manager.addPass(createVerifyStagesFormPass());

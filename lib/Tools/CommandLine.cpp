@@ -43,10 +43,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                              "not depend on its neighbours"),
                     cl::init(CompileOptions().segmentLength),
                     cl::cat(category)),
-      liveSegments("live-segments",
-                   cl::desc("With --own-starts, segments of a sequence most of "
-                            "whose heads do not forget in one of --segments; 0 "
-                            "for as many"),
+      fewerSegments("fewer-segments",
+                   cl::desc("With --own-starts, segments of a sequence unless "
+                            "some, but fewer than half of its heads keep a "
+                            "state over one of --segments; 0 for as many"),
                    cl::cat(category)),
       decayTolerance("decay-tolerance",
                      cl::desc("Norm of a segment's map below which it is zero "
@@ -156,7 +156,7 @@ CompileOptions CompileFlags::get() const {
   options.segmentLength = segmentLength;
   options.decayTolerance = decayTolerance;
   options.ownStarts = ownStarts;
-  options.liveSegments = liveSegments;
+  options.fewerSegments = fewerSegments;
   options.sideBySide = sideBySide;
   options.stateInterval = stateInterval;
   options.operandType = operandType;

@@ -178,7 +178,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.segmentLength = options.segmentLength;
   lowering.decayTolerance = options.decayTolerance;
   lowering.ownStarts = options.ownStarts;
-  lowering.liveSegments = options.liveSegments;
+  lowering.fewerSegments = options.fewerSegments;
   lowering.sideBySide = options.sideBySide;
   lowering.stateInterval = options.stateInterval;
   lowering.clusterHeads = options.device == Device::GPU;

@@ -58,10 +58,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Norm of a segment's map below which it is zero (16-bit "
                      "layers with a gate a head); 0 keeps all"),
       llvm::cl::init(6.1442123533282e-06)};
-  PassOptions::Option<int64_t> liveSegments{
-      *this, "live-segments",
-      llvm::cl::desc("With own-starts, segments of a sequence most of whose "
-                     "heads do not forget in one of segments; 0 for as many"),
+  PassOptions::Option<int64_t> fewerSegments{
+      *this, "fewer-segments",
+      llvm::cl::desc("With own-starts, segments of a sequence unless some, "
+                     "but fewer than half of its heads keep a state over one "
+                     "of segments; 0 for as many"),
       llvm::cl::init(0)};
   PassOptions::Option<bool> ownStarts{
       *this, "own-starts",

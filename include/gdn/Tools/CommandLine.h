@@ -26,7 +26,7 @@ struct CompileFlags {
   llvm::cl::opt<int64_t> chunkSize;
   llvm::cl::opt<int64_t> segments;
   llvm::cl::opt<int64_t> segmentLength;
-  llvm::cl::opt<int64_t> liveSegments;
+  llvm::cl::opt<int64_t> fewerSegments;
   llvm::cl::opt<double> decayTolerance;
   llvm::cl::opt<bool> ownStarts;
   llvm::cl::opt<bool> sideBySide;

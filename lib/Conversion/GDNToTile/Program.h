@@ -44,7 +44,7 @@ struct StageFacts {
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.
   int64_t segments = 0, segmentLength = 0;
   /// Segments of a sequence most of whose heads do not forget in one of those.
-  int64_t liveSegments = 0;
+  int64_t fewerSegments = 0;
   /// Segments of a sequence, where they are the sequences of a stage whose
   /// states are numbered by whole ones; else 0.
   int64_t sequenceSegments = 0;

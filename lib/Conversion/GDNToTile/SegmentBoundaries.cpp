@@ -58,8 +58,9 @@ static Value isHeadLive(Program &p, Value h, Value tokens, Value length) {
   return arith::ExtUIOp::create(b, b.getI32Type(), isLive);
 }
 
-/// Whether more than half of some heads keep a state over `length` tokens.
-static Value areHeadsLive(Program &p, Value tokens, Value length) {
+/// Whether some heads of a sample, but fewer than half, keep a state over
+/// `length` tokens.
+static Value areSomeHeadsLive(Program &p, Value tokens, Value length) {
   constexpr int64_t kSampledHeads = 8;
   TileBuilder &b = p.b;
   Value heads = memref::DimOp::create(b, p["sampled_gate"], 2);
@@ -76,10 +77,14 @@ static Value areHeadsLive(Program &p, Value tokens, Value length) {
         b, live,
         isHeadLive(p, samplePlace(b, heads, sample, kSampledHeads), tokens,
                    length));
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  };
+  // None becomes the largest.
+  Value behindOne = arith::SubIOp::create(b, live, number(1));
   scf::YieldOp::create(b, ValueRange{arith::CmpIOp::create(
-                              b, arith::CmpIPredicate::ugt, live,
-                              arith::ConstantOp::create(
-                                  b, b.getI32IntegerAttr(kSampledHeads / 2)))});
+                              b, arith::CmpIPredicate::ult, behindOne,
+                              number(kSampledHeads / 2 - 1))});
   return once.getResult(0);
 }
 
@@ -134,10 +139,10 @@ static Cuts cutByNumber(Program &p, Value tokens) {
   };
   Cuts cuts;
   cuts.length = cutInto(count);
-  if (p.facts.liveSegments)
+  if (p.facts.fewerSegments)
     cuts.length = arith::SelectOp::create(
-        b, areHeadsLive(p, tokens, cuts.length),
-        cutInto(b.index(p.facts.liveSegments)), cuts.length);
+        b, areSomeHeadsLive(p, tokens, cuts.length), cuts.length,
+        cutInto(b.index(p.facts.fewerSegments)));
   cuts.first = arith::MulIOp::create(b, p.sequence, count);
   cuts.next = arith::AddIOp::create(b, cuts.first, count);
   return cuts;

@@ -335,8 +335,8 @@ static StageFacts readFacts(const Stage &stage) {
     facts.sequenceSegments = segments.getInt();
   if (auto tolerance = op->getAttrOfType<FloatAttr>("tolerance"))
     facts.tolerance = tolerance.getValueAsDouble();
-  if (auto live = op->getAttrOfType<IntegerAttr>("live_segments"))
-    facts.liveSegments = live.getInt();
+  if (auto live = op->getAttrOfType<IntegerAttr>("fewer_segments"))
+    facts.fewerSegments = live.getInt();
   facts.reverse = op->hasAttr("reverse");
   facts.vTileChannels = facts.V;
   return facts;

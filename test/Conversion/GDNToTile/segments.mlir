@@ -305,14 +305,15 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 // A forward whose segments run what is before them themselves. Boundaries tell where the segment before each one begins,
 // -1 - n of the first one of sequence n, and with which segment a sequence ends.
 
-// Where more than half of a sample of heads do not forget in a segment, segments are longer.
+// Where some of a sample of heads, but fewer than half, keep a state over a segment, segments are shorter than elsewhere.
 // CHECK-LABEL: gdn_tile.program @before_segment_boundaries
 // CHECK: %[[SHORT:.*]] = arith.muli %{{.*}}, %c32
-// CHECK: %[[LIVE:.*]] = scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args(%{{.*}} = %false) -> (i1) {
+// CHECK: %[[SOME:.*]] = scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args(%{{.*}} = %false) -> (i1) {
 // CHECK-COUNT-32: memref.load %sampled_gate[
-// CHECK: arith.cmpi ugt, %{{.*}}, %c4_i32
+// CHECK: %[[BEHIND:.*]] = arith.subi %{{.*}}, %c1_i32
+// CHECK: arith.cmpi ult, %[[BEHIND]], %c3_i32
 // CHECK: %[[LONG:.*]] = arith.muli %{{.*}}, %c32
-// CHECK: arith.select %[[LIVE]], %[[LONG]], %[[SHORT]] : index
+// CHECK: arith.select %[[SOME]], %[[SHORT]], %[[LONG]] : index
 // CHECK: gdn_tile.store %{{.*}}, %last_segments[%n]
 // CHECK: scf.for %[[S:.*]] = %[[FIRST:.*]] to
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[S]], %[[FIRST]]
@@ -401,7 +402,7 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 func.func @before(%x: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>,
     %h0: tensor<?x4x64x32xf32>) -> (tensor<1x256x4x32xbf16>, tensor<?x4x64x32xf32>) {
   %b:5 = gdn.stage.segment_boundaries k(%x : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>)
-      {chunk_size = 32, live_segments = 3, segments = 8, tolerance = 1.0e-05}
+      {chunk_size = 32, fewer_segments = 3, segments = 8, tolerance = 1.0e-05}
       -> tensor<9xi64>, tensor<2xi64>, tensor<9xi32>, tensor<8xi32>, tensor<1xi32>
   %s:2 = gdn.stage.segment_starts k(%x : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>)
       cu_seqlens(%b#0 : tensor<9xi64>) {chunk_size = 32, tolerance = 1.0e-05} -> tensor<8x4xi32>, tensor<8x4xf32>

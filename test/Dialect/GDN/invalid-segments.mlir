@@ -36,8 +36,8 @@ func.func @segment_boundaries_c2_many(%k: tensor<8x64x2x32xf32>) {
 // -----
 
 func.func @segment_boundaries_c4(%k: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{expected gate, live_segments and tolerance together and beside segments, got no gate}}
-  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 2, live_segments = 1}
+  // expected-error @below {{expected gate, fewer_segments and tolerance together and beside segments, got no gate}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 2, fewer_segments = 1}
       -> tensor<3xi64>, tensor<2xi64>
   return
 }
@@ -45,9 +45,9 @@ func.func @segment_boundaries_c4(%k: tensor<1x64x2x32xf32>) {
 // -----
 
 func.func @segment_boundaries_c5(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
-  // expected-error @below {{expected live_segments of 1 to segments = 2, got 3}}
+  // expected-error @below {{expected fewer_segments of 1 to segments = 2, got 3}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
-      {chunk_size = 32, segments = 2, live_segments = 3, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
+      {chunk_size = 32, segments = 2, fewer_segments = 3, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
   return
 }
 
@@ -56,7 +56,7 @@ func.func @segment_boundaries_c5(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2
 func.func @segment_boundaries_c6(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
   // expected-error @below {{expected a tolerance between 0 and 1, got 0.000000e+00 : f64}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
-      {chunk_size = 32, segments = 2, live_segments = 1, tolerance = 0.0} -> tensor<3xi64>, tensor<2xi64>
+      {chunk_size = 32, segments = 2, fewer_segments = 1, tolerance = 0.0} -> tensor<3xi64>, tensor<2xi64>
   return
 }
 

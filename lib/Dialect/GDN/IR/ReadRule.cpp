@@ -82,7 +82,7 @@ Rule gdn::getRule(Operation *op) {
       .Case([&](SegmentBoundariesStageOp cut) {
         rule.k = cut.getK();
         rule.gate = cut.getGate();
-        rule.liveSegments = cut.getLiveSegmentsAttr();
+        rule.fewerSegments = cut.getFewerSegmentsAttr();
         rule.cuSeqlens = cut.getCuSeqlens();
         rule.segments = cut.getSegmentsAttr();
         rule.segmentLength = cut.getSegmentLengthAttr();

@@ -35,7 +35,7 @@ struct Rule {
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.
-  IntegerAttr segments, segmentLength, liveSegments;
+  IntegerAttr segments, segmentLength, fewerSegments;
   /// Of ops that save states for a backward, or read them.
   IntegerAttr stateInterval, sequenceSegments;
   GateDomain gateDomain = GateDomain::Log;

@@ -93,7 +93,7 @@ static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
   FloatAttr tolerance = op.getToleranceAttr();
   std::pair<StringRef, bool> parts[] = {
       {"gate", static_cast<bool>(rule.gate)},
-      {"live_segments", static_cast<bool>(rule.liveSegments)},
+      {"fewer_segments", static_cast<bool>(rule.fewerSegments)},
       {"tolerance", static_cast<bool>(tolerance)},
       {"segments", static_cast<bool>(rule.segments)}};
   bool hasAny = llvm::any_of(ArrayRef(parts).drop_back(),
@@ -103,13 +103,13 @@ static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
   // segment_boundaries_c4
   for (auto [name, isThere] : parts)
     if (!isThere)
-      return op.emitOpError("expected gate, live_segments and tolerance "
+      return op.emitOpError("expected gate, fewer_segments and tolerance "
                             "together and beside segments, got no ")
              << name;
   // segment_boundaries_c5
-  int64_t live = rule.liveSegments.getInt(), most = rule.segments.getInt();
+  int64_t live = rule.fewerSegments.getInt(), most = rule.segments.getInt();
   if (live < 1 || live > most)
-    return op.emitOpError("expected live_segments of 1 to segments = ")
+    return op.emitOpError("expected fewer_segments of 1 to segments = ")
            << most << ", got " << live;
   // segment_boundaries_c6
   return verifyTolerance(op, tolerance);

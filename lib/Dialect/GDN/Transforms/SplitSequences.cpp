@@ -56,11 +56,11 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore) {
     for (Dim dim : {Dim::SegmentBoundaries, Dim::S, Dim::N})
       types.push_back(RankedTensorType::get(dims.get(dim), b.getI32Type()));
   // Of other gates it does not know what they decay.
-  bool samples = runsBefore && cut.liveSegments && !op.getALog() &&
+  bool samples = runsBefore && cut.fewerSegments && !op.getALog() &&
                  op.getGateDomain() == GateDomain::Log;
   auto made = SegmentBoundariesStageOp::create(
       b, types, op.getK(), samples ? op.getGate() : Value(), sequences,
-      cut.segments, cut.length, samples ? cut.liveSegments : IntegerAttr(),
+      cut.segments, cut.length, samples ? cut.fewerSegments : IntegerAttr(),
       samples ? cut.tolerance : FloatAttr(), chunkSize);
   boundaries = made.getResult(0);
   firstSegments = made.getResult(1);
@@ -261,10 +261,10 @@ FailureOr<Cut> SplitSequences::readOptions() {
     return getOperation().emitError(
                "expected one of segments and segment-length, got ")
            << segments.getValue() << " and " << segmentLength.getValue();
-  if (liveSegments < 0 || liveSegments > segments)
+  if (fewerSegments < 0 || fewerSegments > segments)
     return getOperation().emitError(
-               "expected live-segments of 0 to segments = ")
-           << segments.getValue() << ", got " << liveSegments.getValue();
+               "expected fewer-segments of 0 to segments = ")
+           << segments.getValue() << ", got " << fewerSegments.getValue();
   if (!(tolerance >= 0 && tolerance < 1))
     return getOperation().emitError(
                "expected decay-tolerance of at least 0 and below 1, got ")
@@ -278,8 +278,8 @@ FailureOr<Cut> SplitSequences::readOptions() {
   cut.ownStarts = ownStarts;
   if (segments > 0)
     cut.segments = b.getI64IntegerAttr(segments);
-  if (liveSegments > 0)
-    cut.liveSegments = b.getI64IntegerAttr(liveSegments);
+  if (fewerSegments > 0)
+    cut.fewerSegments = b.getI64IntegerAttr(fewerSegments);
   if (segmentLength > 0)
     cut.length = b.getI64IntegerAttr(segmentLength);
   return cut;

@@ -21,7 +21,7 @@ struct Cut {
   IntegerAttr segments, length;
   /// How many segments there are of a sequence that does not forget in one of
   /// `segments`; null for as many.
-  IntegerAttr liveSegments;
+  IntegerAttr fewerSegments;
   /// What a segment may make of the state before it and be taken for zero; null
   /// to take nothing for it.
   FloatAttr tolerance;

@@ -1,6 +1,6 @@
 // RUN: gdn-opt %s --gdn-cp-split="segments=4 own-starts" --split-input-file --verify-roundtrip | FileCheck %s
 // RUN: gdn-opt %s --gdn-cp-split="segment-length=64 own-starts" --split-input-file | FileCheck %s --check-prefix=LENGTH
-// RUN: gdn-opt %s --gdn-cp-split="segments=4 own-starts live-segments=2" --split-input-file | FileCheck %s --check-prefix=LIVE
+// RUN: gdn-opt %s --gdn-cp-split="segments=4 own-starts fewer-segments=2" --split-input-file | FileCheck %s --check-prefix=LIVE
 // RUN: gdn-opt %s --gdn-cp-split --split-input-file | FileCheck %s --check-prefix=NONE
 // RUN: gdn-opt %s --gdn-cp-split="segments=4 own-starts side-by-side=false" --split-input-file | FileCheck %s --check-prefix=APART
 // RUN: gdn-opt %s --gdn-cp-split="segments=4 decay-tolerance=0" --split-input-file | FileCheck %s --check-prefix=EXACT
@@ -54,12 +54,12 @@ func.func @packed(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %v: 
 
 // -----
 
-// The device looks at log gates, and cuts into fewer segments where most heads do not forget.
+// The device looks at log gates, and cuts into fewer segments unless some heads, but fewer than half, keep a state.
 
 // LIVE-LABEL: func.func @packed
-// LIVE-NOT: live_segments
+// LIVE-NOT: fewer_segments
 // LIVE-LABEL: func.func @log_gates
-// LIVE: gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x256x4xf32>) cu_seqlens(%{{.*}}) {chunk_size = 32 : i64, live_segments = 2 : i64, segments = 4 : i64, tolerance = 6.{{.*}}E-6 : f64} ->
+// LIVE: gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x256x4xf32>) cu_seqlens(%{{.*}}) {chunk_size = 32 : i64, fewer_segments = 2 : i64, segments = 4 : i64, tolerance = 6.{{.*}}E-6 : f64} ->
 func.func @log_gates(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>,
     %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>) -> tensor<1x256x4x32xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x256x2x64xbf16>) k(%q : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)

@@ -30,10 +30,11 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     which sequence n ends, which is its first one if it has no token, else -1.
     `last_segments` [N], if there are five results, is that segment's number.
 
-    With `gate`, `live_segments` and `tolerance` a sequence is cut into that many
-    segments instead where most heads do not forget a state in one of
-    `segments`. A sample of the log gates tells, so this chooses nothing but how
-    long it takes. Segments that are not used are empty.
+    With `gate`, `fewer_segments` and `tolerance` a sequence is cut into that many
+    segments instead unless some heads, but fewer than half of them, keep a
+    state over one of `segments`: then shorter segments make the way of these
+    heads short. A sample of the log gates tells, so this chooses nothing but
+    how long it takes. Segments that are not used are empty.
 
     S is N `segments`. With `segment_length` L it is floor(B T / L) + N, the
     least number that is known without the lengths; segments that a sequence
@@ -54,7 +55,7 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     Arg<OptionalAttr<I64Attr>, "Segments of a sequence.">:$segments,
     Arg<OptionalAttr<I64Attr>, "Tokens of a segment.">:$segment_length,
-    Arg<OptionalAttr<I64Attr>, "Segments of a sequence that does not forget.">:$live_segments,
+    Arg<OptionalAttr<I64Attr>, "Segments of other sequences than those some heads of which keep a state.">:$fewer_segments,
     Arg<OptionalAttr<F64Attr>, "What a segment that forgets makes of a state of norm 1.">:$tolerance,
     chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{

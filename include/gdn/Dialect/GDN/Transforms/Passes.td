@@ -108,8 +108,8 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
       "Norm of a segment's map below which it is zero (16-bit layers with a gate a head); 0 keeps all">,
     Option<"sideBySide", "side-by-side", "bool", "true",
       "Let the kernels of B and of the maps run at the same time, and those of a backward's scans">,
-    Option<"liveSegments", "live-segments", "int64_t", "0",
-      "With own-starts, segments of a sequence most of whose heads do not forget in one of `segments`; 0 for as many">,
+    Option<"fewerSegments", "fewer-segments", "int64_t", "0",
+      "With own-starts, segments of a sequence unless some, but fewer than half of its heads keep a state over one of `segments`; 0 for as many">,
     Option<"ownStarts", "own-starts", "bool", "false",
       "Let a forward's segments behind one that forgets run its last tokens themselves, beside the scan">];
 }
