@@ -21,8 +21,8 @@ using namespace gdn::cost;
 static constexpr double kHopSeconds = 0.8e-6;
 /// Behind the last CTA.
 static constexpr double kEndSeconds = 0.5e-6;
-/// The kernel that cuts.
-static constexpr double kBoundariesSeconds = 1.5e-6;
+/// The kernel that cuts, and what it takes more to look at the gates.
+static constexpr double kBoundariesSeconds = 1.5e-6, kSampleSeconds = 1.1e-6;
 /// The kernel that finds where segments forget, and a chunk of it.
 static constexpr double kStartsSeconds = 1.5e-6, kStartsChunkSeconds = 0.01e-6;
 
@@ -35,17 +35,17 @@ struct ItemCosts {
 } // namespace
 
 /// What segments add, their maps, and their forward.
-static constexpr ItemCosts kAddedCosts = {3.8e-6, 0.66e-6},
-                           kMapCosts = {3.6e-6, 0.59e-6},
-                           kForwardCosts = {7.3e-6, 1.06e-6};
+static constexpr ItemCosts kAddedCosts = {6.5e-6, 0.7e-6},
+                           kMapCosts = {5.5e-6, 0.58e-6},
+                           kForwardCosts = {2.8e-6, 1.06e-6};
 /// Chunks that show behind a segment of a head that decays, with the mean log
 /// gate of -0.05 that libraries are measured with.
-static constexpr double kForgetfulChunks = 8.5;
+static constexpr double kForgetfulChunks = 8;
 /// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
-static constexpr double kScanSeconds = 2e-6, kScanStepSeconds = 1.2e-6;
+static constexpr double kScanSeconds = 4.3e-6, kScanStepSeconds = 0.7e-6;
 static constexpr int64_t kScansOfVTile = 4;
-/// A CTA that has nothing to do. It is less than the fit gives, 3 us: most of
-/// these times are of kernels in which such CTAs wrote zeros.
+/// A CTA that has nothing to do. It is less than the fit gives, 3.4 us; alone
+/// it takes 1.3 us.
 static constexpr double kIdleSeconds = 2e-6;
 /// Chunks of a segment from which on forwards beside B and the maps slow these
 /// by more than they gain, where all of them begin at once anyway.
@@ -97,9 +97,10 @@ private:
   double launched, begun = 0;
 };
 
-/// The segments of a call: how many there are, and of how many heads.
+/// The segments of a call: how many there are, how many more its kernels have
+/// CTAs for, and of how many heads.
 struct Cuts {
-  int64_t segments, sequences, heads, vTiles, ofLongest, parts;
+  int64_t segments, empty, sequences, heads, vTiles, ofLongest, parts;
   /// Chunks of a segment.
   double chunks;
   /// Whether the forward is launched when the maps are done.
@@ -123,8 +124,8 @@ static double itemSeconds(const ItemCosts &costs, const Cuts &cuts,
 /// segments of the others forget all but their last `shown` chunks.
 static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
                      int64_t live, double shown) {
-  int64_t all = cuts.segments * cuts.heads, first = cuts.sequences * cuts.heads,
-          forgetful = cuts.heads - live;
+  int64_t all = (cuts.segments + cuts.empty) * cuts.heads,
+          first = cuts.sequences * cuts.heads, forgetful = cuts.heads - live;
   int64_t behind = std::max<int64_t>(cuts.segments - cuts.sequences, 0);
   // Parts that add something for others, and those with a map.
   int64_t adding = behind * cuts.parts,
@@ -162,10 +163,22 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
   return ends;
 }
 
-SplitEstimate gdn::cost::estimateOwnStarts(const Problem &p, const Chip &chip,
-                                           const Choice &whole, int64_t length,
-                                           int64_t parts,
-                                           const SplitRequest &request) {
+namespace {
+/// What a cut shares with another one, of which the device chooses one.
+struct Shared {
+  /// Segments that the other has more.
+  int64_t empty = 0;
+  /// Of the sample that chooses.
+  double seconds = 0;
+  /// Whether the forward is launched late; nothing: as is best for this cut.
+  std::optional<bool> isLate;
+};
+} // namespace
+
+static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
+                                 const Choice &whole, int64_t length,
+                                 int64_t parts, const SplitRequest &request,
+                                 const Shared &shared) {
   Sequences sequences = sequencesOf(p, whole);
   SplitEstimate result;
   result.length = length;
@@ -177,11 +190,13 @@ SplitEstimate gdn::cost::estimateOwnStarts(const Problem &p, const Chip &chip,
                       divideCeil(sequences.tokens, result.segments), length)) /
                   static_cast<double>(p.chunkTokens);
   chunks = std::ceil(chunks);
-  result.isLate = result.segments * p.heads <= chip.multiprocessors &&
-                  chunks >= kLateChunks;
-  Cuts cuts = {result.segments,  sequences.count, p.heads, p.vTiles,
-               result.ofLongest, parts,           chunks,  result.isLate};
-  double start = kBoundariesSeconds + kHopSeconds;
+  result.isLate =
+      shared.isLate.value_or(result.segments * p.heads <= chip.multiprocessors &&
+                             chunks >= kLateChunks);
+  Cuts cuts = {result.segments, shared.empty, sequences.count,
+               p.heads,         p.vTiles,     result.ofLongest,
+               parts,           chunks,       result.isLate};
+  double start = kBoundariesSeconds + shared.seconds + kHopSeconds;
   // A part that is shorter than what shows behind it forgets nothing.
   bool forgets = request.forgets && request.decays &&
                  chunks > kForgetfulChunks * static_cast<double>(parts);
@@ -203,5 +218,32 @@ SplitEstimate gdn::cost::estimateOwnStarts(const Problem &p, const Chip &chip,
   result.forwardSeconds = some.forward - some.scan;
   result.slowGateSeconds = slow.forward - some.forward;
   result.noDecaySeconds = all.forward - some.forward;
+  return result;
+}
+
+SplitEstimate gdn::cost::estimateOwnStarts(const Problem &p, const Chip &chip,
+                                           const Choice &whole, int64_t length,
+                                           int64_t parts,
+                                           const SplitRequest &request) {
+  return estimateCut(p, chip, whole, length, parts, request, {});
+}
+
+SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
+                                            const Choice &whole, int64_t length,
+                                            int64_t longer,
+                                            const SplitRequest &request) {
+  // Late, the shorter ones have not enough multiprocessors at the end.
+  Shared shared = {0, kSampleSeconds, false};
+  SplitEstimate result =
+      estimateCut(p, chip, whole, length, /*parts=*/1, request, shared);
+  shared.empty = result.segments -
+                 std::max<int64_t>(
+                     sequencesOf(p, whole).countPieces(longer), 1);
+  SplitEstimate other =
+      estimateCut(p, chip, whole, longer, /*parts=*/1, request, shared);
+  result.longerLength = longer;
+  result.slowGateSeconds = other.slowSeconds() - result.seconds();
+  result.noDecaySeconds =
+      other.seconds() + other.noDecaySeconds - result.seconds();
   return result;
 }

@@ -41,14 +41,19 @@ static constexpr double kUtmostLoss = 0.1;
 static constexpr int64_t kLeastChunks = 4;
 /// What segments that run what is before them themselves must gain, and what
 /// of that may be lost where all heads decay slowly.
-static constexpr double kOwnGain = 0.15, kOwnLossOfGain = 0.3;
+static constexpr double kOwnGain = 0.15, kOwnLossOfGain = 0.5;
+/// What a second, shorter length must gain, which the device takes where it
+/// pays.
+static constexpr double kSecondLengthGain = 0.02;
 /// Chunks that a part of such a segment has at least. With 16 it forgets what
 /// is before it with gates of models.
 static constexpr int64_t kLeastOwnChunks[] = {8, 16};
 /// Parts of such a segment that the model tries.
 static constexpr int64_t kMostParts = 2;
-/// Rounds of work items that the model tries to fill.
-static constexpr int64_t kMostWaves = 3;
+/// Rounds of work items that the model tries to fill, and those of a second
+/// length, beside the scan of two live heads of eight. With more, 32 segments
+/// of 8 heads, the forward takes 13 % longer.
+static constexpr int64_t kMostWaves = 3, kMostRounds = 2;
 /// Maps that the model allocates at most, for each multiprocessor: 160 KB each
 /// at K = V = 128.
 static constexpr int64_t kMostMaps = 8;
@@ -251,6 +256,31 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
   return best;
 }
 
+/// `cut`, or two lengths of which its own is the longer one.
+static SplitEstimate addShorter(const Problem &p, const Chip &chip,
+                                const Choice &whole,
+                                const SplitRequest &request,
+                                const SplitEstimate &cut) {
+  // The numbers of segments are those of one length in parts.
+  if (!request.samplesGates || !request.decays || cut.parts > 1)
+    return cut;
+  Sequences sequences = sequencesOf(p, whole);
+  SplitEstimate best = cut;
+  double most = (1 - kSecondLengthGain) * cut.seconds();
+  for (int64_t length = cut.length - p.chunkTokens;
+       length >= kLeastOwnChunks[0] * p.chunkTokens; length -= p.chunkTokens) {
+    if (sequences.countPieces(length) * p.heads >
+        kMostRounds * (chip.multiprocessors - p.heads))
+      break;
+    SplitEstimate now =
+        estimateTwoLengths(p, chip, whole, length, cut.length, request);
+    if (now.seconds() < std::min(most, best.seconds()) &&
+        isSafe(now, whole.chosen().seconds, request))
+      best = now;
+  }
+  return best;
+}
+
 /// The cut into segments of a length, or into so many.
 static SplitEstimate estimateForced(const Problem &p, const Chip &chip,
                                     const Choice &whole,
@@ -297,6 +327,8 @@ SplitChoice gdn::cost::chooseSplit(const Problem &p, const Chip &chip,
     choice.best = findBest(p, chip, whole, request);
     choice.splits =
         choice.best && isSafe(*choice.best, choice.wholeSeconds, request);
+    if (choice.splits)
+      choice.best = addShorter(p, chip, whole, request, *choice.best);
     return choice;
   }
   choice.best = estimateForced(p, chip, whole, request);

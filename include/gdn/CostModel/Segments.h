@@ -47,11 +47,15 @@ struct SplitRequest {
   /// take a segment in parts: a shorter part is a shorter way to the last
   /// state.
   bool ownStarts = false;
+  /// Whether the kernel that cuts may look at the gates, and then choose between
+  /// two lengths.
+  bool samplesGates = false;
 
   bool operator==(const SplitRequest &other) const {
     return kind == other.kind && value == other.value &&
            forgets == other.forgets && sideBySide == other.sideBySide &&
-           decays == other.decays && ownStarts == other.ownStarts;
+           decays == other.decays && ownStarts == other.ownStarts &&
+           samplesGates == other.samplesGates;
   }
 };
 
@@ -59,6 +63,10 @@ struct SplitRequest {
 struct SplitEstimate {
   /// Tokens of a segment, and its parts of one length, whose maps are made.
   int64_t length = 0, parts = 1;
+  /// Tokens of a segment of a sequence where no head, or half of them or more,
+  /// keep a state over `length` tokens, by a sample of the gates; 0 where all
+  /// sequences are cut alike.
+  int64_t longerLength = 0;
   /// Whether the forward is launched when the maps are done, and not beside
   /// them.
   bool isLate = false;
@@ -111,13 +119,20 @@ SplitEstimate estimateOwnStarts(const Problem &problem, const Chip &chip,
                                 const Choice &whole, int64_t length,
                                 int64_t parts, const SplitRequest &request);
 
+/// The same of segments of two lengths, of which the device chooses one for
+/// each sequence by a sample of its gates: the first where some heads keep a
+/// state over it, but fewer than half of them. The gates of models are such.
+SplitEstimate estimateTwoLengths(const Problem &problem, const Chip &chip,
+                                 const Choice &whole, int64_t length,
+                                 int64_t longer, const SplitRequest &request);
+
 /// Decides on segments; `whole` is the choice without them.
 ///
 /// The host does not know the gates. So it cuts where at least 3 % are
 /// predicted to be gained with gates of models, where a quarter of the heads
 /// does not decay, at most 3 % to be lost where all heads decay slowly, and at
 /// most 10 % where nothing decays. Segments with their own starts must gain 15
-/// % by the first, and lose at most 0.3 of this gain by the second. Among such
+/// % by the first, and lose at most half of this gain by the second. Among such
 /// cuts the sum of the first two times decides.
 SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
                         const Choice &whole, const SplitRequest &request);
