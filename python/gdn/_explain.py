@@ -65,6 +65,8 @@ class Split:
         splits: whether they are cut.
         forced: whether the caller has decided it.
         length: tokens of a segment.
+        longer_length: those of a segment of a sequence where no head, or half of them or more, keep a state over `length`
+            tokens, by a sample of the gates on the device; 0 where all sequences are cut alike.
         parts: parts of a segment, of one length, for which its maps are made.
         late: whether segments that start on their own are launched when the maps are done, and not beside them.
         longest: segments of the longest sequence.
@@ -79,6 +81,7 @@ class Split:
     splits: bool
     forced: bool
     length: int
+    longer_length: int
     parts: int
     late: bool
     longest: int
@@ -99,8 +102,9 @@ class Split:
         parts = (("maps", self.map_seconds), ("scan", self.scan_seconds), ("chunks", self.forward_seconds))
         times = ", ".join(f"{name} {seconds * 1e3:.3g} ms" for name, seconds in parts)
         cut = f" in {self.parts} parts" if self.parts > 1 else ""
+        longer = f" (or {self.longer_length}, by their gates)" if self.longer_length else ""
         return (
-            f"{self.segments} of {self.length} tokens{cut}, {self.longest} of them in the longest sequence: "
+            f"{self.segments} of {self.length} tokens{longer}{cut}, {self.longest} of them in the longest sequence: "
             f"{self.seconds * 1e3:.3g} ms predicted ({times}; {self.slow_gate_seconds * 1e3:+.2g} ms if all "
             f"heads decay slowly), {self.whole_seconds * 1e3:.3g} ms without"
         )

@@ -8,6 +8,7 @@ They are there for the forms that the manifest names. Calls of other forms have 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, chosen_rows, fill, traits_of
@@ -42,6 +43,91 @@ _CUTS = {
   %segments = arith.muli %sequences, %pieces : index""",
     },
 }
+
+#: A kernel that cuts into segments of one length.
+_ONE_LENGTH = {
+    "chooses": "", "arrays": "", "tensors": "", "inputs": "", "input_types": "",
+    "cut": "  %cut = arith.addi %part, %c0 : index",
+}  # fmt: skip
+#: Log gates are sampled at so many tokens and heads of each sequence.
+_SAMPLES = 8
+
+
+def _sampled_places(name: str, size: str) -> list[str]:
+    """Indices %NAME0, %NAME1, ... that are spread evenly over a size."""
+    lines = []
+    for number in range(_SAMPLES):
+        lines += [
+            f"%{name}_odd{number} = arith.constant {2 * number + 1} : index",
+            f"%{name}_of{number} = arith.muli {size}, %{name}_odd{number} : index",
+            f"%{name}{number} = arith.divui %{name}_of{number}, %samples_twice : index",
+        ]
+    return lines
+
+
+def _sampled_head(head: int) -> list[str]:
+    """Adds 1 to the heads that keep a state over a segment of the first length, if the head does."""
+    lines, total = [], "%no_gate"
+    for token in range(_SAMPLES):
+        name = f"%gate{head}_{token}"
+        lines += [
+            f"{name} = memref.load %gate[%batch, %at{token}, %head{head}] : memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>",
+            f"%sum{head}_{token} = arith.addf {total}, {name} : f32",
+        ]
+        total = f"%sum{head}_{token}"
+    before = f"%live{head - 1}" if head else "%no_head"
+    return [
+        *lines,
+        f"%decay{head} = arith.mulf {total}, %gates_of_sample : f32",
+        f"%keeps{head} = arith.cmpf ogt, %decay{head}, %least : f32",
+        f"%one{head} = arith.extui %keeps{head} : i1 to i32",
+        f"%live{head} = arith.addi {before}, %one{head} : i32",
+    ]
+
+
+def _two_lengths(tolerance: float) -> dict[str, str]:
+    """A kernel that cuts a sequence by the second length unless some of its heads, but fewer than half, keep a state over a
+    segment of the first: then shorter segments make the way of these heads short, and others need no more work."""
+    sampled = [line for head in range(_SAMPLES) for line in _sampled_head(head)]
+    places = [
+        *_sampled_places("head", "%heads"),
+        *_sampled_places("within_at", "%tokens"),
+        *(f"%at{number} = arith.addi %begin, %within_at{number} : index" for number in range(_SAMPLES)),
+    ]
+    lines = [
+        "%longer = memref.dim %longer_sizes, %c0 : memref<?xi32, strided<[1], offset: ?>>",
+        "%heads = memref.dim %gate, %c2 : memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>",
+        f"%samples_twice = arith.constant {2 * _SAMPLES} : index",
+        *places,
+        f"%sample_share = arith.constant {1 / _SAMPLES} : f32",
+        "%length_number = arith.index_cast %length : index to i32",
+        "%length_gates = arith.sitofp %length_number : i32 to f32",
+        "%gates_of_sample = arith.mulf %length_gates, %sample_share : f32",
+        f"%least = arith.constant {math.log(tolerance)} : f32",
+        "%no_gate = arith.constant 0.0 : f32",
+        "%no_head = arith.constant 0 : i32",
+        "// Once, unless there is no token: all loads are under way at a time.",
+        "%once = arith.minui %tokens, %c1 : index",
+        "%live = scf.for %sample = %c0 to %once step %c1 iter_args(%none = %no_head) -> (i32) {",
+        *(f"  {line}" for line in sampled),
+        f"  scf.yield %live{_SAMPLES - 1} : i32",
+        "}",
+        "%one_head = arith.constant 1 : i32",
+        "%live_behind_one = arith.subi %live, %one_head : i32",
+        f"%most = arith.constant {_SAMPLES // 2 - 1} : i32",
+        "%some_live = arith.cmpi ult, %live_behind_one, %most : i32",
+        "%cut = arith.select %some_live, %part, %longer : index",
+    ]
+    return {
+        "chooses": " %longer_sizes is\n// read for the extent [M / P] alone: sequences are cut by M tokens instead, "
+        "unless some heads, but fewer than half of\n// them, keep a state over L tokens.",
+        "arrays": ",\n    %longer_sizes: memref<?xi32, strided<[1], offset: ?>>, "
+        "%gate: memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>",
+        "tensors": ", %longer_sizes: tensor<?xi32>, %gate: tensor<?x?x?xf32>",
+        "inputs": ", %longer_sizes, %gate",
+        "input_types": ", tensor<?xi32>, tensor<?x?x?xf32>",
+        "cut": "\n".join(f"  {line}" for line in lines),
+    }
 
 
 def _forward(manifest: dict[str, Any], form: Form, template: str) -> Kernel:
@@ -78,7 +164,7 @@ def _scan(manifest: dict[str, Any], channels: str, is_late: bool, template: str)
     inputs = {
         "map": f"tensor<?x?x{types['k']}x{types['k']}xf16>", "decay": "tensor<?x?xf32>", "states": states,
         "first_segments": "tensor<?xi32>", "before": "tensor<?xi32>", "starts": "tensor<?x?xi32>",
-        "boundaries": "tensor<?xi32>",
+        "boundaries": "tensor<?xi32>", "last_segments": "tensor<?xi32>",
     }  # fmt: skip
     name = named("own_scan", channels, "late" if is_late else "")
     values = {
@@ -106,10 +192,14 @@ def own_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> l
         return []
     templates = {name: (HERE / f"{name}.mlir.in").read_text() for name in ("own_boundaries", "own_maps", "own_forward", "hopper")}
     kernels = []
-    for layout, values in _CUTS.items():
-        name = named("own_boundaries", "128", layout)
-        text = fill(templates["own_boundaries"], {**CUTS[layout], **values, "name": name})
-        kernels.append(segment_kernel(manifest, name, "OwnCut", {**ANY, "layout": layout}, text))
+    cuts = {
+        "OwnCut": ("own_boundaries", _ONE_LENGTH),
+        "OwnSampledCut": ("own_sampled_boundaries", _two_lengths(manifest["hopper"]["segments"]["tolerance"])),
+    }
+    for (layout, values), (stage, (word, cut)) in itertools.product(_CUTS.items(), cuts.items()):
+        name = named(word, "128", layout)
+        text = fill(templates["own_boundaries"], {**CUTS[layout], **values, **cut, "name": name})
+        kernels.append(segment_kernel(manifest, name, stage, {**ANY, "layout": layout}, text))
     kernels += [maps_kernel(manifest, form, templates["own_maps"], "own_maps", "OwnMaps") for form in forms]
     kernels += [_forward(manifest, form, templates["own_forward"]) for form in forms]
     for channels, is_late in itertools.product(sorted({form.channels for form in forms}), (False, True)):

@@ -265,13 +265,14 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
   request.forgets = true;
   request.sideBySide = true;
   request.ownStarts = hasOwnSegments(traits);
+  request.samplesGates = request.ownStarts && maySampleGates(p, traits);
   chosen.split = cost::chooseSplit(problem, chip, chosen.choice, request);
   if (!chosen.split.splits)
     return {};
   if (request.ownStarts) {
     const cost::SplitEstimate &best = *chosen.split.best;
     chosen.plan = {findKernels(traits).perHead, best.length, best.parts,
-                   best.isLate};
+                   best.isLate, best.longerLength};
     return {};
   }
   bool isPerHead = chosen.split.best->schedule == Schedule::CtaPerHead;

@@ -88,6 +88,9 @@ struct Plan {
   int64_t parts = 0;
   /// Whether their forward is launched when the maps are done, and not before.
   bool isLate = false;
+  /// Tokens of a segment where the device finds that shorter ones do not pay; 0
+  /// if it does not look.
+  int64_t longerLength = 0;
 };
 
 /// A plan with what speaks for it.

@@ -33,6 +33,12 @@ bool gdn::hopper::hasOwnSegments(const Traits &traits) {
                      });
 }
 
+bool gdn::hopper::maySampleGates(const Problem &p, const Traits &traits) {
+  return p.gate.isPresent() && traits.gateDomain == GateDomain::Log &&
+         traits.gate == Element::F32 &&
+         findSegmentKernel(SegmentStage::OwnSampledCut, traits);
+}
+
 const char *gdn::hopper::nameOfOwnForward(const Traits &traits) {
   return findSegmentKernel(SegmentStage::OwnForward, traits)->name;
 }
@@ -46,7 +52,7 @@ namespace {
 struct OwnLayout {
   GdnSegmentsLayout arrays = {};
   int64_t segments = 0;
-  uint64_t before = 0, closes = 0, unread = 0, bytes = 0;
+  uint64_t before = 0, closes = 0, last = 0, unread = 0, bytes = 0;
 };
 } // namespace
 
@@ -77,6 +83,7 @@ static Error layOut(const Problem &p, const Plan &plan, OwnLayout &layout) {
   layout.bytes = layout.arrays.bytes;
   layout.before = add(layout.arrays.count + 1);
   layout.closes = add(layout.arrays.count + 1);
+  layout.last = add(N);
   layout.unread = add(1);
   return {};
 }
@@ -122,6 +129,8 @@ private:
         SegmentStage::OwnCut, SegmentStage::OwnMaps, SegmentStage::OwnScan,
         SegmentStage::OwnForward};
     SegmentStage stage = stages[launch];
+    if (stage == SegmentStage::OwnCut && longerSizes.isPresent())
+      return SegmentStage::OwnSampledCut;
     return stage == SegmentStage::OwnScan && isLate ? SegmentStage::OwnLateScan
                                                     : stage;
   }
@@ -132,7 +141,9 @@ private:
   /// Segments are the sequences.
   Problem packed;
   Array cuSeqlens, sizes, boundaries, firstSegments, before, closes,
-      closesOfParts, map, decay, starts, states, entryStates;
+      closesOfParts, lastSegments, map, decay, starts, states, entryStates;
+  /// What the kernel that cuts looks at to choose between two lengths.
+  Array longerSizes, sampledGate;
   /// The same of segments for the forward: every so many entries of those of
   /// their parts.
   struct {
@@ -158,6 +169,11 @@ OwnCall::OwnCall(const Problem &p, const Plan &plan, const OwnLayout &layout,
   sizes = at(0, Element::I32,
              {p.batches(), p.tokens(), plan.segmentLength / parts, parts});
   sizes.strides = {};
+  if (plan.longerLength) {
+    longerSizes = at(0, Element::I32, {plan.longerLength / parts});
+    longerSizes.strides = {};
+    sampledGate = p.gate;
+  }
   boundaries = at(arrays.boundaries, Element::I32, {P + 1});
   firstSegments = at(arrays.first_segments, Element::I32, {p.sequences() + 1});
   before = at(layout.before, Element::I32, {P + 1});
@@ -168,6 +184,7 @@ OwnCall::OwnCall(const Problem &p, const Plan &plan, const OwnLayout &layout,
   states = at(arrays.states, Element::F32, {P, H, V, K});
   entryStates = at(arrays.entry_states, Element::F32, {P, H, V, K});
   closesOfParts = everyNth(closes, 1, 0, P);
+  lastSegments = at(layout.last, Element::I32, {p.sequences()});
   // A segment begins with its first part. What is before it is its last one.
   ofSegments = {everyNth(boundaries, parts, 0, S + 1),
                 everyNth(before, parts, 0, S + 1),
@@ -202,8 +219,8 @@ void OwnCall::addArguments(int launch, Arguments &arguments) const {
   };
   switch (launch) {
   case 0:
-    return add(
-        {&sizes, &cuSeqlens, &boundaries, &firstSegments, &before, &closes});
+    return add({&sizes, &longerSizes, &sampledGate, &cuSeqlens, &boundaries,
+                &firstSegments, &before, &closes, &lastSegments});
   case 1:
     return add({&packed.q, &packed.k, &packed.v, &packed.beta, &packed.gate,
                 &boundaries, &packed.aLog, &packed.dtBias, &before,
@@ -211,7 +228,7 @@ void OwnCall::addArguments(int launch, Arguments &arguments) const {
                 &map});
   case 2:
     return add({&map, &decay, &states, &firstSegments, &before, &starts,
-                &boundaries, &entryStates});
+                &boundaries, &lastSegments, &entryStates});
   default:
     return add({&packed.q, &packed.k, &packed.v, &packed.beta, &packed.gate,
                 &ofSegments.entryStates, &ofSegments.boundaries, &packed.aLog,

@@ -11,7 +11,8 @@
 // (docs/Dialects/Stages.md). It runs four functions on a GPU:
 //
 //   OwnCut      cu_seqlens, the length of a segment, its parts -> boundaries,
-//               first_segments, before, closes
+//               first_segments, before, closes, last_segments; or
+//               OwnSampledCut, which has a second length and looks at g
 //   OwnMaps     k, v, beta, g, initial_state -> what each part makes of a
 //               state: starts, decay, states, map (three kernels)
 //   OwnScan     map, decay, states -> entry_states; or OwnLateScan, behind
@@ -34,6 +35,9 @@ namespace gdn::hopper {
 
 /// Whether there are kernels of a form.
 bool hasOwnSegments(const Traits &traits);
+
+/// Whether a kernel may choose between two lengths by the gates.
+bool maySampleGates(const Problem &problem, const Traits &traits);
 
 /// The name of the kernel of chunks.
 const char *nameOfOwnForward(const Traits &traits);

@@ -56,7 +56,8 @@ static Traits stageTraits(SegmentStage stage, const Traits &t) {
                    Layout::Packed,    Ends::None,      StateLayout::KV,
                    Element::F32,      GateDomain::Log, Element::F32,
                    BetaDomain::Value, Element::F32,    Norm::Plain};
-  if (stage == SegmentStage::Cut || stage == SegmentStage::OwnCut) {
+  if (stage == SegmentStage::Cut || stage == SegmentStage::OwnCut ||
+      stage == SegmentStage::OwnSampledCut) {
     traits.keyChannels = traits.valueChannels = table[0].traits.keyChannels;
     traits.layout = t.layout;
   }
@@ -273,6 +274,7 @@ void SegmentCall::addArguments(int launch, Arguments &arguments) const {
     return add({&map, &decay, &states, &given.initialState, &firstSegments,
                 &entryStates, &given.finalState});
   case SegmentStage::OwnCut:
+  case SegmentStage::OwnSampledCut:
   case SegmentStage::OwnMaps:
   case SegmentStage::OwnScan:
   case SegmentStage::OwnLateScan:
@@ -321,17 +323,18 @@ std::string gdn::hopper::splitToJson(const KernelChoice &chosen) {
     return "null";
   const cost::SplitEstimate &best = *split.best;
   auto number = [](int64_t value) { return static_cast<long long>(value); };
-  char text[512];
+  char text[640];
   std::snprintf(
       text, sizeof(text),
-      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, \"parts\": %lld, "
-      "\"late\": %s, \"longest\": "
+      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, "
+      "\"longer_length\": %lld, \"parts\": %lld, \"late\": %s, \"longest\": "
       "%lld, \"segments\": %lld, \"schedule\": \"%s\", \"map_seconds\": "
       "%.9g, \"scan_seconds\": %.9g, \"forward_seconds\": %.9g, "
       "\"slow_gate_seconds\": %.9g, \"whole_seconds\": %.9g}",
       split.splits ? "true" : "false", split.isForced ? "true" : "false",
-      number(best.length), number(best.parts), best.isLate ? "true" : "false",
-      number(best.ofLongest), number(best.segments),
+      number(best.length), number(best.longerLength), number(best.parts),
+      best.isLate ? "true" : "false", number(best.ofLongest),
+      number(best.segments),
       std::string(best.schedule.name).c_str(), best.mapSeconds,
       best.scanSeconds, best.forwardSeconds, best.slowGateSeconds,
       split.wholeSeconds);

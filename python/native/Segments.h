@@ -32,6 +32,7 @@ enum class SegmentStage : uint8_t {
   Scan,
   // Of segments that run what is before them themselves (OwnSegments.h).
   OwnCut,
+  OwnSampledCut,
   OwnMaps,
   OwnScan,
   OwnLateScan,

@@ -83,6 +83,21 @@ def test_parts():
     assert not explain(8, 32768, context_parallel=20).split.late
 
 
+def test_two_lengths():
+    """The device takes shorter segments where some heads keep their states. A caller's numbers are one length, and so is
+    what a call without gates is cut into."""
+    choice = explain(8, 32768)
+    assert (choice.split.length, choice.split.longer_length, choice.split.parts, choice.split.late) == (1088, 2048, 1, False)
+    assert "1088 tokens (or 2048, by their gates)" in str(choice)
+    assert launches(tensors(HV=8, T=32768)) == KERNELS
+    assert list(driver.last_launch.config.grid) == [2 * 8 * choice.split.segments, 1, 1]
+    for words in ({"context_parallel": 16}, {"segment_length": 2048}):
+        assert explain(8, 32768, **words).split.longer_length == 0
+    q, v = (torch.empty(1, 32768, heads, 128, dtype=torch.bfloat16, device="meta") for heads in (2, 8))
+    choice = gdn.explain(q, q, v, None, torch.empty(1, 32768, 8, device="meta"), device="cuda", output_final_state=True)
+    assert choice.split.longer_length == 0
+
+
 @pytest.mark.parametrize("HV,T,N", [(64, 32768, 4), (8, 32768, 8), (16, 8192, 4)])
 def test_work_for_all(HV, T, N):
     """Enough sequences and heads: nothing is cut."""
