@@ -171,7 +171,6 @@ OwnCall::OwnCall(const Problem &p, const Plan &plan, const OwnLayout &layout,
   sizes.strides = {};
   if (plan.longerLength) {
     longerSizes = at(0, Element::I32, {plan.longerLength / parts});
-    longerSizes.strides = {};
     sampledGate = p.gate;
   }
   boundaries = at(arrays.boundaries, Element::I32, {P + 1});

@@ -29,6 +29,8 @@ class Case:
     final: bool = True
     v_first: bool = False
     gate: float = -0.05
+    #: Heads whose log gates are 0: they keep their states.
+    live: int = 0
     views: bool = False
     max_seqlen: int = 0
     alike: bool = False
@@ -143,6 +145,10 @@ CASES = [
     Case("segments that forget", lengths=(700, 300), initial="float32", gate=-0.5, options={"segment_length": 128}),
     Case("segments, all that a model asks for", heads=(4, 12), lengths=(170, 0, 430), initial="bfloat16",
          beta="bfloat16", raw_type="bfloat16", options={**MODEL, "segment_length": 128}),
+    # The model has two lengths for these; the first case takes the shorter one.
+    Case("segments of two lengths", heads=(2, 4), lengths=(8192,), initial="float32", live=1),
+    Case("segments of two lengths, half of the heads live", heads=(2, 4), lengths=(8192,), initial="float32", live=2),
+    Case("segments of two lengths, rows", heads=(2, 4), tokens=8192, initial="float32", v_first=True),
     Case("segments, f16", lengths=(170, 430), dtype="float16", initial="float32", v_first=True,
          options={"context_parallel": 3}),
 ]
@@ -193,6 +199,7 @@ def make(torch, case, seed=0):
     g = case.gate * (0.5 + torch.rand(B, T, HV, device="cuda", generator=generator))
     if case.gate == float("-inf"):
         g = torch.where(torch.rand(B, T, HV, device="cuda", generator=generator) < 0.1, g, -0.1)
+    g[..., : case.live] = 0
     if case.options.get("gate_domain") == "linear":
         g = g.exp()
     beta = torch.rand(B, T, HV, device="cuda", generator=generator)
