@@ -111,6 +111,18 @@ static void waitUnlessBothFit(OpBuilder &b, Location loc,
                                /*last_cta=*/false);
 }
 
+/// Whether a kernel in clusters that another one runs beside begins when the one
+/// before it has ended. While that ends, multiprocessors are not free in pairs,
+/// and CTAs of both come to lie on one. Segments are more than half of the
+/// multiprocessors in most cases, and then run one after the other.
+static bool beginsAlone(tile::LaunchOp launch, ScheduleAttr schedule) {
+  if (!launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()) ||
+      schedule.getCluster() <= 1)
+    return false;
+  Value bounds = launch.getCuSeqlens();
+  return !bounds || !bounds.getDefiningOp<tile::LaunchOp>();
+}
+
 LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
                                tile::LaunchOp launch) {
   ScheduleAttr schedule = partition.schedule;
@@ -124,7 +136,10 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
   bool mayLeaveEarly = !schedule.getPersistent() && workItems.mayLeaveEarly(),
        waitsFirst = launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName());
   auto wait = [&] {
-    GridDependencyWaitOp::create(b, loc, waitsFirst, /*last_cta=*/false);
+    if (beginsAlone(launch, schedule))
+      LaunchDependentsOp::create(b, loc);
+    else
+      GridDependencyWaitOp::create(b, loc, waitsFirst, /*last_cta=*/false);
   };
   if (isBeside || (mayLeaveEarly && !waitsFirst))
     LaunchDependentsOp::create(b, loc);

@@ -569,6 +569,66 @@ func.func @call(%x: tensor<1x?x4x64xbf16>, %cu: tensor<3xi32>) -> tensor<1x?x4x6
 
 // -----
 
+// The first of the two begins when what is before it has ended, so that multiprocessors are free in pairs. Where a kernel
+// cuts the sequences, it begins earlier.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, cluster = 2, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @first(
+// CHECK-NOT: gdn_warp.grid_dependency_wait
+// CHECK: gdn_warp.launch_dependents
+// CHECK-NOT: gdn_warp.grid_dependency_wait
+// CHECK-LABEL: gdn_warp.kernel @of_segments(
+// CHECK-NOT: gdn_warp.launch_dependents
+// CHECK: gdn_warp.grid_dependency_wait then_launch
+gdn_tile.program @first(%x: memref<1x?x4x64xbf16>) outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+}
+gdn_tile.program @of_segments(%x: memref<1x?x4x64xbf16>) outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+}
+#cut = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["store"]>], channels = []>
+gdn_tile.program @cut(%x: memref<1x?x4x64xbf16>) outs(%bounds: memref<3xi32>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #cut} {
+  %c0 = arith.constant 0 : i32
+  %one = tensor.splat %c0 {gdn_tile.step = "store"} : tensor<1xi32>
+  gdn_tile.store %one, %bounds[%n] axes [0] {gdn_tile.step = "store"} : tensor<1xi32> -> memref<3xi32>
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>, %cu: tensor<3xi32>) -> (tensor<1x?x4x64xbf16>, tensor<1x?x4x64xbf16>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %b = tensor.empty() : tensor<3xi32>
+  %bounds = gdn_tile.launch @cut grid(%c1, %c1, %c1) tokens(%t)
+      ins(%x : tensor<1x?x4x64xbf16>) outs(%b : tensor<3xi32>) -> tensor<3xi32>
+  %r = gdn_tile.launch @first grid(%c2, %c4, %c2) tokens(%t) cu_seqlens(%cu : tensor<3xi32>)
+      ins(%x : tensor<1x?x4x64xbf16>) outs(%y : tensor<1x?x4x64xbf16>) {gdn_tile.first_of_two} -> tensor<1x?x4x64xbf16>
+  %s = gdn_tile.launch @of_segments grid(%c2, %c4, %c2) tokens(%t) cu_seqlens(%bounds : tensor<3xi32>)
+      ins(%x : tensor<1x?x4x64xbf16>) outs(%y : tensor<1x?x4x64xbf16>) {gdn_tile.first_of_two} -> tensor<1x?x4x64xbf16>
+  return %r, %s : tensor<1x?x4x64xbf16>, tensor<1x?x4x64xbf16>
+}
+
+// -----
+
 // What a loop carries goes around the loop over the chunks of an iteration, too.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
     <name = "load", warps = 4, registers = 96, steps = ["load"], loop_chunks = true>,
