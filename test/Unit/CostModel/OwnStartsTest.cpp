@@ -60,4 +60,77 @@ TEST(OwnStartsTest, TimesArePredicted) {
     }
 }
 
+/// A sequence's predicted seconds in segments of one length, and what chooses
+/// between lengths.
+struct Cut {
+  Problem problem;
+  Chip chip = *findChip("sm_90a", 132);
+  SplitRequest request;
+
+  Cut(int64_t heads, int64_t tokens, int64_t sequences = 1) {
+    problem.sequences = sequences;
+    problem.packed = true;
+    problem.tokens = tokens;
+    problem.keyHeads = problem.heads = heads;
+    request.forgets = request.ownStarts = true;
+  }
+  Choice whole() const { return choose(problem, chip); }
+  SplitChoice split() const {
+    return chooseSplit(problem, chip, whole(), request);
+  }
+};
+
+// An H100 computes these as an H200 does. Of 32 heads it waits for its memory.
+TEST(OwnStartsTest, TimesOfTodaysKernelsArePredicted) {
+  std::ifstream file(GDN_OWN_STARTS_TIMES_H100);
+  int rows = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line[0] == '#' || line.find("key_heads,") == 0)
+      continue;
+    std::vector<std::string> fields;
+    std::stringstream stream(line);
+    for (std::string field; std::getline(stream, field, ',');)
+      fields.push_back(field);
+    ASSERT_EQ(fields.size(), 7u) << line;
+    Cut cut(std::stoll(fields[1]), std::stoll(fields[2]));
+    SplitEstimate estimate = estimateOwnStarts(
+        cut.problem, cut.chip, cut.whole(), std::stoll(fields[4]),
+        std::stoll(fields[5]), cut.request);
+    double predicted =
+        fields[3] == "qla" ? estimate.seconds() : estimate.slowSeconds();
+    EXPECT_NEAR(predicted / (std::stod(fields[6]) * 1e-6), 1, 0.14) << line;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 110);
+}
+
+// 8 heads of 32768 tokens take 134 us in segments of 1088 tokens and 146 in
+// those of 2048 where two heads keep their states, and 227 and 188 where all do
+// (H100).
+TEST(OwnStartsTest, TheDeviceChoosesOfTwoLengths) {
+  Cut cut(8, 32768);
+  SplitEstimate one = *cut.split().best;
+  EXPECT_EQ(one.longerLength, 0);
+  cut.request.samplesGates = true;
+  SplitEstimate two = *cut.split().best;
+  EXPECT_EQ(two.longerLength, one.length);
+  EXPECT_LT(two.length, one.length);
+  EXPECT_LT(two.seconds(), 0.98 * one.seconds());
+  // The sample, and CTAs of segments that are not there.
+  EXPECT_NEAR(two.slowSeconds() / one.slowSeconds(), 1, 0.03);
+  cut.request.decays = false;
+  EXPECT_EQ(cut.split().best->longerLength, 0);
+}
+
+TEST(OwnStartsTest, OneLengthWhereTheCallerSaysIt) {
+  Cut cut(8, 32768);
+  cut.request.samplesGates = true;
+  cut.request.kind = SplitRequest::Kind::Segments;
+  cut.request.value = 16;
+  EXPECT_EQ(cut.split().best->longerLength, 0);
+  cut.request.kind = SplitRequest::Kind::Length;
+  cut.request.value = 2048;
+  EXPECT_EQ(cut.split().best->longerLength, 0);
+}
+
 } // namespace
