@@ -190,9 +190,9 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
                       divideCeil(sequences.tokens, result.segments), length)) /
                   static_cast<double>(p.chunkTokens);
   chunks = std::ceil(chunks);
-  result.isLate =
-      shared.isLate.value_or(result.segments * p.heads <= chip.multiprocessors &&
-                             chunks >= kLateChunks);
+  result.isLate = shared.isLate.value_or(result.segments * p.heads <=
+                                             chip.multiprocessors &&
+                                         chunks >= kLateChunks);
   Cuts cuts = {result.segments, shared.empty, sequences.count,
                p.heads,         p.vTiles,     result.ofLongest,
                parts,           chunks,       result.isLate};
@@ -236,9 +236,9 @@ SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
   Shared shared = {0, kSampleSeconds, false};
   SplitEstimate result =
       estimateCut(p, chip, whole, length, /*parts=*/1, request, shared);
-  shared.empty = result.segments -
-                 std::max<int64_t>(
-                     sequencesOf(p, whole).countPieces(longer), 1);
+  shared.empty =
+      result.segments -
+      std::max<int64_t>(sequencesOf(p, whole).countPieces(longer), 1);
   SplitEstimate other =
       estimateCut(p, chip, whole, longer, /*parts=*/1, request, shared);
   result.longerLength = longer;

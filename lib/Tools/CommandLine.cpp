@@ -44,10 +44,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                     cl::init(CompileOptions().segmentLength),
                     cl::cat(category)),
       fewerSegments("fewer-segments",
-                   cl::desc("With --own-starts, segments of a sequence unless "
-                            "some, but fewer than half of its heads keep a "
-                            "state over one of --segments; 0 for as many"),
-                   cl::cat(category)),
+                    cl::desc("With --own-starts, segments of a sequence unless "
+                             "some, but fewer than half of its heads keep a "
+                             "state over one of --segments; 0 for as many"),
+                    cl::cat(category)),
       decayTolerance("decay-tolerance",
                      cl::desc("Norm of a segment's map below which it is zero "
                               "(16-bit layers with a gate a head); 0 keeps "

@@ -65,8 +65,8 @@ class Split:
         splits: whether they are cut.
         forced: whether the caller has decided it.
         length: tokens of a segment.
-        longer_length: those of a segment of a sequence where no head, or half of them or more, keep a state over `length`
-            tokens, by a sample of the gates on the device; 0 where all sequences are cut alike.
+        longer_length: those of a segment of a sequence where no head, or half of them or more, keep a state over
+            `length` tokens, by a sample of the gates on the device; 0 where all sequences are cut alike.
         parts: parts of a segment, of one length, for which its maps are made.
         late: whether segments that start on their own are launched when the maps are done, and not beside them.
         longest: segments of the longest sequence.

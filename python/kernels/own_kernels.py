@@ -51,6 +51,7 @@ _ONE_LENGTH = {
 }  # fmt: skip
 #: Log gates are sampled at so many tokens and heads of each sequence.
 _SAMPLES = 8
+_GATES = "memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>"
 
 
 def _sampled_places(name: str, size: str) -> list[str]:
@@ -71,7 +72,7 @@ def _sampled_head(head: int) -> list[str]:
     for token in range(_SAMPLES):
         name = f"%gate{head}_{token}"
         lines += [
-            f"{name} = memref.load %gate[%batch, %at{token}, %head{head}] : memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>",
+            f"{name} = memref.load %gate[%batch, %at{token}, %head{head}] : {_GATES}",
             f"%sum{head}_{token} = arith.addf {total}, {name} : f32",
         ]
         total = f"%sum{head}_{token}"
@@ -86,8 +87,8 @@ def _sampled_head(head: int) -> list[str]:
 
 
 def _two_lengths(tolerance: float) -> dict[str, str]:
-    """A kernel that cuts a sequence by the second length unless some of its heads, but fewer than half, keep a state over a
-    segment of the first: then shorter segments make the way of these heads short, and others need no more work."""
+    """A kernel that cuts a sequence by the second length unless some of its heads, but fewer than half, keep a state over
+    a segment of the first: then shorter segments make the way of these heads short."""
     sampled = [line for head in range(_SAMPLES) for line in _sampled_head(head)]
     places = [
         *_sampled_places("head", "%heads"),
@@ -96,7 +97,7 @@ def _two_lengths(tolerance: float) -> dict[str, str]:
     ]
     lines = [
         "%longer = memref.dim %longer_sizes, %c0 : memref<?xi32, strided<[1], offset: ?>>",
-        "%heads = memref.dim %gate, %c2 : memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>",
+        f"%heads = memref.dim %gate, %c2 : {_GATES}",
         f"%samples_twice = arith.constant {2 * _SAMPLES} : index",
         *places,
         f"%sample_share = arith.constant {1 / _SAMPLES} : f32",
@@ -121,8 +122,7 @@ def _two_lengths(tolerance: float) -> dict[str, str]:
     return {
         "chooses": " %longer_sizes is\n// read for the extent [M / P] alone: sequences are cut by M tokens instead, "
         "unless some heads, but fewer than half of\n// them, keep a state over L tokens.",
-        "arrays": ",\n    %longer_sizes: memref<?xi32, strided<[1], offset: ?>>, "
-        "%gate: memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>",
+        "arrays": f",\n    %longer_sizes: memref<?xi32, strided<[1], offset: ?>>, %gate: {_GATES}",
         "tensors": ", %longer_sizes: tensor<?xi32>, %gate: tensor<?x?x?xf32>",
         "inputs": ", %longer_sizes, %gate",
         "input_types": ", tensor<?xi32>, tensor<?x?x?xf32>",

@@ -334,9 +334,8 @@ std::string gdn::hopper::splitToJson(const KernelChoice &chosen) {
       split.splits ? "true" : "false", split.isForced ? "true" : "false",
       number(best.length), number(best.longerLength), number(best.parts),
       best.isLate ? "true" : "false", number(best.ofLongest),
-      number(best.segments),
-      std::string(best.schedule.name).c_str(), best.mapSeconds,
-      best.scanSeconds, best.forwardSeconds, best.slowGateSeconds,
-      split.wholeSeconds);
+      number(best.segments), std::string(best.schedule.name).c_str(),
+      best.mapSeconds, best.scanSeconds, best.forwardSeconds,
+      best.slowGateSeconds, split.wholeSeconds);
   return text;
 }

@@ -84,10 +84,11 @@ def test_parts():
 
 
 def test_two_lengths():
-    """The device takes shorter segments where some heads keep their states. A caller's numbers are one length, and so is
-    what a call without gates is cut into."""
+    """The device takes shorter segments where some heads keep their states. A caller's numbers are one length, and so
+    is what a call without gates is cut into."""
     choice = explain(8, 32768)
-    assert (choice.split.length, choice.split.longer_length, choice.split.parts, choice.split.late) == (1088, 2048, 1, False)
+    split = choice.split
+    assert (split.length, split.longer_length, split.parts, split.late) == (1088, 2048, 1, False)
     assert "1088 tokens (or 2048, by their gates)" in str(choice)
     assert launches(tensors(HV=8, T=32768)) == KERNELS
     assert list(driver.last_launch.config.grid) == [2 * 8 * choice.split.segments, 1, 1]

@@ -47,8 +47,8 @@ struct SplitRequest {
   /// take a segment in parts: a shorter part is a shorter way to the last
   /// state.
   bool ownStarts = false;
-  /// Whether the kernel that cuts may look at the gates, and then choose between
-  /// two lengths.
+  /// Whether the kernel that cuts may look at the gates, and then choose
+  /// between two lengths.
   bool samplesGates = false;
 
   bool operator==(const SplitRequest &other) const {

@@ -111,10 +111,10 @@ static void waitUnlessBothFit(OpBuilder &b, Location loc,
                                /*last_cta=*/false);
 }
 
-/// Whether a kernel in clusters that another one runs beside begins when the one
-/// before it has ended. While that ends, multiprocessors are not free in pairs,
-/// and CTAs of both come to lie on one. Segments are more than half of the
-/// multiprocessors in most cases, and then run one after the other.
+/// Whether a kernel in clusters that another one runs beside begins when the
+/// one before it has ended. While that ends, multiprocessors are not free in
+/// pairs, and CTAs of both come to lie on one. Segments are more than half of
+/// the multiprocessors in most cases, and then run one after the other.
 static bool beginsAlone(tile::LaunchOp launch, ScheduleAttr schedule) {
   if (!launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()) ||
       schedule.getCluster() <= 1)

@@ -51,18 +51,26 @@ struct Sweep {
   }
 };
 
-/// Reads rows of key_heads,heads,tokens,gates,schedule,segments[,parts],us.
-inline std::vector<Sweep> readSweep(const char *path, bool hasParts) {
+/// The fields of each row of a file of times that begins with key_heads.
+inline std::vector<std::vector<std::string>> readRows(const char *path) {
   std::ifstream file(path);
-  std::map<std::pair<int64_t, int64_t>, double> whole;
-  std::map<std::tuple<int64_t, int64_t, std::string>, Sweep> found;
+  std::vector<std::vector<std::string>> rows;
   for (std::string line; std::getline(file, line);) {
     if (line[0] == '#' || line.find("key_heads,") == 0)
       continue;
-    std::vector<std::string> fields;
     std::stringstream stream(line);
+    rows.emplace_back();
     for (std::string field; std::getline(stream, field, ',');)
-      fields.push_back(field);
+      rows.back().push_back(field);
+  }
+  return rows;
+}
+
+/// Reads rows of key_heads,heads,tokens,gates,schedule,segments[,parts],us.
+inline std::vector<Sweep> readSweep(const char *path, bool hasParts) {
+  std::map<std::pair<int64_t, int64_t>, double> whole;
+  std::map<std::tuple<int64_t, int64_t, std::string>, Sweep> found;
+  for (const std::vector<std::string> &fields : readRows(path)) {
     int64_t heads = std::stoll(fields.at(1)), tokens = std::stoll(fields.at(2));
     int64_t segments = std::stoll(fields.at(5));
     int64_t parts = hasParts ? std::stoll(fields.at(6)) : 1;

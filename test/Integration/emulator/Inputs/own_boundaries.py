@@ -1,5 +1,5 @@
-"""Boundaries of segments that start on their own: `own_boundaries.py FOLDER` writes what the kernels of the package take
-and give, `own_boundaries.py FOLDER CASE...` compares with what they gave."""
+"""Boundaries of segments that start on their own: `own_boundaries.py FOLDER` writes what the kernels of the package
+take and give, `own_boundaries.py FOLDER CASE...` compares with what they gave."""
 
 import sys
 
