@@ -29,7 +29,7 @@ gdn_warp.schedule_template @segment_starts.walk schedules ["cta_per_head", "cta_
     channels [#sums]
 
 // gdn.stage.segment_boundaries: some numbers a sequence.
-#cut = #gdn_warp.role_template<name = "cut", warps = 4, registers = 64, steps = ["store"]>
+#cut = #gdn_warp.role_template<name = "cut", warps = 4, registers = 96, steps = ["store"]>
 
 gdn_warp.schedule_template @segment_boundaries.sequence schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]
     attributes {chunks_per_iteration = 1 : i64}
