@@ -239,6 +239,8 @@ SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
   shared.empty =
       result.segments -
       std::max<int64_t>(sequencesOf(p, whole).countPieces(longer), 1);
+  // The scan holds the forward back then (gdn_tile.hold_back).
+  shared.isLate = true;
   SplitEstimate other =
       estimateCut(p, chip, whole, longer, /*parts=*/1, request, shared);
   result.longerLength = longer;

@@ -50,10 +50,9 @@ static constexpr double kSecondLengthGain = 0.02;
 static constexpr int64_t kLeastOwnChunks[] = {8, 16};
 /// Parts of such a segment that the model tries.
 static constexpr int64_t kMostParts = 2;
-/// Rounds of work items that the model tries to fill, and those of a second
-/// length, beside the scan of two live heads of eight. With more, 32 segments
-/// of 8 heads, the forward takes 13 % longer.
-static constexpr int64_t kMostWaves = 3, kMostRounds = 2;
+/// Rounds of work items that the model tries to fill, those of a second length,
+/// and numbers of segments that are tried for it.
+static constexpr int64_t kMostWaves = 3, kMostRounds = 2, kTriedLengths = 6;
 /// Maps that the model allocates at most, for each multiprocessor: 160 KB each
 /// at K = V = 128.
 static constexpr int64_t kMostMaps = 8;
@@ -210,6 +209,34 @@ static bool isSafe(const SplitEstimate &cut, double wholeSeconds,
   return isGain && lostUtmost <= kUtmostLoss;
 }
 
+/// `cut`, or two lengths of which its own is the longer one. The shorter one
+/// fills some rounds as well as it can, beside the scan of two live heads of
+/// eight: with more work items the last ones wait for the first.
+static SplitEstimate addShorter(const Problem &p, const Chip &chip,
+                                const Choice &whole,
+                                const SplitRequest &request,
+                                const SplitEstimate &cut) {
+  // The numbers of segments are those of one length in parts.
+  if (!request.samplesGates || !request.decays || cut.parts > 1)
+    return cut;
+  Sequences sequences = sequencesOf(p, whole);
+  SplitEstimate best = cut;
+  double most = (1 - kSecondLengthGain) * cut.seconds();
+  int64_t items = kMostRounds * (chip.multiprocessors - p.heads);
+  for (int64_t n = items / p.heads, least = n - kTriedLengths; n > least; --n) {
+    int64_t length =
+        findLength(sequences, p.chunkTokens, n, kLeastOwnChunks[0]);
+    if (!length || length >= cut.length)
+      break;
+    SplitEstimate now =
+        estimateTwoLengths(p, chip, whole, length, cut.length, request);
+    if (now.seconds() < std::min(most, best.seconds()) &&
+        isSafe(now, whole.chosen().seconds, request))
+      best = now;
+  }
+  return best;
+}
+
 /// The best of the cuts that fill the multiprocessors: of those that may be
 /// chosen, or of all where none may.
 static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
@@ -224,7 +251,8 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
       return isFirst;
     return a.seconds() + a.slowSeconds() < b.seconds() + b.slowSeconds();
   };
-  auto consider = [&](int64_t length, int64_t parts, Schedule schedule) {
+  auto consider = [&](int64_t length, int64_t parts, Schedule schedule,
+                      int64_t waves) {
     if (!length ||
         countSegments(sequences.count, p.packed ? sequences.tokens : *p.tokens,
                       length, p.packed) *
@@ -235,48 +263,27 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
         request.ownStarts
             ? estimateOwnStarts(p, chip, whole, length, parts, request)
             : estimateSplit(p, chip, whole, length, schedule, request);
+    if (request.ownStarts && waves == 1)
+      now = addShorter(p, chip, whole, request, now);
     if (!best || isBetter(now, *best))
       best = now;
   };
   for (int64_t waves = 1; waves <= kMostWaves; ++waves) {
-    int64_t items = waves * chip.multiprocessors;
+    // As above.
+    int64_t beside = request.ownStarts && waves > 1 ? p.heads : 0;
+    int64_t items = waves * (chip.multiprocessors - beside);
     for (int64_t parts = 1; parts <= kMostParts && request.ownStarts; ++parts)
       for (int64_t least : kLeastOwnChunks)
         consider(findLength(sequences, parts * p.chunkTokens, items / p.heads,
                             least),
-                 parts, Schedule::CtaPerHead);
+                 parts, Schedule::CtaPerHead, waves);
     for (Schedule schedule : kSchedules) {
       bool isPerHead = schedule == Schedule::CtaPerHead;
       if (!request.ownStarts)
         consider(findLength(sequences, p.chunkTokens,
                             items / (p.heads * (isPerHead ? 1 : p.vTiles))),
-                 1, schedule);
+                 1, schedule, waves);
     }
-  }
-  return best;
-}
-
-/// `cut`, or two lengths of which its own is the longer one.
-static SplitEstimate addShorter(const Problem &p, const Chip &chip,
-                                const Choice &whole,
-                                const SplitRequest &request,
-                                const SplitEstimate &cut) {
-  // The numbers of segments are those of one length in parts.
-  if (!request.samplesGates || !request.decays || cut.parts > 1)
-    return cut;
-  Sequences sequences = sequencesOf(p, whole);
-  SplitEstimate best = cut;
-  double most = (1 - kSecondLengthGain) * cut.seconds();
-  for (int64_t length = cut.length - p.chunkTokens;
-       length >= kLeastOwnChunks[0] * p.chunkTokens; length -= p.chunkTokens) {
-    if (sequences.countPieces(length) * p.heads >
-        kMostRounds * (chip.multiprocessors - p.heads))
-      break;
-    SplitEstimate now =
-        estimateTwoLengths(p, chip, whole, length, cut.length, request);
-    if (now.seconds() < std::min(most, best.seconds()) &&
-        isSafe(now, whole.chosen().seconds, request))
-      best = now;
   }
   return best;
 }
@@ -327,8 +334,6 @@ SplitChoice gdn::cost::chooseSplit(const Problem &p, const Chip &chip,
     choice.best = findBest(p, chip, whole, request);
     choice.splits =
         choice.best && isSafe(*choice.best, choice.wholeSeconds, request);
-    if (choice.splits)
-      choice.best = addShorter(p, chip, whole, request, *choice.best);
     return choice;
   }
   choice.best = estimateForced(p, chip, whole, request);

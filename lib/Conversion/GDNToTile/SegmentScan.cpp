@@ -157,6 +157,24 @@ static Value keepStates(Program &p, Value last) {
   return loop.getResult(0);
 }
 
+/// Holds back the forward where a sequence of segments [p.begin, p.end), of
+/// which `last` is the last one with tokens, has been cut by the longer of two
+/// lengths. Its forwards all find a multiprocessor at once, and those that need
+/// not wait would only slow B and the maps. Shorter ones leave a quarter of the
+/// segments with tokens at most.
+static void holdBackLonger(Program &p, Value last) {
+  TileBuilder &b = p.b;
+  auto multiply = [&](Value x, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, x, b.index(factor));
+  };
+  Value others = arith::SubIOp::create(b, last, p.begin),
+        used = arith::AddIOp::create(b, others, b.index(2)),
+        all = arith::SubIOp::create(b, p.end, p.begin);
+  tile::HoldBackOp::create(
+      b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, multiply(used, 4),
+                               multiply(all, 3)));
+}
+
 /// The scan beside the forward: from the state behind the first segment to the
 /// one before the last. The program's tokens become the segments between. Where
 /// all but the last forget what is before them, nobody needs any state.
@@ -169,6 +187,8 @@ static Value enterScan(Program &p) {
                          b, arith::MaxUIOp::create(b, p.end, one), one));
   Value isIdle = b.isNot(keepStates(p, last));
   tile::LeaveOp::create(b, isIdle, ValueRange(), /*early=*/true);
+  if (p["last_segments"])
+    holdBackLonger(p, last);
   Value most =
       arith::SubIOp::create(b, memref::DimOp::create(b, p["states"], 0), one);
   auto [place, axes] = scannedPlace(p, arith::MinUIOp::create(b, p.begin, most),

@@ -87,7 +87,7 @@ struct ConvertGDNTileToLinalg
       }
     RewritePatternSet patterns(&getContext());
     patterns.add<ProgramToFunction, Drop<LeaveOp>, Drop<AwaitOp>,
-                 Drop<CountDownOp>>(&getContext());
+                 Drop<CountDownOp>, Drop<HoldBackOp>>(&getContext());
     populateAccessPatterns(patterns);
     populateScanPatterns(patterns);
     populateTriInversePatterns(patterns);

@@ -53,6 +53,16 @@ static Value copyFree(OpBuilder &b, Value value, IRMapping &map) {
   return map.lookup(value);
 }
 
+/// The condition of `op`, which says so if more than the work item makes it.
+static Value copyCondition(OpBuilder &b, Operation *op, Value condition,
+                           IRMapping &map) {
+  Value copied = copyFree(b, condition, map);
+  if (!copied)
+    op->emitOpError("expected a condition that follows from the work item, got "
+                    "one that a step makes");
+  return copied;
+}
+
 void WorkItemWriter::clearOutputs(OpBuilder &b, ValueRange arrays,
                                   const IRMapping &workItem) {
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
@@ -73,10 +83,8 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
                                     bool isBeside, bool early) {
   IRMapping map = workItem;
   auto createBranch = [&](Operation *op, Value condition) -> scf::IfOp {
-    if (Value copied = copyFree(b, condition, map))
+    if (Value copied = copyCondition(b, op, condition, map))
       return scf::IfOp::create(b, loc, copied, /*withElseRegion=*/false);
-    op->emitOpError("expected a condition that follows from the work item, got "
-                    "one that a step makes");
     return {};
   };
   for (Operation &op : program.getBody().front()) {
@@ -110,6 +118,29 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
 bool WorkItemWriter::mayLeaveEarly() {
   return llvm::any_of(program.getBody().getOps<tile::LeaveOp>(),
                       [](tile::LeaveOp leave) { return leave.getEarly(); });
+}
+
+bool WorkItemWriter::mayHoldBack() {
+  return !program.getBody().getOps<tile::HoldBackOp>().empty();
+}
+
+LogicalResult WorkItemWriter::launchBeside(OpBuilder &b,
+                                           const IRMapping &workItem) {
+  IRMapping map = workItem;
+  for (auto hold : program.getBody().getOps<tile::HoldBackOp>()) {
+    Value condition = copyCondition(b, hold, hold.getCondition(), map);
+    if (!condition)
+      return failure();
+    auto branch =
+        scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    GridDependencyWaitOp::create(b, loc, /*then_launch=*/true,
+                                 /*last_cta=*/false);
+    b.setInsertionPointToStart(branch.elseBlock());
+    LaunchDependentsOp::create(b, loc);
+  }
+  return success();
 }
 
 void WorkItemWriter::leave(OpBuilder &b) {

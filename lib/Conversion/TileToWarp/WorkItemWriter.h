@@ -49,6 +49,11 @@ public:
                       bool early = false);
   /// Whether CTAs of the program may end before they wait.
   bool mayLeaveEarly();
+  /// Whether the program may hold back the one that runs beside it
+  /// (`gdn_tile.hold_back`).
+  bool mayHoldBack();
+  /// Lets that one begin, behind a wait where it is held back.
+  LogicalResult launchBeside(OpBuilder &b, const IRMapping &workItem);
   /// Tells the program that waits for this one, if there is one.
   void leave(OpBuilder &b);
   /// The number of work items, an i32, if the schedule is persistent.

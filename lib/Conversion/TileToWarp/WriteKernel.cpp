@@ -134,14 +134,15 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
   WorkItemWriter workItems(partition.program, launch, kernel);
   bool isBeside = launch->hasAttr(tile::TileDialect::getBesideAttrName());
   bool mayLeaveEarly = !schedule.getPersistent() && workItems.mayLeaveEarly(),
-       waitsFirst = launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName());
+       waitsFirst = launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()),
+       mayHoldBack = mayLeaveEarly && !waitsFirst && workItems.mayHoldBack();
   auto wait = [&] {
     if (beginsAlone(launch, schedule))
       LaunchDependentsOp::create(b, loc);
     else
       GridDependencyWaitOp::create(b, loc, waitsFirst, /*last_cta=*/false);
   };
-  if (isBeside || (mayLeaveEarly && !waitsFirst))
+  if (isBeside || (mayLeaveEarly && !waitsFirst && !mayHoldBack))
     LaunchDependentsOp::create(b, loc);
   if (isBeside && schedule.getCluster() > 1)
     waitUnlessBothFit(b, loc, partition.getProgram());
@@ -162,7 +163,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
           : workItems.write(b,
                             toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
   if (mayLeaveEarly) {
-    if (failed(workItems.enter(b, workItem, isBeside, /*early=*/true)))
+    if (failed(workItems.enter(b, workItem, isBeside, /*early=*/true)) ||
+        (mayHoldBack && failed(workItems.launchBeside(b, workItem))))
       return failure();
     if (!isBeside)
       wait();

@@ -360,6 +360,9 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 // CHECK: memref.load %boundaries[%[[S]]]
 // CHECK: %[[IDLE:.*]] = arith.xori %[[NEEDS]], %true
 // CHECK: gdn_tile.leave %[[IDLE]] {early}
+// CHECK: %[[ALL:.*]] = arith.subi %end, %begin
+// CHECK: %[[LONGER:.*]] = arith.cmpi ult
+// CHECK: gdn_tile.hold_back if %[[LONGER]]
 // CHECK: gdn_tile.load %states[
 // CHECK: %[[SECOND:.*]] = arith.addi %begin, %c1
 // CHECK: %[[STATE:.*]] = scf.for %{{.*}} = %[[SECOND]] to %[[LAST]]

@@ -838,6 +838,62 @@ func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor
 
 // -----
 
+// The same where a work item may hold back the kernel that runs beside it.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @held(
+// CHECK-NOT: gdn_warp.launch_dependents
+// CHECK: gdn_warp.exit
+// CHECK: %[[FAR:.*]] = arith.cmpi ugt
+// CHECK: scf.if %[[FAR]] {
+// CHECK-NEXT: gdn_warp.grid_dependency_wait then_launch
+// CHECK-NEXT: } else {
+// CHECK-NEXT: gdn_warp.launch_dependents
+// CHECK-NEXT: }
+// CHECK-NEXT: gdn_warp.grid_dependency_wait{{$}}
+// CHECK: gdn_warp.role "move"
+gdn_tile.program @held(%x: memref<1x?x4x64xbf16>, %starts: memref<2x4xi32>, %count: memref<?xi32>)
+    outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %true = arith.constant true
+  %none = scf.for %s = %c0 to %c2 step %c1 iter_args(%so_far = %true) -> (i1) {
+    %number = memref.load %starts[%s, %h] : memref<2x4xi32>
+    %start = arith.index_cast %number : i32 to index
+    %empty = arith.cmpi uge, %start, %end : index
+    %all = arith.andi %so_far, %empty : i1
+    scf.yield %all : i1
+  }
+  gdn_tile.leave %none {early}
+  %is_far = arith.cmpi ugt, %end, %c64 : index
+  gdn_tile.hold_back if %is_far
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>
+    gdn_tile.store %tile, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+  gdn_tile.count_down %count : memref<?xi32>
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor<3xi32>, %count: tensor<?xi32>)
+    -> tensor<1x?x4x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %r = gdn_tile.launch @held grid(%c2, %c4, %c1) tokens(%t) cu_seqlens(%cu : tensor<3xi32>)
+      ins(%x, %starts, %count : tensor<1x?x4x64xbf16>, tensor<2x4xi32>, tensor<?xi32>) outs(%y : tensor<1x?x4x64xbf16>)
+      -> tensor<1x?x4x64xbf16>
+  return %r : tensor<1x?x4x64xbf16>
+}
+
+// -----
+
 // The same where the kernel behind it begins when the ones in front are done.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>

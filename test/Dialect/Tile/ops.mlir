@@ -53,6 +53,8 @@ gdn_tile.program @meeting(%x: memref<4x2x64x64xf16>, %count: memref<?xi32>) work
   gdn_tile.leave %empty
   // CHECK: gdn_tile.await %count if %[[EMPTY]] : memref<?xi32>
   gdn_tile.await %count if %empty : memref<?xi32>
+  // CHECK: gdn_tile.hold_back if %[[EMPTY]]
+  gdn_tile.hold_back if %empty
   // CHECK: gdn_tile.count_down %count : memref<?xi32>
   gdn_tile.count_down %count : memref<?xi32>
 }

@@ -146,9 +146,9 @@ CASES = [
     Case("segments, all that a model asks for", heads=(4, 12), lengths=(170, 0, 430), initial="bfloat16",
          beta="bfloat16", raw_type="bfloat16", options={**MODEL, "segment_length": 128}),
     # The model has two lengths for these; the first case takes the shorter one.
-    Case("segments of two lengths", heads=(2, 4), lengths=(8192,), initial="float32", live=1),
-    Case("segments of two lengths, half of the heads live", heads=(2, 4), lengths=(8192,), initial="float32", live=2),
-    Case("segments of two lengths, rows", heads=(2, 4), tokens=8192, initial="float32", v_first=True),
+    Case("segments of two lengths", heads=(2, 4), lengths=(32768,), initial="float32", live=1),
+    Case("segments of two lengths, half of the heads live", heads=(2, 4), lengths=(32768,), initial="float32", live=2),
+    Case("segments of two lengths, rows", heads=(2, 4), tokens=32768, initial="float32", v_first=True),
     Case("segments, f16", lengths=(170, 430), dtype="float16", initial="float32", v_first=True,
          options={"context_parallel": 3}),
 ]

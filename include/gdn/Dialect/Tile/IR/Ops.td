@@ -253,6 +253,25 @@ def Tile_CountDownOp : Tile_Op<"count_down"> {
   let assemblyFormat = "$array attr-dict `:` type($array)";
 }
 
+def Tile_HoldBackOp : Tile_Op<"hold_back"> {
+  let summary = "Let the program that runs beside this one begin later";
+  let description = [{
+    A program that runs beside this one begins when each work item of this one
+    has. Where `condition` holds in any work item, it begins when all launches in
+    front of this one are done, too. Until then it would take multiprocessors
+    from these. A CPU runs one after the other.
+
+    Example:
+
+    ```mlir
+    gdn_tile.hold_back if %isLonger
+    ```
+  }];
+  let arguments = (ins
+      Arg<I1, "What follows from the work item alone.">:$condition);
+  let assemblyFormat = "`if` $condition attr-dict";
+}
+
 def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsAndResultType]> {
   let summary = "Inclusive sum along one axis of a tile";
   let description = [{
