@@ -42,6 +42,10 @@ static void skipUnneeded(Program &p) {
   Value isUnneeded =
       arith::AndIOp::create(b, forgets(p, p.sequence, p.begin), nextNeedsNone);
   isUnneeded = orElse(isUnneeded, isLastSegment(p));
+  // Behind the last segment with tokens nobody reads anything.
+  Value isEmpty =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
+  isUnneeded = orElse(isUnneeded, isEmpty);
   p.begin = arith::SelectOp::create(b, isUnneeded, p.end, loadStart(p));
   tile::LeaveOp::create(b, isUnneeded, ValueRange());
 }

@@ -150,7 +150,7 @@ static void storeMap(Program &p, Value state, Value identity, Value decay) {
 /// A segment that begins behind its first token, where nothing is left of the
 /// state before it, has no chunk that counts. Nobody reads the map of one that
 /// begins or ends a sequence if `closes` tells which they are; nor then that of
-/// one that forgets, of which the scan knows.
+/// one that forgets, of which the scan knows, or has no token.
 static void skipForgotten(Program &p) {
   if (!p["starts"])
     return;
@@ -159,12 +159,17 @@ static void skipForgotten(Program &p) {
     p.begin = arith::SelectOp::create(b, condition, p.end, p.begin);
     tile::LeaveOp::create(b, condition, cleared);
   };
+  auto orElse = [&](Value x, Value y) -> Value {
+    return arith::OrIOp::create(b, x, y);
+  };
   Value isForgotten = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
                                             loadStart(p), p.begin);
   if (!p["closes"])
     return skip(isForgotten, p["map"]);
-  Value isAtEnd = arith::OrIOp::create(b, isFirstSegment(p), isLastSegment(p));
-  skip(arith::OrIOp::create(b, isAtEnd, isForgotten), {});
+  Value isAtEnd = orElse(isFirstSegment(p), isLastSegment(p));
+  Value isEmpty =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
+  skip(orElse(orElse(isAtEnd, isForgotten), isEmpty), {});
 }
 
 void gdn::writeSegmentMap(Program &p) {

@@ -96,6 +96,9 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
       clearOutputs(b, leave.getCleared(), workItem);
+      // What runs beside this one does not wait for the last CTA.
+      if (early && mayHoldBack())
+        LaunchDependentsOp::create(b, loc);
       // Who waits for all CTAs has waited for what they do not wait for.
       if (isBeside || early)
         GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
@@ -131,8 +134,7 @@ LogicalResult WorkItemWriter::launchBeside(OpBuilder &b,
     Value condition = copyCondition(b, hold, hold.getCondition(), map);
     if (!condition)
       return failure();
-    auto branch =
-        scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
+    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     GridDependencyWaitOp::create(b, loc, /*then_launch=*/true,

@@ -335,7 +335,9 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 // CHECK: %[[UNNEEDED:.*]] = arith.andi
 // CHECK: memref.load %closes[%n]
 // CHECK: %[[LAST:.*]] = arith.cmpi sge
-// CHECK: %[[NONE:.*]] = arith.ori %[[UNNEEDED]], %[[LAST]]
+// CHECK: %[[UNREAD:.*]] = arith.ori %[[UNNEEDED]], %[[LAST]]
+// CHECK: %[[EMPTY:.*]] = arith.cmpi uge, %begin, %end
+// CHECK: %[[NONE:.*]] = arith.ori %[[UNREAD]], %[[EMPTY]]
 // CHECK: %[[BEGIN:.*]] = arith.select %[[NONE]], %end, %{{.*}} : index
 // CHECK: gdn_tile.leave %[[NONE]]{{$}}
 // CHECK: %[[SEQUENCE:.*]] = arith.subi %c-1, %{{.*}}
@@ -348,7 +350,9 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 // CHECK: %[[FIRST:.*]] = arith.cmpi slt
 // CHECK: %[[LAST:.*]] = arith.cmpi sge
 // CHECK: %[[END:.*]] = arith.ori %[[FIRST]], %[[LAST]]
-// CHECK: %[[NONE:.*]] = arith.ori %[[END]], %{{.*}}
+// CHECK: %[[EMPTY:.*]] = arith.cmpi uge, %begin, %end
+// CHECK: %[[UNREAD:.*]] = arith.ori %[[END]], %{{.*}}
+// CHECK: %[[NONE:.*]] = arith.ori %[[UNREAD]], %[[EMPTY]]
 // CHECK: gdn_tile.leave %[[NONE]]{{$}}
 
 // The scan goes from the state behind the first segment to that before the last. Where all segments but the last forget,

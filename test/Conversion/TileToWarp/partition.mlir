@@ -844,7 +844,11 @@ func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor
 
 // CHECK-LABEL: gdn_warp.kernel @held(
 // CHECK-NOT: gdn_warp.launch_dependents
-// CHECK: gdn_warp.exit
+// CHECK: scf.if
+// CHECK-NEXT: gdn_warp.launch_dependents
+// CHECK-NEXT: gdn_warp.grid_dependency_wait last_cta
+// CHECK-NEXT: gdn_warp.count_down %count
+// CHECK-NEXT: gdn_warp.exit
 // CHECK: %[[FAR:.*]] = arith.cmpi ugt
 // CHECK: scf.if %[[FAR]] {
 // CHECK-NEXT: gdn_warp.grid_dependency_wait then_launch
