@@ -96,9 +96,6 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
       clearOutputs(b, leave.getCleared(), workItem);
-      // What runs beside this one does not wait for the last CTA.
-      if (early && mayHoldBack())
-        LaunchDependentsOp::create(b, loc);
       // Who waits for all CTAs has waited for what they do not wait for.
       if (isBeside || early)
         GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
@@ -136,9 +133,6 @@ LogicalResult WorkItemWriter::launchBeside(OpBuilder &b,
       return failure();
     auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    GridDependencyWaitOp::create(b, loc, /*then_launch=*/true,
-                                 /*last_cta=*/false);
     b.setInsertionPointToStart(branch.elseBlock());
     LaunchDependentsOp::create(b, loc);
   }

@@ -52,7 +52,7 @@ public:
   /// Whether the program may hold back the one that runs beside it
   /// (`gdn_tile.hold_back`).
   bool mayHoldBack();
-  /// Lets that one begin, behind a wait where it is held back.
+  /// Lets that one begin, unless it is held back.
   LogicalResult launchBeside(OpBuilder &b, const IRMapping &workItem);
   /// Tells the program that waits for this one, if there is one.
   void leave(OpBuilder &b);

@@ -140,7 +140,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
     if (beginsAlone(launch, schedule))
       LaunchDependentsOp::create(b, loc);
     else
-      GridDependencyWaitOp::create(b, loc, waitsFirst, /*last_cta=*/false);
+      GridDependencyWaitOp::create(b, loc, waitsFirst || mayHoldBack,
+                                   /*last_cta=*/false);
   };
   if (isBeside || (mayLeaveEarly && !waitsFirst && !mayHoldBack))
     LaunchDependentsOp::create(b, loc);
@@ -163,8 +164,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
           : workItems.write(b,
                             toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
   if (mayLeaveEarly) {
-    if (failed(workItems.enter(b, workItem, isBeside, /*early=*/true)) ||
-        (mayHoldBack && failed(workItems.launchBeside(b, workItem))))
+    if ((mayHoldBack && failed(workItems.launchBeside(b, workItem))) ||
+        failed(workItems.enter(b, workItem, isBeside, /*early=*/true)))
       return failure();
     if (!isBeside)
       wait();

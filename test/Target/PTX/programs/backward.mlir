@@ -7,11 +7,13 @@
 // ONCE-COUNT-56: wgmma.mma_async
 // ONCE-NOT: wgmma.mma_async
 
-// The CTAs of a head's two V tiles are a cluster. Adjoint begins beside replay where both have a place, and waits else.
+// The CTAs of a head's two V tiles are a cluster. Replay begins when what is before it has ended. Adjoint begins beside it
+// where both have a place, and waits else.
 // CHECK: .entry layer_replay(
 // CHECK: .reqnctapercluster 2
-// CHECK: griddepcontrol.wait;
+// CHECK-NOT: griddepcontrol.wait;
 // CHECK: griddepcontrol.launch_dependents;
+// CHECK-NOT: griddepcontrol.wait;
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: .entry layer_adjoint(
 // CHECK: .reqnctapercluster 2

@@ -1,0 +1,88 @@
+//===- EntryOps.td - Where work items leave, wait or tell --*- tablegen -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// docs/Glossary.md explains the terms.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_DIALECT_TILE_IR_ENTRYOPS_TD
+#define GDN_DIALECT_TILE_IR_ENTRYOPS_TD
+
+// Included by Ops.td, which is the one file that is compiled.
+
+def Tile_LeaveOp : Tile_Op<"leave"> {
+  let summary = "A work item that has nothing to do";
+  let description = [{
+    Where `condition` holds, nobody reads what the program writes but zeros: all
+    of what is at the work item's sequence and head in `cleared`, whose first two
+    dimensions are these. So a GPU's CTA may end at once. With `early` the launch
+    in front does not make the condition, and a CTA does not wait for it.
+
+    Example:
+
+    ```mlir
+    gdn_tile.leave %isEmpty clears(%map : memref<?x4x128x128xf16>)
+    ```
+  }];
+  let arguments = (ins
+      Arg<I1, "What follows from the work item alone.">:$condition,
+      Arg<Variadic<AnyMemRef>, "The arrays [N, H, ...] that it makes zero.">:$cleared,
+      Arg<UnitAttr, "Whether it ends before the launch in front does.">:$early);
+  let assemblyFormat = [{
+    $condition (`clears` `(` $cleared^ `:` type($cleared) `)`)? attr-dict
+  }];
+}
+
+def Tile_AwaitOp : Tile_Op<"await"> {
+  let summary = "Wait for a program that runs at the same time";
+  let description = [{
+    Waits until all work items of another program have met `gdn_tile.count_down`
+    of the same array. Launches behind each other need none, so a CPU has none.
+
+    Example:
+
+    ```mlir
+    gdn_tile.await %before if %isLate : memref<?xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<MemRefRankOf<[I32], [1]>, "The array whose last entry is 0 behind the wait.">:$array,
+      Arg<I1, "What follows from the work item alone: others do not wait.">:$condition);
+  let assemblyFormat = "$array `if` $condition attr-dict `:` type($array)";
+}
+
+def Tile_CountDownOp : Tile_Op<"count_down"> {
+  let summary = "Tell a program that runs at the same time";
+  let description = [{
+    Behind all that a work item does, `gdn_tile.count_down %before : memref<?xi32>`
+    counts the array's last entry down. That is 2^31 - 1 before the first of
+    them, and 0 behind the last one.
+  }];
+  let arguments = (ins
+      Arg<MemRefRankOf<[I32], [1]>, "The array whose last entry counts.">:$array);
+  let assemblyFormat = "$array attr-dict `:` type($array)";
+}
+
+def Tile_HoldBackOp : Tile_Op<"hold_back"> {
+  let summary = "Let the program that runs beside this one begin later";
+  let description = [{
+    A program that runs beside this one begins when each work item of this one
+    has. Where `condition` holds in any work item, it begins when all launches in
+    front of this one are done, too. Until then it would take multiprocessors
+    from these. A CPU runs one after the other.
+
+    Example:
+
+    ```mlir
+    gdn_tile.hold_back if %isLonger
+    ```
+  }];
+  let arguments = (ins
+      Arg<I1, "What follows from the work item alone.">:$condition);
+  let assemblyFormat = "`if` $condition attr-dict";
+}
+
+#endif // GDN_DIALECT_TILE_IR_ENTRYOPS_TD
