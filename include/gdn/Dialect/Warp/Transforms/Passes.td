@@ -162,10 +162,10 @@ def MergeRolesPass : Pass<"gdn-warp-merge-roles", "::mlir::gdn::warp::KernelOp">
     ops. Where they take other numbers, such as places of shared memory or columns of an
     array, each warp selects its own at the beginning of the role: of constants the distance
     from the first role's, since places of one kind lie as far apart in each role, and one
-    register then serves all of them. So the kernel has their code once, and the instruction cache holds more of the rest. What depends on
-    a thread's number does so within the warpgroup, so nothing else changes. Roles that
-    differ in anything but integers and floats from outside of them stay as they are, and
-    so does an op whose attributes differ.
+    register then serves all of them. So the kernel has their code once, and the instruction
+    cache holds more of the rest. What depends on a thread's number does so within the
+    warpgroup, so nothing else changes. Roles that differ in anything but integers and floats
+    from outside of them stay as they are, and so does an op whose attributes differ.
 
     Before:
 
