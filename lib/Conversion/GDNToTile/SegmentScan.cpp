@@ -160,8 +160,8 @@ static Value keepStates(Program &p, Value last) {
 /// Holds back the forward where a sequence of segments [p.begin, p.end), of
 /// which `last` is the last one with tokens, has been cut by the longer of two
 /// lengths. Its forwards all find a multiprocessor at once, and those that need
-/// not wait would only slow B and the maps. By the shorter length at least three
-/// quarters of the segments have tokens.
+/// not wait would only slow B and the maps. By the shorter length at least
+/// three quarters of the segments have tokens.
 static void holdBackLonger(Program &p, Value last) {
   TileBuilder &b = p.b;
   auto multiply = [&](Value x, int64_t factor) -> Value {
