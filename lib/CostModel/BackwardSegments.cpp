@@ -45,13 +45,13 @@ static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
 /// From states that the forward saved, there is no replay: a chunk of adjoint,
 /// and its work item. In segments there is no B and one scan: the part of the
 /// passes that is left, and kernels that begin behind others. By eye from
-/// docs/data/saving-h200.csv.
+/// docs/data/saving-h200.csv, and the times since kernels are in another order.
 static constexpr double kAdjointSeconds = 0.79e-6, kAdjointItem = 10e-6,
-                        kPassesFromStates = 0.72, kSplitHopsFromStates = 20e-6;
+                        kPassesFromStates = 0.65, kSplitHopsFromStates = 14e-6;
 /// Gradients that make a state before every second chunk, of those that read
-/// one before each: 877 us and 686 (docs/experiments/backward.md), and a tenth
-/// less since both halves of K have one copy of their code.
-static constexpr double kHalfwayGradients = 1.15;
+/// one before each: 832 us and 853 of long sequences on an H100, 253 and 234 of
+/// short ones (docs/experiments/backward.md).
+static constexpr double kHalfwayGradients = 1.08;
 static constexpr int64_t kVTiles = 2, kChunk = 32;
 /// Tokens of a chunk of the gradients.
 static constexpr int64_t kReadTokens = 64;
