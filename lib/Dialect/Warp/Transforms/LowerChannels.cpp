@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ChannelVisits.h"
+#include "PrepareBarriers.h"
 
 #include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
@@ -37,7 +38,8 @@ public:
   ChannelLowering(ChannelOp channel, bool lanesArrive)
       : channel(channel), uses(channel, lanesArrive) {}
 
-  LogicalResult run(OpBuilder &init);
+  /// Adds the channel's barriers to `barriers`.
+  LogicalResult run(SmallVectorImpl<PreparedBarrier> &barriers);
 
 private:
   Turn getTurn(OpBuilder &b, Location loc, Value iteration, bool fills);
@@ -46,6 +48,8 @@ private:
   void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
   void lower(ReleaseUnusedOp release);
   void lower(CopyToClusterOp share, int64_t fills);
+  /// Where the barriers of full or of empty slots begin in shared memory.
+  int64_t getBarriersOffset(bool empty);
   Value getBarrier(OpBuilder &b, Location loc, Value number, bool empty);
   void arrive(OpBuilder &b, Location loc, bool byLane,
               function_ref<void()> write);
@@ -90,16 +94,19 @@ Value ChannelLowering::getOwner(OpBuilder &b, Location loc, Value iteration) {
       b, loc, turns, arith::ConstantIntOp::create(b, loc, i32, uses.cluster));
 }
 
+int64_t ChannelLowering::getBarriersOffset(bool empty) {
+  return *channel.getBarriers() +
+         (empty ? channel.getDepth() * format::kBarrierBytes : 0);
+}
+
 Value ChannelLowering::getBarrier(OpBuilder &b, Location loc, Value number,
                                   bool empty) {
-  int64_t start = *channel.getBarriers() +
-                  (empty ? channel.getDepth() * format::kBarrierBytes : 0);
   Value offset = arith::AddIOp::create(
       b, loc,
       arith::MulIOp::create(
           b, loc, number,
           arith::ConstantIndexOp::create(b, loc, format::kBarrierBytes)),
-      arith::ConstantIndexOp::create(b, loc, start));
+      arith::ConstantIndexOp::create(b, loc, getBarriersOffset(empty)));
   return BarrierOp::create(b, loc, offset);
 }
 
@@ -288,7 +295,7 @@ void ChannelLowering::lower(CopyToClusterOp share, int64_t fills) {
   share.erase();
 }
 
-LogicalResult ChannelLowering::run(OpBuilder &init) {
+LogicalResult ChannelLowering::run(SmallVectorImpl<PreparedBarrier> &barriers) {
   if (!channel.getOffset())
     return channel.emitOpError(
         "expected a place in shared memory: gdn-warp-allocate-shared");
@@ -300,14 +307,11 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
     return channel.emitOpError("expected a role that fills the slots and one "
                                "that takes them, got ")
            << (fills ? "no taker" : "no filler");
-  Location loc = channel.getLoc();
-  for (int64_t slot = 0; slot < static_cast<int64_t>(channel.getDepth());
-       ++slot) {
-    Value number = arith::ConstantIndexOp::create(init, loc, slot);
-    BarrierInitOp::create(
-        init, loc, getBarrier(init, loc, number, /*empty=*/false), fills);
-    BarrierInitOp::create(init, loc,
-                          getBarrier(init, loc, number, /*empty=*/true), takes);
+  auto depth = static_cast<int64_t>(channel.getDepth());
+  for (int64_t slot = 0; slot < depth; ++slot) {
+    int64_t distance = slot * format::kBarrierBytes;
+    barriers.push_back({getBarriersOffset(/*empty=*/false) + distance, fills});
+    barriers.push_back({getBarriersOffset(/*empty=*/true) + distance, takes});
   }
   for (auto &[key, visit] : uses.visits)
     lower(std::get<SlotDirection>(key), visit);
@@ -321,19 +325,15 @@ LogicalResult ChannelLowering::run(OpBuilder &init) {
 
 /// The barriers of sums over a cluster: tiles of the other CTAs are there, and
 /// every warp of them has read those of this one.
-static void initBarriers(OpBuilder &b, ClusterSendOp sum) {
+static void addBarriers(ClusterSendOp sum,
+                        SmallVectorImpl<PreparedBarrier> &barriers) {
   // The first one has them for all sums of its role.
   if (!sum.getPlace() || (*sum.getPlace())[2] != 0)
     return;
-  ArrayRef<int64_t> place = *sum.getPlace();
-  Location loc = sum.getLoc();
-  auto init = [&](int64_t offset, int64_t count) {
-    Value at = arith::ConstantIndexOp::create(b, loc, offset);
-    BarrierInitOp::create(b, loc, BarrierOp::create(b, loc, at), count);
-  };
-  int64_t others = sum.getItems() - 1;
-  init(place[1], 1);
-  init(place[1] + format::kBarrierBytes, others * format::kWarpgroupWarps);
+  int64_t offset = (*sum.getPlace())[1], others = sum.getItems() - 1;
+  barriers.push_back({offset, 1});
+  barriers.push_back(
+      {offset + format::kBarrierBytes, others * format::kWarpgroupWarps});
 }
 
 namespace {
@@ -355,16 +355,10 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
       kernel.emitOpError("expected roles that use the channels, got none");
       return signalPassFailure();
     }
-    // One thread prepares the barriers before any role begins, and no CTA of a
-    // cluster ends before the others have used its memory.
+    // Barriers are prepared before any role begins, and no CTA of a cluster
+    // ends before the others have used its memory.
     SyncKind all = kernel.getCluster() > 1 ? SyncKind::Cluster : SyncKind::CTA;
     Location loc = kernel.getLoc();
-    auto b = OpBuilder::atBlockBegin(&kernel.getBody().front());
-    Value thread = IdOp::create(b, loc, IdKind::Thread);
-    Value first =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread,
-                              arith::ConstantIndexOp::create(b, loc, 0));
-    auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
     OpBuilder beforeRoles(*kernel.getBody().getOps<RoleOp>().begin());
     SyncOp::create(beforeRoles, loc, all);
     if (kernel.getCluster() > 1) {
@@ -372,12 +366,12 @@ struct LowerChannels : gdn::warp::impl::LowerChannelsPassBase<LowerChannels> {
       atEnd.setInsertionPointToEnd(&kernel.getBody().front());
       SyncOp::create(atEnd, loc, all);
     }
-    b.setInsertionPointToStart(guard.thenBlock());
+    SmallVector<PreparedBarrier> barriers;
     for (ChannelOp channel : channels)
-      if (failed(ChannelLowering(channel, lanesArrive).run(b)))
+      if (failed(ChannelLowering(channel, lanesArrive).run(barriers)))
         return signalPassFailure();
-    kernel.walk([&](ClusterSendOp sum) { initBarriers(b, sum); });
-    FenceOp::create(b, loc, FenceKind::BarrierInit);
+    kernel.walk([&](ClusterSendOp sum) { addBarriers(sum, barriers); });
+    prepareBarriers(kernel, barriers);
     lowerStores(kernel);
   }
 

@@ -16,13 +16,23 @@
 // the taker's four warps arrive at the empty one when they have read.
 // CHECK-LABEL: gdn_warp.kernel @hand(
 // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32
+// The first threads of four warps share the barriers.
 // CHECK: %[[THREAD:.*]] = gdn_warp.id thread
-// CHECK: scf.if
+// CHECK: %[[OTHERS:.*]] = arith.andi %[[THREAD]], %c-97
+// CHECK: %[[PREPARES:.*]] = arith.cmpi ult, %[[OTHERS]], %c1
+// CHECK: scf.if %[[PREPARES]]
+// CHECK: %[[TWO_WARPS:.*]] = arith.cmpi ult, %[[THREAD]], %c64
+// CHECK: scf.if %[[TWO_WARPS]]
+// CHECK: %[[ONE_WARP:.*]] = arith.cmpi ult, %[[THREAD]], %c32
+// CHECK: scf.if %[[ONE_WARP]]
 // CHECK: %[[FULL0:.*]] = gdn_warp.barrier %c16384
 // CHECK-NEXT: gdn_warp.barrier_init %[[FULL0]], 1
+// CHECK-NEXT: else
 // CHECK-NEXT: %[[EMPTY0:.*]] = gdn_warp.barrier %c16400
 // CHECK-NEXT: gdn_warp.barrier_init %[[EMPTY0]], 4
+// CHECK: else
 // CHECK: gdn_warp.barrier_init
+// CHECK: else
 // CHECK: gdn_warp.barrier_init
 // CHECK: gdn_warp.fence barrier_init
 // CHECK-NEXT: }
@@ -120,8 +130,7 @@ gdn_warp.kernel @no_place() threads(128) shared(0) {
 // and arrives in the second.
 // CHECK-LABEL: gdn_warp.kernel @chunks(
 // CHECK: gdn_warp.barrier_init %{{.*}}, 64
-// CHECK-NEXT: gdn_warp.barrier
-// CHECK-NEXT: gdn_warp.barrier_init %{{.*}}, 4
+// CHECK: gdn_warp.barrier_init %{{.*}}, 4
 // CHECK: gdn_warp.role "make"
 // CHECK: scf.for
 // CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to %{{.*}} step
