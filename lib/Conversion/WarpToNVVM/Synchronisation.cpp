@@ -139,8 +139,11 @@ static void add(const TypeConverter &converter, RewritePatternSet &patterns,
 /// this one to end, with that CTA, so what the one before it wrote is visible
 /// there without a wait of the other CTAs.
 static void createWaitOfLast(ImplicitLocOpBuilder &b) {
-  Value last =
-      arith::SubIOp::create(b, createId(b, IdKind::CTACount), createI32(b, 1));
+  // Read here: from where the kernel was left, it would take a register of all
+  // roles.
+  Value count = createAsm(b, b.getI32Type(), {}, "mov.u32 $0, %nctaid.x;", "=r")
+                    .getResult(0);
+  Value last = arith::SubIOp::create(b, count, createI32(b, 1));
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                        createId(b, IdKind::CTA), last);
   auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);

@@ -79,7 +79,7 @@ gdn_warp.kernel @first_of_two(%x : memref<2xf32>, %f : f32) threads(128) shared(
 // CHECK-SAME: follows = true
 // CHECK: nvvm.griddepcontrol launch_dependents
 // CHECK: llvm.store
-// CHECK: %[[COUNT:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK: %[[COUNT:.*]] = llvm.inline_asm has_side_effects {{.*}} "mov.u32 $0, %nctaid.x;"
 // CHECK: %[[LAST:.*]] = arith.subi %[[COUNT]]
 // CHECK: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x
 // CHECK: %[[IS:.*]] = arith.cmpi eq, %[[CTA]], %[[LAST]]
