@@ -168,11 +168,12 @@ static void merge(ArrayRef<RoleOp> roles) {
   SmallVector<SmallVector<OpOperand *>> operands =
       llvm::map_to_vector(roles, collectOperands);
   Selection selection(role, roles);
-  for (auto [number, operand] : llvm::enumerate(operands.front())) {
+  for (const auto &entry : llvm::enumerate(operands.front())) {
+    OpOperand *operand = entry.value();
     if (!isCaptured(operand->get(), role))
       continue;
     SmallVector<Value> values = llvm::map_to_vector(
-        operands, [&](const auto &list) { return list[number]->get(); });
+        operands, [&](const auto &list) { return list[entry.index()]->get(); });
     if (!llvm::all_equal(values))
       operand->set(selection.get(operand->getOwner(), values));
   }
