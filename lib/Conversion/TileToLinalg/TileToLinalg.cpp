@@ -74,6 +74,20 @@ template <typename Op> struct Drop : OpRewritePattern<Op> {
   }
 };
 
+/// Programs run one after the other: what is reported is just stored.
+struct ReportToStore : OpRewritePattern<ReportOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReportOp op,
+                                PatternRewriter &rewriter) const override {
+    Value done = arith::IndexCastOp::create(
+        rewriter, op.getLoc(), rewriter.getI32Type(), op.getDone());
+    rewriter.replaceOpWithNewOp<memref::StoreOp>(op, done, op.getArray(),
+                                                 op.getOffsets());
+    return success();
+  }
+};
+
 struct ConvertGDNTileToLinalg
     : gdn::impl::ConvertGDNTileToLinalgPassBase<ConvertGDNTileToLinalg> {
   void runOnOperation() override {
@@ -86,8 +100,10 @@ struct ConvertGDNTileToLinalg
         return signalPassFailure();
       }
     RewritePatternSet patterns(&getContext());
-    patterns.add<ProgramToFunction, Drop<LeaveOp>, Drop<AwaitOp>,
-                 Drop<CountDownOp>, Drop<HoldBackOp>>(&getContext());
+    patterns
+        .add<ProgramToFunction, Drop<LeaveOp>, Drop<AwaitOp>, Drop<CountDownOp>,
+             Drop<HoldBackOp>, Drop<AwaitReportOp>, ReportToStore>(
+            &getContext());
     populateAccessPatterns(patterns);
     populateScanPatterns(patterns);
     populateTriInversePatterns(patterns);

@@ -27,6 +27,7 @@ private:
   bool addPerVTile(Operation *op);
   void findPerVTile();
   LogicalResult checkBounds(scf::ForOp loop);
+  LogicalResult checkReport(tile::ReportOp report);
   void carry(unsigned role, unsigned loop, unsigned index);
   void collectNeeds(Value value, unsigned role);
   void addResults();
@@ -72,9 +73,8 @@ FailureOr<unsigned> RoleAssignment::findRole(Operation *op) {
 LogicalResult RoleAssignment::assign(Block &block) {
   for (Operation &op : block.without_terminator()) {
     // What each CTA does before its roles begin, or behind them.
-    if (isFree(&op) ||
-        isa<tile::LeaveOp, tile::AwaitOp, tile::CountDownOp, tile::HoldBackOp>(
-            op))
+    if (isFree(&op) || isa<tile::LeaveOp, tile::AwaitOp, tile::AwaitReportOp,
+                           tile::CountDownOp, tile::HoldBackOp>(op))
       continue;
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       if (op.getParentOp() != program) {
@@ -111,6 +111,31 @@ LogicalResult RoleAssignment::checkBounds(scf::ForOp loop) {
     if (partition.perVTile.contains(bound))
       return loop.emitOpError("expected the same bounds for all V tiles of a "
                               "CTA, got one that depends on the V tile");
+  }
+  return success();
+}
+
+/// A report follows what the work item has stored before it: in one role, which
+/// keeps the program's order.
+LogicalResult RoleAssignment::checkReport(tile::ReportOp report) {
+  Operation *holder = report;
+  while (!partition.roles.contains(holder))
+    holder = holder->getParentOp();
+  for (Operation &op : *holder->getBlock()) {
+    if (&op == holder)
+      break;
+    bool stores = op.walk([](tile::StoreOp) {
+                      return WalkResult::interrupt();
+                    }).wasInterrupted();
+    if (!stores || (partition.roles.lookup(&op) == partition.roles[holder] &&
+                    partition.isLate(&op) == partition.isLate(holder)))
+      continue;
+    InFlightDiagnostic diagnostic = report.emitOpError(
+        "expected its role to store what is stored before it, and as late, got "
+        "step ");
+    diagnostic << getStep(&op);
+    diagnostic.attachNote(op.getLoc()) << "the store";
+    return diagnostic;
   }
   return success();
 }
@@ -235,6 +260,10 @@ void RoleAssignment::findCrossing() {
 
 LogicalResult RoleAssignment::run() {
   if (failed(assign(program.getBody().front())))
+    return failure();
+  WalkResult reports = program.walk(
+      [&](tile::ReportOp report) { return WalkResult(checkReport(report)); });
+  if (reports.wasInterrupted())
     return failure();
   findPerVTile();
   for (scf::ForOp loop : partition.loops)

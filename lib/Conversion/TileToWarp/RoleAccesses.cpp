@@ -283,6 +283,19 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
   return success();
 }
 
+LogicalResult RoleLayouts::convertReport(tile::ReportOp report) {
+  if (role.getCount() != 1)
+    return report.emitOpError("expected a role of one warp, whose stores it "
+                              "follows, got role ")
+           << role.getNameAttr() << " of " << role.getCount() << " warps";
+  SmallVector<Value> offsets;
+  for (Value offset : report.getOffsets())
+    offsets.push_back(map.lookupOrDefault(offset));
+  ReportOp::create(b, report.getLoc(), map.lookupOrDefault(report.getDone()),
+                   map.lookupOrDefault(report.getArray()), offsets);
+  return success();
+}
+
 LogicalResult RoleLayouts::convertLoad(tile::LoadOp load) {
   // A tile that goes to a channel is copied there by its put.
   auto goesToChannel = [](Operation *user) {

@@ -140,6 +140,8 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return convertScan(scan);
   if (auto sum = dyn_cast<tile::ClusterSumOp>(op))
     return convertClusterSum(sum);
+  if (auto report = dyn_cast<tile::ReportOp>(op))
+    return convertReport(report);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return convertIf(branch);
   if (auto loop = dyn_cast<scf::ForOp>(op))

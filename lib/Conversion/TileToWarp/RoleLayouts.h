@@ -92,6 +92,7 @@ private:
                          const FieldLayout &layout, Value view);
   LogicalResult putSolve(warp::PutOp put, SolvedTile solved, Value view);
   LogicalResult convertStore(tile::StoreOp store);
+  LogicalResult convertReport(tile::ReportOp report);
   LogicalResult convertLoad(tile::LoadOp load);
   LogicalResult convertSlice(tensor::ExtractSliceOp slice);
   LogicalResult convertContract(linalg::ContractOp contract);

@@ -30,7 +30,8 @@ LogicalResult WorkItemWriter::checkTurns(ScheduleAttr schedule) {
     return success();
   // Both count once for each CTA.
   WalkResult found = program.walk([](Operation *op) {
-    if (!isa<tile::AwaitOp, tile::ClusterSumOp>(op))
+    if (!isa<tile::AwaitOp, tile::AwaitReportOp, tile::ReportOp,
+             tile::ClusterSumOp>(op))
       return WalkResult::advance();
     op->emitOpError("expected a CTA for each work item, got a persistent "
                     "schedule");
@@ -53,14 +54,22 @@ static Value copyFree(OpBuilder &b, Value value, IRMapping &map) {
   return map.lookup(value);
 }
 
-/// The condition of `op`, which says so if more than the work item makes it.
-static Value copyCondition(OpBuilder &b, Operation *op, Value condition,
-                           IRMapping &map) {
-  Value copied = copyFree(b, condition, map);
+/// A condition or another number of `op`, which says so if more than the work
+/// item makes it.
+static Value copyNumber(OpBuilder &b, Operation *op, Value number,
+                        IRMapping &map) {
+  Value copied = copyFree(b, number, map);
   if (!copied)
-    op->emitOpError("expected a condition that follows from the work item, got "
-                    "one that a step makes");
+    op->emitOpError("expected ")
+        << (number.getType().isInteger(1) ? "a condition that follows"
+                                          : "numbers that follow")
+        << " from the work item, got one that a step makes";
   return copied;
+}
+
+static SmallVector<Value> lookupAll(ValueRange values, const IRMapping &map) {
+  return llvm::map_to_vector(values,
+                             [&](Value value) { return map.lookup(value); });
 }
 
 void WorkItemWriter::clearOutputs(OpBuilder &b, ValueRange arrays,
@@ -83,7 +92,7 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
                                     bool isBeside, bool early) {
   IRMapping map = workItem;
   auto createBranch = [&](Operation *op, Value condition) -> scf::IfOp {
-    if (Value copied = copyCondition(b, op, condition, map))
+    if (Value copied = copyNumber(b, op, condition, map))
       return scf::IfOp::create(b, loc, copied, /*withElseRegion=*/false);
     return {};
   };
@@ -111,7 +120,34 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
       b.setInsertionPointToStart(branch.thenBlock());
       AwaitOp::create(b, loc, workItem.lookup(await.getArray()));
     }
+    if (auto await = dyn_cast<tile::AwaitReportOp>(op); await && !early) {
+      for (Value operand : await->getOperands())
+        if (!copyNumber(b, await, operand, map))
+          return failure();
+      AwaitReportOp::create(b, loc, map.lookup(await.getArray()),
+                            lookupAll(await.getOffsets(), map),
+                            map.lookup(await.getCount()),
+                            map.lookup(await.getDone()));
+    }
   }
+  return success();
+}
+
+tile::ReportOp WorkItemWriter::findReport() {
+  tile::ReportOp found;
+  program.walk([&](tile::ReportOp report) { found = report; });
+  return found;
+}
+
+LogicalResult WorkItemWriter::beginReports(OpBuilder &b,
+                                           const IRMapping &workItem) {
+  IRMapping map = workItem;
+  tile::ReportOp report = findReport();
+  for (Value offset : report.getOffsets())
+    if (!copyNumber(b, report, offset, map))
+      return failure();
+  BeginReportsOp::create(b, loc, map.lookup(report.getArray()),
+                         lookupAll(report.getOffsets(), map));
   return success();
 }
 
@@ -128,7 +164,7 @@ LogicalResult WorkItemWriter::launchBeside(OpBuilder &b,
                                            const IRMapping &workItem) {
   IRMapping map = workItem;
   for (auto hold : program.getBody().getOps<tile::HoldBackOp>()) {
-    Value condition = copyCondition(b, hold, hold.getCondition(), map);
+    Value condition = copyNumber(b, hold, hold.getCondition(), map);
     if (!condition)
       return failure();
     auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);

@@ -65,7 +65,7 @@ Value WorkItemWriter::writeExtent(OpBuilder &b, Value extent) {
   Operation *op = extent.getDefiningOp();
   if (auto dim = dyn_cast_or_null<tensor::DimOp>(op))
     return writeDim(b, dim);
-  if (!op || op->getNumRegions() != 0 || !isPure(op) ||
+  if (!op || op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
       !isa<arith::ArithDialect>(op->getDialect()))
     return {};
   IRMapping operands;

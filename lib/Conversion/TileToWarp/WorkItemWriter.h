@@ -43,8 +43,9 @@ public:
   /// the first one, and behind the last one. `workItem` has one of these two.
   void clearOutside(OpBuilder &b, const IRMapping &workItem);
   /// Ends a CTA whose work item has nothing to do, and lets others wait for the
-  /// program that theirs says (`gdn_tile.leave`, `gdn_tile.await`). If `early`,
-  /// ends those alone that need not wait for the launch in front.
+  /// program that theirs says (`gdn_tile.leave`, `gdn_tile.await`,
+  /// `gdn_tile.await_report`). If `early`, ends those alone that need not wait
+  /// for the launch in front.
   LogicalResult enter(OpBuilder &b, const IRMapping &workItem, bool isBeside,
                       bool early = false);
   /// Whether CTAs of the program may end before they wait.
@@ -54,6 +55,10 @@ public:
   bool mayHoldBack();
   /// Lets that one begin, unless it is held back.
   LogicalResult launchBeside(OpBuilder &b, const IRMapping &workItem);
+  /// Whether work items report how far they are (`gdn_tile.report`).
+  bool mayReport() { return static_cast<bool>(findReport()); }
+  /// Sets what the work item reports to 0.
+  LogicalResult beginReports(OpBuilder &b, const IRMapping &workItem);
   /// Tells the program that waits for this one, if there is one.
   void leave(OpBuilder &b);
   /// The number of work items, an i32, if the schedule is persistent.
@@ -62,6 +67,8 @@ public:
 private:
   /// Writes zeros to the work item's part of each of `arrays`.
   void clearOutputs(OpBuilder &b, ValueRange arrays, const IRMapping &workItem);
+  /// One of the program's reports, which are all of one entry.
+  tile::ReportOp findReport();
   /// Whether work items may run in turns, and wait, if they are to.
   LogicalResult checkTurns(warp::ScheduleAttr schedule);
   /// A size of the grid as the kernel knows it; null if it does not.

@@ -135,13 +135,14 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
   bool isBeside = launch->hasAttr(tile::TileDialect::getBesideAttrName());
   bool mayLeaveEarly = !schedule.getPersistent() && workItems.mayLeaveEarly(),
        waitsFirst = launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()),
-       mayHoldBack = mayLeaveEarly && !waitsFirst && workItems.mayHoldBack();
+       mayHoldBack = mayLeaveEarly && !waitsFirst && workItems.mayHoldBack(),
+       reports = waitsFirst && workItems.mayReport();
   auto wait = [&] {
-    if (beginsAlone(launch, schedule))
+    bool thenLaunch = !reports && (waitsFirst || mayHoldBack);
+    if (!beginsAlone(launch, schedule))
+      GridDependencyWaitOp::create(b, loc, thenLaunch, /*last_cta=*/false);
+    else if (thenLaunch)
       LaunchDependentsOp::create(b, loc);
-    else
-      GridDependencyWaitOp::create(b, loc, waitsFirst || mayHoldBack,
-                                   /*last_cta=*/false);
   };
   if (isBeside || (mayLeaveEarly && !waitsFirst && !mayHoldBack))
     LaunchDependentsOp::create(b, loc);
@@ -163,6 +164,12 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
           ? workItems.getShared()
           : workItems.write(b,
                             toI32(b, loc, IdOp::create(b, loc, IdKind::CTA)));
+  // Who reads them begins when each CTA has.
+  if (reports) {
+    if (failed(workItems.beginReports(b, workItem)))
+      return failure();
+    LaunchDependentsOp::create(b, loc);
+  }
   if (mayLeaveEarly) {
     if ((mayHoldBack && failed(workItems.launchBeside(b, workItem))) ||
         failed(workItems.enter(b, workItem, isBeside, /*early=*/true)))

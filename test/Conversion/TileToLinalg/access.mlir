@@ -112,3 +112,16 @@ gdn_tile.program @from_the_middle(%x: memref<1x64x4x64xf32>) outs(%y: memref<1x6
   %0 = gdn_tile.load %x[%batch, %c0, %h, %c32] axes [1, 3] {gdn_tile.step = "load"} : memref<1x64x4x64xf32> -> tensor<64x64xf32>
   gdn_tile.store %0, %y[%batch, %c0, %h, %c32] axes [1, 3] {gdn_tile.step = "store"} : tensor<64x64xf32> -> memref<1x64x4x64xf32>
 }
+
+// -----
+
+// Programs run one after the other: no one waits for a report, and it is a store.
+// CHECK-LABEL: func.func private @reports
+// CHECK-SAME: (%[[PROGRESS:.*]]: memref<?x4x2xi32>, %[[N:.*]]: index, %[[H:.*]]: index, %[[VT:.*]]: index, %{{.*}}: index, %{{.*}}: index, %[[END:.*]]: index)
+// CHECK-NEXT: %[[DONE:.*]] = arith.index_cast %[[END]] : index to i32
+// CHECK-NEXT: memref.store %[[DONE]], %[[PROGRESS]][%[[N]], %[[H]], %[[VT]]]
+// CHECK-NEXT: return
+gdn_tile.program @reports(%progress : memref<?x4x2xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  gdn_tile.await_report %progress[%n, %h, %vt] count %h done %end : memref<?x4x2xi32>
+  gdn_tile.report %end, %progress[%n, %h, %vt] : memref<?x4x2xi32>
+}

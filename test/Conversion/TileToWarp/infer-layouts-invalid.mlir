@@ -145,3 +145,15 @@ gdn_warp.kernel @numbers(%y: memref<32x64xi32>) threads(256) shared(0) attribute
     gdn_tile.store %row, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<32x64xi32> -> memref<32x64xi32>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+gdn_warp.kernel @four_warps(%progress: memref<?x4x1xi32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    // expected-error @below {{expected a role of one warp, whose stores it follows, got role "state" of 4 warps}}
+    gdn_tile.report %c0, %progress[%c0, %c0, %c0] {gdn_tile.step = "store"} : memref<?x4x1xi32>
+  }
+}

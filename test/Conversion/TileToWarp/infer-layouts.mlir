@@ -227,3 +227,18 @@ gdn_warp.kernel @diagonal(%y: memref<64x32xf32>) threads(256) shared(0) attribut
     gdn_tile.store %tile, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x32xf32> -> memref<64x32xf32>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// A warp reports how far it is.
+// CHECK-LABEL: gdn_warp.kernel @reports
+// CHECK: gdn_warp.role "store"
+// CHECK: gdn_warp.report %c0, %progress[%c0, %c0, %c0] : memref<?x4x1xi32>
+gdn_warp.kernel @reports(%progress: memref<?x4x1xi32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "store" warps(0, 1) {
+    gdn_tile.report %c0, %progress[%c0, %c0, %c0] {gdn_tile.step = "store"} : memref<?x4x1xi32>
+  }
+}

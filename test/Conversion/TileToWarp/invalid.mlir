@@ -537,3 +537,62 @@ func.func @host(%n: index, %x: memref<?x4xf32>, %count: memref<?xi32>) {
   gdn_tile.launch @waits grid(%c4, %c4, %c1) tokens(%n) ins(%x, %count : memref<?x4xf32>, memref<?xi32>)
   return
 }
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @late_report(%x: memref<1x?x4xf32>, %progress: memref<?x4x1xi32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %a = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
+  %first = tensor.extract %a[%c0] {gdn_tile.step = "load"} : tensor<32xf32>
+  %whole = arith.fptosi %first : f32 to i32
+  %done = arith.index_cast %whole : i32 to index
+  // expected-error @below {{expected numbers that follow from the work item, got one that a step makes}}
+  gdn_tile.await_report %progress[%n, %h, %c0] count %h done %done : memref<?x4x1xi32>
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>, %progress: memref<?x4x1xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @late_report grid(%n, %c4, %c1) tokens(%n) ins(%x, %progress : memref<1x?x4xf32>, memref<?x4x1xi32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load", "store"], delayed_steps = ["report"], delay = 1>], channels = []>
+gdn_tile.program @early_report(%x: memref<1x?x4xf32>) outs(%progress: memref<?x4x1xi32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %tile = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<64xf32>
+    // expected-note @below {{the store}}
+    gdn_tile.store %tile, %x[%batch, %t, %h] axes [1] {gdn_tile.step = "store"} : tensor<64xf32> -> memref<1x?x4xf32>
+    // expected-error @below {{expected its role to store what is stored before it, and as late, got step "store"}}
+    gdn_tile.report %t, %progress[%n, %h, %vt] {gdn_tile.step = "report"} : memref<?x4x1xi32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>, %progress: memref<?x4x1xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @early_report grid(%n, %c4, %c1) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%progress : memref<?x4x1xi32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["store"]>], channels = []>
+gdn_tile.program @reports_persistent() outs(%progress: memref<?x4x1xi32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  // expected-error @below {{expected a CTA for each work item, got a persistent schedule}}
+  gdn_tile.report %end, %progress[%n, %h, %vt] {gdn_tile.step = "store"} : memref<?x4x1xi32>
+}
+func.func @host(%n: index, %progress: memref<?x4x1xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @reports_persistent grid(%c4, %c4, %c1) tokens(%n) outs(%progress : memref<?x4x1xi32>)
+  return
+}

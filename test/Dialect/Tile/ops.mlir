@@ -59,6 +59,14 @@ gdn_tile.program @meeting(%x: memref<4x2x64x64xf16>, %count: memref<?xi32>) work
   gdn_tile.count_down %count : memref<?xi32>
 }
 
+// CHECK-LABEL: gdn_tile.program @reports(
+gdn_tile.program @reports(%progress : memref<?x4x2xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // CHECK: gdn_tile.await_report %progress[%n, %h, %vt] count %h done %end : memref<?x4x2xi32>
+  gdn_tile.await_report %progress[%n, %h, %vt] count %h done %end : memref<?x4x2xi32>
+  // CHECK: gdn_tile.report %end, %progress[%n, %h, %vt] {gdn_tile.step = "store"} : memref<?x4x2xi32>
+  gdn_tile.report %end, %progress[%n, %h, %vt] {gdn_tile.step = "store"} : memref<?x4x2xi32>
+}
+
 // The ops on tiles alone.
 // CHECK-LABEL: gdn_tile.program @tiles(
 gdn_tile.program @tiles() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {

@@ -42,6 +42,9 @@ bool TileDialect::needsStep(Operation *op) {
   if (isControlFlow || op->hasTrait<OpTrait::IsTerminator>() ||
       op->hasTrait<OpTrait::ConstantLike>())
     return false;
+  // It is one with stores.
+  if (isa<ReportOp>(op))
+    return true;
   auto isTile = [](Type type) { return isa<TensorType>(type); };
   return llvm::any_of(op->getOperandTypes(), isTile) ||
          llvm::any_of(op->getResultTypes(), isTile);

@@ -66,6 +66,49 @@ def Tile_CountDownOp : Tile_Op<"count_down"> {
   let assemblyFormat = "$array attr-dict `:` type($array)";
 }
 
+def Tile_ReportOp : Tile_Op<"report"> {
+  let summary = "Tell a program that runs at the same time how far this one is";
+  let description = [{
+    Behind all that the work item has stored before it, the entry of `array` at
+    `offsets` becomes `done`. A work item has one entry, which is 0 before its
+    first report and only grows.
+
+    Example:
+
+    ```mlir
+    gdn_tile.report %done, %progress[%n, %head, %v_tile] : memref<?x4x2xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<Index, "How much is done.">:$done,
+      Arg<MemRefOf<[I32]>, "The array of what work items report.">:$array,
+      Arg<Variadic<Index>, "The work item's entry.">:$offsets);
+  let assemblyFormat = "$done `,` $array `[` $offsets `]` attr-dict `:` type($array)";
+}
+
+def Tile_AwaitReportOp : Tile_Op<"await_report"> {
+  let summary = "Wait until work items of another program report enough";
+  let description = [{
+    Waits until each of `count` entries of `array`, which follow each other in
+    memory from `offsets` on, is at least `done`. Launches behind each other
+    need no wait, so a CPU has none.
+
+    Example:
+
+    ```mlir
+    gdn_tile.await_report %progress[%n, %first_head, %c0] count %entries done %tokens : memref<?x4x2xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<MemRefOf<[I32]>, "The array of what work items report.">:$array,
+      Arg<Variadic<Index>, "The first entry.">:$offsets,
+      Arg<Index, "Entries.">:$count,
+      Arg<Index, "What follows from the work item alone: how much must be done.">:$done);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `count` $count `done` $done attr-dict `:` type($array)
+  }];
+}
+
 def Tile_HoldBackOp : Tile_Op<"hold_back"> {
   let summary = "Let the program that runs beside this one begin later";
   let description = [{

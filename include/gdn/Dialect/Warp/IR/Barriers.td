@@ -261,6 +261,67 @@ def Warp_CountDownOp : Warp_Op<"count_down"> {
   let assemblyFormat = "$array attr-dict `:` type($array)";
 }
 
+def Warp_BeginReportsOp : Warp_Op<"begin_reports"> {
+  let summary = "Nothing is reported so far";
+  let description = [{
+    Sets the entry of `array` to 0 for kernels that run at the same time. All
+    threads do it, in front of the roles and of `gdn_warp.launch_dependents`.
+
+    Example:
+
+    ```mlir
+    gdn_warp.begin_reports %progress[%n, %head, %v_tile] : memref<?x4x2xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<MemRefOf<[I32]>, "The array in global memory.">:$array,
+      Arg<Variadic<Index>, "The CTA's entry.">:$offsets);
+  let assemblyFormat = "$array `[` $offsets `]` attr-dict `:` type($array)";
+}
+
+def Warp_ReportOp : Warp_Op<"report"> {
+  let summary = "Tell a kernel that runs at the same time how far this one is";
+  let description = [{
+    Sets the entry of `array` to `done` behind all stores of the warp and all
+    copies that its first lane has begun. One warp does it.
+
+    Example:
+
+    ```mlir
+    gdn_warp.report %done, %progress[%n, %head, %v_tile] : memref<?x4x2xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<Index, "How much is done.">:$done,
+      Arg<MemRefOf<[I32]>, "The array in global memory.">:$array,
+      Arg<Variadic<Index>, "The CTA's entry.">:$offsets);
+  let assemblyFormat = "$done `,` $array `[` $offsets `]` attr-dict `:` type($array)";
+}
+
+def Warp_AwaitReportOp : Warp_Op<"await_report"> {
+  let summary = "Wait until CTAs of another kernel report enough";
+  let description = [{
+    Waits until each of `count` entries of `array`, which follow each other in
+    memory from `offsets` on, is at least `done`. What these CTAs have stored
+    and copied before is then visible to all threads, and to copies. All CTAs of
+    the other kernel must have begun. All threads do it, in front of the roles.
+
+    Example:
+
+    ```mlir
+    gdn_warp.await_report %progress[%n, %first_head, %c0] count %entries done %tokens : memref<?x4x2xi32>
+    ```
+  }];
+  let arguments = (ins
+      Arg<MemRefOf<[I32]>, "The array in global memory.">:$array,
+      Arg<Variadic<Index>, "The first entry.">:$offsets,
+      Arg<Index, "Entries.">:$count,
+      Arg<Index, "How much must be done.">:$done);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `count` $count `done` $done attr-dict `:` type($array)
+  }];
+}
+
 def Warp_FenceOp : Warp_Op<"fence"> {
   let summary = "Order memory accesses of different kinds";
   let description = [{
