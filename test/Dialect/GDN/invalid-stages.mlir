@@ -186,6 +186,45 @@ func.func @gradients_c5(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %b
 
 // -----
 
+// As many entries as the adjoint has sequences and heads.
+func.func @gradients_c6(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
+    %s: tensor<2x4x16x32xf32>, %p: tensor<1x2x1xi32>) {
+  // expected-error @below {{expected progress of shape [B, H, V tiles] = [1, 4, ?], got 'tensor<1x2x1xi32>'}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
+      writes(%v : tensor<1x64x4x16xf32>) dv(%v : tensor<1x64x4x16xf32>)
+      states(%s : tensor<2x4x16x32xf32>) d_states(%s : tensor<2x4x16x32xf32>) progress(%p : tensor<1x2x1xi32>)
+      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
+  return
+}
+
+// -----
+
+// Gradients that carry states from one that is saved do not take blocks from the end.
+func.func @gradients_c7(%q: tensor<1x256x2x32xf32>, %v: tensor<1x256x4x16xf32>, %beta: tensor<1x256x4xf32>,
+    %s: tensor<2x4x16x32xf32>, %ds: tensor<5x4x16x32xf32>, %p: tensor<1x4x1xi32>) {
+  // expected-error @below {{expected a state_interval of at most two segments beside progress, got 256}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x256x2x32xf32>) k(%q : tensor<1x256x2x32xf32>)
+      v(%v : tensor<1x256x4x16xf32>) beta(%beta : tensor<1x256x4xf32>) d_o(%v : tensor<1x256x4x16xf32>)
+      writes(%v : tensor<1x256x4x16xf32>) dv(%v : tensor<1x256x4x16xf32>)
+      states(%s : tensor<2x4x16x32xf32>) d_states(%ds : tensor<5x4x16x32xf32>) progress(%p : tensor<1x4x1xi32>)
+      {chunk_size = 64, segment_length = 64, state_interval = 256} -> tensor<1x256x2x32xf32>, tensor<1x256x2x32xf32>, tensor<1x256x4xf32>
+  return
+}
+
+// -----
+
+func.func @adjoint_c1(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>) {
+  // expected-error @below {{expected reporting_tiles to be positive and to divide V, got 3}}
+  %r:3 = gdn.stage.adjoint q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
+      {chunk_size = 64, segment_length = 64, reporting_tiles = 3}
+      -> tensor<1x64x4x16xf32>, tensor<2x4x16x32xf32>, tensor<1x4x3xi32>
+  return
+}
+
+// -----
+
 // Fewer states than gradients of states.
 func.func @gradients_c3_interval(%q: tensor<1x256x2x32xf32>, %v: tensor<1x256x4x16xf32>, %beta: tensor<1x256x4xf32>,
     %w: tensor<1x256x4x16xf32>, %dv: tensor<1x256x4x16xf32>, %s: tensor<5x4x16x32xf32>, %ds: tensor<5x4x16x32xf32>) {

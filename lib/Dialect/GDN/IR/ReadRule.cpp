@@ -44,6 +44,7 @@ Rule gdn::getRule(Operation *op) {
       .Case([&](AdjointStageOp adjoint) {
         rule.dO = adjoint.getDO();
         rule.dFinalState = adjoint.getDFinalState();
+        rule.reportingTiles = adjoint.getReportingTilesAttr();
         rule.segmentLength = adjoint.getSegmentLengthAttr();
       })
       .Case([&](AdjointPassStageOp pass) {
@@ -56,6 +57,7 @@ Rule gdn::getRule(Operation *op) {
         rule.dV = gradients.getDv();
         rule.keptStates = gradients.getStates();
         rule.dKeptStates = gradients.getDStates();
+        rule.progress = gradients.getProgress();
         rule.segmentLength = gradients.getSegmentLengthAttr();
         rule.sequenceSegments = gradients.getSequenceSegmentsAttr();
         rule.stateInterval = gradients.getStateIntervalAttr();

@@ -85,6 +85,8 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("dv", rule.dV, values);                                  // gradients_c2
   add("states", rule.keptStates, {S, Dim::H, Dim::V, Dim::K}); // gradients_c3
   add("d_states", rule.dKeptStates, kept);                     // gradients_c4
+  add("progress", rule.progress,
+      {getSequences(rule), Dim::H, Dim::VTiles});         // gradients_c6
   add("map", rule.map, {Dim::S, Dim::H, Dim::K, Dim::K}); // segment_scan_c1
   bool hasDecays =
       rule.mapDecay && cast<ShapedType>(rule.mapDecay.getType()).getRank() == 3;
@@ -198,9 +200,14 @@ static SmallVector<ResultShape> getPartResults(AdjointStageOp op,
   SmallVector<ResultShape> results = {
       {"dv", {Dim::B, Dim::T, Dim::H, Dim::V}, element},
       {"d_states", {Dim::S, Dim::H, Dim::V, Dim::K}, element}};
-  if (op->getNumResults() > 2)
+  unsigned reports = op.getReportingTiles() ? 1 : 0;
+  if (op->getNumResults() > 2 + reports)
     results.push_back(
         {"d_initial_state", getStateDims(rule), getStateElementType(rule)});
+  if (reports)
+    results.push_back({"progress",
+                       {getSequences(rule), Dim::H, Dim::VTiles},
+                       IntegerType::get(op.getContext(), 32)});
   return results;
 }
 static SmallVector<ResultShape> getPartResults(AdjointPassStageOp,

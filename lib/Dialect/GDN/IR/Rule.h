@@ -23,7 +23,7 @@ struct Rule {
   /// Of a backward, of what its forward has left to it.
   Value writes, keptStates;
   /// Of gdn.stage.gradients only.
-  Value dV, dKeptStates;
+  Value dV, dKeptStates, progress;
   /// Of gdn.stage.run only.
   Value bm, decay;
   /// Of gdn.stage.segment_scan only.
@@ -38,6 +38,8 @@ struct Rule {
   IntegerAttr segments, segmentLength, fewerSegments;
   /// Of ops that save states for a backward, or read them.
   IntegerAttr stateInterval, sequenceSegments;
+  /// Of gdn.stage.adjoint only.
+  IntegerAttr reportingTiles;
   GateDomain gateDomain = GateDomain::Log;
   StateLayout stateLayout = StateLayout::KV;
   /// Of `sequenceState` and a final state with it.

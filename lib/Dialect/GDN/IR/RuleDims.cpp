@@ -38,6 +38,8 @@ template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
   case Dim::Cut:
   case Dim::CutBoundaries:
     return dims.cut;
+  case Dim::VTiles:
+    return dims.vTiles;
   case Dim::N:
   case Dim::Boundaries:
     break;
@@ -75,6 +77,8 @@ StringRef gdn::getDimName(Dim dim) {
     return "sequences";
   case Dim::CutBoundaries:
     return "sequences+1";
+  case Dim::VTiles:
+    return "V tiles";
   }
   llvm_unreachable("covered switch");
 }
@@ -119,6 +123,8 @@ RuleDims gdn::getInitialDims(const Rule &rule) {
   }
   if (rule.chunkSize)
     dims.C = rule.chunkSize.getInt();
+  if (rule.reportingTiles)
+    dims.vTiles = rule.reportingTiles.getInt();
   return dims;
 }
 

@@ -149,6 +149,26 @@ static LogicalResult verifyLengths(Operation *op, const Rule &rule) {
   return success();
 }
 
+/// Of an adjoint and of gradients that follow it.
+static LogicalResult verifyProgress(Operation *op, const Rule &rule) {
+  if (IntegerAttr tiles = rule.reportingTiles) {
+    int64_t V = getRuleDims(rule).V;
+    // adjoint_c1
+    if (tiles.getInt() < 1 ||
+        (!ShapedType::isDynamic(V) && V % tiles.getInt() != 0))
+      return op->emitOpError("expected reporting_tiles to be positive and to "
+                             "divide V, got ")
+             << tiles.getInt();
+  }
+  // gradients_c7
+  if (rule.progress && rule.stateInterval &&
+      rule.stateInterval.getInt() > 2 * rule.segmentLength.getInt())
+    return op->emitOpError("expected a state_interval of at most two segments "
+                           "beside progress, got ")
+           << rule.stateInterval.getInt();
+  return success();
+}
+
 LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
   if (failed(verifyBefore(op, rule)))
     return failure();
@@ -171,5 +191,6 @@ LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
   if (auto cut = dyn_cast<SegmentBoundariesStageOp>(op);
       cut && failed(verifyCut(cut, rule)))
     return failure();
-  return verifyLengths(op, rule);
+  return success(succeeded(verifyLengths(op, rule)) &&
+                 succeeded(verifyProgress(op, rule)));
 }

@@ -269,7 +269,8 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
     chain.setBeside(true); // which needs none of the states
     interval = kKeptSegment;
   }
-  operands.append({writes, chain.getResult(0), keptStates, chain.getResult(1)});
+  operands.append({writes, chain.getResult(0), keptStates, chain.getResult(1),
+                   /*progress=*/Value()});
   SmallVector<Type> gradients = tokenGradientTypes(b, op);
   gradients.erase(gradients.begin() + 2);
   if (!hasGate)

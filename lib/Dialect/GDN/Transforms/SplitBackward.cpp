@@ -206,7 +206,8 @@ AdjointStageOp PartsSplitter::createAdjoint(Value behind) {
       op.getALog(), op.getDtBias(), dO, behind, op.getScaleAttr(),
       op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
       op.getBetaDomainAttr(), splitter.segmentLayout(), op.getChunkSizeAttr(),
-      op.getSegmentLengthAttr());
+      op.getSegmentLengthAttr(), /*beside=*/UnitAttr(),
+      /*reporting_tiles=*/IntegerAttr());
 }
 
 GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
@@ -222,9 +223,9 @@ GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
       b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
       op.getALog(), op.getDtBias(), dO, writes, adjoint.getResult(0), states,
-      adjoint.getResult(1), op.getScaleAttr(), op.getGateDomainAttr(),
-      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      splitter.segmentLayout(), op.getChunkSizeAttr(),
+      adjoint.getResult(1), /*progress=*/Value(), op.getScaleAttr(),
+      op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
+      op.getBetaDomainAttr(), splitter.segmentLayout(), op.getChunkSizeAttr(),
       op.getSegmentLengthAttr(), replay ? IntegerAttr() : splitter.cut.segments,
       op.getStateIntervalAttr());
 }

@@ -90,14 +90,18 @@ def GDN_ExpandStageOp : GDN_StageOp<"expand",
 def GDN_AdjointStageOp : GDN_BackwardPartOp<"adjoint",
     (ins GDN_DFinalStateOf<TensorRankOf<parameterTypes, [4]>>:$d_final_state),
     "(`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?",
-    (ins besideAttribute:$beside)> {
+    (ins besideAttribute:$beside, Arg<OptionalAttr<I64Attr>, !strconcat(
+      "V tiles that report how far they are, to gradients that run at the same ",
+      "time. Absent, nothing is reported.")>:$reporting_tiles)> {
   let summary = "The recurrence of the state's gradient, from the last chunk to the first";
   let description = [{
     The time-reversed twin of the forward (spec 5.7 b, in the form for gates of
     any strength). Results: `dv`; `d_states` [S, H, V, K], the gradient of the
     state behind every segment of `segment_length` tokens, segments numbered as
-    in `gdn.stage.replay`; and, if there are three, the gradient of the initial
-    state. `v` and `initial_state` are not read. In 16 bits `d_states` are
+    in `gdn.stage.replay`; if there is one more, the gradient of the initial
+    state; and with `reporting_tiles` = Tv at last `progress` [N, H, Tv], i32: how
+    many tokens, counted from a sequence's end, each V tile is done with.
+    `v` and `initial_state` are not read. In 16 bits `d_states` are
     divided by the op's scale over its power of two, sqrt(2) for K = 128.
 
     Example:
@@ -147,9 +151,11 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     (ins Arg<TensorRankOf<dataTypes, [4]>, "`writes` of `gdn.stage.replay`.">:$writes,
       Arg<TensorRankOf<dataTypes, [4]>, "Gradient [B, T, H, V] of v.">:$dv,
       Arg<TensorRankOf<dataTypes, [4]>, "`states` of `gdn.stage.replay`.">:$states,
-      Arg<TensorRankOf<dataTypes, [4]>, "`d_states` of `gdn.stage.adjoint`.">:$d_states),
+      Arg<TensorRankOf<dataTypes, [4]>, "`d_states` of `gdn.stage.adjoint`.">:$d_states,
+      Arg<Optional<TensorRankOf<[I32], [3]>>, "`progress` of `gdn.stage.adjoint`.">:$progress),
     [{`writes` `(` $writes `:` type($writes) `)` `dv` `(` $dv `:` type($dv) `)`
-      `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`}],
+      `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`
+      (`progress` `(` $progress^ `:` type($progress) `)`)?}],
     (ins sequenceSegmentsAttribute:$sequence_segments,
       Arg<OptionalAttr<I64Attr>, !strconcat(
       "Tokens between the states of `states`, a multiple of `segment_length`. ",
@@ -168,6 +174,9 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     With `state_interval` = L there are fewer states than gradients of states:
     those before every L-th token of a sequence. The states between them are made
     again from the writes, in f32.
+
+    With `progress` it may run at the same time as the adjoint: it takes chunks
+    from the end of sequences, and waits for each block of them.
 
     Example:
 

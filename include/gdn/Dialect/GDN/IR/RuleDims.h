@@ -18,7 +18,7 @@ class DeltaRuleOpInterface;
 /// The dimensions that the dialect names. `Boundaries` is N + 1,
 /// `SegmentBoundaries` S + 1, and `KeptStates` the states that gradients read.
 /// Where the sequences are segments, `Cut` counts the sequences that were cut,
-/// and `CutBoundaries` one more.
+/// and `CutBoundaries` one more. `VTiles` are those that report.
 enum class Dim {
   B,
   T,
@@ -33,7 +33,8 @@ enum class Dim {
   Boundaries,
   SegmentBoundaries,
   Cut,
-  CutBoundaries
+  CutBoundaries,
+  VTiles
 };
 
 /// Sizes of a delta rule, `ShapedType::kDynamic` where no operand tells.
@@ -53,6 +54,8 @@ struct RuleDims {
   int64_t keptStates = ShapedType::kDynamic;
   /// The sequences whose segments are the sequences here.
   int64_t cut = ShapedType::kDynamic;
+  /// V tiles that report how far they are.
+  int64_t vTiles = ShapedType::kDynamic;
 
   /// The size called `dim`; of boundaries it is one more than what they bound.
   int64_t get(Dim dim) const;
