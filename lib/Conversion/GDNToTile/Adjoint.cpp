@@ -260,7 +260,9 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   Value read = b.round(b.mulAxis(b.f32(dO), outputFactor, 1));
   Value next = b.product("vc,ck->vk", read, q, decayWhole(b, gates, dState));
   Value left = b.mulAxis(dV, leftFactor, 1);
-  return b.product("vc,ck->vk", b.round(left), k, next);
+  next = b.product("vc,ck->vk", b.round(left), k, next);
+  reportChunk(p, t);
+  return next;
 }
 
 void gdn::writeAdjoint(Program &p) {

@@ -8,7 +8,7 @@
 
 #include "gdn/Conversion/Passes.h"
 
-#include "Stage.h"
+#include "Launch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -97,194 +97,6 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
 }
 
 //===----------------------------------------------------------------------===//
-// Launches
-//===----------------------------------------------------------------------===//
-
-/// One size of a tensor that a result is made for.
-static OpFoldResult sizeOf(OpBuilder &b, Location loc, Value tensor,
-                           int64_t dim) {
-  int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
-  if (!ShapedType::isDynamic(size))
-    return b.getIndexAttr(size);
-  return tensor::DimOp::create(b, loc, tensor, dim).getResult();
-}
-
-/// N: one sequence a batch, or one less than the boundaries.
-static OpFoldResult numSequences(OpBuilder &b, const Stage &stage) {
-  Location loc = stage.op->getLoc();
-  if (!stage.cuSeqlens)
-    return sizeOf(b, loc, stage.keys(), 0);
-  OpFoldResult boundaries = sizeOf(b, loc, stage.cuSeqlens, 0);
-  if (auto size = dyn_cast<Attribute>(boundaries))
-    return b.getIndexAttr(cast<IntegerAttr>(size).getInt() - 1);
-  Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  return arith::SubIOp::create(b, loc, cast<Value>(boundaries), one)
-      .getResult();
-}
-
-/// H, of the first input that has value heads; 1 where none has.
-static OpFoldResult numHeads(OpBuilder &b, const Stage &stage) {
-  Location loc = stage.op->getLoc();
-  if (Value map = stage["map"])
-    return sizeOf(b, loc, map, 1);
-  if (Value perHead = stage.perHead())
-    return sizeOf(b, loc, perHead, 2);
-  return b.getIndexAttr(1);
-}
-
-/// S of the stage that cuts sequences; of those that follow it, their own.
-static Value numSegments(OpBuilder &b, const Stage &stage) {
-  Location loc = stage.op->getLoc();
-  auto index = [&](OpFoldResult size) {
-    return getValueOrCreateConstantIndexOp(b, loc, size);
-  };
-  if (Value map = stage["map"])
-    return index(sizeOf(b, loc, map, 0));
-  Value sequences = index(numSequences(b, stage));
-  const StageFacts &facts = stage.facts;
-  if (facts.sequenceSegments)
-    sequences = arith::DivUIOp::create(
-        b, loc, sequences, index(b.getIndexAttr(facts.sequenceSegments)));
-  if (facts.segments)
-    return arith::MulIOp::create(b, loc, sequences,
-                                 index(b.getIndexAttr(facts.segments)));
-  Value tokens =
-      arith::MulIOp::create(b, loc, index(sizeOf(b, loc, stage.keys(), 0)),
-                            index(sizeOf(b, loc, stage.keys(), 1)));
-  Value whole = arith::DivUIOp::create(
-      b, loc, tokens, index(b.getIndexAttr(facts.segmentLength)));
-  return arith::AddIOp::create(b, loc, whole, sequences);
-}
-
-/// One more than `count`.
-static OpFoldResult plusOne(OpBuilder &b, Location loc, OpFoldResult count) {
-  Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  Value value = getValueOrCreateConstantIndexOp(b, loc, count);
-  return arith::AddIOp::create(b, loc, value, one).getResult();
-}
-
-static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
-  Location loc = stage.op->getLoc();
-  switch (dim) {
-  case Dim::Batch:
-    return sizeOf(b, loc, stage.keys(), 0);
-  case Dim::Token:
-    return sizeOf(b, loc, stage.keys(), 1);
-  case Dim::Head:
-    return numHeads(b, stage);
-  case Dim::KeyHead:
-    return sizeOf(b, loc, stage.keys(), 2);
-  case Dim::Sequence:
-    return numSequences(b, stage);
-  case Dim::Segment:
-    return numSegments(b, stage);
-  case Dim::CutSequence: {
-    Value first = cast<FusedStageOp>(stage.op).getFirstSegments();
-    OpFoldResult boundaries = sizeOf(b, loc, first, 0);
-    return arith::SubIOp::create(
-               b, loc, getValueOrCreateConstantIndexOp(b, loc, boundaries),
-               arith::ConstantIndexOp::create(b, loc, 1))
-        .getResult();
-  }
-  case Dim::SequenceBoundary:
-    return plusOne(b, loc, numSequences(b, stage));
-  case Dim::SegmentBoundary:
-    return plusOne(b, loc, numSegments(b, stage));
-  }
-  llvm_unreachable("covered switch");
-}
-
-/// The empty tensor of one result, whose dimensions the stage's table tells.
-static Value createOutput(OpBuilder &b, const Stage &stage,
-                          const NamedOutput &output) {
-  Location loc = stage.op->getLoc();
-  SmallVector<Value> dynamic;
-  for (auto [size, dim] : llvm::zip(output.type.getShape(), output.dims))
-    if (ShapedType::isDynamic(size))
-      dynamic.push_back(
-          getValueOrCreateConstantIndexOp(b, loc, countDim(b, stage, dim)));
-  return tensor::EmptyOp::create(b, loc, output.type, dynamic);
-}
-
-/// Whether `reader` takes what `op` makes, in whatever form.
-static bool takes(Operation *reader, Operation *op) {
-  return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    return user == reader || (!isa<tensor::DimOp>(user) && !readStage(user) &&
-                              takes(reader, user));
-  });
-}
-
-/// Notes on launches that the second of two may run beside the first, and so
-/// beside those that the first runs beside.
-static void markBeside(Operation *stage, tile::LaunchOp launch) {
-  MLIRContext *context = stage->getContext();
-  StringRef beside = tile::TileDialect::getBesideAttrName();
-  if (Attribute isBeside = stage->getAttr(beside))
-    launch->setAttr(beside, isBeside);
-  Operation *next = stage->getNextNode();
-  if (!stage->hasAttr("beside") || !next || !readStage(next) ||
-      takes(next, stage))
-    return;
-  for (Operation *op = launch; op->hasAttr(beside);) {
-    do
-      op = op->getPrevNode();
-    while (op && !isa<tile::LaunchOp>(op));
-    if (!op)
-      break;
-    if (takes(next, op))
-      return;
-  }
-  launch->setAttr(tile::TileDialect::getFirstOfTwoAttrName(),
-                  UnitAttr::get(context));
-  next->setAttr(beside, UnitAttr::get(context));
-}
-
-/// Turns of a stage that has some.
-static constexpr int64_t kTurns = 2;
-
-/// Replaces the stage by a launch of its program.
-static void replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
-  OpBuilder b(stage.op);
-  Location loc = stage.op->getLoc();
-  auto index = [&](OpFoldResult value) {
-    return getValueOrCreateConstantIndexOp(b, loc, value);
-  };
-  const StageFacts &facts = stage.facts;
-  int64_t tiles = facts.vTileChannels ? facts.V / facts.vTileChannels : 1;
-  tiles *= facts.parts * std::max<int64_t>(facts.cluster, 1);
-  Dim heads = stage.groupsHeads ? Dim::KeyHead : Dim::Head;
-  SmallVector<Value> grid = {index(numSequences(b, stage)),
-                             index(countDim(b, stage, heads)),
-                             index(b.getIndexAttr(tiles))};
-  if (stage.hasTurns)
-    grid.push_back(index(b.getIndexAttr(kTurns)));
-  Value tokens = index(sizeOf(b, loc, stage.rows(), stage.tokenDim()));
-  SmallVector<Value> inputs, outputs;
-  for (const NamedInput &input : stage.inputs)
-    inputs.push_back(input.tensor);
-  for (const NamedOutput &output : stage.outputs)
-    outputs.push_back(createOutput(b, stage, output));
-  auto launch = tile::LaunchOp::create(
-      b, loc, stage.op->getResultTypes(), SymbolRefAttr::get(program), grid,
-      tokens, stage.cuSeqlens, inputs, outputs);
-  markBeside(stage.op, launch);
-  // The forward of segments is in a function of its own, or the next stage.
-  auto scan = dyn_cast<SegmentScanStageOp>(stage.op);
-  if (scan && scan.getBefore() && scan.getBeside())
-    launch->setAttr(tile::TileDialect::getFirstOfTwoAttrName(),
-                    b.getUnitAttr());
-  // To find the longest takes a CTA as long as to see that it has no work.
-  if (stage["before"] && stage.keys())
-    launch->setAttr(tile::TileDialect::getInOrderAttrName(), b.getUnitAttr());
-  if (stage.hasTurns) {
-    launch->setAttr(tile::TileDialect::getBesideAttrName(), b.getUnitAttr());
-    launch->setAttr(tile::TileDialect::getInTurnsAttrName(), b.getUnitAttr());
-  }
-  stage.op->replaceAllUsesWith(launch.getResults());
-  stage.op->erase();
-}
-
-//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -353,6 +165,9 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
         vTiles != 0
             ? vTiles
             : std::max<int64_t>(1, facts.V / chooseVTileChannels(stage));
+    auto adjoint = dyn_cast<AdjointStageOp>(stage.op);
+    if (adjoint && adjoint.getReportingTiles())
+      tiles = *adjoint.getReportingTiles();
     if (facts.V % tiles != 0)
       return stage.op->emitOpError("expected V = ")
              << facts.V << " to be a multiple of v-tiles, got " << tiles;

@@ -155,16 +155,23 @@ static void forEachMember(
   scf::YieldOp::create(b, sums.q);
 }
 
-/// Parts of a sequence take the chunks in turn.
+/// Parts of a sequence take the chunks in turn, or turns a block of them each.
 static void writeChunksInTurn(Program &p) {
   TileBuilder &b = p.b;
   StateSource source = p.facts.stateInterval == p.facts.segmentLength
                            ? StateSource::Kept
                            : StateSource::ChunkBefore;
   Group group = makeGroup(p);
-  Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
-  Value first = arith::AddIOp::create(b, p.begin, offset);
-  forEachMember(p, group, first, p.end, b.index(p.facts.C * p.facts.parts),
+  TokenRange range;
+  if (p["progress"]) {
+    group.firstHead = narrow(p, group.firstHead);
+    range = enterBlock(p, group.firstHead, group.size);
+  } else {
+    Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
+    range = {arith::AddIOp::create(b, p.begin, offset), p.end};
+  }
+  forEachMember(p, group, range.first, range.end,
+                b.index(p.facts.C * p.facts.parts),
                 [&](Value t, const Member &member, GroupSums &sums) {
                   GradientChunk chunk = beginGradientChunk(p, t, source);
                   for (size_t piece = 0; piece < chunk.in.k.size(); ++piece)

@@ -34,6 +34,10 @@ Value keptSegment(Program &p, Value t, int64_t length);
 /// are cut into.
 Value savedSegment(Program &p, Value t, int64_t length);
 
+/// Reports that the chunk at token t, and those behind it, are done, where a
+/// block of gradients begins with it.
+void reportChunk(Program &p, Value t);
+
 /// The tokens of a work item that carries the state, from a kept one on.
 struct TokenRange {
   Value first, end;
@@ -41,6 +45,18 @@ struct TokenRange {
 /// Part `part` of the `parts` of a sequence: whole intervals between kept
 /// states, the same number in each part, and at least one.
 TokenRange makeKeptRange(Program &p, Value part);
+
+/// A number that is known to have 32 bits, and so one register.
+Value narrow(Program &p, Value number);
+
+/// The block of chunks that gradients of some heads compute in a turn, from the
+/// end of the sequence on: an adjoint has reported that it is done with them.
+TokenRange enterBlock(Program &p, Value firstHead, Value heads);
+
+/// The turns of that stage: about one a block of the mean sequence. `tokens`
+/// are those of all sequences; `divideUp` divides two sizes and rounds up.
+Value countBlockTurns(OpBuilder &b, Location loc, Value tokens, Value sequences,
+                      function_ref<Value(Value, Value)> divideUp);
 
 /// Number of the chunk at token t in its sequence.
 Value chunkNumber(Program &p, Value t);

@@ -104,9 +104,11 @@ static constexpr StringLiteral kAdjointPassOperands[] = {
     "q",         "k",     "",        "beta", "gate", "",
     kBoundaries, "a_log", "dt_bias", "d_o",  "ends"};
 static constexpr StringLiteral kGradientsOperands[] = {
-    "q",     "k",       "",    "beta",   "gate", "",       kBoundaries,
-    "a_log", "dt_bias", "d_o", "writes", "dv",   "states", "d_states"};
+    "q",      "k",         "",       "beta",     "gate",
+    "",       kBoundaries, "a_log",  "dt_bias",  "d_o",
+    "writes", "dv",        "states", "d_states", "progress"};
 
+static constexpr Dim kPerVTile[] = {Dim::Sequence, Dim::Head, Dim::VTile};
 static constexpr Dim kPerToken[] = {Dim::Batch, Dim::Token, Dim::Head};
 static constexpr Dim kKeysPerToken[] = {Dim::Batch, Dim::Token, Dim::KeyHead};
 static constexpr Dim kPerSequence[] = {Dim::Sequence, Dim::Head};
@@ -147,6 +149,13 @@ static constexpr OutputForm kAdjointOutputs[] = {
     {"dv", kPerToken},
     {"d_states", kPerSegment},
     {"d_initial_state", kPerSequence}};
+static constexpr OutputForm kReportingOutputs[] = {
+    {"dv", kPerToken}, {"d_states", kPerSegment}, {"progress", kPerVTile}};
+static constexpr OutputForm kReportingOutputsWithState[] = {
+    {"dv", kPerToken},
+    {"d_states", kPerSegment},
+    {"d_initial_state", kPerSequence},
+    {"progress", kPerVTile}};
 static constexpr OutputForm kAdjointPassOutputs[] = {
     {"d_initial_state", kPerSequence}};
 static constexpr OutputForm kGradientsOutputs[] = {
@@ -347,6 +356,12 @@ static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
   auto starts = dyn_cast<SegmentStartsStageOp>(op);
   if (starts && starts.getReverse())
     return kSegmentEndsOutputs;
+  if (auto adjoint = dyn_cast<AdjointStageOp>(op);
+      adjoint && adjoint.getReportingTiles()) {
+    if (op->getNumResults() == std::size(kReportingOutputs))
+      return kReportingOutputs;
+    return kReportingOutputsWithState;
+  }
   auto fused = dyn_cast<FusedStageOp>(op);
   if (fused && fused.getBefore())
     return kSegmentsForwardOutputs;
@@ -371,8 +386,12 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.write = form->write;
   readOperands(stage, *form);
   readResults(stage, findOutputs(op, *form));
-  stage.hasTurns = isa<FusedStageOp>(op) && stage["before"];
   stage.facts = readFacts(stage);
   stage.facts.parts = form->parts;
+  // Blocks of chunks from the end of sequences take the place of parts.
+  if (stage["progress"])
+    stage.facts.parts = 1;
+  stage.hasTurns =
+      stage["progress"] || (isa<FusedStageOp>(op) && stage["before"]);
   return stage;
 }

@@ -23,7 +23,8 @@ enum class Dim {
   Segment,
   CutSequence,
   SequenceBoundary,
-  SegmentBoundary
+  SegmentBoundary,
+  VTile
 };
 
 /// An array that a program takes or makes: its name there and, outside, the
@@ -52,8 +53,8 @@ struct Stage {
   bool splitsV = false;
   /// Whether a work item is of a q/k head, not of a value head.
   bool groupsHeads = false;
-  /// Whether each work item runs in one of two turns: some start at once, and
-  /// others wait for a stage that runs at the same time.
+  /// Whether each work item runs in one of several turns, the first of which
+  /// wait less for a stage that runs at the same time, or not at all.
   bool hasTurns = false;
   /// Whether operands of products are rounded to the operand type.
   bool rounds = false;

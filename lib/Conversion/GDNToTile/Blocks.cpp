@@ -1,0 +1,112 @@
+//===- Blocks.cpp - Gradients that follow an adjoint ----------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An adjoint goes through the chunks of a sequence from the last to the first.
+// Gradients of a block of chunks can be had as soon as it has passed them,
+// while it goes on: a few long sequences leave multiprocessors free. Blocks
+// from the end of sequences on are turns of the gradients' work items, so that
+// those that may begin do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kept.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// Tokens of the smallest block. A CTA's way in and out takes as long as a
+/// chunk, and a report as long as a copy to memory.
+static constexpr int64_t kBlockTokens = 512;
+/// Turns: enough that CTAs that wait for a block do not keep many others
+/// waiting behind them, few enough that turns without a block do not count.
+static constexpr int64_t kLeastTurns = 16, kMostTurns = 64;
+
+/// In 32 bits: a GPU has no division of 64.
+static Value divideUp(TileBuilder &b, Value x, Value y) {
+  auto toI32 = [&](Value index) -> Value {
+    return arith::IndexCastUIOp::create(b, b.getI32Type(), index);
+  };
+  Value quotient = arith::CeilDivUIOp::create(b, toI32(x), toI32(y));
+  return arith::IndexCastUIOp::create(b, b.getIndexType(), quotient);
+}
+
+Value gdn::countBlockTurns(OpBuilder &b, Location loc, Value tokens,
+                           Value sequences,
+                           function_ref<Value(Value, Value)> divideUp) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value blocks = arith::DivUIOp::create(b, loc, tokens, index(kBlockTokens));
+  Value least = arith::MaxUIOp::create(b, loc, sequences, index(1));
+  Value turns = divideUp(blocks, least);
+  turns = arith::MaxUIOp::create(b, loc, turns, index(kLeastTurns));
+  return arith::MinUIOp::create(b, loc, turns, index(kMostTurns));
+}
+
+void gdn::reportChunk(Program &p, Value t) {
+  if (!p["progress"])
+    return;
+  TileBuilder &b = p.b;
+  Value rest = arith::RemUIOp::create(b, chunkNumber(p, t),
+                                      b.index(kBlockTokens / p.facts.C));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rest, p.zero);
+  Value done = arith::SubIOp::create(b, p.end, t);
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  b.step("store");
+  tile::ReportOp::create(b, done, p["progress"],
+                         ValueRange{p.sequence, p.head, p.tile});
+  b.step("state");
+}
+
+Value gdn::narrow(Program &p, Value number) {
+  Value mask = p.b.index(std::numeric_limits<uint32_t>::max());
+  return arith::AndIOp::create(p.b, number, mask);
+}
+
+TokenRange gdn::enterBlock(Program &p, Value firstHead, Value heads) {
+  TileBuilder &b = p.b;
+  Value unit = b.index(kBlockTokens);
+  auto dim = [&](StringRef name, int64_t number) -> Value {
+    return memref::DimOp::create(b, p[name], number);
+  };
+  auto divide = [&](Value x, Value y) { return divideUp(b, x, y); };
+  Value turns =
+      countBlockTurns(b, b.getLoc(), dim("k", 1), dim("progress", 0), divide);
+  Value tokens = arith::SubIOp::create(b, p.end, p.begin);
+  Value units = divide(tokens, unit);
+  Value length = arith::MaxUIOp::create(b, divide(units, turns), b.index(1));
+  Value blocks = divide(units, length);
+  Value isIdle =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.turn, blocks);
+  tile::LeaveOp::create(b, isIdle, ValueRange());
+  // From the last one on.
+  Value behind = arith::AddIOp::create(b, p.turn, b.index(1));
+  Value number = arith::SubIOp::create(b, blocks, behind);
+  length = arith::MulIOp::create(b, length, unit);
+  Value first = arith::AddIOp::create(b, p.begin,
+                                      arith::MulIOp::create(b, number, length));
+  Value end =
+      arith::MinUIOp::create(b, arith::AddIOp::create(b, first, length), p.end);
+  first = arith::SelectOp::create(b, isIdle, p.end, first);
+  end = arith::SelectOp::create(b, isIdle, p.end, end);
+  Value entries = arith::MulIOp::create(b, heads, dim("progress", 2));
+  tile::AwaitReportOp::create(b, p["progress"],
+                              ValueRange{p.sequence, firstHead, p.zero},
+                              entries, arith::SubIOp::create(b, p.end, first));
+  // A block is a multiple of the tokens between states: their numbers from
+  // its begin on are those of the sequence, moved on.
+  p.begin = first = narrow(p, first);
+  return {first, end};
+}
