@@ -36,6 +36,7 @@ void gdn::registerPasses() {
   registerPlanStagesPass();
   registerRaiseBuffersPass();
   registerSplitSequencesPass();
+  registerFollowAdjointPass();
   registerVerifyStagesFormPass();
   registerConvertGDNToTilePass();
   registerConvertGDNTileToLinalgPass();

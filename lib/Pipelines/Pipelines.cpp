@@ -39,6 +39,8 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
   split.fewerSegments = options.fewerSegments;
   // long sequences --> segments
   manager.addPass(createSplitSequencesPass(split));
+  if (options.followAdjoint)
+    manager.addPass(createFollowAdjointPass());
   manager.addPass(createVerifyStagesFormPass());
 }
 

@@ -62,6 +62,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                  cl::desc("Let the recurrences of a backward run at the same "
                           "time, whatever their schedules are"),
                  cl::cat(category)),
+      followAdjoint("follow-adjoint",
+                    cl::desc("Let the gradients of saved states begin while "
+                             "the recurrence of the state's gradient runs"),
+                    cl::cat(category)),
       stateInterval("state-interval",
                     cl::desc("Tokens between the states that the gradients of "
                              "a backward in three kernels read, a multiple of "
@@ -158,6 +162,7 @@ CompileOptions CompileFlags::get() const {
   options.ownStarts = ownStarts;
   options.fewerSegments = fewerSegments;
   options.sideBySide = sideBySide;
+  options.followAdjoint = followAdjoint;
   options.stateInterval = stateInterval;
   options.operandType = operandType;
   options.vTiles = vTiles;

@@ -180,6 +180,7 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.ownStarts = options.ownStarts;
   lowering.fewerSegments = options.fewerSegments;
   lowering.sideBySide = options.sideBySide;
+  lowering.followAdjoint = options.followAdjoint;
   lowering.stateInterval = options.stateInterval;
   lowering.clusterHeads = options.device == Device::GPU;
   lowering.operandType = options.operandType;

@@ -74,6 +74,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Let the recurrences of a backward run at the same time, "
                      "whatever their schedules are"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> followAdjoint{
+      *this, "follow-adjoint",
+      llvm::cl::desc("Let the gradients of saved states begin while the "
+                     "recurrence of the state's gradient runs"),
+      llvm::cl::init(false)};
   PassOptions::Option<int64_t> stateInterval{
       *this, "state-interval",
       llvm::cl::desc("Tokens between the states that the gradients of a "

@@ -30,6 +30,7 @@ struct CompileFlags {
   llvm::cl::opt<double> decayTolerance;
   llvm::cl::opt<bool> ownStarts;
   llvm::cl::opt<bool> sideBySide;
+  llvm::cl::opt<bool> followAdjoint;
   llvm::cl::opt<int64_t> stateInterval;
   llvm::cl::opt<std::string> operandType;
   llvm::cl::opt<int64_t> vTiles;

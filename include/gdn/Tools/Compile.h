@@ -64,6 +64,8 @@ struct CompileOptions {
   bool ownStarts = false;
   /// Whether the recurrences of a backward run at the same time.
   bool sideBySide = false;
+  /// Whether gradients of saved states begin while the adjoint runs.
+  bool followAdjoint = false;
   /// Tokens between the states that gradients of three kernels read.
   int64_t stateInterval = 64;
   /// What product operands are rounded to: auto, bf16, f16 or f32.

@@ -114,6 +114,30 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
       "Let a forward's segments behind one that forgets run its last tokens themselves, beside the scan">];
 }
 
+def FollowAdjointPass : Pass<"gdn-follow-adjoint", "::mlir::ModuleOp"> {
+  let summary = "Let gradients begin while the recurrence of the state's gradient runs";
+  let description = [{
+    `gdn.stage.adjoint` goes through a sequence from its last chunk to its first,
+    and one of few heads leaves most of a GPU idle. Gradients need no chunk but
+    those that it has passed. With this pass it reports how far it is, and
+    `gdn.stage.gradients`, which takes blocks of chunks from the end, runs at the
+    same time and waits for what it needs.
+
+    ```mlir
+    %dv, %ds = gdn.stage.adjoint q(...) ... {...} -> ...
+    %dq, %dk, %dbeta, %dg = gdn.stage.gradients q(...) ... dv(%dv) states(%s) d_states(%ds) {...} -> ...
+    // becomes
+    %dv, %ds, %progress = gdn.stage.adjoint q(...) ... {reporting_tiles = 2, ...} -> ...
+    %dq, %dk, %dbeta, %dg = gdn.stage.gradients q(...) ... dv(%dv) states(%s) d_states(%ds) progress(%progress) {...} -> ...
+    ```
+
+    It holds for packed sequences that are not cut, and for gradients of states
+    that a forward saved, at most 128 tokens apart: others wait for more than the
+    adjoint. Those stay as they are. Numerics: every number is computed as
+    before.
+  }];
+}
+
 def NameArgumentsPass : Pass<"gdn-name-arguments", "::mlir::ModuleOp"> {
   let summary = "Note on functions what their arguments and results are to the layer ops";
   let description = [{
