@@ -57,7 +57,8 @@ static constexpr StringLiteral kFusedOperands[] = {"q",
                                                    "before",
                                                    "closes",
                                                    "sequence_state",
-                                                   ""};
+                                                   "",
+                                                   "sequence_numbers"};
 static constexpr StringLiteral kStatePassOperands[] = {"",
                                                        "k",
                                                        "v",
@@ -104,9 +105,10 @@ static constexpr StringLiteral kAdjointPassOperands[] = {
     "q",         "k",     "",        "beta", "gate", "",
     kBoundaries, "a_log", "dt_bias", "d_o",  "ends"};
 static constexpr StringLiteral kGradientsOperands[] = {
-    "q",      "k",         "",       "beta",     "gate",
-    "",       kBoundaries, "a_log",  "dt_bias",  "d_o",
-    "writes", "dv",        "states", "d_states", "progress"};
+    "q",       "k",        "",          "beta",
+    "gate",    "",         kBoundaries, "a_log",
+    "dt_bias", "d_o",      "writes",    "dv",
+    "states",  "d_states", "progress",  "sequence_numbers"};
 
 static constexpr Dim kPerVTile[] = {Dim::Sequence, Dim::Head, Dim::VTile};
 static constexpr Dim kPerToken[] = {Dim::Batch, Dim::Token, Dim::Head};

@@ -129,3 +129,24 @@ func.func @saved_c6(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
       -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<2x2x32x32xf32>
   return
 }
+
+// -----
+
+func.func @saved_c7(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<2xi32>) {
+  // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states, without sequence_segments}}
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) sequence_numbers(%n : tensor<2xi32>)
+      {chunk_size = 32} -> tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @saved_c7_count(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<3xi32>) {
+  // expected-error @below {{expected sequence_numbers of shape [N] = [2], got 'tensor<3xi32>'}}
+  %r:3 = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) gate(%b : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      sequence_numbers(%n : tensor<3xi32>) {chunk_size = 32, state_interval = 64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<3x2x32x32xf32>
+  return
+}

@@ -31,6 +31,7 @@ Rule gdn::getRule(Operation *op) {
       .Case([&](FusedStageOp forward) {
         rule.stateInterval = forward.getStateIntervalAttr();
         rule.sequenceSegments = forward.getSequenceSegmentsAttr();
+        rule.sequenceNumbers = forward.getSequenceNumbers();
         rule.cutSegments = forward.getFirstSegments();
       })
       .Case([&](ReplayStageOp replay) {
@@ -60,6 +61,7 @@ Rule gdn::getRule(Operation *op) {
         rule.progress = gradients.getProgress();
         rule.segmentLength = gradients.getSegmentLengthAttr();
         rule.sequenceSegments = gradients.getSequenceSegmentsAttr();
+        rule.sequenceNumbers = gradients.getSequenceNumbers();
         rule.stateInterval = gradients.getStateIntervalAttr();
       })
       .Case<PrepareStageOp, SegmentMapStageOp>([&](auto prepare) {

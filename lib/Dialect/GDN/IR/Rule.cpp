@@ -105,6 +105,8 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("last_segments", rule.lastSegments, {Dim::N});
   add("closes", rule.closes, {getSequences(rule)}); // segment_before_c5
   add("first_segments", rule.cutSegments, {Dim::CutBoundaries});
+  add("sequence_numbers", rule.sequenceNumbers,
+      {getSequences(rule)}); // saved_c7
   add("sequence_state", rule.sequenceState,
       getStateDims(Dim::Cut, rule.sequenceLayout)); // segment_before_c6
   return shapes;

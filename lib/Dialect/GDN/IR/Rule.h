@@ -32,11 +32,13 @@ struct Rule {
   Value starts, ends, before, closes, boundaries, lastSegments;
   /// Of the sequences whose segments are the sequences here.
   Value sequenceState, cutSegments;
+  /// Of ops that save states for a backward, or read them.
+  Value sequenceNumbers;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.
   IntegerAttr segments, segmentLength, fewerSegments;
-  /// Of ops that save states for a backward, or read them.
+  /// Of the same ops.
   IntegerAttr stateInterval, sequenceSegments;
   /// Of gdn.stage.adjoint only.
   IntegerAttr reportingTiles;

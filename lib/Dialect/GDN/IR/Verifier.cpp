@@ -279,6 +279,11 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
       dims.N % rule.sequenceSegments.getInt() != 0)
     return op->emitOpError("expected sequence_segments to divide the ")
            << dims.N << " segments, got " << rule.sequenceSegments.getInt();
+  // saved_c7
+  if (rule.sequenceNumbers && (rule.sequenceSegments || !rule.cuSeqlens ||
+                               (isa<FusedStageOp>(op) && !rule.stateInterval)))
+    return op->emitOpError("expected sequence_numbers beside cu_seqlens and "
+                           "saved states, without sequence_segments");
   if (!rule.stateInterval)
     return success();
   int64_t interval = rule.stateInterval.getInt();

@@ -128,8 +128,8 @@ static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   bool saves = op.getStateInterval().has_value();
   SmallVector<Value> operands =
       saves ? trainingOperands(b, op) : ruleOperands(op);
-  // Only segments have starts, and know those beside them.
-  operands.append(5, Value());
+  // Only segments have starts, know those beside them, and are of sequences.
+  operands.append(6, Value());
   auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
                                          chunkSize);
   // The backward takes normalised rows, rounded: so what it reads is of these.
@@ -270,7 +270,7 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
     interval = kKeptSegment;
   }
   operands.append({writes, chain.getResult(0), keptStates, chain.getResult(1),
-                   /*progress=*/Value()});
+                   /*progress=*/Value(), /*sequence_numbers=*/Value()});
   SmallVector<Type> gradients = tokenGradientTypes(b, op);
   gradients.erase(gradients.begin() + 2);
   if (!hasGate)

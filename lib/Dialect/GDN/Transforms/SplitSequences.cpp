@@ -215,7 +215,7 @@ static void split(FusedStageOp op, const Cut &cut) {
       op.getDtBias(), runsBefore ? splitter.starts : Value(), splitter.before,
       splitter.closes, runsBefore ? op.getInitialState() : Value(),
       runsBefore && hasState ? splitter.firstSegments : Value(),
-      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      /*sequence_numbers=*/Value(), op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
       op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
       op.getChunkSizeAttr(), interval, interval ? cut.segments : IntegerAttr(),
       runsBefore ? op.getStateLayoutAttr() : nullptr);

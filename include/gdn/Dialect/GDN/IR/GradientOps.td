@@ -152,10 +152,12 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
       Arg<TensorRankOf<dataTypes, [4]>, "Gradient [B, T, H, V] of v.">:$dv,
       Arg<TensorRankOf<dataTypes, [4]>, "`states` of `gdn.stage.replay`.">:$states,
       Arg<TensorRankOf<dataTypes, [4]>, "`d_states` of `gdn.stage.adjoint`.">:$d_states,
-      Arg<Optional<TensorRankOf<[I32], [3]>>, "`progress` of `gdn.stage.adjoint`.">:$progress),
+      Arg<Optional<TensorRankOf<[I32], [3]>>, "`progress` of `gdn.stage.adjoint`.">:$progress,
+      sequenceNumbersArgument:$sequence_numbers),
     [{`writes` `(` $writes `:` type($writes) `)` `dv` `(` $dv `:` type($dv) `)`
       `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`
-      (`progress` `(` $progress^ `:` type($progress) `)`)?}],
+      (`progress` `(` $progress^ `:` type($progress) `)`)?
+      (`sequence_numbers` `(` $sequence_numbers^ `:` type($sequence_numbers) `)`)?}],
     (ins sequenceSegmentsAttribute:$sequence_segments,
       Arg<OptionalAttr<I64Attr>, !strconcat(
       "Tokens between the states of `states`, a multiple of `segment_length`. ",
@@ -168,8 +170,8 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     the value heads of a group, each of any type; dbeta with respect to beta's
     value and, where there is a gate, dg with respect to the log gate, or to the
     gate itself where that is linear, in f32. `v` and `initial_state` are not
-    read. With `sequence_segments` the states are those of a forward that saves,
-    and the gradients of states those of segments.
+    read. With `sequence_segments` or `sequence_numbers` the states are those of
+    a forward that saves, and the gradients of states those of segments.
 
     With `state_interval` = L there are fewer states than gradients of states:
     those before every L-th token of a sequence. The states between them are made

@@ -95,6 +95,11 @@ defvar sequenceSegmentsAttribute = Arg<OptionalAttr<I64Attr>, !strconcat(
   "Segments of each sequence, where those are the sequences here. States of a ",
   "forward that saves are numbered by the sequences that were cut.")>;
 
+/// The same where the segments of sequences are not equally many.
+defvar sequenceNumbersArgument = Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
+  "The sequence that each segment is of, [N], where segments are the sequences ",
+  "here. Saved states are numbered by these sequences.")>;
+
 /// What every delta rule takes, in this order.
 defvar ruleOperands = (ins
   GDN_QOf<GDN_Data>:$q, GDN_KOf<GDN_Data>:$k, GDN_VOf<GDN_Data>:$v,

@@ -55,7 +55,7 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     (ins GDN_BeforeOf<"">:$before), closesOperand, sequenceStateOperand,
     (ins Arg<Optional<TensorRankOf<boundaryTypes, [1]>>,
       "Where the segments of each sequence begin, [N + 1]. Read for its size.">:$first_segments),
-    ruleAttributes,
+    (ins sequenceNumbersArgument:$sequence_numbers), ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval,
       sequenceSegmentsAttribute:$sequence_segments,
       sequenceLayoutAttribute:$sequence_layout));
@@ -65,6 +65,7 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     (`closes` `(` $closes^ `:` type($closes) `)`)?
     (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
     (`first_segments` `(` $first_segments^ `:` type($first_segments) `)`)?
+    (`sequence_numbers` `(` $sequence_numbers^ `:` type($sequence_numbers) `)`)?
     attr-dict `->` type($results)
   }]);
 }
