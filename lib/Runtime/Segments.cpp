@@ -82,6 +82,7 @@ extern "C" GdnRuntimeStatus gdnSegmentsGetLayout(const GdnSegments *segments,
   result.starts = places.add(four, {result.count, H});
   result.states = places.add(four, {result.count, H, K, V});
   result.entry_states = places.add(four, {result.count, H, K, V});
+  result.sequence_numbers = places.add(four, {result.count});
   result.bytes = places.bytes;
   if (places.overflows || result.count >= INT32_MAX)
     return fail(GDN_ERROR_INVALID_ARGUMENT,

@@ -3,8 +3,8 @@
 """A forward on a GPU that saves more than its inputs, and gradients from that (`save_for_backward="states"`).
 
 It saves what each token writes in the place of v, and states: the backward has no recurrence of states to compute again.
-Where the library cuts sequences into segments, it cuts the forward and the backward of a call alike, for states have the
-numbers of segments. Forms of a call without such kernels save their inputs, as others do.
+Where the library cuts sequences into segments, it cuts the forward and the backward of a call alike. Forms of a call
+without such kernels save their inputs, as others do.
 """
 
 from __future__ import annotations
@@ -126,8 +126,9 @@ def saves(tensors: Any, scale: float | None, options: int) -> bool:
 
 
 def _count_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int) -> tuple[int, int]:
-    """The sequences, and the states that there is memory for: those of a segment that begins at token b have the numbers
-    from floor(b / INTERVAL) + its own on. The library may take fewer, by its cost model; so many it takes at most."""
+    """The sequences, and the states that there is memory for: those of sequence n, which begins at token b, have the
+    numbers from floor(b / INTERVAL) + n on, and segments want one each. The library may take fewer, by its cost model; so
+    many it takes at most."""
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     tokens, more = q.shape[0] * q.shape[1], 0
     is_whole = _library.segments_of(options) & _library.SPLIT_MASK == _library.NO_SEGMENTS

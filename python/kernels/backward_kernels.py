@@ -55,14 +55,24 @@ def _attributes(manifest: dict[str, Any], row: dict[str, str]) -> list[str]:
     return [text for values in chosen for text in values.get("attributes", [])]
 
 
-def _text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
-    operands = _operands(manifest, row)
+def _saved_types(manifest: dict[str, Any], row: dict[str, str]) -> dict[str, str]:
+    """The types of what a forward saves."""
+    channels, element = manifest["hopper"]["channels"][row["channels"]], manifest["types"][row["element"]]["mlir"]
+    k, v = channels["k"], channels["v"]
+    return {"writes": f"tensor<1x?x?x{v}x{element}>", "states": f"tensor<?x?x{v}x{k}x{element}>"}
+
+
+def _text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str, reads_saved: bool) -> str:
+    operands, attributes = _operands(manifest, row), _attributes(manifest, row)
     results = [operands[operand] for operand in _DIFFERENTIABLE if operand in operands]
+    if reads_saved:
+        operands |= _saved_types(manifest, row)
+        attributes.append(f"state_interval = {saved_tokens(manifest)} : i64")
     values = {
         "name": name,
         "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in operands.items()),
         "operands": " ".join(f"{operand}(%{operand} : {kind})" for operand, kind in operands.items()),
-        "attributes": ", ".join(_attributes(manifest, row)),
+        "attributes": ", ".join(attributes),
         "count": str(len(results)),
         "values": ", ".join(f"%gradients#{number}" for number in range(len(results))),
         "results": ", ".join(results),
@@ -75,9 +85,8 @@ def _joined(operands: dict[str, str], *names: str) -> str:
     return " ".join(f"{name}({operands[name]})" for name in names)
 
 
-def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str, kept_tokens: int) -> str:
-    """The same in segments: the function that cuts sequences, and all stages of their segments. A state is kept before
-    every `kept_tokens` tokens."""
+def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
+    """The same in segments: the function that cuts sequences, and all stages of their segments."""
     types, hopper = _operands(manifest, row), manifest["hopper"]
     cut = fill((HERE / "boundaries.mlir.in").read_text(), {**CUTS["Packed"], "name": name})
     program, function = cut.split("func.func ", 1)
@@ -102,7 +111,7 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
         "between": "state_layout = #gdn.state_layout<vk>, ",
         "between_type": between,
         "map": f"tensor<?x?x{k}x{k}xf16>",
-        "kept": f"tensor<?x?x{v}x{k}x{manifest['types'][row['element']]['mlir']}>",
+        "kept": _saved_types(manifest, row)["states"],
         "values": types["v"],
         "initial": f" initial_state(%initial_state : {state})" if state else "",
         "final": f" initial_state(%d_final_state : {state})" if state else "",
@@ -113,8 +122,7 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
         "tolerance": str(hopper["segments"]["tolerance"]),
         "chunk": str(hopper["chunk_tokens"]),
         "segment": str(GRADIENT_TOKENS),
-        "kept_tokens": str(kept_tokens),
-        "interval": "" if kept_tokens == GRADIENT_TOKENS else f", state_interval = {kept_tokens} : i64",
+        "saved_tokens": str(saved_tokens(manifest)),
     }
     # The stages give dv before dbeta and dgate, as the op does.
     return fill(template, values)
@@ -140,16 +148,16 @@ def _saves(manifest: dict[str, Any], row: dict[str, str]) -> bool:
 
 def _saving_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
     """A forward of the same operands, without gradients."""
-    types, channels = _operands(manifest, row), manifest["hopper"]["channels"][row["channels"]]
+    types, saved = _operands(manifest, row), _saved_types(manifest, row)
     operands = {operand: kind for operand, kind in types.items() if not operand.startswith("d_")}
-    states = f"tensor<?x?x{channels['v']}x{channels['k']}x{manifest['types'][row['element']]['mlir']}>"
-    attributes = [*_attributes(manifest, row), "output_final_state", f"state_interval = {saved_tokens(manifest)} : i64"]
+    attributes = [*_attributes(manifest, row), f"state_interval = {saved_tokens(manifest)} : i64"]
     values = {
         "name": name,
         "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in operands.items()),
         "operands": " ".join(f"{operand}(%{operand} : {kind})" for operand, kind in operands.items()),
         "attributes": ", ".join(attributes),
-        "results": ", ".join([types["v"], types["initial_state"], types["v"], states]),
+        "chunk": str(manifest["hopper"]["chunk_tokens"]),
+        "results": ", ".join([types["v"], types["initial_state"], *saved.values()]),
     }
     return fill(template, values)
 
@@ -168,51 +176,46 @@ def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
     return "_".join(filter(None, words)).replace(" ", "_").lower()
 
 
-def _kept_tokens(manifest: dict[str, Any], row: dict[str, str]) -> list[int]:
-    """Tokens between the states that gradients of a row read: those of replay, and of a forward that saves. What reads
-    saved states is the same function without what makes them (HopperReader.cpp)."""
-    is_saved = row["state"] == _SAVING_STATE and _saves(manifest, row)
-    return sorted({GRADIENT_TOKENS, saved_tokens(manifest)} if is_saved else {GRADIENT_TOKENS})
-
-
 def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """A function for each choice of values of a row, and where it has one, that in segments."""
-    template, cut_template = ((HERE / f"backward_{name}.mlir.in").read_text() for name in ("hopper", "segments"))
+    names = ("hopper", "segments", "segments_saved")
+    templates = {name: (HERE / f"backward_{name}.mlir.in").read_text() for name in names}
     kernels = []
     for values in rows:
         for choice in itertools.product(*(values[axis] for axis in _AXES)):
             row = dict(zip(_AXES, choice))
-            for tokens in _kept_tokens(manifest, row):
-                kernels += _backward_kernels(manifest, row, tokens, template, cut_template)
+            kernels += _backward_kernels(manifest, row, False, templates)
+            if row["state"] == _SAVING_STATE and _saves(manifest, row):
+                kernels += _backward_kernels(manifest, row, True, templates)
     return kernels
 
 
 def _backward_kernels(
-    manifest: dict[str, Any], row: dict[str, str], kept_tokens: int, template: str, cut_template: str
+    manifest: dict[str, Any], row: dict[str, str], reads_saved: bool, templates: dict[str, str]
 ) -> list[Kernel]:
-    """The functions of a row that keep a state before every `kept_tokens` tokens."""
+    """The functions of a row, from the call's inputs or from what its forward saved."""
     name, channels = _name(manifest, row), manifest["hopper"]["channels"][row["channels"]]
-    options = []
-    if kept_tokens != GRADIENT_TOKENS:
-        name, options = f"{name}_{kept_tokens}", [f"--state-interval={kept_tokens}"]
+    if reads_saved:
+        name = f"{name}_saved"
     ends, *rest = row["state"].split()
     forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
     fields = [channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
-    texts = {name: _text(manifest, name, row, template)}
+    texts = {name: _text(manifest, name, row, templates["hopper"], reads_saved)}
     if _has_segments(manifest, row):
         cut = name.replace("backward", "backward_segments")
-        texts[cut] = _segments_text(manifest, cut, row, cut_template, kept_tokens)
+        texts[cut] = _segments_text(manifest, cut, row, templates["segments_saved" if reads_saved else "segments"])
     kernels = []
     for number, (own, text) in enumerate(texts.items()):
-        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, str(number > 0).lower(), kept_tokens]))})"
-        kernels.append(Kernel(own, text, options, line))
+        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, *(str(is_it).lower() for is_it in (number > 0, reads_saved))]))})"
+        kernels.append(Kernel(own, text, [], line))
     return kernels
 
 
 def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """The forwards that save for backwards of these rows: of whole sequences, and of segments, whose states lie
     otherwise."""
-    template, kernels, hopper = (HERE / "saving_hopper.mlir.in").read_text(), [], manifest["hopper"]
+    whole, cut = ((HERE / f"saving_{name}.mlir.in").read_text() for name in ("hopper", "segments"))
+    kernels, hopper = [], manifest["hopper"]
     for values in rows:
         choices = itertools.product(*(values[axis] for axis in _AXES), ("CtaPerHead", "CtaPerVTile"))
         for *choice, schedule in choices:
@@ -223,7 +226,7 @@ def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
             name = f"{_name(manifest, {**row, 'state': layout}).replace('backward', 'saving')}_{option}"
             forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
             fields = [name, hopper["channels"][row["channels"]]["k"], row["element"], layout, *forms, schedule]
-            text = _saving_text(manifest, name, row, template)
+            text = _saving_text(manifest, name, row, cut if layout == "VK" else whole)
             line = f"GDN_HOPPER_SAVING({', '.join(map(str, fields))})"
             kernels.append(Kernel(name, text, [f"--schedule={option}"], line))
     return kernels

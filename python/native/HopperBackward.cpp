@@ -37,7 +37,7 @@ using gdn::cpu::nameOf;
 static const BackwardKernel table[] = {
 #define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element, ends,   \
                             stateLayout, gateDomain, gate, betaDomain, beta,   \
-                            norm, inSegments, stateTokens)                     \
+                            norm, inSegments, readsSaved)                      \
   {#name,                                                                      \
    keyChannels,                                                                \
    valueChannels,                                                              \
@@ -50,7 +50,7 @@ static const BackwardKernel table[] = {
    Element::beta,                                                              \
    Norm::norm,                                                                 \
    inSegments,                                                                 \
-   stateTokens,                                                                \
+   readsSaved,                                                                 \
    &name##_function},
 #if GDN_PYTHON_HOPPER
 #include "HopperBackwardKernels.inc"
@@ -87,10 +87,8 @@ static bool hasRow(const BackwardKernel &kernel, const Problem &p) {
 
 /// The kernel of whole sequences, or of segments; null if there is none.
 static const BackwardKernel *findKernel(const Problem &p, bool inSegments) {
-  int64_t stateTokens = p.savesStates ? gdn::manifest::HopperSavedTokens
-                                      : gdn::manifest::HopperGradientTokens;
   for (const BackwardKernel &kernel : allBackwardKernels())
-    if (kernel.inSegments == inSegments && kernel.stateTokens == stateTokens &&
+    if (kernel.inSegments == inSegments && kernel.readsSaved == p.savesStates &&
         hasRow(kernel, p) && hasForm(kernel, p))
       return &kernel;
   return nullptr;
@@ -123,13 +121,12 @@ namespace {
 /// What the gradients of a call run.
 struct BackwardPlan {
   const BackwardKernel *kernel = nullptr;
-  const GdnFunctionDesc *function = nullptr;
   /// Tokens of a segment; 0 where sequences are not cut.
   int64_t segmentLength = 0;
   /// Of extents [B, T, L] that are read alone; absent without segments.
   Array sizes = {};
   /// Of a call that reads what its forward saved.
-  SavedPlan saved = {};
+  gdn::cost::SavingChoice saved = {};
 
   void cut(const Problem &p, const BackwardKernel &segments);
 };
@@ -137,7 +134,6 @@ struct BackwardPlan {
 
 void BackwardPlan::cut(const Problem &p, const BackwardKernel &segments) {
   kernel = &segments;
-  function = segments.function;
   sizes.element = Element::I32;
   sizes.rank = 3;
   sizes.sizes = {1, p.tokens(), segmentLength};
@@ -163,15 +159,12 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
   plan.kernel = findKernel(p, /*inSegments=*/false);
   if (!plan.kernel)
     return explainMissing(p);
-  plan.function = plan.kernel->function;
   // Without kernels of segments the gradients are those of whole sequences.
   const BackwardKernel *cut = findKernel(p, /*inSegments=*/true);
   if (p.savesStates) {
-    SavedPlan saved;
-    if (Error error = planSaved(p, saved))
+    if (Error error = planSaved(p, plan.saved))
       return error;
-    plan.saved = saved;
-    plan.segmentLength = saved.length();
+    plan.segmentLength = plan.saved.chosen.length;
   } else if (cut && p.split.kind != gdn::cost::SplitRequest::Kind::Never) {
     if (Error error = chooseLength(p, plan.segmentLength))
       return error;
@@ -180,22 +173,13 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
     return explainMissing(p);
   if (plan.segmentLength)
     plan.cut(p, *cut);
-  if (!p.savesStates)
-    return {};
-  plan.function = findReaderOfSaved(*plan.function);
-  if (!plan.function)
-    return {"NotImplementedError",
-            std::string("save_for_backward: expected a form whose gradients "
-                        "can read states in this version, got that of ") +
-                plan.kernel->name + "; pass \"inputs\""};
   return {};
 }
 
 /// Makes the kernels ready on the device, on their first call there.
-static Error prepare(const BackwardPlan &plan, int32_t device) {
-  static ReadyDevices ready[2][std::size(table)];
-  bool readsSaved = plan.function != plan.kernel->function;
-  return ready[readsSaved][plan.kernel - table].prepare(plan.function, device);
+static Error prepare(const BackwardKernel &kernel, int32_t device) {
+  static ReadyDevices ready[std::size(table)];
+  return ready[&kernel - table].prepare(kernel.function, device);
 }
 
 static Error expected(const char *name, const char *rule) {
@@ -261,12 +245,12 @@ static Gradients describeGradients(const Problem &p) {
 }
 
 /// What a forward saves, dense and at no address.
-static Saved describeSaved(const Problem &p, const SavedPlan &plan) {
+static Saved describeSaved(const Problem &p, int64_t segmentLength) {
   Saved saved;
   saved.writes = describeGradients(p).v;
   saved.states = saved.writes;
   int64_t H = p.valueHeads(), V = p.valueChannels(), K = p.keyChannels();
-  saved.states.sizes = {countSavedStates(p, plan), H, V, K};
+  saved.states.sizes = {countSavedStates(p, segmentLength), H, V, K};
   saved.states.strides = {H * V * K, V * K, K, 1};
   return saved;
 }
@@ -317,6 +301,8 @@ static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients,
                     &p.o,
                     &p.finalState,
                     &sizes,
+                    &saved.writes,
+                    &saved.states,
                     &gradients.q,
                     &gradients.k,
                     &gradients.v,
@@ -324,9 +310,7 @@ static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients,
                     &gradients.gate,
                     &gradients.initialState,
                     &gradients.aLog,
-                    &gradients.dtBias,
-                    &saved.writes,
-                    &saved.states};
+                    &gradients.dtBias};
 }
 
 /// The arguments refer to the plan's array.
@@ -349,14 +333,14 @@ Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
     return error;
   Saved saved = given;
   if (p.savesStates)
-    if (Error error = fitSaved(p, plan.saved, saved))
+    if (Error error = fitSaved(p, plan.segmentLength, saved))
       return error;
   int32_t device = p.device.index;
-  if (Error error = prepare(plan, device))
+  if (Error error = prepare(*plan.kernel, device))
     return error;
   Arguments arguments;
   addArguments(p, plan, gradients, saved, arguments);
-  return launch(*plan.function, device, arguments, stream, allocate);
+  return launch(*plan.kernel->function, device, arguments, stream, allocate);
 }
 
 Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
@@ -367,7 +351,7 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   if (Error error = choosePlan(p, plan))
     return error;
   Gradients gradients = describeGradients(p);
-  Saved saved = p.savesStates ? describeSaved(p, plan.saved) : Saved();
+  Saved saved = p.savesStates ? describeSaved(p, plan.segmentLength) : Saved();
   // Never read, and as far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
   for (Array *array : arraysOf(p, plan.sizes, gradients, saved))
@@ -375,7 +359,7 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
       array->data = somewhere;
   Arguments arguments;
   addArguments(p, plan, gradients, saved, arguments);
-  const GdnFunctionDesc &function = *plan.function;
+  const GdnFunctionDesc &function = *plan.kernel->function;
   if (Error error = errorOf(
           gdnFunctionCheck(&function, arguments.data(), arguments.size())))
     return error;

@@ -28,8 +28,8 @@ struct BackwardKernel {
   Norm norm;
   /// Whether it cuts sequences into segments.
   bool inSegments;
-  /// Tokens between the states that its gradients read.
-  int64_t stateTokens;
+  /// Whether it reads what a forward saved.
+  bool readsSaved;
   const GdnFunctionDesc *function;
 };
 

@@ -129,15 +129,14 @@ Error gdn::hopper::chooseSaving(const SavedCall &call,
   return {};
 }
 
-Error gdn::hopper::planSaved(const Problem &p, SavedPlan &plan) {
+Error gdn::hopper::planSaved(const Problem &p, cost::SavingChoice &plan) {
   bool hasSegments = findSaving(p, /*inSegments=*/true, Schedule::CtaPerHead);
   return chooseSaving({p.device.index, p.sequences(), p.tokens(), p.keyHeads(),
                        p.valueHeads(), hasSegments, p.split},
-                      plan.choice);
+                      plan);
 }
 
-int64_t gdn::hopper::countSavedStates(const Problem &p, const SavedPlan &plan) {
-  int64_t length = plan.length();
+int64_t gdn::hopper::countSavedStates(const Problem &p, int64_t length) {
   int64_t segments = length
                          ? cost::countSegments(p.sequences(), p.tokens(),
                                                length, p.cuSeqlens.isPresent())
@@ -145,9 +144,8 @@ int64_t gdn::hopper::countSavedStates(const Problem &p, const SavedPlan &plan) {
   return p.tokens() / gdn::manifest::HopperSavedTokens + segments;
 }
 
-Error gdn::hopper::fitSaved(const Problem &p, const SavedPlan &plan,
-                            Saved &saved) {
-  int64_t count = countSavedStates(p, plan);
+Error gdn::hopper::fitSaved(const Problem &p, int64_t length, Saved &saved) {
+  int64_t count = countSavedStates(p, length);
   int64_t &given = saved.states.sizes[0];
   if (saved.states.rank != 4)
     return {"ValueError", "states: expected 4 dimensions, got " +
@@ -164,28 +162,27 @@ Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
                              Allocate allocate) {
   bool hasStates = p.cuSeqlens.isPresent() && !p.stateVFirst &&
                    p.initialState.isPresent() && p.finalState.isPresent();
-  SavedPlan plan;
+  cost::SavingChoice plan;
   if (hasStates)
     if (Error error = planSaved(p, plan))
       return error;
+  int64_t length = plan.chosen.length;
   const SavingKernel *kernel =
-      hasStates ? findSaving(p, plan.length(), plan.choice.chosen.schedule)
-                : nullptr;
+      hasStates ? findSaving(p, length, plan.chosen.schedule) : nullptr;
   if (!kernel)
     return {"NotImplementedError",
             "save_for_backward: expected packed sequences with both states, "
             "of a form with a forward that saves in this version, got "
             "another call; pass \"inputs\""};
   Saved saved = given;
-  if (Error error = fitSaved(p, plan, saved))
+  if (Error error = fitSaved(p, length, saved))
     return error;
   static ReadyDevices ready[std::size(table)];
   int32_t device = p.device.index;
   if (Error error = ready[kernel - table].prepare(kernel->function, device))
     return error;
-  if (plan.length())
-    return runSegments(p, {kernel->function, plan.length(), &saved}, stream,
-                       allocate);
+  if (length)
+    return runSegments(p, {kernel->function, length, &saved}, stream, allocate);
   Arguments arguments(p);
   arguments.add(saved.writes);
   arguments.add(saved.states);
@@ -204,18 +201,19 @@ static Array describeStates(const Problem &p) {
   return states;
 }
 
-Error gdn::hopper::describeSaving(const Problem &given, const SavedPlan &plan,
+Error gdn::hopper::describeSaving(const Problem &given,
+                                  const cost::SavingChoice &plan,
                                   const Saved &saved, std::string &facts) {
-  const cost::SavingEstimate &chosen = plan.choice.chosen;
+  const cost::SavingEstimate &chosen = plan.chosen;
   Problem p = given;
   p.initialState = p.finalState = describeStates(p);
-  const SavingKernel *kernel = findSaving(p, plan.length(), chosen.schedule);
+  const SavingKernel *kernel = findSaving(p, chosen.length, chosen.schedule);
   if (!kernel)
     return {"RuntimeError", "gdn: expected a forward that saves, got none"};
   uint64_t bytes = 0;
-  if (plan.length()) {
+  if (chosen.length) {
     GdnSegmentsLayout layout;
-    if (Error error = layOutSegments(p, plan.length(), layout))
+    if (Error error = layOutSegments(p, chosen.length, layout))
       return error;
     bytes = layout.bytes;
   } else {
@@ -226,17 +224,18 @@ Error gdn::hopper::describeSaving(const Problem &given, const SavedPlan &plan,
             kernel->function, arguments.data(), arguments.size(), &bytes)))
       return error;
   }
-  int64_t segments =
-      countSavedStates(p, plan) - p.tokens() / manifest::HopperSavedTokens;
+  int64_t segments = countSavedStates(p, chosen.length) -
+                     p.tokens() / manifest::HopperSavedTokens;
   bool isPerHead = chosen.schedule == Schedule::CtaPerHead;
   int64_t tiles = isPerHead ? 1 : p.valueChannels() / cost::kVTileChannels;
   char numbers[256];
   std::snprintf(numbers, sizeof(numbers),
-                "\"ctas\": %lld, \"seconds\": %.9g, \"step_seconds\": %.9g, "
+                "\"ctas\": %lld, \"segment_tokens\": %lld, \"seconds\": %.9g, \"step_seconds\": %.9g, "
                 "\"inputs_seconds\": %.9g, \"workspace_bytes\": %llu}",
                 static_cast<long long>(segments * p.valueHeads() * tiles),
+                static_cast<long long>(chosen.length),
                 chosen.forwardSeconds, chosen.seconds(),
-                plan.choice.inputsSeconds,
+                plan.inputsSeconds,
                 static_cast<unsigned long long>(bytes));
   facts = std::string("{\"kernel\": \"") + kernel->name +
           "\", \"schedule\": \"" + std::string(chosen.schedule.name) + "\", " +

@@ -18,18 +18,11 @@
 namespace gdn::hopper {
 
 /// What each token adds to the state, shaped as v, and the states [S, H, V, K]
-/// before every HopperSavedTokens tokens of a sequence, or of a segment, in the
-/// type of v.
+/// before every HopperSavedTokens tokens of a sequence, in the type of v. The
+/// state before token t of sequence n, which begins at token b, has the number
+/// floor(b / HopperSavedTokens) + n + (t - b) / HopperSavedTokens.
 struct Saved {
   cpu::Array writes, states;
-};
-
-/// How the forward of a call and its backward are cut.
-struct SavedPlan {
-  cost::SavingChoice choice;
-
-  /// Tokens of a segment; 0 where sequences are not cut.
-  int64_t length() const { return choice.chosen.length; }
 };
 
 /// Segments are of whole intervals between states, and between their gradients.
@@ -53,13 +46,15 @@ Error chooseSaving(const SavedCall &call, cost::SavingChoice &choice);
 
 /// The plan of a call that saves: the same for its forward and its backward, of
 /// which the second gets what tokens write for v.
-Error planSaved(const Problem &problem, SavedPlan &plan);
+Error planSaved(const Problem &problem, cost::SavingChoice &plan);
 
-/// States that a call with this plan numbers.
-int64_t countSavedStates(const Problem &problem, const SavedPlan &plan);
+/// States of which kernels of whole sequences (length 0), or of segments of so
+/// many tokens, take an array: those of segments want one for each segment, and
+/// number the states of sequences alone.
+int64_t countSavedStates(const Problem &problem, int64_t length);
 
-/// Takes the states that the plan numbers of those that there is memory for.
-Error fitSaved(const Problem &problem, const SavedPlan &plan, Saved &saved);
+/// Takes so many of the states that there is memory for.
+Error fitSaved(const Problem &problem, int64_t length, Saved &saved);
 
 /// Launches a forward that writes `saved`, too. Sequences are packed, of the
 /// states both are there; gates, beta and norms have a form of the gradients.
@@ -67,13 +62,8 @@ Error runSaving(const Problem &problem, const Saved &saved, void *stream,
                 Allocate allocate);
 
 /// The forward of a described call that saves, as JSON. No address is read.
-Error describeSaving(const Problem &problem, const SavedPlan &plan,
+Error describeSaving(const Problem &problem, const cost::SavingChoice &plan,
                      const Saved &saved, std::string &facts);
-
-/// A function that computes what `backward` does from what a forward saved,
-/// which are its last two arguments: without the launches that make it again.
-/// Null where there is no such launch. It stays as long as the library does.
-const GdnFunctionDesc *findReaderOfSaved(const GdnFunctionDesc &backward);
 
 } // namespace gdn::hopper
 

@@ -200,7 +200,7 @@ private:
   SegmentKernels kernels;
   /// Of the forward: segments are its sequences.
   Problem packed;
-  Array sizes, boundaries, firstSegments, map, decay, starts, states,
+  Array sizes, boundaries, firstSegments, sequenceNumbers, map, decay, starts, states,
       entryStates;
 };
 } // namespace
@@ -235,6 +235,7 @@ SegmentCall::SegmentCall(const Problem &p, const SegmentsForward &forward,
   sizes.strides = {};
   boundaries = at(layout.boundaries, Element::I32, {S + 1});
   firstSegments = at(layout.first_segments, Element::I32, {p.sequences() + 1});
+  sequenceNumbers = at(layout.sequence_numbers, Element::I32, {S});
   map = at(layout.map, Element::F16, {S, H, K, K});
   decay = at(layout.decay, Element::F32, {S, H});
   starts = at(layout.starts, Element::I32, {S, H});
@@ -256,16 +257,20 @@ void SegmentCall::addArguments(int launch, Arguments &arguments) const {
     for (const Array *array : arrays)
       arguments.add(*array);
   };
+  if (launch == kNumSegmentStages && forward.saved)
+    return add({&packed.q, &packed.k, &packed.v, &packed.beta, &packed.gate,
+                &packed.initialState, &packed.cuSeqlens, &sequenceNumbers,
+                &packed.o, &packed.finalState, &forward.saved->writes,
+                &forward.saved->states});
   if (launch == kNumSegmentStages) {
 #define GDN_HOPPER_ARGUMENT(field) arguments.add(packed.field);
 #include "Manifest.inc"
-    if (forward.saved)
-      add({&forward.saved->writes, &forward.saved->states});
     return;
   }
   switch (static_cast<SegmentStage>(launch)) {
   case SegmentStage::Cut:
-    return add({&sizes, &given.cuSeqlens, &boundaries, &firstSegments});
+    return add({&sizes, &given.cuSeqlens, &boundaries, &firstSegments,
+                &sequenceNumbers});
   case SegmentStage::Maps:
     return add({&packed.q, &packed.k, &packed.v, &packed.beta, &packed.gate,
                 &boundaries, &packed.aLog, &packed.dtBias, &starts, &decay,

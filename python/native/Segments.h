@@ -9,7 +9,8 @@
 // A call in segments runs four functions on a GPU, one after the other. Arrays
 // between them lie in a workspace (gdn-c/Runtime/Segments.h):
 //
-//   Cut    cu_seqlens, the length of a segment -> boundaries, first_segments
+//   Cut    cu_seqlens, the length of a segment -> boundaries, first_segments,
+//          sequence_numbers
 //   Maps   k, v, beta, g -> what each segment makes of a state: starts, decay,
 //          states, map (three kernels)
 //   Scan   map, decay, states, initial_state -> entry_states, final_state
@@ -80,7 +81,8 @@ Error checkSegments(const Problem &problem);
 Error layOutSegments(const Problem &problem, int64_t length,
                      GdnSegmentsLayout &layout);
 
-/// The kernel of chunks of a call in segments.
+/// The kernel of chunks of a call in segments. One that saves takes the numbers
+/// of sequences, too.
 struct SegmentsForward {
   const GdnFunctionDesc *function;
   /// Tokens of a segment.

@@ -5,8 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A forward may save states for its backward, which then does not compute them
-// again. Both are cut into the same segments, or neither is: states have the
-// numbers of segments. This file predicts the two together, and chooses.
+// again. Both are cut into segments of one length, or neither is. This file
+// predicts the two together, and chooses.
 //
 //===----------------------------------------------------------------------===//
 

@@ -56,7 +56,9 @@ TEST(Segments, PutsArraysOneBehindTheOther) {
   EXPECT_EQ(layout.starts, layout.decay + 256);
   EXPECT_EQ(layout.states, layout.starts + 256);
   EXPECT_EQ(layout.entry_states, layout.states + 8 * 8 * 128 * 64 * 4);
-  EXPECT_EQ(layout.bytes, layout.entry_states + 8 * 8 * 128 * 64 * 4);
+  EXPECT_EQ(layout.sequence_numbers,
+            layout.entry_states + 8 * 8 * 128 * 64 * 4);
+  EXPECT_EQ(layout.bytes, layout.sequence_numbers + 256);
 }
 
 TEST(Segments, RefusesWhatCannotBe) {

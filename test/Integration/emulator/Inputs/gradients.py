@@ -1,6 +1,7 @@
 """Gradients of a call: `gradients.py FOLDER LENGTHS HEADS VALUE_HEADS CHANNELS [packed] [kv|vk] [norms] [raw]
-[segments=TOKENS]` writes what a kernel of the package takes, in its order, and what it gives, in float64; raw are gates
-with parameters, and logits of beta. `gradients.py --check FOLDER GOT` compares."""
+[segments=TOKENS] [saved=TOKENS]` writes what a kernel of the package takes, in its order, and what it gives, in float64;
+raw are gates with parameters, and logits of beta, and saved is what a forward leaves, with a state before every so many
+tokens. `gradients.py --check FOLDER GOT` compares."""
 
 import pathlib
 import sys
@@ -9,6 +10,8 @@ import numpy
 
 #: Relative rms of gradients by products of 16 bits.
 TOLERANCE = 1e-2
+#: A forward that saves raises beta to it (lib/Conversion/GDNToTile/Adjoint.cpp).
+LEAST_BETA = 2.0**-40
 #: Every such token writes nothing. The gradient of its beta is one of many, and compared by itself.
 UNWRITTEN = 9
 RESULTS = ("dq", "dk", "dv", "dbeta", "dgate", "dinitial_state", "da_log", "ddt_bias")
@@ -21,8 +24,9 @@ def rounded(values):
 
 
 def head(q, k, v, beta, gate, state, d_o, d_state):
-    """The gradients of one sequence and value head, token by token."""
-    states, d_q, d_k, d_v = [], *(numpy.zeros_like(x) for x in (q, k, v))
+    """The gradients of one sequence and value head, token by token. Then what each token writes, and the states before
+    them."""
+    first, states, d_q, d_k, d_v = state, [], *(numpy.zeros_like(x) for x in (q, k, v))
     d_beta, d_gate, scale = numpy.zeros_like(beta), numpy.zeros_like(gate), k.shape[1] ** -0.5
     for t in range(len(q)):
         decayed = numpy.exp(gate[t]) * state
@@ -39,7 +43,8 @@ def head(q, k, v, beta, gate, state, d_o, d_state):
         d_state = d_state - numpy.outer(k[t], d_v[t])
         d_gate[t] = (d_state * decayed).sum()
         d_state = numpy.exp(gate[t]) * d_state
-    return d_q, d_k, d_v, d_beta, d_gate, d_state
+    writes = numpy.array([max(beta[t], LEAST_BETA) * error for t, (_, error, _) in enumerate(states)]).reshape(v.shape)
+    return d_q, d_k, d_v, d_beta, d_gate, d_state, writes, [first, *(state for *_, state in states)]
 
 
 def normalised(rows):
@@ -53,12 +58,15 @@ def sigmoid(x):
     return 1 / (1 + numpy.exp(-x))
 
 
-def recurrences(flat, ends, state, d_state):
-    """The gradients of q, k (of every value head), v, beta and log gates of all sequences, and of their states."""
+def recurrences(flat, ends, state, d_state, interval):
+    """The gradients of q, k (of every value head), v, beta and log gates of all sequences, and of their states. Then what
+    tokens write, and the states [V, K] before every `interval` tokens of a sequence, in the place that a forward gives
+    them."""
     q, _, v, *_ = flat
     H, D = v.shape[1:]
     rows = [numpy.zeros((len(v), H, *more)) for more in ((D,), (D,), (D,), (), ())]
-    before = numpy.zeros((len(ends) - 1, H, D, D))
+    before, writes = numpy.zeros((len(ends) - 1, H, D, D)), numpy.zeros((len(v), H, D))
+    saved = numpy.zeros((len(v) // interval + len(ends) - 1, H, D, D))
     for n, (begin, end) in enumerate(zip(ends, ends[1:])):
         for h in range(H):
             here, key = slice(begin, end), h * q.shape[1] // H
@@ -66,8 +74,10 @@ def recurrences(flat, ends, state, d_state):
             found = head(*one[:5], state[n, h].astype("f8"), one[5], d_state[n, h].astype("f8"))
             for row, part in zip(rows, found):
                 row[here, h] = part
-            before[n, h] = found[5]
-    return rows, before
+            before[n, h], writes[here, h] = found[5:7]
+            for i in range(-(-(end - begin) // interval)):
+                saved[begin // interval + n + i, h] = found[7][i * interval].T
+    return rows, before, writes, saved
 
 
 def write(folder, lengths, Hq, H, D, flags, layout):
@@ -94,7 +104,9 @@ def write(folder, lengths, Hq, H, D, flags, layout):
         (flat[0], back_q), (flat[1], back_k) = map(normalised, flat[:2])
     if "raw" in flags:
         flat[3], flat[4] = sigmoid(flat[3]), -numpy.exp(a_log) * numpy.log1p(numpy.exp(raw))
-    rows, before = recurrences(flat, ends, state, d_state)
+    # Read for its extents alone: the last one is the tokens of a segment.
+    segments, saves = ([int(f.partition("=")[2]) for f in flags if f.startswith(name)] for name in ("segments=", "saved="))
+    rows, before, writes, saved = recurrences(flat, ends, state, d_state, *(saves or [64]))
     for i in range(2):
         rows[i] = rows[i].reshape(-1, Hq, H // Hq, D).sum(2)
     sums = []
@@ -110,9 +122,8 @@ def write(folder, lengths, Hq, H, D, flags, layout):
     given += [ends.astype("i4")] if "packed" in flags else []
     given += [a_log, dt_bias] if "raw" in flags else []
     given += [d_o] + ([turn(d_state)] if layout else [])
-    # Read for its extents alone: the last one is the tokens of a segment.
-    segments = [int(flag.partition("=")[2]) for flag in flags if flag.startswith("segments=")]
     given += [numpy.zeros((*shape, tokens), "i4") for tokens in segments]
+    given += [rounded(writes.reshape(*shape, H, D)), rounded(saved)] if saves else []
     for number, array in enumerate(given):
         numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
     results = dict(zip(RESULTS, (row.reshape(*shape, *row.shape[1:]) for row in rows)))
