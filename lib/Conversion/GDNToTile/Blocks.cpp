@@ -27,7 +27,7 @@ using namespace mlir::gdn;
 /// chunk, and a report as long as a copy to memory.
 static constexpr int64_t kBlockTokens = 512;
 /// Turns: enough that CTAs that wait for a block do not keep many others
-/// waiting behind them, few enough that turns without a block do not count.
+/// waiting behind them, few enough that turns without a block cost little.
 static constexpr int64_t kLeastTurns = 16, kMostTurns = 64;
 
 /// In 32 bits: a GPU has no division of 64.
@@ -101,10 +101,9 @@ TokenRange gdn::enterBlock(Program &p, Value firstHead, Value heads) {
       arith::MinUIOp::create(b, arith::AddIOp::create(b, first, length), p.end);
   first = arith::SelectOp::create(b, isIdle, p.end, first);
   end = arith::SelectOp::create(b, isIdle, p.end, end);
-  Value entries = arith::MulIOp::create(b, heads, dim("progress", 2));
   tile::AwaitReportOp::create(b, p["progress"],
-                              ValueRange{p.sequence, firstHead, p.zero},
-                              entries, arith::SubIOp::create(b, p.end, first));
+                              ValueRange{p.sequence, firstHead}, heads,
+                              arith::SubIOp::create(b, p.end, first));
   // A block is a multiple of the tokens between states: their numbers from
   // its begin on are those of the sequence, moved on.
   p.begin = first = narrow(p, first);

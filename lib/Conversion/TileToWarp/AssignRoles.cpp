@@ -115,29 +115,31 @@ LogicalResult RoleAssignment::checkBounds(scf::ForOp loop) {
   return success();
 }
 
-/// A report follows what the work item has stored before it: in one role, which
-/// keeps the program's order.
+/// A report follows what the work item has stored before it, in this iteration
+/// or in an earlier one: one role does both, and keeps the program's order.
 LogicalResult RoleAssignment::checkReport(tile::ReportOp report) {
-  Operation *holder = report;
-  while (!partition.roles.contains(holder))
-    holder = holder->getParentOp();
-  for (Operation &op : *holder->getBlock()) {
-    if (&op == holder)
-      break;
-    bool stores = op.walk([](tile::StoreOp) {
-                      return WalkResult::interrupt();
-                    }).wasInterrupted();
-    if (!stores || (partition.roles.lookup(&op) == partition.roles[holder] &&
-                    partition.isLate(&op) == partition.isLate(holder)))
-      continue;
+  auto holderOf = [&](Operation *op) {
+    while (!partition.roles.contains(op))
+      op = op->getParentOp();
+    return op;
+  };
+  Operation *holder = holderOf(report);
+  Block *body = &program.getBody().front();
+  Operation *last = body->findAncestorOpInBlock(*report);
+  WalkResult result = program.walk([&](tile::StoreOp store) {
+    Operation *own = holderOf(store);
+    if (last->isBeforeInBlock(body->findAncestorOpInBlock(*store)) ||
+        (partition.roles[own] == partition.roles[holder] &&
+         partition.isLate(own) == partition.isLate(holder)))
+      return WalkResult::advance();
     InFlightDiagnostic diagnostic = report.emitOpError(
         "expected its role to store what is stored before it, and as late, got "
         "step ");
-    diagnostic << getStep(&op);
-    diagnostic.attachNote(op.getLoc()) << "the store";
-    return diagnostic;
-  }
-  return success();
+    diagnostic << getStep(own);
+    diagnostic.attachNote(store.getLoc()) << "the store";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//

@@ -28,7 +28,7 @@ LogicalResult WorkItemWriter::checkTurns(ScheduleAttr schedule) {
                               "run in turns, got three");
   if (!schedule.getPersistent())
     return success();
-  // Both count once for each CTA.
+  // These count once for each CTA.
   WalkResult found = program.walk([](Operation *op) {
     if (!isa<tile::AwaitOp, tile::AwaitReportOp, tile::ReportOp,
              tile::ClusterSumOp>(op))
@@ -108,6 +108,7 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
       // Who waits for all CTAs has waited for what they do not wait for.
       if (isBeside || early)
         GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
+                                     /*launch_later=*/false,
                                      /*last_cta=*/true);
       this->leave(b);
       ExitOp::create(b, loc);
@@ -143,6 +144,15 @@ LogicalResult WorkItemWriter::beginReports(OpBuilder &b,
                                            const IRMapping &workItem) {
   IRMapping map = workItem;
   tile::ReportOp report = findReport();
+  WalkResult others = program.walk([&](tile::ReportOp other) {
+    if (other.getArray() == report.getArray() &&
+        other.getOffsets() == report.getOffsets())
+      return WalkResult::advance();
+    other.emitOpError("expected reports of one entry in a program, got others");
+    return WalkResult::interrupt();
+  });
+  if (others.wasInterrupted())
+    return failure();
   for (Value offset : report.getOffsets())
     if (!copyNumber(b, report, offset, map))
       return failure();

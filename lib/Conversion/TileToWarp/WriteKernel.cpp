@@ -108,7 +108,7 @@ static void waitUnlessBothFit(OpBuilder &b, Location loc,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
-                               /*last_cta=*/false);
+                               /*launch_later=*/false, /*last_cta=*/false);
 }
 
 /// Whether a kernel in clusters that another one runs beside begins when the
@@ -137,10 +137,15 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
        waitsFirst = launch->hasAttr(tile::TileDialect::getFirstOfTwoAttrName()),
        mayHoldBack = mayLeaveEarly && !waitsFirst && workItems.mayHoldBack(),
        reports = waitsFirst && workItems.mayReport();
+  // It would let others read the last call's reports.
+  if (reports && isBeside)
+    return partition.getProgram().emitOpError(
+        "expected a program that reports not to run beside the one in front");
   auto wait = [&] {
     bool thenLaunch = !reports && (waitsFirst || mayHoldBack);
     if (!beginsAlone(launch, schedule))
-      GridDependencyWaitOp::create(b, loc, thenLaunch, /*last_cta=*/false);
+      GridDependencyWaitOp::create(b, loc, thenLaunch, /*launch_later=*/reports,
+                                   /*last_cta=*/false);
     else if (thenLaunch)
       LaunchDependentsOp::create(b, loc);
   };
@@ -204,6 +209,6 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
   // multiprocessor from CTAs that have not begun: so the last one does.
   if (isBeside)
     GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
-                                 /*last_cta=*/true);
+                                 /*launch_later=*/false, /*last_cta=*/true);
   return success();
 }

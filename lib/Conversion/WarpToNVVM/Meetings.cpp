@@ -30,7 +30,7 @@ struct LowerExit : OpConversionPattern<ExitOp> {
   }
 };
 
-/// Of an op on an entry of an array: the one that it names, or the last one.
+/// Of an op on entries of an array.
 template <typename Op> struct LowerMeeting : OpConversionPattern<Op> {
   LowerMeeting(const TypeConverter &converter, MLIRContext *context,
                const LoweredKernels &kernels)
@@ -43,33 +43,22 @@ template <typename Op> struct LowerMeeting : OpConversionPattern<Op> {
     if (!array)
       return rewriter.notifyMatchFailure(op, "not an array of the kernel");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    emit(adaptor, b,
-         createElementAddress(b, *array, b.getI32Type(),
-                              getPlace(adaptor, b, *array)));
+    emit(adaptor, b, *array);
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  static SmallVector<Value> getPlace(typename Op::Adaptor adaptor,
-                                     ImplicitLocOpBuilder &b,
-                                     const Array &array) {
-    if constexpr (std::is_same_v<Op, AwaitOp> ||
-                  std::is_same_v<Op, CountDownOp>)
-      return {arith::SubIOp::create(b, array.sizes.front(), createIndex(b, 1))};
-    else
-      return llvm::to_vector(adaptor.getOffsets());
-  }
-
-  static void emit(AwaitOp::Adaptor, ImplicitLocOpBuilder &b, Value address);
+  static void emit(AwaitOp::Adaptor, ImplicitLocOpBuilder &b,
+                   const Array &array);
   static void emit(CountDownOp::Adaptor, ImplicitLocOpBuilder &b,
-                   Value address);
-  static void emit(BeginReportsOp::Adaptor, ImplicitLocOpBuilder &b,
-                   Value address);
+                   const Array &array);
+  static void emit(BeginReportsOp::Adaptor reports, ImplicitLocOpBuilder &b,
+                   const Array &array);
   static void emit(ReportOp::Adaptor report, ImplicitLocOpBuilder &b,
-                   Value address);
+                   const Array &array);
   static void emit(AwaitReportOp::Adaptor await, ImplicitLocOpBuilder &b,
-                   Value address);
+                   const Array &array);
 
   const LoweredKernels &kernels;
 };
@@ -85,6 +74,17 @@ static scf::IfOp createIfFirstThread(ImplicitLocOpBuilder &b) {
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                         createThreadHere(b), createI32(b, 0));
   return scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+}
+
+static Value createAddress(ImplicitLocOpBuilder &b, const Array &array,
+                           ValueRange place) {
+  return createElementAddress(b, array, b.getI32Type(), place);
+}
+
+/// Of the last entry of an array of one dimension.
+static Value createLastAddress(ImplicitLocOpBuilder &b, const Array &array) {
+  Value last = arith::SubIOp::create(b, array.sizes.front(), createIndex(b, 1));
+  return createAddress(b, array, last);
 }
 
 /// Polls a number while it compares to `bound` in this way.
@@ -111,7 +111,8 @@ static void createPoll(ImplicitLocOpBuilder &b, Value address,
 /// One thread polls, and the barrier hands on what it sees.
 template <typename Op>
 void LowerMeeting<Op>::emit(AwaitOp::Adaptor, ImplicitLocOpBuilder &b,
-                            Value address) {
+                            const Array &array) {
+  Value address = createLastAddress(b, array);
   auto branch = createIfFirstThread(b);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -124,7 +125,8 @@ void LowerMeeting<Op>::emit(AwaitOp::Adaptor, ImplicitLocOpBuilder &b,
 /// Behind the stores of all threads and their copies from shared memory.
 template <typename Op>
 void LowerMeeting<Op>::emit(CountDownOp::Adaptor, ImplicitLocOpBuilder &b,
-                            Value address) {
+                            const Array &array) {
+  Value address = createLastAddress(b, array);
   NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, /*read=*/UnitAttr());
   syncCTA(b);
   auto branch = createIfFirstThread(b);
@@ -140,8 +142,9 @@ void LowerMeeting<Op>::emit(CountDownOp::Adaptor, ImplicitLocOpBuilder &b,
 }
 
 template <typename Op>
-void LowerMeeting<Op>::emit(BeginReportsOp::Adaptor, ImplicitLocOpBuilder &b,
-                            Value address) {
+void LowerMeeting<Op>::emit(BeginReportsOp::Adaptor reports,
+                            ImplicitLocOpBuilder &b, const Array &array) {
+  Value address = createAddress(b, array, reports.getOffsets());
   auto branch = createIfFirstThread(b);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -157,7 +160,8 @@ void LowerMeeting<Op>::emit(BeginReportsOp::Adaptor, ImplicitLocOpBuilder &b,
 /// The lane that has begun the warp's copies to memory waits for them.
 template <typename Op>
 void LowerMeeting<Op>::emit(ReportOp::Adaptor report, ImplicitLocOpBuilder &b,
-                            Value address) {
+                            const Array &array) {
+  Value address = createAddress(b, array, report.getOffsets());
   createCompilerFence(b);
   createWarpSync(b);
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
@@ -177,23 +181,32 @@ void LowerMeeting<Op>::emit(ReportOp::Adaptor report, ImplicitLocOpBuilder &b,
 /// A thread polls an entry. Behind the barrier copies see what all of them see.
 template <typename Op>
 void LowerMeeting<Op>::emit(AwaitReportOp::Adaptor await,
-                            ImplicitLocOpBuilder &b, Value address) {
-  Value done = arith::IndexCastUIOp::create(b, b.getI32Type(), await.getDone());
-  auto toIndex = [&](Value number) -> Value {
+                            ImplicitLocOpBuilder &b, const Array &array) {
+  auto toI32 = [](ImplicitLocOpBuilder &b, Value index) -> Value {
+    return arith::IndexCastUIOp::create(b, b.getI32Type(), index);
+  };
+  auto toIndex = [](ImplicitLocOpBuilder &b, Value number) -> Value {
     return arith::IndexCastUIOp::create(b, b.getIndexType(), number);
   };
-  auto entries =
-      scf::ForOp::create(b, toIndex(createThreadHere(b)), await.getCount(),
-                         toIndex(NVVM::BlockDimXOp::create(b, b.getI32Type())));
-  keepLoop(entries);
+  // In 32 bits: a GPU has no division of 64.
+  Value done = toI32(b, await.getDone()),
+        columns = toI32(b, array.sizes.back());
+  Value entries = arith::MulIOp::create(b, toI32(b, await.getCount()), columns);
+  auto loop = scf::ForOp::create(b, createThreadHere(b), entries,
+                                 NVVM::BlockDimXOp::create(b, b.getI32Type()));
+  keepLoop(loop);
   {
     ImplicitLocOpBuilder body =
-        ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), entries.getBody());
-    Value entry = LLVM::GEPOp::create(
-        body, address.getType(), body.getI32Type(), address,
-        ValueRange{arith::IndexCastUIOp::create(body, body.getI64Type(),
-                                                entries.getInductionVar())});
-    createPoll(body, entry, arith::CmpIPredicate::slt, done);
+        ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), loop.getBody());
+    Value entry = loop.getInductionVar();
+    Value row = arith::DivUIOp::create(body, entry, columns),
+          column = arith::RemUIOp::create(body, entry, columns);
+    SmallVector<Value> place(await.getOffsets());
+    place.back() =
+        arith::AddIOp::create(body, place.back(), toIndex(body, row));
+    place.push_back(toIndex(body, column));
+    createPoll(body, createAddress(body, array, place),
+               arith::CmpIPredicate::slt, done);
   }
   syncCTA(b);
   createAsm(b, {}, {}, "fence.proxy.async.global;", "~{memory}");

@@ -139,8 +139,8 @@ static void add(const TypeConverter &converter, RewritePatternSet &patterns,
 /// this one to end, with that CTA, so what the one before it wrote is visible
 /// there without a wait of the other CTAs.
 static void createWaitOfLast(ImplicitLocOpBuilder &b) {
-  // Read here: from where the kernel was left, it would take a register of all
-  // roles.
+  // Read here: LLVM would merge it with the read at an earlier exit, and keep
+  // the number in a register of every role.
   Value count = createAsm(b, b.getI32Type(), {}, "mov.u32 $0, %nctaid.x;", "=r")
                     .getResult(0);
   Value last = arith::SubIOp::create(b, count, createI32(b, 1));
@@ -181,7 +181,7 @@ static void addThreadPatterns(const TypeConverter &converter,
           createWaitOfLast(b);
           return {};
         }
-        if (!op.getThenLaunch())
+        if (!op.getThenLaunch() && !op.getLaunchLater())
           NVVM::GriddepcontrolOp::create(b, Kind::launch_dependents);
         NVVM::GriddepcontrolOp::create(b, Kind::wait);
         if (op.getThenLaunch())

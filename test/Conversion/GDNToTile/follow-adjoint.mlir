@@ -26,7 +26,7 @@
 // CHECK-NEXT: %[[NUMBER:.*]] = arith.subi %[[BLOCKS]], %[[BEHIND]] : index
 // CHECK: %[[FIRST:.*]] = arith.select %[[IDLE]], %[[END]], %{{.*}} : index
 // CHECK: %[[DONE:.*]] = arith.subi %[[END]], %[[FIRST]] : index
-// CHECK: gdn_tile.await_report %progress[%[[N]], %[[FIRST_HEAD]], %c0] count %c4 done %[[DONE]]
+// CHECK: gdn_tile.await_report %progress[%[[N]], %[[FIRST_HEAD]]] count %c2 done %[[DONE]]
 // CHECK: scf.for
 
 // 16 to 64 turns, as many as the mean sequence has blocks. The first launch lets the second run beside it.

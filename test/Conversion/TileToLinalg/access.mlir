@@ -122,6 +122,6 @@ gdn_tile.program @from_the_middle(%x: memref<1x64x4x64xf32>) outs(%y: memref<1x6
 // CHECK-NEXT: memref.store %[[DONE]], %[[PROGRESS]][%[[N]], %[[H]], %[[VT]]]
 // CHECK-NEXT: return
 gdn_tile.program @reports(%progress : memref<?x4x2xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  gdn_tile.await_report %progress[%n, %h, %vt] count %h done %end : memref<?x4x2xi32>
+  gdn_tile.await_report %progress[%n, %h] count %h done %end : memref<?x4x2xi32>
   gdn_tile.report %end, %progress[%n, %h, %vt] : memref<?x4x2xi32>
 }

@@ -550,7 +550,7 @@ gdn_tile.program @late_report(%x: memref<1x?x4xf32>, %progress: memref<?x4x1xi32
   %whole = arith.fptosi %first : f32 to i32
   %done = arith.index_cast %whole : i32 to index
   // expected-error @below {{expected numbers that follow from the work item, got one that a step makes}}
-  gdn_tile.await_report %progress[%n, %h, %c0] count %h done %done : memref<?x4x1xi32>
+  gdn_tile.await_report %progress[%n, %h] count %h done %done : memref<?x4x1xi32>
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>, %progress: memref<?x4x1xi32>) {
   %c1 = arith.constant 1 : index
@@ -594,5 +594,40 @@ func.func @host(%n: index, %progress: memref<?x4x1xi32>) {
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
   gdn_tile.launch @reports_persistent grid(%c4, %c4, %c1) tokens(%n) outs(%progress : memref<?x4x1xi32>)
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["store"]>], channels = []>
+// expected-error @below {{expected a program that reports not to run beside the one in front}}
+gdn_tile.program @reports_beside() outs(%progress: memref<?x4x1xi32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  gdn_tile.report %end, %progress[%n, %h, %vt] {gdn_tile.step = "store"} : memref<?x4x1xi32>
+}
+func.func @host(%n: index, %progress: memref<?x4x1xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @reports_beside grid(%n, %c4, %c1) tokens(%n) outs(%progress : memref<?x4x1xi32>)
+      {gdn_tile.beside, gdn_tile.first_of_two}
+  return
+}
+
+// -----
+
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["store"]>], channels = []>
+gdn_tile.program @reports_elsewhere() outs(%progress: memref<?x4x1xi32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  // expected-error @below {{expected reports of one entry in a program, got others}}
+  gdn_tile.report %begin, %progress[%n, %n, %vt] {gdn_tile.step = "store"} : memref<?x4x1xi32>
+  gdn_tile.report %end, %progress[%n, %h, %vt] {gdn_tile.step = "store"} : memref<?x4x1xi32>
+}
+func.func @host(%n: index, %progress: memref<?x4x1xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @reports_elsewhere grid(%n, %c4, %c1) tokens(%n) outs(%progress : memref<?x4x1xi32>)
+      {gdn_tile.first_of_two}
   return
 }

@@ -6,7 +6,8 @@
 
 // The kernel behind begins when each CTA of this one has set its entry to 0. A role reports behind its stores.
 // CHECK-LABEL: gdn_warp.kernel @reports(
-// CHECK: gdn_warp.grid_dependency_wait{{$}}
+// CHECK: gdn_warp.grid_dependency_wait launch_later{{$}}
+// CHECK-NOT: gdn_warp.launch_dependents
 // CHECK: gdn_warp.begin_reports %progress[%[[N:.*]], %[[H:.*]], %c0] : memref<?x4x1xi32>
 // CHECK-NEXT: gdn_warp.launch_dependents
 // CHECK: gdn_warp.role "move"
@@ -32,7 +33,7 @@ gdn_tile.program @reports(%x: memref<1x?x4x64xbf16>)
 // CHECK-LABEL: gdn_warp.kernel @follows(
 // CHECK: gdn_warp.launch_dependents
 // CHECK-NOT: gdn_warp.grid_dependency_wait
-// CHECK: gdn_warp.await_report %progress[%{{.*}}, %{{.*}}, %c0] count %c1 done %{{.*}} : memref<?x4x1xi32>
+// CHECK: gdn_warp.await_report %progress[%{{.*}}, %{{.*}}] count %c1 done %{{.*}} : memref<?x4x1xi32>
 // CHECK: gdn_warp.role "move"
 // CHECK: gdn_warp.grid_dependency_wait last_cta
 gdn_tile.program @follows(%y: memref<1x?x4x64xbf16>, %progress: memref<?x4x1xi32>) outs(%z: memref<1x?x4x64xbf16>)
@@ -41,7 +42,7 @@ gdn_tile.program @follows(%y: memref<1x?x4x64xbf16>, %progress: memref<?x4x1xi32
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %tokens = arith.subi %end, %begin : index
-  gdn_tile.await_report %progress[%n, %h, %c0] count %c1 done %tokens : memref<?x4x1xi32>
+  gdn_tile.await_report %progress[%n, %h] count %c1 done %tokens : memref<?x4x1xi32>
   scf.for %t = %begin to %end step %c64 {
     %tile = gdn_tile.load %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"}
         : memref<1x?x4x64xbf16> -> tensor<64x64xbf16>

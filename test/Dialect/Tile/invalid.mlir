@@ -159,3 +159,17 @@ func.func @sum_columns(%m: tensor<32x32xf32>, %n: index) {
   %x = gdn_tile.cluster_sum %m number %n of 4 : tensor<32x32xf32> -> tensor<32x16xf32>
   return
 }
+
+// -----
+
+gdn_tile.program @entry(%x : memref<?x4x2xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected 3 offsets, one a dimension of the array, got 2}}
+  gdn_tile.report %end, %x[%n, %h] {gdn_tile.step = "store"} : memref<?x4x2xi32>
+}
+
+// -----
+
+gdn_tile.program @rows(%x : memref<?xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected an offset for each dimension but the last one of an array of two or more, got 0 for 1 dimensions}}
+  gdn_tile.await_report %x[] count %h done %end : memref<?xi32>
+}

@@ -61,8 +61,8 @@ gdn_tile.program @meeting(%x: memref<4x2x64x64xf16>, %count: memref<?xi32>) work
 
 // CHECK-LABEL: gdn_tile.program @reports(
 gdn_tile.program @reports(%progress : memref<?x4x2xi32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  // CHECK: gdn_tile.await_report %progress[%n, %h, %vt] count %h done %end : memref<?x4x2xi32>
-  gdn_tile.await_report %progress[%n, %h, %vt] count %h done %end : memref<?x4x2xi32>
+  // CHECK: gdn_tile.await_report %progress[%n, %h] count %h done %end : memref<?x4x2xi32>
+  gdn_tile.await_report %progress[%n, %h] count %h done %end : memref<?x4x2xi32>
   // CHECK: gdn_tile.report %end, %progress[%n, %h, %vt] {gdn_tile.step = "store"} : memref<?x4x2xi32>
   gdn_tile.report %end, %progress[%n, %h, %vt] {gdn_tile.step = "store"} : memref<?x4x2xi32>
 }

@@ -377,6 +377,22 @@ gdn_warp.kernel @k(%o : memref<?x4x128xbf16>) threads(128) shared(0) {
 // -----
 
 gdn_warp.kernel @waits(%x : memref<2xf32>) threads(128) shared(0) {
-  // expected-error @+1 {{expected one of then_launch and last_cta, got both}}
+  // expected-error @+1 {{expected one of then_launch, launch_later and last_cta, got more}}
   gdn_warp.grid_dependency_wait then_launch last_cta
+}
+
+// -----
+
+gdn_warp.kernel @entry(%x : memref<?x4x2xi32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected 3 offsets into 'memref<?x4x2xi32>', got 2}}
+  gdn_warp.begin_reports %x[%c0, %c0] : memref<?x4x2xi32>
+}
+
+// -----
+
+gdn_warp.kernel @rows(%x : memref<?x4x2xi32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected 2 offsets into 'memref<?x4x2xi32>', got 3}}
+  gdn_warp.await_report %x[%c0, %c0, %c0] count %c0 done %c0 : memref<?x4x2xi32>
 }

@@ -32,8 +32,8 @@ gdn_warp.kernel @reports(%progress : memref<?x4x2xi32>) threads(128) shared(0) {
   gdn_warp.begin_reports %progress[%n, %n, %n] : memref<?x4x2xi32>
   // CHECK: gdn_warp.report %[[N]], %progress[%[[N]], %[[N]], %[[N]]] : memref<?x4x2xi32>
   gdn_warp.report %n, %progress[%n, %n, %n] : memref<?x4x2xi32>
-  // CHECK: gdn_warp.await_report %progress[%[[N]], %[[N]], %[[N]]] count %[[N]] done %[[N]] : memref<?x4x2xi32>
-  gdn_warp.await_report %progress[%n, %n, %n] count %n done %n : memref<?x4x2xi32>
+  // CHECK: gdn_warp.await_report %progress[%[[N]], %[[N]]] count %[[N]] done %[[N]] : memref<?x4x2xi32>
+  gdn_warp.await_report %progress[%n, %n] count %n done %n : memref<?x4x2xi32>
 }
 
 // CHECK-LABEL: gdn_warp.kernel @turns() threads(128) shared(0) cluster(2) persistent {

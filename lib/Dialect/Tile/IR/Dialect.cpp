@@ -42,7 +42,7 @@ bool TileDialect::needsStep(Operation *op) {
   if (isControlFlow || op->hasTrait<OpTrait::IsTerminator>() ||
       op->hasTrait<OpTrait::ConstantLike>())
     return false;
-  // It is one with stores.
+  // It runs in the role of the stores that it follows.
   if (isa<ReportOp>(op))
     return true;
   auto isTile = [](Type type) { return isa<TensorType>(type); };

@@ -106,6 +106,15 @@ void LaunchOp::getEffects(EffectList &effects) {
 // LoadOp and StoreOp
 //===----------------------------------------------------------------------===//
 
+static LogicalResult verifyOffsets(Operation *op, MemRefType array,
+                                   size_t offsets) {
+  if (static_cast<int64_t>(offsets) == array.getRank())
+    return success();
+  return op->emitOpError("expected ")
+         << array.getRank() << " offsets, one a dimension of the array, got "
+         << offsets;
+}
+
 /// Checks what a load and a store have in common: one offset a dimension of the
 /// array, one axis a dimension of the tile, equal element types, and `end` and
 /// `dim` together.
@@ -113,10 +122,8 @@ static LogicalResult verifyAccess(Operation *op, MemRefType array,
                                   RankedTensorType tile, size_t offsets,
                                   ArrayRef<int64_t> axes, bool hasEnd,
                                   std::optional<uint64_t> dim) {
-  if (static_cast<int64_t>(offsets) != array.getRank())
-    return op->emitOpError("expected ")
-           << array.getRank() << " offsets, one a dimension of the array, got "
-           << offsets;
+  if (failed(verifyOffsets(op, array, offsets)))
+    return failure();
   if (static_cast<int64_t>(axes.size()) != tile.getRank())
     return op->emitOpError("expected ")
            << tile.getRank() << " axes, one a dimension of the tile, got "
@@ -153,6 +160,23 @@ LogicalResult StoreOp::verify() {
 
 void StoreOp::getEffects(EffectList &effects) {
   effects.emplace_back(MemoryEffects::Write::get(), &getTargetMutable());
+}
+
+//===----------------------------------------------------------------------===//
+// ReportOp and AwaitReportOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReportOp::verify() {
+  return verifyOffsets(*this, getArray().getType(), getOffsets().size());
+}
+
+LogicalResult AwaitReportOp::verify() {
+  int64_t rank = getArray().getType().getRank(), offsets = getOffsets().size();
+  if (offsets > 0 && offsets == rank - 1)
+    return success();
+  return emitOpError("expected an offset for each dimension but the last one "
+                     "of an array of two or more, got ")
+         << offsets << " for " << rank << " dimensions";
 }
 
 //===----------------------------------------------------------------------===//

@@ -141,8 +141,9 @@ LogicalResult KernelOp::verify() {
 }
 
 LogicalResult GridDependencyWaitOp::verify() {
-  if (getThenLaunch() && getLastCta())
-    return emitOpError("expected one of then_launch and last_cta, got both");
+  if (getThenLaunch() + getLaunchLater() + getLastCta() > 1)
+    return emitOpError(
+        "expected one of then_launch, launch_later and last_cta, got more");
   return success();
 }
 

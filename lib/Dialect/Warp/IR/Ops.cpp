@@ -1,4 +1,4 @@
-//===- Ops.cpp - Checks of views and accesses to shared memory ------------===//
+//===- Ops.cpp - Checks of views, accesses to shared memory, and reports --===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -88,4 +88,28 @@ LogicalResult LoadOp::verify() {
 LogicalResult StoreOp::verify() {
   return verifyAccess(*this, getView().getType(), getValue().getType(),
                       getIndices().size());
+}
+
+/// As many offsets as the array has dimensions, less `left`.
+static LogicalResult verifyOffsets(Operation *op, MemRefType array,
+                                   size_t offsets, int64_t left = 0) {
+  int64_t count = array.getRank() - left;
+  if (count > 0 && static_cast<int64_t>(offsets) == count)
+    return success();
+  return op->emitOpError("expected ")
+         << std::max<int64_t>(count, 1) << " offsets into " << array << ", got "
+         << offsets;
+}
+
+LogicalResult BeginReportsOp::verify() {
+  return verifyOffsets(*this, getArray().getType(), getOffsets().size());
+}
+
+LogicalResult ReportOp::verify() {
+  return verifyOffsets(*this, getArray().getType(), getOffsets().size());
+}
+
+LogicalResult AwaitReportOp::verify() {
+  return verifyOffsets(*this, getArray().getType(), getOffsets().size(),
+                       /*left=*/1);
 }

@@ -35,8 +35,8 @@ static void prepareInWarp(OpBuilder &b, Location loc,
   }
 }
 
-/// Shares barriers among warps [first, end): by branches to halves, as LLVM
-/// makes a switch of 64 bits of a chain of comparisons.
+/// Shares barriers among warps [first, end), by branches to halves: LLVM would
+/// turn a chain of comparisons into a switch on a number of 64 bits.
 static void prepareInWarps(OpBuilder &b, Location loc, Value thread,
                            int64_t first, int64_t end,
                            ArrayRef<PreparedBarrier> barriers) {
@@ -60,7 +60,7 @@ void gdn::warp::prepareBarriers(KernelOp kernel,
   int64_t warps = llvm::bit_floor(static_cast<uint64_t>(std::min<int64_t>(
       format::kWarpgroupWarps, kernel.getThreads() / format::kWarpThreads)));
   Value thread = IdOp::create(b, loc, IdKind::Thread);
-  // Of their first threads' numbers no other bits are set than those of warps.
+  // Threads 0, 32, 64 and 96: no bits are set but those of the warp's number.
   int64_t otherBits = ~((warps - 1) * format::kWarpThreads);
   Value others = arith::AndIOp::create(
       b, loc, thread, arith::ConstantIndexOp::create(b, loc, otherBits));

@@ -37,7 +37,8 @@ def Tile_Dialect : Dialect {
     /// from. Schedule templates name the stages that they are for.
     static constexpr ::llvm::StringLiteral getStageAttrName() { return "gdn_tile.stage"; }
     /// Of two launches, one behind the other, that may run side by side: the
-    /// first one, and the second one, which needs nothing of the first.
+    /// first one, and the second one, which needs nothing of the first but what
+    /// it waits for itself.
     static constexpr ::llvm::StringLiteral getFirstOfTwoAttrName() { return "gdn_tile.first_of_two"; }
     static constexpr ::llvm::StringLiteral getBesideAttrName() { return "gdn_tile.beside"; }
     /// Of a launch whose packed sequences are of about one length: they are taken

@@ -84,29 +84,31 @@ def Tile_ReportOp : Tile_Op<"report"> {
       Arg<MemRefOf<[I32]>, "The array of what work items report.">:$array,
       Arg<Variadic<Index>, "The work item's entry.">:$offsets);
   let assemblyFormat = "$done `,` $array `[` $offsets `]` attr-dict `:` type($array)";
+  let hasVerifier = 1;
 }
 
 def Tile_AwaitReportOp : Tile_Op<"await_report"> {
   let summary = "Wait until work items of another program report enough";
   let description = [{
-    Waits until each of `count` entries of `array`, which follow each other in
-    memory from `offsets` on, is at least `done`. Launches behind each other
+    Waits until all entries of `count` rows of `array` are at least `done`: a row
+    is the last dimension, and `offsets` are those of the first one. Launches behind each other
     need no wait, so a CPU has none.
 
     Example:
 
     ```mlir
-    gdn_tile.await_report %progress[%n, %first_head, %c0] count %entries done %tokens : memref<?x4x2xi32>
+    gdn_tile.await_report %progress[%n, %first_head] count %heads done %tokens : memref<?x4x2xi32>
     ```
   }];
   let arguments = (ins
       Arg<MemRefOf<[I32]>, "The array of what work items report.">:$array,
-      Arg<Variadic<Index>, "The first entry.">:$offsets,
-      Arg<Index, "Entries.">:$count,
+      Arg<Variadic<Index>, "The first row.">:$offsets,
+      Arg<Index, "Rows.">:$count,
       Arg<Index, "What follows from the work item alone: how much must be done.">:$done);
   let assemblyFormat = [{
     $array `[` $offsets `]` `count` $count `done` $done attr-dict `:` type($array)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_HoldBackOp : Tile_Op<"hold_back"> {

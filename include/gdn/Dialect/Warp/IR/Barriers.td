@@ -176,6 +176,9 @@ def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
     touch what the kernels before this one have written without a wait of its
     own.
 
+    With `launch_later` it lets no kernel begin: `gdn_warp.launch_dependents` does
+    so behind it.
+
     With `last_cta` the CTA with the highest number waits, and the others go on.
     A kernel does this at its end: it then completes behind the one before it,
     and only one multiprocessor is kept until then. It launches nothing.
@@ -188,9 +191,10 @@ def Warp_GridDependencyWaitOp : Warp_Op<"grid_dependency_wait"> {
   }];
   let arguments = (ins
       Arg<UnitAttr, "The next kernel begins behind the wait.">:$then_launch,
+      Arg<UnitAttr, "Another op lets the next kernel begin.">:$launch_later,
       Arg<UnitAttr, "One CTA waits for the whole kernel.">:$last_cta);
   let assemblyFormat = [{
-    (`then_launch` $then_launch^)? (`last_cta` $last_cta^)? attr-dict
+    (`then_launch` $then_launch^)? (`launch_later` $launch_later^)? (`last_cta` $last_cta^)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -199,7 +203,8 @@ def Warp_LaunchDependentsOp : Warp_Op<"launch_dependents"> {
   let summary = "Let the next kernel of the stream begin";
   let description = [{
     What a kernel does first that runs beside the one before it: it waits for
-    that at its end. The one before it lets it begin with `then_launch`.
+    that at its end. The one before it lets it begin with `then_launch`, or with
+    this op behind what it has to see.
 
     Example:
 
@@ -277,6 +282,7 @@ def Warp_BeginReportsOp : Warp_Op<"begin_reports"> {
       Arg<MemRefOf<[I32]>, "The array in global memory.">:$array,
       Arg<Variadic<Index>, "The CTA's entry.">:$offsets);
   let assemblyFormat = "$array `[` $offsets `]` attr-dict `:` type($array)";
+  let hasVerifier = 1;
 }
 
 def Warp_ReportOp : Warp_Op<"report"> {
@@ -296,30 +302,32 @@ def Warp_ReportOp : Warp_Op<"report"> {
       Arg<MemRefOf<[I32]>, "The array in global memory.">:$array,
       Arg<Variadic<Index>, "The CTA's entry.">:$offsets);
   let assemblyFormat = "$done `,` $array `[` $offsets `]` attr-dict `:` type($array)";
+  let hasVerifier = 1;
 }
 
 def Warp_AwaitReportOp : Warp_Op<"await_report"> {
   let summary = "Wait until CTAs of another kernel report enough";
   let description = [{
-    Waits until each of `count` entries of `array`, which follow each other in
-    memory from `offsets` on, is at least `done`. What these CTAs have stored
+    Waits until all entries of `count` rows of `array` are at least `done`: a row
+    is the last dimension, and `offsets` are those of the first one. What these CTAs have stored
     and copied before is then visible to all threads, and to copies. All CTAs of
     the other kernel must have begun. All threads do it, in front of the roles.
 
     Example:
 
     ```mlir
-    gdn_warp.await_report %progress[%n, %first_head, %c0] count %entries done %tokens : memref<?x4x2xi32>
+    gdn_warp.await_report %progress[%n, %first_head] count %heads done %tokens : memref<?x4x2xi32>
     ```
   }];
   let arguments = (ins
       Arg<MemRefOf<[I32]>, "The array in global memory.">:$array,
-      Arg<Variadic<Index>, "The first entry.">:$offsets,
-      Arg<Index, "Entries.">:$count,
+      Arg<Variadic<Index>, "The first row.">:$offsets,
+      Arg<Index, "Rows.">:$count,
       Arg<Index, "How much must be done.">:$done);
   let assemblyFormat = [{
     $array `[` $offsets `]` `count` $count `done` $done attr-dict `:` type($array)
   }];
+  let hasVerifier = 1;
 }
 
 def Warp_FenceOp : Warp_Op<"fence"> {
