@@ -71,18 +71,11 @@ Value gdn::keptSegment(Program &p, Value t, int64_t length) {
 }
 
 Value gdn::savedSegment(Program &p, Value t, int64_t length) {
-  TileBuilder &b = p.b;
-  Value sequence;
-  if (p["sequence_numbers"])
-    sequence = loadNumber(p, "sequence_numbers", {p.sequence});
-  else if (p.facts.sequenceSegments)
-    sequence = arith::DivUIOp::create(b, p.sequence,
-                                      b.index(p.facts.sequenceSegments));
-  else
+  if (!p.savedSequence)
     return keptSegment(p, t, length);
   // Segments begin at states. As b is the first token of a sequence and t - b a
   // multiple of the length, floor(b / L) + (t - b) / L is floor(t / L).
-  return numberSegment(p, t, t, sequence, length);
+  return numberSegment(p, t, t, p.savedSequence, length);
 }
 
 ChunkGates gdn::loadChunkGates(Program &p, Value t) {

@@ -32,6 +32,11 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
     turn = op.getCoordinates()[tile::ProgramOp::kMinGridRank];
   zero = b.index(0);
   keyHead = findKeyHead();
+  if ((*this)["sequence_numbers"])
+    savedSequence = loadNumber(*this, "sequence_numbers", {sequence});
+  else if (facts.sequenceSegments)
+    savedSequence =
+        arith::DivUIOp::create(b, sequence, b.index(facts.sequenceSegments));
   firstV = facts.vTileChannels == facts.V
                ? zero
                : arith::MulIOp::create(b, tile, b.index(facts.vTileChannels));

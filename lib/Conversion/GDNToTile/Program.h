@@ -94,6 +94,8 @@ struct Program {
   Value batch, begin, end;
   /// Output of tokens before this one is not stored; null for none.
   Value firstStored;
+  /// Of a segment, the sequence that saved states are numbered by; else null.
+  Value savedSequence;
   Value zero;
   /// exp(A_log) and dt_bias of the head: a scalar, or f32 [K]; null without.
   Value rate, bias;

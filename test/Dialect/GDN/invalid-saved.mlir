@@ -150,3 +150,15 @@ func.func @saved_c7_count(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu
       -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<3x2x32x32xf32>
   return
 }
+
+// -----
+
+func.func @saved_c7_gradients(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<2x2x32x32xf32>, %n: tensor<1xi32>) {
+  // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states, without sequence_segments}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%q : tensor<1x64x2x32xf32>) beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>)
+      writes(%q : tensor<1x64x2x32xf32>) dv(%q : tensor<1x64x2x32xf32>)
+      states(%s : tensor<2x2x32x32xf32>) d_states(%s : tensor<2x2x32x32xf32>) sequence_numbers(%n : tensor<1xi32>)
+      {chunk_size = 64, segment_length = 64} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
+  return
+}

@@ -27,8 +27,8 @@ static bool isOfStageBeside(Value value) {
   return op && op->hasAttr("beside");
 }
 
-/// The adjoint right before `gradients` whose results they alone read in a
-/// kernel, if they may follow it. Segments are enough to fill a machine.
+/// The adjoint right before `gradients` whose results they read, if they may
+/// follow it. Cut sequences fill a machine without that.
 static AdjointStageOp findFollowed(GradientsStageOp gradients) {
   auto adjoint = gradients.getDv().getDefiningOp<AdjointStageOp>();
   if (!adjoint || adjoint->getNextNode() != gradients ||
@@ -36,7 +36,12 @@ static AdjointStageOp findFollowed(GradientsStageOp gradients) {
     return {};
   Value boundaries = gradients.getCuSeqlens();
   if (!boundaries || boundaries != adjoint.getCuSeqlens() ||
-      boundaries.getDefiningOp<SegmentBoundariesStageOp>())
+      boundaries.getDefiningOp())
+    return {};
+  // One that begins before what is in front of it is done has no reports of its
+  // own yet that others could wait for.
+  Operation *previous = adjoint->getPrevNode();
+  if (adjoint.getBeside() || (previous && previous->hasAttr("beside")))
     return {};
   std::optional<uint64_t> interval = gradients.getStateInterval();
   if (adjoint.getReportingTiles() || isOfStageBeside(gradients.getWrites()) ||

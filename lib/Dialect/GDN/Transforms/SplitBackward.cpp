@@ -224,9 +224,9 @@ GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
       splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
       op.getALog(), op.getDtBias(), dO, writes, adjoint.getResult(0), states,
       adjoint.getResult(1), /*progress=*/Value(),
-      /*sequence_numbers=*/Value(), op.getScaleAttr(),
-      op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
-      op.getBetaDomainAttr(), splitter.segmentLayout(), op.getChunkSizeAttr(),
+      /*sequence_numbers=*/Value(), op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+      splitter.segmentLayout(), op.getChunkSizeAttr(),
       op.getSegmentLengthAttr(), replay ? IntegerAttr() : splitter.cut.segments,
       op.getStateIntervalAttr());
 }
@@ -339,6 +339,10 @@ static FailureOr<Parts> findParts(GradientsStageOp gradients) {
     return gradients.emitOpError("expected dv to split of gdn.stage.adjoint, "
                                  "and writes of gdn.stage.replay if of any, "
                                  "with the same operands and rule, got others");
+  if (adjoint.getReportingTiles() || gradients.getProgress() ||
+      gradients.getSequenceNumbers() || gradients.getSequenceSegments())
+    return gradients.emitOpError("expected whole sequences to split, without "
+                                 "progress, got others");
   // Segments number the states that are kept otherwise.
   if (gradients.getDStates() != adjoint.getResult(1) ||
       !adjoint.getResult(1).hasOneUse() ||

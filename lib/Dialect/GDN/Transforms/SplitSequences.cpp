@@ -215,9 +215,10 @@ static void split(FusedStageOp op, const Cut &cut) {
       op.getDtBias(), runsBefore ? splitter.starts : Value(), splitter.before,
       splitter.closes, runsBefore ? op.getInitialState() : Value(),
       runsBefore && hasState ? splitter.firstSegments : Value(),
-      /*sequence_numbers=*/Value(), op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
-      op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
-      op.getChunkSizeAttr(), interval, interval ? cut.segments : IntegerAttr(),
+      /*sequence_numbers=*/Value(), op.getScaleAttr(), op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
+      splitter.segmentLayout(), op.getChunkSizeAttr(), interval,
+      interval ? cut.segments : IntegerAttr(),
       runsBefore ? op.getStateLayoutAttr() : nullptr);
   SmallVector<Value> results;
   unsigned next = 0;
@@ -311,6 +312,11 @@ void SplitSequences::runOnOperation() {
       return signalPassFailure();
     }
     auto forward = dyn_cast<FusedStageOp>(op);
+    if (forward &&
+        (forward.getSequenceNumbers() || forward.getSequenceSegments())) {
+      op->emitOpError("expected whole sequences to split, got segments");
+      return signalPassFailure();
+    }
     if (forward && forward.getStateInterval() &&
         failed(checkSavedCut(op, *cut)))
       return signalPassFailure();

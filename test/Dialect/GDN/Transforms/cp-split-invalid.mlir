@@ -107,3 +107,31 @@ func.func @separate(%q: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>) -> ten
       beta(%beta : tensor<1x64x2xf32>) bm(%bm : tensor<1x64x2x16xf32>) {chunk_size = 16} -> tensor<1x64x2x16xf32>
   return %o : tensor<1x64x2x16xf32>
 }
+
+// -----
+
+// Segments are not cut again.
+func.func @segments(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<2xi32>)
+    -> tensor<1x64x2x32xf32> {
+  // expected-error @below {{expected whole sequences to split, got segments}}
+  %r:3 = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) gate(%b : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      sequence_numbers(%n : tensor<2xi32>) {chunk_size = 16, state_interval = 64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<3x2x32x32xf32>
+  return %r#0 : tensor<1x64x2x32xf32>
+}
+
+// -----
+
+func.func @followed(%q: tensor<1x64x2x16xf32>, %b: tensor<1x64x2xf32>, %s: tensor<2x2x16x16xf32>) -> tensor<1x64x2x16xf32> {
+  %dv, %ds, %p = gdn.stage.adjoint q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) {chunk_size = 16, segment_length = 64, reporting_tiles = 1}
+      -> tensor<1x64x2x16xf32>, tensor<2x2x16x16xf32>, tensor<1x2x1xi32>
+  // expected-error @below {{expected whole sequences to split, without progress, got others}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x16xf32>) k(%q : tensor<1x64x2x16xf32>) v(%q : tensor<1x64x2x16xf32>)
+      beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x16xf32>) writes(%q : tensor<1x64x2x16xf32>)
+      dv(%dv : tensor<1x64x2x16xf32>) states(%s : tensor<2x2x16x16xf32>) d_states(%ds : tensor<2x2x16x16xf32>)
+      progress(%p : tensor<1x2x1xi32>) {chunk_size = 16, segment_length = 64}
+      -> tensor<1x64x2x16xf32>, tensor<1x64x2x16xf32>, tensor<1x64x2xf32>
+  return %r#0 : tensor<1x64x2x16xf32>
+}

@@ -132,9 +132,11 @@ def FollowAdjointPass : Pass<"gdn-follow-adjoint", "::mlir::ModuleOp"> {
     ```
 
     It holds for packed sequences that are not cut, and for gradients of states
-    that a forward saved, at most 128 tokens apart: others wait for more than the
-    adjoint. Those stay as they are. Numerics: every number is computed as
-    before.
+    that are there when the adjoint begins, at most 128 tokens apart: saved by a
+    forward, or made by a replay that has ended. Others wait for more than the
+    adjoint, and stay as they are. The adjoint has V tiles of 64 channels then,
+    whatever `v-tiles` of `convert-gdn-to-tile` says. Numerics: with these tiles
+    every number is computed as before.
   }];
 }
 
