@@ -27,9 +27,6 @@ static constexpr double kStateTokens = 64;
 /// Tokens of which segments of a call that saves its inputs are multiples.
 static constexpr int64_t kGradientTokens = 64;
 
-static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
-                                          Schedule::CtaPerVTile};
-
 /// The kernel of the forward, which saves states every so many tokens, or
 /// nothing.
 static double forwardSeconds(Problem p, const Chip &chip, Schedule schedule,
@@ -47,19 +44,12 @@ static double forwardSeconds(Problem p, const Chip &chip, Schedule schedule,
   return estimate(p, chip, costs).seconds;
 }
 
-SavingEstimate gdn::cost::estimateSaving(const Problem &p, const Chip &chip,
-                                         const Choice &whole, int64_t length,
-                                         Schedule schedule,
-                                         int64_t stateTokens) {
-  SavingEstimate result;
-  result.length = length;
-  result.schedule = schedule;
-  if (!length) {
-    result.forwardSeconds = forwardSeconds(p, chip, schedule, stateTokens);
-    result.backwardSeconds =
-        estimateWholeBackward(p, chip, whole.longest, stateTokens);
-    return result;
-  }
+SavingEstimate
+gdn::cost::estimateSavingForward(const Problem &p, const Chip &chip,
+                                 const Choice &whole, int64_t length,
+                                 Schedule schedule, int64_t stateTokens) {
+  if (!length)
+    return {0, schedule, forwardSeconds(p, chip, schedule, stateTokens)};
   SplitRequest request;
   request.forgets = request.sideBySide = true;
   SplitEstimate cut = estimateSplit(p, chip, whole, length, schedule, request);
@@ -67,14 +57,26 @@ SavingEstimate gdn::cost::estimateSaving(const Problem &p, const Chip &chip,
   segments.packed = true;
   segments.sequences = cut.segments;
   segments.longest = std::min(length, whole.longest);
-  result.forwardSeconds =
-      cut.seconds() + forwardSeconds(segments, chip, schedule, stateTokens) -
-      forwardSeconds(segments, chip, schedule, 0);
-  BackwardEstimate backward =
+  double more = forwardSeconds(segments, chip, schedule, stateTokens) -
+                forwardSeconds(segments, chip, schedule, 0);
+  return {length, schedule, cut.seconds() + more, cut.noDecaySeconds};
+}
+
+SavingEstimate gdn::cost::estimateSavedBackward(const Problem &p,
+                                                const Chip &chip,
+                                                const Choice &whole,
+                                                int64_t length,
+                                                int64_t stateTokens) {
+  SavingEstimate result;
+  result.length = length;
+  if (!length) {
+    result.seconds = estimateWholeBackward(p, chip, whole.longest, stateTokens);
+    return result;
+  }
+  BackwardEstimate cut =
       estimateBackwardSplit(p, chip, whole.longest, length, stateTokens);
-  result.backwardSeconds = backward.seconds;
-  result.noDecaySeconds =
-      cut.noDecaySeconds + backward.worstSeconds - backward.seconds;
+  result.seconds = cut.seconds;
+  result.noDecaySeconds = cut.worstSeconds - cut.seconds;
   return result;
 }
 
@@ -119,38 +121,56 @@ static std::vector<int64_t> lengthsOf(const Problem &p, const Choice &whole,
   return lengths;
 }
 
+/// The fastest of whole sequences and of these lengths, if one is wished for
+/// that one.
+template <typename EstimateOf>
+static SavingEstimate chooseLength(const std::vector<int64_t> &lengths,
+                                   const SplitRequest &request,
+                                   EstimateOf estimateOf) {
+  auto estimate = [&](int64_t length) {
+    SavingEstimate result = estimateOf(length);
+    if (!request.decays)
+      result.seconds += std::exchange(result.noDecaySeconds, 0);
+    return result;
+  };
+  auto sum = [](const SavingEstimate &estimate) {
+    return 2 * estimate.seconds + estimate.noDecaySeconds;
+  };
+  const SavingEstimate plain = estimate(/*length=*/0);
+  SavingEstimate chosen = plain;
+  for (int64_t length : lengths) {
+    SavingEstimate cut = estimate(length);
+    bool wins = cut.seconds <= (1 - kGain) * plain.seconds &&
+                cut.seconds + cut.noDecaySeconds <= (1 + kLoss) * plain.seconds;
+    if (request.kind != SplitRequest::Kind::Model ||
+        (wins && sum(cut) < sum(chosen)))
+      chosen = cut;
+  }
+  return chosen;
+}
+
 SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
                                      const Choice &whole,
                                      const SavingLimits &limits,
                                      const SplitRequest &request) {
-  auto fastest = [&](int64_t length) {
-    SavingEstimate perHead = estimateSaving(p, chip, whole, length,
-                                            kSchedules[0], limits.stateTokens);
-    SavingEstimate perVTile = estimateSaving(p, chip, whole, length,
-                                             kSchedules[1], limits.stateTokens);
-    bool isPerVTile = perVTile.seconds() < perHead.seconds();
-    SavingEstimate result = isPerVTile ? perVTile : perHead;
-    if (!request.decays)
-      result.forwardSeconds += std::exchange(result.noDecaySeconds, 0);
-    return result;
-  };
-  SavingChoice choice;
-  SavingEstimate plain = choice.chosen = fastest(/*length=*/0);
   bool isKnown = whole.longest > 0 && p.heads > 0 && p.keyHeads > 0;
-  if (!isKnown)
-    return choice;
-  choice.inputsSeconds = inputsSeconds(p, chip, whole, request);
-  bool isForced = request.kind != SplitRequest::Kind::Model;
-  auto sum = [](const SavingEstimate &estimate) {
-    return 2 * estimate.seconds() + estimate.noDecaySeconds;
-  };
-  for (int64_t length : lengthsOf(p, whole, limits, request)) {
-    SavingEstimate cut = fastest(length);
-    bool wins =
-        cut.seconds() <= (1 - kGain) * plain.seconds() &&
-        cut.seconds() + cut.noDecaySeconds <= (1 + kLoss) * plain.seconds();
-    if (isForced || (wins && sum(cut) < sum(choice.chosen)))
-      choice.chosen = cut;
-  }
+  std::vector<int64_t> lengths;
+  if (isKnown)
+    lengths = lengthsOf(p, whole, limits, request);
+  SavingChoice choice;
+  choice.forward = chooseLength(lengths, request, [&](int64_t length) {
+    auto by = [&](Schedule schedule) {
+      return estimateSavingForward(p, chip, whole, length, schedule,
+                                   limits.stateTokens);
+    };
+    SavingEstimate perHead = by(Schedule::CtaPerHead),
+                   perVTile = by(Schedule::CtaPerVTile);
+    return perVTile.seconds < perHead.seconds ? perVTile : perHead;
+  });
+  choice.backward = chooseLength(lengths, request, [&](int64_t length) {
+    return estimateSavedBackward(p, chip, whole, length, limits.stateTokens);
+  });
+  if (isKnown)
+    choice.inputsSeconds = inputsSeconds(p, chip, whole, request);
   return choice;
 }

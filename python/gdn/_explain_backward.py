@@ -21,6 +21,7 @@ class Backward:
         kernel: the compiled function's name.
         launches: its kernels. Operations of torch around them are not counted.
         segment_tokens: tokens of the segments that sequences are cut into; 0 where they are not.
+        forward_segment_tokens: those of the forward, if it saves "states"; else 0.
         workspace_bytes: memory that it takes while it runs, besides gradients.
         saved_bytes: memory that the forward keeps for it.
         saves: what that is: "inputs", those of the call and nothing else, or "states", what tokens write in the place
@@ -31,6 +32,7 @@ class Backward:
     kernel: str
     launches: int
     segment_tokens: int
+    forward_segment_tokens: int
     workspace_bytes: int
     saved_bytes: int
     saves: str = "inputs"

@@ -3,8 +3,8 @@
 """A forward on a GPU that saves more than its inputs, and gradients from that (`save_for_backward="states"`).
 
 It saves what each token writes in the place of v, and states: the backward has no recurrence of states to compute again.
-Where the library cuts sequences into segments, it cuts the forward and the backward of a call alike. Forms of a call
-without such kernels save their inputs, as others do.
+The library may cut the sequences of the forward, of the backward, or of both into segments. Forms of a call without such
+kernels save their inputs, as others do.
 """
 
 from __future__ import annotations

@@ -177,7 +177,8 @@ def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
 
 
 def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """A function for each choice of values of a row, and where it has one, that in segments."""
+    """A function for each choice of values of a row, that in segments where it has one, and those of both that read what
+    a forward saved."""
     names = ("hopper", "segments", "segments_saved")
     templates = {name: (HERE / f"backward_{name}.mlir.in").read_text() for name in names}
     kernels = []

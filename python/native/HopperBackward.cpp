@@ -164,7 +164,7 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
   if (p.savesStates) {
     if (Error error = planSaved(p, plan.saved))
       return error;
-    plan.segmentLength = plan.saved.chosen.length;
+    plan.segmentLength = plan.saved.backward.length;
   } else if (cut && p.split.kind != gdn::cost::SplitRequest::Kind::Never) {
     if (Error error = chooseLength(p, plan.segmentLength))
       return error;
@@ -374,6 +374,8 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   facts = "{\"kernel\": \"" + std::string(plan.kernel->name) +
           "\", \"launches\": " + std::to_string(function.num_launches) +
           ", \"segment_tokens\": " + std::to_string(plan.segmentLength) +
+          ", \"forward_segment_tokens\": " +
+          std::to_string(plan.saved.forward.length) +
           ", \"workspace_bytes\": " + std::to_string(bytes) +
           ", \"forward\": " + forward + "}";
   return {};

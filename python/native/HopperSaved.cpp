@@ -166,9 +166,9 @@ Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
   if (hasStates)
     if (Error error = planSaved(p, plan))
       return error;
-  int64_t length = plan.chosen.length;
+  int64_t length = plan.forward.length;
   const SavingKernel *kernel =
-      hasStates ? findSaving(p, length, plan.chosen.schedule) : nullptr;
+      hasStates ? findSaving(p, length, plan.forward.schedule) : nullptr;
   if (!kernel)
     return {"NotImplementedError",
             "save_for_backward: expected packed sequences with both states, "
@@ -204,7 +204,7 @@ static Array describeStates(const Problem &p) {
 Error gdn::hopper::describeSaving(const Problem &given,
                                   const cost::SavingChoice &plan,
                                   const Saved &saved, std::string &facts) {
-  const cost::SavingEstimate &chosen = plan.chosen;
+  const cost::SavingEstimate &chosen = plan.forward;
   Problem p = given;
   p.initialState = p.finalState = describeStates(p);
   const SavingKernel *kernel = findSaving(p, chosen.length, chosen.schedule);
@@ -218,8 +218,10 @@ Error gdn::hopper::describeSaving(const Problem &given,
     bytes = layout.bytes;
   } else {
     Arguments arguments(p);
-    arguments.add(saved.writes);
-    arguments.add(saved.states);
+    Saved fitted = saved;
+    fitted.states.sizes[0] = countSavedStates(p, chosen.length);
+    arguments.add(fitted.writes);
+    arguments.add(fitted.states);
     if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
             kernel->function, arguments.data(), arguments.size(), &bytes)))
       return error;
@@ -230,12 +232,10 @@ Error gdn::hopper::describeSaving(const Problem &given,
   int64_t tiles = isPerHead ? 1 : p.valueChannels() / cost::kVTileChannels;
   char numbers[256];
   std::snprintf(numbers, sizeof(numbers),
-                "\"ctas\": %lld, \"segment_tokens\": %lld, \"seconds\": %.9g, \"step_seconds\": %.9g, "
+                "\"ctas\": %lld, \"seconds\": %.9g, \"step_seconds\": %.9g, "
                 "\"inputs_seconds\": %.9g, \"workspace_bytes\": %llu}",
                 static_cast<long long>(segments * p.valueHeads() * tiles),
-                static_cast<long long>(chosen.length),
-                chosen.forwardSeconds, chosen.seconds(),
-                plan.inputsSeconds,
+                chosen.seconds, plan.seconds(), plan.inputsSeconds,
                 static_cast<unsigned long long>(bytes));
   facts = std::string("{\"kernel\": \"") + kernel->name +
           "\", \"schedule\": \"" + std::string(chosen.schedule.name) + "\", " +

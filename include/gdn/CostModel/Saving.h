@@ -5,8 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A forward may save states for its backward, which then does not compute them
-// again. Both are cut into segments of one length, or neither is. This file
-// predicts the two together, and chooses.
+// again. States have the numbers of whole sequences, so each of the two is cut
+// into segments as it is fastest. This file predicts both, and chooses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,29 +17,28 @@
 
 namespace gdn::cost {
 
-/// What is predicted of a forward that saves and the backward that reads it.
+/// What is predicted of a forward that saves, or of the backward that reads it.
 struct SavingEstimate {
   /// Tokens of a segment; 0 for whole sequences.
   int64_t length = 0;
-  /// That of the forward.
+  /// That of a forward.
   Schedule schedule = Schedule::CtaPerHead;
   /// With gates of which a quarter of the heads does not decay.
-  double forwardSeconds = 0, backwardSeconds = 0;
-  /// What both take more where no gate decays anything.
+  double seconds = 0;
+  /// What it takes more where no gate decays anything.
   double noDecaySeconds = 0;
-
-  double seconds() const { return forwardSeconds + backwardSeconds; }
 };
 
 /// How a call's forward saves, and what speaks for it.
 struct SavingChoice {
-  SavingEstimate chosen;
+  SavingEstimate forward, backward;
   /// Forward and backward of a call that saves its inputs alone.
   double inputsSeconds = 0;
 
+  double seconds() const { return forward.seconds + backward.seconds; }
   /// By 3 % at least: states need more memory, and are slower where nothing
   /// decays.
-  bool pays() const { return chosen.seconds() <= 0.97 * inputsSeconds; }
+  bool pays() const { return seconds() <= 0.97 * inputsSeconds; }
 };
 
 /// What bounds the segments of a call that saves.
@@ -53,15 +52,18 @@ struct SavingLimits {
   int64_t stateTokens = 64;
 };
 
-/// The prediction for a length, 0 for whole sequences, a schedule, and the
-/// tokens between states.
-SavingEstimate estimateSaving(const Problem &problem, const Chip &chip,
-                              const Choice &whole, int64_t length,
-                              Schedule schedule, int64_t stateTokens);
+/// The predictions for a length, 0 for whole sequences, and the tokens between
+/// states: of a forward by a schedule, and of a backward.
+SavingEstimate estimateSavingForward(const Problem &problem, const Chip &chip,
+                                     const Choice &whole, int64_t length,
+                                     Schedule schedule, int64_t stateTokens);
+SavingEstimate estimateSavedBackward(const Problem &problem, const Chip &chip,
+                                     const Choice &whole, int64_t length,
+                                     int64_t stateTokens);
 
-/// Chooses schedule and length; `whole` is the choice of a forward that saves
-/// nothing. A caller's wish is a wish: segments are longer where there would be
-/// too many.
+/// Chooses schedule and lengths; `whole` is the choice of a forward that saves
+/// nothing. A caller's wish is one for both passes: segments are longer where
+/// there would be too many.
 SavingChoice chooseSaving(const Problem &problem, const Chip &chip,
                           const Choice &whole, const SavingLimits &limits,
                           const SplitRequest &request);

@@ -96,34 +96,42 @@ TEST(SavingTest, MeetsMeasuredTimes) {
     const Problem &p = row.problem;
     Choice whole = gdn::cost::choose(p, chip);
     int64_t length = row.segments ? *p.tokens / row.segments : 0;
-    SavingEstimate found =
-        estimateSaving(p, chip, whole, length, row.schedule, 64);
-    EXPECT_LE(std::abs(found.forwardSeconds * 1e6 / row.forward - 1), 0.3)
-        << nameOf(row) << ": predicted " << found.forwardSeconds * 1e6
-        << " for " << row.forward;
-    EXPECT_LE(std::abs(found.backwardSeconds * 1e6 / row.backward - 1), 0.1)
-        << nameOf(row) << ": predicted " << found.backwardSeconds * 1e6
-        << " for " << row.backward;
+    double forward =
+        estimateSavingForward(p, chip, whole, length, row.schedule, 64).seconds;
+    EXPECT_LE(std::abs(forward * 1e6 / row.forward - 1), 0.3)
+        << nameOf(row) << ": predicted " << forward * 1e6 << " for "
+        << row.forward;
+    double backward = estimateSavedBackward(p, chip, whole, length, 64).seconds;
+    EXPECT_LE(std::abs(backward * 1e6 / row.backward - 1), 0.1)
+        << nameOf(row) << ": predicted " << backward * 1e6 << " for "
+        << row.backward;
   }
 }
 
 TEST(SavingTest, ChoosesWhatIsFast) {
-  std::map<std::array<int64_t, 4>, double> best, chosen;
+  // Of forwards and of backwards, which are cut apart.
+  std::map<std::array<int64_t, 5>, double> best, chosen;
   for (const Measured &row : readTimes()) {
     const Problem &p = row.problem;
-    std::array<int64_t, 4> sizes = {p.keyHeads, p.heads, *p.sequences,
-                                    *p.tokens};
-    double us = row.forward + row.backward;
-    best.try_emplace(sizes, us);
-    best[sizes] = std::min(best[sizes], us);
-    SavingEstimate choice = choose(p).chosen;
-    int64_t segments = choice.length ? *p.tokens / choice.length : 0;
-    if (segments == row.segments && choice.schedule == row.schedule)
-      chosen[sizes] = us;
+    SavingChoice choice = choose(p);
+    auto note = [&](bool isForward, const SavingEstimate &found, double us) {
+      std::array<int64_t, 5> sizes = {isForward, p.keyHeads, p.heads,
+                                      *p.sequences, *p.tokens};
+      best.try_emplace(sizes, us);
+      best[sizes] = std::min(best[sizes], us);
+      int64_t segments = found.length ? *p.tokens / found.length : 0;
+      if (segments == row.segments &&
+          (!isForward || found.schedule == row.schedule))
+        chosen[sizes] = us;
+    };
+    note(true, choice.forward, row.forward);
+    note(false, choice.backward, row.backward);
   }
   for (auto [sizes, us] : best) {
-    ASSERT_EQ(chosen.count(sizes), 1u) << sizes[1] << " heads, " << sizes[3];
-    EXPECT_LE(chosen[sizes], 1.1 * us) << sizes[1] << " heads, " << sizes[3];
+    ASSERT_EQ(chosen.count(sizes), 1u)
+        << sizes[0] << ", " << sizes[2] << " heads, " << sizes[4];
+    EXPECT_LE(chosen[sizes], 1.1 * us)
+        << sizes[0] << ", " << sizes[2] << " heads, " << sizes[4];
   }
 }
 
@@ -137,15 +145,26 @@ TEST(SavingTest, PaysWhereReplayDoesNotRunBesideAdjoint) {
 TEST(SavingTest, PaysInSegments) {
   for (auto [keyHeads, heads] : {std::pair(2, 4), {4, 8}, {8, 16}}) {
     SavingChoice choice = choose(packed(1, 32768, keyHeads, heads, 32768));
-    EXPECT_GT(choice.chosen.length, 0) << heads << " heads";
+    EXPECT_GT(choice.forward.length, 0) << heads << " heads";
+    EXPECT_GT(choice.backward.length, 0) << heads << " heads";
     EXPECT_TRUE(choice.pays()) << heads << " heads";
   }
+}
+
+TEST(SavingTest, CutsTheForwardAlone) {
+  // Enough heads for a recurrence that runs alone, too few for a forward.
+  SavingChoice choice = choose(packed(3, 65536, 6, 12, 21846));
+  EXPECT_GT(choice.forward.length, 0);
+  EXPECT_EQ(choice.backward.length, 0);
+  EXPECT_TRUE(choice.pays());
 }
 
 TEST(SavingTest, TheCallerDecides) {
   Problem p = packed(1, 32768, 4, 8, 32768);
   auto lengthOf = [&](SplitRequest request) {
-    return choose(p, request).chosen.length;
+    SavingChoice choice = choose(p, request);
+    EXPECT_EQ(choice.forward.length, choice.backward.length);
+    return choice.forward.length;
   };
   EXPECT_EQ(lengthOf({Kind::Never}), 0);
   EXPECT_EQ(lengthOf({Kind::Segments, 1}), 0);
@@ -156,7 +175,7 @@ TEST(SavingTest, TheCallerDecides) {
   EXPECT_EQ(lengthOf({Kind::Length, 32768}), 0);
   // Of packed sequences nobody knows the longest.
   Problem some = packed(7, 4096, 4, 8, 700);
-  EXPECT_EQ(choose(some, {Kind::Length, 1024}).chosen.length, 1024);
+  EXPECT_EQ(choose(some, {Kind::Length, 1024}).forward.length, 1024);
 }
 
 TEST(SavingTest, WithoutGatesNothingIsForgotten) {
@@ -164,8 +183,9 @@ TEST(SavingTest, WithoutGatesNothingIsForgotten) {
   SplitRequest request;
   request.decays = false;
   SavingChoice never = choose(p, request), some = choose(p);
-  EXPECT_GT(never.chosen.seconds(), some.chosen.seconds());
-  EXPECT_EQ(never.chosen.noDecaySeconds, 0);
+  EXPECT_GT(never.seconds(), some.seconds());
+  EXPECT_EQ(never.forward.noDecaySeconds, 0);
+  EXPECT_EQ(never.backward.noDecaySeconds, 0);
 }
 
 } // namespace
