@@ -1,7 +1,7 @@
 """Gradients of a call: `gradients.py FOLDER LENGTHS HEADS VALUE_HEADS CHANNELS [packed] [kv|vk] [norms] [raw]
 [segments=TOKENS] [saved=TOKENS]` writes what a kernel of the package takes, in its order, and what it gives, in float64;
 raw are gates with parameters, and logits of beta, and saved is what a forward leaves, with a state before every so many
-tokens. `gradients.py --check FOLDER GOT` compares."""
+tokens. With `forward` they are of a forward in segments that saves. `gradients.py --check FOLDER GOT` compares."""
 
 import pathlib
 import sys
@@ -61,12 +61,12 @@ def sigmoid(x):
 def recurrences(flat, ends, state, d_state, interval):
     """The gradients of q, k (of every value head), v, beta and log gates of all sequences, and of their states. Then what
     tokens write, and the states [V, K] before every `interval` tokens of a sequence, in the place that a forward gives
-    them."""
+    them; NaN in no place."""
     q, _, v, *_ = flat
     H, D = v.shape[1:]
     rows = [numpy.zeros((len(v), H, *more)) for more in ((D,), (D,), (D,), (), ())]
     before, writes = numpy.zeros((len(ends) - 1, H, D, D)), numpy.zeros((len(v), H, D))
-    saved = numpy.zeros((len(v) // interval + len(ends) - 1, H, D, D))
+    saved = numpy.full((len(v) // interval + len(ends) - 1, H, D, D), numpy.nan)
     for n, (begin, end) in enumerate(zip(ends, ends[1:])):
         for h in range(H):
             here, key = slice(begin, end), h * q.shape[1] // H
@@ -78,6 +78,24 @@ def recurrences(flat, ends, state, d_state, interval):
             for i in range(-(-(end - begin) // interval)):
                 saved[begin // interval + n + i, h] = found[7][i * interval].T
     return rows, before, writes, saved
+
+
+def write_forward(folder, given, ends, length, writes, saved, interval):
+    """The arguments of a forward in segments of so many tokens, and what it saves."""
+    boundaries, numbers, entries = [], [], []
+    for n, (begin, end) in enumerate(zip(ends, ends[1:])):
+        for t in range(begin, end, length):
+            boundaries.append(t)
+            numbers.append(n)
+            entries.append(saved[begin // interval + n + (t - begin) // interval])
+    boundaries.append(ends[-1])
+    # There is room for a state more in each segment.
+    more = numpy.full((max(len(numbers) - len(ends) + 1, 0), *saved.shape[1:]), numpy.nan)
+    given = [*given, numpy.array(entries, "f4"), numpy.array(boundaries, "i4"), numpy.array(numbers, "i4")]
+    for number, array in enumerate(given):
+        numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
+    numpy.save(folder / "want2.writes.npy", writes)
+    numpy.save(folder / "want3.states.npy", numpy.concatenate([saved, more]))
 
 
 def write(folder, lengths, Hq, H, D, flags, layout):
@@ -107,6 +125,8 @@ def write(folder, lengths, Hq, H, D, flags, layout):
     # Read for its extents alone: the last one is the tokens of a segment.
     segments, saves = ([int(f.partition("=")[2]) for f in flags if f.startswith(name)] for name in ("segments=", "saved="))
     rows, before, writes, saved = recurrences(flat, ends, state, d_state, *(saves or [64]))
+    if "forward" in flags:
+        return write_forward(folder, [q, k, v, beta, gate], ends, *segments, writes.reshape(v.shape), saved, *saves)
     for i in range(2):
         rows[i] = rows[i].reshape(-1, Hq, H // Hq, D).sum(2)
     sums = []
@@ -123,7 +143,7 @@ def write(folder, lengths, Hq, H, D, flags, layout):
     given += [a_log, dt_bias] if "raw" in flags else []
     given += [d_o] + ([turn(d_state)] if layout else [])
     given += [numpy.zeros((*shape, tokens), "i4") for tokens in segments]
-    given += [rounded(writes.reshape(*shape, H, D)), rounded(saved)] if saves else []
+    given += [rounded(writes.reshape(*shape, H, D)), rounded(numpy.nan_to_num(saved))] if saves else []
     for number, array in enumerate(given):
         numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
     results = dict(zip(RESULTS, (row.reshape(*shape, *row.shape[1:]) for row in rows)))
@@ -143,10 +163,12 @@ def check(folder, got):
     for path in sorted(folder.glob("want*.npy")):
         number, name = path.stem.removeprefix("want").split(".")
         want, found = numpy.load(path), numpy.load(got / f"{number}.npy").astype("f8")
-        error = relative_rms(found, want)
+        assert found.shape == want.shape, f"{name}: expected {want.shape}, got {found.shape}"
+        there = ~numpy.isnan(want)
+        error = relative_rms(found[there], want[there])
         if name == "dbeta" and unwritten.any():
             error = max(error, relative_rms(found[unwritten], want[unwritten]))
-        verdict = "pass" if error < TOLERANCE and found.shape == want.shape else "fail"
+        verdict = "pass" if error < TOLERANCE else "fail"
         print(f"{number} {name}: relative rms {error:.2e}, {verdict}")
         if verdict == "fail":
             sys.exit(1)
