@@ -62,7 +62,7 @@ def test_launches(dtype):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("N", [1, 2])
 def test_segments(dtype, N):
-    """Forward and backward are cut alike; states have the numbers of segments, of which there may be memory for more."""
+    """Where a caller says so, forward and backward are cut alike; there may be memory for more states than segments want."""
     sizes = {"T": 8192, "N": N}
     given = {**tensors(**sizes, dtype=dtype), **saved(**sizes, dtype=dtype, more=8)}
     for split in (_library.pack_segments(3), _library.pack_segment_length(1024), _library.pack_segment_length(64)):
@@ -142,12 +142,16 @@ def test_explain():
 
 
 def test_explain_segments():
-    """They are cut as the forward is, and there is memory for more states than are used."""
+    """There is memory for more states than are used. The forward of three long sequences is cut, and not its backward."""
     # The default saves states where that pays.
     forward = explain(T=32768, H=8, parallel=None, save_for_backward=None)
     cut = forward.backward
     assert forward.kernel.startswith("gdn_hopper_saving_bf16_vk_") and forward.workspace_bytes > 0
     assert cut.saves == "states" and cut.segment_tokens % INTERVAL == 0 and cut.launches == BACKWARD_OF_SEGMENTS
+    assert cut.forward_segment_tokens > 0 and cut.forward_segment_tokens % INTERVAL == 0
+    apart = explain(T=65536, N=3, H=6, parallel=None, save_for_backward=None)
+    assert apart.kernel.startswith("gdn_hopper_saving_bf16_vk_") and apart.backward.forward_segment_tokens > 0
+    assert apart.backward.saves == "states" and apart.backward.segment_tokens == 0
     inputs = explain(T=32768, H=8).backward
     assert cut.saved_bytes - inputs.saved_bytes == (32768 // INTERVAL + 1 + 8) * 16 * 128 * 128 * 2
     norms = explain(T=32768, N=64, save_for_backward="states", use_qk_l2norm_in_kernel=True, parallel=None)
