@@ -200,8 +200,8 @@ private:
   SegmentKernels kernels;
   /// Of the forward: segments are its sequences.
   Problem packed;
-  Array sizes, boundaries, firstSegments, sequenceNumbers, map, decay, starts, states,
-      entryStates;
+  Array sizes, boundaries, firstSegments, sequenceNumbers, map, decay, starts,
+      states, entryStates;
 };
 } // namespace
 
