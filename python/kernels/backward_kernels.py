@@ -85,13 +85,19 @@ def _joined(operands: dict[str, str], *names: str) -> str:
     return " ".join(f"{name}({operands[name]})" for name in names)
 
 
-def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
+#: What the lines of a template begin with that make what a forward may save.
+_INPUTS = "inputs:"
+
+
+def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str, reads_saved: bool) -> str:
     """The same in segments: the function that cuts sequences, and all stages of their segments."""
+    lines = template.splitlines(keepends=True)
+    template = "".join(line.removeprefix(_INPUTS) for line in lines if not (reads_saved and line.startswith(_INPUTS)))
     types, hopper = _operands(manifest, row), manifest["hopper"]
     cut = fill((HERE / "boundaries.mlir.in").read_text(), {**CUTS["Packed"], "name": name})
     program, function = cut.split("func.func ", 1)
     k, v = (hopper["channels"][row["channels"]][size] for size in ("k", "v"))
-    between = f"tensor<?x?x{v}x{k}xf32>"
+    between, saved = f"tensor<?x?x{v}x{k}xf32>", _saved_types(manifest, row)
     given = {operand: f"%{operand} : {kind}" for operand, kind in types.items()}
     state = types.get("initial_state")
     given |= {"initial_state": f"%entry : {between}", "cu_seqlens": "%made#0 : tensor<?xi32>"}
@@ -111,7 +117,12 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
         "between": "state_layout = #gdn.state_layout<vk>, ",
         "between_type": between,
         "map": f"tensor<?x?x{k}x{k}xf16>",
-        "kept": _saved_types(manifest, row)["states"],
+        "kept": saved["states"],
+        "saved": "".join(f", %{operand}: {kind}" for operand, kind in saved.items()) if reads_saved else "",
+        # Without these lines each of these stages is taken by the next one.
+        "beside": "" if reads_saved else "beside, ",
+        "numbers": "\n      sequence_numbers(%made#2 : tensor<?xi32>)" if reads_saved else "",
+        "interval": f", state_interval = {saved_tokens(manifest)}" if reads_saved else "",
         "values": types["v"],
         "initial": f" initial_state(%initial_state : {state})" if state else "",
         "final": f" initial_state(%d_final_state : {state})" if state else "",
@@ -122,7 +133,6 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
         "tolerance": str(hopper["segments"]["tolerance"]),
         "chunk": str(hopper["chunk_tokens"]),
         "segment": str(GRADIENT_TOKENS),
-        "saved_tokens": str(saved_tokens(manifest)),
     }
     # The stages give dv before dbeta and dgate, as the op does.
     return fill(template, values)
@@ -179,8 +189,7 @@ def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
 def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """A function for each choice of values of a row, that in segments where it has one, and those of both that read what
     a forward saved."""
-    names = ("hopper", "segments", "segments_saved")
-    templates = {name: (HERE / f"backward_{name}.mlir.in").read_text() for name in names}
+    templates = {name: (HERE / f"backward_{name}.mlir.in").read_text() for name in ("hopper", "segments")}
     kernels = []
     for values in rows:
         for choice in itertools.product(*(values[axis] for axis in _AXES)):
@@ -204,17 +213,18 @@ def _backward_kernels(
     texts = {name: _text(manifest, name, row, templates["hopper"], reads_saved)}
     if _has_segments(manifest, row):
         cut = name.replace("backward", "backward_segments")
-        texts[cut] = _segments_text(manifest, cut, row, templates["segments_saved" if reads_saved else "segments"])
+        texts[cut] = _segments_text(manifest, cut, row, templates["segments"], reads_saved)
     kernels = []
     for number, (own, text) in enumerate(texts.items()):
-        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, *(str(is_it).lower() for is_it in (number > 0, reads_saved))]))})"
+        flags = [str(flag).lower() for flag in (number > 0, reads_saved)]
+        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, *flags]))})"
         kernels.append(Kernel(own, text, [], line))
     return kernels
 
 
 def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """The forwards that save for backwards of these rows: of whole sequences, and of segments, whose states lie
-    otherwise."""
+    """The forwards that save for backwards of these rows: of whole sequences, and of segments, which take and leave states
+    as [V, K]."""
     whole, cut = ((HERE / f"saving_{name}.mlir.in").read_text() for name in ("hopper", "segments"))
     kernels, hopper = [], manifest["hopper"]
     for values in rows:
