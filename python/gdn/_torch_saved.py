@@ -126,9 +126,9 @@ def saves(tensors: Any, scale: float | None, options: int) -> bool:
 
 
 def _count_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int) -> tuple[int, int]:
-    """The sequences, and the states that there is memory for: those of sequence n, which begins at token b, have the
-    numbers from floor(b / INTERVAL) + n on, and segments want one each. The library may take fewer, by its cost model; so
-    many it takes at most."""
+    """The sequences, and the states that there is memory for. The states of sequence n, which begins at token b, have the
+    numbers from floor(b / INTERVAL) + n on. Kernels of segments ask for one state more in each segment. How many segments
+    there are is the choice of the library's cost model: this is the most."""
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     tokens, more = q.shape[0] * q.shape[1], 0
     is_whole = _library.segments_of(options) & _library.SPLIT_MASK == _library.NO_SEGMENTS

@@ -217,9 +217,11 @@ Error gdn::hopper::describeSaving(const Problem &given,
       return error;
     bytes = layout.bytes;
   } else {
-    Arguments arguments(p);
+    // It has as many states as the backward asks for.
     Saved fitted = saved;
-    fitted.states.sizes[0] = countSavedStates(p, chosen.length);
+    if (Error error = fitSaved(p, chosen.length, fitted))
+      return error;
+    Arguments arguments(p);
     arguments.add(fitted.writes);
     arguments.add(fitted.states);
     if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(

@@ -48,12 +48,12 @@ Error chooseSaving(const SavedCall &call, cost::SavingChoice &choice);
 /// which the second gets what tokens write for v.
 Error planSaved(const Problem &problem, cost::SavingChoice &plan);
 
-/// States of which kernels of whole sequences (length 0), or of segments of so
-/// many tokens, take an array: those of segments want one for each segment, and
-/// number the states of sequences alone.
+/// The states that an array has for kernels of whole sequences (length 0), or
+/// of segments of `length` tokens. Kernels of segments ask for a state more in
+/// each segment than they number.
 int64_t countSavedStates(const Problem &problem, int64_t length);
 
-/// Takes so many of the states that there is memory for.
+/// Makes the array of states as long as that, if there is memory for it.
 Error fitSaved(const Problem &problem, int64_t length, Saved &saved);
 
 /// Launches a forward that writes `saved`, too. Sequences are packed, of the

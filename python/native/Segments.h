@@ -81,8 +81,8 @@ Error checkSegments(const Problem &problem);
 Error layOutSegments(const Problem &problem, int64_t length,
                      GdnSegmentsLayout &layout);
 
-/// The kernel of chunks of a call in segments. One that saves takes the numbers
-/// of sequences, too.
+/// The kernel of chunks of a call in segments. One that saves also takes
+/// sequence_numbers.
 struct SegmentsForward {
   const GdnFunctionDesc *function;
   /// Tokens of a segment.

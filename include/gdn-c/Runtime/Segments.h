@@ -52,7 +52,7 @@ typedef struct GdnSegmentsLayout {
   uint64_t map, decay, starts;
   /// f32 [S, heads, V, K] each.
   uint64_t states, entry_states;
-  /// i32 [S]: the sequence that each segment is of.
+  /// i32 [S]: the number of the sequence that each segment is a part of.
   uint64_t sequence_numbers;
   uint64_t bytes;
 } GdnSegmentsLayout;

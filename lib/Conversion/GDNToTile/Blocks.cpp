@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // An adjoint goes through the chunks of a sequence from the last to the first.
-// Gradients of a block of chunks can be had as soon as it has passed them,
-// while it goes on: a few long sequences leave multiprocessors free. Blocks
-// from the end of sequences on are turns of the gradients' work items, so that
-// those that may begin do.
+// The gradients of a block of chunks need no chunk before it, so they can be
+// computed while the adjoint goes on. A few long sequences leave
+// multiprocessors free for that. Blocks are turns of the gradients' grid, the
+// last block of a sequence first: CTAs begin in the order in which blocks are
+// ready.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +27,13 @@ using namespace mlir::gdn;
 /// Tokens of the smallest block. A CTA's way in and out takes as long as a
 /// chunk, and a report as long as a copy to memory.
 static constexpr int64_t kBlockTokens = 512;
-/// Turns: enough that CTAs that wait for a block do not keep many others
-/// waiting behind them, few enough that turns without a block cost little.
+/// Turns: enough that a CTA that waits for its block keeps few others waiting
+/// behind it, few enough that turns without a block cost little. No GPU has
+/// measured these numbers yet.
 static constexpr int64_t kLeastTurns = 16, kMostTurns = 64;
 
-/// In 32 bits: a GPU has no division of 64.
 static Value divideUp(TileBuilder &b, Value x, Value y) {
-  auto toI32 = [&](Value index) -> Value {
-    return arith::IndexCastUIOp::create(b, b.getI32Type(), index);
-  };
-  Value quotient = arith::CeilDivUIOp::create(b, toI32(x), toI32(y));
-  return arith::IndexCastUIOp::create(b, b.getIndexType(), quotient);
+  return b.toIndex(arith::CeilDivUIOp::create(b, b.toI32(x), b.toI32(y)));
 }
 
 Value gdn::countBlockTurns(OpBuilder &b, Location loc, Value tokens,
@@ -70,7 +67,7 @@ void gdn::reportChunk(Program &p, Value t) {
   b.step("state");
 }
 
-Value gdn::narrow(Program &p, Value number) {
+Value gdn::maskTo32Bits(Program &p, Value number) {
   Value mask = p.b.index(std::numeric_limits<uint32_t>::max());
   return arith::AndIOp::create(p.b, number, mask);
 }
@@ -106,6 +103,6 @@ TokenRange gdn::enterBlock(Program &p, Value firstHead, Value heads) {
                               arith::SubIOp::create(b, p.end, first));
   // A block is a multiple of the tokens between states: their numbers from
   // its begin on are those of the sequence, moved on.
-  p.begin = first = narrow(p, first);
+  p.begin = first = maskTo32Bits(p, first);
   return {first, end};
 }

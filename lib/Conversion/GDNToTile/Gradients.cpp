@@ -101,11 +101,10 @@ static Group makeGroup(Program &p) {
     group.size = b.index(group.known);
   } else {
     auto headsOf = [&](StringRef name) -> Value {
-      Value heads = memref::DimOp::create(b, p[name], 2);
-      return arith::IndexCastUIOp::create(b, b.getI32Type(), heads);
+      return b.toI32(memref::DimOp::create(b, p[name], 2));
     };
     Value size = arith::DivUIOp::create(b, headsOf("beta"), headsOf("k"));
-    group.size = arith::IndexCastUIOp::create(b, b.getIndexType(), size);
+    group.size = b.toIndex(size);
   }
   group.firstHead = arith::MulIOp::create(b, p.keyHead, group.size);
   return group;
@@ -164,7 +163,7 @@ static void writeChunksInTurn(Program &p) {
   Group group = makeGroup(p);
   TokenRange range;
   if (p["progress"]) {
-    group.firstHead = narrow(p, group.firstHead);
+    group.firstHead = maskTo32Bits(p, group.firstHead);
     range = enterBlock(p, group.firstHead, group.size);
   } else {
     Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));

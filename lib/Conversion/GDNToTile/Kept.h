@@ -46,8 +46,9 @@ struct TokenRange {
 /// states, the same number in each part, and at least one.
 TokenRange makeKeptRange(Program &p, Value part);
 
-/// A number that is known to have 32 bits, and so one register.
-Value narrow(Program &p, Value number);
+/// Masks a number below 2^32, so that roles keep it in one register, not in
+/// two.
+Value maskTo32Bits(Program &p, Value number);
 
 /// The block of chunks that gradients of some heads compute in a turn, from the
 /// end of the sequence on: an adjoint has reported that it is done with them.

@@ -63,7 +63,7 @@ Value Program::loadGateParameter(StringRef name) {
 }
 
 /// The q/k head of the work item. Heads that are known when running alone make
-/// one division of 32 bits: a GPU has none of 64.
+/// one division of 32 bits.
 Value Program::findKeyHead() {
   bool isKnown =
       !ShapedType::isDynamic(facts.H) && !ShapedType::isDynamic(facts.Hq);
@@ -71,9 +71,6 @@ Value Program::findKeyHead() {
     return head;
   if (isKnown)
     return arith::DivUIOp::create(b, head, b.index(facts.H / facts.Hq));
-  auto narrow = [&](Value value) -> Value {
-    return arith::IndexCastUIOp::create(b, b.getI32Type(), value);
-  };
   // head / (H / Hq) = head Hq / H, for H is a multiple of Hq.
   Value perHead;
   for (StringRef name : {"gate", "beta", "v"})
@@ -81,9 +78,9 @@ Value Program::findKeyHead() {
       perHead = array;
   Value heads = memref::DimOp::create(b, perHead, 2),
         keyHeads = memref::DimOp::create(b, (*this)["k"], 2);
-  Value product = arith::MulIOp::create(b, narrow(head), narrow(keyHeads));
-  Value quotient = arith::DivUIOp::create(b, product, narrow(heads));
-  return arith::IndexCastUIOp::create(b, b.getIndexType(), quotient);
+  Value product = arith::MulIOp::create(b, b.toI32(head), b.toI32(keyHeads));
+  Value quotient = arith::DivUIOp::create(b, product, b.toI32(heads));
+  return b.toIndex(quotient);
 }
 
 SmallVector<Value> gdn::tokenOffsets(Program &p, Value t, Value head,

@@ -42,6 +42,14 @@ Value TileBuilder::index(int64_t value) {
   return arith::ConstantIndexOp::create(*this, value);
 }
 
+Value TileBuilder::toI32(Value index) {
+  return arith::IndexCastUIOp::create(*this, getI32Type(), index);
+}
+
+Value TileBuilder::toIndex(Value number) {
+  return arith::IndexCastUIOp::create(*this, getIndexType(), number);
+}
+
 Value TileBuilder::scalar(double value) {
   return arith::ConstantOp::create(*this, getF32FloatAttr(value));
 }

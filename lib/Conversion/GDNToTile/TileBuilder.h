@@ -31,6 +31,9 @@ public:
 
   //===--- Constants and scalars ------------------------------------------===//
   Value index(int64_t value);
+  /// An index as an i32, and back: a GPU has no division of 64 bits.
+  Value toI32(Value index);
+  Value toIndex(Value number);
   Value scalar(double value);
   /// A tile that holds `value` everywhere.
   Value fill(double value, ArrayRef<int64_t> shape, Type element = {});

@@ -70,9 +70,10 @@ static void syncCTA(ImplicitLocOpBuilder &b) {
   createCompilerFence(b);
 }
 
-static scf::IfOp createIfFirstThread(ImplicitLocOpBuilder &b) {
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                        createThreadHere(b), createI32(b, 0));
+/// A branch for thread or lane 0.
+static scf::IfOp createIfZero(ImplicitLocOpBuilder &b, Value number) {
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
+                                        createI32(b, 0));
   return scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
 }
 
@@ -113,7 +114,7 @@ template <typename Op>
 void LowerMeeting<Op>::emit(AwaitOp::Adaptor, ImplicitLocOpBuilder &b,
                             const Array &array) {
   Value address = createLastAddress(b, array);
-  auto branch = createIfFirstThread(b);
+  auto branch = createIfZero(b, createThreadHere(b));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -129,7 +130,7 @@ void LowerMeeting<Op>::emit(CountDownOp::Adaptor, ImplicitLocOpBuilder &b,
   Value address = createLastAddress(b, array);
   NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, /*read=*/UnitAttr());
   syncCTA(b);
-  auto branch = createIfFirstThread(b);
+  auto branch = createIfZero(b, createThreadHere(b));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   Value most = arith::SubIOp::create(
@@ -145,7 +146,7 @@ template <typename Op>
 void LowerMeeting<Op>::emit(BeginReportsOp::Adaptor reports,
                             ImplicitLocOpBuilder &b, const Array &array) {
   Value address = createAddress(b, array, reports.getOffsets());
-  auto branch = createIfFirstThread(b);
+  auto branch = createIfZero(b, createThreadHere(b));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -157,16 +158,15 @@ void LowerMeeting<Op>::emit(BeginReportsOp::Adaptor reports,
   syncCTA(b);
 }
 
-/// The lane that has begun the warp's copies to memory waits for them.
+/// The lane that has begun the warp's copies to memory waits until they are
+/// complete. The release orders them before the number.
 template <typename Op>
 void LowerMeeting<Op>::emit(ReportOp::Adaptor report, ImplicitLocOpBuilder &b,
                             const Array &array) {
   Value address = createAddress(b, array, report.getOffsets());
   createCompilerFence(b);
   createWarpSync(b);
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                        createLane(b), createI32(b, 0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  auto branch = createIfZero(b, createLane(b));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, /*read=*/UnitAttr());
@@ -178,7 +178,8 @@ void LowerMeeting<Op>::emit(ReportOp::Adaptor report, ImplicitLocOpBuilder &b,
             "l,r,~{memory}");
 }
 
-/// A thread polls an entry. Behind the barrier copies see what all of them see.
+/// Each thread polls an entry. The CTA's barrier and the fence of the async
+/// proxy behind it let copies see what these entries stand for.
 template <typename Op>
 void LowerMeeting<Op>::emit(AwaitReportOp::Adaptor await,
                             ImplicitLocOpBuilder &b, const Array &array) {

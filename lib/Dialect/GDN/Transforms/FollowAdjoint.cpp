@@ -27,8 +27,8 @@ static bool isOfStageBeside(Value value) {
   return op && op->hasAttr("beside");
 }
 
-/// The adjoint right before `gradients` whose results they read, if they may
-/// follow it. Cut sequences fill a machine without that.
+/// The adjoint in front of `gradients`, if they read its results and may follow
+/// it. Sequences that are cut fill a GPU without that.
 static AdjointStageOp findFollowed(GradientsStageOp gradients) {
   auto adjoint = gradients.getDv().getDefiningOp<AdjointStageOp>();
   if (!adjoint || adjoint->getNextNode() != gradients ||
@@ -38,8 +38,8 @@ static AdjointStageOp findFollowed(GradientsStageOp gradients) {
   if (!boundaries || boundaries != adjoint.getCuSeqlens() ||
       boundaries.getDefiningOp())
     return {};
-  // One that begins before what is in front of it is done has no reports of its
-  // own yet that others could wait for.
+  // An adjoint that runs beside the stage in front could launch the gradients
+  // before it has set its reports to 0.
   Operation *previous = adjoint->getPrevNode();
   if (adjoint.getBeside() || (previous && previous->hasAttr("beside")))
     return {};
@@ -53,6 +53,7 @@ static AdjointStageOp findFollowed(GradientsStageOp gradients) {
 
 /// The same adjoint, whose V tiles report.
 static AdjointStageOp addReports(AdjointStageOp adjoint) {
+  // A V tile has as many channels as a product of a warpgroup has rows.
   constexpr int64_t kTileChannels = 64;
   OpBuilder b(adjoint);
   RuleDims dims = getRuleDims(adjoint);

@@ -23,9 +23,9 @@ static Value isBelow(OpBuilder &b, Location loc, Value number, int64_t limit) {
                                arith::ConstantIndexOp::create(b, loc, limit));
 }
 
-/// The first thread of a warp prepares its barriers. Addresses are constants of
-/// the code: one that a thread's number is part of costs roles a register, and
-/// spills.
+/// The first thread of a warp prepares the warp's part of the barriers. Their
+/// addresses are constants. Computed from the number of a thread, they took a
+/// register of every role, and kernels spilled.
 static void prepareInWarp(OpBuilder &b, Location loc,
                           ArrayRef<PreparedBarrier> barriers) {
   for (const PreparedBarrier &barrier : barriers) {
@@ -35,8 +35,8 @@ static void prepareInWarp(OpBuilder &b, Location loc,
   }
 }
 
-/// Shares barriers among warps [first, end), by branches to halves: LLVM would
-/// turn a chain of comparisons into a switch on a number of 64 bits.
+/// Shares barriers among warps [first, end). Each branch halves the warps: LLVM
+/// would turn a chain of comparisons into a switch on a 64-bit number.
 static void prepareInWarps(OpBuilder &b, Location loc, Value thread,
                            int64_t first, int64_t end,
                            ArrayRef<PreparedBarrier> barriers) {
@@ -60,7 +60,7 @@ void gdn::warp::prepareBarriers(KernelOp kernel,
   int64_t warps = llvm::bit_floor(static_cast<uint64_t>(std::min<int64_t>(
       format::kWarpgroupWarps, kernel.getThreads() / format::kWarpThreads)));
   Value thread = IdOp::create(b, loc, IdKind::Thread);
-  // Threads 0, 32, 64 and 96: no bits are set but those of the warp's number.
+  // Threads 0, 32, 64 and 96 have no bits set but those of the warp's number.
   int64_t otherBits = ~((warps - 1) * format::kWarpThreads);
   Value others = arith::AndIOp::create(
       b, loc, thread, arith::ConstantIndexOp::create(b, loc, otherBits));

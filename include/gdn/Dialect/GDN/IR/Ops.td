@@ -97,8 +97,8 @@ defvar sequenceSegmentsAttribute = Arg<OptionalAttr<I64Attr>, !strconcat(
 
 /// The same where the segments of sequences are not equally many.
 defvar sequenceNumbersArgument = Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
-  "The sequence that each segment is of, [N], where segments are the sequences ",
-  "here. Saved states are numbered by these sequences.")>;
+  "The number of the sequence that each segment is a part of, [N], where the ",
+  "sequences here are segments. Saved states are numbered by these sequences.")>;
 
 /// What every delta rule takes, in this order.
 defvar ruleOperands = (ins
