@@ -142,7 +142,6 @@ tile::ReportOp WorkItemWriter::findReport() {
 
 LogicalResult WorkItemWriter::beginReports(OpBuilder &b,
                                            const IRMapping &workItem) {
-  IRMapping map = workItem;
   tile::ReportOp report = findReport();
   WalkResult others = program.walk([&](tile::ReportOp other) {
     if (other.getArray() == report.getArray() &&
@@ -153,11 +152,17 @@ LogicalResult WorkItemWriter::beginReports(OpBuilder &b,
   });
   if (others.wasInterrupted())
     return failure();
-  for (Value offset : report.getOffsets())
-    if (!copyNumber(b, report, offset, map))
-      return failure();
-  BeginReportsOp::create(b, loc, map.lookup(report.getArray()),
-                         lookupAll(report.getOffsets(), map));
+  for (int64_t vTile = 0; vTile < (isFolded ? allVTiles : 1); ++vTile) {
+    IRMapping map = workItem;
+    if (isFolded)
+      map.map(program.getVTile(),
+              arith::ConstantIndexOp::create(b, loc, vTile));
+    for (Value offset : report.getOffsets())
+      if (!copyNumber(b, report, offset, map))
+        return failure();
+    BeginReportsOp::create(b, loc, map.lookup(report.getArray()),
+                           lookupAll(report.getOffsets(), map));
+  }
   return success();
 }
 
