@@ -177,9 +177,13 @@ static bool isNamed(ScheduleTemplateOp form, StringRef name) {
 
 SmallVector<ConsideredTemplate>
 ScheduleTemplates::consider(const ProgramFacts &facts, StringRef wanted) const {
+  // A template's own name is for the programs of its stages alone.
+  bool isOfOthers = llvm::any_of(templates, [&](ScheduleTemplateOp form) {
+    return form.getSymName() == wanted && !isOfStage(form, facts);
+  });
   SmallVector<ConsideredTemplate> considered;
   for (ScheduleTemplateOp form : templates)
-    if (wanted == "auto" || isNamed(form, wanted))
+    if (wanted == "auto" || isOfOthers || isNamed(form, wanted))
       considered.push_back({form, whyNot(form, facts), isOfStage(form, facts)});
   return considered;
 }

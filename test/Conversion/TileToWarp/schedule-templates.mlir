@@ -4,6 +4,7 @@
 // RUN: gdn-opt %t/sum.mlir --gdn-warp-choose-schedule="schedule=sum.three schedule-file=%t/templates.mlir" | FileCheck %s --check-prefixes=CHECK,THREE
 // RUN: gdn-opt %t/sum.mlir --pass-pipeline="builtin.module(gdn-warp-choose-schedule{schedule-file=%t/templates.mlir},gdn-warp-partition)" | FileCheck %s --check-prefix=KERNEL
 // RUN: gdn-opt %t/templates.mlir --verify-roundtrip | FileCheck %s --check-prefix=ROUND
+// RUN: gdn-opt %t/sum.mlir --gdn-warp-choose-schedule="schedule=sum.other schedule-file=%t/templates.mlir" | FileCheck %s --check-prefixes=CHECK,ONE
 // RUN: not gdn-opt %t/sum.mlir --gdn-warp-choose-schedule="schedule=none schedule-file=%t/templates.mlir" 2>&1 | FileCheck %s --check-prefix=NAMES
 // RUN: not gdn-opt %t/sum.mlir --gdn-warp-choose-schedule=schedule-file=%t/nofile.mlir 2>&1 | FileCheck %s --check-prefix=FILE
 // RUN: not gdn-opt %t/sum.mlir --gdn-warp-choose-schedule=schedule-file=%t/sum.mlir 2>&1 | FileCheck %s --check-prefix=OTHER
@@ -14,6 +15,8 @@
 // FILE: error: expected a readable schedule-file, got cannot open input file '{{.*}}nofile.mlir'
 // OTHER: sum.mlir:1:1: error: 'gdn_tile.program' op expected only schedule templates in their file
 
+// A template of other stages leaves the choice for this one.
+//
 // Of 232448 bytes the tiles of 64 x 64 f16, 8192 bytes each, take as many as fit: 26 with the 2 slots of sums, but no more than
 // 24. `late` is as deep as the iterations of the tiles, and one less. The state has at least 64 registers; what is left of 168 a thread at
 // launch goes to the roles by weight.
