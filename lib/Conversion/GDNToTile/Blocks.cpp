@@ -27,10 +27,9 @@ using namespace mlir::gdn;
 /// Tokens of the smallest block. A CTA's way in and out takes as long as a
 /// chunk, and a report as long as a copy to memory.
 static constexpr int64_t kBlockTokens = 512;
-/// Turns: enough that a CTA that waits for its block keeps few others waiting
-/// behind it, few enough that turns without a block cost little. No GPU has
-/// measured these numbers yet.
-static constexpr int64_t kLeastTurns = 16, kMostTurns = 64;
+/// Turns: few enough that those without a block cost little, enough that a
+/// block of the longest sequence is no long one.
+static constexpr int64_t kLeastTurns = 8, kMostTurns = 64;
 
 static Value divideUp(TileBuilder &b, Value x, Value y) {
   return b.toIndex(arith::CeilDivUIOp::create(b, b.toI32(x), b.toI32(y)));
@@ -44,7 +43,8 @@ Value gdn::countBlockTurns(OpBuilder &b, Location loc, Value tokens,
   };
   Value blocks = arith::DivUIOp::create(b, loc, tokens, index(kBlockTokens));
   Value least = arith::MaxUIOp::create(b, loc, sequences, index(1));
-  Value turns = divideUp(blocks, least);
+  Value twice = arith::MulIOp::create(b, loc, blocks, index(2));
+  Value turns = arith::MinUIOp::create(b, loc, blocks, divideUp(twice, least));
   turns = arith::MaxUIOp::create(b, loc, turns, index(kLeastTurns));
   return arith::MinUIOp::create(b, loc, turns, index(kMostTurns));
 }

@@ -54,8 +54,9 @@ Value maskTo32Bits(Program &p, Value number);
 /// end of the sequence on: an adjoint has reported that it is done with them.
 TokenRange enterBlock(Program &p, Value firstHead, Value heads);
 
-/// The turns of that stage: about one a block of the mean sequence. `tokens`
-/// are those of all sequences; `divideUp` divides two sizes and rounds up.
+/// The turns of that stage: as many as the mean sequence has blocks, twice, but
+/// no more than all have. `tokens` are those of all sequences; `divideUp`
+/// divides two sizes and rounds up.
 Value countBlockTurns(OpBuilder &b, Location loc, Value tokens, Value sequences,
                       function_ref<Value(Value, Value)> divideUp);
 

@@ -171,8 +171,8 @@ static void markFollowed(Operation *stage, tile::LaunchOp launch) {
   next->setAttr(tile::TileDialect::getBesideAttrName(), unit);
 }
 
-/// The turns of a stage that has some: two for a forward of segments, about one
-/// a block for gradients.
+/// The turns of a stage that has some: two for a forward of segments, one or
+/// two a block for gradients.
 static Value countTurns(OpBuilder &b, const Stage &stage) {
   Location loc = stage.op->getLoc();
   if (!stage["progress"])

@@ -29,11 +29,16 @@
 // CHECK: gdn_tile.await_report %progress[%[[N]], %[[FIRST_HEAD]]] count %c2 done %[[DONE]]
 // CHECK: scf.for
 
-// 16 to 64 turns, as many as the mean sequence has blocks. The first launch lets the second run beside it.
+// 8 to 64 turns, as many as there are blocks, but at most twice those of the mean sequence. The first launch lets the second
+// run beside it.
 // CHECK-LABEL: func.func @f(
 // CHECK: gdn_tile.launch @f_adjoint {{.*}} {gdn_tile.first_of_two}
-// CHECK: %[[MEAN:.*]] = arith.ceildivui
-// CHECK-NEXT: %[[LEAST:.*]] = arith.maxui %[[MEAN]], %c16 : index
+// CHECK: %[[BLOCKS:.*]] = arith.divui %{{.*}}, %c512 : index
+// CHECK-NEXT: %[[SEQUENCES:.*]] = arith.maxui %{{.*}}, %c1 : index
+// CHECK-NEXT: %[[TWICE:.*]] = arith.muli %[[BLOCKS]], %c2 : index
+// CHECK-NEXT: %[[MEAN:.*]] = arith.ceildivui %[[TWICE]], %[[SEQUENCES]] : index
+// CHECK-NEXT: %[[MOST:.*]] = arith.minui %[[BLOCKS]], %[[MEAN]] : index
+// CHECK-NEXT: %[[LEAST:.*]] = arith.maxui %[[MOST]], %c8 : index
 // CHECK-NEXT: %[[TURNS:.*]] = arith.minui %[[LEAST]], %c64 : index
 // CHECK: gdn_tile.launch @f_gradients grid(%{{.*}}, %c1, %c1, %[[TURNS]]) {{.*}} {gdn_tile.beside, gdn_tile.in_turns}
 func.func @f(%q: tensor<1x?x1x64xbf16>, %v: tensor<1x?x2x128xbf16>, %b: tensor<1x?x2xf32>, %s: tensor<?x2x128x64xbf16>,
