@@ -47,7 +47,7 @@ _CUTS = {
 #: A kernel that cuts into segments of one length.
 _ONE_LENGTH = {
     "chooses": "", "arrays": "", "tensors": "", "inputs": "", "input_types": "",
-    "cut": "  %cut = arith.addi %part, %c0 : index",
+    "cut": "  %longest = arith.addi %part, %c0 : index",
 }  # fmt: skip
 #: Log gates are sampled at so many tokens and heads of each sequence.
 _SAMPLES = 8
@@ -117,7 +117,7 @@ def _two_lengths(tolerance: float) -> dict[str, str]:
         "%live_behind_one = arith.subi %live, %one_head : i32",
         f"%most = arith.constant {_SAMPLES // 2 - 1} : i32",
         "%some_live = arith.cmpi ult, %live_behind_one, %most : i32",
-        "%cut = arith.select %some_live, %part, %longer : index",
+        "%longest = arith.select %some_live, %part, %longer : index",
     ]
     return {
         "chooses": " %longer_sizes is\n// read for the extent [M / P] alone: sequences are cut by M tokens instead, "
@@ -198,7 +198,8 @@ def own_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> l
     }
     for (layout, values), (stage, (word, cut)) in itertools.product(_CUTS.items(), cuts.items()):
         name = named(word, "128", layout)
-        text = fill(templates["own_boundaries"], {**CUTS[layout], **values, **cut, "name": name})
+        chunk = str(manifest["hopper"]["chunk_tokens"])
+        text = fill(templates["own_boundaries"], {**CUTS[layout], **values, **cut, "name": name, "chunk": chunk})
         kernels.append(segment_kernel(manifest, name, stage, {**ANY, "layout": layout}, text))
     kernels += [maps_kernel(manifest, form, templates["own_maps"], "own_maps", "OwnMaps") for form in forms]
     kernels += [_forward(manifest, form, templates["own_forward"]) for form in forms]

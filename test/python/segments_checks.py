@@ -88,8 +88,8 @@ def test_two_lengths():
     is what a call without gates is cut into."""
     choice = explain(8, 32768)
     split = choice.split
-    assert (split.length, split.longer_length, split.parts, split.late) == (1088, 2048, 1, False)
-    assert "1088 tokens (or 2048, by their gates)" in str(choice)
+    assert (split.length, split.longer_length, split.parts, split.late) == (1152, 2048, 1, False)
+    assert "1152 tokens (or 2048, by their gates)" in str(choice)
     assert launches(tensors(HV=8, T=32768)) == KERNELS
     assert list(driver.last_launch.config.grid) == [2 * 8 * choice.split.segments, 1, 1]
     for words in ({"context_parallel": 16}, {"segment_length": 2048}):

@@ -13,7 +13,7 @@ for case in cases:
             sys.exit(f"{case}: expected {name} {want.tolist()}, got {got.tolist()}")
 if cases:
     sys.exit()
-COUNTED = 2**31 - 1
+COUNTED, CHUNK = 2**31 - 1, 32
 #: Sequences, the tokens of a segment, its parts, and of those with a second length this and how many of 8 heads keep a
 #: state in each sequence.
 CASES = {
@@ -23,6 +23,7 @@ CASES = {
     "tail": ([0, 40, 90], 32, 1),
     "empty": ([0, 0, 0, 70], 64, 1),
     "parts": ([0, 300, 300, 333, 420], 64, 2),
+    "equal": ([0, 520, 1000], 256, 1),
     "live": ([0, 300, 300, 600, 900, 1200], 64, 1, 128, [0, 0, 1, 3, 4]),
     "live_parts": ([0, 300, 600], 64, 2, 128, [2, 8]),
 }
@@ -40,6 +41,12 @@ def save_gates(name, sequences, live):
     save(f"{name}.gate", gates, "float32")
 
 
+def equal_part(tokens, longest, parts):
+    """Tokens of a part where as many segments as parts of `longest` tokens make have equal lengths, in whole chunks."""
+    segments = max(-(-tokens // (longest * parts)), 1)
+    return max(-(-tokens // (segments * parts * CHUNK)), 1) * CHUNK
+
+
 for name, (sequences, length, parts, *second) in CASES.items():
     tokens, part = 400 if name == "tail" else sequences[-1], length // parts
     slots = (-(-tokens // length) + len(sequences) - 2) * parts
@@ -47,7 +54,8 @@ for name, (sequences, length, parts, *second) in CASES.items():
     for n, (begin, end) in enumerate(zip(sequences, sequences[1:])):
         # ceil(x / L) segments before token x, one at least, and one more for each sequence but the first.
         behind = (max(-(-end // length), 1) + n) * parts
-        cut = second[0] // parts if second and not 0 < second[1][n] < 4 else part
+        longest = second[0] // parts if second and not 0 < second[1][n] < 4 else part
+        cut = equal_part(end - begin, longest, parts)
         cuts = [min(begin + i * cut, end) for i in range(behind - len(boundaries))]
         closing = max(-(-(end - begin) // (cut * parts)), 1) - 1
         closes += [n if i // parts == closing else -1 for i in range(len(cuts))]
