@@ -448,3 +448,18 @@ func.func @late(%map: tensor<8x4x64x64xf16>, %decay: tensor<8x4xf32>, %added: te
       {beside, state_layout = #gdn.state_layout<vk>} -> tensor<8x4x32x64xf32>
   return %entry : tensor<8x4x32x64xf32>
 }
+
+// -----
+
+// Where gradients of segments end, found beside where segments begin.
+// CHECK-LABEL: func.func @both_ends(
+// CHECK: gdn_tile.launch @both_ends_segment_starts grid{{.*}} {gdn_tile.first_of_two}
+// CHECK: gdn_tile.launch @both_ends_segment_starts_0 grid{{.*}} {gdn_tile.beside}
+func.func @both_ends(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>)
+    -> (tensor<3x4xi32>, tensor<3x4xi32>, tensor<3x4xf32>) {
+  %ends = gdn.stage.segment_starts k(%k : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      {beside, chunk_size = 32, reverse, tolerance = 6.0e-06} -> tensor<3x4xi32>
+  %s, %d = gdn.stage.segment_starts k(%k : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      {chunk_size = 32, tolerance = 6.0e-06} -> tensor<3x4xi32>, tensor<3x4xf32>
+  return %ends, %s, %d : tensor<3x4xi32>, tensor<3x4xi32>, tensor<3x4xf32>
+}

@@ -100,7 +100,7 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     lowerBoundAttribute:$lower_bound,
     Arg<F64Attr, "What a segment may make of a state of norm 1, between 0 and 1.">:$tolerance,
     Arg<UnitAttr, "Where segments end, for gradients.">:$reverse,
-    chunkSizeAttribute:$chunk_size);
+    chunkSizeAttribute:$chunk_size, besideAttribute:$beside);
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
