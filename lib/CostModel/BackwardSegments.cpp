@@ -48,6 +48,14 @@ static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
 /// docs/data/saving-h200.csv, and the times since kernels are in another order.
 static constexpr double kAdjointSeconds = 0.79e-6, kAdjointItem = 10e-6,
                         kPassesFromStates = 0.65, kSplitHopsFromStates = 14e-6;
+/// What a chunk of such an adjoint takes longer where all multiprocessors have
+/// one, and a chunk of both V tiles in a CTA for a head. Gradients that follow
+/// an adjoint: what they take more, in blocks, and until the first of them
+/// begin and the last ones end. Fitted by eye to docs/data/following-h200.csv,
+/// which the model meets within 12 % (SavingTest.cpp).
+static constexpr double kAdjointBusy = 0.21e-6, kHeadAdjointSeconds = 1.14e-6,
+                        kHeadAdjointBusy = 0.3e-6, kFollowingGradients = 1.12,
+                        kFollowingSeconds = 62e-6;
 /// Gradients that make a state before every second chunk, of those that read
 /// one before each: 832 us and 853 of long sequences on an H100, 253 and 234 of
 /// short ones (docs/experiments/backward.md).
@@ -74,44 +82,98 @@ static Spans sequencesOf(const Problem &p, int64_t longest) {
   return {1, longest, count - 1, divideCeil(rest, count - 1)};
 }
 
-/// The three kernels of a backward on such sequences, or the two that read
-/// states every so many tokens.
-static double kernelSeconds(const Problem &p, const Chip &chip,
-                            const Spans &spans, int64_t stateTokens) {
-  // Adjoint does not wait for replay while both fit.
-  int64_t items = (spans.longer + spans.shorter) * p.heads * kVTiles;
-  bool isBeside = items <= chip.multiprocessors / 2;
-  double seconds = stateTokens ? kAdjointSeconds
-                   : isBeside  ? kBesideSeconds
-                               : kRecurrenceSeconds;
-  double item = stateTokens ? kAdjointItem : kRecurrenceItem;
-  auto recurrence = [&](int64_t tokens) {
-    return static_cast<double>(divideCeil(tokens, kChunk)) * seconds + item;
-  };
+/// A work item of replay or adjoint.
+static double recurrenceSeconds(int64_t tokens, double chunk, double item) {
+  return static_cast<double>(divideCeil(tokens, kChunk)) * chunk + item;
+}
+
+/// Of work items that each sequence has so many of.
+template <typename SecondsOf>
+static double scheduleSpans(const Chip &chip, const Spans &spans, int64_t each,
+                            SecondsOf secondsOf) {
+  return scheduleWorkItems(chip.multiprocessors,
+                           {spans.longer * each, secondsOf(spans.longest)},
+                           {spans.shorter * each, secondsOf(spans.other)});
+}
+
+/// A token in the gradients of a q/k head with its value heads.
+static double gradientSeconds(const Problem &p, double busy,
+                              int64_t stateTokens) {
   int64_t group =
       std::max<int64_t>(p.heads / std::max<int64_t>(p.keyHeads, 1), 1);
+  return static_cast<double>(group) *
+         (kGradientSeconds + busy * kGradientBusy) *
+         (stateTokens > kReadTokens ? kHalfwayGradients : 1);
+}
+
+/// The gradients of such sequences, in parts of them.
+static double gradientsSeconds(const Problem &p, const Chip &chip,
+                               const Spans &spans, int64_t stateTokens) {
   int64_t parts = (spans.longer + spans.shorter) * p.keyHeads * kGradientParts;
   double busy = std::min(1., static_cast<double>(parts) /
                                  static_cast<double>(chip.multiprocessors));
-  auto gradients = [&](int64_t tokens) {
-    return static_cast<double>(tokens * group) / kGradientParts *
-               (kGradientSeconds + busy * kGradientBusy) *
-               (stateTokens > kReadTokens ? kHalfwayGradients : 1) +
-           kGradientItem;
-  };
-  auto all = [&](int64_t each, auto secondsOf) {
-    return scheduleWorkItems(chip.multiprocessors,
-                             {spans.longer * each, secondsOf(spans.longest)},
-                             {spans.shorter * each, secondsOf(spans.other)});
-  };
-  return all(p.heads * kVTiles, recurrence) +
-         all(p.keyHeads * kGradientParts, gradients);
+  double token = gradientSeconds(p, busy, stateTokens);
+  return scheduleSpans(
+      chip, spans, p.keyHeads * kGradientParts, [&](int64_t tokens) {
+        return static_cast<double>(tokens) / kGradientParts * token +
+               kGradientItem;
+      });
+}
+
+/// Replay and adjoint of such sequences, or, with saved states, adjoint alone.
+static double recurrencesSeconds(const Problem &p, const Chip &chip,
+                                 const Spans &spans, int64_t stateTokens) {
+  // Adjoint does not wait for replay while both fit.
+  int64_t items = (spans.longer + spans.shorter) * p.heads * kVTiles;
+  bool isBeside = items <= chip.multiprocessors / 2;
+  double chunk = stateTokens ? kAdjointSeconds
+                 : isBeside  ? kBesideSeconds
+                             : kRecurrenceSeconds;
+  double item = stateTokens ? kAdjointItem : kRecurrenceItem;
+  return scheduleSpans(chip, spans, p.heads * kVTiles, [&](int64_t tokens) {
+    return recurrenceSeconds(tokens, chunk, item);
+  });
 }
 
 double gdn::cost::estimateWholeBackward(const Problem &p, const Chip &chip,
-                                        int64_t longest, int64_t stateTokens) {
-  return kWholeHops +
-         kernelSeconds(p, chip, sequencesOf(p, longest), stateTokens);
+                                        int64_t longest) {
+  Spans spans = sequencesOf(p, longest);
+  return kWholeHops + recurrencesSeconds(p, chip, spans, 0) +
+         gradientsSeconds(p, chip, spans, 0);
+}
+
+double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
+                                            int64_t longest,
+                                            int64_t stateTokens,
+                                            Schedule schedule) {
+  Spans spans = sequencesOf(p, longest);
+  bool isPerHead = schedule == Schedule::CtaPerHead;
+  int64_t each = isPerHead ? p.heads : p.heads * kVTiles;
+  double processors = chip.multiprocessors,
+         items = static_cast<double>((spans.longer + spans.shorter) * each);
+  // On half of the multiprocessors they do not slow each other.
+  double busy = std::clamp(2 * items / processors - 1, 0., 1.);
+  double chunk = isPerHead ? kHeadAdjointSeconds + busy * kHeadAdjointBusy
+                           : kAdjointSeconds + busy * kAdjointBusy;
+  auto adjoint = [&](int64_t tokens) {
+    return recurrenceSeconds(tokens, chunk, kAdjointItem);
+  };
+  double last = scheduleSpans(chip, spans, each, adjoint);
+  auto sumOf = [&](auto ofSequence) {
+    return static_cast<double>(spans.longer) * ofSequence(spans.longest) +
+           static_cast<double>(spans.shorter) * ofSequence(spans.other);
+  };
+  double tokens =
+      sumOf([](int64_t tokens) { return static_cast<double>(tokens); });
+  double gradients = kFollowingGradients * tokens *
+                     static_cast<double>(p.keyHeads) *
+                     gradientSeconds(p, /*busy=*/1, stateTokens);
+  double work = static_cast<double>(each) * sumOf(adjoint);
+  // A CTA of a head beside one of the gradients, on the two multiprocessors
+  // that share instructions, is slower by as much as it could gain.
+  double seconds = isPerHead ? last + gradients / processors
+                             : std::max(last, (work + gradients) / processors);
+  return kFollowingSeconds + seconds;
 }
 
 BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
@@ -138,13 +200,14 @@ BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
                     processors +
                 part * chunks * kPassTail + kPassLeast;
   double all = std::max(some, static_cast<double>(items) * item / processors);
+  Spans spans = {segments, mean, 0, 0};
   BackwardEstimate result;
   result.length = length;
-  result.seconds =
-      (stateTokens ? kSplitHopsFromStates : kSplitHops) + kEndsSeconds +
-      chunks * kEndsChunk + some + kScanSeconds +
-      static_cast<double>(ofLongest) * kScanStep +
-      kernelSeconds(p, chip, Spans{segments, mean, 0, 0}, stateTokens);
+  result.seconds = (stateTokens ? kSplitHopsFromStates : kSplitHops) +
+                   kEndsSeconds + chunks * kEndsChunk + some + kScanSeconds +
+                   static_cast<double>(ofLongest) * kScanStep +
+                   recurrencesSeconds(p, chip, spans, stateTokens) +
+                   gradientsSeconds(p, chip, spans, stateTokens);
   result.worstSeconds = result.seconds + all - some;
   return result;
 }

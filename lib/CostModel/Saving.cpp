@@ -24,6 +24,8 @@ using namespace gdn::cost;
 static constexpr double kWritesPerHead = 0.18, kStatesPerHead = 0.20,
                         kWritesPerVTile = 0.60, kStatesPerVTile = 0.10;
 static constexpr double kStateTokens = 64;
+/// What may be lost where no gate decays anything: most heads of models decay.
+static constexpr double kUtmostLoss = 0.1;
 /// Tokens of which segments of a call that saves its inputs are multiples.
 static constexpr int64_t kGradientTokens = 64;
 
@@ -70,9 +72,18 @@ SavingEstimate gdn::cost::estimateSavedBackward(const Problem &p,
   SavingEstimate result;
   result.length = length;
   if (!length) {
-    result.seconds = estimateWholeBackward(p, chip, whole.longest, stateTokens);
+    auto by = [&](Schedule schedule) {
+      return estimateFollowingBackward(p, chip, whole.longest, stateTokens,
+                                       schedule);
+    };
+    double perHead = by(Schedule::CtaPerHead),
+           perVTile = by(Schedule::CtaPerVTile);
+    result.schedule =
+        perVTile < perHead ? Schedule::CtaPerVTile : Schedule::CtaPerHead;
+    result.seconds = std::min(perHead, perVTile);
     return result;
   }
+  result.schedule = Schedule::CtaPerVTile;
   BackwardEstimate cut =
       estimateBackwardSplit(p, chip, whole.longest, length, stateTokens);
   result.seconds = cut.seconds;
@@ -140,8 +151,9 @@ static SavingEstimate chooseLength(const std::vector<int64_t> &lengths,
   SavingEstimate chosen = plain;
   for (int64_t length : lengths) {
     SavingEstimate cut = estimate(length);
-    bool wins = cut.seconds <= (1 - kGain) * plain.seconds &&
-                cut.seconds + cut.noDecaySeconds <= (1 + kLoss) * plain.seconds;
+    bool wins =
+        cut.seconds <= (1 - kGain) * plain.seconds &&
+        cut.seconds + cut.noDecaySeconds <= (1 + kUtmostLoss) * plain.seconds;
     if (request.kind != SplitRequest::Kind::Model ||
         (wins && sum(cut) < sum(chosen)))
       chosen = cut;

@@ -210,16 +210,32 @@ def _backward_kernels(
     ends, *rest = row["state"].split()
     forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
     fields = [channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
-    texts = {name: _text(manifest, name, row, templates["hopper"], reads_saved)}
+    kernels = []
+
+    def add(own: str, text: str, schedule: str, options: list[str], in_segments: bool) -> None:
+        flags = [str(flag).lower() for flag in (in_segments, reads_saved)]
+        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, schedule, *flags]))})"
+        kernels.append(Kernel(own, text, options, line))
+
+    for schedule, options in _adjoints(manifest, row, reads_saved).items():
+        own = f"{name}_{manifest['hopper']['schedules'][schedule]['option']}" if reads_saved else name
+        add(own, _text(manifest, own, row, templates["hopper"], reads_saved), schedule, options, in_segments=False)
     if _has_segments(manifest, row):
         cut = name.replace("backward", "backward_segments")
-        texts[cut] = _segments_text(manifest, cut, row, templates["segments"], reads_saved)
-    kernels = []
-    for number, (own, text) in enumerate(texts.items()):
-        flags = [str(flag).lower() for flag in (number > 0, reads_saved)]
-        line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, *flags]))})"
-        kernels.append(Kernel(own, text, [], line))
+        text = _segments_text(manifest, cut, row, templates["segments"], reads_saved)
+        add(cut, text, "CtaPerVTile", [], in_segments=True)
     return kernels
+
+
+def _adjoints(manifest: dict[str, Any], row: dict[str, str], reads_saved: bool) -> dict[str, list[str]]:
+    """The schedules of the adjoint of whole sequences, with options of gdn-compile. What reads saved states begins while it
+    runs. A CTA for a head is faster where many sequences fill the GPU."""
+    if not reads_saved:
+        return {"CtaPerVTile": []}
+    options = {"CtaPerVTile": ["--follow-adjoint"]}
+    if row["element"] in manifest["hopper"]["saving"].get("per_head_backward", []):
+        options["CtaPerHead"] = ["--schedule=adjoint.cta_per_head", "--follow-adjoint"]
+    return options
 
 
 def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:

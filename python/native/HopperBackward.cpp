@@ -37,7 +37,7 @@ using gdn::cpu::nameOf;
 static const BackwardKernel table[] = {
 #define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element, ends,   \
                             stateLayout, gateDomain, gate, betaDomain, beta,   \
-                            norm, inSegments, readsSaved)                      \
+                            norm, schedule, inSegments, readsSaved)            \
   {#name,                                                                      \
    keyChannels,                                                                \
    valueChannels,                                                              \
@@ -49,6 +49,7 @@ static const BackwardKernel table[] = {
    BetaDomain::betaDomain,                                                     \
    Element::beta,                                                              \
    Norm::norm,                                                                 \
+   Schedule::schedule,                                                         \
    inSegments,                                                                 \
    readsSaved,                                                                 \
    &name##_function},
@@ -85,13 +86,18 @@ static bool hasRow(const BackwardKernel &kernel, const Problem &p) {
          kernel.stateLayout == stateLayout;
 }
 
-/// The kernel of whole sequences, or of segments; null if there is none.
-static const BackwardKernel *findKernel(const Problem &p, bool inSegments) {
+/// The kernel of whole sequences, or of segments; null if there is none. Not
+/// all forms have one of each schedule.
+static const BackwardKernel *
+findKernel(const Problem &p, bool inSegments,
+           Schedule schedule = Schedule::CtaPerVTile) {
+  const BackwardKernel *found = nullptr;
   for (const BackwardKernel &kernel : allBackwardKernels())
     if (kernel.inSegments == inSegments && kernel.readsSaved == p.savesStates &&
-        hasRow(kernel, p) && hasForm(kernel, p))
-      return &kernel;
-  return nullptr;
+        hasRow(kernel, p) && hasForm(kernel, p) &&
+        (!found || kernel.schedule == schedule))
+      found = &kernel;
+  return found;
 }
 
 static Error explainMissing(const Problem &p) {
@@ -165,6 +171,8 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
     if (Error error = planSaved(p, plan.saved))
       return error;
     plan.segmentLength = plan.saved.backward.length;
+    plan.kernel =
+        findKernel(p, /*inSegments=*/false, plan.saved.backward.schedule);
   } else if (cut && p.split.kind != gdn::cost::SplitRequest::Kind::Never) {
     if (Error error = chooseLength(p, plan.segmentLength))
       return error;

@@ -26,6 +26,8 @@ struct BackwardKernel {
   BetaDomain betaDomain;
   Element beta;
   Norm norm;
+  /// That of the adjoint.
+  Schedule schedule;
   /// Whether it cuts sequences into segments.
   bool inSegments;
   /// Whether it reads what a forward saved.

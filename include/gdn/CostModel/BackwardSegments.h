@@ -36,11 +36,15 @@ struct BackwardChoice {
   double wholeSeconds = 0;
 };
 
-/// Seconds of a backward of whole sequences, of which one has `longest` tokens;
-/// of one that reads what its forward saved, with the tokens between
-/// states.
+/// Seconds of a backward of whole sequences, of which one has `longest` tokens.
 double estimateWholeBackward(const Problem &problem, const Chip &chip,
-                             int64_t longest, int64_t stateTokens = 0);
+                             int64_t longest);
+
+/// The same of one that reads what its forward saved, with the tokens between
+/// states: its gradients follow the adjoint, which has this schedule.
+double estimateFollowingBackward(const Problem &problem, const Chip &chip,
+                                 int64_t longest, int64_t stateTokens,
+                                 Schedule schedule);
 
 /// The same in segments of `length` tokens, K = V = 128.
 BackwardEstimate estimateBackwardSplit(const Problem &problem, const Chip &chip,

@@ -21,7 +21,7 @@ namespace gdn::cost {
 struct SavingEstimate {
   /// Tokens of a segment; 0 for whole sequences.
   int64_t length = 0;
-  /// That of a forward.
+  /// That of a forward, or of the backward's adjoint.
   Schedule schedule = Schedule::CtaPerHead;
   /// With gates of which a quarter of the heads does not decay.
   double seconds = 0;
