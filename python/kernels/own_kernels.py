@@ -47,7 +47,7 @@ _CUTS = {
 #: A kernel that cuts into segments of one length.
 _ONE_LENGTH = {
     "chooses": "", "arrays": "", "tensors": "", "inputs": "", "input_types": "",
-    "cut": "  %longest = arith.addi %part, %c0 : index",
+    "cut": "  // Cuts lie at multiples of L in tokens of the sequence.\n  %cut = arith.addi %part, %c0 : index",
 }  # fmt: skip
 #: Log gates are sampled at so many tokens and heads of each sequence.
 _SAMPLES = 8
@@ -86,9 +86,32 @@ def _sampled_head(head: int) -> list[str]:
     ]
 
 
-def _two_lengths(tolerance: float) -> dict[str, str]:
+def _equal_parts(chunk: int) -> list[str]:
+    """%cut, of which a sequence has as many parts as of %longest tokens, in whole chunks: a call waits for its longest
+    segment."""
+    return [
+        "// As many segments as so many tokens make, of equal lengths. In 32 bits, which a GPU divides.",
+        "%one_piece = arith.constant 1 : i32",
+        f"%chunk = arith.constant {chunk} : i32",
+        "%tokens_number = arith.index_cast %tokens : index to i32",
+        "%parts_number = arith.index_cast %parts : index to i32",
+        "%longest_number = arith.index_cast %longest : index to i32",
+        "%longest_tokens = arith.muli %longest_number, %parts_number : i32",
+        "%pieces_of_longest = arith.ceildivui %tokens_number, %longest_tokens : i32",
+        "%some_pieces = arith.maxui %pieces_of_longest, %one_piece : i32",
+        "%all_parts = arith.muli %some_pieces, %parts_number : i32",
+        "%chunks_of_all = arith.muli %all_parts, %chunk : i32",
+        "%rounds = arith.ceildivui %tokens_number, %chunks_of_all : i32",
+        "%some_rounds = arith.maxui %rounds, %one_piece : i32",
+        "%equal = arith.muli %some_rounds, %chunk : i32",
+        "%cut = arith.index_castui %equal : i32 to index",
+    ]
+
+
+def _two_lengths(tolerance: float, chunk: int) -> dict[str, str]:
     """A kernel that cuts a sequence by the second length unless some of its heads, but fewer than half, keep a state over
-    a segment of the first: then shorter segments make the way of these heads short."""
+    a segment of the first: then shorter segments make the way of these heads short. Segments of a sequence are equally
+    long, and of that length at most."""
     sampled = [line for head in range(_SAMPLES) for line in _sampled_head(head)]
     places = [
         *_sampled_places("head", "%heads"),
@@ -118,10 +141,11 @@ def _two_lengths(tolerance: float) -> dict[str, str]:
         f"%most = arith.constant {_SAMPLES // 2 - 1} : i32",
         "%some_live = arith.cmpi ult, %live_behind_one, %most : i32",
         "%longest = arith.select %some_live, %part, %longer : index",
+        *_equal_parts(chunk),
     ]
     return {
         "chooses": " %longer_sizes is\n// read for the extent [M / P] alone: sequences are cut by M tokens instead, "
-        "unless some heads, but fewer than half of\n// them, keep a state over L tokens.",
+        "unless some heads, but fewer than half of\n// them, keep a state over L tokens. Segments of a sequence are\n// equally long.",
         "arrays": f",\n    %longer_sizes: memref<?xi32, strided<[1], offset: ?>>, %gate: {_GATES}",
         "tensors": ", %longer_sizes: tensor<?xi32>, %gate: tensor<?x?x?xf32>",
         "inputs": ", %longer_sizes, %gate",
@@ -194,12 +218,14 @@ def own_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> l
     kernels = []
     cuts = {
         "OwnCut": ("own_boundaries", _ONE_LENGTH),
-        "OwnSampledCut": ("own_sampled_boundaries", _two_lengths(manifest["hopper"]["segments"]["tolerance"])),
+        "OwnSampledCut": (
+            "own_sampled_boundaries",
+            _two_lengths(manifest["hopper"]["segments"]["tolerance"], manifest["hopper"]["chunk_tokens"]),
+        ),
     }
     for (layout, values), (stage, (word, cut)) in itertools.product(_CUTS.items(), cuts.items()):
         name = named(word, "128", layout)
-        chunk = str(manifest["hopper"]["chunk_tokens"])
-        text = fill(templates["own_boundaries"], {**CUTS[layout], **values, **cut, "name": name, "chunk": chunk})
+        text = fill(templates["own_boundaries"], {**CUTS[layout], **values, **cut, "name": name})
         kernels.append(segment_kernel(manifest, name, stage, {**ANY, "layout": layout}, text))
     kernels += [maps_kernel(manifest, form, templates["own_maps"], "own_maps", "OwnMaps") for form in forms]
     kernels += [_forward(manifest, form, templates["own_forward"]) for form in forms]

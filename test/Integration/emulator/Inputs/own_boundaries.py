@@ -23,7 +23,7 @@ CASES = {
     "tail": ([0, 40, 90], 32, 1),
     "empty": ([0, 0, 0, 70], 64, 1),
     "parts": ([0, 300, 300, 333, 420], 64, 2),
-    "equal": ([0, 520, 1000], 256, 1),
+    "equal": ([0, 520, 1000], 256, 1, 512, [1, 8]),
     "live": ([0, 300, 300, 600, 900, 1200], 64, 1, 128, [0, 0, 1, 3, 4]),
     "live_parts": ([0, 300, 600], 64, 2, 128, [2, 8]),
 }
@@ -55,7 +55,7 @@ for name, (sequences, length, parts, *second) in CASES.items():
         # ceil(x / L) segments before token x, one at least, and one more for each sequence but the first.
         behind = (max(-(-end // length), 1) + n) * parts
         longest = second[0] // parts if second and not 0 < second[1][n] < 4 else part
-        cut = equal_part(end - begin, longest, parts)
+        cut = equal_part(end - begin, longest, parts) if second else part
         cuts = [min(begin + i * cut, end) for i in range(behind - len(boundaries))]
         closing = max(-(-(end - begin) // (cut * parts)), 1) - 1
         closes += [n if i // parts == closing else -1 for i in range(len(cuts))]
