@@ -35,8 +35,6 @@ static constexpr double kShortItemSeconds = 5e-6;
 static constexpr int64_t kForgetfulChunks = 8;
 /// A work item of the scan besides its segments, and a segment.
 static constexpr double kScanSeconds = 3e-6, kScanStepSeconds = 1.45e-6;
-/// What may be lost with gates that decay nothing.
-static constexpr double kUtmostLoss = 0.1;
 /// Chunks that a segment has at least if the model chooses.
 static constexpr int64_t kLeastChunks = 4;
 /// What segments that run what is before them themselves must gain, and what

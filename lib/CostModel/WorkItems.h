@@ -19,6 +19,8 @@ inline constexpr int64_t kHeadsOfOneLive = 4;
 /// What a cut must be predicted to gain, and what it may lose with gates that
 /// decay slowly.
 inline constexpr double kGain = 0.03, kLoss = 0.03;
+/// What it may lose with gates that decay nothing, where most heads decay.
+inline constexpr double kUtmostLoss = 0.1;
 
 inline int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
