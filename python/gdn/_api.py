@@ -184,8 +184,8 @@ def chunk_gated_delta_rule(
     Raises:
         TypeError: an argument that is no tensor, or one of another type.
         ValueError: a shape, stride, device or value; the message has the rule and what came.
-        NotImplementedError: what is marked as refused above; on a GPU, or with `out` or `final_state`, inputs that
-            require gradients. On a CPU torch differentiates the call, once.
+        NotImplementedError: what is marked as refused above; inputs that require gradients, with `out` or `final_state`,
+            or on a GPU in float32 or with K or V above 128 (docs/Training.md); a double backward.
         RuntimeError: no kernel for this device or CPU.
 
     Example:
@@ -258,7 +258,8 @@ def fused_recurrent_gated_delta_rule(
     after `cu_seqlens` is by keyword only.
 
     Raises:
-        TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`.
+        TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`. But inputs that require
+            gradients which a GPU has no kernels for are not refused here: the backward raises NotImplementedError.
 
     Example:
         >>> import gdn, numpy

@@ -270,7 +270,8 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
     where = _place(str(call.q.device), device)
     writes = call.out is not None or call.final_state is not None
     kind = where.split(":")[0]
-    if _torch_checks.refuse_derivatives(zip(TENSORS, call), _torch_checks.no_backward(kind, *call[:3], writes=writes)):
+    reason = _torch_checks.no_backward(kind, *call[:3], call.options, writes=writes)
+    if _torch_checks.refuse_derivatives(zip(TENSORS, call), reason):
         call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch_mixed.without_mixed_types(call)
     if where.startswith("cuda"):

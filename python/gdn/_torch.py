@@ -248,10 +248,11 @@ def _fake_into(*arguments: Any) -> None:
 def _with_autograd(op: Any) -> Any:
     """The operator for tensors that autograd may follow. One that writes into given tensors has no gradient."""
     names = [argument.name for argument in op._schema.arguments]
+    options = names.index("options")
 
     def run(*arguments: Any) -> Any:
-        q, k, v = arguments[:3]
-        if refuse_derivatives(zip(names, arguments), no_backward(q.device.type, q, k, v, writes=op is _into)):
+        reason = no_backward(arguments[0].device.type, *arguments[:3], arguments[options], writes=op is _into)
+        if refuse_derivatives(zip(names, arguments), reason):
             return _torch_backward.forward_with_autograd(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return op(*arguments)

@@ -171,9 +171,20 @@ class _SavingForward(_SingleLevelFunction):
         return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
 
 
+class _ForwardAlone(_Forward):
+    """A recurrent call on a GPU that has no backward: it says so where a gradient is asked for."""
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        reason = _torch_backward_gpu.why_not(*ctx.saved_tensors[:3])
+        raise NotImplementedError(f"q: expected a tensor of a call with a backward: {reason}")
+
+
 def forward_with_autograd(*arguments: Any) -> Any:
     """The operator `gdn::gated_delta_rule` for tensors that gradients are asked of."""
     *tensors, scale, options, _, _ = arguments
+    if tensors[0].device.type == "cuda" and _torch_backward_gpu.why_not(*tensors[:3]):
+        return _apply(_ForwardAlone, *arguments)
     if _torch_saved.saves(tensors, scale, options):
         return _apply(_SavingForward, *arguments)[:2]
     return _apply(_Forward, *arguments)

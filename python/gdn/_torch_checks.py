@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from . import _torch_backward_gpu
+from . import _library, _torch_backward_gpu
 from ._arguments import TENSORS
 
 
@@ -110,11 +110,14 @@ def check_kinds(tensors: Sequence[Any]) -> None:
             raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
-def no_backward(device: str, q: Any, k: Any, v: Any, *, writes: bool) -> str | None:
-    """Why a call has no gradients, or None if it has."""
+def no_backward(device: str, q: Any, k: Any, v: Any, options: int, *, writes: bool) -> str | None:
+    """Why a call whose inputs require gradients is refused, or None. As FLA's, a recurrent call is not refused for having
+    no backward: it raises where a gradient is asked for."""
     if writes:
         return "gdn has no backward of calls with out or final_state"
-    return _torch_backward_gpu.why_not(q, k, v) if device == "cuda" else None
+    if device != "cuda" or _library.is_recurrent(options):
+        return None
+    return _torch_backward_gpu.why_not(q, k, v)
 
 
 def refuse_derivatives(named: Iterable[tuple[str, Any]], reason: str | None) -> bool:

@@ -175,3 +175,13 @@ def test_explain():
 ])  # fmt: skip
 def test_supported(words):
     assert explain(ask=gdn.supported, **words)
+
+
+def test_recurrent_calls_without_a_backward():
+    """They are not refused; what writes into given tensors is."""
+    q, v = (torch.empty(1, 16, heads, 128, device="meta") for heads in (2, 4))
+    g = torch.empty(1, 16, 4, device="meta")
+    words = {"beta": g, "device": "cuda", "function": "fused_recurrent_gated_delta_rule"}
+    answer = gdn.explain(q.requires_grad_(), q, v, g, **words)
+    assert answer.backward is None and answer.kernel.startswith("gdn_hopper")
+    assert not gdn.supported(q, q, v, g, out=v, **words)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from gradient_cases import CASES, NAMES, make, recurrence  # noqa: E402
 
 import gdn  # noqa: E402
-from gdn import _library, _torch_backward_gpu  # noqa: E402
+from gdn import _library, _torch_backward, _torch_backward_gpu  # noqa: E402
 from gdn._api import BUILDERS  # noqa: E402
 from gdn._manifest import GradientForm  # noqa: E402
 
@@ -182,6 +182,18 @@ def test_refused(sizes, what):
     tensors, words = meta(**sizes)
     answer = gdn.supported(*tensors, **words)
     assert not answer and "q: expected a tensor that needs no gradient" in answer.reasons[0] and what in answer.reasons[0]
+
+
+def test_recurrent_calls_are_refused_in_the_backward():
+    """As FLA's: those of float32 run, and their backward says why there is none."""
+    given = make(dtype=torch.float32)
+    call = BUILDERS["fused_recurrent_gated_delta_rule"](**given)
+    # What a GPU's call applies, on a CPU.
+    arguments = (*call[:9], call.scale, call.options, 0, False)
+    o, _ = _torch_backward._apply(_torch_backward._ForwardAlone, *arguments)
+    assert torch.equal(o, gdn.fused_recurrent_gated_delta_rule(**{name: x.detach() for name, x in given.items()})[0])
+    with pytest.raises(NotImplementedError, match="a call with a backward: .* got q of float32"):
+        o.sum().backward()
 
 
 def test_registration():

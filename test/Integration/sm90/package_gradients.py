@@ -202,20 +202,23 @@ def checkpointed(torch, gdn):
 
 
 def refused(torch, gdn):
-    """What has no kernel, and a second derivative, by name."""
+    """What has no kernel, and a second derivative, by name; of a recurrent call where its gradients are asked for."""
     arguments = simple(torch, T=10)
+    wide = [x.detach().float().requires_grad_() for x in arguments]
+    recurrent, _ = gdn.fused_recurrent_gated_delta_rule(*wide[:4], beta=wide[4])
     first = torch.autograd.grad(loss(gdn, *arguments), arguments, create_graph=True)
     texts = []
     for what, run in (
         ("differentiated once", lambda: torch.autograd.grad(first[0].float().sum(), arguments)),
-        ("got q of float32", lambda: loss(gdn, *(x.detach().float().requires_grad_() for x in arguments))),
+        ("needs no gradient, got requires_grad=True; gdn has", lambda: loss(gdn, *wide)),
+        ("a call with a backward: gdn has", lambda: torch.autograd.grad(recurrent.sum(), wide)),
     ):
         try:
             run()
             texts.append(f"nothing instead of '{what}'")
         except NotImplementedError as error:
             texts += [] if what in str(error) else [str(error)]
-    return "; ".join(texts) or "2 by name", not texts
+    return "; ".join(texts) or "3 by name", not texts
 
 
 def streams(torch, gdn):
