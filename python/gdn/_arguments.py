@@ -196,6 +196,11 @@ _DATA_TYPES = frozenset(
 )
 
 
+def torch_type(tensor: Any) -> str:
+    """The name of the type of a torch tensor, as other libraries have it."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 def has_mixed_types(q: str, k: str, v: str) -> bool:
     """Whether these are different types of q, k and v that a call takes: it widens all three to float32 then."""
     return not q == k == v and _DATA_TYPES.issuperset((q, k, v))

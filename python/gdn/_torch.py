@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from . import _library, _torch_backward
-from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, widened_on_gpu
+from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, torch_type, widened_on_gpu
 from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
 from ._torch_convert import MOST_OPTIONS, run_in_any_form, with_data, without_data
 from ._torch_mixed import forward_mixed, is_mixed
@@ -185,10 +185,6 @@ _GATE_TYPES = frozenset(
 )
 
 
-def _name_of(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
 def _adapt_gates(
     q: torch.Tensor,
     v: torch.Tensor,
@@ -207,8 +203,8 @@ def _adapt_gates(
     if A_log is not None and dt_bias is None:
         dt_bias = torch.zeros_like(A_log, dtype=torch.float32)
     gates = {"g": g, "beta": beta, "A_log": A_log, "dt_bias": dt_bias}
-    types = {name: None if gate is None else _name_of(gate.dtype) for name, gate in gates.items()}
-    for name in widened_on_gpu(options, _name_of(q.dtype), types):
+    types = {name: None if gate is None else torch_type(gate) for name, gate in gates.items()}
+    for name in widened_on_gpu(options, torch_type(q), types):
         gates[name] = gates[name].float()  # type: ignore[union-attr]
     return gates.values()
 
@@ -251,7 +247,8 @@ def _with_autograd(op: Any) -> Any:
     options = names.index("options")
 
     def run(*arguments: Any) -> Any:
-        reason = no_backward(arguments[0].device.type, *arguments[:3], arguments[options], writes=op is _into)
+        q, k, v = arguments[:3]
+        reason = no_backward(q.device.type, q, k, v, arguments[options], writes=op is _into)
         if refuse_derivatives(zip(names, arguments), reason):
             return _torch_backward.forward_with_autograd(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
@@ -397,4 +394,4 @@ def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], st
     except RuntimeError:
         # A tensor that stands for others (torch.func).
         address = 0
-    return _name_of(tensor.dtype), tensor.shape, tensor.stride(), str(tensor.device), address
+    return torch_type(tensor), tensor.shape, tensor.stride(), str(tensor.device), address

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _library, _manifest
-from ._arguments import Call, default_scale
+from ._arguments import Call, default_scale, torch_type
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
@@ -44,17 +44,13 @@ _Chain = Callable[[Tensor], Tensor]
 def why_not(q: Tensor, k: Tensor, v: Tensor) -> str | None:
     """Why the gradients of such a call have no kernel, or None if they have."""
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if _name_of(x.dtype) not in _TYPES:
+        if torch_type(x) not in _TYPES:
             known = " and ".join(_TYPES)
-            return f"gdn has gradients of {known} on a GPU in this version, got {name} of {_name_of(x.dtype)}"
+            return f"gdn has gradients of {known} on a GPU in this version, got {name} of {torch_type(x)}"
     K, V = (x.shape[-1] if x.dim() else 0 for x in (q, v))
     if max(K, V) > _CHANNELS[-1]:
         return f"gdn has gradients of K and V up to {_CHANNELS[-1]} on a GPU in this version, got K = {K} and V = {V}"
     return None
-
-
-def _name_of(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 class KernelCall(NamedTuple):
@@ -95,9 +91,9 @@ def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options
     """The form of the kernels that serve a call."""
     gate_domain, beta_domain = _library.gate_domain_of(options), _library.beta_domain_of(options)
     return _choose(
-        _channels_of(q, v), _name_of(q.dtype), _library.has_l2norm(options),
-        _LOG if g is None else gate_domain, "float32" if g is None else _name_of(g.dtype),
-        _library.BETA_VALUE if beta is None else beta_domain, "float32" if beta is None else _name_of(beta.dtype),
+        _channels_of(q, v), torch_type(q), _library.has_l2norm(options),
+        _LOG if g is None else gate_domain, "float32" if g is None else torch_type(g),
+        _library.BETA_VALUE if beta is None else beta_domain, "float32" if beta is None else torch_type(beta),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _library, _manifest
-from ._arguments import Call, default_scale, factor_on_gpu
+from ._arguments import Call, default_scale, factor_on_gpu, torch_type
 from ._manifest import Form
 
 _F32 = "float32"
@@ -55,21 +55,17 @@ class Conversion(NamedTuple):
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def _name_of(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
 def _form_of(call: Call) -> Form | None:
     """What the call asks for, with g and beta in float32."""
     if call.q.dim() != 4 or call.v.dim() != 4:
         return None
     options, states = call.options, [x for x in (call.initial_state, call.final_state) if x is not None]
     ends = "None" if not states else "Final" if call.initial_state is None else "Both"
-    types = {_name_of(x.dtype) for x in states}
+    types = {torch_type(x) for x in states}
     return Form(
         k=call.q.shape[3],
         v=call.v.shape[3],
-        q=_name_of(call.q.dtype),
+        q=torch_type(call.q),
         packed=call.cu_seqlens is not None,
         norm=_library.has_l2norm(options),
         ends=ends,

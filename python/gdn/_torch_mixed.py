@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from ._arguments import TENSORS, Call, check_output, has_mixed_types, typed_as_output
+from ._arguments import TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
 from ._torch_checks import no_backward, refuse_derivatives
 
 
 def is_mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
     """Whether these have different types that a call takes."""
-    return has_mixed_types(*(str(tensor.dtype).removeprefix("torch.") for tensor in (q, k, v)))
+    return has_mixed_types(*(torch_type(tensor) for tensor in (q, k, v)))
 
 
 def forward_mixed(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _api
-from ._arguments import refuse, shape_of
+from ._arguments import refuse, shape_of, torch_type
 
 
 def _share_heads(tensor: Any, times: int) -> Any:
@@ -29,10 +29,6 @@ def _row(tensor: Any) -> Any:
 _STATE_TYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def _type_of(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
 def _check_checkpoints(every: int, states: Any, starts: Any, sequences: int) -> None:
     """FlashInfer's rules of its checkpoint arguments, in FlashInfer's words; `sequences` is negative if not known."""
     if every < 0:
@@ -48,13 +44,13 @@ def _check_checkpoints(every: int, states: Any, starts: Any, sequences: int) -> 
     if not every or sequences < 0:
         return
     shape, start_shape = shape_of("state_checkpoints", states), shape_of("checkpoint_cu_starts", starts)
-    if _type_of(states) not in _STATE_TYPES:
+    if torch_type(states) not in _STATE_TYPES:
         raise ValueError(f"state_checkpoints must have dtype {', '.join(_STATE_TYPES)}, got {states.dtype}")
     if len(shape) != 4:
         raise ValueError(
             f"state_checkpoints must be 4D [total_checkpoints, num_sab_heads, head_size, head_size], got {len(shape)}D"
         )
-    if not _type_of(starts).startswith(("int", "uint")):
+    if not torch_type(starts).startswith(("int", "uint")):
         raise ValueError(f"checkpoint_cu_starts must have an integer dtype, got {starts.dtype}")
     if len(start_shape) != 1:
         raise ValueError(f"checkpoint_cu_starts must be 1D [num_seqs + 1], got {len(start_shape)}D")
@@ -154,8 +150,8 @@ def chunk_gated_delta_rule(
     if state_indices is not None:
         refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
     for name, states in (("initial_state", initial_state), ("output_state", output_state)):
-        if states is not None and shape_of(name, states) and _type_of(states).startswith("float8"):
-            refuse(name, f"states of 8 bits are not there yet; expected 16 or 32 bits, got {_type_of(states)}")
+        if states is not None and shape_of(name, states) and torch_type(states).startswith("float8"):
+            refuse(name, f"states of 8 bits are not there yet; expected 16 or 32 bits, got {torch_type(states)}")
     if checkpoint_every_n_tokens:
         refuse("state_checkpoints", "states inside a sequence are not there yet; expected none")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
