@@ -20,6 +20,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
@@ -88,6 +89,11 @@ struct Flags {
   cl::opt<std::string> ptx{
       "ptx", cl::desc("PTX to take instead of what the kernels become"),
       cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> allowSpills{
+      "allow-spills",
+      cl::desc("Take kernels whose registers ptxas spills, with a warning: "
+               "for a newer ptxas than the kernels' schedules are made for"),
+      cl::cat(category)};
   cl::opt<bool> explain{
       "explain",
       cl::desc("Write what the layers would run instead: schedule, FLOP, "
@@ -202,11 +208,15 @@ static llvm::Expected<std::string> makeCubin(const Flags &flags,
   if (!text)
     return text;
   ptx::Options options;
-  options.allowSpills = flags.compile.get().lanesArrive;
+  options.allowSpills = flags.allowSpills || flags.compile.get().lanesArrive;
   Progress progress(toolName, "ptxas");
   llvm::Expected<ptx::Assembled> assembled = ptx::assemble(*text, options);
   if (!assembled)
     return assembled.takeError();
+  if (std::string spills = ptx::describeSpills(assembled->kernels);
+      flags.allowSpills && !spills.empty())
+    llvm::WithColor::warning(llvm::errs(), toolName)
+        << "expected no stack and no spills, got" << spills << '\n';
   if (llvm::Error error = dump(flags, 6, "kernels.cubin", assembled->cubin))
     return std::move(error);
   return std::move(assembled->cubin);

@@ -65,6 +65,9 @@ llvm::Expected<std::string> findPtxas(const Options &options = {});
 /// What the output of `ptxas -v` says about each kernel.
 std::vector<KernelUsage> parseUsage(llvm::StringRef log);
 
+/// A line for each kernel with a stack or spills.
+std::string describeSpills(llvm::ArrayRef<KernelUsage> kernels);
+
 /// Fails if the output of `ptxas -v` speaks of wgmma that it had to serialise
 /// or of setmaxnreg that it ignored (C75xx), of a stack or of spills unless
 /// they are allowed.

@@ -126,6 +126,17 @@ std::vector<ptx::KernelUsage> ptx::parseUsage(StringRef log) {
   return kernels;
 }
 
+std::string ptx::describeSpills(ArrayRef<KernelUsage> kernels) {
+  std::string lines;
+  for (const KernelUsage &usage : kernels)
+    if (usage.stackBytes || usage.spillStores || usage.spillLoads)
+      lines += "\n  '" + usage.name + "' has " +
+               std::to_string(usage.stackBytes) + " bytes of stack, " +
+               std::to_string(usage.spillStores) + " of spill stores, " +
+               std::to_string(usage.spillLoads) + " of spill loads";
+  return lines;
+}
+
 llvm::Error ptx::checkLog(StringRef log, bool allowSpills) {
   std::string problems;
   llvm::SmallVector<StringRef> lines;
@@ -135,13 +146,8 @@ llvm::Error ptx::checkLog(StringRef log, bool allowSpills) {
     // and says so in a remark of this family; it does not fail.
     if (line.contains("C75"))
       problems += "\n  " + line.trim().str();
-  for (const KernelUsage &usage : parseUsage(log))
-    if (!allowSpills &&
-        (usage.stackBytes || usage.spillStores || usage.spillLoads))
-      problems += "\n  '" + usage.name + "' has " +
-                  std::to_string(usage.stackBytes) + " bytes of stack, " +
-                  std::to_string(usage.spillStores) + " of spill stores, " +
-                  std::to_string(usage.spillLoads) + " of spill loads";
+  if (!allowSpills)
+    problems += describeSpills(parseUsage(log));
   if (problems.empty())
     return llvm::Error::success();
   StringRef hint =
@@ -149,7 +155,8 @@ llvm::Error ptx::checkLog(StringRef log, bool allowSpills) {
           ? "\n  with --serial-products each product begins and ends by "
             "itself, "
             "which is slower"
-          : "\n  give the roles that spill more registers, or less to do";
+          : "\n  give the roles that spill more registers, or less to do; "
+            "with --allow-spills gdn-compile takes them as they are";
   return llvm::createStringError(
       "expected no remark of ptxas, no stack and no spills, got" + problems +
       hint);
