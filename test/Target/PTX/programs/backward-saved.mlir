@@ -1,4 +1,8 @@
-// The backward that a training step on Hopper runs: from states that its forward saved every 128 tokens.
+// The backward of a training step on Hopper, from states that its forward saved every 128 tokens, is two kernels.
+// RUN: gdn-compile %s --follow-adjoint --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local --implicit-check-not=.entry
+
+// CHECK: .entry layer_adjoint(
+// CHECK: .entry layer_gradients(
 func.func @layer(%q: tensor<1x?x?x128xbf16>, %k: tensor<1x?x?x128xbf16>, %v: tensor<1x?x?x128xbf16>,
     %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?xf32>, %initial_state: tensor<?x?x128x128xf32>,
     %cu_seqlens: tensor<?xi32>, %d_o: tensor<1x?x?x128xbf16>, %d_final_state: tensor<?x?x128x128xf32>,
