@@ -183,7 +183,9 @@ class _ForwardAlone(_Forward):
 def forward_with_autograd(*arguments: Any) -> Any:
     """The operator `gdn::gated_delta_rule` for tensors that gradients are asked of."""
     *tensors, scale, options, _, _ = arguments
-    if tensors[0].device.type == "cuda" and _torch_backward_gpu.why_not(*tensors[:3]):
+    is_recurrent = tensors[0].device.type == "cuda" and _library.is_recurrent(options)
+    # A call in chunks without a backward has been refused.
+    if is_recurrent and _torch_backward_gpu.why_not(*tensors[:3]):
         return _apply(_ForwardAlone, *arguments)
     if _torch_saved.saves(tensors, scale, options):
         return _apply(_SavingForward, *arguments)[:2]

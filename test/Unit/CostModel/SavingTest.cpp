@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gdn/CostModel/Saving.h"
+#include "Sweep.h"
 #include "gdn/CostModel/BackwardSegments.h"
 
 #include "gtest/gtest.h"
@@ -14,9 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -58,25 +57,20 @@ struct Measured {
 };
 
 std::vector<Measured> readTimes() {
-  std::ifstream file(GDN_SAVING_TIMES);
-  EXPECT_TRUE(file.is_open());
   std::vector<Measured> rows;
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::replace(line.begin(), line.end(), ',', ' ');
-    std::istringstream words(line);
-    int64_t keyHeads, heads;
-    std::string lengths, schedule;
+  for (const std::vector<std::string> &fields : readRows(GDN_SAVING_TIMES)) {
+    int64_t keyHeads = std::stoll(fields.at(0)),
+            heads = std::stoll(fields.at(1));
+    const std::string &lengths = fields.at(2);
     Measured row;
-    EXPECT_TRUE(words >> keyHeads >> heads >> lengths >> row.segments >>
-                schedule >> row.forward >> row.backward)
-        << line;
+    row.segments = std::stoll(fields.at(3));
+    row.forward = std::stod(fields.at(5));
+    row.backward = std::stod(fields.at(6));
     int64_t tokens = lengths.substr(0, 2) == "32" ? 32768 : 8192;
     bool isOne = lengths.find("seq") == std::string::npos;
     int64_t longest = isOne ? tokens : tokens == 32768 ? 9932 : 3157;
     row.problem = packed(isOne ? 1 : 8, tokens, keyHeads, heads, longest);
-    row.schedule = *findSchedule(schedule);
+    row.schedule = *findSchedule(fields.at(4));
     rows.push_back(row);
   }
   EXPECT_GE(rows.size(), 20u);
@@ -126,26 +120,19 @@ Problem followingProblem(int64_t keyHeads, int64_t heads,
 
 TEST(SavingTest, FollowingGradientsMeetMeasuredTimes) {
   Chip chip = *findChip("sm_90a");
-  std::ifstream file(GDN_FOLLOWING_TIMES);
-  ASSERT_TRUE(file.is_open());
-  std::string line;
-  std::getline(file, line);
   // By sizes, the times of both schedules.
   std::map<std::string, std::map<std::string, double>> times;
-  while (std::getline(file, line)) {
-    std::replace(line.begin(), line.end(), ',', ' ');
-    std::istringstream words(line);
-    int64_t keyHeads, heads;
-    std::string lengths, schedule;
-    double us;
-    ASSERT_TRUE(words >> keyHeads >> heads >> lengths >> schedule >> us)
-        << line;
-    Problem p = followingProblem(keyHeads, heads, lengths);
+  for (const std::vector<std::string> &fields : readRows(GDN_FOLLOWING_TIMES)) {
+    const std::string &lengths = fields.at(2), &schedule = fields.at(3);
+    double us = std::stod(fields.at(4));
+    std::string sizes = lengths + ", " + fields.at(0);
+    Problem p = followingProblem(std::stoll(fields.at(0)),
+                                 std::stoll(fields.at(1)), lengths);
     double predicted = estimateFollowingBackward(p, chip, *p.longest, 128,
                                                  *findSchedule(schedule));
     EXPECT_LE(std::abs(predicted * 1e6 / us - 1), 0.12)
-        << line << ": predicted " << predicted * 1e6;
-    auto &both = times[lengths + ", " + std::to_string(keyHeads)];
+        << sizes << ", " << schedule << ": predicted " << predicted * 1e6;
+    auto &both = times[sizes];
     both[schedule] = us;
     if (both.size() < 2)
       continue;
@@ -154,7 +141,7 @@ TEST(SavingTest, FollowingGradientsMeetMeasuredTimes) {
             .schedule;
     EXPECT_LE(both[std::string(chosen.name)],
               1.01 * std::min(both["cta_per_head"], both["cta_per_v_tile"]))
-        << line;
+        << sizes;
   }
   EXPECT_EQ(times.size(), 8u);
 }
