@@ -79,7 +79,15 @@ def _apply(function: Any, *arguments: Any) -> Any:
         return function.apply(*arguments)
 
 
-class _Backward(_SingleLevelFunction):
+class _Function(_SingleLevelFunction):
+    """A function of autograd that operators apply themselves: `torch.autograd.Function` asks transforms of torch.func
+    first, which these have left already."""
+
+    #: By what compiled autograd knows a backward: its class, as for `torch.autograd.Function`.
+    _compiled_autograd_key = staticmethod(torch.autograd.Function._compiled_autograd_key)
+
+
+class _Backward(_Function):
     """The operator of a backward, which has no derivative of its own."""
 
     @staticmethod
@@ -117,7 +125,7 @@ def trained(options: int, device: str) -> int:
     return options | _library.FLOAT32_ARITHMETIC if device == "cpu" else options
 
 
-class _Forward(_SingleLevelFunction):
+class _Forward(_Function):
     """The forward with its gradients."""
 
     @staticmethod
@@ -144,7 +152,7 @@ class _Forward(_SingleLevelFunction):
         return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
 
 
-class _SavingForward(_SingleLevelFunction):
+class _SavingForward(_Function):
     """A forward on a GPU that saves states, and what tokens write in the place of v."""
 
     @staticmethod

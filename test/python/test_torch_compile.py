@@ -88,3 +88,24 @@ def test_compiled_autocast():
     arguments = tensors()
     with torch.autocast("cpu", torch.bfloat16):
         torch.testing.assert_close(torch.compile(layer, fullgraph=True)(*arguments), layer(*arguments))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("compiles", [False, True], ids=["eager forward", "compiled forward"])
+def test_compiled_autograd(backend, compiles):
+    """A backward that is compiled as one graph, of a forward that was compiled or not."""
+    arguments = tensors()
+
+    def gradients(run, backward):
+        leaves = [argument.clone().requires_grad_() for argument in arguments]
+        o, state = run(*leaves)
+        backward(o.square().sum() + state.sum())
+        return [leaf.grad for leaf in leaves]
+
+    expected = gradients(layer, torch.Tensor.backward)
+    run = torch.compile(layer, backend=backend) if compiles else layer
+    with torch._dynamo.config.patch(compiled_autograd=True):
+        found = gradients(run, torch.compile(lambda loss: loss.backward(), backend=backend))
+    torch._dynamo.reset()
+    for got, wanted in zip(found, expected):
+        torch.testing.assert_close(got, wanted)
