@@ -25,20 +25,21 @@ BETA_VALUE, BETA_LOGIT, BETA_DOUBLED_LOGIT = map(
     list(MANIFEST["beta_domains"]).index, ("Value", "Logit", "DoubledLogit")
 )
 
-_FIELDS = _manifest.option_fields(MANIFEST)
-_GATE_DOMAIN, _BETA_DOMAIN = _FIELDS["gate_domain"].shift, _FIELDS["beta_domain"].shift
+#: The fields of a call's options, by name.
+FIELDS = _manifest.option_fields(MANIFEST)
+_GATE_DOMAIN, _BETA_DOMAIN = FIELDS["gate_domain"].shift, FIELDS["beta_domain"].shift
 #: The largest numbers of these fields.
-GATE_MASK, BETA_MASK = (1 << _FIELDS["gate_domain"].bits) - 1, (1 << _FIELDS["beta_domain"].bits) - 1
-_L2NORM, _RECURRENT = _FIELDS["l2norm"].shift, _FIELDS["recurrent"].shift
-_STATE_V_FIRST = _FIELDS["state_v_first"].shift
+GATE_MASK, BETA_MASK = (1 << FIELDS["gate_domain"].bits) - 1, (1 << FIELDS["beta_domain"].bits) - 1
+_L2NORM, _RECURRENT = FIELDS["l2norm"].shift, FIELDS["recurrent"].shift
+_STATE_V_FIRST = FIELDS["state_v_first"].shift
 #: An option: arrays of uint16 are the bits of bfloat16, which NumPy's export does not know.
-BF16_AS_BITS = 1 << _FIELDS["bf16_as_bits"].shift
+BF16_AS_BITS = 1 << FIELDS["bf16_as_bits"].shift
 #: An option: a CPU computes arrays of 16 bits in float32, and rounds outputs once.
-FLOAT32_ARITHMETIC = 1 << _FIELDS["float32_arithmetic"].shift
+FLOAT32_ARITHMETIC = 1 << FIELDS["float32_arithmetic"].shift
 #: An option: g decays nothing anywhere, so that no segment of a GPU forgets what is before it.
-UNDECAYED = 1 << _FIELDS["undecayed"].shift
+UNDECAYED = 1 << FIELDS["undecayed"].shift
 #: An option: the forward saves what tokens write and states for its gradients, where there are kernels that do.
-SAVES_STATES = 1 << _FIELDS["saves_states"].shift
+SAVES_STATES = 1 << FIELDS["saves_states"].shift
 
 
 def gate_domain_of(options: int) -> int:
@@ -73,13 +74,13 @@ def pack_options(
     )
 
 
-_SPLIT, _SPLIT_BY = _FIELDS["split"].shift, _FIELDS["split_by"].shift
+_SPLIT, _SPLIT_BY = FIELDS["split"].shift, FIELDS["split_by"].shift
 #: The largest number of segments, or of tokens of one, that the library can be told.
-MOST_SPLIT_BY = (1 << _FIELDS["split_by"].bits) - 1
+MOST_SPLIT_BY = (1 << FIELDS["split_by"].bits) - 1
 #: What a call says about segments, as options (SplitRequest of gdn/CostModel/Segments.h).
 NO_SEGMENTS = 1 << _SPLIT
 #: The bits that say which of these words a call has.
-SPLIT_MASK = ((1 << _FIELDS["split"].bits) - 1) << _SPLIT
+SPLIT_MASK = ((1 << FIELDS["split"].bits) - 1) << _SPLIT
 
 
 def pack_segments(count: int) -> int:
@@ -114,6 +115,11 @@ def state_is_v_first(options: int) -> bool:
 
 class OverlapError(ValueError):
     """Outputs whose memory overlaps, with themselves or with another array."""
+
+
+def is_overlap(error: Exception) -> bool:
+    """Whether an error is an `OverlapError`, of whichever copy of the package that TVM-FFI was told of last."""
+    return type(error).__name__ == OverlapError.__name__
 
 
 def path() -> pathlib.Path:

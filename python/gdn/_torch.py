@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from . import _library, _torch_backward
+from . import _library, _torch_backward, _torch_library
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, torch_type, widened_on_gpu
 from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
 from ._torch_convert import MOST_OPTIONS, run_in_any_form, with_data, without_data
@@ -32,6 +32,10 @@ _INPUTS = (
     "Tensor? initial_state, Tensor? cu_seqlens, "
 )
 _REST = "float scale, int options, int max_seqlen"
+_SCHEMAS = (
+    f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)",
+    f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, {_REST}) -> ()",
+)
 
 
 def _new_output(v: torch.Tensor) -> torch.Tensor:
@@ -151,10 +155,8 @@ def _compute_on_gpu(
     run = functools.partial(run_in_any_form, _call_library, _compute_on_gpu)
     try:
         run(call)
-    except _library.OverlapError:
-        raise
-    except ValueError:
-        if not run_dense(run, call):
+    except ValueError as error:
+        if _library.is_overlap(error) or not run_dense(run, call):
             raise
     if factor != 1.0:
         o.mul_(factor)
@@ -273,26 +275,22 @@ def _autocast(op: Any, device: str) -> Any:
     return run
 
 
-_ops = torch.library.Library("gdn", "DEF")
-try:
-    _ops.define(f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)")
-    _ops.define(f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, {_REST}) -> ()")
-    _functional = torch.ops.gdn.gated_delta_rule.default
-    _into = torch.ops.gdn.gated_delta_rule_out.default
-    for _device, _compute in _DEVICES.items():
-        _ops.impl("gated_delta_rule", functools.partial(_run, _compute), _device.upper())
-        _ops.impl("gated_delta_rule_out", _compute, _device.upper())
-    for _name, _op in (("gated_delta_rule", _functional), ("gated_delta_rule_out", _into)):
-        _ops.impl(_name, _with_autograd(_op), "Autograd")
-        for _device in _DEVICES:
-            _ops.impl(_name, _autocast(_op, _device), f"Autocast{_device.upper()}")
-    torch.library.register_fake("gdn::gated_delta_rule", _fake, lib=_ops)
-    torch.library.register_fake("gdn::gated_delta_rule_out", _fake_into, lib=_ops)
-    _torch_backward.define(_ops, torch.library.register_fake)
-except BaseException:
-    # The next import is to raise the same, and not that the operators are there already.
-    _ops._destroy()
-    raise
+def _implement(ops: torch.library.Library) -> None:
+    """Implements the operators of `_SCHEMAS`."""
+    for device, compute in _DEVICES.items():
+        ops.impl("gated_delta_rule", functools.partial(_run, compute), device.upper())
+        ops.impl("gated_delta_rule_out", compute, device.upper())
+    for name, fake in (("gated_delta_rule", _fake), ("gated_delta_rule_out", _fake_into)):
+        op = getattr(torch.ops.gdn, name).default
+        ops.impl(name, _with_autograd(op), "Autograd")
+        for device in _DEVICES:
+            ops.impl(name, _autocast(op, device), f"Autocast{device.upper()}")
+        torch.library.register_fake(f"gdn::{name}", fake, lib=ops)
+    _torch_backward.implement(ops, torch.library.register_fake)
+
+
+_torch_library.register((*_SCHEMAS, *_torch_backward.SCHEMAS), _implement)
+_functional, _into = torch.ops.gdn.gated_delta_rule.default, torch.ops.gdn.gated_delta_rule_out.default
 
 
 def forward(

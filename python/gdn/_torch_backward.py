@@ -21,11 +21,12 @@ from . import _library, _torch_backward_gpu, _torch_saved
 from ._arguments import TENSORS
 from ._torch_checks import refuse_derivatives
 
-#: The operator's arguments: the forward's inputs, the gradients of its outputs, the rest.
-_SCHEMA = (
+#: The arguments of the first: the forward's inputs, the gradients of its outputs, the rest.
+SCHEMAS = (
     "gated_delta_rule_backward(Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
     "Tensor? initial_state, Tensor? cu_seqlens, Tensor? d_o, Tensor? d_final_state, float? scale, int options) -> "
-    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    *_torch_saved.SCHEMAS,
 )
 #: How many of the arguments are tensors of the forward, and how many of these have gradients.
 _INPUTS, _DIFFERENTIABLE = 9, 8
@@ -200,13 +201,12 @@ def forward_with_autograd(*arguments: Any) -> Any:
     return _apply(_Forward, *arguments)
 
 
-def define(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
-    """Defines the operator of the gradients."""
-    ops.define(_SCHEMA)
+def implement(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
+    """Implements the operators of `SCHEMAS`."""
     ops.impl("gated_delta_rule_backward", _compute_on_cpu, "CPU")
     ops.impl("gated_delta_rule_backward", _compute_on_gpu, "CUDA")
     fake("gdn::gated_delta_rule_backward", _fake, lib=ops)
-    _torch_saved.define(ops, fake)
+    _torch_saved.implement(ops, fake)
     backward, saved = torch.ops.gdn.gated_delta_rule_backward.default, torch.ops.gdn.gated_delta_rule_backward_saved.default
     ops.impl("gated_delta_rule_backward", _backward_with_autograd(backward), "Autograd")
     ops.impl("gated_delta_rule_backward_saved", _backward_with_autograd(saved, "states"), "Autograd")

@@ -39,6 +39,7 @@ _GRADIENTS = (
     f"gated_delta_rule_backward_saved({_TENSORS}Tensor? d_o, Tensor? d_final_state, Tensor states, int options) -> "
     "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
 )
+SCHEMAS = (_SAVING, _GRADIENTS)
 
 
 def _disagreement(
@@ -199,10 +200,10 @@ def _fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
     )
 
 
-def define(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
-    """Defines both operators. They stand below autograd: `_torch_backward.py` applies them."""
-    for schema, compute, meta in ((_SAVING, _compute_forward, _fake_forward), (_GRADIENTS, _compute_backward, _fake_backward)):
+def implement(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
+    """Implements both operators. They stand below autograd: `_torch_backward.py` applies them."""
+    functions = (_compute_forward, _fake_forward), (_compute_backward, _fake_backward)
+    for schema, (compute, meta) in zip(SCHEMAS, functions):
         name = schema.split("(", 1)[0]
-        ops.define(schema)
         ops.impl(name, compute, "CUDA")
         fake(f"gdn::{name}", meta, lib=ops)

@@ -79,6 +79,53 @@ def test_a_torch_that_does_not_register(change):
     assert ("Only a single TORCH_LIBRARY" in first) == ("theirs" in change), first
 
 
+@pytest.mark.parametrize("arrays", [False, True])
+def test_imported_again(arrays):
+    """After its modules were forgotten, as notebooks and code reloaders do: the former copy and the new one work, a
+    graph of the former too, and an operator is the same object."""
+    pytest.importorskip("torch")
+    program = f"""
+import gc, sys
+import gdn, numpy as np, torch
+x = torch.ones(1, 9, 1, 16) / 8
+def run(package):
+    if {arrays}:
+        return torch.from_numpy(package.chunk_gated_delta_rule(*[x.numpy()] * 3, None, None)[0])
+    leaf = x.clone().requires_grad_()
+    o, _ = package.chunk_gated_delta_rule(leaf, x, x, None, None)
+    return torch.autograd.grad(o.sum(), leaf)[0]
+compiled = torch.compile(lambda q: former.chunk_gated_delta_rule(q, q, q, None, None)[0], backend="aot_eager")
+former, operator = gdn, torch.ops.gdn.gated_delta_rule.default
+results = [run(gdn)]
+graph = compiled(x)
+for _ in range(2):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "gdn"]:
+        del sys.modules[name]
+    del gdn
+    gc.collect()
+    import gdn
+    assert gdn is not former
+    results += [run(gdn), run(former)]
+assert torch.equal(compiled(x), graph) and torch.ops.gdn.gated_delta_rule.default is operator
+try:
+    gdn.chunk_gated_delta_rule(x, x, x, None, None, out=x)
+except ValueError as error:
+    assert "memory apart" in str(error), error
+print(all(torch.equal(result, results[0]) for result in results))
+"""
+    run = python("-c", program)
+    assert run.stdout.strip() == "True", run.stderr
+
+
+def test_another_version_beside(monkeypatch):
+    """Its operators are not taken for this one's."""
+    pytest.importorskip("torch")
+    from gdn import _torch_library
+
+    with pytest.raises(ImportError, match="got those of another version of gdn, .* start a new process"):
+        _torch_library.register(("gated_delta_rule(Tensor q) -> Tensor",), lambda ops: None)
+
+
 def finder_of(loader):
     """The finder that watches for torch, in front of another whose loader is given."""
     from gdn import _registration
