@@ -348,6 +348,9 @@ def explain(
     torch, scale, backward = sys.modules.get("torch"), call.scale, None
     forward: dict[str, Any] = {}
     if torch is not None and isinstance(call.q, torch.Tensor):
+        from . import _torch_sharded
+
+        call = given = _torch_sharded.explained(call)
         call, where, described, threads = _describe_tensors(call, device)
     else:
         call, where, described, threads = _describe_arrays(call)

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from . import _library, _torch_backward, _torch_library
+from . import _library, _torch_backward, _torch_library, _torch_sharded
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, torch_type, widened_on_gpu
 from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
 from ._torch_convert import MOST_OPTIONS, run_in_any_form, with_data, without_data
@@ -250,6 +250,7 @@ def _with_autograd(op: Any) -> Any:
 
     def run(*arguments: Any) -> Any:
         q, k, v = arguments[:3]
+        _torch_sharded.refuse_sharded(op._schema.name.removeprefix("gdn::"), zip(names, arguments))
         reason = no_backward(q.device.type, q, k, v, arguments[options], writes=op is _into)
         if refuse_derivatives(zip(names, arguments), reason):
             return _torch_backward.forward_with_autograd(*arguments)
@@ -341,6 +342,8 @@ def forward(
 
 def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     """Runs a call that others than the kernel have a say in."""
+    if _torch_sharded.is_sharded(call):
+        return _torch_sharded.run_local(forward, call)
     o, state = call.out, call.final_state
     wants_state = call.output_final_state
     check_kinds(call[:11])
