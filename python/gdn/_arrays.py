@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 from . import _library
+from ._dlpack import export_bfloat16, read_bfloat16
 from ._arguments import TENSORS, Call, check_output, has_mixed_types, output_shapes, typed_as_output
 
 
@@ -34,15 +35,26 @@ def is_bf16(array: numpy.ndarray[Any, Any]) -> bool:
     return str(array.dtype) == "bfloat16"
 
 
+def _from_dlpack(name: str, value: Any) -> numpy.ndarray[Any, Any]:
+    """A view of an array of another library."""
+    # What NumPy raises for a type that it does not know, and producers for what they cannot export.
+    refusals = (BufferError, RuntimeError, TypeError, ValueError)
+    try:
+        if "bfloat16" in str(getattr(value, "dtype", "")):
+            return read_bfloat16(value)
+        return numpy.from_dlpack(value)
+    except ImportError as error:
+        raise TypeError(f"{name}: expected the package ml_dtypes beside arrays of bfloat16, got: {error}") from error
+    except refusals as error:
+        raise ValueError(f"{name}: expected an array on the CPU that NumPy can view, got: {error}") from error
+
+
 def to_numpy(name: str, value: Any) -> numpy.ndarray[Any, Any] | None:
     """A view of an array of any library on the CPU."""
     if value is None or isinstance(value, numpy.ndarray):
         array = value
     elif hasattr(value, "__dlpack__"):
-        try:
-            array = numpy.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise ValueError(f"{name}: expected an array on the CPU that NumPy can view, got: {error}") from error
+        array = _from_dlpack(name, value)
     else:
         raise TypeError(
             f"{name}: expected a tensor (torch, NumPy, or with __dlpack__) or None, got {type(value).__name__}"
@@ -102,7 +114,9 @@ def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
     """The result in the caller's own library."""
     if isinstance(q, numpy.ndarray):
         return result
-    return q.__array_namespace__().from_dlpack(result) if hasattr(q, "__array_namespace__") else result
+    if not hasattr(q, "__array_namespace__"):
+        return result
+    return q.__array_namespace__().from_dlpack(export_bfloat16(result) if is_bf16(result) else result)
 
 
 def without_mixed_types(call: Call) -> Call:
