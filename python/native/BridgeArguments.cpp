@@ -54,13 +54,21 @@ static void setShape(Array &array, int rank, const int64_t *sizes,
   }
 }
 
+/// What messages call array `index` of a call.
+static const char *nameOf(int index, Problem &p) {
+  const Array *array = arraysOf(p)[index];
+  return array == &p.o            ? p.oName
+         : array == &p.finalState ? p.finalStateName
+                                  : kArrayNames[index];
+}
+
 /// All arrays lie where q lies, which is read first.
 static Error setDevice(int index, Device device, Problem &p) {
   if (index == 0)
     p.device = device;
   if (device == p.device)
     return {};
-  return {"ValueError", std::string(kArrayNames[index]) +
+  return {"ValueError", std::string(nameOf(index, p)) +
                             ": expected a tensor on " + nameOf(p.device) +
                             " as q is, got one on " + nameOf(device)};
 }
@@ -86,7 +94,7 @@ Error gdn::bridge::readArray(const TVMFFIAny &value, int index, Array &array,
   else if (value.type_index == kTVMFFIDLTensorPtr)
     tensor = static_cast<const DLTensor *>(value.v_ptr);
   else
-    return {"TypeError", std::string(kArrayNames[index]) +
+    return {"TypeError", std::string(nameOf(index, p)) +
                              ": expected a tensor or None, got another type"};
   return readTensor(*tensor, index, array, p);
 }
@@ -94,7 +102,7 @@ Error gdn::bridge::readArray(const TVMFFIAny &value, int index, Array &array,
 Error gdn::bridge::checkAddresses(Problem &problem) {
   std::array<Array *, kNumArrays> arrays = arraysOf(problem);
   for (int i = 0; i < kNumArrays; ++i)
-    if (Error error = checkMemory(kArrayNames[i], *arrays[i]))
+    if (Error error = checkMemory(nameOf(i, problem), *arrays[i]))
       return error;
   return {};
 }

@@ -87,6 +87,8 @@ static int computeGradients(const char *name, bool readsSaved,
     const int numTensors = kNumArrays + numWritten + (readsSaved ? 2 : 0);
     if (count != numTensors + kNumOptions)
       return wrongCount(name, numTensors + kNumOptions, count);
+    problem.oName = "d_o";
+    problem.finalStateName = "d_final_state";
     if (Error error = readCall(args, numTensors, problem))
       return raise(error);
     // The gradients are in the order of the inputs, whose names messages say.

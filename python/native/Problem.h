@@ -141,8 +141,11 @@ struct Problem : Options {
   Array initialState;
   /// [N + 1].
   Array cuSeqlens;
-  /// Outputs: as v, and as the state.
+  /// Outputs: as v, and as the state. In a backward they are the gradients of
+  /// these, and inputs.
   Array o, finalState;
+  /// What messages call the two.
+  const char *oName = "out", *finalStateName = "final_state";
 
   int64_t batches() const { return q.sizes[0]; }
   int64_t tokens() const { return q.sizes[1]; }

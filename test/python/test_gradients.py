@@ -314,3 +314,18 @@ def test_what_is_refused():
     o, _ = gdn.chunk_gated_delta_rule(*meta)
     o.float().sum().backward()
     assert meta[0].grad.is_meta and meta[0].grad.shape == meta[0].shape
+
+
+@pytest.mark.parametrize("name,change,message", [
+    ("d_o", lambda x: x[:, 1:], r"expected the shape \[B, T, HV, V\] of v = \[.*\], got \["),
+    ("d_o", lambda x: x.double(), "expected a tensor of float32, got float64"),
+    ("d_final_state", lambda x: x[:, 1:], r"expected the shape \[N, HV, K, V\] = \[.*\], got \["),
+    ("d_final_state", lambda x: x.int(), "expected a tensor of .*, got int32"),
+])
+def test_gradients_that_do_not_fit(name, change, message):
+    """Are called what the operator calls them."""
+    q, k, v, g, beta, state = (x.detach() for x in make(state=True).values())
+    given = {"d_o": torch.ones_like(v), "d_final_state": torch.ones_like(state)}
+    given[name] = change(given[name])
+    with pytest.raises((TypeError, ValueError), match=f"^{name}: {message}"):
+        torch.ops.gdn.gated_delta_rule_backward(q, k, v, g, beta, None, None, state, None, *given.values(), 1.0, 0)
