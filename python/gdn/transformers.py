@@ -1,6 +1,6 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The Gated DeltaNet models of Hugging Face Transformers (5.17 to 5.23), run by gdn.
+"""The Gated DeltaNet models of Hugging Face Transformers (5.17 to 5.24), run by gdn.
 
 A model's file of Transformers has two functions, `torch_chunk_gated_delta_rule` and `torch_recurrent_gated_delta_rule`,
 which are FLA's where FLA is installed and plain torch otherwise. Its layers look both up by name at each call.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -25,8 +26,13 @@ import torch
 from . import _api
 from ._explain import supported
 
+#: The class of each model that runs the layers, and gives them all keywords that it does not know.
+_STACKS = {
+    "qwen3_next": "Qwen3NextModel", "qwen3_5": "Qwen3_5TextModel", "qwen3_5_moe": "Qwen3_5MoeTextModel",
+    "qwen4_exp": "Qwen4ExpTextModel", "olmo_hybrid": "OlmoHybridModel", "lara_mini": "LaraMiniModel",
+}  # fmt: skip
 #: The models whose files have the functions, in transformers.models.
-MODELS = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "olmo_hybrid")
+MODELS = tuple(_STACKS)
 
 #: What runs instead of a function of a model's file: ours, and the name by which `supported` asks for it.
 _FUNCTIONS: dict[str, Callable[..., tuple[Any, Any]]] = {
@@ -54,6 +60,8 @@ def install() -> tuple[str, ...]:
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. That includes the convolution before the
     layer, which gets zeros between them. Only causal-conv1d on a GPU keeps them apart itself, if the model gets
     `seq_idx` too. A cache that has tokens goes on with one sequence; several in such a call are a ValueError.
+    `position_ids` alone tell of packed sequences too, where the masks of Transformers follow them: in a call of one row
+    without `attention_mask` and cache. Elsewhere the logger has a warning, once. Compiled models do not look at them.
 
     Returns:
         The models that this version of Transformers has of `gdn.transformers.MODELS`.
@@ -64,7 +72,7 @@ def install() -> tuple[str, ...]:
     Example:
         >>> import gdn.transformers
         >>> gdn.transformers.install()  # doctest: +SKIP
-        ('qwen3_next', 'qwen3_5', 'qwen3_5_moe', 'qwen4_exp', 'olmo_hybrid')
+        ('qwen3_next', 'qwen3_5', 'qwen3_5_moe', 'qwen4_exp', 'olmo_hybrid', 'lara_mini')
     """
     uninstall()
     installed = []
@@ -83,6 +91,8 @@ def install() -> tuple[str, ...]:
             _bind(module, function, functools.partial(_around_rule, ours))
         if callable(getattr(module, _CONVOLUTION, None)):
             _bind(module, _CONVOLUTION, _around_convolution)
+        if hasattr(module, _STACKS[name]):
+            _bind(getattr(module, _STACKS[name]), "forward", _around_stack)
         installed.append(name)
     if not installed:
         raise ImportError(
@@ -211,6 +221,11 @@ def _ask_while_compiling(*key: Any) -> bool:
     return _ask(*key)
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _tell_while_compiling(text: str) -> None:
+    _tell(text)
+
+
 def _serves_packed() -> bool:
     """Whether causal-conv1d is below the models, found as Transformers finds it: one that cannot be loaded is none."""
     try:
@@ -268,3 +283,84 @@ def _around_cache(before: Callable[..., Any]) -> Callable[..., Any]:
         return columns
 
     return run
+
+
+#: By what a call of a model hands over a cache: from then on it is asked for tokens of one sequence.
+_CACHES = ("cache", "past_key_values")
+_NOT_APART = (
+    "position_ids begin anew within a row, as those of packed sequences do, and Gated DeltaNet layers do not keep "
+    "these apart in a call with {}: pass cu_seq_lens_q, or one row without attention_mask and with use_cache=False"
+)
+_NOT_LOOKED_AT = (
+    "position_ids of a model that is compiled, traced or captured are not looked at: if they are those of packed "
+    "sequences, pass cu_seq_lens_q, or Gated DeltaNet layers do not keep these apart"
+)
+
+
+def _around_stack(before: Callable[..., Any]) -> Callable[..., Any]:
+    """A model's `forward` that tells its layers of packed sequences which `position_ids` alone show."""
+    names = list(inspect.signature(before).parameters)[1:]
+
+    def run(model: Any, *args: Any, **kwargs: Any) -> Any:
+        if run.is_active and kwargs.get("cu_seq_lens_q") is None:  # type: ignore[attr-defined]
+            boundaries = _find_boundaries(model, {**dict(zip(names, args)), **kwargs})
+            if boundaries is not None:
+                kwargs["cu_seq_lens_q"] = boundaries
+        return before(model, *args, **kwargs)
+
+    return run
+
+
+def _find_boundaries(model: Any, named: dict[str, Any]) -> torch.Tensor | None:
+    """The boundaries of packed sequences that `position_ids` alone show. It waits for a GPU once in a call of a model,
+    if that was given positions and no cache, as Transformers does for its masks."""
+    positions = named.get("position_ids")
+    if positions is None or any([named.get(cache) is not None for cache in _CACHES]):
+        return None
+    if positions.dim() == 3 and positions.shape[0] == 4:
+        # Those of text, time, height and width.
+        positions = positions[0]
+    if positions.dim() != 2 or positions.shape[1] < 2:
+        return None
+    if torch.compiler.is_compiling():
+        _tell_while_compiling(_NOT_LOOKED_AT)
+        return None
+    if torch._C._get_tracing_state() or (positions.is_cuda and torch.cuda.is_current_stream_capturing()):
+        _tell(_NOT_LOOKED_AT)
+        return None
+    if type(positions) is not torch.Tensor or positions.is_meta:
+        return None
+    steps, reasons = positions.diff(dim=1), _why_not_apart(model, named)
+    if not reasons:
+        # The rule of Transformers' masks: a sequence begins wherever a position is not the next one.
+        starts = (steps[0] != 1).nonzero().flatten().int() + 1
+        pad = torch.nn.functional.pad
+        return pad(pad(starts, (1, 0)), (0, 1), value=positions.shape[1]) if starts.numel() else None
+    warning = _NOT_APART.format(" and ".join(reasons))
+    if warning not in _told and _begin_anew(steps, named.get("attention_mask")):
+        _tell(warning)
+    return None
+
+
+def _why_not_apart(model: Any, named: dict[str, Any]) -> list[str]:
+    """What there is in a call for which Transformers' masks do not follow positions, or which no boundaries go with."""
+    given, use_cache = named.get("input_ids"), named.get("use_cache")
+    rows = (named["inputs_embeds"] if given is None else given).shape[0]
+    if use_cache is None:
+        use_cache = getattr(model.config, "use_cache", False)
+    if model.training and getattr(model, "gradient_checkpointing", False):
+        use_cache = False
+    found = {"several rows": rows > 1, "attention_mask": named.get("attention_mask") is not None, "a cache": use_cache}
+    return [reason for reason, is_there in found.items() if is_there]
+
+
+def _begin_anew(steps: torch.Tensor, mask: Any) -> bool:
+    """Whether positions begin anew among tokens that are no padding. Masks of another form than [rows, tokens] may be
+    there for any positions."""
+    begins = steps <= 0
+    if mask is not None:
+        if not isinstance(mask, torch.Tensor) or mask.dim() != 2 or mask.shape[1] != steps.shape[1] + 1:
+            return False
+        tokens = mask.bool()
+        begins = begins & tokens[:, 1:] & tokens[:, :-1]
+    return bool(begins.any())

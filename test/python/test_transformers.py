@@ -39,7 +39,12 @@ MODELS = {
     "qwen3_5": ("Qwen3_5TextConfig", "Qwen3_5ForCausalLM", QWEN),
     "qwen3_5_moe": ("Qwen3_5MoeTextConfig", "Qwen3_5MoeForCausalLM", {**QWEN, **EXPERTS}),
     "olmo_hybrid": ("OlmoHybridConfig", "OlmoHybridForCausalLM", OLMO),
+    "lara_mini": ("LaraMiniConfig", "LaraMiniForCausalLM", {**QWEN, **EXPERTS}),
 }
+#: The first release with a model that not all have.
+SINCE = {"lara_mini": (5, 24)}
+RELEASE = tuple(int(part) for part in transformers.__version__.split(".")[:2])
+MODELS = {name: row for name, row in MODELS.items() if RELEASE >= SINCE.get(name, (5, 17))}
 RULES = ("torch_chunk_gated_delta_rule", "torch_recurrent_gated_delta_rule")
 
 

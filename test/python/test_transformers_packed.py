@@ -37,6 +37,80 @@ def test_packed_sequences(name, before):
 
 
 @torch.no_grad()
+def test_positions_alone(name, before):
+    """Tell of packed sequences where Transformers' own attention follows them, in the call of a layer's model too."""
+    model, ids = make_model(name), tokens(1, 120)
+    ends = [0, 50, 51, 120]
+    expected = torch.cat([model(ids[:, begin:end]).logits for begin, end in zip(ends, ends[1:])], 1)
+    gdn.transformers.install()
+    positions = torch.cat([torch.arange(end - begin) for begin, end in zip(ends, ends[1:])])[None]
+    got = model(ids, position_ids=positions, use_cache=False).logits
+    assert error(got, expected) < 1e-4
+    hidden = model.model(ids, None, positions, use_cache=False).last_hidden_state
+    assert torch.equal(model.lm_head(hidden), got)
+    whole = model(ids, use_cache=False).logits
+    assert torch.equal(model(ids, position_ids=torch.arange(120)[None], use_cache=False).logits, whole)
+    assert error(whole, expected) > 1e-2
+
+
+def rows_and_positions():
+    positions = torch.cat([torch.arange(30), torch.arange(40)])
+    padded = torch.cat([torch.ones(30, dtype=torch.long), torch.arange(40)])
+    return {"packed": positions, "padded": padded, "one": torch.arange(70), "ahead": torch.arange(70) + 7}
+
+
+@pytest.mark.parametrize("positions,rows,words,reason", [
+    ("packed", 1, {"attention_mask": True, "use_cache": False}, "attention_mask"),
+    ("packed", 1, {"use_cache": True}, "a cache"),
+    ("packed", 1, {}, "a cache"),
+    ("packed", 2, {"use_cache": False}, "several rows"),
+    ("packed", 2, {"attention_mask": True}, "several rows and attention_mask and a cache"),
+    ("padded", 1, {"attention_mask": True}, None),
+    ("one", 1, {"attention_mask": True}, None),
+    ("ahead", 2, {}, None),
+])
+@torch.no_grad()
+def test_positions_that_are_not_followed(positions, rows, words, reason, caplog):
+    """Are warned of once, if tokens beside one another are of several sequences."""
+    model, ids = make_model("qwen3_5", num_hidden_layers=1), tokens(rows, 70)
+    gdn.transformers.install()
+    given = rows_and_positions()[positions]
+    if words.pop("attention_mask", False):
+        mask = torch.ones_like(ids)
+        mask[:, :30] = 0 if positions == "padded" else 1
+        words["attention_mask"] = mask
+    for _ in range(2):
+        model(ids, position_ids=given.expand(rows, -1), **words)
+    lines = [record.getMessage() for record in caplog.records if record.name == "gdn.transformers"]
+    if reason is None:
+        assert lines == []
+    else:
+        (line,) = lines
+        assert f"in a call with {reason}: pass cu_seq_lens_q" in line
+
+
+def test_positions_of_a_compiled_model(caplog):
+    """Are not looked at, for that would wait for a GPU or break the graph: it is said once."""
+    run = torch.compile(
+        lambda x: (x, gdn.transformers._find_boundaries(None, {"position_ids": x, "input_ids": x})), backend="eager",
+        fullgraph=True,
+    )  # fmt: skip
+    for T in (70, 80):
+        assert run(torch.arange(T)[None])[1] is None
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "gdn.transformers"]
+    assert "not looked at" in line and "pass cu_seq_lens_q" in line
+
+
+@torch.no_grad()
+def test_positions_of_generated_tokens(monkeypatch):
+    """Are not looked at: a cache goes on with one sequence."""
+    model, ids = make_model("qwen3_5", num_hidden_layers=1), tokens(1, 9)
+    gdn.transformers.install()
+    monkeypatch.setattr(gdn.transformers, "_why_not_apart", lambda *_: pytest.fail("looked at"))
+    model.generate(ids, max_new_tokens=3, do_sample=False)
+
+
+@torch.no_grad()
 def test_packed_sequences_with_a_cache(name, before):
     """A cache puts zeros in front of a short prompt: boundaries follow. A cache with tokens goes on with one sequence."""
     model, ids = make_model(name), tokens(1, 60)
