@@ -5,9 +5,10 @@ import sys
 
 import numpy as np
 
-from ptxemu.blocks import Program
+from ptxemu import engine
 from ptxemu.cta import Launch
 from ptxemu.memory import GlobalMemory
+from ptxemu.program import Program
 from ptxemu.ptx import EmulationError, parse
 
 HEADER = """
@@ -132,6 +133,7 @@ def run(body, mode):
 
 
 def main():
+    engine.load(sys.argv[1])
     wrong = 0
     for name, (body, expected) in CASES.items():
         for mode in ("eager", "lazy", "random"):

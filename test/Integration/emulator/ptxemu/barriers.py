@@ -125,45 +125,45 @@ class BarrierOps:
             raise EmulationError(f"line {line}: {barrier.where} belongs to a CTA that has ended")
         return barrier
 
-    def barrier_init(self, mask, address, offset, count, line):
+    def barrier_init(self, mask, place, count, line):
         for lane in self._lanes(mask):
-            at = int(address[lane]) + offset
+            at = int(place[0][lane]) + place[1]
             if at % 8:
                 raise EmulationError(f"line {line}: expected an mbarrier at a multiple of 8 bytes, got {at}")
-            shared, place = self.shared, at - self.shared.base
-            if not 0 <= place <= len(shared.bytes) - 8:
+            shared, byte = self.shared, at - self.shared.base
+            if not 0 <= byte <= len(shared.bytes) - 8:
                 raise EmulationError(
-                    f"line {line}: expected an mbarrier in shared memory of {len(shared.bytes)} bytes, got byte {place}"
+                    f"line {line}: expected an mbarrier in shared memory of {len(shared.bytes)} bytes, got byte {byte}"
                 )
             if at in self.cta.mbarriers:
                 raise EmulationError(f"line {line}: {self.cta.mbarriers[at].where} is initialised twice")
-            if (shared.state[place : place + 8] != 0).any():
-                raise EmulationError(f"line {line}: mbarrier.init of shared memory in use at byte {place}")
-            shared.state[place : place + 8] = 4
+            if (shared.state[byte : byte + 8] != 0).any():
+                raise EmulationError(f"line {line}: mbarrier.init of shared memory in use at byte {byte}")
+            shared.state[byte : byte + 8] = 4
             self.cta.mbarriers[at] = MBarrier(
                 int(count[lane]),
                 self.cta.clocks,
-                f"mbarrier at byte {place} of CTA {self.cta.rank} of the cluster",
+                f"mbarrier at byte {byte} of CTA {self.cta.rank} of the cluster",
                 line,
             )
 
-    def barrier_inval(self, mask, address, offset, line):
+    def barrier_inval(self, mask, place, line):
         for lane in self._lanes(mask):
-            at = int(address[lane]) + offset
+            at = int(place[0][lane]) + place[1]
             if self.cta.mbarriers.pop(at, None) is None:
                 raise EmulationError(f"line {line}: mbarrier.inval of no mbarrier")
             self.shared.state[at - self.shared.base : at - self.shared.base + 8] = 0
 
-    def arrive(self, mask, address, offset, arrivals, bytes_, remote, relaxed, line):
+    def arrive(self, mask, place, arrivals, bytes_, line):
         handed = self.release()
         for lane in self._lanes(mask):
-            barrier = self.find_barrier(int(address[lane]) + offset, line)
+            barrier = self.find_barrier(int(place[0][lane]) + place[1], line)
             barrier.expect(int(bytes_[lane]), line)
             barrier.arrive(int(arrivals[lane]), handed, line)
 
-    def try_wait(self, mask, predicate, address, offset, parity, line):
+    def try_wait(self, mask, predicate, place, parity, line):
         lanes = self._lanes(mask)
-        barriers = {(int(address[lane]) + offset, int(parity[lane])) for lane in lanes}
+        barriers = {(int(place[0][lane]) + place[1], int(parity[lane])) for lane in lanes}
         found = [(self.find_barrier(at, line), parity) for at, parity in barriers]
         for _, p in found:
             if p not in (0, 1):
@@ -174,10 +174,7 @@ class BarrierOps:
             return all((barrier.phase & 1) != p for barrier, p in found)
 
         def done(success=True):
-            value = np.full(32, success)
-            self.R[predicate] = (
-                value if mask is None or self.R[predicate] is None else np.where(mask, value, self.R[predicate])
-            )
+            self.set_predicate(predicate, success)
             if success:
                 for barrier, _ in found:
                     self.acquire(barrier.seen)
@@ -206,7 +203,7 @@ class BarrierOps:
         self.cta.named_barrier(number, line).arrive(number, self, int(count[0]), line)
         self.clock[self.thread] += 1
 
-    def cluster_arrive(self, relaxed, line):
+    def cluster_arrive(self, line):
         barrier = self.cta.cluster.barrier
         if self.cluster_generation is not None:
             raise EmulationError(f"line {line}: a second barrier.cluster.arrive without a wait")

@@ -1,16 +1,19 @@
 """Bulk copies: between arrays and shared memory by tensor maps, and of bytes."""
 
+import ctypes
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from .arith import I64
+from . import engine
 from .barriers import Wait
 from .blocks import PARAM_BASE
 from .ptx import EmulationError
 
+#: The state of a word that is written (memory.py).
+WORD_WRITTEN = 0x01010101
 #: Bytes of an element by CUtensorMapDataType.
 ELEMENT_BYTES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2}
 #: Bytes of a row of a swizzle; shorter rows of a box have that pitch, too.
@@ -76,8 +79,8 @@ def decode(raw):
 @lru_cache(256)
 def box_offsets(box, element, pitch):
     """Where the elements of a box lie in shared memory before the swizzle, and their coordinates."""
-    coordinates = np.indices(box[::-1]).reshape(len(box), -1)[::-1].astype(I64)
-    rows = np.arange(coordinates.shape[1], dtype=I64) // box[0]
+    coordinates = np.indices(box[::-1]).reshape(len(box), -1)[::-1].astype(np.int64)
+    rows = np.arange(coordinates.shape[1], dtype=np.int64) // box[0]
     return rows * (pitch or box[0] * element) + coordinates[0] * element, coordinates
 
 
@@ -95,6 +98,16 @@ class Copy:
 
 class CopyOps:
     """A warp's copies."""
+
+    def begin_async_read(self, words, line, unwritten=False):
+        """What a copy reads of the CTA's shared memory, from its issue on."""
+        words = np.ascontiguousarray(words, np.int32)
+        if not engine.functions["BeginAsyncRead"](self.handle, words.ctypes.data, len(words), line, unwritten):
+            self.fail()
+
+    def end_async_read(self, words):
+        words = np.ascontiguousarray(words, np.int32)
+        engine.functions["EndAsyncRead"](self.handle, words.ctypes.data, len(words))
 
     def one_lane(self, mask, line):
         lanes = np.flatnonzero(mask) if mask is not None else np.arange(32)
@@ -124,7 +137,7 @@ class CopyOps:
             raise EmulationError(f"line {line}: expected a place in multiples of 128 bytes for a box, got {place}")
         linear, coordinates = box_offsets(tensor.box, tensor.element, SPANS[tensor.swizzle])
         memory, element = self.memory, tensor.element
-        inside, address = np.ones(len(linear), bool), np.full(len(linear), tensor.address - memory.base, I64)
+        inside, address = np.ones(len(linear), bool), np.full(len(linear), tensor.address - memory.base, np.int64)
         for i in range(tensor.rank):
             c = coordinates[i] + start[i]
             inside &= (c >= 0) & (c < tensor.extents[i])
@@ -137,7 +150,7 @@ class CopyOps:
                 f"line {line}: a copy of {tensor} from {start} touches address {memory.base + int(bad):#x} "
                 "outside of the device's memory"
             )
-        memory.check_read(self, address, element, line)
+        memory.check(address, element, line)
         return swizzle(linear + place, SWIZZLE_MASK[tensor.swizzle]) - self.shared.base, inside, address
 
     def _tensor_copy(self, tensor, start, to_shared, place, where, line):
@@ -165,29 +178,31 @@ class CopyOps:
         def run():
             array[address // element] = view[at[inside] // element]
 
-        shared.begin_async_read(self, words, line)
+        self.begin_async_read(words, line)
         self.bulk_open.append((Copy(run, text, line), shared, words))
         self.cta.scheduler.issue(self.bulk_open[-1][0])
 
     def _begin_load(self, shared, words, size, barrier, run, text, line, ordinary=False):
         """Marks what a copy will write, and lets the scheduler end it at some time. An ordinary one is not of the
         asynchronous proxy."""
-        states = shared.state_views[4]
-        if (states[words] & 0x06060606).any():
-            word = words[(states[words] & 0x06060606) != 0][0]
-            what = "an mbarrier is" if states[word] & 0x04040404 else "another copy is in flight"
-            raise EmulationError(f"line {line}: a copy to byte {word * 4} of shared memory, where {what}")
         clock = self.cta.clocks.copy(self.clock)
         self.clock[self.thread] += 1
-        shared.order_write(self.clock, self.thread, words, line)
-        if not ordinary:
-            shared.check_overtaken(words, line)
-        shared.mark_written(clock, self.cta.clocks.copies, words, line)
-        shared.unfenced[words] = 0
-        states[words] = 0x02020202
+        words = np.ascontiguousarray(words, np.int32)
+        begun = engine.functions["BeginCopy"](
+            self.handle,
+            ctypes.addressof(shared.struct),
+            words.ctypes.data,
+            len(words),
+            line,
+            clock.ctypes.data,
+            self.cta.clocks.copies,
+            ordinary,
+        )
+        if not begun:
+            self.fail()
 
         def finish():
-            states[words] = 0x01010101
+            shared.word_states[words] = WORD_WRITTEN
             run()
             barrier.deliver(size, clock)
 
@@ -222,7 +237,7 @@ class CopyOps:
             words = np.arange(start // 4, (start + count) // 4)
             if source == "global":
                 origin = self._range(self.memory, b, count, line)
-                self.memory.check_read(self, np.arange(origin, origin + count), 1, line)
+                self.memory.check(np.arange(origin, origin + count), 1, line)
                 data = self.memory.bytes
 
                 def run():
@@ -232,23 +247,23 @@ class CopyOps:
                 read = np.arange(origin // 4, (origin + count) // 4)
                 shared, warp = self.shared, self
                 # A slot may have gaps that nothing writes; they stay unwritten in the copy.
-                shared.begin_async_read(self, read, line, unwritten=True)
-                gaps = words[shared.state_views[4][read] == 0]
+                self.begin_async_read(read, line, unwritten=True)
+                gaps = words[shared.word_states[read] == 0]
                 epoch = self.clock.copy()
 
                 def run():
                     into.bytes[start : start + count] = shared.bytes[origin : origin + count]
-                    into.state_views[4][gaps] = 0
+                    into.word_states[gaps] = 0
                     shared.reading[read] -= 1
                     # Whoever waits for the bytes knows that they have been read.
-                    shared.read[warp.thread, read] = epoch[warp.thread]
+                    shared.read[read, warp.thread] = epoch[warp.thread]
 
             self._begin_load(into, words, count, barrier, run, text, line)
             return
         start, origin = self._range(self.memory, a, count, line), self._range(self.shared, b, count, line)
-        self.memory.check_write(self, np.arange(start, start + count), 1, line)
+        self.memory.check(np.arange(start, start + count), 1, line)
         words = np.arange(origin // 4, (origin + count) // 4)
-        self.shared.begin_async_read(self, words, line)
+        self.begin_async_read(words, line)
 
         def run():
             self.memory.bytes[start : start + count] = self.shared.bytes[origin : origin + count]
@@ -278,11 +293,11 @@ class CopyOps:
         arrival = self.find_barrier(barriers.pop(), line)
         self._begin_load(into, words, size * len(lanes), arrival, run, text, line, ordinary=True)
 
-    def bulk_commit(self, mask, line):
+    def bulk_commit(self):
         self.bulk_groups.append(self.bulk_open)
         self.bulk_open = []
 
-    def bulk_wait(self, mask, count, read, line):
+    def bulk_wait(self, count, read, line):
         groups = self.bulk_groups[: len(self.bulk_groups) - count] if count else list(self.bulk_groups)
 
         def done():
@@ -290,7 +305,7 @@ class CopyOps:
                 for copy, shared, words in group:
                     if not read or not getattr(copy, "released", False):
                         if not getattr(copy, "released", False):
-                            shared.end_async_read(self, words)
+                            self.end_async_read(words)
                         copy.released = True
             del self.bulk_groups[: len(groups)]
 

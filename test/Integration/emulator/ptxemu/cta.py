@@ -1,12 +1,12 @@
 """Runs launches: clusters of CTAs of warps, and the scheduler between them."""
 
+import ctypes
 import random
-import re
-import traceback
+import weakref
 
 import numpy as np
 
-from .arith import IN_FLIGHT
+from . import engine
 from .barriers import ClusterBarrier, NamedBarrier
 from .clocks import Clocks
 from .memory import SharedMemory
@@ -32,12 +32,6 @@ class Scheduler:
             copy.finish()
         else:
             self.copies.append(copy)
-
-    def eager_product(self):
-        return self.mode == "eager" or self.mode == "random" and self.random.random() < 0.5
-
-    def preempts(self):
-        return self.mode == "random" and self.random.random() < 0.05
 
     def may_fail(self, warp):
         """try_wait may return false at any time; here never twice in a row."""
@@ -65,7 +59,7 @@ class CTA:
         self.threads = launch.threads
         self.warps_count = self.threads // 32
         self.clocks, self.scheduler = cluster.clocks, cluster.scheduler
-        self.shared = SharedMemory(launch.shared_bytes, self.clocks, self)
+        self.shared = SharedMemory(launch.shared_bytes, self.clocks)
         self.mbarriers, self.named, self.logs = {}, {}, {}
         self.finished = False
         available = REGISTERS // launch.program.kernel.min_ctas
@@ -74,20 +68,39 @@ class CTA:
         self.warps = [Warp(self, i) for i in range(self.warps_count)]
 
     def warpgroup_log(self, index):
-        return self.logs.setdefault(index, [])
+        """What the warps of a warpgroup execute in common; the engine's."""
+        if index not in self.logs:
+            self.logs[index] = engine.functions["Log"]()
+            weakref.finalize(self, engine.functions["FreeLog"], self.logs[index])
+        return self.logs[index]
 
     def named_barrier(self, number, line):
         if not 0 <= number < 16:
             raise EmulationError(f"line {line}: expected a barrier from 0 to 15, got {number}")
         return self.named.setdefault(number, NamedBarrier(self.clocks))
 
-    def special_values(self, warp):
+    def special(self, name, warp):
+        """A special register of a warp: a number, or those of its lanes."""
         launch, lane = self.launch, np.arange(32, dtype=np.uint32)
-        thread = warp * 32 + lane
-        grid, block, cluster = launch.grid, launch.block, launch.cluster
-        number = self.number
-        ctaid = (number % grid[0], number // grid[0] % grid[1], number // grid[0] // grid[1])
-        values = {
+        grid, block, cluster, number = launch.grid, launch.block, launch.cluster, self.number
+        name, _, axis = name.partition(".")
+        if axis:
+            i = "xyz".index(axis)
+            thread = warp * 32 + lane
+            before = int(np.prod(block[:i]))
+            ctaid = number // int(np.prod(grid[:i])) % grid[i]
+            return {
+                "tid": thread // before % block[i],
+                "ntid": block[i],
+                "ctaid": ctaid,
+                "nctaid": grid[i],
+                "cluster_ctaid": ctaid % cluster[i],
+                "cluster_nctaid": cluster[i],
+                "clusterid": ctaid // cluster[i],
+                "nclusterid": grid[i] // cluster[i],
+            }[name]
+        bit = np.uint32(1) << lane
+        return {
             "laneid": lane,
             "warpid": warp,
             "nwarpid": self.warps_count,
@@ -96,24 +109,14 @@ class CTA:
             "gridid": 0,
             "cluster_ctarank": self.rank,
             "cluster_nctarank": int(np.prod(cluster)),
-        }
-        coordinates = (thread % block[0], thread // block[0] % block[1], thread // block[0] // block[1])
-        for i, axis in enumerate("xyz"):
-            values[f"tid.{axis}"] = coordinates[i]
-            values[f"ntid.{axis}"], values[f"ctaid.{axis}"], values[f"nctaid.{axis}"] = block[i], ctaid[i], grid[i]
-            values[f"cluster_ctaid.{axis}"], values[f"cluster_nctaid.{axis}"] = ctaid[i] % cluster[i], cluster[i]
-            values[f"clusterid.{axis}"], values[f"nclusterid.{axis}"] = ctaid[i] // cluster[i], grid[i] // cluster[i]
-        values["lanemask_eq"] = np.uint32(1) << lane
-        values["lanemask_lt"] = values["lanemask_eq"] - np.uint32(1)
-        return {
-            k: v.astype(np.uint32) if isinstance(v, np.ndarray) else np.full(32, v, np.uint32)
-            for k, v in values.items()
-        }
+            "lanemask_eq": bit,
+            "lanemask_lt": bit - np.uint32(1),
+        }[name]
 
     def check_end(self):
         """What a CTA must not leave behind."""
         for warp in self.warps:
-            if warp.products_open or warp.product_groups:
+            if warp.has_products():
                 raise EmulationError(f"warp {warp.index} of CTA {self.number} ends with a wgmma in flight")
             pending = [c for g in [*warp.bulk_groups, warp.bulk_open] for c, _, _ in g]
             if pending:
@@ -181,28 +184,11 @@ class Cluster:
         except EmulationError as error:
             raise EmulationError(f"{self._where(warp)}: {error}") from None
         except (TypeError, AttributeError, IndexError, KeyError) as error:
-            raise EmulationError(f"{self._where(warp)}: {self._explain(error, warp)}") from error
+            line = warp.program.line(int(warp.stop[0]))
+            raise EmulationError(f"{self._where(warp)}: line {line}: {warp.program.texts[line]}: {error}") from error
 
     def _where(self, warp):
         return f"kernel {self.launch.program.kernel.name}, CTA {warp.cta.number}, warp {warp.index}"
-
-    def _explain(self, error, warp):
-        """The PTX line of an exception in a block's function."""
-        program = self.launch.program
-        for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            numbers = program.lines.get(frame.filename)
-            if numbers:
-                line = numbers[frame.lineno - 1]
-                text = program.texts.get(line, "")
-                return f"line {line}: {text}: {self._reason(error, text, warp)}"
-        raise error
-
-    def _reason(self, error, text, warp):
-        numbers = {name: n for n, name in warp.cta.launch.program.names.items()}
-        for name in re.findall(r"%\w+", text):
-            if name in numbers and warp.R[numbers[name]] is IN_FLIGHT:
-                return f"{name} belongs to a wgmma in flight"
-        return str(error)
 
     def _deadlock(self, live):
         lines = [
@@ -220,7 +206,8 @@ class Launch:
         self.program, self.memory, self.grid, self.block, self.cluster = program, memory, grid, block, cluster
         self.shared_bytes, self.params = shared_bytes, params
         self.threads = int(np.prod(block))
-        self.cache = {}
+        self._params = ctypes.create_string_buffer(bytes(params), max(len(params), 1))
+        self.params_address = ctypes.addressof(self._params)
         kernel = program.kernel
         if self.threads % 32 or self.threads > kernel.max_threads:
             raise EmulationError(f"expected at most {kernel.max_threads} threads in whole warps, got {self.threads}")
@@ -229,20 +216,11 @@ class Launch:
         if any(g % c for g, c in zip(grid, cluster)) or cluster[1:] != (1, 1):
             raise EmulationError(f"expected a grid of whole clusters {cluster}, got {grid}")
 
-    def param(self, offset, size, kind):
-        key = (offset, size)
-        if key not in self.cache:
-            value = int.from_bytes(self.params[offset : offset + size], "little", signed=kind == "s" and size < 4)
-            dtype = {8: np.uint64, 4: np.uint32}.get(size, np.uint16)
-            self.cache[key] = np.full(32, value & (1 << 8 * dtype().itemsize) - 1, dtype)
-        return self.cache[key]
-
     def run(self, mode="random", seed=0, ctas=None):
         count, size = int(np.prod(self.grid)), int(np.prod(self.cluster))
         rng = random.Random(seed)
         firsts = list(range(0, count, size))
         if mode == "random":
             rng.shuffle(firsts)
-        with np.errstate(all="ignore"):
-            for first in firsts:
-                Cluster(self, first, Scheduler(mode, rng.random())).run()
+        for first in firsts:
+            Cluster(self, first, Scheduler(mode, rng.random())).run()

@@ -1,8 +1,9 @@
-"""Instructions with effects beyond registers of the own lane, as calls of the warp's methods."""
+"""Instructions with effects beyond registers of the own lane: of the engine, or of the warp's methods."""
 
 import re
 
 from .ptx import EmulationError, parse_address, parse_vector
+
 
 #: Instructions that may make a warp wait.
 _WAITS = (
@@ -48,307 +49,296 @@ def _mask_is_full(ins, text):
         raise EmulationError(f"line {ins.line}: no emulation of a shuffle of some lanes: {ins.text}")
 
 
-def _memory(ins, gen, mask):
-    parts = ins.op.split(".")
-    known = {
-        "ld",
-        "st",
-        "global",
-        "shared",
-        "shared::cta",
-        "param",
-        "nc",
-        "volatile",
-        "relaxed",
-        "weak",
-        "L1::no_allocate",
-        "L1::evict_last",
-        "L2::128B",
-        "L2::256B",
-        "v2",
-        "v4",
-        "v8",
-        "acquire",
-        "release",
-        "gpu",
-        "cluster",
-        "cta",
-        "sys",
-        "shared::cluster",
-    }
-    unknown = set(parts[:-1]) - known
-    if unknown:
-        raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-    kind, size = parts[-1], int(re.sub(r"\D", "", parts[-1])) // 8
-    load = parts[0] == "ld"
-    address, registers = (ins.args[1], parse_vector(ins.args[0])) if load else (ins.args[0], parse_vector(ins.args[1]))
-    base, offset = parse_address(address)
-    if "param" in parts:
-        if base in gen.params:
-            offset += gen.params[base].offset
-        else:
-            raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-        k = {8: "q", 4: "u", 2: "h", 1: "h"}[size]
-        values = [f"w.param({offset + i * size}, {size}, '{kind[0]}')" for i in range(len(registers))]
-        return "; ".join(gen.assign(r, v, k, mask) for r, v in zip(registers, values))
-    space = (
-        "cluster_memory"
-        if "shared::cluster" in parts
-        else "shared"
-        if "shared" in parts or "shared::cta" in parts
-        else "memory"
-    )
-    k = {8: "q", 4: "u", 2: "h", 1: "h"}[size]
-    where = f"w, {mask}, {gen.operand(base, 'q')}, {offset}, {size}, {len(registers)}, {ins.line}"
-    if load:
-        extend = ", signed=True" if kind[0] == "s" and size < 4 else ""
-        # Into a wider register, where the sign is extended.
-        widens = kind == "s32" and gen.kind_of(registers[0]) == "q"
-        value, k = ("L[{}].view(I32).astype(I64).view(U64)", "q") if widens else ("L[{}]", k)
-        return f"L = w.{space}.load({where}{extend}); " + "; ".join(
-            gen.assign(r, value.format(i), k, mask) for i, r in enumerate(registers)
-        )
-    values = ", ".join(gen.operand(r, k) for r in registers)
-    return f"w.{space}.store({where}, ({values},))"
+#: What may stand in an access to memory.
+_ACCESS = {
+    *("ld", "st", "global", "shared", "shared::cta", "param", "nc", "volatile", "relaxed", "weak"),
+    *("L1::no_allocate", "L1::evict_last", "L2::128B", "L2::256B", "v2", "v4", "v8"),
+    *("acquire", "release", "gpu", "cluster", "cta", "sys"),
+}
+#: As Memory.cpp and WarpWide.cpp number them.
+_ATOMICS = ("add", "max", "min", "exch", "or", "and", "cas", "dec")
+_REDUCTIONS = ("add", "min", "max", "smin", "smax", "and", "or", "xor")
+_SHUFFLES, _VOTES = ("up", "down", "bfly", "idx"), ("any", "all", "uni")
 
 
-def _async_store(ins, gen, mask):
-    parts = ins.op.split(".")
-    if parts[-1] not in ("b32", "f32", "u32", "s32") or "complete_tx::bytes" not in ins.op:
-        raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-
-    def where(text):
-        return f"({gen.operand(parse_address(text)[0], 'q')}, {parse_address(text)[1]})"
-
-    values = ", ".join(gen.operand(r, "u") for r in parse_vector(ins.args[1]))
-    return f"w.async_store({mask}, {where(ins.args[0])}, ({values},), {where(ins.args[2])}, {ins.line})"
-
-
-def _atomic(ins, gen, mask):
-    parts = ins.op.split(".")
-    kind = parts[-1]
-    if kind not in ("u32", "s32", "b32", "f32", "u64", "b64"):
-        raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-    operation = [p for p in parts[1:-1] if p in ("add", "max", "min", "exch", "or", "and", "cas", "inc", "dec")][0]
-    space = "shared" if any(p.startswith("shared") for p in parts) else "memory"
-    atom = parts[0] == "atom"
-    base, offset = parse_address(ins.args[1 if atom else 0])
-    k = {"f32": "f", "s32": "i", "u64": "q", "b64": "q"}.get(kind, "u")
-    values = ", ".join(gen.operand(a, k) for a in ins.args[2 if atom else 1 :])
-    call = f"w.{space}.atomic(w, {mask}, {gen.operand(base, 'q')}, {offset}, '{operation}', ({values},), {ins.line})"
-    if not atom:
-        return call
-    return gen.assign(ins.args[0], call, "u" if k == "i" else k, mask)
-
-
-def _shuffle(ins, gen, mask):
-    mode = ins.op.split(".")[2]
-    target, value, b, c, members = ins.args
-    _mask_is_full(ins, members)
-    target, _, valid = target.partition("|")
-    call = f"w.shuffle('{mode}', {gen.operand(value, 'u')}, {gen.operand(b, 'u')}, {gen.operand(c, 'u')})"
-    text = f"S, V = {call}; " + gen.assign(target, "S", "u", mask)
-    return text + ("; " + gen.assign(valid, "V", "p", mask) if valid else "")
-
-
-def _warp(ins, gen, mask):
-    op, a, parts = ins.op, ins.args, ins.op.split(".")
-    if op == "bar.warp.sync":
-        _mask_is_full(ins, a[0])
-        return f"w.sync_warp({ins.line})"
-    if op == "elect.sync":
-        _mask_is_full(ins, a[1])
-        leader, _, predicate = a[0].partition("|")
-        return (
-            gen.assign(predicate, "w.first_lane", "p", mask)
-            + "; "
-            + gen.assign(leader, gen.constant(0, "u"), "u", mask)
-        )
-    if op.startswith("redux.sync"):
-        k = "i" if parts[-1] == "s32" else "u"
-        return gen.assign(a[0], f"w.reduce('{parts[2]}', {gen.operand(a[1], k)}, {gen.operand(a[2], 'u')})", "u", mask)
-    if op.startswith("vote.sync"):
-        _mask_is_full(ins, a[2])
-        return gen.assign(
-            a[0], f"w.vote('{parts[2]}', {gen.operand(a[1], 'p')})", "u" if parts[2] == "ballot" else "p", mask
-        )
-    if op.startswith(("barrier.cluster.arrive",)):
-        return f"w.cluster_arrive({'relaxed' in parts}, {ins.line})"
-    if op.startswith(("bar.arrive", "barrier.arrive", "bar.cta.arrive", "barrier.cta.arrive")):
-        return f"w.bar_arrive({gen.operand(a[0], 'u')}, {gen.operand(a[1], 'u')}, {ins.line})"
+def _unknown(ins):
     raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
 
 
-def _waiting(ins, gen, mask):
-    op, a, parts = ins.op, ins.args, ins.op.split(".")
+def _place(gen, text):
+    """An address in brackets as the slot of its base, and the offset."""
+    base, offset = parse_address(text)
+    return gen.operand(base, 64), offset
+
+
+def _parameter(ins, gen, registers, address, size):
+    base, offset = parse_address(address)
+    if base not in gen.params:
+        _unknown(ins)
+    offset += gen.params[base].offset
+    signed = ins.op.split(".")[-1][0] == "s"
+    for i, r in enumerate(registers):
+        gen.emit("ld_param", d=gen.result(r, max(8 * size, 16), signed), i=offset + i * size, j=size)
+
+
+def _memory(ins, gen):
+    parts = ins.op.split(".")
+    if set(parts[:-1]) - _ACCESS:
+        _unknown(ins)
+    kind, size = parts[-1], int(re.sub(r"\D", "", parts[-1])) // 8
+    load = parts[0] == "ld"
+    address, values = ins.args if not load else reversed(ins.args)
+    registers = parse_vector(values)
+    if "param" in parts:
+        return _parameter(ins, gen, registers, address, size)
+    space = "shared" if "shared" in parts or "shared::cta" in parts else "global"
+    base, offset = _place(gen, address)
+    width, signed = max(8 * size, 16), kind[0] == "s"
+    name = f"{parts[0]}_{space}_{'s8' if kind == 's8' else f'u{8 * size}'}"
+    slots = [gen.result(r, width, signed) if load else gen.operand(r, width) for r in registers]
+    gen.emit(name, a=base, i=offset, b=gen.list_of(slots), j=len(slots))
+
+
+def _async_store(ins, gen):
+    if ins.op.split(".")[-1] not in ("b32", "f32", "u32", "s32") or "complete_tx::bytes" not in ins.op:
+        _unknown(ins)
+    to, barrier = _place(gen, ins.args[0]), _place(gen, ins.args[2])
+    values, line = [gen.operand(r, 32) for r in parse_vector(ins.args[1])], ins.line
+    gen.effect(lambda w, M: w.async_store(M, w.place(to), [w.words(v) for v in values], w.place(barrier), line))
+
+
+def _atomic(ins, gen):
+    parts = ins.op.split(".")
+    kind = {"b32": "u32", "b64": "u64"}.get(parts[-1], parts[-1])
+    operation = [p for p in parts[1:-1] if p in _ATOMICS]
+    if kind not in ("u32", "s32", "f32", "u64") or not operation or kind == "f32" and operation[0] in ("or", "and"):
+        _unknown(ins)
+    space = "shared" if any(p.startswith("shared") for p in parts) else "global"
+    atom, width = parts[0] == "atom", 64 if kind == "u64" else 32
+    base, offset = _place(gen, ins.args[1 if atom else 0])
+    values = [gen.operand(a, width) for a in ins.args[2 if atom else 1 :]]
+    b, c = (values + values)[:2]
+    old = gen.result(ins.args[0], width) if atom else -1
+    gen.emit(f"atom_{space}_{kind}", d=old, a=base, b=b, c=c, i=offset, j=_ATOMICS.index(operation[0]))
+
+
+def _shuffle(ins, gen):
+    target, value, b, c, members = ins.args
+    _mask_is_full(ins, members)
+    target, _, valid = target.partition("|")
+    operands = [gen.operand(x, 32) for x in (value, b, c)]
+    how = _SHUFFLES.index(ins.op.split(".")[2])
+    which = gen.result(valid, 1) if valid else -1
+    gen.emit("shfl", gen.result(target, 32), *operands, i=how, j=which)
+
+
+def _warp(ins, gen):
+    op, a, parts, line = ins.op, ins.args, ins.op.split("."), ins.line
+    if op == "bar.warp.sync":
+        _mask_is_full(ins, a[0])
+    elif op == "elect.sync":
+        _mask_is_full(ins, a[1])
+        leader, _, predicate = a[0].partition("|")
+        gen.emit("elect", d=gen.result(predicate, 1), a=-1 if leader == "_" else gen.result(leader, 32))
+    elif op.startswith("redux.sync"):
+        how = ("s" if parts[-1] == "s32" and parts[2] in ("min", "max") else "") + parts[2]
+        operands = gen.operand(a[1], 32), gen.operand(a[2], 32)
+        gen.emit("redux", gen.result(a[0], 32), *operands, i=_REDUCTIONS.index(how))
+    elif op.startswith("vote.sync"):
+        _mask_is_full(ins, a[2])
+        value = gen.operand(a[1], 1)
+        if parts[2] == "ballot":
+            gen.emit("ballot", gen.result(a[0], 32), value)
+        else:
+            gen.emit("vote", gen.result(a[0], 1), value, i=_VOTES.index(parts[2]))
+    elif op.startswith("barrier.cluster.arrive"):
+        gen.effect(lambda w, M: w.cluster_arrive(line))
+    elif op.startswith(("bar.arrive", "barrier.arrive", "bar.cta.arrive", "barrier.cta.arrive")):
+        number, count = gen.operand(a[0], 32), gen.operand(a[1], 32)
+        gen.effect(lambda w, M: w.bar_arrive(w.words(number), w.words(count), line))
+    else:
+        _unknown(ins)
+
+
+def _waiting(ins, gen):
+    op, a, parts, line = ins.op, ins.args, ins.op.split("."), ins.line
     if op.startswith("mbarrier.try_wait.parity"):
-        where = gen.operand(parse_address(a[1])[0], "q"), parse_address(a[1])[1]
-        p = gen.number(a[0])
-        gen.kind_of(a[0])
-        return f"w.try_wait({mask}, {p}, {where[0]}, {where[1]}, {gen.operand(a[2], 'u')}, {ins.line})"
-    if op.startswith("barrier.cluster.wait"):
-        return f"w.cluster_wait({ins.line})"
-    if op.startswith("cp.async.bulk.wait_group"):
-        return f"w.bulk_wait({mask}, {int(a[0])}, {'read' in parts}, {ins.line})"
-    if op.startswith("setmaxnreg"):
-        return f"w.set_registers('{parts[1]}', {int(a[0])}, {ins.line})"
-    count = gen.operand(a[1], "u") if len(a) > 1 else None
-    return f"w.bar_sync({gen.operand(a[0], 'u')}, {count}, {ins.line})"
+        at, parity, predicate = _place(gen, a[1]), gen.operand(a[2], 32), gen.slot_of(a[0])
+        gen.effect(lambda w, M: w.try_wait(M, predicate, w.place(at), w.words(parity), line))
+    elif op.startswith("barrier.cluster.wait"):
+        gen.effect(lambda w, M: w.cluster_wait(line))
+    elif op.startswith("cp.async.bulk.wait_group"):
+        count, read = int(a[0]), "read" in parts
+        gen.effect(lambda w, M: w.bulk_wait(count, read, line))
+    elif op.startswith("setmaxnreg"):
+        count = int(a[0])
+        gen.emit("collective")
+        gen.effect(lambda w, M: w.set_registers(parts[1], count, line))
+    else:
+        number, count = gen.operand(a[0], 32), gen.operand(a[1], 32) if len(a) > 1 else None
+        gen.effect(lambda w, M: w.bar_sync(w.words(number), None if count is None else w.words(count), line))
 
 
-def _mbarrier(ins, gen, mask):
-    a, parts = ins.args, ins.op.split(".")
+def _mbarrier(ins, gen):
+    a, parts, line = ins.args, ins.op.split("."), ins.line
     if parts[1] == "init":
-        base, offset = parse_address(a[0])
-        return f"w.barrier_init({mask}, {gen.operand(base, 'q')}, {offset}, {gen.operand(a[1], 'u')}, {ins.line})"
+        at, count = _place(gen, a[0]), gen.operand(a[1], 32)
+        return gen.effect(lambda w, M: w.barrier_init(M, w.place(at), w.words(count), line))
     if parts[1] == "inval":
-        base, offset = parse_address(a[0])
-        return f"w.barrier_inval({mask}, {gen.operand(base, 'q')}, {offset}, {ins.line})"
+        at = _place(gen, a[0])
+        return gen.effect(lambda w, M: w.barrier_inval(M, w.place(at), line))
     if parts[1] not in ("arrive", "expect_tx") or "noComplete" in parts:
-        raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-    arrive = parts[1] == "arrive"
+        _unknown(ins)
+    arrive, expects = parts[1] == "arrive", "expect_tx" in parts
     args = a[1:] if arrive else a
-    base, offset = parse_address(args[0])
-    amount = (
-        gen.operand(args[1], "u")
-        if len(args) > 1
-        else gen.constant(1 if arrive and "expect_tx" not in parts else 0, "u")
-    )
-    expects = "expect_tx" in parts
-    arrivals, bytes_ = (gen.constant(1 if arrive else 0, "u"), amount) if expects else (amount, gen.constant(0, "u"))
-    call = (
-        f"w.arrive({mask}, {gen.operand(base, 'q')}, {offset}, {arrivals}, {bytes_}, "
-        f"{'shared::cluster' in parts}, {'relaxed' in parts}, {ins.line})"
-    )
+    at = _place(gen, args[0])
+    amount = gen.operand(args[1], 32) if len(args) > 1 else gen.constant(1 if arrive and not expects else 0, 32)
+    arrivals, count = (gen.constant(arrive, 32), amount) if expects else (amount, gen.constant(0, 32))
+    gen.effect(lambda w, M: w.arrive(M, w.place(at), w.words(arrivals), w.words(count), line))
     if arrive and a[0] != "_":
-        return call + "; " + gen.assign(a[0], gen.constant(0, "q"), "q", mask)
-    return call
+        zero = gen.constant(0, 64)
+        gen.emit("mov_64", gen.result(a[0], 64), zero)
 
 
-def _bulk(ins, gen, mask):
-    op, a, parts = ins.op, ins.args, ins.op.split(".")
+def _bulk(ins, gen):
+    op, a, parts, line = ins.op, ins.args, ins.op.split("."), ins.line
     if op == "cp.async.bulk.commit_group":
-        return f"w.bulk_commit({mask}, {ins.line})"
-
-    def where(text):
-        return f"({gen.operand(parse_address(text)[0], 'q')}, {parse_address(text)[1]})"
-
+        return gen.effect(lambda w, M: w.bulk_commit())
     if "tensor" in parts:
-        if (
-            not {"tile"} & set(parts)
-            and any(p in parts for p in ("im2col", "gather4", "scatter4"))
-            or "multicast::cluster" in parts
-            or "prefetch" in parts
-        ):
-            raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-        to_shared = parts.index("global") > min(i for i, p in enumerate(parts) if p.startswith("shared"))
-        tensor = a[1] if to_shared else a[0]
-        descriptor, coordinates = tensor.strip()[1:-1].split(",", 1)
-        coordinates = ", ".join(gen.operand(c, "i") for c in parse_vector(coordinates.strip()))
-        shared = a[0] if to_shared else a[1]
-        barrier = where(a[2]) if to_shared else None
-        return (
-            f"w.tensor_copy({mask}, {to_shared}, {gen.operand(descriptor.strip(), 'q')}, "
-            f"({coordinates},), {where(shared)}, {barrier}, {ins.line})"
-        )
+        return _tensor(ins, gen)
     first = min(i for i, p in enumerate(parts) if p.startswith(("shared", "global")))
     target, source = parts[first], parts[first + 1]
-    bulk_group = "bulk_group" in parts
-    barrier = None if bulk_group else where(a[3])
-    reduce = "reduce" in parts
-    if reduce:
-        raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-    return (
-        f"w.bulk_copy({mask}, '{target}', '{source}', {where(a[0])}, {where(a[1])}, "
-        f"{gen.operand(a[2], 'u')}, {barrier}, {ins.line})"
+    if "reduce" in parts:
+        _unknown(ins)
+    barrier = None if "bulk_group" in parts else _place(gen, a[3])
+    to, come, count = _place(gen, a[0]), _place(gen, a[1]), gen.operand(a[2], 32)
+    gen.effect(
+        lambda w, M: w.bulk_copy(
+            M, target, source, w.place(to), w.place(come), w.words(count), barrier and w.place(barrier), line
+        )
     )
 
 
-def _tensor_core(ins, gen, mask):
+def _tensor(ins, gen):
+    a, parts, line = ins.args, ins.op.split("."), ins.line
+    if (
+        not {"tile"} & set(parts)
+        and any(p in parts for p in ("im2col", "gather4", "scatter4"))
+        or "multicast::cluster" in parts
+        or "prefetch" in parts
+    ):
+        _unknown(ins)
+    to_shared = parts.index("global") > min(i for i, p in enumerate(parts) if p.startswith("shared"))
+    descriptor, coordinates = (a[1] if to_shared else a[0]).strip()[1:-1].split(",", 1)
+    descriptor = gen.operand(descriptor.strip(), 64)
+    coordinates = [gen.operand(c, 32) for c in parse_vector(coordinates.strip())]
+    shared = _place(gen, a[0] if to_shared else a[1])
+    barrier = _place(gen, a[2]) if to_shared else None
+    gen.effect(
+        lambda w, M: w.tensor_copy(
+            M,
+            to_shared,
+            w.longs(descriptor),
+            [w.words(c).view("i4") for c in coordinates],
+            w.place(shared),
+            barrier and w.place(barrier),
+            line,
+        )
+    )
+
+
+def _wgmma(ins, gen):
+    a, parts = ins.args, ins.op.split(".")
+    if ins.op.startswith("wgmma.fence"):
+        return gen.emit("wgmma_fence")
+    if ins.op.startswith("wgmma.commit_group"):
+        return gen.emit("wgmma_commit")
+    if ins.op.startswith("wgmma.wait_group"):
+        return gen.emit("wgmma_wait", i=int(a[0]))
+    shape, result, left, right = parts[4:8]
+    match = re.fullmatch(r"m64n(\d+)k16", shape)
+    if not match or result != "f32" or left != right or left not in ("bf16", "f16"):
+        _unknown(ins)
+    accumulators, n = parse_vector(a[0]), int(match[1])
+    if len(accumulators) != n // 2:
+        raise EmulationError(f"line {ins.line}: expected {n // 2} accumulators, got {len(accumulators)}")
+    registers = a[1].startswith("{")
+    scale_a, scale_b, *transposed = (int(x) for x in a[4:])
+    bits = registers | (8 if scale_a * scale_b < 0 else 0) | (16 if left == "f16" else 0)
+    bits |= 2 * transposed[0] + 4 * transposed[1] if not registers else 4 * transposed[0]
+    if registers:
+        halves = parse_vector(a[1])
+        left = gen.list_of([gen.operand(r, 32) for r in halves] + [gen.flagged.get(r, -1) for r in halves])
+    else:
+        left = gen.operand(a[1], 64)
+    results = gen.list_of([gen.slot_of(r) for r in accumulators] + [gen.flagged[r] for r in accumulators])
+    gen.emit("wgmma", results, left, gen.operand(a[2], 64), gen.operand(a[3], 1), i=n, j=bits)
+
+
+def _tensor_core(ins, gen):
     op, a, parts = ins.op, ins.args, ins.op.split(".")
-
-    def numbers(text):
-        return "(" + "".join(f"{gen.number(r)}, " for r in parse_vector(text)) + ")"
-
-    if op.startswith("wgmma.fence"):
-        return f"w.wgmma_fence({ins.line})"
-    if op.startswith("wgmma.commit_group"):
-        return f"w.wgmma_commit({ins.line})"
-    if op.startswith("wgmma.wait_group"):
-        return f"w.wgmma_wait({int(a[0])}, {ins.line})"
-    if op.startswith("wgmma.mma_async.sync.aligned."):
-        shape, result, left, right = parts[4], parts[5], parts[6], parts[7]
-        for r in parse_vector(a[0]):
-            gen.kind_of(r)
-        registers = a[1].startswith("{")
-        source = (
-            "(" + ", ".join(gen.operand(r, "u") for r in parse_vector(a[1])) + ")"
-            if registers
-            else gen.operand(a[1], "q")
-        )
-        which = numbers(a[1]) if registers else None
-        flags = ", ".join(f"{int(x)}" for x in a[4:])
-        return (
-            f"w.wgmma('{shape}', '{result}', '{left}', '{right}', {numbers(a[0])}, {source}, "
-            f"{which}, {gen.operand(a[2], 'q')}, {gen.operand(a[3], 'p')}, ({flags}), "
-            f"{ins.line})"
-        )
+    if op.startswith("wgmma."):
+        return _wgmma(ins, gen)
     if op.startswith("mma.sync.aligned."):
-        d, A, B, c = (parse_vector(x) for x in a)
-
-        def words(v, k):
-            return "(" + ", ".join(gen.operand(r, k) for r in v) + ",)"
-
-        call = f"L = w.mma('{op}', {words(A, 'u')}, {words(B, 'u')}, {words(c, 'f')}, {ins.line}); "
-        return call + "; ".join(gen.assign(r, f"L[{i}]", "f", mask) for i, r in enumerate(d))
+        match = re.fullmatch(r"mma\.sync\.aligned\.m16n8k(8|16)\.row\.col\.f32\.(bf16|f16|tf32)\.\2\.f32", op)
+        d, *operands = (parse_vector(x) for x in a)
+        per_register = 4 if match and match[2] == "tf32" else 8
+        if not match or len(operands[1]) * per_register != int(match[1]):
+            _unknown(ins)
+        lists = [gen.list_of([gen.operand(r, 32) for r in v]) for v in operands]
+        results = gen.list_of([gen.result(r, 32) for r in d])
+        return gen.emit("mma", results, *lists, i=("bf16", "f16", "tf32").index(match[2]), j=int(match[1]))
     if op.startswith("movmatrix.sync.aligned.m8n8.trans.b16"):
-        return gen.assign(a[0], f"w.movmatrix({gen.operand(a[1], 'u')})", "u", mask)
+        value = gen.operand(a[1], 32)
+        return gen.emit("movmatrix", gen.result(a[0], 32), value)
     load = op.startswith("ldmatrix")
     registers = parse_vector(a[0] if load else a[1])
-    base, offset = parse_address(a[1] if load else a[0])
     if "m8n8" not in parts or parts[-1] != "b16":
-        raise EmulationError(f"line {ins.line}: no emulation of {ins.text}")
-    where = f"{gen.operand(base, 'q')}, {offset}, {'trans' in parts}, {ins.line}"
-    if load:
-        return f"L = w.ldmatrix({len(registers)}, {where}); " + "; ".join(
-            gen.assign(r, f"L[{i}]", "u", mask) for i, r in enumerate(registers)
-        )
-    return f"w.stmatrix(({', '.join(gen.operand(r, 'u') for r in registers)},), {where})"
+        _unknown(ins)
+    base, offset = _place(gen, a[1] if load else a[0])
+    slots = [gen.result(r, 32) if load else gen.operand(r, 32) for r in registers]
+    how = len(slots) | (8 if "trans" in parts else 0)
+    gen.emit("ldmatrix" if load else "stmatrix", a=base, i=offset, b=gen.list_of(slots), j=how)
 
 
-def translate(ins, gen, mask):
-    """The statement for an instruction with effects, or None for arithmetic."""
-    op, a = ins.op, ins.args
-    if op.startswith(_NOTHING):
-        return "pass"
-    if op.startswith(_WAITS):
-        return _waiting(ins, gen, mask)
-    if op.startswith(("wgmma.", "mma.", "ldmatrix", "stmatrix", "movmatrix")):
-        return _tensor_core(ins, gen, mask)
-    if op.startswith("shfl"):
-        return _shuffle(ins, gen, mask)
-    if op.startswith(_WARP):
-        return _warp(ins, gen, mask)
-    if op.startswith("mbarrier."):
-        return _mbarrier(ins, gen, mask)
-    if op.startswith(("cp.async.bulk", "cp.reduce.async.bulk")):
-        return _bulk(ins, gen, mask)
-    if op.startswith("st.async."):
-        return _async_store(ins, gen, mask)
-    if op.startswith(("ld.", "st.")):
-        return _memory(ins, gen, mask)
-    if op.startswith(("atom.", "red.")):
-        return _atomic(ins, gen, mask)
-    if op.startswith("mapa.shared::cluster"):
-        return gen.assign(
-            a[0], f"w.map_address({gen.operand(a[1], 'q')}, {gen.operand(a[2], 'u')}, {ins.line})", "q", mask
-        )
-    if op.startswith(("fence.", "membar.")):
-        return f"w.fence({mask}, '{op}', {ins.line})"
-    if op == "activemask.b32":
-        return gen.assign(a[0], f"w.active({mask})", "u", mask)
-    if op == "trap":
-        return f"w.trap({ins.line})"
-    if op.startswith("mov") and a[1] in ("%clock", "%clock64", "%globaltimer"):
-        return gen.assign(a[0], gen.constant(0, "q" if "64" in op else "u"), "q" if "64" in op else "u", mask)
-    return None
+def _map_address(ins, gen):
+    operands = gen.operand(ins.args[1], 64), gen.operand(ins.args[2], 32)
+    gen.emit("mapa", gen.result(ins.args[0], 64), *operands)
+
+
+def _fence(ins, gen):
+    if "proxy.async" in ins.op:
+        gen.emit("fence")
+
+
+#: By the start of an instruction's name, in order.
+_LOWERINGS = (
+    (_NOTHING, lambda ins, gen: None),
+    (_WAITS, _waiting),
+    (("wgmma.", "mma.", "ldmatrix", "stmatrix", "movmatrix"), _tensor_core),
+    ("shfl", _shuffle),
+    (_WARP, _warp),
+    ("mbarrier.", _mbarrier),
+    (("cp.async.bulk", "cp.reduce.async.bulk"), _bulk),
+    ("st.async.", _async_store),
+    (("ld.", "st."), _memory),
+    (("atom.", "red."), _atomic),
+    ("mapa.shared::cluster", _map_address),
+    (("fence.", "membar."), _fence),
+    ("activemask.b32", lambda ins, gen: gen.emit("activemask", gen.result(ins.args[0], 32))),
+    ("trap", lambda ins, gen: gen.emit("trap")),
+)
+_CLOCKS = ("%clock", "%clock64", "%globaltimer")
+
+
+def lower(ins, gen):
+    """Emits an instruction with effects; False for arithmetic."""
+    for start, function in _LOWERINGS:
+        if ins.op.startswith(start):
+            function(ins, gen)
+            return True
+    if ins.op.startswith("mov") and ins.args[1] in _CLOCKS:
+        width = 64 if "64" in ins.op else 32
+        gen.emit(f"mov_{width}", gen.result(ins.args[0], width), gen.constant(0, width))
+        return True
+    return False

@@ -10,9 +10,10 @@ import time
 
 import numpy as np
 
-from .blocks import Program
+from . import engine
 from .cta import Launch
 from .memory import GlobalMemory
+from .program import Program
 from .ptx import EmulationError, parse
 
 ARENA, ALLOCATE, FREE, IMAGE, LAUNCH = range(1, 6)
@@ -99,6 +100,7 @@ class Server:
 
 def serve(command, options):
     """Runs a command whose CUDA driver is the emulator; its exit code, or 1 where a kernel failed."""
+    engine.load(options.engine)
     here, there = socket.socketpair()
     arena = os.memfd_create("arena")
     os.ftruncate(arena, 1 << 30)
