@@ -163,8 +163,9 @@ class BarrierOps:
 
     def try_wait(self, mask, predicate, place, parity, line):
         lanes = self._lanes(mask)
-        barriers = {(int(place[0][lane]) + place[1], int(parity[lane])) for lane in lanes}
-        found = [(self.find_barrier(at, line), parity) for at, parity in barriers]
+        addresses, parities = place[0].tolist(), parity.tolist()
+        barriers = {(addresses[lane], parities[lane]) for lane in lanes}
+        found = [(self.find_barrier(at + place[1], line), parity) for at, parity in barriers]
         for _, p in found:
             if p not in (0, 1):
                 raise EmulationError(f"line {line}: expected parity 0 or 1, got {p}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import engine
 from .barriers import Wait
-from .blocks import PARAM_BASE
+from .blocks import PARAM_BASE, SHARED_BASE
 from .ptx import EmulationError
 
 #: The state of a word that is written (memory.py).
@@ -76,12 +76,14 @@ def decode(raw):
     return result
 
 
-@lru_cache(256)
-def box_offsets(box, element, pitch):
-    """Where the elements of a box lie in shared memory before the swizzle, and their coordinates."""
+@lru_cache(1024)
+def box_places(box, element, mode, place):
+    """Where the elements of a box at a place of shared memory lie, the words that they are in, and their coordinates."""
     coordinates = np.indices(box[::-1]).reshape(len(box), -1)[::-1].astype(np.int64)
     rows = np.arange(coordinates.shape[1], dtype=np.int64) // box[0]
-    return rows * (pitch or box[0] * element) + coordinates[0] * element, coordinates
+    linear = rows * (SPANS[mode] or box[0] * element) + coordinates[0] * element
+    at = swizzle(linear + place, SWIZZLE_MASK[mode]) - SHARED_BASE
+    return at, np.unique(at >> 2).astype(np.int32), coordinates
 
 
 class Copy:
@@ -132,12 +134,12 @@ class CopyOps:
             self._tensor_copy(tensor, start, to_shared, place, where, line)
 
     def _tensor_places(self, tensor, start, place, line):
-        """Bytes of shared memory, and of the array's elements that lie in its extents."""
+        """Bytes and words of shared memory, which elements lie in the array, and where these do."""
         if place % 128:
             raise EmulationError(f"line {line}: expected a place in multiples of 128 bytes for a box, got {place}")
-        linear, coordinates = box_offsets(tensor.box, tensor.element, SPANS[tensor.swizzle])
+        at, words, coordinates = box_places(tensor.box, tensor.element, tensor.swizzle, place)
         memory, element = self.memory, tensor.element
-        inside, address = np.ones(len(linear), bool), np.full(len(linear), tensor.address - memory.base, np.int64)
+        inside, address = np.ones(len(at), bool), np.full(len(at), tensor.address - memory.base, np.int64)
         for i in range(tensor.rank):
             c = coordinates[i] + start[i]
             inside &= (c >= 0) & (c < tensor.extents[i])
@@ -151,17 +153,16 @@ class CopyOps:
                 "outside of the device's memory"
             )
         memory.check(address, element, line)
-        return swizzle(linear + place, SWIZZLE_MASK[tensor.swizzle]) - self.shared.base, inside, address
+        return at, words, inside, address
 
     def _tensor_copy(self, tensor, start, to_shared, place, where, line):
         shared, element = self.shared, tensor.element
-        at, inside, address = self._tensor_places(tensor, start, place, line)
+        at, words, inside, address = self._tensor_places(tensor, start, place, line)
         if at.min() < 0 or at.max() + element > len(shared.bytes):
             raise EmulationError(
                 f"line {line}: a box of {tensor.bytes} bytes at byte {place - shared.base} leaves "
                 f"shared memory of {len(shared.bytes)} bytes"
             )
-        words = np.unique(at >> 2)
         view, array = shared.views[element], self.memory.views[element]
         text = f"copy of {tensor.bytes} bytes {'to' if to_shared else 'from'} byte {place - shared.base}, line {line}"
         if to_shared:

@@ -1,8 +1,8 @@
 """Runs launches: clusters of CTAs of warps, and the scheduler between them."""
 
 import ctypes
+import math
 import random
-import weakref
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class CTA:
         self.warps_count = self.threads // 32
         self.clocks, self.scheduler = cluster.clocks, cluster.scheduler
         self.shared = SharedMemory(launch.shared_bytes, self.clocks)
-        self.mbarriers, self.named, self.logs = {}, {}, {}
+        self.mbarriers, self.named, self.logs, self.specials = {}, {}, {}, {}
         self.finished = False
         available = REGISTERS // launch.program.kernel.min_ctas
         self.registers_at_start = min(available // self.threads // 8 * 8, 255 // 8 * 8)
@@ -71,7 +71,6 @@ class CTA:
         """What the warps of a warpgroup execute in common; the engine's."""
         if index not in self.logs:
             self.logs[index] = engine.functions["Log"]()
-            weakref.finalize(self, engine.functions["FreeLog"], self.logs[index])
         return self.logs[index]
 
     def named_barrier(self, number, line):
@@ -81,16 +80,22 @@ class CTA:
 
     def special(self, name, warp):
         """A special register of a warp: a number, or those of its lanes."""
+        if name not in self.specials:
+            self.specials[name] = self._special(name)
+        value = self.specials[name]
+        return value(warp) if callable(value) else value
+
+    def _special(self, name):
+        """A special register, or a function of the warp that gives it."""
         launch, lane = self.launch, np.arange(32, dtype=np.uint32)
         grid, block, cluster, number = launch.grid, launch.block, launch.cluster, self.number
         name, _, axis = name.partition(".")
         if axis:
             i = "xyz".index(axis)
-            thread = warp * 32 + lane
-            before = int(np.prod(block[:i]))
-            ctaid = number // int(np.prod(grid[:i])) % grid[i]
+            before = math.prod(block[:i])
+            ctaid = number // math.prod(grid[:i]) % grid[i]
             return {
-                "tid": thread // before % block[i],
+                "tid": lambda warp: (warp * 32 + lane) // before % block[i],
                 "ntid": block[i],
                 "ctaid": ctaid,
                 "nctaid": grid[i],
@@ -102,13 +107,13 @@ class CTA:
         bit = np.uint32(1) << lane
         return {
             "laneid": lane,
-            "warpid": warp,
+            "warpid": lambda warp: warp,
             "nwarpid": self.warps_count,
             "smid": number % 132,
             "nsmid": 132,
             "gridid": 0,
             "cluster_ctarank": self.rank,
-            "cluster_nctarank": int(np.prod(cluster)),
+            "cluster_nctarank": math.prod(cluster),
             "lanemask_eq": bit,
             "lanemask_lt": bit - np.uint32(1),
         }[name]
@@ -129,9 +134,18 @@ class CTA:
                 raise EmulationError(f"CTA {self.number} ends while copies into it are in flight: {barrier}")
 
 
+    def close(self):
+        """Frees what the engine has of it, and all arrays: warps and their CTA name each other."""
+        for warp in self.warps:
+            engine.functions["FreeWarp"](warp.handle)
+        for log in self.logs.values():
+            engine.functions["FreeLog"](log)
+        self.warps, self.shared = [], None
+
+
 class Cluster:
     def __init__(self, launch, first, scheduler):
-        size = int(np.prod(launch.cluster))
+        size = math.prod(launch.cluster)
         self.scheduler = scheduler
         self.clocks = Clocks(launch.threads // 32, size)
         self.barrier = ClusterBarrier(self.clocks, size * launch.threads // 32)
@@ -173,6 +187,8 @@ class Cluster:
             pass
         for cta in self.ctas:
             cta.check_end()
+        for cta in self.ctas:
+            cta.close()
 
     def _advance(self, warp, steps, live):
         try:
@@ -205,7 +221,7 @@ class Launch:
     def __init__(self, program, memory, grid, block, cluster, shared_bytes, params):
         self.program, self.memory, self.grid, self.block, self.cluster = program, memory, grid, block, cluster
         self.shared_bytes, self.params = shared_bytes, params
-        self.threads = int(np.prod(block))
+        self.threads = math.prod(block)
         self._params = ctypes.create_string_buffer(bytes(params), max(len(params), 1))
         self.params_address = ctypes.addressof(self._params)
         kernel = program.kernel
@@ -217,7 +233,7 @@ class Launch:
             raise EmulationError(f"expected a grid of whole clusters {cluster}, got {grid}")
 
     def run(self, mode="random", seed=0, ctas=None):
-        count, size = int(np.prod(self.grid)), int(np.prod(self.cluster))
+        count, size = math.prod(self.grid), math.prod(self.cluster)
         rng = random.Random(seed)
         firsts = list(range(0, count, size))
         if mode == "random":

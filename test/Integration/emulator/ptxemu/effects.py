@@ -328,11 +328,15 @@ _LOWERINGS = (
     ("activemask.b32", lambda ins, gen: gen.emit("activemask", gen.result(ins.args[0], 32))),
     ("trap", lambda ins, gen: gen.emit("trap")),
 )
+_HEADS = {start.split(".")[0] for starts, _ in _LOWERINGS for start in ((starts,) if isinstance(starts, str) else starts)}
+_HEADS.add("mov")
 _CLOCKS = ("%clock", "%clock64", "%globaltimer")
 
 
 def lower(ins, gen):
     """Emits an instruction with effects; False for arithmetic."""
+    if ins.op.split(".")[0] not in _HEADS:
+        return False
     for start, function in _LOWERINGS:
         if ins.op.startswith(start):
             function(ins, gen)

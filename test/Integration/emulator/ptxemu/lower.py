@@ -24,6 +24,8 @@ class Lowering:
         self.code, self.lists, self.effects = [], [], []
         self.slots, self.registers, self.constants, self.specials = 0, {}, {}, {}
         self._interned = {}
+        #: Free slots of registers that are used in one block, by their number; and those for the current instruction.
+        self._free, self._temporary = {1: [], 2: []}, []
         #: What follows the instruction: writes to wider registers, and what keeps track of registers.
         self._behind = []
         self._find_flagged()
@@ -35,6 +37,7 @@ class Lowering:
         self.tracked = {r: n for n, r in enumerate(tracked)}
         # Where a move may read it first, a register has any value at the start.
         self.flags = np.array([r in self.tracked for r in self.flagged], np.uint8)
+        self._find_local(blocks)
         self.blocks = [self._block(b) for b in blocks]
 
     def _find_flagged(self):
@@ -48,11 +51,39 @@ class Lowering:
             found |= more
         self.flagged = {r: n for n, r in enumerate(sorted(found))}
 
+    def _find_local(self, blocks):
+        """Registers of one block, which share slots with others: by block and position, those that are not used again.
+
+        Not those with a state, and not those that a wgmma reads until its wait."""
+        kept = self.flagged.keys() | self.tracked.keys()
+        kept |= {r for ins in self.kernel.code if ins.op.startswith("wgmma.mma") for r in parse_vector(ins.args[1])}
+        last = {}
+        for block in blocks:
+            steps = [ins.registers for ins in block.code] + [([block.guard] if block.guard else [], [])]
+            for position, (reads, writes) in enumerate(steps):
+                for r in (*reads, *writes):
+                    if last.setdefault(r, (block.index, 0))[0] != block.index:
+                        kept.add(r)
+                    last[r] = block.index, position
+        self.local, self._last_uses = last.keys() - kept, {}
+        for r in self.local:
+            self._last_uses.setdefault(last[r], []).append(r)
+
     # What instructions name.
 
-    def allocate(self, width):
-        self.slots += 2 if width == 64 else 1
-        return self.slots - (2 if width == 64 else 1)
+    def allocate(self, width, shared=False):
+        """A slot, or two, of its own, or one that others have at other times."""
+        count = 2 if width == 64 else 1
+        if shared and self._free[count]:
+            return self._free[count].pop()
+        self.slots += count
+        return self.slots - count
+
+    def temporary(self, width):
+        """A slot for the current instruction."""
+        slot = self.allocate(width, True)
+        self._temporary.append((2 if width == 64 else 1, slot))
+        return slot
 
     def width_of(self, register):
         return {8: 16}.get(self.kernel.width(register), self.kernel.width(register))
@@ -60,7 +91,7 @@ class Lowering:
     def slot_of(self, register):
         slot = self.registers.get(register)
         if slot is None:
-            slot = self.registers[register] = self.allocate(self.width_of(register))
+            slot = self.registers[register] = self.allocate(self.width_of(register), register in self.local)
         return slot
 
     def constant(self, value, width):
@@ -88,7 +119,7 @@ class Lowering:
         """The slot of an operand of 1 (a predicate), 16, 32 or 64 bits."""
         text = text.strip()
         if text.startswith("!"):
-            slot = self.allocate(1)
+            slot = self.temporary(1)
             self.emit("not_1", d=slot, a=self.operand(text[1:], 1))
             return slot
         if _NUMBER.fullmatch(text):
@@ -109,20 +140,20 @@ class Lowering:
 
     def _convert(self, slot, stored, width):
         """The low bits of a register, or those of a narrower one with zeros in front."""
-        to = self.allocate(width)
+        to = self.temporary(width)
         self.emit(f"cvt_{width}_u{stored}", d=to, a=slot)
         return to
 
     def result(self, register, width, signed=False):
         """The slot that an instruction of `width` bits writes its result to."""
         if register == "_":
-            return self.allocate(width)
+            return self.temporary(width)
         stored, slot = self.width_of(register), self.slot_of(register)
         to = slot
         if stored != width:
             if stored < width or width == 1:
                 raise EmulationError(f"expected {stored} bits for register {register}, got {width}")
-            to = self.allocate(width)
+            to = self.temporary(width)
             self._behind.append((f"cvt_{stored}_{'s' if signed else 'u'}{width}", {"d": slot, "a": to}))
         self._track(register)
         return to
@@ -160,11 +191,22 @@ class Lowering:
                 self._instruction(ins)
             except (ops.Unknown, KeyError, IndexError, ValueError):
                 raise EmulationError(f"line {ins.line}: no emulation of {ins.text}") from None
+            self._release(block.index, position)
         self.line = block.line
         self._check_written(self.uncertain.get((block.index, len(block.code)), ()))
         target = {None: engine.NO_BRANCH, "ret": engine.ENDS_LANES}.get(block.end, block.target)
         guard = self.slot_of(block.guard) if block.guard else -1
+        self._release(block.index, len(block.code))
         return begin, len(self.code), block.line, target, guard, block.negated, block.meet, block.whole
+
+    def _release(self, block, position):
+        """Frees the slots that nothing uses behind an instruction."""
+        for r in self._last_uses.get((block, position), ()):
+            if r in self.registers:
+                self._free[2 if self.width_of(r) == 64 else 1].append(self.registers[r])
+        for count, slot in self._temporary:
+            self._free[count].append(slot)
+        self._temporary = []
 
     def _check_written(self, registers):
         for r in registers:

@@ -18,7 +18,7 @@ class Program:
         lowering = Lowering(kernel, divide(kernel))
         self.frame, self.specials, self.flags = lowering.frame(), lowering.specials, lowering.flags
         self.tracked, self.effects = len(lowering.tracked), dict(lowering.effects)
-        self.names = {slot: r for r, slot in lowering.registers.items()}
+        self.names = {slot: r for r, slot in lowering.registers.items() if r not in lowering.local}
         self.code = np.array(lowering.code, np.int32).reshape(-1, 8)
         blocks = np.array(lowering.blocks, np.int32)
         lists = np.array(lowering.lists or [0], np.int32)

@@ -17,6 +17,8 @@ class Instruction:
     guard: str = None
     negated: bool = False
     text: str = ""
+    #: The registers that it reads and writes (definitions.py).
+    registers: tuple = None
 
 
 @dataclass
@@ -66,6 +68,8 @@ TYPES = {
 
 def split_operands(text):
     """Splits at the commas outside of brackets."""
+    if "[" not in text and "{" not in text:
+        return [part.strip() for part in text.split(",")] if text.strip() else []
     parts, depth, part = [], 0, ""
     for c in text:
         depth += (c in "[{") - (c in "]}")
@@ -93,6 +97,10 @@ def parse_address(text):
     return match[1], int(match[2], 0) if match[2] else 0
 
 
+_STATEMENT = re.compile(r"(?:@(!?)([%\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
+_PLAIN = re.compile(r"\s*[@a-z][^;{}]*;\s*")
+
+
 def _parse_statement(kernel, text, line):
     if text.startswith("."):
         if text.startswith(".reg"):
@@ -102,7 +110,7 @@ def _parse_statement(kernel, text, line):
         elif not text.startswith((".pragma", ".loc")):
             raise EmulationError(f"line {line}: unknown directive {text}")
         return
-    match = re.fullmatch(r"(?:@(!?)([%\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", text, re.S)
+    match = _STATEMENT.fullmatch(text)
     if not match:
         raise EmulationError(f"line {line}: expected an instruction, got {text}")
     kernel.code.append(
@@ -115,6 +123,11 @@ def _parse_body(kernel, lines, start):
     depth, pending, begin = 1, "", 0
     for number in range(start, len(lines) + 1):
         text = lines[number - 1].split("//")[0]
+        if not pending.strip() and _PLAIN.fullmatch(text) and not re.match(r"\s*\w+:(?!:)", text):
+            # A line that is a statement, as most are.
+            pending = ""
+            _parse_statement(kernel, text.strip()[:-1].strip(), number)
+            continue
         for piece in re.split(r"(;)", text):
             if piece == ";":
                 _parse_statement(kernel, pending.strip(), begin)

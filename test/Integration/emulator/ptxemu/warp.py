@@ -1,7 +1,6 @@
 """A warp: what the engine runs, and what Python does for it between."""
 
 import ctypes
-import weakref
 
 import numpy as np
 
@@ -48,7 +47,6 @@ class Warp(BarrierOps, CopyOps):
             program.flags.ctypes.data,
             len(program.flags),
         )
-        weakref.finalize(self, engine.functions["FreeWarp"], self.handle)
 
     # The operands of an instruction.
 
