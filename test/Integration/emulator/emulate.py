@@ -28,7 +28,7 @@ def main():
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- command")
     options = parser.parse_args()
     options.engine = os.path.join(os.path.dirname(os.path.abspath(options.driver)), "libgdn-emulated-warps.so")
-    options.ptxas = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ptxas.py")
+    options.ptxas = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ptxas.sh")
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         parser.error("expected a command")
