@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes what the build makes of the manifest (gdn/kernels.json): generate.py [--manifest FILE] OUT.
+"""Writes what the build makes of the manifest (gdn/kernels.json): generate.py [--manifest FILE] [--only NAME]... OUT.
 
 OUT/NAME.mlir      the function of each kernel, for gdn-compile
 OUT/kernels.cmake  the kernels' names and the options that they are compiled with
@@ -9,7 +9,8 @@ OUT/Manifest.inc   the tables of the manifest as macros, for C++
 OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc, OUT/HopperBackwardKernels.inc,
 OUT/HopperSavingKernels.inc   a line for each kernel, for C++
 
-A file that would stay the same is not written, and .mlir files of kernels that are gone are removed.
+A file that would stay the same is not written, and .mlir files of kernels that are gone are removed. With --only, just
+OUT/NAME.mlir of these kernels is written.
 """
 
 import argparse
@@ -286,6 +287,7 @@ def _write(path: pathlib.Path, text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Writes what the build makes of the manifest.")
     parser.add_argument("--manifest", type=pathlib.Path, help="another manifest than the package's")
+    parser.add_argument("--only", action="append", metavar="NAME", help="write this kernel, and no table; may be repeated")
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
     reader = _load_reader()
@@ -302,6 +304,13 @@ def main() -> int:
         sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(sorted(twice))} twice")
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
+    if arguments.only:
+        if unknown := sorted(set(arguments.only) - set(names)):
+            sys.exit(f"error: expected names of kernels of the manifest, got {', '.join(unknown)}")
+        for kernel in everything:
+            if kernel.name in arguments.only:
+                _write(out / f"{kernel.name}.mlir", kernel.text)
+        return 0
     for kernel in everything:
         _write(out / f"{kernel.name}.mlir", kernel.text)
     for stale in out.glob("*.mlir"):
