@@ -1,7 +1,7 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is computed around the GPU's kernels of gradients, on a CPU: a stand-in computes what the kernels are to compute,
-in float64. The kernels themselves: test/Integration/emulator/gradients.test, and on a GPU test/Integration/sm90."""
+in float64. The kernels themselves: test/Integration/emulator/gradients-*.test, and on a GPU test/Integration/sm90."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a forward on a GPU saves for its gradients, on a CPU: stand-ins compute what the kernels are to compute. The
-kernels themselves: test/Integration/emulator/saved.test."""
+kernels themselves: test/Integration/emulator/saved*.test."""
 
 import concurrent.futures
 import itertools
