@@ -22,6 +22,13 @@ using namespace mlir::gdn;
 /// eps of the l2 norm (spec 1).
 static constexpr double kNormEps = 1e-6;
 
+/// The largest |A_log| that is taken in one factor. Two such factors take any
+/// finite gate to where its decay is 0, or 1, if it is not 0 itself.
+static constexpr double kMostLogRate = 87.0;
+/// Below the first softplus(x) is exp(x) to half an ulp of f32; above the
+/// second an error of its logarithm is none of a decay's.
+static constexpr double kSmallSoftplus = -16.0, kHugeSoftplus = 0x1p60;
+
 Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
     : b(b), facts(facts), sequence(op.getSequence()), head(op.getHead()),
       tile(op.getVTile()), batch(op.getBatch()), begin(op.getBegin()),
@@ -47,8 +54,15 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
 void Program::loadGateParameters() {
   b.step("gates");
   bias = loadGateParameter("dt_bias");
-  if (Value logRate = loadGateParameter("a_log"))
-    rate = b.exp2(b.scaled(logRate, M_LOG2E));
+  logRate = loadGateParameter("a_log");
+  if (!logRate || facts.gateDomain != GateDomain::Bounded)
+    return;
+  auto bounded = [&](Value x) {
+    return b.max(b.min(x, kMostLogRate), -kMostLogRate);
+  };
+  Value most = bounded(logRate);
+  rate = b.exp(most);
+  restOfRate = b.exp(bounded(b.sub(logRate, most)));
 }
 
 /// A gate parameter at the work item's head: of an array [H] a scalar, of [H,
@@ -194,6 +208,28 @@ static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
   return shape.size() == 1 ? parameter : p.b.broadcast(parameter, shape, 1);
 }
 
+/// -exp(A_log) softplus(x) in log2 units. f32 may have no room for a factor,
+/// but for the product: where softplus(x) is small or huge, the logarithms of
+/// the factors are added. A loop keeps A_log alone in a register: exp(A_log) is
+/// made for each gate, as exp(A_log + 0).
+static Value softplusGate(Program &p, Value x) {
+  TileBuilder &b = p.b;
+  ArrayRef<int64_t> shape = shapeOf(x);
+  auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
+    return arith::CmpFOp::create(b, predicate, x, b.fill(bound, shape));
+  };
+  Value softplus = b.softplus(x);
+  Value isSmall = compare(arith::CmpFPredicate::OLT, kSmallSoftplus);
+  Value isHuge = compare(arith::CmpFPredicate::OGT, kHugeSoftplus);
+  Value log = b.scaled(math::Log2Op::create(b, softplus), M_LN2);
+  log = arith::SelectOp::create(b, isSmall, x, b.select(isHuge, log, 0.0));
+  Value isEither = arith::OrIOp::create(b, isSmall, isHuge);
+  Value factor =
+      arith::SelectOp::create(b, isEither, b.fill(1.0, shape), softplus);
+  Value rate = b.exp(b.add(log, spread(p, p.logRate, shape)));
+  return b.mul(b.scaled(rate, -M_LOG2E), factor);
+}
+
 /// log2 of the decay from the gate as the op gives it (spec 1), any shape.
 static Value activateGate(Program &p, Value gate) {
   TileBuilder &b = p.b;
@@ -207,13 +243,13 @@ static Value activateGate(Program &p, Value gate) {
   case GateDomain::Linear:
     return math::Log2Op::create(b, gate);
   case GateDomain::Softplus:
-    gate = addBias(gate);
-    return b.mul(spread(p, b.scaled(p.rate, -M_LOG2E), shape),
-                 b.softplus(gate));
+    return softplusGate(p, addBias(gate));
   case GateDomain::Bounded:
     gate = addBias(gate);
+    // x may be 0 where exp(A_log) is infinite, and the other way round.
     if (p.rate)
-      gate = b.mul(spread(p, p.rate, shape), gate);
+      gate = b.mul(spread(p, p.rate, shape),
+                   b.mul(spread(p, p.restOfRate, shape), gate));
     return b.scaled(b.sigmoid(gate), p.facts.lowerBound * M_LOG2E);
   }
   llvm_unreachable("covered switch");

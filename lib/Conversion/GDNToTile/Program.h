@@ -97,10 +97,13 @@ struct Program {
   /// Of a segment, the sequence that saved states are numbered by; else null.
   Value savedSequence;
   Value zero;
-  /// exp(A_log) and dt_bias of the head: a scalar, or f32 [K]; null without.
-  Value rate, bias;
+  /// A_log and dt_bias of the head: a scalar, or f32 [K]; null without.
+  Value logRate, bias;
+  /// For bounded gates, exp(A_log) as a product of two numbers, both finite and
+  /// above 0. The second is 1 but for an A_log for which f32 has no room.
+  Value rate, restOfRate;
 
-  /// Sets rate and bias. A chunk of one token loads them with its gate: what is
+  /// Sets the above. A chunk of one token loads them with its gate: what is
   /// made of them before the state is loaded would keep that waiting.
   void loadGateParameters();
 

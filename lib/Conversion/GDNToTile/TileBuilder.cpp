@@ -129,20 +129,17 @@ Value TileBuilder::abs(Value value) {
   return math::AbsFOp::create(*this, value);
 }
 
-/// exp(x) as exp2: the one exponential that the hardware has.
-static Value expOf(TileBuilder &b, Value value) {
-  return b.exp2(b.scaled(value, M_LOG2E));
-}
+Value TileBuilder::exp(Value value) { return exp2(scaled(value, M_LOG2E)); }
 
 Value TileBuilder::sigmoid(Value value) {
   Value one = constantLike(*this, value, 1.0);
-  return div(one, add(one, expOf(*this, neg(value))));
+  return div(one, add(one, exp(neg(value))));
 }
 
 Value TileBuilder::softplus(Value value) {
   // max(x, 0) + log1p(exp(-|x|)): the exponent is never positive.
   Value magnitude = math::AbsFOp::create(*this, value);
-  Value tail = math::Log1pOp::create(*this, expOf(*this, neg(magnitude)));
+  Value tail = math::Log1pOp::create(*this, exp(neg(magnitude)));
   return add(max(value, 0.0), tail);
 }
 

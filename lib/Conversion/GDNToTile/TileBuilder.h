@@ -53,6 +53,8 @@ public:
   Value isNot(Value condition);
   /// In f32, whatever the type of `value`.
   Value exp2(Value value);
+  /// As exp2, the one exponential that the hardware has.
+  Value exp(Value value);
   /// `value` times a constant.
   Value scaled(Value value, double factor);
   Value min(Value value, double bound);

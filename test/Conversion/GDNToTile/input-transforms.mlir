@@ -3,13 +3,14 @@
 // Input transforms (spec 1) stand in the steps that load their operand. All
 // but the log gate map padding to something else than zero: it is masked.
 
-// -exp(a_log) softplus(a + dt_bias), without overflow, in log2 units.
-// The parameters of a head stand before the loop.
+// -exp(a_log) softplus(a + dt_bias), without overflow, in log2 units: where softplus is small or huge, its logarithm is
+// added to a_log, and the factor is 1. The parameters of a head stand before the loop.
 // CHECK-LABEL: gdn_tile.program @softplus_fused(
 // CHECK: %[[BIAS:.*]] = gdn_tile.load %dt_bias[%h] axes [0] {gdn_tile.step = "gates"} : {{.*}} -> tensor<1xf32>
 // CHECK: tensor.extract %[[BIAS]][
-// CHECK: gdn_tile.load %a_log[%h] axes [0]
-// CHECK: math.exp2
+// CHECK: %[[LOADED:.*]] = gdn_tile.load %a_log[%h] axes [0]
+// CHECK: %[[A_LOG:.*]] = tensor.extract %[[LOADED]][
+// CHECK-NOT: math.exp2
 // CHECK: scf.for
 // CHECK: %[[RAW:.*]] = gdn_tile.load %beta{{.*}} {gdn_tile.step = "gates"}
 // CHECK: %[[LOGIT:.*]] = arith.extf %[[RAW]] {gdn_tile.step = "gates"}
@@ -25,7 +26,20 @@
 // CHECK: %[[ABS:.*]] = math.absf %[[X]]
 // CHECK: math.log1p
 // CHECK: %[[SAFE:.*]] = arith.maximumf %{{.*}}"gates"} : tensor<32xf32>
-// CHECK: %[[LOG2:.*]] = arith.maximumf %{{.*}}"gates"} : tensor<32xf32>
+// CHECK: %[[SOFTPLUS:.*]] = arith.addf %[[SAFE]], %
+// CHECK: %[[SMALL:.*]] = arith.cmpf olt, %[[X]], %
+// CHECK: %[[HUGE:.*]] = arith.cmpf ogt, %[[X]], %
+// CHECK: %[[LOG:.*]] = math.log2 %[[SOFTPLUS]]
+// CHECK: %[[LN:.*]] = arith.mulf %[[LOG]], %
+// CHECK: %[[LARGE:.*]] = arith.select %[[HUGE]], %[[LN]], %
+// CHECK: %[[ADDED:.*]] = arith.select %[[SMALL]], %[[X]], %[[LARGE]]
+// CHECK: %[[EITHER:.*]] = arith.ori %[[SMALL]], %[[HUGE]]
+// CHECK: %[[FACTOR:.*]] = arith.select %[[EITHER]], %{{.*}}, %[[SOFTPLUS]]
+// CHECK: tensor.splat %[[A_LOG]]
+// CHECK: arith.addf %[[ADDED]], %
+// CHECK: math.exp2
+// CHECK: %[[RAW_LOG2:.*]] = arith.mulf %{{.*}}, %[[FACTOR]]
+// CHECK: %[[LOG2:.*]] = arith.maximumf %[[RAW_LOG2]], %{{.*}}"gates"} : tensor<32xf32>
 // CHECK: %[[GATE:.*]] = arith.mulf %[[LOG2]], %[[MASK]]
 // CHECK: gdn_tile.scan %[[GATE]]
 func.func @softplus(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xbf16>,
@@ -38,14 +52,24 @@ func.func @softplus(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %bet
   return %o : tensor<1x64x4x16xbf16>
 }
 
-// lb sigmoid(exp(a_log) (a + dt_bias)) with a bias a channel.
+// lb sigmoid(exp(a_log) (a + dt_bias)) with a bias a channel. exp(a_log) is two finite factors, none of them 0.
 // CHECK-LABEL: gdn_tile.program @bounded_fused(
 // CHECK: arith.constant dense<-7.21347522> : tensor<32x64xf32>
 // CHECK: %[[BIAS:.*]] = gdn_tile.load %dt_bias[%h, %{{.*}}] axes [1] {{.*}} -> tensor<64xf32>
+// CHECK: %[[LOADED:.*]] = gdn_tile.load %a_log[%h]
+// CHECK: %[[A_LOG:.*]] = tensor.extract %[[LOADED]][
+// CHECK: %[[MOST:.*]] = arith.maximumf
+// CHECK: math.exp2
+// CHECK: arith.subf %[[A_LOG]], %[[MOST]]
+// CHECK: arith.maximumf
+// CHECK: %[[REST:.*]] = math.exp2
 // CHECK: scf.for
 // CHECK: %[[A:.*]] = gdn_tile.load %gate{{.*}} -> tensor<32x64xf32>
 // CHECK: linalg.broadcast ins(%[[BIAS]] {{.*}} dimensions = [0]
-// CHECK: arith.addf %[[A]], %
+// CHECK: %[[X:.*]] = arith.addf %[[A]], %
+// CHECK: tensor.splat %[[REST]]
+// CHECK: %[[PART:.*]] = arith.mulf %{{.*}}, %[[X]]
+// CHECK: arith.mulf %{{.*}}, %[[PART]]
 // CHECK: arith.divf
 // CHECK: arith.maximumf
 func.func @bounded(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>,

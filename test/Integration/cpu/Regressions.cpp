@@ -56,6 +56,8 @@ struct Spoiler {
   Role role;
   /// Whether the backward has something to measure.
   bool hasGradients = true;
+  /// A_log of all heads, beside a dt_bias of 0, if this is a number.
+  double logRate = notANumber;
 };
 } // namespace
 
@@ -68,9 +70,14 @@ static void spoil(mlir::func::FuncOp entry, const Spoiler &spoiler,
     return;
   }
   for (const Argument &argument : *arguments) {
+    HostArray &input = inputs[argument.index];
+    bool isParameter =
+        argument.role == Role::ALog || argument.role == Role::DtBias;
+    if (isParameter && !std::isnan(spoiler.logRate))
+      for (int64_t i = 0; i < input.size(); ++i)
+        input.set(i, argument.role == Role::ALog ? spoiler.logRate : 0.0);
     if (argument.role != spoiler.role)
       continue;
-    HostArray &input = inputs[argument.index];
     int64_t tokens = input.getShape()[1];
     int64_t perToken = 1;
     for (int64_t size : input.getShape().drop_front(2))
@@ -84,6 +91,13 @@ static void spoil(mlir::func::FuncOp entry, const Spoiler &spoiler,
 static double mixedGate(int64_t token, double value) {
   constexpr double gates[] = {0, -0.05, -1.6, -5, -40, -1e4, -infinity, -1e-3};
   return token % 16 < 8 ? gates[token % 8] : value;
+}
+
+/// A raw gate that is an ordinary one with an A_log of `logRate`, for which f32
+/// has no room, beside others that forget all or nothing.
+static double besideRate(double logRate, int64_t token, double value) {
+  constexpr double gates[] = {0, -1e4, 20, 3e38, -95, infinity};
+  return token % 16 < 6 ? gates[token % 16] : value - logRate;
 }
 
 static const Spoiler spoilers[] = {
@@ -128,6 +142,25 @@ static const Spoiler spoilers[] = {
     // units, and f32 would keep 2^-14 of its differences.
     {"mixed gates", "gdn-log", mixedGate, Role::Gate},
     {"mixed gates", "kda-log", mixedGate, Role::Gate},
+    {"infinite rate", "gdn-softplus",
+     [](int64_t t, double x) { return besideRate(100, t, x); }, Role::Gate,
+     /*hasGradients=*/true, /*logRate=*/100},
+    {"infinite rate", "kda-softplus",
+     [](int64_t t, double x) { return besideRate(100, t, x); }, Role::Gate,
+     /*hasGradients=*/true, /*logRate=*/100},
+    {"rate of 0", "gdn-softplus",
+     [](int64_t t, double x) { return t % 16 == 3 ? 3e38 : 2 * x + 88; },
+     Role::Gate, /*hasGradients=*/true, /*logRate=*/-88},
+    // The other gates are at one of their bounds. f32 has no room for the
+    // gradient of the middle.
+    {"infinite rate", "gdn-bounded",
+     [](int64_t t, double x) { return t % 3 ? x : 0; }, Role::Gate,
+     /*hasGradients=*/false, /*logRate=*/100},
+    {"infinite rate of a slope", "gdn-bounded",
+     [](int64_t t, double x) { return t % 3   ? x
+                                      : x > 0 ? 1.5e-38
+                                              : -1.5e-38; },
+     Role::Gate, /*hasGradients=*/true, /*logRate=*/88.9},
     {"beta 0", "gdn-log", [](int64_t, double) { return 0; }, Role::Beta},
     {"beta 1", "gdn-log", [](int64_t, double) { return 1; }, Role::Beta},
     {"beta 0 and 1", "kda-log",
@@ -273,6 +306,13 @@ void gdn::numerics::runRegressions(Totals &totals) {
                                {kStates, "inout-kv"},
                                {kChunk, chunk}}),
                   totals);
+  // Programs and chain rules share one formula each.
+  for (auto [op, gate] : {std::pair{"chunk", "gdn-softplus"},
+                          {"chunk", "kda-softplus"},
+                          {"chunk", "gdn-bounded"},
+                          {"backward", "gdn-softplus"},
+                          {"backward", "gdn-bounded"}})
+    runSpoilers(makeProgram({{kOp, op}, {kGate, gate}}), totals);
   // The same with f32 products and with the solve in a kernel of its own.
   for (const char *gate : {"gdn-log", "kda-log"}) {
     for (const char *chunk : {"32", "64"})

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientChain.h"
+#include "RawGate.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -156,21 +157,6 @@ static Value constant(ImplicitLocOpBuilder &b, double value) {
   return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
 }
 
-static Value sigmoid(ImplicitLocOpBuilder &b, Value x) {
-  Value one = constant(b, 1.0);
-  Value decayed = math::ExpOp::create(b, arith::NegFOp::create(b, x));
-  return arith::DivFOp::create(b, one, arith::AddFOp::create(b, one, decayed));
-}
-
-/// log(1 + exp(x)) without overflow.
-static Value softplus(ImplicitLocOpBuilder &b, Value x) {
-  Value decayed = math::ExpOp::create(
-      b, arith::NegFOp::create(b, math::AbsFOp::create(b, x)));
-  return arith::AddFOp::create(
-      b, arith::MaximumFOp::create(b, x, constant(b, 0.0)),
-      math::Log1pOp::create(b, decayed));
-}
-
 //===----------------------------------------------------------------------===//
 // q, k and beta
 //===----------------------------------------------------------------------===//
@@ -247,7 +233,7 @@ static Value betaGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
                [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
                  if (domain == BetaDomain::Value)
                    return args[1];
-                 Value s = sigmoid(b, args[0]);
+                 Value s = createSigmoid(b, args[0]);
                  Value slope =
                      mul(b, s, arith::SubFOp::create(b, constant(b, 1.0), s));
                  if (domain == BetaDomain::DoubledLogit)
@@ -264,48 +250,20 @@ namespace {
 /// The operands of a raw gate's chain rule, with the letters of each.
 struct RawGate {
   SmallVector<std::pair<Value, StringRef>> inputs;
-  bool hasRate = false, hasBias = false, bounded = false;
-  double lowerBound = 0.0;
-};
-
-/// One element of it: a + dt_bias, exp(A_log) and dg.
-struct RawGateElement {
-  Value x, rate, dg;
+  bool hasRate = false, hasBias = false;
+  /// Of the bounded form.
+  std::optional<double> lowerBound;
 };
 } // namespace
 
 static RawGateElement readElement(ImplicitLocOpBuilder &b, const RawGate &gate,
                                   ValueRange args) {
-  RawGateElement element = {args[0], constant(b, 1.0), args[1]};
+  RawGateElement element = {args[0], Value(), args[1], gate.lowerBound};
   if (gate.hasRate)
-    element.rate = math::ExpOp::create(b, args[2]);
+    element.logRate = args[2];
   if (gate.hasBias)
     element.x = arith::AddFOp::create(b, args[0], args[gate.hasRate ? 3 : 2]);
   return element;
-}
-
-/// da of the raw forms: -exp(A_log) sigmoid(x) dg, or, with s = sigmoid(z) and
-/// z = exp(A_log) x, exp(A_log) lb s (1 - s) dg.
-static Value rawGradient(ImplicitLocOpBuilder &b, const RawGate &gate,
-                         ValueRange args) {
-  RawGateElement e = readElement(b, gate, args);
-  if (!gate.bounded)
-    return mul(b, mul(b, arith::NegFOp::create(b, e.rate), sigmoid(b, e.x)),
-               e.dg);
-  Value s = sigmoid(b, mul(b, e.rate, e.x));
-  Value slope = mul(b, s, arith::SubFOp::create(b, constant(b, 1.0), s));
-  slope = mul(b, slope, constant(b, gate.lowerBound));
-  return mul(b, mul(b, e.rate, slope), e.dg);
-}
-
-/// The summand of dA_log: g dg, or z lb s (1 - s) dg = x da.
-static Value rateGradient(ImplicitLocOpBuilder &b, const RawGate &gate,
-                          ValueRange args) {
-  RawGateElement e = readElement(b, gate, args);
-  if (gate.bounded)
-    return mul(b, e.x, rawGradient(b, gate, args));
-  Value g = mul(b, arith::NegFOp::create(b, e.rate), softplus(b, e.x));
-  return mul(b, g, e.dg);
 }
 
 /// Which of the two raw forms a gate has. Another one needs formulas above.
@@ -325,9 +283,8 @@ static bool isBounded(GateDomain domain) {
 static RawGate readRawGate(ChunkGatedDeltaRuleBwdOp op, StringRef all,
                            Value dg) {
   RawGate raw;
-  raw.bounded = isBounded(op.getGateDomain());
-  if (FloatAttr bound = op.getLowerBoundAttr())
-    raw.lowerBound = bound.getValueAsDouble();
+  if (isBounded(op.getGateDomain()))
+    raw.lowerBound = op.getLowerBoundAttr().getValueAsDouble();
   raw.inputs = {{op.getGate(), all}, {dg, all}};
   if (Value rate = op.getALog()) {
     raw.hasRate = true;
@@ -358,10 +315,11 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   }
   RawGate raw = readRawGate(op, all, dg);
   auto da = [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    return w.guard(b, args[1], rawGradient(b, raw, args));
+    return w.guard(b, args[1],
+                   differentiateRawGate(b, readElement(b, raw, args)));
   };
   auto dRate = [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    return w.guard(b, args[1], rateGradient(b, raw, args));
+    return w.guard(b, args[1], differentiateRate(b, readElement(b, raw, args)));
   };
   auto appendSum = [&](Value parameter, StringRef letters,
                        WholeTensors::Body body) {
