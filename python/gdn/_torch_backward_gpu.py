@@ -18,6 +18,7 @@ import torch
 from . import _library, _manifest
 from ._arguments import Call, default_scale, torch_type
 from ._manifest import GradientForm
+from ._torch_convert import raw_gate
 
 _LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
 _F32 = torch.float32
@@ -26,6 +27,8 @@ _NORM_EPSILON = 1e-6
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
 #: what 16 bits round.
 _LEAST_GATE = 2.0**-10
+#: What kernels raise the logarithm of a gate to, or a little less.
+_LEAST_LOG_GATE = -89.0
 #: The forms, types and channels of the kernels, channels in ascending order.
 _FORMS = _manifest.gradient_forms(_library.MANIFEST)
 _TYPES = sorted({form.q for form in _FORMS})
@@ -165,11 +168,12 @@ def _gate(
         x = x.clamp_min(_LEAST_GATE)
         return x.log().contiguous(), lambda gradient: gradient / x, None
     if domain == _RAW:
-        x = x if dt_bias is None else x + dt_bias.float()
-        rate = -A_log.float().exp()
-        slope = rate * x.sigmoid()
-        log = (rate * torch.nn.functional.softplus(x, threshold=60.0)).contiguous()
-        return log, lambda gradient: gradient * slope, (log, slope)
+        log, x, rate = raw_gate(g, A_log, dt_bias)
+        # Kernels raise gates to this. One below has no gradient, and what rounding leaves of it may meet a huge rate.
+        forgets = log < _LEAST_LOG_GATE
+        slope = (rate * x.sigmoid()).masked_fill_(forgets, 0.0).float()
+        log = log.masked_fill_(forgets, _LEAST_LOG_GATE).float().contiguous()
+        return log, lambda gradient: gradient * slope, (log.masked_fill(forgets, 0.0), slope)
     raise AssertionError("gates are logarithms, linear or raw")
 
 

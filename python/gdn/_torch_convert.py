@@ -129,8 +129,11 @@ def _target_of(call: Call, form: Form) -> Form | None:
 class _Run:
     """The operations of conversions."""
 
-    def each(self, function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, launches: int) -> torch.Tensor:
-        """A function of the elements, in float32, of so many launches."""
+    def each(
+        self, function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, launches: int,
+        inner: torch.dtype = torch.float32,
+    ) -> torch.Tensor:  # fmt: skip
+        """A function of the elements, in float32, of so many launches with this type between them."""
         return function(x).contiguous()
 
     def zeros(self, like: torch.Tensor, shape: Iterable[int], dtype: torch.dtype) -> torch.Tensor:
@@ -150,10 +153,14 @@ class _Plan(_Run):
         self.launches += 1
         self.bytes += sum(x.numel() * x.element_size() for x in tensors)
 
-    def each(self, function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, launches: int) -> torch.Tensor:
-        made = x.new_empty(x.shape, dtype=torch.float32)
-        for number in range(launches):
-            self._count(made if number else x, made)
+    def each(
+        self, function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, launches: int,
+        inner: torch.dtype = torch.float32,
+    ) -> torch.Tensor:  # fmt: skip
+        made, between = (x.new_empty(x.shape, dtype=dtype) for dtype in (torch.float32, inner))
+        steps = [x, *[between] * (launches - 1), made]
+        for step in zip(steps, steps[1:]):
+            self._count(*step)
         return made
 
     def zeros(self, like: torch.Tensor, shape: Iterable[int], dtype: torch.dtype) -> torch.Tensor:
@@ -185,6 +192,15 @@ def _float(run: _Run, tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.dtype == torch.float32 else run.each(torch.Tensor.float, tensor, 1)
 
 
+def raw_gate(g: torch.Tensor, A_log: torch.Tensor, dt_bias: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+    """The logarithms -exp(A_log) softplus(x), x = g + dt_bias, with x and -exp(A_log), in float64: float32 has no room
+    for the factors of many a gate that it has room for."""
+    x = g.double() if dt_bias is None else g.double() + dt_bias
+    rate = A_log.double().exp().neg_()
+    # Above 40 softplus(x) is x in float64.
+    return torch.nn.functional.softplus(x, threshold=40.0).mul_(rate), x, rate
+
+
 def _convert_gate(run: _Run, call: Call, target: Form) -> Call:
     """g in float32; as logarithms if the target has these."""
     domain = _library.gate_domain_of(call.options)
@@ -196,12 +212,9 @@ def _convert_gate(run: _Run, call: Call, target: Form) -> Call:
     if domain == _LINEAR:
         return call._replace(g=run.each(torch.log, g, 1))
 
-    def activate(x: torch.Tensor) -> torch.Tensor:
-        x = x if dt_bias is None else x + dt_bias
-        return torch.nn.functional.softplus(x).mul_(A_log.float().exp().neg_())
-
-    # The two launches for A_log have no bytes to speak of.
-    g = run.each(activate, g, 4 if dt_bias is None else 5)
+    # Of these launches three for A_log have no bytes to speak of.
+    launches = 7 if dt_bias is None else 8
+    g = run.each(lambda x: raw_gate(x, A_log, dt_bias)[0].float(), g, launches, torch.float64)
     return call._replace(g=g, A_log=None, dt_bias=None)
 
 

@@ -177,17 +177,22 @@ static void storeColumn(const Array &array, const Range &range, int64_t head,
     storeFloat(first, array.element, t * array.strides[1], column[t]);
 }
 
-/// From the gradient of g = -rate softplus(x + bias), in place, to that of x;
-/// and the parts of this sequence in those of the parameters.
+/// From the gradient of a raw gate, in place, to that of x; and the parts of
+/// this sequence in those of the parameters.
 void Worker::undoSoftplus(const Range &range, int64_t sequence, int64_t head) {
   Floats x;
   loadColumn(p.gate, range, head, x);
-  float rate = std::exp(loadParameter(p.aLog, head));
-  float bias = loadParameter(p.dtBias, head);
+  RawGate raw(loadParameter(p.aLog, head));
+  double bias = loadParameter(p.dtBias, head);
   double sumRate = 0, sumBias = 0;
   for (int64_t t = 0; t < range.length(); ++t) {
-    sumRate += static_cast<double>(gate[t]) * dGate[t];
-    dGate[t] *= -rate * sigmoid(x[t] + bias);
+    // Such a gate has no gradient, and what rounding leaves of one may meet a
+    // huge rate.
+    bool forgets = gate[t] <= kLeastGate;
+    double dg = forgets ? 0.0 : dGate[t];
+    double slope = forgets ? 0.0 : raw.slope(x[t] + bias);
+    sumRate += static_cast<double>(gate[t]) * dg;
+    dGate[t] = static_cast<float>(slope * dg);
     sumBias += dGate[t];
   }
   int64_t index = sequence * p.valueHeads() + head;

@@ -50,11 +50,7 @@ float gdn::cpu::loadParameter(const Array &array, int64_t head) {
   return loadFloat(array.data, array.element, head * array.strides[0]);
 }
 
-float gdn::cpu::sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-
-float gdn::cpu::softplus(float x) {
-  return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x)));
-}
+static float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
 void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
                         std::vector<float> &gate) {
@@ -69,10 +65,10 @@ void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
       x = std::log(x);
   if (formula != GateFormula::Softplus)
     return;
-  float rate = std::exp(loadParameter(p.aLog, head));
-  float bias = loadParameter(p.dtBias, head);
+  RawGate raw(loadParameter(p.aLog, head));
+  double bias = loadParameter(p.dtBias, head);
   for (float &x : gate)
-    x = -rate * softplus(x + bias);
+    x = raw.gate(x + bias);
 }
 
 void gdn::cpu::loadBeta(const Problem &p, const Range &range, int64_t head,

@@ -12,6 +12,8 @@
 #include "Kernels.h"
 #include "Problem.h"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace gdn::cpu {
@@ -56,9 +58,25 @@ void loadColumn(const Array &array, const Range &range, int64_t head,
 /// Element `head` of a parameter [H]; 0 where it is absent.
 float loadParameter(const Array &array, int64_t head);
 
-float sigmoid(float x);
-/// ln(1 + e^x) without overflow.
-float softplus(float x);
+/// Kernels take log gates below this for one in whose decay, 2^-128, nothing is
+/// left of a state.
+constexpr float kLeastGate = -89.0f;
+
+/// A raw gate -e^A_log softplus(x) and its derivative. float has no room for
+/// the factors of many a gate that it has room for itself: they are double.
+struct RawGate {
+  /// Of a head, from its A_log.
+  explicit RawGate(float aLog) : rate(std::exp(static_cast<double>(aLog))) {}
+
+  /// Raised to kLeastGate; NaN stays NaN.
+  float gate(double x) const {
+    double softplus = std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    return static_cast<float>(std::max<double>(-rate * softplus, kLeastGate));
+  }
+  double slope(double x) const { return -rate / (1.0 + std::exp(-x)); }
+
+  double rate;
+};
 
 /// The logarithms of the decay at one head.
 void loadGate(const Problem &problem, const Range &range, int64_t head,

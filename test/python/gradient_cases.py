@@ -37,8 +37,9 @@ def recurrence(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, scal
 
 
 def make(B=1, T=70, H=2, HV=4, K=64, V=64, N=None, dtype=torch.float32, gates=torch.float32, gate="log", logits=0,
-         l2norm=False, state=False, v_first=False, bias=True, absent=()):  # fmt: skip
-    """Seeded inputs that require gradients, by name."""
+         l2norm=False, state=False, v_first=False, bias=True, absent=(), log_rate=0.0):  # fmt: skip
+    """Seeded inputs that require gradients, by name. With a `log_rate` A_log is about that, and raw gates are ordinary
+    ones with it, beside some of 0 and -1e4."""
     torch.manual_seed(0)
     q, k = (torch.randn(B, T, H, K) * 2 if l2norm else normalize(torch.randn(B, T, H, K), dim=-1) for _ in range(2))
     g = {"log": -0.3 * torch.randn(B, T, HV).abs(), "linear": torch.rand(B, T, HV), "raw": torch.randn(B, T, HV)}[gate]
@@ -51,7 +52,10 @@ def make(B=1, T=70, H=2, HV=4, K=64, V=64, N=None, dtype=torch.float32, gates=to
     made = {"q": q.to(dtype), "k": k.to(dtype), "v": torch.randn(B, T, HV, V).to(dtype)}
     made |= {"g": g.to(gates), "beta": beta.to(gates)}
     if gate == "raw":
-        made |= {"A_log": torch.randn(HV), **({"dt_bias": torch.randn(HV)} if bias else {})}
+        made |= {"A_log": log_rate + torch.randn(HV), **({"dt_bias": torch.randn(HV)} if bias else {})}
+    if log_rate:
+        made["g"] = made["g"] - log_rate
+        made["g"][:, 3::16], made["g"][:, 4::16] = 0.0, -1e4
     if state:
         made["initial_state"] = torch.randn(N or B, HV, *((V, K) if v_first else (K, V)))
     return {name: tensor.requires_grad_() for name, tensor in made.items() if name not in absent}
@@ -66,6 +70,7 @@ CASES = {
     "norms": {"l2norm": True, "K": 48},
     "raw": {"gate": "raw", "logits": 1, "l2norm": True, "B": 2, "state": True},
     "raw without a bias": {"gate": "raw", "bias": False},
+    "raw, infinite rate": {"gate": "raw", "log_rate": 100.0, "T": 40},
     "linear": {"gate": "linear", "logits": 2, "state": True},
     "linear, packed": {"gate": "linear", "cu_seqlens": [0, 1, 40], "N": 2, "scale": 0.3},
     "no gates": {"absent": ("g", "beta"), "K": 256, "V": 200, "T": 40},
