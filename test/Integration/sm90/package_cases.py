@@ -39,6 +39,8 @@ class Case:
     spread: float = 0.0
     #: Type of raw gates.
     raw_type: str = "float32"
+    #: About A_log of all heads, for raw gates that are ordinary ones with it, beside some of 0 to infinity and -1e4.
+    log_rate: float = 0.0
     #: Further arguments; what model layers leave to the kernel.
     options: dict = dataclasses.field(default_factory=dict)
 
@@ -116,6 +118,11 @@ CASES = [
          options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}),
     Case("all that a model asks for", heads=(16, 48), lengths=(70, 0, 130), initial="float32", beta="bfloat16",
          raw_type="bfloat16", options=MODEL),
+    Case("raw gates, infinite rate", lengths=(70, 0, 130), initial="float32", log_rate=100.0, options=MODEL),
+    Case("raw gates, infinite rate, bf16", heads=(16, 48), batch=2, tokens=200, beta="bfloat16", raw_type="bfloat16",
+         log_rate=100.0, options={"gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}),
+    Case("raw gates, infinite rate, values", batch=2, tokens=100, log_rate=100.0, options={"gate_domain": "raw"}),
+    Case("raw gates, rate of 0", batch=2, tokens=100, log_rate=-120.0, options=MODEL),
     Case("linear gates, kv", batch=2, tokens=200, options={"gate_domain": "linear"}),
     Case("linear gates with zeros", lengths=(100, 50), v_first=True, gate=float("-inf"),
          options={"gate_domain": "linear"}),
@@ -209,6 +216,11 @@ def make(torch, case, seed=0):
     if kwargs.get("gate_domain") == "raw":
         g = normal(B, T, HV).to(getattr(torch, case.raw_type))
         kwargs |= {"A_log": 0.5 * normal(HV), "dt_bias": normal(HV)}
+        if case.log_rate:
+            kwargs["A_log"] += case.log_rate
+            g -= case.log_rate
+            for first, value in enumerate((0.0, -1e4, 3e38, float("inf"))):
+                g[:, first::16] = value
     q, k, v, beta = q.to(dtype), k.to(dtype), v.to(dtype), beta.to(getattr(torch, case.beta))
     used = sum(case.lengths) if case.packed else T
     for x in (q, k, v, g, beta):

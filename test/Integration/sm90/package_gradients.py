@@ -41,6 +41,8 @@ CASES = {
     },
     "model, doubled logits, scale": {"gate": "raw", "logits": 2, "l2norm": True, "K": 120, "V": 128, "bias": False, "scale": 0.3},
     "linear gates, norms": {"gate": "linear", "l2norm": True, "K": 128, "V": 128, "state": True},
+    "raw, infinite rate": {"gate": "raw", "log_rate": 100.0},
+    "model, infinite rate": {"gate": "raw", "logits": 1, "l2norm": True, "K": 128, "V": 128, "B": 2, "log_rate": 100.0},
     "raw without a bias": {"gate": "raw", "bias": False},
     "doubled logits": {"logits": 2, "state": True},
     "linear, with zeros": {"gate": "linear", "K": 128, "V": 128, "state": True},
@@ -55,7 +57,10 @@ CASES = {
 #: The same with `save_for_backward="states"`.
 CASES |= {
     f"{name}, saved": {**CASES[name], "saves": "states"}
-    for name in ("plain", "states", "states, batch rows", "packed", "packed, slack", "norms", "raw, logits, norms", "f16", "f16, model")
+    for name in (
+        "plain", "states", "states, batch rows", "packed", "packed, slack", "norms", "raw, logits, norms",
+        "model, infinite rate", "f16", "f16, model",
+    )
 }
 NAMES = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state")
 
