@@ -53,6 +53,10 @@ def test_positions_alone(name, before):
     assert error(whole, expected) > 1e-2
 
 
+def make_small_model():
+    return make_model("qwen3_5", num_hidden_layers=2, layer_types=["linear_attention", "full_attention"])
+
+
 def rows_and_positions():
     positions = torch.cat([torch.arange(30), torch.arange(40)])
     padded = torch.cat([torch.ones(30, dtype=torch.long), torch.arange(40)])
@@ -72,7 +76,7 @@ def rows_and_positions():
 @torch.no_grad()
 def test_positions_that_are_not_followed(positions, rows, words, reason, caplog):
     """Are warned of once, if tokens beside one another are of several sequences."""
-    model, ids = make_model("qwen3_5", num_hidden_layers=1), tokens(rows, 70)
+    model, ids = make_small_model(), tokens(rows, 70)
     gdn.transformers.install()
     given = rows_and_positions()[positions]
     if words.pop("attention_mask", False):
@@ -104,7 +108,7 @@ def test_positions_of_a_compiled_model(caplog):
 @torch.no_grad()
 def test_positions_of_generated_tokens(monkeypatch):
     """Are not looked at: a cache goes on with one sequence."""
-    model, ids = make_model("qwen3_5", num_hidden_layers=1), tokens(1, 9)
+    model, ids = make_small_model(), tokens(1, 9)
     gdn.transformers.install()
     monkeypatch.setattr(gdn.transformers, "_why_not_apart", lambda *_: pytest.fail("looked at"))
     model.generate(ids, max_new_tokens=3, do_sample=False)
