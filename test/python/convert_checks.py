@@ -60,7 +60,7 @@ def test_gates_and_beta():
     assert [x.what for x in choice.conversions] == [
         "g from raw to log gates", "beta from logits (of the doubled sigmoid) to values"
     ]
-    assert [x.launches for x in choice.conversions] == [5, 2]
+    assert [x.launches for x in choice.conversions] == [8, 2]
 
 
 def test_short_types():
