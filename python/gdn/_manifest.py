@@ -21,6 +21,14 @@ def read(path: pathlib.Path = PATH) -> dict[str, Any]:
     return tables
 
 
+def sampled(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of a shorter build: the rows of `sample` stand for those of all Hopper kernels and CPU levels."""
+    sample = manifest["sample"]
+    hopper = {**manifest["hopper"], "kernels": sample["kernels"]}
+    hopper["backward"] = {**hopper["backward"], "kernels": sample["backward"]}
+    return {**manifest, "hopper": hopper}
+
+
 class Field(NamedTuple):
     """A field of the integer that tells the library the options of a call."""
 

@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes what the build makes of the manifest (gdn/kernels.json): generate.py [--manifest FILE] [--only NAME]... OUT.
+"""Writes what the build makes of the manifest (gdn/kernels.json): generate.py [--manifest FILE] [OPTIONS] OUT.
 
 OUT/NAME.mlir      the function of each kernel, for gdn-compile
 OUT/kernels.cmake  the kernels' names and the options that they are compiled with
+OUT/kernels.json   the manifest of these kernels, which the package reads
 OUT/Manifest.inc   the tables of the manifest as macros, for C++
 OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc, OUT/HopperBackwardKernels.inc,
 OUT/HopperSavingKernels.inc   a line for each kernel, for C++
 
+With --sample the kernels are those of the manifest's `sample`, a quarter of the wheel's: a build to test the package with.
 A file that would stay the same is not written, and .mlir files of kernels that are gone are removed. With --only, just
 OUT/NAME.mlir of these kernels is written.
 """
 
 import argparse
+import collections
 import importlib.util
 import itertools
 import json
 import pathlib
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
@@ -284,46 +287,91 @@ def _write(path: pathlib.Path, text: str) -> None:
         path.write_text(text)
 
 
+class Kernels(NamedTuple):
+    """All kernels of a manifest, by the table of C++ that lists them."""
+
+    cpu: list[Kernel]
+    cpu_backward: list[Kernel]
+    hopper: list[Kernel]
+    hopper_backward: list[Kernel]
+    saving: list[Kernel]
+
+    def names(self) -> list[str]:
+        return [kernel.name for kernels in self for kernel in kernels]
+
+
+def kernels_of(manifest: dict[str, Any], reader: Any) -> Kernels:
+    """The kernels; ends the program if two have one name."""
+    rows, gradients = reader.gpu_rows(manifest), reader.gradient_rows(manifest)
+    hopper = hopper_kernels(manifest, rows) + segment_kernels(manifest, rows) + own_kernels(manifest, rows)
+    kernels = Kernels(
+        cpu_kernels(manifest), cpu_backward_kernels(manifest), hopper + relayout_kernels(),
+        hopper_backward_kernels(manifest, gradients), saving_kernels(manifest, gradients),
+    )  # fmt: skip
+    names = collections.Counter(kernels.names())
+    if twice := sorted(name for name, count in names.items() if count > 1):
+        sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(twice)} twice")
+    return kernels
+
+
+def check_sample(manifest: dict[str, Any], sample: dict[str, Any], reader: Any) -> None:
+    """Ends the program unless the sample's kernels are kernels of the manifest, with each value of each trait."""
+    if more := set(kernels_of(sample, reader).names()) - set(kernels_of(manifest, reader).names()):
+        sys.exit(f"error: expected a sample of the manifest's kernels, got {', '.join(sorted(more))} besides")
+
+    def values(rows: list[dict[str, list[str]]]) -> set[tuple[str, ...]]:
+        """Each value of each axis, by schedule."""
+        schedules = ((schedule, row) for row in rows for schedule in row.get("schedule", ["backward"]))
+        return {(schedule, axis, value) for schedule, row in schedules for axis in row for value in row[axis]}
+
+    for read in (reader.gpu_rows, reader.gradient_rows):
+        if missing := values(read(manifest)) - values(read(sample)):
+            texts = sorted(f"{axis} {value} ({schedule})" for schedule, axis, value in missing)
+            sys.exit(f"error: expected each value of a trait in the sample, got none with {', '.join(texts)}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Writes what the build makes of the manifest.")
     parser.add_argument("--manifest", type=pathlib.Path, help="another manifest than the package's")
+    parser.add_argument("--sample", action="store_true", help="the kernels of the manifest's `sample` alone")
     parser.add_argument("--only", action="append", metavar="NAME", help="write this kernel, and no table; may be repeated")
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
     reader = _load_reader()
     manifest = reader.read(arguments.manifest or reader.PATH)
+    if arguments.sample:
+        sample = reader.sampled(manifest)
+        check_sample(manifest, sample, reader)
+        manifest = sample
     check_options(manifest, reader)
-    rows = reader.gpu_rows(manifest)
-    cpu, hopper = cpu_kernels(manifest), hopper_kernels(manifest, rows)
-    hopper += segment_kernels(manifest, rows) + own_kernels(manifest, rows) + relayout_kernels()
-    backward, hopper_backward = cpu_backward_kernels(manifest), hopper_backward_kernels(manifest, reader.gradient_rows(manifest))
-    saving = saving_kernels(manifest, reader.gradient_rows(manifest))
-    everything = (*cpu, *backward, *hopper, *hopper_backward, *saving)
-    names = [kernel.name for kernel in everything]
-    if twice := {name for name in names if names.count(name) > 1}:
-        sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(sorted(twice))} twice")
+    kernels = kernels_of(manifest, reader)
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     if arguments.only:
-        if unknown := sorted(set(arguments.only) - set(names)):
+        if unknown := sorted(set(arguments.only) - set(kernels.names())):
             sys.exit(f"error: expected names of kernels of the manifest, got {', '.join(unknown)}")
-        for kernel in everything:
+        for kernel in itertools.chain(*kernels):
             if kernel.name in arguments.only:
                 _write(out / f"{kernel.name}.mlir", kernel.text)
         return 0
-    for kernel in everything:
+    for kernel in itertools.chain(*kernels):
         _write(out / f"{kernel.name}.mlir", kernel.text)
+    names = set(kernels.names())
     for stale in out.glob("*.mlir"):
         if stale.stem not in names:
             stale.unlink()
-    _write(out / "Kernels.inc", "".join(f"{kernel.line}\n" for kernel in cpu))
-    _write(out / "BackwardKernels.inc", "".join(f"{kernel.line}\n" for kernel in backward))
-    _write(out / "HopperKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper))
-    _write(out / "HopperBackwardKernels.inc", "".join(f"{kernel.line}\n" for kernel in hopper_backward))
-    _write(out / "HopperSavingKernels.inc", "".join(f"{kernel.line}\n" for kernel in saving))
+    for file, table in (
+        ("Kernels.inc", kernels.cpu),
+        ("BackwardKernels.inc", kernels.cpu_backward),
+        ("HopperKernels.inc", kernels.hopper),
+        ("HopperBackwardKernels.inc", kernels.hopper_backward),
+        ("HopperSavingKernels.inc", kernels.saving),
+    ):
+        _write(out / file, "".join(f"{kernel.line}\n" for kernel in table))
     _write(out / "Manifest.inc", tables(manifest, reader))
-    lists = [*_cmake_list("cpu", [*cpu, *backward]), *_cmake_list("hopper", [*hopper, *hopper_backward, *saving])]
-    _write(out / "kernels.cmake", "\n".join([*lists, ""]))
+    _write(out / "kernels.json", json.dumps(manifest, indent=1))
+    cpu, hopper = [*kernels.cpu, *kernels.cpu_backward], [*kernels.hopper, *kernels.hopper_backward, *kernels.saving]
+    _write(out / "kernels.cmake", "\n".join([*_cmake_list("cpu", cpu), *_cmake_list("hopper", hopper), ""]))
     return 0
 
 
