@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Files.h"
 #include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Target/Host.h"
 #include "gdn/Target/PTX.h"
@@ -13,13 +14,11 @@
 #include "gdn/Tools/Explain.h"
 #include "gdn/Tools/Progress.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -86,6 +85,10 @@ struct Flags {
       "dump-dir",
       cl::desc("Write every level on the way to <dir>/1-stages.mlir, ..."),
       cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<std::string> fingerprint{
+      "fingerprint",
+      cl::desc("Write a hash of the PTX without names, or of a CPU's object"),
+      cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> ptx{
       "ptx", cl::desc("PTX to take instead of what the kernels become"),
       cl::value_desc("file"), cl::cat(category)};
@@ -115,22 +118,6 @@ struct Flags {
 // Files
 //===----------------------------------------------------------------------===//
 
-static llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
-  std::error_code failure;
-  llvm::ToolOutputFile file(path, failure, llvm::sys::fs::OpenFlags());
-  if (!failure) {
-    file.os() << bytes;
-    file.os().flush();
-    failure = file.os().error();
-    file.os().clear_error();
-  }
-  if (failure)
-    return llvm::createStringError(llvm::formatv(
-        "{0}: expected a writable file, got '{1}'", path, failure.message()));
-  file.keep();
-  return llvm::Error::success();
-}
-
 /// Writes a step of the way below --dump-dir, if there is one. Steps are
 /// numbered by their place on the way, so that runs can be compared.
 static llvm::Error dump(const Flags &flags, unsigned number,
@@ -145,6 +132,13 @@ static llvm::Error dump(const Flags &flags, unsigned number,
   llvm::SmallString<128> path(flags.dumpDir);
   llvm::sys::path::append(path, llvm::formatv("{0}-{1}", number, name).str());
   return writeFile(path, bytes);
+}
+
+/// Writes the hash that --fingerprint asks for.
+static llvm::Error writeFingerprint(const Flags &flags, llvm::StringRef code) {
+  if (flags.fingerprint.empty())
+    return llvm::Error::success();
+  return writeFile(flags.fingerprint, fingerprint(code) + "\n");
 }
 
 /// Where the output goes if the user does not say.
@@ -171,7 +165,13 @@ static llvm::Error writeLLVM(const Flags &flags, ModuleOp module,
 static llvm::Error writeObject(const Flags &flags, ModuleOp module,
                                llvm::StringRef,
                                llvm::raw_pwrite_stream &stream) {
-  return cpu::emitObject(module, stream, flags.compile.get().target);
+  llvm::SmallVector<char> bytes;
+  llvm::raw_svector_ostream object(bytes);
+  if (llvm::Error error =
+          cpu::emitObject(module, object, flags.compile.get().target))
+    return error;
+  stream << object.str();
+  return writeFingerprint(flags, object.str());
 }
 
 static const Output cpuOutputs[] = {{"stages", Level::Stages, nullptr, ""},
@@ -196,9 +196,12 @@ static llvm::Expected<std::string> makePTX(const Flags &flags,
                         flags.ptx.getValue(), file.getError().message()));
     text = (*file)->getBuffer().str();
   }
-  if (text)
-    if (llvm::Error error = dump(flags, 5, "kernels.ptx", *text))
-      return std::move(error);
+  if (!text)
+    return text;
+  if (llvm::Error error = dump(flags, 5, "kernels.ptx", *text))
+    return std::move(error);
+  if (llvm::Error error = writeFingerprint(flags, *text))
+    return std::move(error);
   return text;
 }
 

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares the kernels of a wheel's build with those of the last full test: kernel-hashes.py FOLDER [--write].
+
+FOLDER is where the build has its kernels: NAME.mlir, NAME.hash (gdn-compile --fingerprint) and kernels.cmake.
+python/kernels/hashes.txt has a line for each kernel of the wheel, and the versions of LLVM and ptxas that made it. Kernels
+of the file that FOLDER lacks are compiled here by --compiler, a few that the hash of the tree draws: so a tree has one answer.
+With --write the kernels of FOLDER, which must be all of the wheel's, become the lines of the file (scripts/test-full.sh).
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FILE = ROOT / "python" / "kernels" / "hashes.txt"
+TITLE = "# The kernels of the wheel and the hashes of their code, as of the last full test. scripts/test-full.sh writes this file."
+
+
+def output_of(*command: str | os.PathLike[str]) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def versions(compiler: pathlib.Path, ptxas: pathlib.Path) -> list[str]:
+    """What made a kernel beside gdn, a line each."""
+    llvm = re.search(r"LLVM version (\S+)", output_of(compiler, "--version"))
+    cuda = re.search(r"V([\d.]+)", output_of(ptxas, "--version"))
+    return [f"# LLVM {llvm[1] if llvm else '?'}", f"# ptxas {cuda[1] if cuda else '?'}"]
+
+
+def read(folder: pathlib.Path) -> dict[str, str]:
+    """The hashes of a build's kernels by name."""
+    return {path.stem: path.with_suffix(".hash").read_text().strip() for path in sorted(folder.glob("*.mlir"))}
+
+
+def options(folder: pathlib.Path) -> dict[str, list[str]]:
+    """What each kernel is compiled with."""
+    text = (folder / "kernels.cmake").read_text()
+    return {found[1]: found[2].split() for found in re.finditer(r"set\(gdn_options_of_(\S+) ?(.*)\)", text)}
+
+
+def compile_one(compiler: pathlib.Path, folder: pathlib.Path, name: str, arguments: list[str]) -> str:
+    """The hash of one kernel that is compiled now, without ptxas."""
+    target = ["--emit=obj", "--parallel=false"] if name.startswith("gdn_cpu_") else ["--target=sm_90a", "--emit=ptx"]
+    place = folder / f"{name}.hash"
+    command = [compiler, folder / f"{name}.mlir", *target, *arguments, f"--fingerprint={place}", "-o", folder / f"{name}.out"]
+    subprocess.run(command, check=True)
+    return place.read_text().strip()
+
+
+def compile_others(compiler: pathlib.Path, names: list[str], count: int) -> dict[str, str]:
+    """The hashes of `count` kernels that the hash of the tree draws from `names`."""
+    tree = output_of("git", "-C", ROOT, "rev-parse", "HEAD^{tree}").strip()
+    drawn = random.Random(tree).sample(names, min(count, len(names)))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        subprocess.run([sys.executable, ROOT / "python" / "kernels" / "generate.py", folder], check=True)
+        known = options(folder)
+        if gone := sorted(set(drawn) - set(known)):
+            sys.exit(f"error: expected kernels of the wheel in {FILE.name}, got {', '.join(gone)}: run scripts/test-full.sh")
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            hashes = pool.map(lambda name: compile_one(compiler, folder, name, known[name]), drawn)
+            return dict(zip(drawn, hashes))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--write", action="store_true", help="write the file instead of comparing with it")
+    parser.add_argument("--others", type=int, default=24, metavar="COUNT", help="kernels to compile besides (24)")
+    parser.add_argument("--compiler", type=pathlib.Path, default=ROOT / "build" / "bin" / "gdn-compile")
+    parser.add_argument(
+        "--ptxas", type=pathlib.Path, default=ROOT / ".venv-ptxas" / "nvidia" / "cuda_nvcc" / "bin" / "ptxas"
+    )
+    arguments = parser.parse_args()
+    made_by, built = versions(arguments.compiler, arguments.ptxas), read(arguments.folder)
+    if not built:
+        sys.exit(f"error: expected kernels in {arguments.folder}, got none")
+    if arguments.write:
+        lines = [TITLE, *made_by, *(f"{name} {code}" for name, code in built.items())]
+        FILE.write_text("\n".join(lines) + "\n")
+        print(f"{len(built)} hashes written")
+        return 0
+    lines = FILE.read_text().splitlines()
+    expected = dict(line.split() for line in lines if not line.startswith("#"))
+    others = compile_others(arguments.compiler, sorted(set(expected) - set(built)), arguments.others)
+    wrong = [name for name, code in {**built, **others}.items() if expected.get(name) != code]
+    for name in wrong[:10]:
+        print(f"{name}: expected the hash {expected.get(name, 'of a kernel that is not in the file')}", file=sys.stderr)
+    if wrong:
+        changed = [f"{old[2:]} is now {new[2:]}" for old, new in zip(lines[1:], made_by) if old != new]
+        cause = f" ({', '.join(changed)})" if changed else ""
+        print(f"error: expected the kernels of the last full test, got {len(wrong)} with other code{cause}: "
+              "run scripts/test-full.sh, which tests them all and writes their hashes", file=sys.stderr)  # fmt: skip
+        return 1
+    print(f"{len(built)} kernels, and {len(others)} others, are those of the last full test")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs what scripts/test.sh and scripts/test-python.sh leave out, after both of them: about an hour on two cores.
+# - the wheel with all kernels, as users install it; python/kernels/hashes.txt gets their hashes
+# - the package's tests with that wheel, those marked `full` among them
+# - a larger sample of the numerical matrix, and other random tile programs than the tests'
+# - fuzzing: mutated files, each pass alone over all tests' files, element types exchanged
+# The closing line is that of scripts/test.sh. SECONDS_OF_FUZZING=N makes each kind of fuzzing longer or shorter (300).
+set -uo pipefail
+cd "$(dirname "$0")/.."
+seconds=${SECONDS_OF_FUZZING:-300}
+# Another seed every day: a failure prints the command that repeats it.
+seed=$(date +%Y%m%d)
+numerics=build/test/Integration/cpu/gdn-numerics
+checks=()
+
+# check NAME COMMAND...: one test of the closing line.
+check() {
+  local name=$1 status=0
+  shift
+  echo "== $name"
+  "$@" || status=$?
+  checks+=(--check "$name=$status")
+}
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+scripts/test.sh | tee "$log"
+first=$(tail -n 1 "$log")
+scripts/test-python.sh --full | tee "$log"
+second=$(tail -n 1 "$log")
+
+for op in chunk recurrent backward; do
+  check "matrix, $op" "$numerics" --sample=60 --settings=3 --seed="$seed" --only op=$op --save-dir=build/matrix
+done
+check "tile programs" test/Integration/sm90/differential.py check --seed "$seed" --count 300 --bin build/bin
+check "mutated files" timeout $((seconds + 300)) test/Fuzz/fuzz.py --seed "$seed" --seconds "$seconds"
+echo "== all"
+third=$(python3 scripts/count-results.py "${checks[@]}" | tail -n 1)
+exec python3 scripts/count-results.py --sum "$first" "$second" "$third"

@@ -1,0 +1,17 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests that are marked `full` want a wheel with all kernels: scripts/test-full.sh runs them, the others run each time."""
+
+import os
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: wants all kernels of the wheel, not its sample (GDN_TEST_FULL=1)")
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.environ.get("GDN_TEST_FULL", "0") == "1":
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
