@@ -75,6 +75,7 @@ def test_few_tokens_take_small_heads():
     assert choice.kernel_channels == 64 and choice.algorithm == "recurrent"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("function", [CHUNK, TOKENS])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_every_form_is_supported(function, dtype):

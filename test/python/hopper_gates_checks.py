@@ -7,6 +7,7 @@ test_hopper.py runs this file in a process that opens the fake driver.
 
 import pytest
 from hopper_checks import device, meta  # noqa: F401: device is a fixture
+from matrix import crossed
 
 import gdn
 
@@ -28,11 +29,10 @@ def of_type(dtype, states=None, **kwargs):
     return name.removeprefix("gdn_hopper_").removesuffix("_cta_per_v_tile")
 
 
-@pytest.mark.parametrize("name", GATES)
-@pytest.mark.parametrize("l2norm", [False, True])
-@pytest.mark.parametrize("dtype,short", [("bfloat16", "bf16"), ("float16", "f16")])
-def test_gates_and_states_of_both_types(name, l2norm, dtype, short):
+@pytest.mark.parametrize("name,l2norm,dtype", crossed(list(GATES), [False, True], ["bfloat16", "float16"]))
+def test_gates_and_states_of_both_types(name, l2norm, dtype):
     """Kernels of chunks for each gate form, with and without norms, with states of 16 bits and of 32."""
+    short = {"bfloat16": "bf16", "float16": "f16"}[dtype]
     norm, kwargs = "l2" if l2norm else "plain", {**GATES[name], "use_qk_l2norm_in_kernel": l2norm}
     if l2norm and "log_f32_logit" in name:
         # By values, which the call makes of the logits.

@@ -7,6 +7,7 @@ test_hopper.py runs this file in a process that opens the fake driver.
 
 import pytest
 from hopper_checks import device, meta  # noqa: F401 (a fixture)
+from matrix import crossed
 
 import gdn
 
@@ -18,10 +19,10 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("norm", [False, True])
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("states", ["none", "final", "float32", "16 bits"])
+@pytest.mark.parametrize(
+    "form,norm,dtype,states",
+    crossed(FORMS, [False, True], ["bfloat16", "float16"], ["none", "final", "float32", "16 bits"]),
+)
 def test_few_tokens_go_by_token(form, norm, dtype, states):
     """In every form, in the chunk function too; many tokens go by chunks where there is a kernel."""
     q, v, g = meta(8, 1, 16, 128, dtype=dtype), meta(8, 1, 32, 128, dtype=dtype), meta(8, 1, 32, dtype="float32")

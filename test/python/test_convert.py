@@ -3,11 +3,12 @@
 """What _torch_convert makes of calls that no kernel of a GPU has the form of: the mathematics, on a CPU."""
 
 import functools
+import pathlib
 
 import pytest
 
 torch = pytest.importorskip("torch")
-from gdn import _explain, _library, _torch, _torch_convert  # noqa: E402
+from gdn import _explain, _library, _manifest, _torch, _torch_convert  # noqa: E402
 from gdn._arguments import Call, factor_on_gpu  # noqa: E402
 
 F16, BF16, F32 = torch.float16, torch.bfloat16, torch.float32
@@ -77,13 +78,21 @@ class Library:
         return wide[9:]
 
 
+#: The kernels of the wheel, though a sample of them may be installed.
+MANIFEST = _manifest.read(pathlib.Path(__file__).parents[2] / "python" / "gdn" / "kernels.json")
+
+
 @pytest.fixture
 def library(monkeypatch):
     found = Library(_torch._call_library)
+    monkeypatch.setattr(_torch_convert, "_CHUNKS", _manifest.gpu_forms(MANIFEST, "gdn.chunk_gated_delta_rule"))
+    monkeypatch.setattr(_torch_convert, "_TOKENS", _manifest.gpu_forms(MANIFEST, "gdn.recurrent_gated_delta_rule"))
+    _torch_convert._find_target.cache_clear()
     monkeypatch.setattr(_torch, "_call_library", found)
     monkeypatch.setattr(_torch, "_ADAPTED", set())
     monkeypatch.setattr(_torch_convert, "_refused", {})
-    return found
+    yield found
+    _torch_convert._find_target.cache_clear()
 
 
 def run(call):
