@@ -61,7 +61,7 @@ def test_channels_are_padded(function, dtype, K, V):
 @pytest.mark.parametrize("function,typed", [(chunk, 0), (recurrent, 2)], ids=["chunk", "recurrent"])
 def test_different_types(function, typed, types):
     """Of q, k and v: the call is float32's, and o has the type that FLA gives it."""
-    x = make_inputs()
+    x = make_inputs(T=160)
     q, k, v = (a.astype(TYPES[dtype]) for a, dtype in zip((x.q, x.k, x.v), types))
     kwargs = {"initial_state": x.state.astype(np.float16), "output_final_state": True}
     expected, final = function(*(a.astype(np.float32) for a in (q, k, v)), x.g, x.beta, **kwargs)
@@ -322,7 +322,8 @@ def test_a_sequence_does_not_depend_on_its_neighbours(function):
 def test_what_a_nan_reaches(name, first):
     """In chunks also the earlier tokens of its chunk (docs/Spec.md), token by token none; no other head in both."""
     for function, reached in ((chunk, first), (recurrent, 40)):
-        x = make_inputs(H=4, HV=4)
+        # Long enough to run by chunks on all processors.
+        x = make_inputs(T=160, H=4, HV=4)
         expected, _ = function(x.q, x.k, x.v, x.g, x.beta)
         getattr(x, name)[0, 40, 1] = np.nan
         o, _ = function(x.q, x.k, x.v, x.g, x.beta)
