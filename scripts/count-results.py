@@ -57,16 +57,18 @@ def main():
     arguments = parser.parse_args()
     if arguments.sum:
         return close(*add(arguments.sum))
-    if not arguments.results:
-        parser.error("expected a file of results, got none")
+    if not arguments.results and not arguments.check:
+        parser.error("expected a file of results or checks, got none")
+    passed = failed = skipped = 0
     try:
-        with open(arguments.results) as file:
-            count = count_junit if arguments.results.endswith(".xml") else count_lit
-            passed, failed, skipped = count(file)
+        if arguments.results:
+            with open(arguments.results) as file:
+                count = count_junit if arguments.results.endswith(".xml") else count_lit
+                passed, failed, skipped = count(file)
     except (OSError, ValueError, KeyError, TypeError, xml.etree.ElementTree.ParseError) as error:
         print(f"error: expected the results of a test run, got {error}", file=sys.stderr)
         passed, failed, skipped = 0, 1, 0
-    if passed + failed == 0:
+    if arguments.results and passed + failed == 0:
         print("error: expected at least one test to run, got none", file=sys.stderr)
         failed = 1
     if arguments.exit_code and not failed:

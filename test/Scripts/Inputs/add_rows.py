@@ -1,4 +1,5 @@
-"""Adds rows to a manifest: add_rows.py FROM TO, and TO.twice with one of them twice, TO.full with too many gates."""
+"""Adds rows to a manifest: add_rows.py FROM TO, and TO.twice with one of them twice, TO.full with too many gates,
+TO.besides with a sample of its own kernels."""
 
 import json
 import pathlib
@@ -30,3 +31,6 @@ target.with_name(target.name + ".twice").write_text(json.dumps(manifest))
 hopper["kernels"].pop()
 manifest["gate_domains"]["Other"] = manifest["gate_domains"]["Bounded"]
 target.with_name(target.name + ".full").write_text(json.dumps(manifest))
+del manifest["gate_domains"]["Other"]
+manifest["sample"]["kernels"] = [{**row, "element": ["F32"]}]
+target.with_name(target.name + ".besides").write_text(json.dumps(manifest))
