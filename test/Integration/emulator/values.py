@@ -47,7 +47,7 @@ def words(x):
 def halves(kind, x):
     """Both values of 16 bits of words, in f64: by word, low and high."""
     h = x.view(np.uint16).reshape(-1, 2)
-    return h.view(H).astype(np.float64) if kind == "f16" else words(h.astype(np.uint32) << 16).view(F).astype(np.float64)
+    return (h.view(H) if kind == "f16" else f(h.astype(np.uint32) << 16)).astype(np.float64)
 
 
 def narrow(kind, x):
@@ -76,7 +76,8 @@ def lanes(function):
 
 def compares(text, function, kind=f):
     """setp, and 1 or 0 of it."""
-    return f"setp.{text} %p1, %r1, %r2; selp.b32 %r4, 1, 0, %p1", lambda a, b, c: function(kind(a), kind(b)).astype("u4")
+    statements = f"setp.{text} %p1, %r1, %r2; selp.b32 %r4, 1, 0, %p1"
+    return statements, lambda a, b, c: function(kind(a), kind(b)).astype("u4")
 
 
 def rounds(text, function):
@@ -141,14 +142,15 @@ CASES = [
     compares("neu.f32", np.not_equal), compares("ne.f32", lambda a, b: (a < b) | (a > b)),
     compares("num.f32", lambda a, b: ~(np.isnan(a) | np.isnan(b))),
     compares("lt.s32", np.less, s), compares("hi.u32", np.greater, np.asarray), compares("ne.b32", np.not_equal, s),
-    ("setp.lt.s32 %p2, %r3, 0; setp.ge.and.s32 %p1, %r1, %r2, !%p2; xor.pred %p3, %p1, %p2; selp.b32 %r4, %r1, %r2, %p3",
+    ("setp.lt.s32 %p2, %r3, 0; setp.ge.and.s32 %p1, %r1, %r2, !%p2; xor.pred %p3, %p1, %p2; "
+     "selp.b32 %r4, %r1, %r2, %p3",
      lambda a, b, c: np.where((s(a) >= s(b)) & (s(c) >= 0) ^ (s(c) < 0), a, b)),
     ("shfl.sync.bfly.b32 %r4, %r1, 5, 31, -1", lanes(lambda lane: lane ^ 5)),
     ("shfl.sync.up.b32 %r4, %r1, 3, 0, -1", lanes(lambda lane: lane - 3)),
     ("shfl.sync.down.b32 %r4, %r1, 3, 31, -1", lanes(lambda lane: lane + 3)),
     ("shfl.sync.idx.b32 %r4, %r1, 7, 31, -1", lanes(lambda lane: lane * 0 + 7)),
     ("setp.lt.s32 %p1, %r1, 0; vote.sync.ballot.b32 %r4, %p1, -1",
-     lambda a, b, c: np.repeat((((s(a) < 0) << np.arange(128, dtype="u4") % 32).reshape(4, 32).sum(1)).astype("u4"), 32)),
+     lambda a, b, c: np.repeat(np.packbits(s(a).reshape(4, 32) < 0, 1, "little").view("u4").reshape(-1), 32)),
     ("redux.sync.max.s32 %r4, %r1, -1", lambda a, b, c: np.repeat(s(a).reshape(4, 32).max(1), 32)),
     ("setp.lt.s32 %p1, %r1, 0; mov.b32 %r4, %r2; @%p1 mov.b32 %r4, %r3", lambda a, b, c: np.where(s(a) < 0, c, b)),
 ]  # fmt: skip

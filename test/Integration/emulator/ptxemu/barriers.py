@@ -110,9 +110,6 @@ class BarrierOps:
         self.clock[self.thread] += 1
         return handed
 
-    def _lanes(self, mask):
-        return range(32) if mask is None else np.flatnonzero(mask)
-
     def find_barrier(self, address, line):
         """The mbarrier at an address of shared memory, which may be another CTA's."""
         cta, at = self.cta.cluster.resolve(self.cta, int(address), line)
@@ -125,8 +122,8 @@ class BarrierOps:
             raise EmulationError(f"line {line}: {barrier.where} belongs to a CTA that has ended")
         return barrier
 
-    def barrier_init(self, mask, place, count, line):
-        for lane in self._lanes(mask):
+    def barrier_init(self, lanes, place, count, line):
+        for lane in lanes:
             at = int(place[0][lane]) + place[1]
             if at % 8:
                 raise EmulationError(f"line {line}: expected an mbarrier at a multiple of 8 bytes, got {at}")
@@ -147,22 +144,21 @@ class BarrierOps:
                 line,
             )
 
-    def barrier_inval(self, mask, place, line):
-        for lane in self._lanes(mask):
+    def barrier_inval(self, lanes, place, line):
+        for lane in lanes:
             at = int(place[0][lane]) + place[1]
             if self.cta.mbarriers.pop(at, None) is None:
                 raise EmulationError(f"line {line}: mbarrier.inval of no mbarrier")
             self.shared.state[at - self.shared.base : at - self.shared.base + 8] = 0
 
-    def arrive(self, mask, place, arrivals, bytes_, line):
+    def arrive(self, lanes, place, arrivals, bytes_, line):
         handed = self.release()
-        for lane in self._lanes(mask):
+        for lane in lanes:
             barrier = self.find_barrier(int(place[0][lane]) + place[1], line)
             barrier.expect(int(bytes_[lane]), line)
             barrier.arrive(int(arrivals[lane]), handed, line)
 
-    def try_wait(self, mask, predicate, place, parity, line):
-        lanes = self._lanes(mask)
+    def try_wait(self, lanes, predicate, place, parity, line):
         addresses, parities = place[0].tolist(), parity.tolist()
         barriers = {(addresses[lane], parities[lane]) for lane in lanes}
         found = [(self.find_barrier(at + place[1], line), parity) for at, parity in barriers]

@@ -78,7 +78,7 @@ def decode(raw):
 
 @lru_cache(1024)
 def box_places(box, element, mode, place):
-    """Where the elements of a box at a place of shared memory lie, the words that they are in, and their coordinates."""
+    """Where the elements of a box at a place of shared memory lie, the words of these, and their coordinates."""
     coordinates = np.indices(box[::-1]).reshape(len(box), -1)[::-1].astype(np.int64)
     rows = np.arange(coordinates.shape[1], dtype=np.int64) // box[0]
     linear = rows * (SPANS[mode] or box[0] * element) + coordinates[0] * element
@@ -111,12 +111,8 @@ class CopyOps:
         words = np.ascontiguousarray(words, np.int32)
         engine.functions["EndAsyncRead"](self.handle, words.ctypes.data, len(words))
 
-    def one_lane(self, mask, line):
-        lanes = np.flatnonzero(mask) if mask is not None else np.arange(32)
-        return lanes
-
-    def tensor_copy(self, mask, to_shared, descriptor, coordinates, shared, barrier, line):
-        for lane in self.one_lane(mask, line):
+    def tensor_copy(self, lanes, to_shared, descriptor, coordinates, shared, barrier, line):
+        for lane in lanes:
             at = int(descriptor[lane]) - PARAM_BASE
             if at % 64 or not 0 <= at <= len(self.cta.launch.params) - 128:
                 raise EmulationError(
@@ -209,8 +205,8 @@ class CopyOps:
 
         self.cta.scheduler.issue(Copy(finish, text, line))
 
-    def bulk_copy(self, mask, target, source, to, come, size, barrier, line):
-        for lane in self.one_lane(mask, line):
+    def bulk_copy(self, lanes, target, source, to, come, size, barrier, line):
+        for lane in lanes:
             count = int(size[lane])
             a, b = int(to[0][lane]) + to[1], int(come[0][lane]) + come[1]
             if count % 16 or a % 16 or b % 16:
@@ -272,9 +268,9 @@ class CopyOps:
         self.bulk_open.append((Copy(run, text, line), self.shared, words))
         self.cta.scheduler.issue(self.bulk_open[-1][0])
 
-    def async_store(self, mask, to, values, barrier, line):
-        """st.async: words of registers go to another CTA's shared memory, and count at its barrier when they are there."""
-        lanes, size = self.one_lane(mask, line), 4 * len(values)
+    def async_store(self, lanes, to, values, barrier, line):
+        """st.async: words of registers go to another CTA's shared memory, and count at its barrier when they are in."""
+        lanes, size = list(lanes), 4 * len(values)
         places = [self.cta.cluster.resolve(self.cta, int(to[0][lane]) + to[1], line) for lane in lanes]
         barriers = {int(barrier[0][lane]) + barrier[1] for lane in lanes}
         if len({id(cta) for cta, _ in places}) != 1 or len(barriers) != 1:

@@ -104,7 +104,7 @@ def _async_store(ins, gen):
         _unknown(ins)
     to, barrier = _place(gen, ins.args[0]), _place(gen, ins.args[2])
     values, line = [gen.operand(r, 32) for r in parse_vector(ins.args[1])], ins.line
-    gen.effect(lambda w, M: w.async_store(M, w.place(to), [w.words(v) for v in values], w.place(barrier), line))
+    gen.effect(lambda w, lanes: w.async_store(lanes, w.place(to), [w.words(v) for v in values], w.place(barrier), line))
 
 
 def _atomic(ins, gen):
@@ -152,10 +152,10 @@ def _warp(ins, gen):
         else:
             gen.emit("vote", gen.result(a[0], 1), value, i=_VOTES.index(parts[2]))
     elif op.startswith("barrier.cluster.arrive"):
-        gen.effect(lambda w, M: w.cluster_arrive(line))
+        gen.effect(lambda w, lanes: w.cluster_arrive(line))
     elif op.startswith(("bar.arrive", "barrier.arrive", "bar.cta.arrive", "barrier.cta.arrive")):
         number, count = gen.operand(a[0], 32), gen.operand(a[1], 32)
-        gen.effect(lambda w, M: w.bar_arrive(w.words(number), w.words(count), line))
+        gen.effect(lambda w, lanes: w.bar_arrive(w.words(number), w.words(count), line))
     else:
         _unknown(ins)
 
@@ -164,29 +164,29 @@ def _waiting(ins, gen):
     op, a, parts, line = ins.op, ins.args, ins.op.split("."), ins.line
     if op.startswith("mbarrier.try_wait.parity"):
         at, parity, predicate = _place(gen, a[1]), gen.operand(a[2], 32), gen.slot_of(a[0])
-        gen.effect(lambda w, M: w.try_wait(M, predicate, w.place(at), w.words(parity), line))
+        gen.effect(lambda w, lanes: w.try_wait(lanes, predicate, w.place(at), w.words(parity), line))
     elif op.startswith("barrier.cluster.wait"):
-        gen.effect(lambda w, M: w.cluster_wait(line))
+        gen.effect(lambda w, lanes: w.cluster_wait(line))
     elif op.startswith("cp.async.bulk.wait_group"):
         count, read = int(a[0]), "read" in parts
-        gen.effect(lambda w, M: w.bulk_wait(count, read, line))
+        gen.effect(lambda w, lanes: w.bulk_wait(count, read, line))
     elif op.startswith("setmaxnreg"):
         count = int(a[0])
         gen.emit("collective")
-        gen.effect(lambda w, M: w.set_registers(parts[1], count, line))
+        gen.effect(lambda w, lanes: w.set_registers(parts[1], count, line))
     else:
         number, count = gen.operand(a[0], 32), gen.operand(a[1], 32) if len(a) > 1 else None
-        gen.effect(lambda w, M: w.bar_sync(w.words(number), None if count is None else w.words(count), line))
+        gen.effect(lambda w, lanes: w.bar_sync(w.words(number), None if count is None else w.words(count), line))
 
 
 def _mbarrier(ins, gen):
     a, parts, line = ins.args, ins.op.split("."), ins.line
     if parts[1] == "init":
         at, count = _place(gen, a[0]), gen.operand(a[1], 32)
-        return gen.effect(lambda w, M: w.barrier_init(M, w.place(at), w.words(count), line))
+        return gen.effect(lambda w, lanes: w.barrier_init(lanes, w.place(at), w.words(count), line))
     if parts[1] == "inval":
         at = _place(gen, a[0])
-        return gen.effect(lambda w, M: w.barrier_inval(M, w.place(at), line))
+        return gen.effect(lambda w, lanes: w.barrier_inval(lanes, w.place(at), line))
     if parts[1] not in ("arrive", "expect_tx") or "noComplete" in parts:
         _unknown(ins)
     arrive, expects = parts[1] == "arrive", "expect_tx" in parts
@@ -194,7 +194,7 @@ def _mbarrier(ins, gen):
     at = _place(gen, args[0])
     amount = gen.operand(args[1], 32) if len(args) > 1 else gen.constant(1 if arrive and not expects else 0, 32)
     arrivals, count = (gen.constant(arrive, 32), amount) if expects else (amount, gen.constant(0, 32))
-    gen.effect(lambda w, M: w.arrive(M, w.place(at), w.words(arrivals), w.words(count), line))
+    gen.effect(lambda w, lanes: w.arrive(lanes, w.place(at), w.words(arrivals), w.words(count), line))
     if arrive and a[0] != "_":
         zero = gen.constant(0, 64)
         gen.emit("mov_64", gen.result(a[0], 64), zero)
@@ -203,7 +203,7 @@ def _mbarrier(ins, gen):
 def _bulk(ins, gen):
     op, a, parts, line = ins.op, ins.args, ins.op.split("."), ins.line
     if op == "cp.async.bulk.commit_group":
-        return gen.effect(lambda w, M: w.bulk_commit())
+        return gen.effect(lambda w, lanes: w.bulk_commit())
     if "tensor" in parts:
         return _tensor(ins, gen)
     first = min(i for i, p in enumerate(parts) if p.startswith(("shared", "global")))
@@ -213,8 +213,8 @@ def _bulk(ins, gen):
     barrier = None if "bulk_group" in parts else _place(gen, a[3])
     to, come, count = _place(gen, a[0]), _place(gen, a[1]), gen.operand(a[2], 32)
     gen.effect(
-        lambda w, M: w.bulk_copy(
-            M, target, source, w.place(to), w.place(come), w.words(count), barrier and w.place(barrier), line
+        lambda w, lanes: w.bulk_copy(
+            lanes, target, source, w.place(to), w.place(come), w.words(count), barrier and w.place(barrier), line
         )
     )
 
@@ -235,8 +235,8 @@ def _tensor(ins, gen):
     shared = _place(gen, a[0] if to_shared else a[1])
     barrier = _place(gen, a[2]) if to_shared else None
     gen.effect(
-        lambda w, M: w.tensor_copy(
-            M,
+        lambda w, lanes: w.tensor_copy(
+            lanes,
             to_shared,
             w.longs(descriptor),
             [w.words(c).view("i4") for c in coordinates],
@@ -328,8 +328,10 @@ _LOWERINGS = (
     ("activemask.b32", lambda ins, gen: gen.emit("activemask", gen.result(ins.args[0], 32))),
     ("trap", lambda ins, gen: gen.emit("trap")),
 )
-_HEADS = {start.split(".")[0] for starts, _ in _LOWERINGS for start in ((starts,) if isinstance(starts, str) else starts)}
-_HEADS.add("mov")
+#: The first words of their names, and of a read of a clock.
+_HEADS = {"mov"}
+for _starts, _ in _LOWERINGS:
+    _HEADS |= {start.split(".")[0] for start in ((_starts,) if isinstance(_starts, str) else _starts)}
 _CLOCKS = ("%clock", "%clock64", "%globaltimer")
 
 

@@ -23,7 +23,7 @@ class Lowering:
         self.params = {p.name: p for p in kernel.params}
         self.code, self.lists, self.effects = [], [], []
         self.slots, self.registers, self.constants, self.specials = 0, {}, {}, {}
-        self._interned = {}
+        self._interned, self._widths = {}, {}
         #: Free slots of registers that are used in one block, by their number; and those for the current instruction.
         self._free, self._temporary = {1: [], 2: []}, []
         #: What follows the instruction: writes to wider registers, and what keeps track of registers.
@@ -86,7 +86,12 @@ class Lowering:
         return slot
 
     def width_of(self, register):
-        return {8: 16}.get(self.kernel.width(register), self.kernel.width(register))
+        width = self._widths.get(register)
+        if width is None:
+            width = self.kernel.width(register)
+            # The least of a frame has 16 bits.
+            width = self._widths[register] = 16 if width == 8 else width
+        return width
 
     def slot_of(self, register):
         slot = self.registers.get(register)
@@ -177,7 +182,7 @@ class Lowering:
         self.code.append((number, self.line, d, a, b, c, i, j))
 
     def effect(self, function):
-        """An instruction that Python executes: function(warp, lanes or None)."""
+        """An instruction that Python executes: function(warp, lanes)."""
         self.emit("effect")
         self.effects.append((len(self.code) - 1, function))
 

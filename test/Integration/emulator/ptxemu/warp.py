@@ -1,6 +1,7 @@
 """A warp: what the engine runs, and what Python does for it between."""
 
 import ctypes
+from functools import lru_cache
 
 import numpy as np
 
@@ -9,9 +10,14 @@ from .barriers import BarrierOps, Wait
 from .copies import CopyOps
 from .ptx import EmulationError
 
-_BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 ALL_LANES = 0xFFFFFFFF
 MODES = ("eager", "lazy", "random")
+
+
+@lru_cache(4096)
+def lanes_of(mask):
+    """The lanes of a mask, which has a bit for each."""
+    return tuple(lane for lane in range(32) if mask >> lane & 1)
 
 
 class Warp(BarrierOps, CopyOps):
@@ -26,6 +32,8 @@ class Warp(BarrierOps, CopyOps):
         self.waiting = None
         program = cta.launch.program
         self.program, self.frame = program, program.frame.copy()
+        #: The same as words of 64 bits, 16 to a slot.
+        self.doubles = self.frame.reshape(-1).view(np.uint64)
         for name, slot in program.specials.items():
             self.frame[slot] = cta.special(name[1:], index)
         #: The instruction that Python executes, and its lanes.
@@ -54,7 +62,7 @@ class Warp(BarrierOps, CopyOps):
         return self.frame[slot]
 
     def longs(self, slot):
-        return self.frame[slot : slot + 2].reshape(-1).view(np.uint64)
+        return self.doubles[16 * slot : 16 * slot + 32]
 
     def place(self, at):
         """Addresses of lanes, and what is added to them."""
@@ -99,8 +107,7 @@ class Warp(BarrierOps, CopyOps):
             status = run(handle, at)
             if status == engine.EFFECT:
                 self.active = int(stop[1]) & ALL_LANES
-                lanes = None if self.active == ALL_LANES else (_BITS & np.uint32(self.active)) != 0
-                wait = effects[int(stop[0])](self, lanes)
+                wait = effects[int(stop[0])](self, lanes_of(self.active))
                 if wait is not None:
                     if not wait.ready():
                         self.waiting = wait
