@@ -32,7 +32,7 @@ def output_of(*command: str | os.PathLike[str]) -> str:
 
 def versions(compiler: pathlib.Path, ptxas: pathlib.Path) -> list[str]:
     """What made a kernel beside gdn, a line each."""
-    llvm = re.search(r"LLVM version (\S+)", output_of(compiler, "--version"))
+    llvm = re.search(r"LLVM (\S+)", output_of(compiler, "--version"))
     cuda = re.search(r"V([\d.]+)", output_of(ptxas, "--version"))
     return [f"# LLVM {llvm[1] if llvm else '?'}", f"# ptxas {cuda[1] if cuda else '?'}"]
 
@@ -59,6 +59,8 @@ def compile_one(compiler: pathlib.Path, folder: pathlib.Path, name: str, argumen
 
 def compile_others(compiler: pathlib.Path, names: list[str], count: int) -> dict[str, str]:
     """The hashes of `count` kernels that the hash of the tree draws from `names`."""
+    if not names or not count:
+        return {}
     tree = output_of("git", "-C", ROOT, "rev-parse", "HEAD^{tree}").strip()
     drawn = random.Random(tree).sample(names, min(count, len(names)))
     with tempfile.TemporaryDirectory() as temporary:
