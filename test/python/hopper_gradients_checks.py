@@ -117,7 +117,7 @@ REFUSED = {
     "no boundaries": ({"cu_seqlens": None, "states": False}, {}, NotImplementedError, "cu_seqlens: expected a tensor"),
     "dk of value heads": ({"dk": Tensor("bfloat16", 1, 256, 4, 128)}, {}, ValueError, "gradient of k: expected the shape"),
     "no dv": ({"dv": None}, {}, ValueError, "gradient of v: expected the shape"),
-    "d_o": ({"d_o": Tensor("bfloat16", 1, 255, 4, 128)}, {}, ValueError, "out: expected the shape"),
+    "d_o": ({"d_o": Tensor("bfloat16", 1, 255, 4, 128)}, {}, ValueError, "d_o: expected the shape"),
     "misaligned": ({"q": Tensor("bfloat16", 1, 256, 2, 128, offset=2)}, {}, ValueError, "aligned to 16 bytes"),
 }
 
