@@ -48,6 +48,46 @@ def test_values(case, function):
         assert error < TOLERANCES[tensor.dtype], (name, error)
 
 
+#: Log gates that decay nothing, that forget all at once, and that grow; two heads each.
+STRENGTHS = (0.0, -5.0, -20.0, -60.0, 0.05)
+
+
+@pytest.mark.parametrize("kind", ["log", "packed", "raw", "linear"])
+@pytest.mark.parametrize("function", ["chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule"])
+def test_strong_gates(function, kind):
+    """dg of each strength, however small; by o, by the final state and by both; of the last tokens alone, too, which lie
+    anywhere in a chunk."""
+    cu_seqlens = [0, 1, 14, 37] if kind == "packed" else None
+    sizes = {"T": 37, "N": 3} if cu_seqlens else {"T": 13, "B": 2}
+    gate = "log" if kind == "packed" else kind
+    given = make(H=5, HV=10, K=32, V=32, state=True, gate=gate, **sizes)
+    g = torch.tensor(STRENGTHS).repeat_interleave(2)
+    if kind == "raw":
+        given["A_log"].detach().zero_()
+        given["dt_bias"].detach().zero_()
+        g = torch.where(g < 0, -g, -2.0)
+    # A linear gate has no digits left at e^-60, and its gradient needs none: it is as large at 0.
+    given["g"].detach().copy_((g.exp() if kind == "linear" else g).expand_as(given["g"]))
+    tensors = {name: given.get(name) for name in (*NAMES, "A_log", "dt_bias", "initial_state")}
+    exact = {name: tensor.detach().double().requires_grad_() for name, tensor in given.items()}
+    form = {"l2norm": False, "gate": gate, "logits": 0, "v_first": False}
+    boundaries = None if cu_seqlens is None else torch.tensor(cu_seqlens)
+    outputs = getattr(gdn, function)(**tensors, cu_seqlens=boundaries, gate_domain=gate, output_final_state=True)
+    results = recurrence(**{**dict.fromkeys(tensors), **exact}, cu_seqlens=cu_seqlens, scale=32**-0.5, **form)
+    weights = [torch.randn(x.shape) for x in outputs]
+    ends = [end - 1 for end in cu_seqlens[1:]] if cu_seqlens else [-1]
+    for used in ([0], [1], [0, 1]):
+        of_g = []
+        for x, inputs_of_x in ((outputs, given), (results, exact)):
+            factors = [weights[i].to(x[i].dtype) for i in used]
+            (gradient,) = torch.autograd.grad([x[i] for i in used], inputs_of_x["g"], factors, retain_graph=True)
+            of_g.append(gradient.double().unflatten(2, (len(STRENGTHS), 2)).movedim(2, 0))
+        for tokens in (slice(None), ends):
+            got, want = (x[:, :, tokens].flatten(1) for x in of_g)
+            error, size = (got - want).norm(dim=1), want.norm(dim=1)
+            assert (error <= 1e-6 * size)[size > 1e-30].all(), (used, tokens, error / size)
+
+
 def inputs(**sizes):
     return list(make(**sizes).values())
 

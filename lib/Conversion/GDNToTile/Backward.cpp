@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -151,16 +152,6 @@ static Value rowDots(TileBuilder &b, Value x, Value y) {
   return b.sum(b.mul(x, y), 1);
 }
 
-/// 0 in the chunk's last row and 1 in the others, [C].
-static Value notLastRow(Program &p) {
-  TileBuilder &b = p.b;
-  int64_t C = p.facts.C;
-  Value last = b.splat(arith::ConstantIntOp::create(b, C - 1, 32), C);
-  Value isOther =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, b.iota(C), last);
-  return b.select(isOther, b.fill(1.0, C), 0.0);
-}
-
 namespace {
 /// The gradient of a log gate in two parts, each f32 [C] or [C, K]: g_t decays
 /// what tokens from t on read, and what those before t write to the state on
@@ -168,7 +159,7 @@ namespace {
 struct GateGradient {
   /// To be summed over the tokens from t on.
   Value reads;
-  /// To be summed over the tokens before t, but for the last one.
+  /// To be summed over the tokens before t.
   Value writes;
   /// The same for all tokens: of the state that is carried through [K], or its
   /// sum.
@@ -202,17 +193,33 @@ static GateGradient channelGateGradient(Program &p, ChunkDecay &decay,
   return {dG, b.mul(c.k, dkWrite), decay.whole(c.carried), Value()};
 }
 
+/// The sum of the rows before each one. The sum up to a row less that row would
+/// have no digits where the row is much larger than those before it.
+static Value sumsBefore(Program &p, Value tile) {
+  TileBuilder &b = p.b;
+  ArrayRef<int64_t> shape = shapeOf(tile);
+  auto indices = [&](ArrayRef<int64_t> values) {
+    return getAsIndexOpFoldResult(b.getContext(), values);
+  };
+  SmallVector<int64_t> first(shape.size(), 0), second(first), sizes(shape);
+  second[0] = 1;
+  sizes[0] -= 1;
+  auto ones = indices(SmallVector<int64_t>(shape.size(), 1));
+  Value rows = tensor::ExtractSliceOp::create(
+      b, b.tileType(sizes), tile, indices(first), indices(sizes), ones);
+  Value moved = tensor::InsertSliceOp::create(
+      b, rows, b.fill(0.0, shape), indices(second), indices(sizes), ones);
+  return tile::ScanOp::create(b, moved, 0, /*reverse=*/false);
+}
+
 /// The gradient of the log gate. Spec 5.4 adds the writes to dG of the last
 /// token and takes them off again on the way back; where decay is strong they
-/// are much larger than what remains, so here they are summed from the front.
+/// are much larger than what remains, so here they are summed from the front,
+/// each token's without its own.
 static Value sumGateGradient(Program &p, const GateGradient &gradient) {
   TileBuilder &b = p.b;
   ArrayRef<int64_t> shape = shapeOf(gradient.reads);
-  Value others = notLastRow(p);
-  Value writes = shape.size() == 1 ? b.mul(gradient.writes, others)
-                                   : b.mulAxis(gradient.writes, others, 0);
-  Value before =
-      b.sub(tile::ScanOp::create(b, writes, 0, /*reverse=*/false), writes);
+  Value before = sumsBefore(p, gradient.writes);
   Value carried = shape.size() == 1
                       ? b.splat(b.extract(gradient.carried, {}), shape)
                       : b.broadcast(gradient.carried, shape, 1);

@@ -90,6 +90,20 @@ static Value blocksInRange(Program &p, Value G) {
                                b.scalar(maxExponent(b.getOperandType())));
 }
 
+/// 1 in the rows whose number has `bit` at the place of `power`, a power of
+/// two, else 0; f32 [C].
+static Value rowsWithBit(Program &p, int64_t power, int64_t bit) {
+  TileBuilder &b = p.b;
+  int64_t C = p.facts.C;
+  auto splat = [&](int64_t value) {
+    return b.splat(arith::ConstantIntOp::create(b, value, 32), C);
+  };
+  Value masked = arith::AndIOp::create(b, b.iota(C), splat(power));
+  Value has = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, masked,
+                                    splat(bit * power));
+  return b.select(has, b.fill(1.0, C), 0.0);
+}
+
 SmallVector<HalvesLevel> gdn::decayByHalves(Program &p, Value G) {
   TileBuilder &b = p.b;
   int64_t C = p.facts.C, K = p.facts.K;
@@ -119,7 +133,7 @@ SmallVector<HalvesLevel> gdn::decayByHalves(Program &p, Value G) {
             ->getResult(0);
     Value base = tensor::CollapseShapeOp::create(b, b.tileType({C, K}, element),
                                                  spread, byBlock);
-    Value exponent = b.f32(b.sub(G, base));
+    Value exponent = b.sub(G, base);
     // i > j of this level: their highest differing bit is `half`, set in i.
     auto splat = [&](int64_t value) {
       return b.splat(arith::ConstantIntOp::create(b, value, 32), square);
@@ -130,8 +144,13 @@ SmallVector<HalvesLevel> gdn::decayByHalves(Program &p, Value G) {
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, top, splat(1));
     Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, i, j);
     Value pairs = arith::AndIOp::create(b, sameBlock, below);
-    levels.push_back({b.exp2(b.min(exponent, 0.0)),
-                      b.exp2(b.min(b.neg(exponent), 0.0)),
+    // A row is of one of the halves: in the other one its exponent, which could
+    // be too large, is made 0.
+    auto decayOf = [&](Value exponent, int64_t bit) {
+      Value mask = b.to(rowsWithBit(p, half, bit), element);
+      return b.exp2(b.mulAxis(exponent, mask, 0));
+    };
+    levels.push_back({decayOf(exponent, 1), decayOf(b.neg(exponent), 0),
                       b.select(pairs, b.fill(1.0, square), 0.0)});
   }
   return levels;

@@ -10,8 +10,8 @@
 // 0, and no value at 0. The gradient of alpha_t is instead the sum of all that
 // decays across token t, each without the factor alpha_t: what token j < t
 // wrote (or the state on entry held) decays from j to t - 1, and from t to the
-// token i >= t that reads it (or to the state on exit). Both exponents are
-// <= 0, nothing is divided, and nothing cancels.
+// token i >= t that reads it (or to the state on exit). Nothing is divided, and
+// nothing cancels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,9 +39,14 @@ static Value scalarDecayGradient(Program &p, const DecayedTerms &in) {
   Value carried = b.splat(b.extract(b.sum(in.carried, 0), {}), C);
 
   // fromToken[t, i] = decay of t+1 .. i; untilToken[t, j] = of j+1 .. t-1.
-  Value fromToken = b.exp2(b.min(
-      b.f32(b.sub(b.broadcast(in.G, square, 1), b.broadcast(in.G, square, 0))),
-      0.0));
+  // What is outside of the triangles is cut before the exponential as well:
+  // it could be inf there.
+  Value i = b.broadcast(b.iota(C), square, 1);
+  Value t = b.broadcast(b.iota(C), square, 0);
+  Value later = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, i, t);
+  Value since =
+      b.sub(b.broadcast(in.G, square, 1), b.broadcast(in.G, square, 0));
+  Value fromToken = b.exp2(b.select(later, since, 0.0));
   Value before = b.sub(in.G, in.gate);
   Value untilToken = b.exp2(tile::CausalOp::create(
       b, b.sub(b.broadcast(before, square, 0), b.broadcast(in.G, square, 1)),
@@ -54,9 +59,6 @@ static Value scalarDecayGradient(Program &p, const DecayedTerms &in) {
   Value toReaders = b.add(
       b.product("tj,ij->ti", untilToken, pairs),
       b.mul(b.broadcast(entry, square, 0), b.broadcast(reads, square, 1)));
-  Value i = b.broadcast(b.iota(C), square, 1);
-  Value t = b.broadcast(b.iota(C), square, 0);
-  Value later = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, i, t);
   Value read = b.sum(b.select(later, b.mul(fromToken, toReaders), 0.0), 1);
   Value toExit =
       b.add(b.sum(b.mul(untilToken, b.broadcast(writes, square, 1)), //
@@ -83,10 +85,11 @@ static Value channelDecayGradientAt(Program &p, const DecayedTerms &in,
   Value only = b.to(rowMask(p, arith::CmpIPredicate::eq, t), sumType);
   auto rowAt = [&](Value tile) { return b.sum(b.mulAxis(tile, only, 0), 0); };
   auto spread = [&](Value row) { return b.broadcast(row, shapeOf(in.G), 1); };
-  // A clamped exponent belongs to a row that the mask takes out.
+  // The other rows' exponents are cut too: exp2 of them could be inf.
   auto decayOf = [&](Value exponent, arith::CmpIPredicate rows) {
-    return b.mulAxis(b.exp2(b.min(b.f32(exponent), 0.0)), rowMask(p, rows, t),
-                     0);
+    Value mask = rowMask(p, rows, t);
+    Value cut = b.mulAxis(exponent, b.to(mask, sumType), 0);
+    return b.mulAxis(b.exp2(cut), mask, 0);
   };
   Value here = rowAt(in.G), before = rowAt(b.sub(in.G, in.gate));
   Value later = decayOf(b.sub(in.G, spread(here)), arith::CmpIPredicate::sge);

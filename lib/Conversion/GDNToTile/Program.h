@@ -141,7 +141,8 @@ Value inverseLength(Program &p, Value squares);
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.
 Value loadBeta(Program &p, Value t);
-/// The log2 gate [C] or [C, K] in f32, zero beyond the end, never -inf.
+/// The log2 gate [C] or [C, K] in f32, or in f64 where chunks sum it in that
+/// and it has the digits; zero beyond the end, never -inf.
 Value loadLog2Gate(Program &p, Value t);
 /// The log2 gates [K] of token t, for a gate per key channel.
 Value loadChannelLog2Gate(Program &p, Value t);

@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -103,15 +105,21 @@ Value TileBuilder::isNot(Value condition) {
   Value yes = arith::ConstantOp::create(*this, getBoolAttr(true));
   return arith::XOrIOp::create(*this, condition, yes);
 }
-Value TileBuilder::exp2(Value value) {
-  return math::Exp2Op::create(*this, f32(value));
-}
-
 /// A constant of `value`'s type: a scalar or a tile.
 static Value constantLike(TileBuilder &b, Value value, double constant) {
   if (auto type = dyn_cast<RankedTensorType>(value.getType()))
     return b.fill(constant, type.getShape(), type.getElementType());
   return b.scalar(constant);
+}
+
+Value TileBuilder::exp2(Value value) {
+  Value rounded = f32(value);
+  Value power = math::Exp2Op::create(*this, rounded);
+  if (!getElementTypeOrSelf(value.getType()).isF64())
+    return power;
+  // What f32 rounds off -60 log2 e is 3e-6 of the power, which is first order.
+  Value rest = f32(sub(value, to(rounded, getF64Type())));
+  return mul(power, add(scaled(rest, M_LN2), constantLike(*this, power, 1.0)));
 }
 
 Value TileBuilder::scaled(Value value, double factor) {

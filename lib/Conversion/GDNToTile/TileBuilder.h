@@ -51,7 +51,7 @@ public:
   Value neg(Value value);
   /// Whether a condition does not hold.
   Value isNot(Value condition);
-  /// In f32, whatever the type of `value`.
+  /// In f32; of f64 with all its digits.
   Value exp2(Value value);
   /// As exp2, the one exponential that the hardware has.
   Value exp(Value value);

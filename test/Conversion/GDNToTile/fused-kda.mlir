@@ -24,13 +24,17 @@
 // CHECK: tensor.insert_slice {{.*}}[16, 16] [16, 16]
 // CHECK: scf.yield
 
-// By halves of 16, 8, 4, 2 and 1: exponents never positive, a mask picks the
-// pairs of each level; the diagonal has no decay.
+// By halves of 16, 8, 4, 2 and 1: a row's exponent is from the end of the earlier
+// half or up to it, a mask picks the pairs of each level; the diagonal has no decay.
 // CHECK: } else {
 // CHECK: linalg.reduce
 // CHECK: tensor.expand_shape %[[G]] {{.*}} : tensor<32x64xf32> into tensor<2x16x64xf32>
-// CHECK: arith.minimumf
-// CHECK: arith.minimumf
+// CHECK: %[[FROM:.*]] = arith.subf %[[G]], %
+// CHECK: %[[LATER:.*]] = arith.mulf %[[FROM]], %
+// CHECK: math.exp2 %[[LATER]]
+// CHECK: %[[UP_TO:.*]] = arith.negf %[[FROM]]
+// CHECK: %[[EARLIER:.*]] = arith.mulf %[[UP_TO]], %
+// CHECK: math.exp2 %[[EARLIER]]
 // CHECK: tensor.expand_shape %[[G]] {{.*}} into tensor<16x2x64xf32>
 // CHECK-COUNT-10: linalg.contract {{.*}} ins(%{{.*}} : tensor<32x64xbf16>, tensor<32x64xbf16>) outs(%{{.*}} : tensor<32x32xf32>)
 // CHECK: scf.yield
