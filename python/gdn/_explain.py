@@ -308,6 +308,8 @@ def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     if "alternatives" in facts:
         return tuple((name, f"{name}: {reason}") for name, reason in facts["alternatives"])
     chunk, recurrent = facts["chunk_seconds"] * 1e3, facts["recurrent_seconds"] * 1e3
+    if facts["fixed_kernels"]:
+        return (("recurrent", "segment_length: no length of a sequence chooses the kernels"),)
     if facts["algorithm"] == "chunk":
         return (("recurrent", f"token by token: {recurrent:.3g} ms predicted, chunks {chunk:.3g} ms (one thread)"),)
     if facts["forced_recurrent"]:

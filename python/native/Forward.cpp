@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 using namespace gdn::cpu;
@@ -269,17 +270,28 @@ static void clearTail(const Problem &p, int64_t begin) {
         storeFloat(at(p.o, 0, t, h), p.o.element, i * p.o.strides[3], 0.0f);
 }
 
-void gdn::cpu::run(const Problem &p, const KernelChoice &chosen) {
-  std::vector<Range> ranges = rangesOf(p);
-  std::vector<int64_t> order = orderByLength(ranges);
-  int64_t H = p.valueHeads(), count = chosen.items;
+/// The items of the sequences, which are begun in this order.
+static void runItems(const Problem &p, const KernelChoice &chosen,
+                     const std::vector<Range> &ranges,
+                     const std::vector<int64_t> &sequences) {
+  int64_t H = p.valueHeads(), count = std::ssize(sequences) * H;
   forEachItem(count, chosen.threads, [&](const std::function<int64_t()> &take) {
     Worker worker(p, chosen);
     for (int64_t i = take(); i < count; i = take()) {
-      int64_t sequence = order[i / H];
+      int64_t sequence = sequences[i / H];
       worker.runItem(ranges[sequence], sequence, i % H);
     }
   });
+}
+
+void gdn::cpu::runSequences(const Problem &p, const KernelChoice &chosen,
+                            const std::vector<int64_t> &sequences) {
+  runItems(p, chosen, rangesOf(p), sequences);
+}
+
+void gdn::cpu::run(const Problem &p, const KernelChoice &chosen) {
+  std::vector<Range> ranges = rangesOf(p);
+  runItems(p, chosen, ranges, orderByLength(ranges));
   if (p.cuSeqlens.isPresent())
     clearTail(p, ranges.back().end);
 }

@@ -9,14 +9,18 @@
 // A segment takes the state S before it to M S + B. B is the final state of the
 // segment from zero, M that from the identity with values of zero: both are
 // calls of the forward whose sequences are the segments. With the states before
-// all segments, so is the output.
+// all segments, so are the output and the states behind the last ones: a
+// sequence of one segment has no map, and is computed as one that is not cut.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Items.h"
 #include "KernelChoice.h"
 #include "Parallel.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 using namespace gdn::cpu;
@@ -34,16 +38,25 @@ private:
     return static_cast<int64_t>(boundaries.size()) - 1;
   }
   Array segmentStates(std::vector<float> &memory, int64_t columns) const;
-  /// The forward of `problem` on the segments.
+  /// The forward of `problem` on the segments. What the caller says of these
+  /// stays: it may be that no length chooses the kernel.
   Error runForward(Problem problem, Array *initial, Array *final);
+  /// The same of the segments with others behind them. No output is read.
+  Error runAhead(Problem problem, Array *initial, Array final);
+  Error choose(Problem &problem, Array *initial, Array *final,
+               KernelChoice &chosen);
   Error makeMaps();
   void scan(int64_t sequence, int64_t head);
+  void copyLast(const Array &states, int64_t sequence, int64_t head) const;
+  template <typename Function> void forEachState(Function function) const;
 
   const Problem &p;
   int64_t K, V, H;
-  /// Boundaries of the segments, and where those of each sequence begin.
-  std::vector<int64_t> boundaries, first;
-  /// M [S, H, K, K], B and the states before segments [S, H, K, V].
+  /// Boundaries of the segments, where those of each sequence begin, and those
+  /// with others behind them.
+  std::vector<int64_t> boundaries, first, ahead;
+  /// M [S, H, K, K], B (and the states behind segments, in the end) and the
+  /// states before segments [S, H, K, V].
   std::vector<float> maps, added, entry;
 };
 } // namespace
@@ -66,15 +79,21 @@ SegmentedRow::SegmentedRow(const Problem &row, std::vector<int64_t> sequences)
   int64_t length = lengthOf(p.split, longest);
   for (size_t n = 0; n + 1 < sequences.size(); ++n) {
     first.push_back(static_cast<int64_t>(boundaries.size()));
-    for (int64_t t = sequences[n]; t < sequences[n + 1]; t += length)
+    for (int64_t t = sequences[n]; t < sequences[n + 1]; t += length) {
+      if (t + length < sequences[n + 1])
+        ahead.push_back(std::ssize(boundaries));
       boundaries.push_back(t);
+    }
   }
   first.push_back(static_cast<int64_t>(boundaries.size()));
   boundaries.push_back(sequences.back());
   int64_t states = countSegments() * H * K;
-  maps.resize(states * K);
-  added.resize(states * V);
-  entry.resize(states * V);
+  if (!ahead.empty())
+    maps.resize(states * K);
+  if (!ahead.empty() || p.finalState.isPresent())
+    added.resize(states * V);
+  if (!ahead.empty() || p.initialState.isPresent())
+    entry.resize(states * V);
 }
 
 static Array makeArray(void *data, Element element,
@@ -97,24 +116,37 @@ Array SegmentedRow::segmentStates(std::vector<float> &memory,
                    {H * K * columns, K * columns, columns, 1});
 }
 
-Error SegmentedRow::runForward(Problem problem, Array *initial, Array *final) {
-  problem.split = {};
+Error SegmentedRow::choose(Problem &problem, Array *initial, Array *final,
+                           KernelChoice &chosen) {
   problem.stateVFirst = false;
   problem.initialState = initial ? *initial : Array();
   problem.finalState = final ? *final : Array();
   problem.cuSeqlens =
       makeArray(boundaries.data(), Element::I64, {countSegments() + 1}, {1});
+  return chooseKernel(problem, chosen);
+}
+
+Error SegmentedRow::runForward(Problem problem, Array *initial, Array *final) {
   KernelChoice chosen;
-  if (Error error = chooseKernel(problem, chosen))
+  if (Error error = choose(problem, initial, final, chosen))
     return error;
   gdn::cpu::run(problem, chosen);
   return {};
 }
 
+Error SegmentedRow::runAhead(Problem problem, Array *initial, Array final) {
+  KernelChoice chosen;
+  if (Error error = choose(problem, initial, &final, chosen))
+    return error;
+  runSequences(problem, chosen, ahead);
+  return {};
+}
+
 Error SegmentedRow::makeMaps() {
+  if (ahead.empty())
+    return {};
   // Outputs of these calls are not read: o has its values last.
-  Array states = segmentStates(added, V);
-  if (Error error = runForward(p, nullptr, &states))
+  if (Error error = runAhead(p, nullptr, segmentStates(added, V)))
     return error;
   Problem problem = p;
   std::vector<float> zeros(K);
@@ -131,63 +163,97 @@ Error SegmentedRow::makeMaps() {
     identity[i * K + i] = 1;
   Array initial = makeArray(identity.data(), Element::F32,
                             {countSegments(), H, K, K}, {0, 0, K, 1});
-  states = segmentStates(maps, K);
-  return runForward(problem, &initial, &states);
+  return runAhead(problem, &initial, segmentStates(maps, K));
 }
 
-/// The states before the segments of a sequence, and the one behind them.
+/// The state of a sequence as [K, V], whatever the call's layout is.
+static StateView stateAt(const Problem &p, const Array &states,
+                         int64_t sequence, int64_t head) {
+  StateView view = stateOf(states, sequence, head);
+  if (p.stateVFirst) {
+    std::swap(view.rows, view.columns);
+    std::swap(view.rowStride, view.columnStride);
+  }
+  return view;
+}
+
+/// The states before the segments of a sequence.
 void SegmentedRow::scan(int64_t sequence, int64_t head) {
-  // In double precision: what a segment adds may cancel what it keeps.
-  std::vector<double> state(K * V), next(K * V);
-  auto place = [&](const Array &states, int64_t i, int64_t j) {
-    int64_t row = p.stateVFirst ? j : i, column = p.stateVFirst ? i : j;
-    return sequence * states.strides[0] + head * states.strides[1] +
-           row * states.strides[2] + column * states.strides[3];
+  int64_t begin = first[sequence], end = first[sequence + 1], size = K * V;
+  if (begin < end && p.initialState.isPresent())
+    copyState(stateAt(p, p.initialState, sequence, head),
+              stateOf(segmentStates(entry, V), begin, head));
+  if (end - begin < 2)
+    return;
+  auto entryOf = [&](int64_t s) {
+    return entry.begin() + (s * H + head) * size;
   };
-  for (int64_t i = 0; i < K && p.initialState.isPresent(); ++i)
-    for (int64_t j = 0; j < V; ++j)
-      state[i * V + j] = loadFloat(p.initialState.data, p.initialState.element,
-                                   place(p.initialState, i, j));
-  for (int64_t s = first[sequence]; s < first[sequence + 1]; ++s) {
+  // In double precision: what a segment adds may cancel what it keeps.
+  std::vector<double> state(entryOf(begin), entryOf(begin) + size), next(size);
+  for (int64_t s = begin; s + 1 < end; ++s) {
     int64_t item = s * H + head;
-    std::transform(state.begin(), state.end(), entry.begin() + item * K * V,
-                   [](double x) { return static_cast<float>(x); });
     const float *map = maps.data() + item * K * K;
-    std::copy_n(added.begin() + item * K * V, K * V, next.begin());
+    std::copy_n(added.begin() + item * size, size, next.begin());
     for (int64_t i = 0; i < K; ++i)
       for (int64_t k = 0; k < K; ++k)
         for (int64_t j = 0; j < V; ++j)
           next[i * V + j] +=
               static_cast<double>(map[i * K + k]) * state[k * V + j];
     state.swap(next);
+    std::transform(state.begin(), state.end(), entryOf(s + 1),
+                   [](double x) { return static_cast<float>(x); });
   }
-  for (int64_t i = 0; i < K && p.finalState.isPresent(); ++i)
-    for (int64_t j = 0; j < V; ++j)
-      storeFloat(p.finalState.data, p.finalState.element,
-                 place(p.finalState, i, j),
-                 static_cast<float>(state[i * V + j]));
+}
+
+/// The state behind a sequence, of those behind all segments. One without
+/// tokens keeps its own.
+void SegmentedRow::copyLast(const Array &states, int64_t sequence,
+                            int64_t head) const {
+  std::vector<float> zeros;
+  StateView from;
+  if (first[sequence] < first[sequence + 1]) {
+    from = stateOf(states, first[sequence + 1] - 1, head);
+  } else if (p.initialState.isPresent()) {
+    from = stateAt(p, p.initialState, sequence, head);
+  } else {
+    zeros.resize(K * V);
+    from = {reinterpret_cast<char *>(zeros.data()), Element::F32, K, V, V};
+  }
+  copyState(from, stateAt(p, p.finalState, sequence, head));
+}
+
+/// Calls a member for all sequences and heads.
+template <typename Function>
+void SegmentedRow::forEachState(Function function) const {
+  int64_t items = (std::ssize(first) - 1) * H;
+  forEachItem(items, std::max(p.threads, 1),
+              [&](const std::function<int64_t()> &take) {
+                for (int64_t i = take(); i < items; i = take())
+                  function(i / H, i % H);
+              });
 }
 
 Error SegmentedRow::run() {
   if (countSegments() == 0) {
-    Problem whole = p;
-    whole.split = {};
     KernelChoice chosen;
-    if (Error error = chooseKernel(whole, chosen))
+    if (Error error = chooseKernel(p, chosen))
       return error;
-    gdn::cpu::run(whole, chosen);
+    gdn::cpu::run(p, chosen);
     return {};
   }
   if (Error error = makeMaps())
     return error;
-  int64_t items = (static_cast<int64_t>(first.size()) - 1) * H;
-  forEachItem(items, std::max(p.threads, 1),
-              [&](const std::function<int64_t()> &take) {
-                for (int64_t i = take(); i < items; i = take())
-                  scan(i / H, i % H);
-              });
+  forEachState([this](int64_t n, int64_t head) { scan(n, head); });
   Array states = segmentStates(entry, V);
-  return runForward(p, &states, nullptr);
+  Array *before = entry.empty() ? nullptr : &states;
+  if (!p.finalState.isPresent())
+    return runForward(p, before, nullptr);
+  // What segments add has been read.
+  Array behind = segmentStates(added, V);
+  if (Error error = runForward(p, before, &behind))
+    return error;
+  forEachState([&](int64_t n, int64_t head) { copyLast(behind, n, head); });
+  return {};
 }
 
 /// Batch row b of an array [B, ...].

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 using namespace gdn::cpu;
@@ -97,8 +98,14 @@ StateView gdn::cpu::stateOf(const Array &states, int64_t sequence,
 }
 
 void gdn::cpu::copyState(const StateView &from, const StateView &to) {
-  for (int64_t i = 0; i < std::min(from.rows, to.rows); ++i)
-    for (int64_t j = 0; j < std::min(from.columns, to.columns); ++j)
+  int64_t rows = std::min(from.rows, to.rows),
+          columns = std::min(from.columns, to.columns);
+  bool isDirect = from.isDirect() && to.isDirect();
+  // A state may be copied to itself.
+  for (int64_t i = 0; i < rows && isDirect; ++i)
+    std::memmove(to.row(i), from.row(i), columns * sizeOf(Element::F32));
+  for (int64_t i = 0; i < rows && !isDirect; ++i)
+    for (int64_t j = 0; j < columns; ++j)
       storeFloat(to.row(i), to.element, j * to.columnStride,
                  loadFloat(from.row(i), from.element, j * from.columnStride));
 }

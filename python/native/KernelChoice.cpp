@@ -140,7 +140,8 @@ Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   chosen.items = p.sequences() * p.valueHeads();
   chosen.chunkSeconds = chunkSeconds(p, *chunk);
   chosen.recurrentSeconds = recurrentSeconds(p, *recurrent);
-  bool byToken = p.recurrent || chosen.recurrentSeconds < chosen.chunkSeconds;
+  bool isFaster = chosen.recurrentSeconds < chosen.chunkSeconds;
+  bool byToken = p.recurrent || (isFaster && !p.hasFixedKernels());
   chosen.kernel = byToken ? recurrent : chunk;
   chosen.padded = chosen.kernel->channels != p.keyChannels() ||
                   chosen.kernel->channels != p.valueChannels() ||
@@ -167,7 +168,7 @@ std::string gdn::cpu::toJson(const Problem &p, const KernelChoice &chosen) {
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
       "\"workspace_bytes\": %lld, \"seconds\": %.9g, "
       "\"chunk_seconds\": %.9g, \"recurrent_seconds\": %.9g, "
-      "\"forced_recurrent\": %s}",
+      "\"forced_recurrent\": %s, \"fixed_kernels\": %s}",
       chosen.kernel->name,
       chosen.kernel->algorithm == Algorithm::Chunk ? "chunk" : "recurrent",
       nameOf(chosen.kernel->isa),
@@ -179,6 +180,6 @@ std::string gdn::cpu::toJson(const Problem &p, const KernelChoice &chosen) {
       static_cast<long long>(p.sequences()), chosen.flop, chosen.bytes,
       static_cast<long long>(chosen.workspaceBytes), chosen.seconds,
       chosen.chunkSeconds, chosen.recurrentSeconds,
-      p.recurrent ? "true" : "false");
+      p.recurrent ? "true" : "false", p.hasFixedKernels() ? "true" : "false");
   return text;
 }

@@ -12,6 +12,8 @@
 #include "Kernels.h"
 #include "Problem.h"
 
+#include <vector>
+
 namespace gdn::cpu {
 
 /// What a call runs and what that costs.
@@ -47,6 +49,10 @@ std::string toJson(const Problem &problem, const KernelChoice &chosen);
 
 /// Does what the plan says.
 void run(const Problem &problem, const KernelChoice &chosen);
+
+/// The same of these sequences alone.
+void runSequences(const Problem &problem, const KernelChoice &chosen,
+                  const std::vector<int64_t> &sequences);
 
 /// Whether the caller wants sequences cut. On a CPU nothing else cuts them.
 bool isCut(const Problem &problem);

@@ -125,6 +125,13 @@ struct Options {
   /// Whether sequences are cut into segments.
   cost::SplitRequest split;
 
+  /// Whether types and options alone choose the kernels. The bits of a sequence
+  /// then depend on nothing beside it: kernels of chunks compute segments of
+  /// the caller's length, however long the sequences are.
+  bool hasFixedKernels() const {
+    return split.kind == cost::SplitRequest::Kind::Length;
+  }
+
   bool operator==(const Options &) const = default;
 };
 
