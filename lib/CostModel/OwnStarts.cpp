@@ -225,7 +225,11 @@ SplitEstimate gdn::cost::estimateOwnStarts(const Problem &p, const Chip &chip,
                                            const Choice &whole, int64_t length,
                                            int64_t parts,
                                            const SplitRequest &request) {
-  return estimateCut(p, chip, whole, length, parts, request, {});
+  Shared shared;
+  // A launch that depends on how many segments there are is another kernel.
+  if (request.kind == SplitRequest::Kind::Length)
+    shared.isLate = false;
+  return estimateCut(p, chip, whole, length, parts, request, shared);
 }
 
 SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,

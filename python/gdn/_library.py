@@ -93,6 +93,11 @@ def pack_segment_length(tokens: int) -> int:
     return 3 << _SPLIT | tokens << _SPLIT_BY
 
 
+def has_segment_length(options: int) -> bool:
+    """Whether a call with these options has segments of a length: then types and options alone choose its kernels."""
+    return options & SPLIT_MASK == pack_segment_length(0)
+
+
 def segments_of(options: int) -> int:
     """What a call with these options says about segments, as options."""
     return options & (SPLIT_MASK | MOST_SPLIT_BY << _SPLIT_BY)

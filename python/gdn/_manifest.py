@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import pathlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 PATH = pathlib.Path(__file__).with_name("kernels.json")
@@ -93,27 +94,47 @@ class Form(NamedTuple):
     beta_domain: int
 
 
-def gpu_forms(manifest: dict[str, Any], op: str) -> frozenset[Form]:
-    """All that the GPU kernels of this op take with g and beta in float32."""
+#: What a form is made of, as the rows of the kernels name it.
+_FORM_AXES = ("channels", "element", "layout", "norm", "state", "gate", "beta")
+
+
+def _form_rows(manifest: dict[str, Any], op: str) -> Iterator[tuple[Form, dict[str, str]]]:
+    """The forms of the GPU kernels of this op with g and beta in float32, with what names each of them."""
     hopper, types = manifest["hopper"], manifest["types"]
     gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
-    found = set()
     for row in gpu_rows(manifest):
         if not any(hopper["schedules"][key]["op"] == op for key in row["schedule"]):
             continue
-        axes = (row[key] for key in ("channels", "element", "layout", "norm", "state", "gate", "beta"))
-        for channels, element, layout, norm, state, gate, beta in itertools.product(*axes):
+        for values in itertools.product(*(row[key] for key in _FORM_AXES)):
+            channels, element, layout, norm, state, gate, beta = values
             (gate_domain, gate_type), (beta_domain, beta_type) = gate.split(), beta.split()
             if (gate_type, beta_type) != ("F32", "F32"):
                 continue
             # "None", "Final VK" or "Both VK F32".
             ends, state_layout, state_type = (*state.split(), *("KV", "F32")[state.count(" "):])
-            found.add(Form(
+            form = Form(
                 hopper["channels"][channels]["k"], hopper["channels"][channels]["v"], types[element]["name"],
                 "takes" in hopper["layouts"][layout], "attributes" in hopper["norms"][norm], ends,
                 state_layout == "VK", types[state_type]["name"], gates.index(gate_domain), betas.index(beta_domain),
-            ))
-    return frozenset(found)
+            )
+            yield form, dict(zip(_FORM_AXES, values))
+
+
+def gpu_forms(manifest: dict[str, Any], op: str) -> frozenset[Form]:
+    """All that the GPU kernels of this op take with g and beta in float32."""
+    return frozenset(form for form, _ in _form_rows(manifest, op))
+
+
+def segment_forms(manifest: dict[str, Any]) -> frozenset[Form]:
+    """Those of the kernels of chunks whose sequences can be cut into segments."""
+    table = manifest["hopper"].get("segments", {"channels": []})
+    without = table.get("without", [])
+    return frozenset(
+        form
+        for form, values in _form_rows(manifest, "gdn.chunk_gated_delta_rule")
+        if values["channels"] in table["channels"]
+        and not any(all(values[key] in row[key] for key in row) for row in without)
+    )
 
 
 def gradient_rows(manifest: dict[str, Any]) -> list[dict[str, list[str]]]:

@@ -27,6 +27,8 @@ _BETA_NAMES = [row["says"] for row in _library.MANIFEST["beta_domains"].values()
 
 _CHUNKS = _manifest.gpu_forms(_library.MANIFEST, "gdn.chunk_gated_delta_rule")
 _TOKENS = _manifest.gpu_forms(_library.MANIFEST, "gdn.recurrent_gated_delta_rule")
+#: Forms of chunks whose sequences can be cut into segments.
+_SEGMENTS = _manifest.segment_forms(_library.MANIFEST)
 #: K and V of the kernels, the smallest heads first.
 _CHANNELS = sorted({(form.k, form.v) for form in _CHUNKS | _TOKENS}, key=lambda sizes: (sizes[0] * sizes[1], sizes))
 #: Longer sequences go by kernels of chunks, if these can be had by a conversion.
@@ -98,14 +100,15 @@ def _candidates(form: Form, widens: bool) -> Iterator[Form]:
 
 
 @functools.lru_cache(1024)
-def _find_target(form: Form, recurrent: bool, is_long: bool) -> Form | None:
-    """The form to convert to, or None if there is no kernel for any."""
+def _find_target(form: Form, recurrent: bool, is_long: bool, is_fixed: bool) -> Form | None:
+    """The form to convert to, or None if there is no kernel for any. No length chooses one that `is_fixed`."""
     if form.k == 0 or form.v == 0:
         return None
     everything = _CHUNKS | _TOKENS
     # The function of tokens gets their float32 arithmetic. Others get 16-bit kernels as long as there are any.
     passes = [(_TOKENS, True)] if recurrent else [(_CHUNKS if is_long else everything, False)]
-    for known, widens in (*passes, (everything, False), (everything, True)):
+    passes += [(everything, False), (everything, True)]
+    for known, widens in [(_SEGMENTS, False)] if is_fixed else passes:
         for candidate in _candidates(form, widens):
             if _has(known, candidate):
                 return candidate
@@ -118,7 +121,8 @@ def _count_sequences(call: Call) -> int:
 
 def _target_of(call: Call, form: Form) -> Form | None:
     tokens = call.q.shape[0] * call.q.shape[1] // max(_count_sequences(call), 1)
-    return _find_target(form, _library.is_recurrent(call.options), (call.max_seqlen or tokens) > _FEW_TOKENS)
+    is_long, is_fixed = (call.max_seqlen or tokens) > _FEW_TOKENS, _library.has_segment_length(call.options)
+    return _find_target(form, _library.is_recurrent(call.options), is_long and not is_fixed, is_fixed)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

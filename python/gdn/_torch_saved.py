@@ -87,7 +87,7 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     # What torch would compute around the kernels is part of the forward here, and of its time.
     if asked != (form.norm, form.gate_domain, form.beta_domain):
         return "norms, gates or beta"
-    if _library.segments_of(options) & _library.SPLIT_MASK == _library.pack_segment_length(0):
+    if _library.has_segment_length(options):
         # The bits of a sequence are to be the same whatever is beside it, and what is chosen here depends on that.
         return "segment_length"
     cu_seqlens = tensors[8]

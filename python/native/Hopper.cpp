@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 using namespace gdn::hopper;
@@ -253,11 +254,7 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
     return {};
   SegmentKernels kernels = findSegmentKernels(traits);
   if (!kernels.areThere())
-    return isWanted ? Error{"NotImplementedError",
-                            "context_parallel: expected a form of q, v, g, "
-                            "beta and states with kernels of segments on a GPU "
-                            "in this version, got one without; pass False"}
-                    : Error();
+    return isWanted ? explainNoSegments(p) : Error();
   if (Error error = checkSegments(p))
     return isWanted ? error : Error();
   cost::SplitRequest request = p.split;
@@ -291,6 +288,9 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
   bool hasChunks = group.perHead && group.perVTile;
   if (!hasChunks && !group.token)
     return explainMissing(traits);
+  bool isFixed = p.hasFixedKernels();
+  if (!hasChunks && isFixed)
+    return explainNoSegments(p);
   if (!hasChunks)
     if (Error error = checkLength(p, traits))
       return error;
@@ -300,11 +300,15 @@ Error gdn::hopper::chooseKernel(const Problem &p, KernelChoice &chosen) {
   chosen.multiprocessors = chip.multiprocessors;
   chosen.items = p.sequences() * p.valueHeads();
   // A function of tokens gets their float32 arithmetic, whatever is faster.
-  bool byToken = group.token && (p.recurrent || !hasChunks);
+  bool byToken = group.token && !isFixed && (p.recurrent || !hasChunks);
   cost::Problem problem = cpu::describe(p);
+  // Kernels that no length chooses have a CTA a head, as their segments have.
+  std::optional<Schedule> forced;
+  if (isFixed)
+    forced = Schedule::CtaPerHead;
   if (!byToken)
-    chosen.choice = cost::choose(problem, chip);
-  if (group.token) {
+    chosen.choice = cost::choose(problem, chip, forced);
+  if (group.token && !isFixed) {
     problem.stage = cost::kTokenStage;
     cost::Choice tokens = cost::choose(problem, chip);
     if (byToken || tokens.chosen().seconds < chosen.choice.chosen().seconds) {

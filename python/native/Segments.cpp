@@ -155,14 +155,27 @@ const char *gdn::hopper::packRows(Problem &p) {
   return nullptr;
 }
 
+/// The argument by which a caller may ask for segments.
+static std::string keywordOf(const Problem &p) {
+  return p.hasFixedKernels() ? "segment_length" : "context_parallel";
+}
+
 Error gdn::hopper::checkSegments(const Problem &p) {
   Problem packed = p;
   if (const char *name = packRows(packed))
     return {"NotImplementedError",
-            std::string("context_parallel: expected batch rows of ") + name +
+            keywordOf(p) + ": expected batch rows of " + name +
                 " that lie one behind the other on a GPU in this version, got "
                 "rows with gaps"};
   return {};
+}
+
+Error gdn::hopper::explainNoSegments(const Problem &p) {
+  return {"NotImplementedError",
+          keywordOf(p) +
+              ": expected a form of q, v, g, beta and states with kernels of "
+              "segments on a GPU in this version, got one without; pass " +
+              (p.hasFixedKernels() ? "None" : "False")};
 }
 
 Error gdn::hopper::layOutSegments(const Problem &p, int64_t length,

@@ -76,6 +76,8 @@ cpu::Array arrayAt(void *workspace, uint64_t offset, Element element,
 
 /// Says why the sequences of a call cannot be cut, whatever its kernels are.
 Error checkSegments(const Problem &problem);
+/// What a call hears that wants segments, if no kernels have its form.
+Error explainNoSegments(const Problem &problem);
 
 /// The memory of a call with segments of so many tokens.
 Error layOutSegments(const Problem &problem, int64_t length,

@@ -75,6 +75,29 @@ def test_few_tokens_take_small_heads():
     assert choice.kernel_channels == 64 and choice.algorithm == "recurrent"
 
 
+FORMS_BY_LENGTH = {
+    "heads of 64 channels": {"states": torch.float32},
+    "odd channels": {"D": 60},
+    "raw gates without norms": {"D": 128, "raw": True},
+    "logits": {"D": 128, "use_beta_sigmoid_in_kernel": True},
+}
+
+
+@pytest.mark.parametrize("form", FORMS_BY_LENGTH)
+def test_no_length_chooses_a_form(form):
+    """With `segment_length` a call of few tokens is converted as one of many is, to a form that has segments."""
+    words = {"dtype": torch.bfloat16, "segment_length": 64, **FORMS_BY_LENGTH[form]}
+    few, many = (explain(T=T, **words) for T in (4, 4096))
+    assert (few.kernel, few.algorithm, few.kernel_channels) == (many.kernel, "chunk", 128)
+    assert [x.what for x in few.conversions] == [x.what for x in many.conversions] != []
+
+
+def test_no_length_brings_float32_to_segments():
+    for T in (4, 4096):
+        answer = explain(D=128, T=T, dtype=torch.float32, segment_length=64, ask=gdn.supported)
+        assert "segment_length: expected a form" in answer.reasons[0]
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("function", [CHUNK, TOKENS])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])

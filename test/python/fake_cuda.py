@@ -107,10 +107,18 @@ class Driver:
         self.library = ctypes.CDLL(str(DRIVER))
         self.library.fakeLastLaunch.restype = ctypes.POINTER(self.Launch)
         self.library.fakeLastMap.restype = ctypes.POINTER(self.Map)
+        self.library.fakeLaunchedKernel.restype = ctypes.c_char_p
         self.library.fakeStream.restype = ctypes.c_void_p
 
     def count(self, function):
         return self.library.fakeCount(function.encode())
+
+    def kernels_of(self, function):
+        """The names of the kernels that a function launches, at most 64, in order."""
+        before = self.count("cuLaunchKernelEx")
+        function()
+        count = self.count("cuLaunchKernelEx") - before
+        return [self.library.fakeLaunchedKernel(back).decode() for back in reversed(range(count))]
 
     def fail(self, function, result):
         self.library.fakeFail(function.encode(), result)

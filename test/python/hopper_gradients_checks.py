@@ -84,6 +84,18 @@ def test_segments():
     assert driver.last_launch.config.grid[0] == 2 * blocks
 
 
+def test_no_length_chooses_a_kernel():
+    """With `segment_length` gradients are computed in segments whatever sequences there are."""
+    sizes = [{"T": 1, "N": 1}, {"T": 40}, {"T": 4096, "N": 64}, {"T": 32768, "N": 1, "HV": 32}]
+
+    def launched(options):
+        return {tuple(driver.kernels_of(lambda: run(tensors(**size), options=options))) for size in sizes}
+
+    (names,) = launched(_library.pack_segment_length(96))
+    assert len(names) == KERNELS_OF_SEGMENTS
+    assert len(launched(_library.pack_segments(4))) > 1
+
+
 def test_groups_are_work_items():
     """The last kernel has a block for each sequence, q/k head and part of the chunks."""
     run(tensors(H=2, HV=8))

@@ -139,6 +139,36 @@ def test_forced():
     assert {choice.schedule for choice in lengths} == {"cta_per_head"}
 
 
+#: Calls of one token and of many, of few sequences and of many, as batch rows and packed. The fourth one fills the
+#: multiprocessors with long segments.
+SIZES = [
+    {"T": 1}, {"T": 17}, {"T": 200, "B": 2}, {"T": 32768, "HV": 32}, {"T": 65536, "N": 2}, {"T": 40, "N": 3},
+    {"T": 4096, "N": 64},
+]  # fmt: skip
+
+
+def kernels_by_size(dtype, states, options):
+    """The kernels that calls of each size launch, but for the layout that the one that cuts is named by."""
+    found = set()
+    for sizes in SIZES:
+        call = tensors(dtype=dtype, **sizes)
+        call |= {name: Tensor(states, *call[name].shape) for name in ("initial_state", "final_state")}
+        names = driver.kernels_of(lambda: run(call, options=options))
+        found.add(tuple(name.replace("_fixed", "_packed") for name in names))
+    return found
+
+
+@pytest.mark.parametrize("length", [64, 8192])
+@pytest.mark.parametrize("dtype,states", [
+    ("bfloat16", "float32"), ("bfloat16", "bfloat16"), pytest.param("float16", "float32", marks=pytest.mark.full)
+])  # fmt: skip
+def test_no_length_chooses_a_kernel(dtype, states, length):
+    """With `segment_length` the kernels are the same whatever sequences there are, and without they are not."""
+    (names,) = kernels_by_size(dtype, states, _library.pack_segment_length(length))
+    assert len(names) == KERNELS and not any("late" in name for name in names)
+    assert len(kernels_by_size(dtype, states, 0)) > 1
+
+
 def test_workspace():
     """As docs/Runtime.md says: maps of 16 bits, two states of 32, and boundaries."""
     choice = explain(8, 32768, segment_length=2048)
@@ -161,15 +191,21 @@ def test_rows_with_gaps():
     call = tensors(B=2, T=32768, HV=4)
     call["v"] = Tensor("bfloat16", 2, 32768, 4, 128, strides=[32768 * 4 * 128 + 512, 512, 128, 1])
     assert launches(call) == 1
-    with pytest.raises(NotImplementedError, match="batch rows of v"):
-        run(call, options=_library.pack_segments(2))
+    wishes = {"context_parallel": _library.pack_segments(2), "segment_length": _library.pack_segment_length(64)}
+    for name, options in wishes.items():
+        with pytest.raises(NotImplementedError, match=f"{name}: expected batch rows of v"):
+            run(call, options=options)
 
 
 def test_forms_without_kernels():
     """Kernels token by token cannot be split."""
     call = tensors(T=512, dtype="float32")
-    with pytest.raises(NotImplementedError, match="context_parallel: expected a form"):
-        run(call, options=_library.pack_segments(2))
+    for options, message in (
+        (_library.pack_segments(2), "context_parallel: expected a form .* pass False"),
+        (_library.pack_segment_length(64), "segment_length: expected a form .* pass None"),
+    ):
+        with pytest.raises(NotImplementedError, match=message):
+            run(call, options=options)
 
 
 def test_options_that_nobody_packs():

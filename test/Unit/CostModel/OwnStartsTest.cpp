@@ -117,6 +117,19 @@ TEST(OwnStartsTest, TheDeviceChoosesOfTwoLengths) {
   EXPECT_EQ(cut.split().best->longerLength, 0);
 }
 
+// Of segments of a caller's length no kernel depends on how many there are: not
+// the one that launches the forward late, either.
+TEST(OwnStartsTest, ACallersLengthIsNeverLate) {
+  Cut cut(32, 32768);
+  cut.request.kind = SplitRequest::Kind::Segments;
+  cut.request.value = 4;
+  ASSERT_EQ(cut.split().best->length, 8192);
+  EXPECT_TRUE(cut.split().best->isLate);
+  cut.request.kind = SplitRequest::Kind::Length;
+  cut.request.value = 8192;
+  EXPECT_FALSE(cut.split().best->isLate);
+}
+
 TEST(OwnStartsTest, OneLengthWhereTheCallerSaysIt) {
   Cut cut(8, 32768);
   cut.request.samplesGates = true;

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 using namespace gdn::runtime;
@@ -44,6 +45,8 @@ static std::atomic<int> failures[numFunctions];
 static std::mutex recordMutex;
 static FakeLaunch lastLaunch;
 static FakeMap lastMap;
+static const char *launched[64];
+static int numLaunched;
 static FakeParam params[64];
 static size_t numParams;
 static char contexts[maxFakeDevices];
@@ -252,6 +255,9 @@ static CUresult cuLaunchKernelEx(const LaunchConfig *config,
       lastLaunch.follows = attribute.allowed != 0;
   }
   lastLaunch.function = function;
+  // A function is its kernel, and a kernel its name.
+  launched[numLaunched++ % std::size(launched)] =
+      reinterpret_cast<const char *>(function);
   lastLaunch.device = deviceOf(current());
   if (extra)
     return 1; // CUDA_ERROR_INVALID_VALUE
@@ -304,6 +310,7 @@ FAKE_EXPORT void fakeReset() {
   std::fill(std::begin(failures), std::end(failures), 0);
   lastLaunch = {};
   lastMap = {};
+  numLaunched = 0;
   numParams = 0;
   depth = 0;
 }
@@ -323,6 +330,11 @@ FAKE_EXPORT void fakeSetParams(const FakeParam *list, size_t count) {
 }
 FAKE_EXPORT const FakeLaunch *fakeLastLaunch() { return &lastLaunch; }
 FAKE_EXPORT const FakeMap *fakeLastMap() { return &lastMap; }
+FAKE_EXPORT const char *fakeLaunchedKernel(int back) {
+  constexpr int kept = std::size(launched);
+  bool isKept = back >= 0 && back < std::min(numLaunched, kept);
+  return isKept ? launched[(numLaunched - 1 - back) % kept] : nullptr;
+}
 FAKE_EXPORT void *fakeStream(int device) {
   return reinterpret_cast<void *>((uintptr_t(device) + 1) * 0x1000);
 }

@@ -62,6 +62,9 @@ void fakeSetParams(const FakeParam *params, size_t count);
 /// The last launch, and the last map.
 const FakeLaunch *fakeLastLaunch();
 const FakeMap *fakeLastMap();
+/// The name of the kernel of the last launch (0), of the one before it (1) and
+/// so on; null beyond 64 launches.
+const char *fakeLaunchedKernel(int back);
 /// A stream of a device, and an address in its memory.
 void *fakeStream(int device);
 void *fakeAddress(int device, uint64_t offset);
