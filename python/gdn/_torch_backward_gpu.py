@@ -141,15 +141,28 @@ def _vector(x: Tensor, name: str = "float32") -> Tensor:
     return x.to(getattr(torch, name)).contiguous()
 
 
-def _normalise(x: Tensor) -> tuple[Tensor, _Chain]:
+def _sum_rows(x: Tensor) -> Tensor:
+    """The sum of each row."""
+    return x.sum(-1, keepdim=True)
+
+
+def _sum_rows_in_pairs(x: Tensor) -> Tensor:
+    """The same in an order that no other row has a say in: that of torch's sums on a GPU depends on how many there are."""
+    while (width := x.shape[-1]) > 1:
+        half = width // 2
+        added = x[..., :half] + x[..., half : 2 * half]
+        x = torch.cat([added, x[..., 2 * half :]], -1) if width % 2 else added
+    return x
+
+
+def _normalise(x: Tensor, sum_rows: _Chain = _sum_rows) -> tuple[Tensor, _Chain]:
     """Rows divided by their norms, in their type; back: r (dy - y (y . dy)) for y = r x."""
     wide = x.float()
-    inverse = (wide.square().sum(-1, keepdim=True) + _NORM_EPSILON).rsqrt()
+    inverse = (sum_rows(wide.square()) + _NORM_EPSILON).rsqrt()
     rows = wide * inverse
 
     def back(gradient: Tensor) -> Tensor:
-        along = (rows * gradient).sum(-1, keepdim=True)
-        return inverse * (gradient - rows * along)
+        return inverse * (gradient - rows * sum_rows(rows * gradient))
 
     return rows.to(x.dtype), back
 
@@ -229,7 +242,8 @@ def convert(
     """Brings a call to the form that the kernels have."""
     form = form_of(q, v, g, beta, options)
     D, normalises = form.channels, _library.has_l2norm(options) and not form.norm
-    (rows_q, back_q), (rows_k, back_k) = (_normalise(x) if normalises else (x, _same) for x in (q, k))
+    sum_rows = _sum_rows_in_pairs if _library.has_segment_length(options) else _sum_rows
+    (rows_q, back_q), (rows_k, back_k) = (_normalise(x, sum_rows) if normalises else (x, _same) for x in (q, k))
     gates, back_g, raw = _gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, back_beta = _beta(v, beta, _library.beta_domain_of(options), form)
     is_raw = form.gate_domain == _RAW
