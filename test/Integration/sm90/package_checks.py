@@ -6,6 +6,8 @@ import concurrent.futures
 import dataclasses
 import faulthandler
 import functools
+import pathlib
+import sys
 
 from package_cases import Case, CASES, LIMIT, SENTINEL, TOLERANCE, error_of, make, reference
 from package_gradients import gradient_runs
@@ -260,6 +262,32 @@ def gradients(options):
 
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
     return run_all(gradient_runs(torch, gdn, options.repeats), options)
+
+
+def batches_check(batch_cases, seeds):
+    """Whether sequences of these random batches have the bits that they have alone."""
+    faults = []
+    for seed in seeds:
+        batch = batch_cases.make_batch(seed, "cuda")
+        faults += [f"{fault}: {batch}" for fault in batch_cases.check(batch, "cuda")]
+    return "; ".join([f"{len(faults)} differ", *faults[:2]]), not faults
+
+
+def batches(options):
+    """Runs the batches of the CPU's test."""
+    import torch
+
+    import gdn
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+    import batch_cases
+
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
+    parts = [range(first, first + 25) for first in range(0, batch_cases.COUNT, 25)]
+    runs = [
+        (f"batches {part[0]} to {part[-1]}", functools.partial(batches_check, batch_cases, part)) for part in parts
+    ]
+    return run_all(runs, options, 4 * LIMIT)
 
 
 def models(options):
