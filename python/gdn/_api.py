@@ -170,8 +170,10 @@ def chunk_gated_delta_rule(
         context_parallel: whether sequences are cut into segments that are computed side by side: None or True for
             what is predicted to be the fastest, False or 1 for never, a number n for n segments of the longest
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
-        segment_length: cut every sequence at multiples of so many tokens, a multiple of 32, whatever is faster. The
-            result of a sequence then does not depend on its neighbours, bit for bit.
+        segment_length: cut every sequence at multiples of so many tokens, a multiple of 32, whatever is faster. Types
+            and options alone choose the kernels then: the outputs, the final state and the gradients of a sequence
+            have the same bits alone and beside any others. Short sequences run by chunks, too, and take longer
+            (docs/Python.md has the times).
         save_for_backward: what gradients on a GPU are computed from. "states" (the default): the forward saves a state
             every 128 tokens, and what tokens write instead of v, where there are kernels that do and a step is
             predicted to take less time. "inputs": what the call was given; the backward computes the rest again, in
