@@ -147,7 +147,7 @@ def _sum_rows(x: Tensor) -> Tensor:
 
 
 def _sum_rows_in_pairs(x: Tensor) -> Tensor:
-    """The same in an order that no other row has a say in: that of torch's sums on a GPU depends on how many there are."""
+    """The same in an order that no other row has a say in: that of torch's sums on a GPU depends on their number."""
     while (width := x.shape[-1]) > 1:
         half = width // 2
         added = x[..., :half] + x[..., half : 2 * half]

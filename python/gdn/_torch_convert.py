@@ -27,7 +27,6 @@ _BETA_NAMES = [row["says"] for row in _library.MANIFEST["beta_domains"].values()
 
 _CHUNKS = _manifest.gpu_forms(_library.MANIFEST, "gdn.chunk_gated_delta_rule")
 _TOKENS = _manifest.gpu_forms(_library.MANIFEST, "gdn.recurrent_gated_delta_rule")
-#: Forms of chunks whose sequences can be cut into segments.
 _SEGMENTS = _manifest.segment_forms(_library.MANIFEST)
 #: K and V of the kernels, the smallest heads first.
 _CHANNELS = sorted({(form.k, form.v) for form in _CHUNKS | _TOKENS}, key=lambda sizes: (sizes[0] * sizes[1], sizes))
@@ -107,8 +106,7 @@ def _find_target(form: Form, recurrent: bool, is_long: bool, is_fixed: bool) -> 
     everything = _CHUNKS | _TOKENS
     # The function of tokens gets their float32 arithmetic. Others get 16-bit kernels as long as there are any.
     passes = [(_TOKENS, True)] if recurrent else [(_CHUNKS if is_long else everything, False)]
-    passes += [(everything, False), (everything, True)]
-    for known, widens in [(_SEGMENTS, False)] if is_fixed else passes:
+    for known, widens in [(_SEGMENTS, False)] if is_fixed else [*passes, (everything, False), (everything, True)]:
         for candidate in _candidates(form, widens):
             if _has(known, candidate):
                 return candidate
