@@ -80,22 +80,22 @@ static OpFoldResult plusOne(OpBuilder &b, Location loc, OpFoldResult count) {
   return arith::AddIOp::create(b, loc, value, one).getResult();
 }
 
-static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
+static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Axis dim) {
   Location loc = stage.op->getLoc();
   switch (dim) {
-  case Dim::Batch:
+  case Axis::Batch:
     return sizeOf(b, loc, stage.keys(), 0);
-  case Dim::Token:
+  case Axis::Token:
     return sizeOf(b, loc, stage.keys(), 1);
-  case Dim::Head:
+  case Axis::Head:
     return numHeads(b, stage);
-  case Dim::KeyHead:
+  case Axis::KeyHead:
     return sizeOf(b, loc, stage.keys(), 2);
-  case Dim::Sequence:
+  case Axis::Sequence:
     return numSequences(b, stage);
-  case Dim::Segment:
+  case Axis::Segment:
     return numSegments(b, stage);
-  case Dim::CutSequence: {
+  case Axis::CutSequence: {
     Value first = cast<FusedStageOp>(stage.op).getFirstSegments();
     OpFoldResult boundaries = sizeOf(b, loc, first, 0);
     return arith::SubIOp::create(
@@ -103,11 +103,11 @@ static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Dim dim) {
                arith::ConstantIndexOp::create(b, loc, 1))
         .getResult();
   }
-  case Dim::SequenceBoundary:
+  case Axis::SequenceBoundary:
     return plusOne(b, loc, numSequences(b, stage));
-  case Dim::SegmentBoundary:
+  case Axis::SegmentBoundary:
     return plusOne(b, loc, numSegments(b, stage));
-  case Dim::VTile:
+  case Axis::VTile:
     return b.getIndexAttr(*cast<AdjointStageOp>(stage.op).getReportingTiles());
   }
   llvm_unreachable("covered switch");
@@ -196,7 +196,7 @@ void gdn::replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
   const StageFacts &facts = stage.facts;
   int64_t tiles = facts.vTileChannels ? facts.V / facts.vTileChannels : 1;
   tiles *= facts.parts * std::max<int64_t>(facts.cluster, 1);
-  Dim heads = stage.groupsHeads ? Dim::KeyHead : Dim::Head;
+  Axis heads = stage.groupsHeads ? Axis::KeyHead : Axis::Head;
   SmallVector<Value> grid = {index(numSequences(b, stage)),
                              index(countDim(b, stage, heads)),
                              index(b.getIndexAttr(tiles))};

@@ -17,7 +17,7 @@ namespace {
 /// may be left out at the end of the list.
 struct OutputForm {
   StringLiteral name;
-  ArrayRef<Dim> dims;
+  ArrayRef<Axis> dims;
   StringLiteral operand = "";
 };
 
@@ -110,17 +110,18 @@ static constexpr StringLiteral kGradientsOperands[] = {
     "dt_bias", "d_o",      "writes",    "dv",
     "states",  "d_states", "progress",  "sequence_numbers"};
 
-static constexpr Dim kPerVTile[] = {Dim::Sequence, Dim::Head, Dim::VTile};
-static constexpr Dim kPerToken[] = {Dim::Batch, Dim::Token, Dim::Head};
-static constexpr Dim kKeysPerToken[] = {Dim::Batch, Dim::Token, Dim::KeyHead};
-static constexpr Dim kPerSequence[] = {Dim::Sequence, Dim::Head};
+static constexpr Axis kPerVTile[] = {Axis::Sequence, Axis::Head, Axis::VTile};
+static constexpr Axis kPerToken[] = {Axis::Batch, Axis::Token, Axis::Head};
+static constexpr Axis kKeysPerToken[] = {Axis::Batch, Axis::Token,
+                                         Axis::KeyHead};
+static constexpr Axis kPerSequence[] = {Axis::Sequence, Axis::Head};
 
-static constexpr Dim kPerSegment[] = {Dim::Segment, Dim::Head};
-static constexpr Dim kSegmentBoundaries[] = {Dim::SegmentBoundary};
-static constexpr Dim kSegments[] = {Dim::Segment};
-static constexpr Dim kSequences[] = {Dim::Sequence};
-static constexpr Dim kPerCutSequence[] = {Dim::CutSequence, Dim::Head};
-static constexpr Dim kSequenceBoundaries[] = {Dim::SequenceBoundary};
+static constexpr Axis kPerSegment[] = {Axis::Segment, Axis::Head};
+static constexpr Axis kSegmentBoundaries[] = {Axis::SegmentBoundary};
+static constexpr Axis kSegments[] = {Axis::Segment};
+static constexpr Axis kSequences[] = {Axis::Sequence};
+static constexpr Axis kPerCutSequence[] = {Axis::CutSequence, Axis::Head};
+static constexpr Axis kSequenceBoundaries[] = {Axis::SequenceBoundary};
 
 static constexpr OutputForm kForwardOutputs[] = {{"o", kPerToken},
                                                  {"final_state", kPerSequence}};

@@ -14,7 +14,7 @@
 namespace mlir::gdn {
 
 /// What a dimension of a result counts.
-enum class Dim {
+enum class Axis {
   Batch,
   Token,
   Head,
@@ -37,7 +37,7 @@ struct NamedOutput {
   StringRef name;
   RankedTensorType type;
   /// What its first dimensions are; the others are static.
-  ArrayRef<Dim> dims;
+  ArrayRef<Axis> dims;
 };
 
 /// A stage op as its program and launch need it.
