@@ -269,6 +269,9 @@ void PartsSplitter::split() {
   if (wantsState)
     adjoint.getResult(2).replaceAllUsesWith(states.initial);
   replace(gradients, newGradients.getResults());
+  // It alone reads the states that the others keep, which are not packed as
+  // tokens are.
+  gradients->dropAllReferences();
   replace(adjoint, newAdjoint.getResults());
   if (replay)
     replace(replay, newReplay.getResults());

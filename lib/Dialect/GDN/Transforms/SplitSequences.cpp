@@ -286,6 +286,26 @@ FailureOr<Cut> SplitSequences::readOptions() {
   return cut;
 }
 
+/// Whether there is nothing to cut, as the sizes say.
+static bool hasNoTokens(Operation *op) {
+  RuleDims dims = getRuleDims(cast<DeltaRuleOpInterface>(op));
+  return dims.B == 0 || dims.T == 0;
+}
+
+/// No more segments of a sequence than it may have chunks: further ones would
+/// have no token, but states.
+static Cut withinChunks(Cut cut, Operation *op) {
+  int64_t tokens = getRuleDims(cast<DeltaRuleOpInterface>(op)).T;
+  if (!cut.segments || ShapedType::isDynamic(tokens))
+    return cut;
+  Builder b(op->getContext());
+  int64_t most = llvm::divideCeil(tokens, cutsOf(op).getInt());
+  for (IntegerAttr *count : {&cut.segments, &cut.fewerSegments})
+    if (*count && count->getInt() > most)
+      *count = b.getI64IntegerAttr(most);
+  return cut;
+}
+
 void SplitSequences::runOnOperation() {
   FailureOr<Cut> cut = readOptions();
   if (failed(cut))
@@ -320,11 +340,14 @@ void SplitSequences::runOnOperation() {
     if (forward && forward.getStateInterval() &&
         failed(checkSavedCut(op, *cut)))
       return signalPassFailure();
+    if (hasNoTokens(op))
+      continue;
+    Cut own = withinChunks(*cut, op);
     if (forward)
-      split(forward, *cut);
+      split(forward, own);
     else if (auto backward = dyn_cast<BackwardStageOp>(op))
-      splitBackward(backward, *cut);
-    else if (failed(splitBackward(cast<GradientsStageOp>(op), *cut)))
+      splitBackward(backward, own);
+    else if (failed(splitBackward(cast<GradientsStageOp>(op), own)))
       return signalPassFailure();
   }
 }

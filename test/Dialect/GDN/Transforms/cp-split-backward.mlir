@@ -107,3 +107,27 @@ func.func @replay_first(%q: tensor<2x?x2x64xf32>, %beta: tensor<2x?x2xf32>) -> (
       {chunk_size = 64, segment_length = 64} -> tensor<2x?x2x64xf32>, tensor<2x?x2x64xf32>, tensor<2x?x2xf32>
   return %dq, %w : tensor<2x?x2x64xf32>, tensor<2x?x2x64xf32>
 }
+
+// -----
+
+// The same with static sizes. States are not packed as tokens are, so nothing unpacks them. The sequences have two chunks
+// of 64 tokens each, so none is cut into four segments.
+
+// CHECK-LABEL: func.func @static
+// CHECK: gdn.stage.segment_boundaries {{.*}} {chunk_size = 64 : i64, segments = 2 : i64} -> tensor<5xi64>, tensor<3xi64>
+// CHECK: gdn.stage.gradients
+// CHECK-NOT: tensor<{{[0-9]+}}x2x64x64xf32> into
+// CHECK: return
+func.func @static(%q: tensor<2x100x2x64xf32>, %beta: tensor<2x100x2xf32>) -> tensor<2x100x2x64xf32> {
+  %w, %s = gdn.stage.replay q(%q : tensor<2x100x2x64xf32>) k(%q : tensor<2x100x2x64xf32>) v(%q : tensor<2x100x2x64xf32>)
+      beta(%beta : tensor<2x100x2xf32>) {chunk_size = 32, segment_length = 64} -> tensor<2x100x2x64xf32>, tensor<5x2x64x64xf32>
+  %dv, %ds = gdn.stage.adjoint q(%q : tensor<2x100x2x64xf32>) k(%q : tensor<2x100x2x64xf32>) v(%q : tensor<2x100x2x64xf32>)
+      beta(%beta : tensor<2x100x2xf32>) d_o(%q : tensor<2x100x2x64xf32>) {chunk_size = 32, segment_length = 64}
+      -> tensor<2x100x2x64xf32>, tensor<5x2x64x64xf32>
+  %dq, %dk, %dbeta = gdn.stage.gradients q(%q : tensor<2x100x2x64xf32>) k(%q : tensor<2x100x2x64xf32>)
+      v(%q : tensor<2x100x2x64xf32>) beta(%beta : tensor<2x100x2xf32>) d_o(%q : tensor<2x100x2x64xf32>)
+      writes(%w : tensor<2x100x2x64xf32>) dv(%dv : tensor<2x100x2x64xf32>) states(%s : tensor<5x2x64x64xf32>)
+      d_states(%ds : tensor<5x2x64x64xf32>) {chunk_size = 64, segment_length = 64}
+      -> tensor<2x100x2x64xf32>, tensor<2x100x2x64xf32>, tensor<2x100x2xf32>
+  return %dq : tensor<2x100x2x64xf32>
+}

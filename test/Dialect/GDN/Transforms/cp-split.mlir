@@ -161,3 +161,41 @@ func.func @backward(%q: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x2xf32>, %do
       -> tensor<1x256x2x64xf32>, tensor<1x256x2x64xf32>, tensor<1x256x2x64xbf16>, tensor<1x256x2xf32>, tensor<3x2x64x64xbf16>
   return %dq, %dh0 : tensor<1x256x2x64xf32>, tensor<3x2x64x64xbf16>
 }
+
+// -----
+
+// A layer without tokens has nothing to cut.
+
+// CHECK-LABEL: func.func @no_tokens
+// CHECK-NOT: gdn.stage.segment
+// CHECK: gdn.stage.fused
+// CHECK-NOT: gdn.stage.segment
+// CHECK: return
+func.func @no_tokens(%q: tensor<?x0x2x64xf32>, %beta: tensor<?x0x2xf32>) -> tensor<?x0x2x64xf32> {
+  %o = gdn.stage.fused q(%q : tensor<?x0x2x64xf32>) k(%q : tensor<?x0x2x64xf32>) v(%q : tensor<?x0x2x64xf32>)
+      beta(%beta : tensor<?x0x2xf32>) {chunk_size = 32} -> tensor<?x0x2x64xf32>
+  return %o : tensor<?x0x2x64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @no_rows
+// CHECK-NOT: gdn.stage.segment
+// CHECK: return
+func.func @no_rows(%q: tensor<0x256x2x64xf32>, %beta: tensor<0x256x2xf32>) -> tensor<0x256x2x64xf32> {
+  %o = gdn.stage.fused q(%q : tensor<0x256x2x64xf32>) k(%q : tensor<0x256x2x64xf32>) v(%q : tensor<0x256x2x64xf32>)
+      beta(%beta : tensor<0x256x2xf32>) {chunk_size = 32} -> tensor<0x256x2x64xf32>
+  return %o : tensor<0x256x2x64xf32>
+}
+
+// -----
+
+// Segments behind the last chunk would have no token: no sequence is cut into more than it may have chunks.
+
+// CHECK-LABEL: func.func @few_chunks
+// CHECK: gdn.stage.segment_boundaries {{.*}} {chunk_size = 32 : i64, segments = 2 : i64} -> tensor<7xi32>, tensor<4xi32>
+func.func @few_chunks(%q: tensor<1x50x2x64xf32>, %beta: tensor<1x50x2xf32>, %cu: tensor<4xi32>) -> tensor<1x50x2x64xf32> {
+  %o = gdn.stage.fused q(%q : tensor<1x50x2x64xf32>) k(%q : tensor<1x50x2x64xf32>) v(%q : tensor<1x50x2x64xf32>)
+      beta(%beta : tensor<1x50x2xf32>) cu_seqlens(%cu : tensor<4xi32>) {chunk_size = 32} -> tensor<1x50x2x64xf32>
+  return %o : tensor<1x50x2x64xf32>
+}
