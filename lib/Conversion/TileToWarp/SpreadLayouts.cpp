@@ -27,22 +27,30 @@ static constexpr int64_t kAccessBytes = 16, kKeys = 8;
 // The layout
 //===----------------------------------------------------------------------===//
 
-/// What the arrays of a role's tiles have in common.
+/// What a role's tiles and their arrays have in common.
 namespace {
-struct TileArrays {
+struct RoleTiles {
   /// The tile's dimension that is contiguous in memory, and bits of the widest
-  /// elements.
+  /// elements there.
   int64_t axis = 1, bits = 32;
+  bool hasArrays = false;
+  /// Of all tiles, also those that no array holds: an update of a state that
+  /// nobody passes in or wants back.
   SmallVector<ArrayRef<int64_t>> shapes;
 
-  void add(Value array, ArrayRef<int64_t> axes, Value tile) {
+  void addAccess(Value array, ArrayRef<int64_t> axes, Value tile) {
     if (!isTile(tile.getType(), 2))
       return;
     auto type = cast<MemRefType>(array.getType());
     int64_t width = type.getElementTypeBitWidth();
-    bits = shapes.empty() ? width : std::max(bits, width);
+    bits = hasArrays ? std::max(bits, width) : width;
     axis = axes[0] == type.getRank() - 1 ? 0 : 1;
-    shapes.push_back(cast<RankedTensorType>(tile.getType()).getShape());
+    hasArrays = true;
+  }
+  void addShapes(Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (isTile(type, 2))
+        shapes.push_back(cast<RankedTensorType>(type).getShape());
   }
   bool fit(SpreadAttr spread, int64_t dim) const {
     return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
@@ -56,32 +64,33 @@ struct TileArrays {
 /// along the rows of tiles, few lanes are left for a row, and the warps share
 /// it.
 void SpreadLayouts::chooseSpread() {
-  TileArrays arrays;
+  RoleTiles tiles;
   role.walk([&](tile::LoadOp op) {
-    arrays.add(op.getSource(), op.getAxes(), op.getResult());
+    tiles.addAccess(op.getSource(), op.getAxes(), op.getResult());
   });
   role.walk([&](tile::StoreOp op) {
-    arrays.add(op.getTarget(), op.getAxes(), op.getTile());
+    tiles.addAccess(op.getTarget(), op.getAxes(), op.getTile());
   });
+  role.walk([&](Operation *op) { tiles.addShapes(op); });
   int64_t warps = role.getCount(), lanes = lanesPerRow, columnWarps = 1;
-  if (arrays.axis == 0) {
+  if (tiles.axis == 0) {
     int64_t line = getArch(role).cacheLineBytes / kAccessBytes;
     lanes = std::min(lanesPerRow, format::kWarpThreads / line);
     columnWarps = std::gcd(lanesPerRow / lanes, warps);
   }
-  int64_t run = kAccessBytes * 8 / arrays.bits,
-          other = arrays.axis == 0 ? kKeys : 1;
+  int64_t run = kAccessBytes * 8 / tiles.bits,
+          other = tiles.axis == 0 ? kKeys : 1;
   auto make = [&] {
-    bool isAlongRows = arrays.axis == 1;
+    bool isAlongRows = tiles.axis == 1;
     spread = SpreadAttr::get(b.getContext(), isAlongRows ? other : run,
-                             isAlongRows ? run : other, arrays.axis, lanes,
+                             isAlongRows ? run : other, tiles.axis, lanes,
                              warps, columnWarps);
     return spread;
   };
   // Fewer where a tile has no room for that many on all lanes.
-  while (!arrays.fit(make(), arrays.axis) && run > 1)
+  while (!tiles.fit(make(), tiles.axis) && run > 1)
     run /= 2;
-  while (!arrays.fit(make(), 1 - arrays.axis) && other > 1)
+  while (!tiles.fit(make(), 1 - tiles.axis) && other > 1)
     other /= 2;
 }
 

@@ -73,10 +73,13 @@ RankedTensorType SpreadLayouts::typeOf(Value old, Attribute encoding) {
                                encoding);
 }
 
-/// What the encoding asks of a size is an error at the op that makes `old`.
+/// What the encoding asks of a size is an error at the op that makes `old`, or
+/// at one that takes a constant, whose place is lost where several are one.
 LogicalResult SpreadLayouts::checkSize(Value old, Attribute encoding) {
   auto type = cast<RankedTensorType>(old.getType());
   Operation *op = old.getDefiningOp() ? old.getDefiningOp() : role;
+  if (op->hasTrait<OpTrait::ConstantLike>() && !old.use_empty())
+    op = *old.user_begin();
   return cast<VerifiableTensorEncoding>(encoding).verifyEncoding(
       type.getShape(), type.getElementType(), [&] {
         InFlightDiagnostic error = op->emitOpError("expected ");

@@ -149,3 +149,40 @@ gdn_warp.kernel @turned(%s: memref<128x128xf32>, %o: memref<128x128xf32>) thread
     gdn_tile.store %spread, %o[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<128x128xf32> -> memref<128x128xf32>
   }
 }
+
+// -----
+
+// Runs have room in all tiles, also where no array holds any of them: 96 columns are three times 16 lanes of two.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @update(
+// CHECK: arith.mulf {{.*}} : tensor<64x96xf32, #gdn_warp.spread<rows = 1, columns = 2, axis = 1, lanes = 16, warps = 4>>
+gdn_warp.kernel @update(%k: memref<96xf32>, %v: memref<64xf32>, %o: memref<64xf32>) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %zero = arith.constant dense<0.0> : tensor<64xf32>
+    %empty = tensor.empty() : tensor<64x96xf32>
+    %key = gdn_tile.load %k[%c0] axes [0] {gdn_tile.step = "state"} : memref<96xf32> -> tensor<96xf32>
+    %value = gdn_tile.load %v[%c0] axes [0] {gdn_tile.step = "state"} : memref<64xf32> -> tensor<64xf32>
+    %keys = linalg.broadcast ins(%key : tensor<96xf32>) outs(%empty : tensor<64x96xf32>) dimensions = [0] {gdn_tile.step = "state"}
+    %values = linalg.broadcast ins(%value : tensor<64xf32>) outs(%empty : tensor<64x96xf32>) dimensions = [1] {gdn_tile.step = "state"}
+    %update = arith.mulf %keys, %values {gdn_tile.step = "state"} : tensor<64x96xf32>
+    %sums = linalg.reduce { arith.addf } ins(%update : tensor<64x96xf32>) outs(%zero : tensor<64xf32>) dimensions = [1] {gdn_tile.step = "state"}
+    gdn_tile.store %sums, %o[%c0] axes [0] {gdn_tile.step = "state"} : tensor<64xf32> -> memref<64xf32>
+  }
+}
+
+// -----
+
+// A constant has lost its place where several are one: an op that takes it is named.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+gdn_warp.kernel @hundred(%s: memref<64x100xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %one = arith.constant dense<1.0> : tensor<64x100xf32>
+    // expected-error @below {{expected a tile that lanes share: expected a multiple of 16 columns, got 100}}
+    %sum = arith.addf %one, %one {gdn_tile.step = "state"} : tensor<64x100xf32>
+    gdn_tile.store %sum, %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x100xf32> -> memref<64x100xf32>
+  }
+}
