@@ -82,8 +82,11 @@ static DialectRegistry makeRegistry() {
   return registry;
 }
 
-Session::Session()
-    : context(makeRegistry(), MLIRContext::Threading::DISABLED) {}
+Session::Session() : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+  // A message has its op's name and place. The op itself may be a program of
+  // hundreds of lines.
+  context.printOpOnDiagnostic(false);
+}
 Session::~Session() = default;
 
 OwningOpRef<ModuleOp>

@@ -163,6 +163,25 @@ static llvm::Expected<InputOptions> readInputOptions(const Flags &flags) {
   return options;
 }
 
+/// What the command line says about the compilation, with no more segments of a
+/// sequence than the longest one may have chunks: further ones would have no
+/// token, but states.
+static CompileOptions getCompileOptions(const Flags &flags) {
+  CompileOptions options = flags.compile.get();
+  // Was read before: the inputs are made by it.
+  options.sizes = llvm::cantFail(flags.sizes.get());
+  std::optional<int64_t> tokens = options.sizes.getLongest();
+  if (!tokens)
+    tokens = options.sizes.get("T");
+  if (!tokens)
+    return options;
+  int64_t most = std::max<int64_t>(
+      llvm::divideCeil(*tokens, mlir::gdn::support::chunkSizes[0]), 1);
+  options.segments = std::min<int64_t>(options.segments, most);
+  options.fewerSegments = std::min<int64_t>(options.fewerSegments, most);
+  return options;
+}
+
 /// Compiles `module` in place and calls its function.
 static llvm::Error compileAndRun(const Flags &flags, ModuleOp module,
                                  func::FuncOp entry,
@@ -172,7 +191,7 @@ static llvm::Error compileAndRun(const Flags &flags, ModuleOp module,
   Clock::time_point start = Clock::now();
   auto executable = [&] {
     Progress progress(toolName, "compiling");
-    return Executable::compile(module, entry, flags.compile.get());
+    return Executable::compile(module, entry, getCompileOptions(flags));
   }();
   if (!executable)
     return executable.takeError();
@@ -201,10 +220,8 @@ static llvm::Error compileAndRunOnGPU(const Flags &flags, ModuleOp module,
     Progress progress(toolName, "compiling");
     if (!flags.object.empty())
       return GPUExecutable::load(flags.object, report.entry);
-    CompileOptions options = flags.compile.get();
+    CompileOptions options = getCompileOptions(flags);
     options.device = Device::GPU;
-    // Was read before: the inputs are made by it.
-    options.sizes = llvm::cantFail(flags.sizes.get());
     return GPUExecutable::compile(module, report.entry, options);
   }();
   if (!executable)

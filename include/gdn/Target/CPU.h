@@ -89,10 +89,11 @@ llvm::Error emitLLVM(ModuleOp module, llvm::raw_ostream &stream,
 llvm::Error emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream,
                        const TargetOptions &options = {});
 
-/// Memory for an array that a program reads or returns; freed by `free`. Null
-/// where there is none. A token's row of a head lies thousands of bytes from
-/// the next token's, on a page of its own, so that large arrays ask for large
-/// pages: with 4 KiB the processor spends its time looking up addresses.
+/// Memory for an array that a program reads or returns; freed by `free`. If
+/// there is none, the process ends with an error: compiled code does not ask. A
+/// token's row of a head lies thousands of bytes from the next token's, on a
+/// page of its own, so that large arrays ask for large pages: with 4 KiB the
+/// processor spends its time looking up addresses.
 void *allocateArray(size_t bytes);
 
 /// A module compiled for this process. Arrays that its functions return come

@@ -9,6 +9,7 @@
 #include "gdn/Target/CPU.h"
 
 #include "llvm/Support/MathExtras.h"
+#include <cstdio>
 #include <cstdlib>
 
 #if defined(__linux__)
@@ -18,7 +19,8 @@
 /// Bytes of a large page of x86-64, and of AArch64 with pages of 4 KiB.
 static constexpr size_t kLargePage = size_t(2) << 20;
 
-void *mlir::gdn::cpu::allocateArray(size_t bytes) {
+/// Memory of `bytes`, or null.
+static void *allocate(size_t bytes) {
 #if defined(__linux__)
   if (bytes >= kLargePage) {
     size_t size = llvm::alignTo(bytes, kLargePage);
@@ -30,4 +32,15 @@ void *mlir::gdn::cpu::allocateArray(size_t bytes) {
   }
 #endif
   return std::malloc(bytes);
+}
+
+void *mlir::gdn::cpu::allocateArray(size_t bytes) {
+  void *memory = allocate(bytes);
+  if (memory || bytes == 0)
+    return memory;
+  // Compiled code takes what it gets, in any thread.
+  std::fprintf(stderr,
+               "error: expected memory for an array of %zu bytes, got none\n",
+               bytes);
+  std::_Exit(EXIT_FAILURE);
 }

@@ -50,6 +50,12 @@ TEST(SectionMemory, SaysWhenThereIsNoMore) {
   EXPECT_EQ(error, std::errc::not_enough_memory);
 }
 
+TEST(Array, EndsTheProcessIfThereIsNone) {
+  EXPECT_EXIT(allocateArray(size_t(1) << 60), ::testing::ExitedWithCode(1),
+              "error: expected memory for an array of 1152921504606846976 "
+              "bytes, got none");
+}
+
 TEST(Array, BeginsWithALargePageIfItIsLarge) {
   for (size_t bytes : {size_t(1), size_t(2) << 20, (size_t(5) << 20) + 3}) {
     std::unique_ptr<char, decltype(&std::free)> array(
