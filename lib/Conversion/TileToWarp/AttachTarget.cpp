@@ -8,6 +8,7 @@
 
 #include "gdn/Conversion/Passes.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -32,6 +33,13 @@ struct AttachTarget : gdn::impl::AttachTargetPassBase<AttachTarget> {
           << dialect->listArchs() << ", got " << chip;
       return signalPassFailure();
     }
+    for (auto program : module.getOps<tile::ProgramOp>())
+      if (!warp::format::isName(program.getSymName())) {
+        program.emitOpError("expected a name that PTX can have (")
+            << warp::format::kNames << "), got '" << program.getSymName()
+            << "'; it begins with that of its function";
+        return signalPassFailure();
+      }
     auto target = warp::TargetAttr::get(&getContext(), chip);
     StringRef name = warp::TargetAttr::kName;
     for (Operation &op : *module.getBody())

@@ -8,6 +8,7 @@
 
 #include "gdn/Target/PTX.h"
 
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -94,6 +95,16 @@ static OwningOpRef<ModuleOp> takeKernels(ModuleOp module) {
   return kernels;
 }
 
+/// LLVM aborts at a symbol with characters that PTX cannot have.
+static LogicalResult checkNames(ModuleOp kernels) {
+  for (auto symbol : kernels.getOps<SymbolOpInterface>())
+    // A declaration of an intrinsic has points.
+    if (!symbol.isDeclaration() && !warp::format::isName(symbol.getName()))
+      return symbol.emitOpError("expected a name that PTX can have (")
+             << warp::format::kNames << "), got '" << symbol.getName() << "'";
+  return success();
+}
+
 /// PTX of one chip has no kernel for another.
 static llvm::Error checkTargets(ModuleOp kernels, StringRef chip) {
   for (auto kernel : kernels.getOps<LLVM::LLVMFuncOp>()) {
@@ -117,6 +128,8 @@ llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
     return llvm::createStringError(
         "expected kernels in the llvm and nvvm dialects, got other ops; "
         "gdn-to-nvvm lowers them");
+  if (failed(checkNames(*kernels)))
+    return llvm::createStringError("expected kernels with names of PTX");
   if (llvm::Error error = checkTargets(*kernels, options.chip))
     return std::move(error);
   llvm::LLVMContext context;

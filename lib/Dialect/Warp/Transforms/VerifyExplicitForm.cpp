@@ -24,6 +24,14 @@ namespace mlir::gdn::warp {
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
+/// PTX can have the kernel's name.
+static LogicalResult verifyName(KernelOp kernel) {
+  if (format::isName(kernel.getSymName()))
+    return success();
+  return kernel.emitOpError("expected a name that PTX can have (")
+         << format::kNames << "), got '" << kernel.getSymName() << "'";
+}
+
 /// What lies at a known place of shared memory lies inside the kernel's.
 static LogicalResult verifyPlace(Operation *op, Value offset, int64_t bytes,
                                  KernelOp kernel) {
@@ -151,8 +159,8 @@ struct VerifyExplicitForm
     : gdn::warp::impl::VerifyExplicitFormPassBase<VerifyExplicitForm> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>())
-      if (failed(verifyShared(kernel)) || failed(verifyRoles(kernel)) ||
-          failed(verifyRegisters(kernel)))
+      if (failed(verifyName(kernel)) || failed(verifyShared(kernel)) ||
+          failed(verifyRoles(kernel)) || failed(verifyRegisters(kernel)))
         return signalPassFailure();
     markAllAnalysesPreserved();
   }

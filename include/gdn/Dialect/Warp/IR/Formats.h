@@ -16,6 +16,9 @@
 #ifndef GDN_DIALECT_WARP_IR_FORMATS_H
 #define GDN_DIALECT_WARP_IR_FORMATS_H
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
+
 #include <cstdint>
 
 namespace mlir::gdn::warp::format {
@@ -58,6 +61,22 @@ inline constexpr int64_t kMaxArrivals = (1 << 20) - 1;
 inline constexpr int64_t kRegisterUnit = 8;
 inline constexpr int64_t kMinSetRegisters = 24;
 inline constexpr int64_t kMaxSetRegisters = 256;
+
+/// Whether PTX can have a kernel or array of that name ("Identifiers"). LLVM
+/// writes no name with a % in front, and others as they are.
+inline bool isName(llvm::StringRef name) {
+  auto isLetter = [](char c) { return llvm::isAlpha(c); };
+  auto mayFollow = [](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '$';
+  };
+  if (name.empty() || !llvm::all_of(name, mayFollow))
+    return false;
+  return isLetter(name.front()) ||
+         (!llvm::isDigit(name.front()) && name.size() > 1);
+}
+/// What `isName` asks for, for messages.
+inline constexpr llvm::StringLiteral kNames =
+    "letters, digits, _ and $, the first one no digit";
 
 } // namespace mlir::gdn::warp::format
 
