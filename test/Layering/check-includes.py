@@ -9,9 +9,11 @@ import sys
 # may include besides itself. The longest prefix of a file's path decides.
 MAY_INCLUDE = {
     "Dialect/NamedArguments": [],
-    "Dialect/GDN/IR": [],
-    "Dialect/Tile/IR": ["Dialect/NamedArguments.h"],
-    "Dialect/Warp/IR": ["Dialect/NamedArguments.h"],
+    "Dialect/ElementTypes": [],
+    "Dialect/KnownAttributes": [],
+    "Dialect/GDN/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes"],
+    "Dialect/Tile/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes", "Dialect/NamedArguments.h"],
+    "Dialect/Warp/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes", "Dialect/NamedArguments.h"],
     # Arch.h is plain numbers.
     "CostModel": ["Dialect/Warp/IR/Arch.h"],
     "Dialect/GDN/Transforms": ["Dialect/GDN/IR"],

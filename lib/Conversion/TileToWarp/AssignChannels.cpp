@@ -60,6 +60,10 @@ bool ChannelAssignment::carries(ChannelSpecAttr channel, Value value,
 /// Fields for `value`: one in the channel of the schedule that carries it to
 /// all takers, or else in as many as it takes, in their order.
 FailureOr<Carriers> ChannelAssignment::findCarriers(Value value) const {
+  if (!isFieldType(value.getType()))
+    return value.getDefiningOp()->emitOpError(
+               "expected what crosses between roles to be of ")
+           << kFieldTypes << ", got " << value.getType();
   const SetVector<unsigned> &takers = partition.crossing.find(value)->second;
   Carriers all;
   SetVector<unsigned> left = takers;

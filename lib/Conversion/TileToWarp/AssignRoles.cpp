@@ -261,7 +261,7 @@ void RoleAssignment::findCrossing() {
 }
 
 LogicalResult RoleAssignment::run() {
-  if (failed(assign(program.getBody().front())))
+  if (failed(verifyTypes(program)) || failed(assign(program.getBody().front())))
     return failure();
   WalkResult reports = program.walk(
       [&](tile::ReportOp report) { return WalkResult(checkReport(report)); });

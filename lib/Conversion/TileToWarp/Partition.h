@@ -150,6 +150,9 @@ struct Partition {
   SmallVector<SmallVector<unsigned>> clocks;
 };
 
+/// Whether a kernel can have the program's arrays and tiles
+/// (VerifyProgram.cpp).
+LogicalResult verifyTypes(tile::ProgramOp program);
 /// Finds who runs which op and what crosses (AssignRoles.cpp).
 LogicalResult assignRoles(Partition &partition);
 /// Gives each value that crosses a channel and a field (AssignChannels.cpp).

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Partition.h"
 #include "RoleLayouts.h"
 
 #include "gdn/Conversion/Passes.h"
@@ -175,9 +176,24 @@ static LogicalResult verify(Operation *op) {
   return success();
 }
 
+LogicalResult gdn::verifyTypes(tile::ProgramOp program) {
+  // The tables of the host know no other arguments.
+  for (BlockArgument input : program.getInputs())
+    if (!isa<MemRefType>(input.getType()))
+      return program.emitOpError("expected arrays as the inputs of a kernel, "
+                                 "got ")
+             << input.getType();
+  for (BlockArgument array : program.getArrays())
+    if (failed(verifyArrayOrTile(program, array.getType(), ElementLevel::Warp)))
+      return failure();
+  return verifyArraysAndTiles(program, ElementLevel::Warp);
+}
+
 namespace {
 struct VerifyProgram : gdn::impl::VerifyProgramPassBase<VerifyProgram> {
   void runOnOperation() override {
+    if (failed(verifyTypes(getOperation())))
+      return signalPassFailure();
     WalkResult walked =
         getOperation()->walk<WalkOrder::PreOrder>([](Operation *op) {
           return failed(verify(op)) ? WalkResult::interrupt()

@@ -73,20 +73,21 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // Every role counts the iterations by itself.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
-gdn_tile.program @bounds(%x: memref<8xindex>) outs(%y: memref<8xindex>) work_item(%n, %h, %vt)
+gdn_tile.program @bounds(%x: memref<8xi64>) outs(%y: memref<8xi64>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %counts = gdn_tile.load %x[%c0] axes [0] {gdn_tile.step = "load"} : memref<8xindex> -> tensor<8xindex>
+  %counts = gdn_tile.load %x[%c0] axes [0] {gdn_tile.step = "load"} : memref<8xi64> -> tensor<8xi64>
   // expected-note @below {{made here}}
-  %count = tensor.extract %counts[%c0] {gdn_tile.step = "load"} : tensor<8xindex>
+  %number = tensor.extract %counts[%c0] {gdn_tile.step = "load"} : tensor<8xi64>
+  %count = arith.index_cast %number : i64 to index
   // expected-error @below {{expected bounds that follow from the work item, so that each role knows them, got one that a step makes}}
   scf.for %i = %c0 to %count step %c1 {
-    gdn_tile.store %counts, %y[%c0] axes [0] {gdn_tile.step = "load"} : tensor<8xindex> -> memref<8xindex>
+    gdn_tile.store %counts, %y[%c0] axes [0] {gdn_tile.step = "load"} : tensor<8xi64> -> memref<8xi64>
   }
 }
-func.func @host(%n: index, %x: memref<8xindex>, %y: memref<8xindex>) {
-  gdn_tile.launch @bounds grid(%n, %n, %n) tokens(%n) ins(%x : memref<8xindex>) outs(%y : memref<8xindex>)
+func.func @host(%n: index, %x: memref<8xi64>, %y: memref<8xi64>) {
+  gdn_tile.launch @bounds grid(%n, %n, %n) tokens(%n) ins(%x : memref<8xi64>) outs(%y : memref<8xi64>)
   return
 }
 
@@ -629,5 +630,40 @@ func.func @host(%n: index, %progress: memref<?x4x1xi32>) {
   %c4 = arith.constant 4 : index
   gdn_tile.launch @reports_elsewhere grid(%n, %c4, %c1) tokens(%n) outs(%progress : memref<?x4x1xi32>)
       {gdn_tile.first_of_two}
+  return
+}
+
+// -----
+
+// The pass asks by itself what a kernel can have, also where gdn-warp-verify-program did not run.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"]>], channels = []>
+// expected-error @below {{expected elements of bf16, f16, f32, f64, i1, i8, i16, i32, i64, got 'memref<4xindex>'}}
+gdn_tile.program @index(%x: memref<4xindex>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {}
+func.func @host(%x: memref<4xindex>, %m: index) {
+  gdn_tile.launch @index grid(%m, %m, %m) tokens(%m) ins(%x : memref<4xindex>)
+  return
+}
+
+// -----
+
+// What crosses between roles has a place in memory.
+#two = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 64, steps = ["load"]>,
+    <name = "state", warps = 4, registers = 64, steps = ["state"]>], channels = [
+    <name = "in", depth = 2, from = ["load"], to = ["state"]>]>
+gdn_tile.program @masks(%x: memref<1x?xi1>) outs(%y: memref<1x?xi1>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #two} {
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    // expected-error @below {{expected what crosses between roles to be of views, or tiles of one or two dimensions or scalars, whose elements are whole bytes, got 'tensor<32xi1>'}}
+    %a = gdn_tile.load %x[%batch, %t] axes [1] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<1x?xi1> -> tensor<32xi1>
+    gdn_tile.store %a, %y[%batch, %t] axes [1] until(%end, dim = 1) {gdn_tile.step = "state"} : tensor<32xi1> -> memref<1x?xi1>
+  }
+}
+func.func @host(%x: memref<1x?xi1>, %y: memref<1x?xi1>) {
+  %c1 = arith.constant 1 : index
+  %t = memref.dim %x, %c1 : memref<1x?xi1>
+  gdn_tile.launch @masks grid(%c1, %c1, %c1) tokens(%t) ins(%x : memref<1x?xi1>) outs(%y : memref<1x?xi1>)
   return
 }

@@ -63,3 +63,15 @@ func.func @prepare(%k: tensor<1x?x2x64xbf16>, %beta: tensor<1x?x4xf32>) -> tenso
   %bm = gdn.stage.prepare k(%k : tensor<1x?x2x64xbf16>) beta(%beta : tensor<1x?x4xf32>) {chunk_size = 32} -> tensor<1x?x4x32xbf16>
   return %bm : tensor<1x?x4x32xbf16>
 }
+
+// -----
+
+// A kernel takes arrays alone.
+// expected-error @below {{expected arrays as the inputs of a kernel, got 'index'}}
+gdn_tile.program @scalar(%x: index) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+
+// -----
+
+// An index has no size in memory that a host and a GPU agree on.
+// expected-error @below {{expected elements of bf16, f16, f32, f64, i1, i8, i16, i32, i64, got 'memref<4xindex>'}}
+gdn_tile.program @array(%x: memref<4xindex>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}

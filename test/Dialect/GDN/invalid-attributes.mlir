@@ -88,3 +88,13 @@ func.func @delta_rule_c20(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
       beta(%beta : tensor<1x64x4xf32>) {scale = 0.0} -> tensor<1x64x4x16xf32>
   return
 }
+
+// -----
+
+// A misspelled attribute is no default.
+func.func @unknown(%q: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected attributes of the op, or under a dialect's name, got 'chunk_sise'}}
+  %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%beta : tensor<1x64x2xf32>) {chunk_sise = 16 : i64} -> tensor<1x64x2x32xf32>
+  return
+}

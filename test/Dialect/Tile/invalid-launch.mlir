@@ -117,3 +117,29 @@ func.func @three(%n: index, %x: memref<4xf32>) {
 "gdn_tile.program"() <{grid_rank = 4611686018427387904 : i64, num_inputs = 0 : i64, sym_name = "high"}> ({
 ^bb0(%n: index, %h: index, %vt: index, %batch: index, %begin: index, %end: index):
 }) : () -> ()
+
+// -----
+
+// No program launches itself, or one that launches it.
+gdn_tile.program @nested() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected to be in a function of a module, got parent gdn_tile.program}}
+  gdn_tile.launch @nested grid(%n, %n, %n) tokens(%n)
+}
+
+// -----
+
+gdn_tile.program @p() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+%n = arith.constant 1 : index
+// expected-error @below {{expected to be in a function of a module, got parent builtin.module}}
+gdn_tile.launch @p grid(%n, %n, %n) tokens(%n)
+
+// -----
+
+// A vector is no array.
+// expected-note @below {{program declared here}}
+gdn_tile.program @p(%x: memref<4xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+func.func @vector(%n: index, %x: vector<4xf32>) {
+  // expected-error @below {{expected inputs #0 to fit 'memref<4xf32>', got 'vector<4xf32>'}}
+  gdn_tile.launch @p grid(%n, %n, %n) tokens(%n) ins(%x : vector<4xf32>)
+  return
+}

@@ -173,3 +173,89 @@ gdn_tile.program @rows(%x : memref<?xi32>) work_item(%n, %h, %vt) tokens(%batch,
   // expected-error @below {{expected an offset for each dimension but the last one of an array of two or more, got 0 for 1 dimensions}}
   gdn_tile.await_report %x[] count %h done %end : memref<?xi32>
 }
+
+// -----
+
+// A tile has rows and columns: nothing of no extent is loaded, made or handed on.
+gdn_tile.program @no_rows(%x: memref<0x8xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{result #0 must be tile of static, positive extents and of elements that programs have, but got 'tensor<0x8xf32>'}}
+  %t = gdn_tile.load %x[%n, %h] axes [0, 1] : memref<0x8xf32> -> tensor<0x8xf32>
+}
+
+// -----
+
+// Nor by ops of other dialects. Tiles of open extents are none, either.
+gdn_tile.program @empty() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected tiles of static, positive extents, got 'tensor<4x0xf32>'}}
+  %t = tensor.empty() : tensor<4x0xf32>
+}
+
+// -----
+
+gdn_tile.program @open() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected tiles of static, positive extents, got 'tensor<?xf32>'}}
+  %t = tensor.empty(%n) : tensor<?xf32>
+}
+
+// -----
+
+// Too large for code; the second has no number of elements that 64 bits hold.
+gdn_tile.program @large() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %c = tensor.empty() {gdn_tile.step = "load"} : tensor<1024x1024xf32>
+  // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<4294967296x32xf32>'}}
+  %a = tensor.empty() {gdn_tile.step = "load"} : tensor<4294967296x32xf32>
+}
+
+// -----
+
+gdn_tile.program @larger() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<9223372036854775807x32xf32>'}}
+  %b = tensor.empty() {gdn_tile.step = "load"} : tensor<9223372036854775807x32xf32>
+}
+
+// -----
+
+// expected-error @below {{expected elements of bf16, f16, f32, f64, i1, i8, i16, i32, i64, index, got 'memref<4xf8E4M3FN>'}}
+gdn_tile.program @array(%x: memref<4xf8E4M3FN>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+
+// -----
+
+gdn_tile.program @made() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  // expected-error @below {{expected elements of bf16, f16, f32, f64, i1, i8, i16, i32, i64, index, got 'tensor<4xtf32>'}}
+  %t = tensor.empty() : tensor<4xtf32>
+}
+
+// -----
+
+// expected-error @below {{expected inputs to be memrefs or scalars of bf16, f16, f32, f64, i1, i8, i16, i32, i64, index, got 'complex<f32>'}}
+gdn_tile.program @scalar(%x: complex<f32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+
+// -----
+
+// Nothing can address an array without strides.
+// expected-error @below {{expected arrays of a known rank with strides, got 'memref<8xf32, affine_map<(d0) -> (d0 mod 4)>>'}}
+gdn_tile.program @strides(%x: memref<8xf32, affine_map<(d0) -> (d0 mod 4)>>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+
+// -----
+
+// expected-error @below {{expected -1 inputs and 6 work item arguments, got 6 block arguments}}
+"gdn_tile.program"() <{sym_name = "negative", num_inputs = -1 : i64}> ({
+^bb0(%n: index, %h: index, %p: index, %batch: index, %begin: index, %end: index):
+}) : () -> ()
+
+// -----
+
+gdn_tile.program @axis() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{expected an axis in [0, 1), got -1}}
+  %s = gdn_tile.scan %t axis -1 : tensor<8xf32>
+}
+
+// -----
+
+// A misspelled attribute is no default.
+gdn_tile.program @attribute() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{expected attributes of the op, or under a dialect's name, got 'reversed'}}
+  %s = gdn_tile.scan %t axis 0 {reversed, gdn_tile.step = "state"} : tensor<8xf32>
+}

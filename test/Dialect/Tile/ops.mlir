@@ -21,9 +21,9 @@ gdn_tile.program @copy(%x: memref<1x?x4x128xf32>) outs(%y: memref<1x?x4x128xf32>
 // Axes may be transposed, a tile may have fewer than the array, and an array
 // without tokens has no end. A program may have attributes and no outputs.
 // CHECK-LABEL: gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32) work_item
-// CHECK-SAME: attributes {note = "kept"}
+// CHECK-SAME: attributes {test.note = "kept"}
 gdn_tile.program @read(%x: memref<2x4x16x32xbf16>, %f: f32)
-    work_item(%i, %j, %k) tokens(%b, %from, %to) attributes {note = "kept"} {
+    work_item(%i, %j, %k) tokens(%b, %from, %to) attributes {test.note = "kept"} {
   %c0 = arith.constant 0 : index
   // CHECK: gdn_tile.load %x[%n, %h, %{{.*}}, %{{.*}}] axes [3, 2] {gdn_tile.step = "state"} : memref<2x4x16x32xbf16> -> tensor<32x16xbf16>
   %s = gdn_tile.load %x[%i, %j, %c0, %c0] axes [3, 2] {gdn_tile.step = "state"}

@@ -192,3 +192,31 @@ gdn_warp.kernel @second() threads(128) shared(0) {
 
 // expected-error @below {{expected a delay of at least 1 iteration for the delayed steps of role a, got 0}}
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "a", warps = 1, registers = 96, steps = [], delayed_steps = ["store"]>], channels = []>
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(0) {
+  // expected-error @below {{expected 1 to 14528 slots, got -1}}
+  %in = gdn_warp.channel "in" depth(-1) : <f32>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(0) {
+  // expected-error @below {{expected fields of views, or tiles of one or two dimensions or scalars, whose elements are whole bytes, got 'index'}}
+  %in = gdn_warp.channel "in" depth(1) : <f32, index>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(0) {
+  // expected-error @below {{whose elements are whole bytes, got 'tensor<8x8x8xf32>'}}
+  %in = gdn_warp.channel "in" depth(1) : <tensor<8x8x8xf32>>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(0) {
+  // expected-error @below {{whose elements are whole bytes, got 'tensor<8x8xi1>'}}
+  %in = gdn_warp.channel "in" depth(1) : <tensor<8x8xi1>>
+}

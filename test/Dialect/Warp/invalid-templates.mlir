@@ -59,3 +59,18 @@ gdn_warp.schedule_template @registers schedules ["x"] attributes {chunks_per_ite
 gdn_warp.schedule_template @steps schedules ["x"] attributes {chunks_per_iteration = 1 : i64}
     // expected-error @below {{expected a list of strings, got 1 : i64}}
     roles [<name = "a", warps = 4, steps = [1]>] channels []
+
+// -----
+
+// expected-error @below {{expected 1 to 65536 chunks an iteration and CTAs of a cluster, got -1 and 1}}
+gdn_warp.schedule_template @negative schedules ["x"] attributes {chunks_per_iteration = -1 : i64} roles [] channels []
+
+// -----
+
+// expected-error @below {{expected 1 to 65536 CTAs on a multiprocessor, got -1}}
+gdn_warp.schedule_template @ctas schedules ["x"] attributes {chunks_per_iteration = 1 : i64, min_ctas = -1 : i64} roles [] channels []
+
+// -----
+
+// expected-error @below {{expected attributes of the op, or under a dialect's name, got 'persistant'}}
+gdn_warp.schedule_template @misspelled schedules ["x"] attributes {chunks_per_iteration = 1 : i64, persistant} roles [] channels []

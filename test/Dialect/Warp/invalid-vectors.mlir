@@ -160,7 +160,7 @@ gdn_warp.kernel @k() threads(128) shared(8192) {
 gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
   %c0 = arith.constant 0 : index
   %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
-  // expected-error @below {{expected a row below 64, got 64}}
+  // expected-error @below {{expected a row in [0, 64), got 64}}
   %d = gdn_warp.row %t[64] : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<32xf32, #gdn_warp.columns>
 }
 

@@ -205,7 +205,7 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
 
 // A vector has one dimension to number.
 gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
-  // expected-error @below {{expected a dimension below 1, got 1}}
+  // expected-error @below {{expected a dimension in [0, 1), got 1}}
   %i = gdn_warp.iota 1 : tensor<32xi32, #gdn_warp.lanes>
 }
 
@@ -344,14 +344,6 @@ gdn_warp.kernel @k() threads(128) shared(8192) cluster(2) {
 
 // -----
 
-gdn_warp.kernel @k(%x : memref<32xindex>) threads(128) shared(0) {
-  %c0 = arith.constant 0 : index
-  // expected-error @below {{expected an array of integers or floats, got 'memref<32xindex>'}}
-  %v = gdn_warp.array_load %x[%c0] axes [0] : memref<32xindex> -> tensor<32xindex, #gdn_warp.lanes>
-}
-
-// -----
-
 gdn_warp.kernel @k(%o : memref<?x4x128xbf16>) threads(128) shared(0) {
   %c0 = arith.constant 0 : index
   // expected-error @below {{expected 3 offsets, one per dimension of the array, got 2}}
@@ -396,3 +388,32 @@ gdn_warp.kernel @rows(%x : memref<?x4x2xi32>) threads(128) shared(0) {
   // expected-error @below {{expected 2 offsets into 'memref<?x4x2xi32>', got 3}}
   gdn_warp.await_report %x[%c0, %c0, %c0] count %c0 done %c0 : memref<?x4x2xi32>
 }
+
+// -----
+
+// expected-error @below {{expected elements of bf16, f16, f32, f64, i1, i8, i16, i32, i64, got 'memref<4xindex>'}}
+gdn_warp.kernel @array(%x: memref<4xindex>) threads(128) shared(0) {}
+
+// -----
+
+// expected-error @below {{expected arguments that are memrefs or scalars of bf16, f16, f32, f64, i1, i8, i16, i32, i64, got 'tf32'}}
+gdn_warp.kernel @scalar(%x: tf32) threads(128) shared(0) {}
+
+// -----
+
+gdn_warp.kernel @tile() threads(128) shared(0) {
+  // expected-error @below {{expected elements of bf16, f16, f32, f64, i1, i8, i16, i32, i64, got 'tensor<64x32xf8E5M2, #gdn_warp.fragment>'}}
+  %t = tensor.empty() : tensor<64x32xf8E5M2, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @iota() threads(128) shared(0) {
+  // expected-error @below {{expected a dimension in [0, 2), got -1}}
+  %i = gdn_warp.iota -1 : tensor<64x32xi32, #gdn_warp.fragment>
+}
+
+// -----
+
+// expected-error @below {{expected attributes of the op, or under a dialect's name, got 'min_cta'}}
+gdn_warp.kernel @attribute() threads(128) shared(0) attributes {min_cta = 2} {}

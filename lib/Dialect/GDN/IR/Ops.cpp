@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -180,6 +181,37 @@ static LogicalResult reifyResults(OpBuilder &builder, Operation *op,
 GDN_LAYER_OP(ChunkGatedDeltaRuleOp)
 GDN_LAYER_OP(RecurrentGatedDeltaRuleOp)
 GDN_LAYER_OP(ChunkGatedDeltaRuleBwdOp)
+
+//===----------------------------------------------------------------------===//
+// Syntax
+//===----------------------------------------------------------------------===//
+
+/// Names an operand of a layer that stands behind one that it belongs before.
+static ParseResult parseNoMoreOperands(OpAsmParser &parser,
+                                       OpAsmParser::UnresolvedOperand &) {
+  static constexpr StringRef kOrder[] = {"q",
+                                         "k",
+                                         "v",
+                                         "beta",
+                                         "gate",
+                                         "initial_state",
+                                         "cu_seqlens",
+                                         "a_log",
+                                         "dt_bias",
+                                         "d_o",
+                                         "d_final_state",
+                                         "writes",
+                                         "states",
+                                         "outs"};
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (failed(parser.parseOptionalKeyword(&name, kOrder)))
+    return success();
+  return parser.emitError(loc, "expected operands in the order ")
+         << llvm::join(ArrayRef(kOrder), ", ") << ", each once, got '" << name
+         << "' behind a later one";
+}
+static void printNoMoreOperands(OpAsmPrinter &, Operation *, Value) {}
 
 #define GET_OP_CLASSES
 #include "gdn/Dialect/GDN/IR/Ops.cpp.inc"

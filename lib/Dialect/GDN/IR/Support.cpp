@@ -8,6 +8,8 @@
 
 #include "gdn/Dialect/GDN/IR/Support.h"
 
+#include "gdn/Dialect/ElementTypes.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -15,7 +17,7 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 bool support::isDataType(Type type) {
-  return type.isBF16() || type.isF16() || type.isF32();
+  return isa<FloatType>(type) && isElementType(type, ElementLevel::Layer);
 }
 FloatType support::cumulatedGateType(Type dataType) {
   MLIRContext *context = dataType.getContext();
@@ -23,11 +25,9 @@ FloatType support::cumulatedGateType(Type dataType) {
     return Float64Type::get(context);
   return Float32Type::get(context);
 }
-bool support::isParameterType(Type type) {
-  return type.isF32() || type.isBF16() || type.isF16();
-}
+bool support::isParameterType(Type type) { return isDataType(type); }
 bool support::isBoundaryType(Type type) {
-  return type.isSignlessInteger(32) || type.isSignlessInteger(64);
+  return isa<IntegerType>(type) && isElementType(type, ElementLevel::Layer);
 }
 bool support::isChunkSize(int64_t size) {
   return llvm::is_contained(chunkSizes, size);

@@ -11,6 +11,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
+using namespace mlir::gdn;
 using namespace mlir::gdn::tile;
 
 using EffectList = SmallVectorImpl<MemoryEffects::EffectInstance>;
@@ -25,6 +26,11 @@ LogicalResult LaunchOp::verify() {
            << ProgramOp::kMinGridRank
            << " sizes (sequences, value heads, V tiles), got "
            << getGrid().size();
+  // So no program launches itself, whatever is between.
+  auto function = (*this)->getParentOfType<FunctionOpInterface>();
+  if (!function || !isa_and_present<ModuleOp>(function->getParentOp()))
+    return emitOpError("expected to be in a function of a module, got parent ")
+           << (*this)->getParentOp()->getName();
   return success();
 }
 
@@ -32,10 +38,10 @@ LogicalResult LaunchOp::verify() {
 /// scalar type, or an array of the same elements and compatible shape. Strides
 /// are a matter of bufferization.
 static bool canTake(Type declared, Type given) {
-  auto declaredArray = dyn_cast<ShapedType>(declared);
-  auto givenArray = dyn_cast<ShapedType>(given);
-  if (!declaredArray || !givenArray)
+  auto declaredArray = dyn_cast<MemRefType>(declared);
+  if (!declaredArray || !isa<RankedTensorType, MemRefType>(given))
     return declared == given;
+  auto givenArray = cast<ShapedType>(given);
   return declaredArray.getElementType() == givenArray.getElementType() &&
          succeeded(verifyCompatibleShape(declaredArray, givenArray));
 }
@@ -122,7 +128,8 @@ static LogicalResult verifyAccess(Operation *op, MemRefType array,
                                   RankedTensorType tile, size_t offsets,
                                   ArrayRef<int64_t> axes, bool hasEnd,
                                   std::optional<uint64_t> dim) {
-  if (failed(verifyOffsets(op, array, offsets)))
+  if (failed(verifyArrayOrTile(op, array, ElementLevel::Tile)) ||
+      failed(verifyOffsets(op, array, offsets)))
     return failure();
   if (static_cast<int64_t>(axes.size()) != tile.getRank())
     return op->emitOpError("expected ")
@@ -140,7 +147,7 @@ static LogicalResult verifyAccess(Operation *op, MemRefType array,
     return op->emitOpError("expected `end` and `dim` together, got only one");
   if (dim && !llvm::is_contained(axes, static_cast<int64_t>(*dim)))
     return op->emitOpError("expected `dim` to be one of the axes, got ")
-           << *dim;
+           << static_cast<int64_t>(*dim);
   return success();
 }
 
@@ -187,7 +194,7 @@ LogicalResult ScanOp::verify() {
   int64_t rank = getResult().getType().getRank();
   if (getAxis() >= static_cast<uint64_t>(rank))
     return emitOpError("expected an axis in [0, ")
-           << rank << "), got " << getAxis();
+           << rank << "), got " << static_cast<int64_t>(getAxis());
   return success();
 }
 

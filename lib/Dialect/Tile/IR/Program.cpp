@@ -12,6 +12,7 @@
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
+using namespace mlir::gdn;
 using namespace mlir::gdn::tile;
 
 /// Names of the first coordinates of a work item, and of its tokens.
@@ -136,9 +137,12 @@ LogicalResult ProgramOp::verify() {
     return emitOpError("expected grid_rank of ")
            << kMinGridRank << " to the number of block arguments, got "
            << static_cast<int64_t>(getGridRank());
-  if (body.getNumArguments() < getNumWorkItemArguments() + getNumInputs())
+  int64_t inputs = getNumInputs(),
+          room = static_cast<int64_t>(body.getNumArguments()) -
+                 getNumWorkItemArguments();
+  if (inputs < 0 || inputs > room)
     return emitOpError("expected ")
-           << getNumInputs() << " inputs and " << getNumWorkItemArguments()
+           << inputs << " inputs and " << getNumWorkItemArguments()
            << " work item arguments, got " << body.getNumArguments()
            << " block arguments";
   for (BlockArgument argument : getWorkItemArguments())
@@ -149,5 +153,17 @@ LogicalResult ProgramOp::verify() {
     if (!isa<MemRefType>(output.getType()))
       return emitOpError("expected outputs to be memrefs, got ")
              << output.getType();
+  for (BlockArgument input : getInputs())
+    if (Type type = input.getType();
+        !isa<MemRefType>(type) && !isElementType(type, ElementLevel::Tile))
+      return emitOpError("expected inputs to be memrefs or scalars of ")
+             << listElementTypes(ElementLevel::Tile) << ", got " << type;
+  for (BlockArgument array : getArrays())
+    if (failed(verifyArrayOrTile(*this, array.getType(), ElementLevel::Tile)))
+      return failure();
   return verifyNames(*this, getArrays(), getArgNames());
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  return verifyArraysAndTiles(*this, ElementLevel::Tile);
 }

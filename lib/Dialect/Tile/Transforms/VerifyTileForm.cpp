@@ -52,34 +52,6 @@ static LogicalResult verifyIsAllowed(Operation *op) {
          << llvm::join(ArrayRef(kProgramOps), ", ") << "), got " << name;
 }
 
-/// Whether a static shape has at most `most` elements.
-static bool hasAtMost(ArrayRef<int64_t> shape, int64_t most) {
-  for (int64_t size : shape) {
-    if (size > most)
-      return false;
-    most /= std::max<int64_t>(size, 1);
-  }
-  return true;
-}
-
-/// Checks that the tiles that `op` makes are static, and of a size that LLVM
-/// makes code for.
-static LogicalResult verifyTiles(Operation *op) {
-  // The largest state has 256 x 256 elements, the stack of a product is less.
-  constexpr int64_t kMostElements = 1 << 20;
-  for (Type type : op->getResultTypes()) {
-    auto tensor = dyn_cast<TensorType>(type);
-    if (!tensor)
-      continue;
-    if (!tensor.hasRank() || !tensor.hasStaticShape())
-      return op->emitOpError("expected tiles of static shape, got ") << type;
-    if (!hasAtMost(tensor.getShape(), kMostElements))
-      return op->emitOpError("expected tiles of at most ")
-             << kMostElements << " elements, got " << type;
-  }
-  return success();
-}
-
 /// Checks that `op` names its step if it has one.
 static LogicalResult verifyStep(Operation *op) {
   if (!TileDialect::needsStep(op))
@@ -134,7 +106,6 @@ struct VerifyTileForm
         op->walk([&](Operation *inner) {
           if (inner != op)
             failed |= !(succeeded(verifyIsAllowed(inner)) &&
-                        succeeded(verifyTiles(inner)) &&
                         succeeded(verifyStep(inner)));
         });
         return WalkResult::skip();

@@ -10,17 +10,32 @@
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 using namespace mlir;
+using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
+bool gdn::warp::isFieldType(Type type) {
+  if (isa<ViewType>(type))
+    return true;
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (tile && (!isTileOf(tile, ElementLevel::Warp) || tile.getRank() < 1 ||
+               tile.getRank() > 2))
+    return false;
+  Type element = tile ? tile.getElementType() : type;
+  return isElementType(element, ElementLevel::Warp) && !element.isInteger(1);
+}
+
 LogicalResult ChannelOp::verify() {
-  int64_t maxSlots = getArch(*this).maxSlots();
-  if (getDepth() < 1 || getDepth() > static_cast<uint64_t>(maxSlots))
-    return emitOpError("expected 1 to ")
-           << maxSlots << " slots, got " << getDepth();
-  if (getTurn() && *getTurn() < 1)
+  int64_t maxSlots = getArch(*this).maxSlots(), depth = getDepth();
+  if (depth < 1 || depth > maxSlots)
+    return emitOpError("expected 1 to ") << maxSlots << " slots, got " << depth;
+  if (int64_t turn = getTurn().value_or(1); turn < 1)
     return emitOpError("expected a CTA to fill at least one slot in its turn, "
                        "got ")
-           << *getTurn();
+           << turn;
+  for (Type field : getType().getFields())
+    if (!isFieldType(field))
+      return emitOpError("expected fields of ")
+             << kFieldTypes << ", got " << field;
   size_t fields = getType().getFields().size();
   if (getPlaces() && getPlaces()->size() != fields)
     return emitOpError("expected the place of each of ")
@@ -41,9 +56,9 @@ LogicalResult ChannelOp::verify() {
 
 /// What names a chunk names a field of the first one; further ones follow.
 static LogicalResult verifyChunk(Operation *op, ChannelOp channel,
-                                 uint64_t field) {
-  uint64_t fields = channel.getType().getFields().size(),
-           ofChunk = fields / channel.getChunks();
+                                 int64_t field) {
+  int64_t fields = channel.getType().getFields().size(),
+          ofChunk = fields / static_cast<int64_t>(channel.getChunks());
   if (channel.getChunks() == 1)
     return op->emitOpError("expected a chunk only where the channel has fields "
                            "for several, got one of channel ")
@@ -58,18 +73,18 @@ static LogicalResult verifyChunk(Operation *op, ChannelOp channel,
 /// behind it those of the other V tiles and chunks if the op says which.
 template <typename Op> static LogicalResult verifyField(Op op, Type value) {
   ChannelType channel = op.getChannel().getType();
-  uint64_t field = op.getField();
+  int64_t field = op.getField();
   if (!op->template getParentOfType<RoleOp>())
     return op.emitOpError("expected to stand in a role");
   ArrayRef<Type> fields = channel.getFields();
-  if (field >= fields.size())
+  int64_t count = fields.size();
+  if (field < 0 || field >= count)
     return op.emitOpError("expected a field of ")
            << channel << ", got number " << field;
   if (fields[field] != value)
     return op.emitOpError("expected the type of field ")
            << field << ", " << fields[field] << ", got " << value;
-  if (op.getVTile() &&
-      (field + 1 >= fields.size() || fields[field + 1] != value))
+  if (op.getVTile() && (field + 1 >= count || fields[field + 1] != value))
     return op.emitOpError("expected a field for each V tile, got none of ")
            << value << " behind field " << field;
   auto maker = op.getChannel().template getDefiningOp<ChannelOp>();

@@ -42,9 +42,6 @@ static LogicalResult verifyTile(Operation *op, Value array, size_t offsets,
     if (axis < 0 || axis >= type.getRank())
       return op->emitOpError("expected axes in [0, ")
              << type.getRank() << "), got " << axis;
-  if (!type.getElementType().isIntOrFloat())
-    return op->emitOpError("expected an array of integers or floats, got ")
-           << type;
   if (element != type.getElementType())
     return op->emitOpError("expected elements of the array's type ")
            << type.getElementType() << ", got " << element;
@@ -58,7 +55,7 @@ static LogicalResult verifyEnd(Operation *op, ArrayRef<int64_t> axes,
     return op->emitOpError("expected `end` and `dim` together, got only one");
   if (dim && !llvm::is_contained(axes, static_cast<int64_t>(*dim)))
     return op->emitOpError("expected `dim` to be one of the axes, got ")
-           << *dim;
+           << static_cast<int64_t>(*dim);
   return success();
 }
 

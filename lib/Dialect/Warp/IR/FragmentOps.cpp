@@ -21,9 +21,10 @@ using namespace mlir::gdn::warp;
 
 LogicalResult IotaOp::verify() {
   auto type = cast<RankedTensorType>(getType());
-  if (static_cast<int64_t>(getDimension()) >= type.getRank())
-    return emitOpError("expected a dimension below ")
-           << type.getRank() << ", got " << getDimension();
+  if (int64_t dimension = getDimension();
+      dimension < 0 || dimension >= type.getRank())
+    return emitOpError("expected a dimension in [0, ")
+           << type.getRank() << "), got " << dimension;
   if (!type.getElementType().isSignlessInteger(32))
     return emitOpError("expected elements of type i32, got ")
            << type.getElementType();
@@ -156,9 +157,9 @@ LogicalResult VectorStoreOp::verify() {
 
 LogicalResult RowOp::verify() {
   RankedTensorType source = getSource().getType(), type = getType();
-  if (static_cast<int64_t>(getRow()) >= source.getDimSize(0))
-    return emitOpError("expected a row below ")
-           << source.getDimSize(0) << ", got " << getRow();
+  if (int64_t row = getRow(); row < 0 || row >= source.getDimSize(0))
+    return emitOpError("expected a row in [0, ")
+           << source.getDimSize(0) << "), got " << row;
   if (type.getElementType() != source.getElementType() ||
       type.getDimSize(0) != source.getDimSize(1))
     return emitOpError("expected a vector of ")

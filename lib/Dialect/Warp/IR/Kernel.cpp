@@ -15,6 +15,7 @@
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
+using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
 void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
@@ -131,13 +132,18 @@ LogicalResult KernelOp::verify() {
       if (failed(array.getStridesAndOffset(strides, offset)) || offset != 0)
         return emitOpError("expected arrays with strides and no offset, got ")
                << type;
-    } else if (!type.isIntOrFloat()) {
-      return emitOpError("expected arguments that are memrefs, integers or "
-                         "floats, got ")
-             << type;
+      if (failed(verifyArrayOrTile(*this, array, ElementLevel::Warp)))
+        return failure();
+    } else if (!isElementType(type, ElementLevel::Warp)) {
+      return emitOpError("expected arguments that are memrefs or scalars of ")
+             << listElementTypes(ElementLevel::Warp) << ", got " << type;
     }
   }
   return verifyNames(*this, getBody().getArguments(), getArgNames());
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  return verifyArraysAndTiles(*this, ElementLevel::Warp);
 }
 
 LogicalResult GridDependencyWaitOp::verify() {

@@ -36,8 +36,8 @@ LogicalResult SliceOp::verify() {
     return emitOpError("expected views of one rank, got ")
            << source << " and " << result;
   int64_t row = getRow(), column = getColumn();
-  if (row < 0 || column < 0 || row + result.getRows() > source.getRows() ||
-      column + result.getColumns() > source.getColumns())
+  if (row < 0 || column < 0 || row > source.getRows() - result.getRows() ||
+      column > source.getColumns() - result.getColumns())
     return emitOpError("expected a rectangle inside ")
            << source << ", got offset [" << row << ", " << column << "] of "
            << result;
@@ -74,7 +74,8 @@ static LogicalResult verifyAccess(Operation *op, ViewType view, Type value,
   if (!vector)
     return success();
   int64_t bytes = vector.getNumElements() * view.getElementBytes();
-  if (vector.getRank() != 1 || bytes > 16 || 16 % bytes != 0)
+  if (vector.getRank() != 1 || vector.isScalable() || bytes > 16 ||
+      16 % bytes != 0)
     return op->emitOpError("expected a vector of 2, 4, 8 or 16 bytes, got ")
            << vector;
   return success();

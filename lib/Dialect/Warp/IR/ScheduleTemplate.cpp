@@ -237,13 +237,15 @@ static LogicalResult verifyFollowed(ScheduleTemplateOp op, AmountAttr amount) {
 
 LogicalResult ScheduleTemplateOp::verify() {
   auto isIn = [](int64_t value) { return value >= 1 && value <= kMaxAmount; };
-  if (!isIn(getChunksPerIteration()) || !isIn(getCluster()))
+  int64_t chunks = getChunksPerIteration(), cluster = getCluster(),
+          minCTAs = getMinCtas();
+  if (!isIn(chunks) || !isIn(cluster))
     return emitOpError("expected 1 to ")
            << kMaxAmount << " chunks an iteration and CTAs of a cluster, got "
-           << getChunksPerIteration() << " and " << getCluster();
-  if (!isIn(getMinCtas()))
+           << chunks << " and " << cluster;
+  if (!isIn(minCTAs))
     return emitOpError("expected 1 to ")
-           << kMaxAmount << " CTAs on a multiprocessor, got " << getMinCtas();
+           << kMaxAmount << " CTAs on a multiprocessor, got " << minCTAs;
   llvm::StringSet<> names;
   for (auto role : getRoles().getAsRange<RoleTemplateAttr>()) {
     if (!names.insert(role.getName()).second)

@@ -15,6 +15,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
 #define GET_TYPEDEF_CLASSES
@@ -55,9 +56,10 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
       llvm::any_of(shape, [](int64_t size) { return size <= 0; }))
     return emitError() << "expected one or two positive sizes, got [" << shape
                        << "]";
-  if (!elementType.isIntOrFloat() ||
+  if (!isElementType(elementType, ElementLevel::Warp) ||
       elementType.getIntOrFloatBitWidth() % 8 != 0)
-    return emitError() << "expected elements of whole bytes, got "
+    return emitError() << "expected elements of whole bytes among "
+                       << listElementTypes(ElementLevel::Warp) << ", got "
                        << elementType;
   if (swizzle != 0 && swizzle != format::kPanelBytes)
     return emitError() << "expected swizzle 0 or " << format::kPanelBytes

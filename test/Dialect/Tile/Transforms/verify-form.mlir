@@ -48,24 +48,6 @@ gdn_tile.program @unknown_step() work_item(%n, %h, %vt) tokens(%batch, %begin, %
 
 // -----
 
-gdn_tile.program @dynamic() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  // expected-error @below {{expected tiles of static shape, got 'tensor<?xf32>'}}
-  %b = tensor.empty(%n) {gdn_tile.step = "load"} : tensor<?xf32>
-}
-
-// -----
-
-// Too large for code; the second has no number of elements that 64 bits hold.
-gdn_tile.program @large() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<4294967296x32xf32>'}}
-  %a = tensor.empty() {gdn_tile.step = "load"} : tensor<4294967296x32xf32>
-  // expected-error @below {{expected tiles of at most 1048576 elements, got 'tensor<9223372036854775807x32xf32>'}}
-  %b = tensor.empty() {gdn_tile.step = "load"} : tensor<9223372036854775807x32xf32>
-  %c = tensor.empty() {gdn_tile.step = "load"} : tensor<1024x1024xf32>
-}
-
-// -----
-
 // A product is a contraction; no named op whose operands cannot be transposed.
 gdn_tile.program @matmul() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %one = arith.constant dense<1.0> : tensor<16x16xf32>
@@ -81,14 +63,6 @@ gdn_tile.program @plain_store(%x: memref<4xi32>) outs(%y: memref<4xi32>) work_it
   %b = memref.load %x[%n] : memref<4xi32>
   // expected-error @below {{got memref.store}}
   memref.store %b, %y[%n] : memref<4xi32>
-}
-
-// -----
-
-// A program launches nothing.
-gdn_tile.program @nested() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  // expected-error @below {{got gdn_tile.launch}}
-  gdn_tile.launch @nested grid(%n, %n, %n) tokens(%n)
 }
 
 // -----

@@ -19,6 +19,7 @@
 #include "mlir/Interfaces/TilingInterface.h"
 
 #include "gdn/Dialect/GDN/IR/Support.h"
+#include "gdn/Dialect/KnownAttributes.h"
 
 #include "gdn/Dialect/GDN/IR/Dialect.h.inc"
 #include "gdn/Dialect/GDN/IR/Enums.h.inc"

@@ -13,6 +13,7 @@
 
 include "gdn/Dialect/GDN/IR/Attributes.td"
 include "gdn/Dialect/GDN/IR/Interfaces.td"
+include "gdn/Dialect/KnownAttributes.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -148,12 +149,13 @@ defvar ruleFormat = [{
   (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
   (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
 }];
+// Results may be absent, so an operand out of order would end the op.
 defvar resultFormat = [{
-  (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict (`->` type($results)^)?
+  (`outs` `(` $outs^ `:` type($outs) `)`)? `` custom<NoMoreOperands>(ref($q)) attr-dict (`->` type($results)^)?
 }];
 
 class GDN_Op<string mnemonic, list<Trait> traits = []>
-    : Op<GDN_Dialect, mnemonic, traits> {
+    : Op<GDN_Dialect, mnemonic, !listconcat(traits, [OnlyKnownAttributes])> {
   let results = (outs Res<Variadic<AnyRankedTensor>,
     "The arrays that the description names, in its order.">:$results);
   // One verifier reads all ops through one form of their operands.

@@ -11,6 +11,7 @@
 #ifndef GDN_DIALECT_TILE_IR_OPS_TD
 #define GDN_DIALECT_TILE_IR_OPS_TD
 
+include "gdn/Dialect/KnownAttributes.td"
 include "gdn/Dialect/Tile/IR/Dialect.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
@@ -20,12 +21,17 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Tile_Dialect, mnemonic, traits>;
+    : Op<Tile_Dialect, mnemonic, !listconcat(traits, [OnlyKnownAttributes])>;
 
-/// A tile: a tensor of static shape.
-def Tile_Tile : StaticShapeTensorOf<[AnyFloat, AnySignlessInteger, Index]>;
-def Tile_FloatTile : StaticShapeTensorOf<[AnyFloat]>;
-def Tile_SquareF32 : StaticShapeTensorOf<[F32]>;
+/// A tile: a tensor of static, positive extents and of elements that programs
+/// may have (ElementTypes.h).
+class Tile_TileIf<string condition, string elements>
+    : Type<And<[CPred<"::mlir::gdn::isTileOf($_self, ::mlir::gdn::ElementLevel::Tile)">, CPred<condition>]>,
+           "tile of static, positive extents and of " # elements, "::mlir::RankedTensorType">;
+def Tile_Tile : Tile_TileIf<"true", "elements that programs have">;
+def Tile_FloatTile : Tile_TileIf<
+    "::mlir::isa<::mlir::FloatType>(::mlir::getElementTypeOrSelf($_self))", "bf16, f16, f32 or f64">;
+def Tile_SquareF32 : Tile_TileIf<"::mlir::getElementTypeOrSelf($_self).isF32()", "f32">;
 
 def Tile_ProgramOp : Tile_Op<"program",
     [IsolatedFromAbove, Symbol, SingleBlock, NoTerminator,
@@ -39,6 +45,11 @@ def Tile_ProgramOp : Tile_Op<"program",
     ones. The last three arguments say where the work item's tokens lie: the index
     in the batch dimension, the first token and the one past the last. Work items
     are independent of each other and may run in any order.
+
+    Arrays are memrefs with strides; an input may be a scalar, too. The tensors of a
+    program are tiles: their extents are static and positive, and a tile has at most
+    2^20 elements. Arrays, scalars and tiles have elements of bf16, f16, f32, f64, i1, i8, i16,
+    i32, i64 or index, whatever op makes them.
 
     Example:
 
@@ -65,6 +76,7 @@ def Tile_ProgramOp : Tile_Op<"program",
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$inputs,
     "::mlir::TypeRange":$outputs, "::llvm::ArrayRef<::llvm::StringRef>":$argNames,
@@ -104,7 +116,8 @@ def Tile_LaunchOp : Tile_Op<"launch",
      DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Run a program over its whole grid";
   let description = [{
-    Runs `program` for every work item of `grid`, whose sizes are the numbers of
+    Stands in a function, not in a program. Runs `program` for every work item of
+    `grid`, whose sizes are the numbers of
     sequences, value heads and V tiles, and of what further coordinates the
     program has. Sequence n has tokens
     0 .. `tokens` of batch n, or, with `cu_seqlens` [N + 1], tokens

@@ -9,6 +9,9 @@
 #ifndef GDN_DIALECT_TILE_IR_TILE_H
 #define GDN_DIALECT_TILE_IR_TILE_H
 
+#include "gdn/Dialect/ElementTypes.h"
+#include "gdn/Dialect/KnownAttributes.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -11,6 +11,7 @@
 #ifndef GDN_DIALECT_WARP_IR_OPS_TD
 #define GDN_DIALECT_WARP_IR_OPS_TD
 
+include "gdn/Dialect/KnownAttributes.td"
 include "gdn/Dialect/Warp/IR/Attributes.td"
 include "gdn/Dialect/Warp/IR/Schedule.td"
 include "gdn/Dialect/Warp/IR/ScheduleTemplate.td"
@@ -22,7 +23,7 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Warp_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Warp_Dialect, mnemonic, traits>;
+    : Op<Warp_Dialect, mnemonic, !listconcat(traits, [OnlyKnownAttributes])>;
 
 def Warp_KernelOp : Warp_Op<"kernel",
     [IsolatedFromAbove, Symbol, SingleBlock, NoTerminator, HasParent<"::mlir::ModuleOp">,
@@ -33,7 +34,8 @@ def Warp_KernelOp : Warp_Op<"kernel",
     memory; `min_ctas` of them fit on a multiprocessor, `cluster` of them form a
     cluster. A `persistent` kernel does all its work with any number of CTAs, so
     that no more are launched than run at a time. Arguments are arrays in global memory (memrefs, any strides) and
-    scalars. Ops outside roles run in all threads.
+    scalars. Arrays, tiles and scalars have elements of bf16, f16, f32, f64, i1, i8, i16, i32 or i64.
+    Ops outside roles run in all threads.
 
     Example:
 
@@ -62,6 +64,7 @@ def Warp_KernelOp : Warp_Op<"kernel",
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$arguments,
     "int64_t":$threads, "int64_t":$shared_bytes, CArg<"int64_t", "1">:$min_ctas,

@@ -9,6 +9,8 @@
 #ifndef GDN_DIALECT_WARP_IR_WARP_H
 #define GDN_DIALECT_WARP_IR_WARP_H
 
+#include "gdn/Dialect/ElementTypes.h"
+#include "gdn/Dialect/KnownAttributes.h"
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -39,6 +41,13 @@ template <typename Encoding> bool isEncoded(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && isa_and_nonnull<Encoding>(tensor.getEncoding());
 }
+
+/// Whether a slot of a channel can hold a value of `type`: its view, a tile,
+/// which lies there row by row, or a scalar. The message says which.
+bool isFieldType(Type type);
+inline constexpr StringLiteral kFieldTypes =
+    "views, or tiles of one or two dimensions or scalars, whose elements are "
+    "whole bytes";
 
 /// Rows (`dim` 0) or columns of a tile of `size` of them that a thread holds.
 int64_t countAlong(SpreadAttr spread, int64_t dim, int64_t size);

@@ -37,7 +37,9 @@ static std::optional<unsigned> findVector(linalg::ContractOp product) {
     if (getTile(product.getDpsInputs()[number]).getRank() == 1 &&
         getTile(product.getDpsInputs()[1 - number]).getRank() == 2 &&
         getTile(product.getResult(0)).getRank() == 1 &&
-        isa<FloatType>(getTile(product.getResult(0)).getElementType()))
+        llvm::all_of(product->getOperandTypes(), [](Type type) {
+          return isa<FloatType>(getElementTypeOrSelf(type));
+        }))
       return number;
   return std::nullopt;
 }

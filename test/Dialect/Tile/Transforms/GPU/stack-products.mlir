@@ -85,20 +85,3 @@ gdn_tile.program @others(%k: memref<32x128xbf16>)
       ins(%kt, %kt : tensor<32x128xbf16>, tensor<32x128xbf16>) outs(%first : tensor<32x32xf32>) -> tensor<32x32xf32>
   gdn_tile.store %sum, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
 }
-
-// -----
-
-#rows = affine_map<(i, j, k) -> (i, k)>
-#columns = affine_map<(i, j, k) -> (j, k)>
-#result = affine_map<(i, j, k) -> (i, j)>
-
-// Tiles of no rows fill nothing up.
-// CHECK-LABEL: gdn_tile.program @nothing(
-// CHECK-NOT: tensor.concat
-gdn_tile.program @nothing(%k: memref<?x16xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
-  %c0 = arith.constant 0 : index
-  %zero = arith.constant dense<0.0> : tensor<0x0xf32>
-  %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<?x16xbf16> -> tensor<0x16xbf16>
-  %kk = linalg.contract indexing_maps = [#rows, #columns, #result] {gdn_tile.step = "scores"}
-      ins(%kt, %kt : tensor<0x16xbf16>, tensor<0x16xbf16>) outs(%zero : tensor<0x0xf32>) -> tensor<0x0xf32>
-}
