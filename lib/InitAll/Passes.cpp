@@ -53,6 +53,7 @@ void gdn::registerPasses() {
   tile::registerFuseElementwisePass();
   tile::registerHoistBuffersPass();
   tile::registerLaunchToParallelPass();
+  tile::registerOrderConstantsPass();
   tile::registerPackProductsPass();
   tile::registerPrepareBufferizationPass();
   tile::registerScheduleWorkItemsPass();

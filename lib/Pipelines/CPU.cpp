@@ -53,6 +53,8 @@ static void addBufferization(OpPassManager &manager) {
       bufferization::LayoutMapOption::IdentityLayoutMap;
   // tensor --> memref
   manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  // memref.global in an order that no address decides
+  manager.addPass(tile::createOrderConstantsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // memref.alloc in loops --> memref.alloc before them
