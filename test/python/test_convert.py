@@ -228,7 +228,7 @@ def test_options_do_not_pile_up(library, monkeypatch):
     """A segment_length is a part of them."""
     monkeypatch.setattr(_torch, "MOST_OPTIONS", 2)
     monkeypatch.setattr(_torch_convert, "MOST_OPTIONS", 2)
-    call = make_call(D=60, T=2)
+    call = make_call(D=60, T=2, dtype=BF16)
     for length in (32, 64, 96, 128, 160):
         run(call._replace(options=call.options | _library.pack_segment_length(length)))
     assert len(_torch._ADAPTED) <= 2
