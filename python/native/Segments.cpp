@@ -132,7 +132,8 @@ Error gdn::hopper::prepare(const SegmentKernel &kernel, int32_t device) {
 static bool joinRows(Array &array) {
   if (!array.isPresent() || array.sizes[0] == 1)
     return true;
-  if (array.sizes[1] == 1)
+  // What strides rows of one token or none have is of no account.
+  if (array.sizes[1] <= 1)
     array.strides[1] = array.strides[0];
   else if (array.strides[0] != array.sizes[1] * array.strides[1])
     return false;
