@@ -16,10 +16,8 @@
 #ifndef GDN_DIALECT_WARP_IR_FORMATS_H
 #define GDN_DIALECT_WARP_IR_FORMATS_H
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringRef.h"
-
 #include <cstdint>
+#include <string_view>
 
 namespace mlir::gdn::warp::format {
 
@@ -64,18 +62,19 @@ inline constexpr int64_t kMaxSetRegisters = 256;
 
 /// Whether PTX can have a kernel or array of that name ("Identifiers"). LLVM
 /// writes no name with a % in front, and others as they are.
-inline bool isName(llvm::StringRef name) {
-  auto isLetter = [](char c) { return llvm::isAlpha(c); };
-  auto mayFollow = [](char c) {
-    return llvm::isAlnum(c) || c == '_' || c == '$';
-  };
-  if (name.empty() || !llvm::all_of(name, mayFollow))
+constexpr bool isName(std::string_view name) {
+  bool hasOnlyKnown = true;
+  for (char c : name)
+    hasOnlyKnown &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                    (c >= '0' && c <= '9') || c == '_' || c == '$';
+  if (name.empty() || !hasOnlyKnown)
     return false;
-  return isLetter(name.front()) ||
-         (!llvm::isDigit(name.front()) && name.size() > 1);
+  bool beginsWithDigit = name.front() >= '0' && name.front() <= '9';
+  bool beginsWithSign = name.front() == '_' || name.front() == '$';
+  return !beginsWithDigit && (!beginsWithSign || name.size() > 1);
 }
 /// What `isName` asks for, for messages.
-inline constexpr llvm::StringLiteral kNames =
+inline constexpr const char *kNames =
     "letters, digits, _ and $, the first one no digit";
 
 } // namespace mlir::gdn::warp::format
