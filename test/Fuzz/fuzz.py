@@ -8,10 +8,13 @@ processor time is a failure. The same seed gives the same files and commands.
 
     test/Fuzz/fuzz.py --count 2000               # all of it: about ten minutes on two cores
     test/Fuzz/fuzz.py --seed 1 --only 17         # one file again
+
+passes.py and element_types.py beside it use the same judge.
 """
 
 import argparse
 import concurrent.futures
+import itertools
 import pathlib
 import random
 import re
@@ -19,6 +22,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = re.compile(r"\s+|//[^\n]*|[%@#!^]?[A-Za-z_][\w.$]*|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|->|\"[^\"\n]*\"|.",
@@ -61,16 +65,16 @@ LEVELS = [
 FATAL = re.compile(r"LLVM ERROR|PLEASE submit a bug report|Assertion .* failed|Sanitizer:|runtime error:")
 
 
+def split_file(path):
+    """The parts of a file, which are modules of their own."""
+    parts = re.split(r"^// -----$", path.read_text(), flags=re.MULTILINE)
+    return [part for part in parts if part.strip()]
+
+
 def read_corpus():
-    """The files that are mutated, without those that are themselves expected to be wrong in every line."""
+    """The text of all examples and tests."""
     paths = sorted(ROOT.glob("docs/examples/*.mlir")) + sorted(ROOT.glob("test/**/*.mlir"))
-    files = []
-    for path in paths:
-        # Parts of a split file are modules of their own.
-        for part in re.split(r"^// -----$", path.read_text(), flags=re.MULTILINE):
-            if part.strip():
-                files.append(part)
-    return files
+    return [part for path in paths for part in split_file(path)]
 
 
 def change_token(rng, tokens, index, vocabulary):
@@ -190,8 +194,16 @@ def judge(command, text, arguments):
     return None
 
 
+def report(text, name, command, problem, arguments):
+    """Keeps a file that fails and says what fails with it."""
+    arguments.keep.mkdir(parents=True, exist_ok=True)
+    path = arguments.keep / f"{name}.mlir"
+    path.write_text(text, encoding="utf-8")
+    return f"{' '.join(command)} {path}\n  {problem}"
+
+
 def run_file(number, corpus, vocabulary, arguments):
-    """Problems of one file, as text; and how many of its two commands succeeded."""
+    """Problems of one file, as text."""
     text, pipeline, level = make_file(arguments.seed, number, corpus, vocabulary)
     problems = []
     for tool, options in (("gdn-opt", pipeline), ("gdn-compile", level)):
@@ -200,40 +212,59 @@ def run_file(number, corpus, vocabulary, arguments):
             command += ["-o", "/dev/null"]
         problem = judge(command, text, arguments)
         if problem:
-            arguments.keep.mkdir(parents=True, exist_ok=True)
-            path = arguments.keep / f"fuzz-{arguments.seed}-{number}.mlir"
-            path.write_text(text, encoding="utf-8")
-            problems.append(f"{' '.join(command)} {path}\n  {problem}")
+            problems.append(report(text, f"fuzz-{arguments.seed}-{number}", command, problem, arguments))
     return problems
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run_all(what, total, run, arguments):
+    """Runs cases 0 to `total` of this seed, or as many as --count and --seconds say, and returns the exit code."""
+    if arguments.only is not None:
+        numbers = [arguments.only]
+    else:
+        numbers = range(total if arguments.count is None else arguments.count)
+    begin = time.monotonic()
+    is_late = lambda: arguments.seconds is not None and time.monotonic() - begin > arguments.seconds
+    todo = iter(numbers)
+    failures = done = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        while not (done and is_late()):
+            # A few at a time, so that what does not begin in time is left out.
+            jobs = [pool.submit(run, number) for number in itertools.islice(todo, 4 * arguments.jobs)]
+            if not jobs:
+                break
+            for job in jobs:
+                for problem in job.result():
+                    failures += 1
+                    print(f"FAIL {problem}", flush=True)
+            done += len(jobs)
+            if done % 200 < len(jobs):
+                print(f"{done} of {len(numbers)} {what}, {failures} failures", file=sys.stderr, flush=True)
+    print(f"{done} {what}, {failures} failures")
+    return 1 if failures or not done else 0
+
+
+def make_parser(description, count):
+    """The options that all fuzzers have."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin", help="folder of the tools")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100, help="files to make")
-    parser.add_argument("--only", type=int, help="make the file of this number alone")
+    parser.add_argument("--count", type=int, default=count, help="cases to run")
+    parser.add_argument("--seconds", type=float, help="begin no further case after so many")
+    parser.add_argument("--only", type=int, help="run the case of this number alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cpu-seconds", type=int, default=30, help="processor time a command may take")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("fuzz-failures"),
                         help="folder for the files that fail")
-    arguments = parser.parse_args()
+    return parser
 
+
+def main():
+    arguments = make_parser(__doc__, count=100).parse_args()
     corpus = read_corpus()
     vocabulary = sorted({token for text in corpus for token in TOKEN.findall(text)
                          if not token.isspace() and not token.startswith("//")})
-    numbers = [arguments.only] if arguments.only is not None else range(arguments.count)
-    failures = 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        jobs = [pool.submit(run_file, number, corpus, vocabulary, arguments) for number in numbers]
-        for done, job in enumerate(jobs, 1):
-            for problem in job.result():
-                failures += 1
-                print(f"FAIL {problem}", flush=True)
-            if done % 200 == 0:
-                print(f"{done} of {len(jobs)} files, {failures} failures", file=sys.stderr, flush=True)
-    print(f"{len(jobs)} files of a corpus of {len(corpus)}, {failures} failures")
-    return 1 if failures else 0
+    run = lambda number: run_file(number, corpus, vocabulary, arguments)
+    return run_all(f"files of a corpus of {len(corpus)}", arguments.count, run, arguments)
 
 
 if __name__ == "__main__":
