@@ -117,18 +117,13 @@ static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
   return in;
 }
 
-/// `x` in f32. With `use` it is read for that alone.
-static Value widen(TileBuilder &b, Value x, std::optional<int64_t> use) {
+Value gdn::rowDots(TileBuilder &b, Value x, Value y,
+                   std::optional<int64_t> use) {
   Value wide = b.f32(x);
   if (use && wide != x)
     wide.getDefiningOp()->setAttr(tile::kRereadAttrName,
                                   b.getI64IntegerAttr(*use));
-  return wide;
-}
-
-Value gdn::rowDots(TileBuilder &b, Value x, Value y,
-                   std::optional<int64_t> use) {
-  return b.sum(b.mul(widen(b, x, use), y), 1);
+  return b.sum(b.mul(wide, y), 1);
 }
 
 static PairTiles makePairs(Program &p, const GradientTiles &in) {
@@ -152,14 +147,9 @@ static PairTiles makePairs(Program &p, const GradientTiles &in) {
   out.dBeta = b.div(diagonal, b.mul(in.beta, in.beta));
   out.keyKey = tile::CausalOp::create(b, b.round(b.neg(dKeyKey)),
                                       /*strict=*/true);
-  // No gate decays what a token reads of its own write. Beside what gates
-  // decay, which may be much smaller, it would leave their gradient no digits.
-  bool hasGate = in.gates.G != nullptr;
   Value dQueryKey = decayed(b.scaled(inner(in.dO), p.facts.scale));
-  if (hasGate)
-    out.ownScores = tile::DiagonalOp::create(b, dQueryKey);
   out.queryKey = tile::CausalOp::create(b, b.round(dQueryKey),
-                                        /*strict=*/hasGate);
+                                        /*strict=*/false);
   return out;
 }
 
@@ -178,15 +168,6 @@ StringRef gdn::stateStep(size_t piece) {
   return kSteps[piece % std::size(kSteps)];
 }
 
-/// Hands what the gradients of queries have of their tokens' own keys, or the
-/// other way round, to `add`; `rows` are the others.
-static void addOwn(Program &p, const GradientChunk &chunk, Value rows,
-                   int64_t use, function_ref<void(Value)> add) {
-  TileBuilder &b = p.b;
-  if (Value scores = chunk.pairs.ownScores)
-    add(b.mulAxis(widen(b, rows, use), scores, 0));
-}
-
 Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
                             function_ref<void(Value)> add) {
   TileBuilder &b = p.b;
@@ -194,10 +175,8 @@ Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
   Value dq = product(b, "iv,vk->ik", in.dO, in.state[piece]);
   dq = b.product("ij,jk->ik", chunk.pairs.queryKey, in.k[piece],
                  mulRows(b, dq, chunk.queryFactor));
-  Value dots = in.gates.G ? rowDots(b, in.q[piece], dq) : Value();
   add(dq);
-  addOwn(p, chunk, in.k[piece], /*use=*/3, add);
-  return dots;
+  return in.gates.G ? rowDots(b, in.q[piece], dq) : Value();
 }
 
 /// Row dots of a key with a part of its gradient. Where states are made or
@@ -227,12 +206,11 @@ void gdn::addReadKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
   Value readers = in.gates.G ? keyDots(p, in, piece, part, /*use=*/0) : Value();
   part = b.product("ij,ik->jk", pairs.queryKey, in.q[piece], part);
   part = b.product("ij,ik->jk", pairs.keyKey, k, part);
-  if (in.gates.G) {
-    Value pairDots = b.sub(keyDots(p, in, piece, part, /*use=*/1), readers);
-    chunk.dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
-  }
   add(part);
-  addOwn(p, chunk, in.q[piece], /*use=*/0, add);
+  if (!in.gates.G)
+    return;
+  Value pairDots = b.sub(keyDots(p, in, piece, part, /*use=*/1), readers);
+  chunk.dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
 }
 
 void gdn::addWriteKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
@@ -263,6 +241,33 @@ void gdn::addStateDots(Program &p, GradientChunk &chunk, size_t piece) {
     sum = sum ? b.add(sum, own) : own;
   }
   chunk.dots.carried.push_back(sum);
+}
+
+Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
+                       const Pieces &state) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  bool isTurned = in.source == StateSource::Carried;
+  Pieces next;
+  Value dots;
+  for (auto [rows, dRows, writes] :
+       llvm::zip(state, in.dState[piece], in.writes)) {
+    if (in.gates.G) {
+      Value own = b.sum(b.mul(rows, b.f32(dRows)), 1);
+      dots = dots ? b.add(dots, own) : own;
+    }
+    Value sum = rows, written = writes;
+    if (in.gates.G) {
+      sum = b.mul(rows, b.splat(in.gates.whole, shapeOf(rows)));
+      written =
+          b.round(b.mulAxis(b.f32(writes), in.gates.write, isTurned ? 1 : 0));
+    }
+    next.push_back(b.product(isTurned ? "vc,ck->vk" : "cv,ck->vk", written,
+                             in.k[piece], sum));
+  }
+  if (dots)
+    chunk.dots.carried.push_back(dots);
+  return next;
 }
 
 /// 1 for tokens that others of the chunk follow, and 0 for the others, [C].

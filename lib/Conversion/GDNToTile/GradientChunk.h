@@ -46,11 +46,9 @@ struct GradientTiles {
 
 /// What the pairs of tokens of a chunk make.
 struct PairTiles {
-  /// d loss / d (q_i . k_j), and minus d loss / d (k_i . k_j), strictly lower;
-  /// in the operand type.
+  /// d loss / d (q_i . k_j), lower, and minus d loss / d (k_i . k_j), strictly
+  /// lower; in the operand type.
   Value queryKey, keyKey;
-  /// d loss / d (q_i . k_i), f32 [C]; null where `queryKey` has it.
-  Value ownScores;
   Value dBeta;
 };
 
