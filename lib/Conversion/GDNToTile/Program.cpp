@@ -230,8 +230,7 @@ static Value softplusGate(Program &p, Value x) {
   return b.mul(b.scaled(rate, -M_LOG2E), factor);
 }
 
-/// log2 of the decay from the gate as the op gives it (spec 1), any shape; f32
-/// or f64.
+/// log2 of the decay of a gate (spec 1) of any shape; f64 where spec 4.1 says.
 static Value activateGate(Program &p, Value gate) {
   TileBuilder &b = p.b;
   ArrayRef<int64_t> shape = shapeOf(gate);
@@ -240,8 +239,6 @@ static Value activateGate(Program &p, Value gate) {
   };
   switch (p.facts.gateDomain) {
   case GateDomain::Log:
-    // In f64 where that is what gates are summed in: f32 would round what the
-    // factor makes of a strong one.
     if (b.getOperandType().isF32() && p.facts.C > 1)
       gate = b.to(gate, b.getF64Type());
     return b.scaled(gate, M_LOG2E);
