@@ -42,22 +42,21 @@ def read(folder: pathlib.Path) -> dict[str, str]:
     return {path.stem: path.with_suffix(".hash").read_text().strip() for path in sorted(folder.glob("*.mlir"))}
 
 
-def options(folder: pathlib.Path) -> dict[str, list[str]]:
+def read_options(folder: pathlib.Path) -> dict[str, list[str]]:
     """What each kernel is compiled with."""
     text = (folder / "kernels.cmake").read_text()
     return {found[1]: found[2].split() for found in re.finditer(r"set\(gdn_options_of_(\S+) ?(.*)\)", text)}
 
 
-def compile_one(compiler: pathlib.Path, folder: pathlib.Path, name: str, arguments: list[str]) -> str:
-    """The hash of one kernel that is compiled now, without ptxas."""
-    target = ["--emit=obj", "--parallel=false"] if name.startswith("gdn_cpu_") else ["--target=sm_90a", "--emit=ptx"]
-    place = folder / f"{name}.hash"
-    command = [compiler, folder / f"{name}.mlir", *target, *arguments, f"--fingerprint={place}", "-o", folder / f"{name}.out"]
-    subprocess.run(command, check=True)
-    return place.read_text().strip()
+def compile_one(compiler: pathlib.Path, ptxas: pathlib.Path, folder: pathlib.Path, name: str, options: list[str]) -> str:
+    """The hash of one kernel that is compiled now, as the wheel's build does."""
+    file = folder / name
+    command = [compiler, f"{file}.mlir", "--emit=obj", *options, f"--fingerprint={file}.hash", "-o", f"{file}.o"]
+    subprocess.run(command, check=True, env={**os.environ, "GDN_PTXAS": str(ptxas)})
+    return pathlib.Path(f"{file}.hash").read_text().strip()
 
 
-def compile_others(compiler: pathlib.Path, names: list[str], count: int) -> dict[str, str]:
+def compile_others(compiler: pathlib.Path, ptxas: pathlib.Path, names: list[str], count: int) -> dict[str, str]:
     """The hashes of `count` kernels that the hash of the tree draws from `names`."""
     if not names or not count:
         return {}
@@ -66,11 +65,11 @@ def compile_others(compiler: pathlib.Path, names: list[str], count: int) -> dict
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         subprocess.run([sys.executable, ROOT / "python" / "kernels" / "generate.py", folder], check=True)
-        known = options(folder)
+        known = read_options(folder)
         if gone := sorted(set(drawn) - set(known)):
             sys.exit(f"error: expected kernels of the wheel in {FILE.name}, got {', '.join(gone)}: run scripts/test-full.sh")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            hashes = pool.map(lambda name: compile_one(compiler, folder, name, known[name]), drawn)
+            hashes = pool.map(lambda name: compile_one(compiler, ptxas, folder, name, known[name]), drawn)
             return dict(zip(drawn, hashes))
 
 
@@ -94,7 +93,8 @@ def main() -> int:
         return 0
     lines = FILE.read_text().splitlines()
     expected = dict(line.split() for line in lines if not line.startswith("#"))
-    others = compile_others(arguments.compiler, sorted(set(expected) - set(built)), arguments.others)
+    left = sorted(set(expected) - set(built))
+    others = compile_others(arguments.compiler, arguments.ptxas, left, arguments.others)
     wrong = [name for name, code in {**built, **others}.items() if expected.get(name) != code]
     for name in wrong[:10]:
         print(f"{name}: expected the hash {expected.get(name, 'of a kernel that is not in the file')}", file=sys.stderr)

@@ -276,10 +276,10 @@ def check_options(manifest: dict[str, Any], reader: Any) -> None:
 # ===----------------------------------------------------------------------===
 
 
-def _cmake_list(kind: str, kernels: list[Kernel]) -> list[str]:
-    """The kernels' names as a list, and a list of options for each."""
+def _cmake_list(kind: str, option: str, kernels: list[Kernel]) -> list[str]:
+    """The kernels' names as a list, and a list of options for each: `option`, which all have, and its own."""
     lines = [f"set(gdn_{kind}_kernels", *(f"  {kernel.name}" for kernel in kernels), ")"]
-    return lines + [f"set(gdn_options_of_{kernel.name} {' '.join(kernel.options)})" for kernel in kernels]
+    return lines + [f"set(gdn_options_of_{kernel.name} {' '.join([option, *kernel.options])})" for kernel in kernels]
 
 
 def _write(path: pathlib.Path, text: str) -> None:
@@ -370,7 +370,9 @@ def main() -> int:
     _write(out / "Manifest.inc", tables(manifest, reader))
     _write(out / "kernels.json", json.dumps(manifest, indent=1))
     cpu, hopper = [*kernels.cpu, *kernels.cpu_backward], [*kernels.hopper, *kernels.hopper_backward, *kernels.saving]
-    _write(out / "kernels.cmake", "\n".join([*_cmake_list("cpu", cpu), *_cmake_list("hopper", hopper), ""]))
+    # The package has threads of its own: each computes work items.
+    lists = [*_cmake_list("cpu", "--parallel=false", cpu), *_cmake_list("hopper", "--target=sm_90a", hopper)]
+    _write(out / "kernels.cmake", "\n".join([*lists, ""]))
     return 0
 
 
