@@ -117,13 +117,18 @@ static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
   return in;
 }
 
-Value gdn::rowDots(TileBuilder &b, Value x, Value y,
-                   std::optional<int64_t> use) {
+/// `x` in f32. With `use` it is read for that alone.
+static Value widen(TileBuilder &b, Value x, std::optional<int64_t> use) {
   Value wide = b.f32(x);
   if (use && wide != x)
     wide.getDefiningOp()->setAttr(tile::kRereadAttrName,
                                   b.getI64IntegerAttr(*use));
-  return b.sum(b.mul(wide, y), 1);
+  return wide;
+}
+
+Value gdn::rowDots(TileBuilder &b, Value x, Value y,
+                   std::optional<int64_t> use) {
+  return b.sum(b.mul(widen(b, x, use), y), 1);
 }
 
 static PairTiles makePairs(Program &p, const GradientTiles &in) {
@@ -147,9 +152,19 @@ static PairTiles makePairs(Program &p, const GradientTiles &in) {
   out.dBeta = b.div(diagonal, b.mul(in.beta, in.beta));
   out.keyKey = tile::CausalOp::create(b, b.round(b.neg(dKeyKey)),
                                       /*strict=*/true);
+  // No gate decays what a token reads of its own write. Beside what gates
+  // decay, which may be much smaller, it would leave their gradient no digits.
+  bool hasGate = in.gates.G != nullptr;
   Value dQueryKey = decayed(b.scaled(inner(in.dO), p.facts.scale));
+  if (hasGate)
+    out.own = tile::DiagonalOp::create(b, dQueryKey);
+  if (hasGate && in.source == StateSource::Kept) {
+    Value lower = tile::CausalOp::create(b, dQueryKey, /*strict=*/false);
+    Value below = tile::CausalOp::create(b, dQueryKey, /*strict=*/true);
+    out.ownTile = b.round(b.sub(lower, below));
+  }
   out.queryKey = tile::CausalOp::create(b, b.round(dQueryKey),
-                                        /*strict=*/false);
+                                        /*strict=*/hasGate);
   return out;
 }
 
@@ -168,6 +183,15 @@ StringRef gdn::stateStep(size_t piece) {
   return kSteps[piece % std::size(kSteps)];
 }
 
+/// Hands what the gradients of queries have of their tokens' own keys, or the
+/// other way round, to `add`; `rows` are the others.
+static void addOwn(Program &p, const GradientChunk &chunk, Value rows,
+                   int64_t use, function_ref<void(Value)> add) {
+  TileBuilder &b = p.b;
+  if (Value own = chunk.pairs.own)
+    add(b.mulAxis(widen(b, rows, use), own, 0));
+}
+
 Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
                             function_ref<void(Value)> add) {
   TileBuilder &b = p.b;
@@ -175,8 +199,14 @@ Value gdn::addQueryGradient(Program &p, GradientChunk &chunk, size_t piece,
   Value dq = product(b, "iv,vk->ik", in.dO, in.state[piece]);
   dq = b.product("ij,jk->ik", chunk.pairs.queryKey, in.k[piece],
                  mulRows(b, dq, chunk.queryFactor));
+  Value dots = in.gates.G ? rowDots(b, in.q[piece], dq) : Value();
+  Value ownTile = chunk.pairs.ownTile;
+  if (ownTile)
+    dq = b.product("ij,jk->ik", ownTile, in.k[piece], dq);
   add(dq);
-  return in.gates.G ? rowDots(b, in.q[piece], dq) : Value();
+  if (!ownTile)
+    addOwn(p, chunk, in.k[piece], /*use=*/3, add);
+  return dots;
 }
 
 /// Row dots of a key with a part of its gradient. Where states are made or
@@ -206,11 +236,12 @@ void gdn::addReadKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
   Value readers = in.gates.G ? keyDots(p, in, piece, part, /*use=*/0) : Value();
   part = b.product("ij,ik->jk", pairs.queryKey, in.q[piece], part);
   part = b.product("ij,ik->jk", pairs.keyKey, k, part);
+  if (in.gates.G) {
+    Value pairDots = b.sub(keyDots(p, in, piece, part, /*use=*/1), readers);
+    chunk.dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
+  }
   add(part);
-  if (!in.gates.G)
-    return;
-  Value pairDots = b.sub(keyDots(p, in, piece, part, /*use=*/1), readers);
-  chunk.dots.reads.push_back(b.sub(b.add(queries, readers), pairDots));
+  addOwn(p, chunk, in.q[piece], /*use=*/0, add);
 }
 
 void gdn::addWriteKeyGradient(Program &p, GradientChunk &chunk, size_t piece,
@@ -241,33 +272,6 @@ void gdn::addStateDots(Program &p, GradientChunk &chunk, size_t piece) {
     sum = sum ? b.add(sum, own) : own;
   }
   chunk.dots.carried.push_back(sum);
-}
-
-Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
-                       const Pieces &state) {
-  TileBuilder &b = p.b;
-  const GradientTiles &in = chunk.in;
-  bool isTurned = in.source == StateSource::Carried;
-  Pieces next;
-  Value dots;
-  for (auto [rows, dRows, writes] :
-       llvm::zip(state, in.dState[piece], in.writes)) {
-    if (in.gates.G) {
-      Value own = b.sum(b.mul(rows, b.f32(dRows)), 1);
-      dots = dots ? b.add(dots, own) : own;
-    }
-    Value sum = rows, written = writes;
-    if (in.gates.G) {
-      sum = b.mul(rows, b.splat(in.gates.whole, shapeOf(rows)));
-      written =
-          b.round(b.mulAxis(b.f32(writes), in.gates.write, isTurned ? 1 : 0));
-    }
-    next.push_back(b.product(isTurned ? "vc,ck->vk" : "cv,ck->vk", written,
-                             in.k[piece], sum));
-  }
-  if (dots)
-    chunk.dots.carried.push_back(dots);
-  return next;
 }
 
 /// 1 for tokens that others of the chunk follow, and 0 for the others, [C].

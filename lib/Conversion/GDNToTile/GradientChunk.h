@@ -46,9 +46,14 @@ struct GradientTiles {
 
 /// What the pairs of tokens of a chunk make.
 struct PairTiles {
-  /// d loss / d (q_i . k_j), lower, and minus d loss / d (k_i . k_j), strictly
-  /// lower; in the operand type.
+  /// d loss / d (q_i . k_j), and minus d loss / d (k_i . k_j), strictly lower;
+  /// in the operand type.
   Value queryKey, keyKey;
+  /// d loss / d (q_i . k_i), f32 [C]; null if no gate keeps it apart. Where
+  /// states are kept, also as a tile of the operand type that is 0 elsewhere:
+  /// its product takes no registers, of which other orders of work need too
+  /// many there.
+  Value own, ownTile;
   Value dBeta;
 };
 

@@ -1,4 +1,4 @@
-//===- GradientState.cpp - A state from that before the chunk before ------===//
+//===- GradientState.cpp - States that gradients make of those before -----===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,7 @@
 // A state is kept before every second chunk. The others take one product from
 // it, for what the tokens between them write is known: they add it to the
 // decayed state. Chunks behind a kept state do the same with zeros, which no
-// memory is read for.
+// memory is read for. Where states are further apart, programs carry one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,4 +90,31 @@ void gdn::makeState(Program &p, const TokensBetween &between,
       in.state[piece].push_back(b.round(sum));
     }
   }
+}
+
+Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
+                       const Pieces &state) {
+  TileBuilder &b = p.b;
+  const GradientTiles &in = chunk.in;
+  bool isTurned = in.source == StateSource::Carried;
+  Pieces next;
+  Value dots;
+  for (auto [rows, dRows, writes] :
+       llvm::zip(state, in.dState[piece], in.writes)) {
+    if (in.gates.G) {
+      Value own = b.sum(b.mul(rows, b.f32(dRows)), 1);
+      dots = dots ? b.add(dots, own) : own;
+    }
+    Value sum = rows, written = writes;
+    if (in.gates.G) {
+      sum = b.mul(rows, b.splat(in.gates.whole, shapeOf(rows)));
+      written =
+          b.round(b.mulAxis(b.f32(writes), in.gates.write, isTurned ? 1 : 0));
+    }
+    next.push_back(b.product(isTurned ? "vc,ck->vk" : "cv,ck->vk", written,
+                             in.k[piece], sum));
+  }
+  if (dots)
+    chunk.dots.carried.push_back(dots);
+  return next;
 }

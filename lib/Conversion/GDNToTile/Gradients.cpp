@@ -242,8 +242,11 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
   b.step(pieceStep(piece));
   setState(p, chunk, piece, state);
   Value dq, dk;
-  Value reads = addQueryGradient(
-      p, chunk, piece, [&](Value part) { dq = sumSlice(p, number, part); });
+  auto addTo = [&](Value &sum) {
+    return [&](Value part) { sum = sum ? b.add(sum, part) : part; };
+  };
+  Value reads = addQueryGradient(p, chunk, piece, addTo(dq));
+  dq = sumSlice(p, number, dq);
   auto storeQueries = [&] { storeSlice(p, "dq", chunk, piece, column, dq); };
   auto storeKeys = [&] { storeSlice(p, "dk", chunk, piece, column, dk); };
   // What goes to the others is on its way under the products that follow. A
@@ -251,12 +254,10 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
   bool isAlone = p.facts.cluster == 1;
   if (isAlone)
     storeQueries();
-  auto addKeys = [&](Value part) {
-    dk = dk ? sumSlice(p, number, b.add(dk, part)) : part;
-  };
-  addReadKeyGradient(p, chunk, piece, reads, addKeys,
+  addReadKeyGradient(p, chunk, piece, reads, addTo(dk),
                      isAlone ? function_ref<void()>() : storeQueries);
-  addWriteKeyGradient(p, chunk, piece, addKeys);
+  addWriteKeyGradient(p, chunk, piece, addTo(dk));
+  dk = sumSlice(p, number, dk);
   if (isAlone)
     storeKeys();
   Pieces next = carryState(p, chunk, piece, state);

@@ -64,6 +64,20 @@ CASES |= {
 }
 NAMES = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state")
 
+#: Log gates of `strong`, and how far dg of one that decays may be off: of all tokens, and of sequences' last ones alone.
+#: Where its size is below the other number there is nothing to compare.
+STRENGTHS, OF_STRONG, LEAST = (0, -1, -5, -10, -20, -30, -45, -60), 5e-3, 1e-30
+#: Sequences that end within a chunk, one token among them, and one that does not.
+UNEVEN = [0, 70, 71, 104, 168, 205]
+STRONG = {
+    "fixed": {"T": 70, "B": 3},
+    "fixed, 64 channels": {"T": 37, "B": 3, "K": 64, "V": 64},
+    "packed": {"T": 205, "cu_seqlens": UNEVEN, "N": 5},
+    "packed, raw": {"T": 205, "cu_seqlens": UNEVEN, "N": 5, "gate": "raw"},
+    "packed, raw, norms, logits": {"T": 205, "cu_seqlens": UNEVEN, "N": 5, "gate": "raw", "logits": 1, "l2norm": True},
+    "packed, saved": {"T": 205, "cu_seqlens": UNEVEN, "N": 5, "saves": "states"},
+}
+
 
 def build(torch, tests, sizes):
     """The inputs by name, the call's words, and the recurrence's."""
@@ -143,6 +157,41 @@ def values(torch, gdn, tests, sizes, repeats):
     by_cpu = torch.autograd.grad(call(gdn, there, at_home), list(there.values()), [x.cpu() for x in weights])
     apart, near = judge(errors_of([x.cpu() for x in found], by_cpu, given))
     return (text if near else f"{text}  against a CPU: {apart}"), right and near
+
+
+def strong(torch, gdn, tests, sizes):
+    """dg of heads whose gates are all of one strength, by a gradient of the final state, of o, and of both."""
+    each = 32  # So many that what is rounded in the last tokens, a few a head, averages out.
+    sizes = {"K": 128, "V": 128, "state": True, **sizes, "H": 2 * len(STRENGTHS), "HV": each * len(STRENGTHS)}
+    with torch.device("cuda"):
+        given, words, form = build(torch, tests, sizes)
+        g = torch.tensor(STRENGTHS, dtype=torch.float32).repeat_interleave(each)
+        if form["gate"] == "raw":
+            # What softplus takes to these; to 0 it takes nothing, and -2 to a weak one.
+            given["A_log"].detach().zero_()
+            given["dt_bias"].detach().zero_()
+            g = torch.expm1(-g.double()).log().clamp_min(-2).float()
+        given["g"].detach().copy_(g.expand_as(given["g"]))
+        exact = {name: x.detach().double().requires_grad_() for name, x in given.items()}
+        results = tests.recurrence(**{**dict.fromkeys(NAMES), **exact}, **form)
+        weights = torch.randn(results[0].shape).to(given["q"].dtype), torch.randn(results[1].shape)
+    outputs = call(gdn, given, words)
+    ends = [end - 1 for end in form["cu_seqlens"][1:]] if form["cu_seqlens"] else [given["q"].shape[1] - 1]
+    worst, texts = 0.0, []
+    for what, used in (("state", (1,)), ("o", (0,)), ("both", (0, 1))):
+        ask = functools.partial(torch.autograd.grad, retain_graph=True)
+        found = ask([outputs[i] for i in used], given["g"], [weights[i] for i in used])[0].double()
+        wanted = ask([results[i] for i in used], exact["g"], [weights[i].double() for i in used])[0]
+        for place, tokens in (("all", slice(None)), ("last", ends)):
+            for number, strength in enumerate(STRENGTHS):
+                heads = slice(number * each, (number + 1) * each)
+                want = wanted[:, tokens, heads]
+                if (size := float(want.norm())) > LEAST:
+                    error = float((found[:, tokens, heads] - want).norm()) / size
+                    worst = max(worst, error)
+                    if not error <= (OF_STRONG if strength else TOLERANCE):
+                        texts.append(f"{what}, {place} at {strength}: {error:.1e}")
+    return "  ".join([f"dg {worst:.1e}", *texts]), not texts
 
 
 def simple(torch, T=150, **more):
@@ -267,6 +316,10 @@ def gradient_runs(torch, gdn, repeats):
     runs = [
         (f"gradients: {name}", functools.partial(values, torch, gdn, tests, sizes, repeats))
         for name, sizes in CASES.items()
+    ]
+    runs += [
+        (f"gradients: strong gates, {name}", functools.partial(strong, torch, gdn, tests, dict(sizes)))
+        for name, sizes in STRONG.items()
     ]
     for check in (graph, checkpointed, refused, streams, views):
         runs.append((f"gradients: {check.__name__}", functools.partial(check, torch, gdn)))

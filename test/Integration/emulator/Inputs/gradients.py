@@ -1,7 +1,10 @@
 """Gradients of a call: `gradients.py FOLDER LENGTHS HEADS VALUE_HEADS CHANNELS [packed] [kv|vk] [norms] [raw]
-[segments=TOKENS] [saved=TOKENS]` writes what a kernel of the package takes, in its order, and what it gives, in float64;
-raw are gates with parameters, and logits of beta, and saved is what a forward leaves, with a state before every so many
-tokens. With `forward` they are of a forward in segments that saves. `gradients.py --check FOLDER GOT` compares."""
+[segments=TOKENS] [saved=TOKENS] [gates=NUMBERS]` writes what a kernel of the package takes, in its order, and what it
+gives, in float64; raw are gates with parameters, and logits of beta, and saved is what a forward leaves, with a state
+before every so many tokens. With `forward` they are of a forward in segments that saves. With `gates` all log gates of a
+value head are one of these numbers, in turn; of three sequences the first has a gradient of its final state alone, the
+second one of o alone, the third both. `gradients.py --check FOLDER GOT` compares; with `gates` dg of each sequence and
+number, and of its last token, too."""
 
 import pathlib
 import sys
@@ -12,6 +15,8 @@ import numpy
 TOLERANCE = 1e-2
 #: A forward that saves raises beta to it (lib/Conversion/GDNToTile/Adjoint.cpp).
 LEAST_BETA = 2.0**-40
+#: dg of a sequence and strength of gates below it is not compared by itself.
+LEAST = 1e-30
 #: Every such token writes nothing. The gradient of its beta is one of many, and compared by itself.
 UNWRITTEN = 9
 RESULTS = ("dq", "dk", "dv", "dbeta", "dgate", "dinitial_state", "da_log", "ddt_bias")
@@ -112,10 +117,21 @@ def write(folder, lengths, Hq, H, D, flags, layout):
     v, d_o = (rounded(rng.standard_normal((*shape, H, D))) for _ in range(2))
     beta, gate = rng.random((*shape, H)).astype("f4"), (-0.1 * rng.random((*shape, H))).astype("f4")
     beta[:, ::UNWRITTEN] = 0
+    strengths = [[float(x) for x in f.partition("=")[2].split(",")] for f in flags if f.startswith("gates=")]
+    if strengths:
+        gate[:] = numpy.resize(strengths[0], H)
+        numpy.save(folder / "strengths.npy", len(strengths[0]))
+        # Each dg is compared by itself: none is of a token that writes nothing.
+        beta = 0.5 + beta / 2
     if "raw" in flags:
         beta, gate = (rounded(rng.standard_normal((*shape, H))) for _ in range(2))
     a_log, dt_bias = (rng.standard_normal(H).astype("f4") for _ in range(2))
     state, d_state = (rng.standard_normal((N, H, D, D)).astype("f4") * bool(layout) for _ in range(2))
+    if strengths:
+        numpy.save(folder / "sequences.npy", ends)
+        d_state[1::3] = 0
+        for begin, end in zip(ends[:-1:3], ends[1::3]):
+            d_o[:, begin:end] = 0
     flat = [x.reshape(-1, *x.shape[2:]).astype("f8") for x in (q, k, v, beta, gate, d_o)]
     raw = flat[4] + dt_bias
     if "norms" in flags:
@@ -157,6 +173,15 @@ def relative_rms(found, want):
     return numpy.sqrt(numpy.square(found - want).mean() / numpy.square(want).mean())
 
 
+def errors_apart(found, want, ends, strengths):
+    """Errors of each sequence and strength of gates, and of its last token, where there is anything to compare."""
+    for begin, end in zip(ends, ends[1:]):
+        for tokens in (slice(begin, end), slice(end - 1, end)):
+            for heads in (slice(first, None, strengths) for first in range(strengths)):
+                if numpy.abs(want[tokens, heads]).max() > LEAST:
+                    yield relative_rms(found[tokens, heads], want[tokens, heads])
+
+
 def check(folder, got):
     """Compares the results in `got`."""
     unwritten = numpy.load(folder / "in3.npy") == 0
@@ -168,6 +193,9 @@ def check(folder, got):
         error = relative_rms(found[there], want[there])
         if name == "dbeta" and unwritten.any():
             error = max(error, relative_rms(found[unwritten], want[unwritten]))
+        if name == "dgate" and (folder / "sequences.npy").exists():
+            ends, strengths = (numpy.load(folder / f"{file}.npy") for file in ("sequences", "strengths"))
+            error = max(error, *errors_apart(found[0], want[0], ends, int(strengths)))
         verdict = "pass" if error < TOLERANCE else "fail"
         print(f"{number} {name}: relative rms {error:.2e}, {verdict}")
         if verdict == "fail":

@@ -1,10 +1,10 @@
 // A backward of packed sequences is three kernels, which sum dq and dk over the value heads of a group.
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local --implicit-check-not=.red.global --implicit-check-not=atom.global
 
-// Both halves of K have one copy of the code, of 40 products; the scores of pairs have 16.
+// Both halves of K have one copy of the code, of 44 products; the scores of pairs have 16.
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=ONCE
 // ONCE: .entry layer_gradients(
-// ONCE-COUNT-56: wgmma.mma_async
+// ONCE-COUNT-60: wgmma.mma_async
 // ONCE-NOT: wgmma.mma_async
 
 // The CTAs of a head's two V tiles are a cluster. Replay begins when what is before it has ended. Adjoint begins beside it
