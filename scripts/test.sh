@@ -20,7 +20,7 @@ scripts/setup-ptxas.sh || echo "warning: no ptxas of CUDA 12.8; tests may be uns
 echo "== configure ($preset)"
 scripts/configure.sh "$preset" || stop "configure"
 echo "== build"
-cmake --build --preset "$preset" || stop "build"
+cmake --build --preset "$preset" --target all check-gdn-tools || stop "build"
 echo "== format"
 format=0
 git ls-files '*.h' '*.c' '*.cpp' | xargs clang-format-22 --dry-run -Werror || format=1
