@@ -298,14 +298,14 @@ void gdn::numerics::runRegressions(Totals &totals) {
                                {kData, "bf16"},
                                {kStates, "inout-kv"}}),
                   totals);
-  for (const char *gate : {"gdn-linear", "kda-linear"})
-    for (const char *chunk : {"16", "64"})
-      runSpoilers(makeProgram({{kOp, "backward"},
-                               {kGate, gate},
-                               {kData, "f32"},
-                               {kStates, "inout-kv"},
-                               {kChunk, chunk}}),
-                  totals);
+  for (auto [gate, chunk] :
+       {std::pair{"gdn-linear", "16"}, {"kda-linear", "64"}})
+    runSpoilers(makeProgram({{kOp, "backward"},
+                             {kGate, gate},
+                             {kData, "f32"},
+                             {kStates, "inout-kv"},
+                             {kChunk, chunk}}),
+                totals);
   // Programs and chain rules share one formula each.
   for (auto [op, gate] : {std::pair{"chunk", "gdn-softplus"},
                           {"chunk", "kda-softplus"},
@@ -315,13 +315,11 @@ void gdn::numerics::runRegressions(Totals &totals) {
     runSpoilers(makeProgram({{kOp, op}, {kGate, gate}}), totals);
   // The same with f32 products and with the solve in a kernel of its own.
   for (const char *gate : {"gdn-log", "kda-log"}) {
-    for (const char *chunk : {"32", "64"})
-      for (const char *plan : {"fused", "separate"})
-        runSpoilers(makeProgram({{kGate, gate},
-                                 {kData, "f32"},
-                                 {kPlan, plan},
-                                 {kChunk, chunk}}),
-                    totals);
+    for (auto [chunk, plan] : {std::pair{"32", "separate"}, {"64", "fused"}})
+      runSpoilers(
+          makeProgram(
+              {{kGate, gate}, {kData, "f32"}, {kPlan, plan}, {kChunk, chunk}}),
+          totals);
     runSpoilers(makeProgram({{kOp, "backward"},
                              {kGate, gate},
                              {kData, "f32"},
