@@ -17,7 +17,10 @@ extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::DialectPluginLibraryInfo
 mlirGetDialectPluginInfo() {
   return {MLIR_PLUGIN_API_VERSION, "gdn", GDN_VERSION_STRING,
           [](mlir::DialectRegistry *registry) {
-            mlir::gdn::registerDialects(*registry);
+            // A tool that has these dialects already, as gdn-opt: its own copy
+            // of them is another one to MLIR.
+            if (!registry->getDialectAllocator("gdn"))
+              mlir::gdn::registerDialects(*registry);
           }};
 }
 
