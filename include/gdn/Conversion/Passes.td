@@ -24,7 +24,7 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
     f16 operands where the program's have 16 bits: one more product of C x C x K
     and C x C x C a chunk, one of V x C x C less. Its results are closer to exact
     ones where the keys of a chunk are alike and nothing decays, since nothing
-    that cancels is rounded (docs/Testing.md).
+    that cancels is rounded (docs/Numerics.md).
 
     Before:
 
