@@ -5,7 +5,7 @@
 import dataclasses
 
 #: Seconds that a case may take, and relative errors (docs/Testing.md).
-LIMIT = 15
+LIMIT = 60
 TOLERANCE = 6e-3
 #: What unwritten memory holds.
 SENTINEL = 7.25
