@@ -32,7 +32,7 @@ second=$(tail -n 1 "$log")
 for op in chunk recurrent backward; do
   check "matrix, $op" "$numerics" --sample=60 --settings=3 --seed="$seed" --only op=$op --save-dir=build/matrix
 done
-check "tile programs" test/Integration/sm90/differential.py check --seed "$seed" --count 300 --bin build/bin
+check "tile programs" test/Integration/sm90/differential.py check --seed "$seed" --count 300 --bin build/bin --work build/differential
 check "mutated files" test/Fuzz/fuzz.py --seed "$seed" --seconds "$seconds" --count 1000000
 check "passes alone" test/Fuzz/passes.py --seed "$seed" --seconds "$seconds"
 check "element types" test/Fuzz/element_types.py --seed "$seed" --seconds "$seconds"
