@@ -23,11 +23,8 @@ def read(path: pathlib.Path = PATH) -> dict[str, Any]:
 
 
 def sampled(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of a shorter build: the rows of `sample` stand for those of the Hopper kernels of forwards, and levels of
-    CPUs serve what it lists for them."""
-    sample, hopper, cpu = manifest["sample"], manifest["hopper"], manifest["cpu"]
-    isas = {name: {**level, **sample["isas"].get(name, {})} for name, level in cpu["isas"].items()}
-    return {**manifest, "hopper": {**hopper, "kernels": sample["kernels"]}, "cpu": {**cpu, "isas": isas}}
+    """The manifest of a shorter build: the rows of `sample` stand for those of the Hopper kernels of forwards."""
+    return {**manifest, "hopper": {**manifest["hopper"], "kernels": manifest["sample"]["kernels"]}}
 
 
 class Field(NamedTuple):

@@ -22,7 +22,6 @@ import itertools
 import json
 import pathlib
 import sys
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
@@ -58,29 +57,20 @@ def _cpu_values(manifest: dict[str, Any], name: str, op: str, element: str, chan
     }
 
 
-def _cpu_rows(cpu: dict[str, Any], axes: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The choices of a value of each axis and of a level of CPUs, which may list what it serves."""
-    for *choice, isa in itertools.product(*axes.values(), cpu["isas"]):
-        row = dict(zip(axes, choice))
-        if all(value in cpu["isas"][isa].get(axis, [value]) for axis, value in row.items()):
-            yield {**row, "isas": isa}
-
-
-def cpu_rows(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """The forms of the CPU kernels of forwards."""
-    return list(_cpu_rows(manifest["cpu"], {axis: manifest["cpu"][axis] for axis in ("algorithms", "elements", "channels")}))
-
-
 def cpu_kernels(manifest: dict[str, Any]) -> list[Kernel]:
-    """All CPU kernels: algorithms x elements x channels x levels."""
+    """All CPU kernels: algorithms x elements x channels x levels, where a level may list what it serves."""
     cpu, template = manifest["cpu"], (HERE / "forward.mlir.in").read_text()
     kernels = []
-    for row in cpu_rows(manifest):
-        algorithm, element, channels, isa = row.values()
+    for algorithm, element, channels, isa in itertools.product(
+        cpu["algorithms"], cpu["elements"], cpu["channels"], cpu["isas"]
+    ):
+        level = cpu["isas"][isa]
+        if algorithm not in level.get("algorithms", [algorithm]) or element not in level.get("elements", [element]):
+            continue
         name = f"gdn_cpu_{algorithm}_{element}_{channels}_{isa}".lower()
         values = _cpu_values(manifest, name, cpu["algorithms"][algorithm]["op"], element, channels)
         line = f"GDN_KERNELS({algorithm}, {element}, {channels}, {isa}, {name})"
-        kernels.append(Kernel(name, fill(template, values), cpu["isas"][isa]["options"], line))
+        kernels.append(Kernel(name, fill(template, values), level["options"], line))
     return kernels
 
 
@@ -88,10 +78,7 @@ def cpu_backward_kernels(manifest: dict[str, Any]) -> list[Kernel]:
     """The CPU kernels of the gradients: channels x levels. All arrays are copied to their one type."""
     cpu, template = manifest["cpu"], (HERE / "backward.mlir.in").read_text()
     backward, kernels = cpu["backward"], []
-    for row in _cpu_rows(cpu, {"channels": cpu["channels"]}):
-        channels, isa = row.values()
-        if isa not in backward["isas"]:
-            continue
+    for channels, isa in itertools.product(cpu["channels"], backward["isas"]):
         name = f"gdn_cpu_backward_{channels}_{isa}".lower()
         values = _cpu_values(manifest, name, backward["op"], backward["element"], channels)
         line = f"GDN_BACKWARD_KERNELS({channels}, {isa}, {name})"
@@ -332,14 +319,13 @@ def check_sample(manifest: dict[str, Any], sample: dict[str, Any], reader: Any) 
     if more := set(kernels_of(sample, reader).names()) - set(kernels_of(manifest, reader).names()):
         sys.exit(f"error: expected a sample of the manifest's kernels, got {', '.join(sorted(more))} besides")
 
-    def values(tables: dict[str, Any]) -> set[tuple[str, ...]]:
-        """Each value of each axis, by the kind of the kernels."""
-        rows = [(schedule, row) for row in reader.gpu_rows(tables) for schedule in row["schedule"]]
-        rows += [("CPU", {axis: [str(value)] for axis, value in row.items()}) for row in cpu_rows(tables)]
-        return {(kind, axis, value) for kind, row in rows for axis in row for value in row[axis]}
+    def values(rows: list[dict[str, list[str]]]) -> set[tuple[str, ...]]:
+        """Each value of each axis, by schedule."""
+        schedules = ((schedule, row) for row in rows for schedule in row["schedule"])
+        return {(schedule, axis, value) for schedule, row in schedules for axis in row for value in row[axis]}
 
-    if missing := values(manifest) - values(sample):
-        texts = sorted(f"{axis} {value} ({kind})" for kind, axis, value in missing)
+    if missing := values(reader.gpu_rows(manifest)) - values(reader.gpu_rows(sample)):
+        texts = sorted(f"{axis} {value} ({schedule})" for schedule, axis, value in missing)
         sys.exit(f"error: expected each value of a trait in the sample, got none with {', '.join(texts)}")
 
 
