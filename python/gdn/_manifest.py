@@ -23,7 +23,8 @@ def read(path: pathlib.Path = PATH) -> dict[str, Any]:
 
 
 def sampled(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of a shorter build: the rows of `sample` stand for those of the Hopper kernels of forwards."""
+    """The manifest of a shorter build: the rows of `sample` stand for those of the Hopper kernels of forwards. It does not
+    say which kernels of other kinds are left out."""
     return {**manifest, "hopper": {**manifest["hopper"], "kernels": manifest["sample"]["kernels"]}}
 
 

@@ -215,7 +215,8 @@ def _backward_kernels(
     def add(own: str, text: str, schedule: str, options: list[str], in_segments: bool) -> None:
         flags = [str(flag).lower() for flag in (in_segments, reads_saved)]
         line = f"GDN_HOPPER_BACKWARD({', '.join(map(str, [own, *fields, schedule, *flags]))})"
-        kernels.append(Kernel(own, text, options, line))
+        kind = f"Backward{'Segments' * in_segments}{'Saved' * reads_saved}"
+        kernels.append(Kernel(own, text, options, line, kind, {**row, "schedule": schedule}))
 
     for schedule, options in _adjoints(manifest, row, reads_saved).items():
         own = f"{name}_{manifest['hopper']['schedules'][schedule]['option']}" if reads_saved else name
@@ -255,5 +256,6 @@ def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
             fields = [name, hopper["channels"][row["channels"]]["k"], row["element"], layout, *forms, schedule]
             text = _saving_text(manifest, name, row, cut if layout == "VK" else whole)
             line = f"GDN_HOPPER_SAVING({', '.join(map(str, fields))})"
-            kernels.append(Kernel(name, text, [f"--schedule={option}"], line))
+            traits = {**row, "schedule": schedule}
+            kernels.append(Kernel(name, text, [f"--schedule={option}"], line, "Saving", traits))
     return kernels

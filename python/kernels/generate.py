@@ -10,7 +10,7 @@ OUT/Manifest.inc   the tables of the manifest as macros, for C++
 OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc, OUT/HopperBackwardKernels.inc,
 OUT/HopperSavingKernels.inc   a line for each kernel, for C++
 
-With --sample the kernels are those of the manifest's `sample`, a quarter of the wheel's: a build to test the package with.
+With --sample the kernels are those of the manifest's `sample` (sample.py): a build to test the package with.
 A file that would stay the same is not written, and .mlir files of kernels that are gone are removed. With --only, just
 OUT/NAME.mlir of these kernels is written.
 """
@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
 from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
 from own_kernels import own_kernels
+from sample import check_sample, choose_sample
 from segment_kernels import segment_kernels
 
 
@@ -70,7 +71,8 @@ def cpu_kernels(manifest: dict[str, Any]) -> list[Kernel]:
         name = f"gdn_cpu_{algorithm}_{element}_{channels}_{isa}".lower()
         values = _cpu_values(manifest, name, cpu["algorithms"][algorithm]["op"], element, channels)
         line = f"GDN_KERNELS({algorithm}, {element}, {channels}, {isa}, {name})"
-        kernels.append(Kernel(name, fill(template, values), level["options"], line))
+        traits = {"element": element, "channels": str(channels), "isa": isa}
+        kernels.append(Kernel(name, fill(template, values), level["options"], line, f"CPU{algorithm}", traits))
     return kernels
 
 
@@ -82,7 +84,8 @@ def cpu_backward_kernels(manifest: dict[str, Any]) -> list[Kernel]:
         name = f"gdn_cpu_backward_{channels}_{isa}".lower()
         values = _cpu_values(manifest, name, backward["op"], backward["element"], channels)
         line = f"GDN_BACKWARD_KERNELS({channels}, {isa}, {name})"
-        kernels.append(Kernel(name, fill(template, values), cpu["isas"][isa]["options"], line))
+        traits = {"channels": str(channels), "isa": isa}
+        kernels.append(Kernel(name, fill(template, values), cpu["isas"][isa]["options"], line, "CPUBackward", traits))
     return kernels
 
 
@@ -162,7 +165,8 @@ def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
             words = [name, str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
             schedule = manifest["hopper"]["schedules"][choice["schedule"]]
             text = _function_of(manifest, name, traits, schedule["op"], template)
-            kernels.append(Kernel(name, text, [f"--schedule={schedule['option']}"], f"GDN_HOPPER_KERNEL({', '.join(words)})"))
+            line, options = f"GDN_HOPPER_KERNEL({', '.join(words)})", [f"--schedule={schedule['option']}"]
+            kernels.append(Kernel(name, text, options, line, choice["schedule"], choice))
     return kernels
 
 
@@ -197,7 +201,8 @@ def relayout_kernels() -> list[Kernel]:
         name = f"gdn_hopper_relayout_{source}_{bits}".lower()
         width = str(_ROW_BYTES * 8 // int(bits))
         text = fill(template, {**values, "name": name, "bits": bits, "element": element, "width": width})
-        kernels.append(Kernel(name, text, [], f"GDN_HOPPER_RELAYOUT({name}, {source}, {bits})"))
+        line, traits = f"GDN_HOPPER_RELAYOUT({name}, {source}, {bits})", {"source": source, "bits": bits}
+        kernels.append(Kernel(name, text, [], line, "Relayout", traits))
     return kernels
 
 
@@ -314,21 +319,6 @@ def kernels_of(manifest: dict[str, Any], reader: Any) -> Kernels:
     return kernels
 
 
-def check_sample(manifest: dict[str, Any], sample: dict[str, Any], reader: Any) -> None:
-    """Ends the program unless the sample's kernels are kernels of the manifest, with each value of each trait."""
-    if more := set(kernels_of(sample, reader).names()) - set(kernels_of(manifest, reader).names()):
-        sys.exit(f"error: expected a sample of the manifest's kernels, got {', '.join(sorted(more))} besides")
-
-    def values(rows: list[dict[str, list[str]]]) -> set[tuple[str, ...]]:
-        """Each value of each axis, by schedule."""
-        schedules = ((schedule, row) for row in rows for schedule in row["schedule"])
-        return {(schedule, axis, value) for schedule, row in schedules for axis in row for value in row[axis]}
-
-    if missing := values(reader.gpu_rows(manifest)) - values(reader.gpu_rows(sample)):
-        texts = sorted(f"{axis} {value} ({schedule})" for schedule, axis, value in missing)
-        sys.exit(f"error: expected each value of a trait in the sample, got none with {', '.join(texts)}")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Writes what the build makes of the manifest.")
     parser.add_argument("--manifest", type=pathlib.Path, help="another manifest than the package's")
@@ -338,12 +328,12 @@ def main() -> int:
     arguments = parser.parse_args()
     reader = _load_reader()
     manifest = reader.read(arguments.manifest or reader.PATH)
-    if arguments.sample:
-        sample = reader.sampled(manifest)
-        check_sample(manifest, sample, reader)
-        manifest = sample
     check_options(manifest, reader)
     kernels = kernels_of(manifest, reader)
+    if arguments.sample:
+        whole, manifest = kernels, reader.sampled(manifest)
+        kernels = Kernels(*choose_sample(manifest, kernels_of(manifest, reader)))
+        check_sample(itertools.chain(*whole), itertools.chain(*kernels))
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     if arguments.only:

@@ -27,12 +27,15 @@ def fill(template: str, values: dict[str, str]) -> str:
 
 
 class Kernel(NamedTuple):
-    """A kernel as the build needs it: its name, its MLIR text, options of gdn-compile, and its line for C++."""
+    """A kernel as the build needs it: its name, its MLIR text, options of gdn-compile, and its line for C++; its kind, and
+    the traits of kernels of this kind, by which a sample is chosen (sample.py)."""
 
     name: str
     text: str
     options: list[str]
     line: str
+    kind: str
+    traits: dict[str, str]
 
 
 class Traits(NamedTuple):

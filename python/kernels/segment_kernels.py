@@ -92,7 +92,7 @@ def segment_kernel(manifest: dict[str, Any], name: str, stage: str, row: dict[st
     """A kernel of a stage that has the traits of a row."""
     channels = manifest["hopper"]["channels"][row["channels"]]
     words = [name, stage, str(channels["k"]), str(channels["v"]), *traits_of(row)[1:]]
-    return Kernel(name, text, [_SCHEDULE], f"GDN_HOPPER_SEGMENTS({', '.join(words)})")
+    return Kernel(name, text, [_SCHEDULE], f"GDN_HOPPER_SEGMENTS({', '.join(words)})", stage, row)
 
 
 #: A CTA has all V tiles of a map, so it prepares each chunk once.

@@ -34,7 +34,7 @@ def test_a_served_call_is_not_converted():
 
 
 def test_channels():
-    choice = explain(D=60, states=torch.float32)
+    choice = explain(D=60, dtype=torch.bfloat16, states=torch.float32)
     assert choice.kernel_channels == 128 and choice.algorithm == "chunk"
     data, states, back, scaled = choice.conversions
     assert data.what == "q, k, v with zeros from K = 60, V = 60 to K = 128, V = 128"

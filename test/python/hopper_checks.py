@@ -11,6 +11,7 @@ import json
 
 import pytest
 from fake_cuda import Driver, Tensor
+from matrix import crossed
 
 import gdn
 from gdn import _library
@@ -77,10 +78,12 @@ def test_lengths_that_nobody_tells(N, HV, longest, ctas):
     assert driver.last_launch.config.grid[0] == ctas
 
 
-@pytest.mark.parametrize("boundaries", ["int32", "int64"])
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("initial,final", [(False, False), (False, True), (True, True)])
-def test_packed(boundaries, dtype, initial, final):
+@pytest.mark.parametrize(
+    "boundaries,dtype,ends",
+    crossed(["int32", "int64"], ["bfloat16", "float16"], [(False, False), (False, True), (True, True)]),
+)
+def test_packed(boundaries, dtype, ends):
+    initial, final = ends
     launches = driver.count("cuLaunchKernelEx")
     run(tensors(N=3, dtype=dtype, boundaries=boundaries, initial=initial, final=final))
     assert driver.count("cuLaunchKernelEx") == launches + 1
@@ -222,9 +225,12 @@ def raw(**changes):
     return tensors(A_log=Tensor("float32", 4), dt_bias=Tensor("float32", 4), **changes)
 
 
-@pytest.mark.parametrize("gate,beta", [("float32", "float32"), ("float32", "bfloat16"), ("bfloat16", "bfloat16")])
-@pytest.mark.parametrize("l2norm", [False, True])
-def test_raw_gates(gate, beta, l2norm):
+@pytest.mark.parametrize(
+    "types,l2norm",
+    crossed([("float32", "float32"), ("float32", "bfloat16"), ("bfloat16", "bfloat16")], [False, True]),
+)
+def test_raw_gates(types, l2norm):
+    gate, beta = types
     launches = driver.count("cuLaunchKernelEx")
     tensors_of_gates = {"g": Tensor(gate, 1, 256, 4), "beta": Tensor(beta, 1, 256, 4)}
     run(raw(**tensors_of_gates), options=options(gate_domain=2, beta_domain=1, l2norm=l2norm))

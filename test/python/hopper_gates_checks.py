@@ -29,16 +29,27 @@ def of_type(dtype, states=None, **kwargs):
     return name.removeprefix("gdn_hopper_").removesuffix("_cta_per_v_tile")
 
 
-@pytest.mark.parametrize("name,l2norm,dtype", crossed(list(GATES), [False, True], ["bfloat16", "float16"]))
-def test_gates_and_states_of_both_types(name, l2norm, dtype):
+@pytest.mark.parametrize(
+    "name,l2norm,dtype,states",
+    crossed(
+        list(GATES), [False, True], ["bfloat16", "float16"], ["none", "16 bits", "float32", "final"],
+        each_time=[
+            ("log_f32_value_f32", False, "bfloat16", "none"), ("log_f32_value_f32", False, "bfloat16", "16 bits"),
+            ("log_f32_value_f32", False, "bfloat16", "final"), ("log_f32_logit_f32", True, "bfloat16", "float32"),
+            ("linear_f32_value_f32", False, "float16", "none"), ("raw_f32_logit_f32", True, "float16", "16 bits"),
+        ],
+    ),
+)  # fmt: skip
+def test_gates_and_states_of_both_types(name, l2norm, dtype, states):
     """Kernels of chunks for each gate form, with and without norms, with states of 16 bits and of 32."""
     short = {"bfloat16": "bf16", "float16": "f16"}[dtype]
     norm, kwargs = "l2" if l2norm else "plain", {**GATES[name], "use_qk_l2norm_in_kernel": l2norm}
     if l2norm and "log_f32_logit" in name:
         # By values, which the call makes of the logits.
         name = "log_f32_value_f32"
-    assert of_type(dtype, **kwargs) == f"{short}_fixed_none_{name}_{norm}"
-    for state, kind in ((dtype, short), ("float32", "f32")):
-        both = {"initial_state": state, "final_state": state}
-        assert of_type(dtype, states=both, **kwargs) == f"{short}_fixed_both_kv_{kind}_{name}_{norm}"
-    assert of_type(dtype, output_final_state=True, **kwargs) == f"{short}_fixed_final_kv_{name}_{norm}"
+    ends = {"none": "none", "16 bits": f"both_kv_{short}", "float32": "both_kv_f32", "final": "final_kv"}[states]
+    if states == "final":
+        kwargs["output_final_state"] = True
+    elif states != "none":
+        kwargs["states"] = dict.fromkeys(("initial_state", "final_state"), dtype if states == "16 bits" else states)
+    assert of_type(dtype, **kwargs) == f"{short}_fixed_{ends}_{name}_{norm}"

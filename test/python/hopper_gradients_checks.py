@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gradients on a GPU that is not there: what is launched, what is refused, what gdn.explain says (as hopper_checks.py)."""
 
+import itertools
+
 import pytest
 from fake_cuda import Tensor
 from hopper_checks import device, driver  # noqa: F401
+from matrix import crossed, sampled
 
 torch = pytest.importorskip("torch")
 import gdn  # noqa: E402
@@ -39,10 +42,19 @@ def run(arguments, scale=None, options=0):
     return driver.count("cuLaunchKernelEx") - before
 
 
-@pytest.mark.parametrize("K", [64, 128])
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("states,options", [(False, 0), (True, 0), (True, 1 << 5)])
-def test_launches(K, dtype, states, options):
+#: Without states, and with both in either layout.
+STATES = {"none": (False, 0), "kv": (True, 0), "vk": (True, 1 << 5)}
+
+
+@pytest.mark.parametrize(
+    "K,dtype,ends",
+    crossed(
+        [64, 128], ["bfloat16", "float16"], list(STATES),
+        each_time=[(64, "float16", "none"), (128, "bfloat16", "none"), (128, "bfloat16", "kv"), (128, "float16", "vk")],
+    ),
+)  # fmt: skip
+def test_launches(K, dtype, ends):
+    states, options = STATES[ends]
     assert run(tensors(K=K, dtype=dtype, states=states), options=options) == KERNELS
     assert run(tensors(K=K, dtype=dtype, states=states, boundaries="int64"), options=options) == KERNELS
 
@@ -57,10 +69,24 @@ def model(gates, **sizes):
 NORMS, MODEL = (_library.pack_options(gate, beta, True, False, False) for gate, beta in ((0, 0), (2, 1)))
 
 
-@pytest.mark.parametrize("dtype,gates", [("bfloat16", "float32"), ("bfloat16", "bfloat16"), ("float16", "float32")])
-@pytest.mark.parametrize("states,layout", [(False, 0), (True, 0), (True, 1 << 5)])
-def test_launches_with_transforms(dtype, gates, states, layout):
+# Other types and states have kernels with norms and raw gates.
+@pytest.mark.parametrize(
+    "dtype,ends", sampled(itertools.product(["bfloat16", "float16"], STATES), each_time=[("bfloat16", "none")])
+)
+def test_launches_with_norms(dtype, ends):
+    states, layout = STATES[ends]
     assert run(tensors(dtype=dtype, states=states), options=NORMS | layout) == WITH_NORMS
+
+
+@pytest.mark.parametrize(
+    "types,ends",
+    sampled(
+        itertools.product([("bfloat16", "float32"), ("bfloat16", "bfloat16"), ("float16", "float32")], STATES),
+        each_time=[(("bfloat16", "float32"), "kv"), (("bfloat16", "bfloat16"), "vk")],
+    ),
+)  # fmt: skip
+def test_launches_of_a_model(types, ends):
+    (dtype, gates), (states, layout) = types, STATES[ends]
     assert run(model(gates, dtype=dtype, states=states), options=MODEL | layout) == OF_A_MODEL
 
 
@@ -70,7 +96,7 @@ def test_segments():
     for states in (False, True):
         for options in (three, by_length):
             assert run(tensors(T=1000, N=2, states=states), options=options) == KERNELS_OF_SEGMENTS
-    assert run(tensors(K=64), options=three) == KERNELS
+    assert run(tensors(K=64, dtype="float16", states=False), options=three) == KERNELS
     # One chunk is no more segments than one.
     assert run(tensors(T=64, N=1), options=three) == KERNELS
     assert run(tensors(T=1000, N=2, boundaries="int64"), options=three) == KERNELS_OF_SEGMENTS
@@ -120,7 +146,7 @@ REFUSED = {
     "gate": ({"g": Tensor("bfloat16", 1, 256, 4)}, {}, NotImplementedError, "got 'log' gates in bfloat16, values in float32"),
     "domain": ({}, {"options": 1}, NotImplementedError, "got 'linear' gates in float32"),
     "logits": ({}, {"options": 4}, NotImplementedError, "got 'log' gates in float32, logits .* in float32 and False"),
-    "norms": ({"K": 64}, {"options": 16}, NotImplementedError, "values in float32 and True"),
+    "norms": ({"K": 64, "dtype": "float16", "states": False}, {"options": 16}, NotImplementedError, "values in float32 and True"),
     "no gate": ({"g": None}, {}, NotImplementedError, "g: expected a tensor"),
     "no parameters": ({}, {"options": MODEL}, ValueError, "A_log"),
     "parameters": ({"A_log": Tensor("float32", 4)}, {}, ValueError, "A_log"),
@@ -170,15 +196,17 @@ def test_explain():
     with torch.no_grad():
         assert explain().backward is None
     state = torch.empty(1, 4, 128, 128, device="meta")
-    assert explain(initial_state=state, state_v_first=True).backward.kernel == "gdn_hopper_backward_bf16_both_vk_f32"
+    lies_as_vk = explain(dtype=torch.float16, N=1, initial_state=state, state_v_first=True)
+    assert lies_as_vk.backward.kernel == "gdn_hopper_backward_f16_both_vk_f32"
     assert explain(K=40, V=60, dtype=torch.float16).backward.kernel == "gdn_hopper_backward_64_f16_none"
     norms = explain(use_qk_l2norm_in_kernel=True).backward
     assert norms.kernel == "gdn_hopper_backward_bf16_l2_none" and norms.launches == WITH_NORMS
     assert explain(use_qk_l2norm_in_kernel=True, gate_domain="linear").backward.kernel == norms.kernel
     A_log = torch.empty(4, device="meta")
     words = {"use_qk_l2norm_in_kernel": True, "gate_domain": "raw", "use_beta_sigmoid_in_kernel": True, "A_log": A_log}
-    assert explain(**words).backward.kernel == "gdn_hopper_backward_bf16_l2_raw_f32_logit_f32_none"
-    assert explain(**words).backward.launches == OF_A_MODEL
+    of_a_model = explain(N=1, initial_state=state, **words).backward
+    assert of_a_model.kernel == "gdn_hopper_backward_bf16_l2_raw_f32_logit_f32_both_kv_f32"
+    assert of_a_model.launches == OF_A_MODEL
 
 
 @pytest.mark.parametrize("words", [

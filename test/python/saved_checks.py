@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A forward that saves, and gradients from that, on a GPU that is not there (as hopper_gradients_checks.py)."""
 
+import itertools
+
 import pytest
 from fake_cuda import Tensor
 from hopper_checks import device, driver  # noqa: F401
 from hopper_gradients_checks import GRADIENTS, INPUTS, KERNELS, MODEL, NORMS, OF_A_MODEL, WITH_NORMS, explain, model, tensors
+from matrix import crossed, sampled
 
 torch = pytest.importorskip("torch")
 from gdn import _library  # noqa: E402
@@ -45,22 +48,35 @@ def forward(arguments, options=0):
     return launches(_library.load().forward_saving, names, given, options)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_launches(dtype):
+#: What the backward of a form would launch if nothing was saved.
+FORMS = {"plain": (0, KERNELS), "norms": (NORMS, WITH_NORMS), "model": (MODEL, OF_A_MODEL)}
+
+
+# Norms are those of a model, too.
+@pytest.mark.parametrize(
+    "form,dtype",
+    sampled(
+        itertools.product(FORMS, ["bfloat16", "float16"]),
+        each_time=[("plain", "bfloat16"), ("plain", "float16"), ("model", "bfloat16")],
+    ),
+)
+def test_launches(form, dtype):
     """One kernel less than without: what the forward saved is not made again."""
-    made = saved(dtype=dtype)
-    assert backward({**tensors(dtype=dtype), **made}) == KERNELS - 1
-    for states, options in ((False, 0), (True, 1 << 5)):
-        with pytest.raises(NotImplementedError, match=r"save_for_backward: expected both states \[N, HV, K, V\]"):
-            backward({**tensors(dtype=dtype, states=states), **made}, options)
-    assert backward({**tensors(dtype=dtype), **made}, NORMS) == WITH_NORMS - 1
-    assert backward({**model("float32", dtype=dtype), **made}, MODEL) == OF_A_MODEL - 1
-    for options, given in ((0, tensors(dtype=dtype)), (NORMS, tensors(dtype=dtype)), (MODEL, model("float32", dtype=dtype))):
-        assert forward({**given, **made}, options) == FORWARD[options]
+    options, count = FORMS[form]
+    given = {**(model("float32", dtype=dtype) if form == "model" else tensors(dtype=dtype)), **saved(dtype=dtype)}
+    assert backward(given, options) == count - 1
+    assert forward(given, options) == FORWARD[options]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("N", [1, 2])
+@pytest.mark.parametrize("states,options", [(False, 0), (True, 1 << 5)])
+def test_other_states(dtype, states, options):
+    """The package brings all calls to both states as [K, V]."""
+    with pytest.raises(NotImplementedError, match=r"save_for_backward: expected both states \[N, HV, K, V\]"):
+        backward({**tensors(dtype=dtype, states=states), **saved(dtype=dtype)}, options)
+
+
+@pytest.mark.parametrize("dtype,N", crossed(["bfloat16", "float16"], [1, 2]))
 def test_segments(dtype, N):
     """Where a caller says so, forward and backward are cut alike; there may be memory for more states than segments want."""
     sizes = {"T": 8192, "N": N}
@@ -82,9 +98,10 @@ def test_segments_of_boundaries_of_64_bits():
 
 
 def test_norms_are_never_cut():
-    given = {**tensors(T=8192, N=1), **saved(T=8192, N=1, more=8)}
-    assert forward(given, NORMS | _library.pack_segments(3)) == FORWARD[NORMS]
-    assert backward(given, NORMS | _library.pack_segments(3)) == WITH_NORMS - 1
+    given = {**model("float32", T=8192, N=1), **saved(T=8192, N=1, more=8)}
+    given |= {name: Tensor("float32", 1, 8192, 4) for name in ("g", "beta", "dg", "dbeta")}
+    assert forward(given, MODEL | _library.pack_segments(3)) == FORWARD[MODEL]
+    assert backward(given, MODEL | _library.pack_segments(3)) == OF_A_MODEL - 1
 
 
 @pytest.mark.parametrize("run", [forward, backward])
@@ -137,7 +154,7 @@ def test_explain():
     # What is saved is not in the workspace, but how far the adjoint is.
     assert asked.workspace_bytes == plain.workspace_bytes - replayed - 32768 * 4 * 128 * 2 + 64 * 4 * 2 * 4
     assert "bytes saved (states)" in str(asked)
-    other = explain(K=64, V=64, save_for_backward="states").backward
+    other = explain(K=64, V=64, dtype=torch.float16, save_for_backward="states").backward
     assert other.saves == "inputs" and other.why_inputs == "K = 64, V = 64" and "(inputs, for K = 64" in str(other)
 
 
@@ -154,7 +171,9 @@ def test_explain_segments():
     assert apart.backward.saves == "states" and apart.backward.segment_tokens == 0
     inputs = explain(T=32768, H=8).backward
     assert cut.saved_bytes - inputs.saved_bytes == (32768 // INTERVAL + 1 + 8) * 16 * 128 * 128 * 2
-    norms = explain(T=32768, N=64, save_for_backward="states", use_qk_l2norm_in_kernel=True, parallel=None)
-    assert norms.kernel.startswith("gdn_hopper_saving_bf16_l2_kv_") and norms.workspace_bytes >= 2 * 32768 * 2 * 128 * 2
+    state, A_log = torch.empty(64, 16, 128, 128, device="meta"), torch.empty(16, device="meta")
+    words = {"use_qk_l2norm_in_kernel": True, "use_gate_in_kernel": True, "use_beta_sigmoid_in_kernel": True, "A_log": A_log}
+    norms = explain(T=32768, H=8, N=64, save_for_backward="states", parallel=None, initial_state=state, **words)
+    assert norms.kernel.startswith("gdn_hopper_saving_bf16_l2_raw_f32_logit_f32_kv_") and norms.workspace_bytes >= 2 * 32768 * 8 * 128 * 2
     few = explain(T=8192, save_for_backward="states").backward
     assert few.saves == "inputs" and few.why_inputs.startswith("time: ")

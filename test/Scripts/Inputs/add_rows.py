@@ -1,5 +1,5 @@
 """Adds rows to a manifest: add_rows.py FROM TO, and TO.twice with one of them twice, TO.full with too many gates,
-TO.besides with a sample of its own kernels."""
+TO.besides with a sample of its own kernels, TO.few with a sample that lacks gradients, TO.none with a row of no kernel."""
 
 import json
 import pathlib
@@ -34,3 +34,8 @@ target.with_name(target.name + ".full").write_text(json.dumps(manifest))
 del manifest["gate_domains"]["Other"]
 manifest["sample"]["kernels"] = [{**row, "element": ["F32"]}]
 target.with_name(target.name + ".besides").write_text(json.dumps(manifest))
+
+for name, rows in (("few", [{"state": ["None"]}]), ("none", [{"state": ["None"], "element": ["I32"]}])):
+    manifest = json.loads(source.read_text())
+    manifest["sample"]["kinds"]["Backward"] = rows
+    target.with_name(f"{target.name}.{name}").write_text(json.dumps(manifest))
