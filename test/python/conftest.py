@@ -4,6 +4,10 @@
 
 import os
 
+# Threads of torch's OpenMP that wait for each other spin, and two processes of tests have more of them than a machine of
+# two processors runs: so tests took six times as long. Read when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "full: wants all kernels of the wheel, not its sample (GDN_TEST_FULL=1)")

@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
+from fresh import fresh
 from reference import gated_delta_rule, make_inputs, rms_error
 
 import gdn
@@ -100,10 +101,6 @@ def test_tensors_without_data():
 
 def refusals(driver, **settings):
     """Why cuda:0 and cuda:3 are refused with that driver, in a process of its own: it is opened once."""
-    import os
-    import subprocess
-    import sys
-
     pytest.importorskip("torch")
     program = (
         "import gdn, torch\n"
@@ -111,8 +108,8 @@ def refusals(driver, **settings):
         "for device in ('cuda', 'cuda:3'):\n"
         "    print(*gdn.supported(q, q, q, g, g, device=device).reasons or ['served'])\n"
     )
-    environment = {**os.environ, "GDN_CUDA_DRIVER": driver, **settings}
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    run = fresh(program, GDN_CUDA_DRIVER=driver, **settings)
+    assert run.returncode == 0, run.stderr
     return run.stdout.splitlines()
 
 

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The GPU path without a GPU: the files *_checks.py over the fake driver, in a process of its own."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import fake_cuda
 import pytest
+from fresh import fresh
 
 FOLDER = pathlib.Path(__file__).parent
 CHECKS = (
@@ -27,8 +25,7 @@ CHECKS = (
 def test_over_the_fake_driver():
     if not fake_cuda.DRIVER.is_file():
         pytest.skip("the fake driver of the C++ tests is not built (scripts/test.sh)")
-    environment = {**os.environ, **fake_cuda.ENVIRONMENT}
-    command = [sys.executable, "-P", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *CHECKS]
-    run = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, cwd=FOLDER)
+    arguments = ["-q", "-rs", "-p", "no:cacheprovider", *(str(FOLDER / name) for name in CHECKS)]
+    run = fresh(f"import pytest; raise SystemExit(pytest.main({arguments}))", **fake_cuda.ENVIRONMENT)
     print(run.stdout)
     assert run.returncode == 0, run.stdout + run.stderr

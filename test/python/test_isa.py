@@ -4,10 +4,9 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+from fresh import fresh
 
 #: With the words of their kernels' names.
 LEVELS = {"x86-64-v3": "v3", "x86-64-v4": "v4", "x86-64-v4+avx512bf16": "v4bf16"}
@@ -31,9 +30,8 @@ print(json.dumps({"isa": json.loads(_library.load().kernels())["isa"], "errors":
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_level(level):
-    environment = {**os.environ, "GDN_CPU_ISA": level, "PYTHONPATH": os.pathsep.join([
-        os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])}
-    run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=False, capture_output=True, text=True)
+    folder = os.path.dirname(__file__)
+    run = fresh(f"import sys; sys.path.append({folder!r})\n{PROGRAM}", GDN_CPU_ISA=level)
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
     if result["isa"] != level:

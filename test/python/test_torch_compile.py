@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """torch.compile and torch.export: one graph, without recompiling for lengths."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from fresh import fresh
 from test_torch import tensors
 
 import gdn
@@ -39,7 +37,7 @@ compiled = torch.compile(gdn.chunk_gated_delta_rule, fullgraph=True, backend="ea
 o, _ = compiled(q, q, q, g, g)
 assert torch.equal(o, gdn.chunk_gated_delta_rule(q, q, q, g, g)[0])
 """
-    run = subprocess.run([sys.executable, "-P", "-c", program], check=False, capture_output=True, text=True)
+    run = fresh(program)
     assert run.returncode == 0, run.stderr
 
 
