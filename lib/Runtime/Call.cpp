@@ -1,4 +1,4 @@
-//===- Call.cpp - Calls of functions --------------------------------------===//
+//===- Call.cpp - The arguments of a function's kernels -------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A function is a constant table, and this file its interpreter: it puts the
-// arguments of each kernel together and launches it. A call works in fixed
-// buffers on the stack, as a launch does.
+// A function is a constant table, from which the arguments of each kernel are
+// put together here, and checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,17 +15,6 @@
 #include "Error.h"
 
 using namespace gdn::runtime;
-
-namespace {
-/// The arguments of one kernel. Temporaries are described here, so the object
-/// stays where it is.
-struct KernelCall {
-  GdnArg args[maxArgs];
-  GdnTensor tensors[maxArgs];
-  int64_t shapes[maxArgs][maxRank];
-  GdnGrid grid;
-};
-} // namespace
 
 /// Describes a temporary as argument `index` of a kernel.
 static void describeTemporary(const Call &call, int32_t number, int index,
@@ -42,7 +30,7 @@ static void describeTemporary(const Call &call, int32_t number, int index,
 }
 
 static GdnRuntimeStatus
-chooseBlocks(const Call &call, const GdnLaunchDesc &launch, GdnGrid &grid) {
+countBlocks(const Call &call, const GdnLaunchDesc &launch, uint32_t &count) {
   int64_t blocks = 1;
   bool fits = true;
   for (int32_t step : launch.grid)
@@ -56,14 +44,14 @@ chooseBlocks(const Call &call, const GdnLaunchDesc &launch, GdnGrid &grid) {
                 static_cast<long long>(call.steps[launch.grid[0]]),
                 static_cast<long long>(call.steps[launch.grid[1]]),
                 static_cast<long long>(call.steps[launch.grid[2]]));
-  grid = {static_cast<uint32_t>(blocks), 1, 1};
+  count = static_cast<uint32_t>(blocks);
   return GDN_SUCCESS;
 }
 
-/// Puts the arguments of a launch together.
-static GdnRuntimeStatus prepareLaunch(const Call &call,
-                                      const GdnLaunchDesc &launch,
-                                      void *workspace, KernelCall &kernel) {
+GdnRuntimeStatus gdn::runtime::prepareLaunch(const Call &call,
+                                             const GdnLaunchDesc &launch,
+                                             void *workspace,
+                                             KernelCall &kernel) {
   for (int i = 0; i < launch.num_operands; ++i) {
     const GdnOperand &operand = launch.operands[i];
     if (operand.kind == GDN_OPERAND_ARGUMENT) {
@@ -86,56 +74,33 @@ static GdnRuntimeStatus prepareLaunch(const Call &call,
                   static_cast<long long>(value));
     kernel.args[i].value.i32 = static_cast<int32_t>(value);
   }
-  return chooseBlocks(call, launch, kernel.grid);
+  return countBlocks(call, launch, kernel.blocks);
 }
 
-static GdnRuntimeStatus checkWorkspace(const Call &call, const void *workspace,
-                                       size_t bytes) {
-  if (call.workspaceBytes && (bytes < call.workspaceBytes || !workspace))
-    return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
-                "expected a workspace of %llu bytes for '%s', got %zu",
-                static_cast<unsigned long long>(call.workspaceBytes),
-                call.function.name, workspace ? bytes : 0);
-  if (reinterpret_cast<uintptr_t>(workspace) % GDN_WORKSPACE_ALIGNMENT)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a workspace aligned to %d bytes, got address %p",
-                GDN_WORKSPACE_ALIGNMENT, workspace);
-  return GDN_SUCCESS;
-}
-
-/// Says no to a function whose description nobody has checked yet: a kernel in
-/// its place says that gdnFunctionPrepare has. Without kernels it is done here.
-static GdnRuntimeStatus checkPrepared(const GdnFunctionDesc &function) {
-  if (function.version != GDN_RUNTIME_VERSION ||
-      function.struct_size < sizeof(function) || function.num_launches <= 0 ||
-      !function.kernels)
-    return checkFunction(&function);
-  for (int i = 0; i < function.num_launches; ++i)
-    if (!__atomic_load_n(&function.kernels[i], __ATOMIC_ACQUIRE))
-      return fail(GDN_ERROR_NOT_PREPARED,
-                  "expected function '%s' to be prepared, got no "
-                  "gdnFunctionPrepare for it",
-                  function.name);
-  return GDN_SUCCESS;
-}
-
-/// What is wrong with the arguments of any launch.
-static GdnRuntimeStatus checkLaunches(const Call &call, void *workspace) {
+GdnRuntimeStatus gdn::runtime::checkLaunches(const Call &call, void *workspace,
+                                             uint32_t *blocks,
+                                             KernelCall &kernel) {
   for (int i = 0; i < call.function.num_launches; ++i) {
     const GdnLaunchDesc &launch = call.function.launches[i];
-    KernelCall kernel;
     if (GdnRuntimeStatus status =
             prepareLaunch(call, launch, workspace, kernel))
       return status;
     if (GdnRuntimeStatus status =
             checkArguments(*launch.kernel, kernel.args, launch.num_operands))
       return status;
+    blocks[i] = kernel.blocks;
   }
   return GDN_SUCCESS;
 }
 
 GdnRuntimeStatus gdnFunctionCheck(const GdnFunctionDesc *function,
                                   const GdnArg *args, int32_t num_args) {
+  const LoadedFunction *loaded = function ? getLoaded(*function) : nullptr;
+  if (loaded) {
+    HeldCall held;
+    if (held.find(loaded->known, args, num_args))
+      return GDN_SUCCESS;
+  }
   if (GdnRuntimeStatus status = checkFunction(function))
     return status;
   for (int i = 0; i < function->num_launches; ++i) {
@@ -144,91 +109,12 @@ GdnRuntimeStatus gdnFunctionCheck(const GdnFunctionDesc *function,
             copyDescription(function->launches[i].kernel, desc))
       return status;
   }
-  Call call = {*function, args, {}, {}, 0, {}};
+  Call call(*function, args);
   if (GdnRuntimeStatus status = prepareCall(call, num_args))
     return status;
   // Any workspace does: only its alignment is looked at.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char workspace[1];
-  return checkLaunches(call, workspace);
-}
-
-static const GdnKernel *getKernel(const GdnFunctionDesc &function, int index) {
-  return static_cast<const GdnKernel *>(
-      __atomic_load_n(&function.kernels[index], __ATOMIC_ACQUIRE));
-}
-
-/// Finds the device of the launches, and says no if a kernel is not ready
-/// there.
-static GdnRuntimeStatus checkReady(const GdnFunctionDesc &function,
-                                   void *stream, int32_t &device) {
-  const Driver *driver;
-  if (GdnRuntimeStatus status = openDriver(driver))
-    return status;
-  if (device < 0) {
-    ScopedContext scope(*driver);
-    if (GdnRuntimeStatus status = enterStream(
-            *driver, static_cast<CUstream>(stream), device, scope, device))
-      return status;
-  }
-  for (int i = 0; i < function.num_launches; ++i)
-    if (GdnRuntimeStatus status = checkReady(*getKernel(function, i), device))
-      return status;
-  return GDN_SUCCESS;
-}
-
-/// gdnFunctionLaunch, on a device unless it is negative.
-static GdnRuntimeStatus launch(const GdnFunctionDesc *function, int32_t device,
-                               const GdnArg *args, int32_t num_args,
-                               void *workspace, size_t workspace_bytes,
-                               void *stream) {
-  if (!function)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a function description, got null");
-  if (GdnRuntimeStatus status = checkPrepared(*function))
-    return status;
-  Call call = {*function, args, {}, {}, 0, {}};
-  if (GdnRuntimeStatus status = prepareCall(call, num_args))
-    return status;
-  if (GdnRuntimeStatus status =
-          checkWorkspace(call, workspace, workspace_bytes))
-    return status;
-  // What is wrong with any launch is said before the first one runs; a single
-  // launch checks itself.
-  if (function->num_launches > 1) {
-    if (GdnRuntimeStatus status = checkLaunches(call, workspace))
-      return status;
-    if (GdnRuntimeStatus status = checkReady(*function, stream, device))
-      return status;
-  }
-  for (int i = 0; i < function->num_launches; ++i) {
-    const GdnLaunchDesc &launch = function->launches[i];
-    KernelCall kernel;
-    if (GdnRuntimeStatus status =
-            prepareLaunch(call, launch, workspace, kernel))
-      return status;
-    if (GdnRuntimeStatus status = launchKernel(
-            getKernel(*function, i), kernel.args, launch.num_operands, nullptr,
-            0, &kernel.grid, stream, device))
-      return status;
-  }
-  return GDN_SUCCESS;
-}
-
-GdnRuntimeStatus gdnFunctionLaunch(const GdnFunctionDesc *function,
-                                   const GdnArg *args, int32_t num_args,
-                                   void *workspace, size_t workspace_bytes,
-                                   void *stream) {
-  return launch(function, /*device=*/-1, args, num_args, workspace,
-                workspace_bytes, stream);
-}
-
-GdnRuntimeStatus gdnFunctionLaunchOn(const GdnFunctionDesc *function,
-                                     int32_t device, const GdnArg *args,
-                                     int32_t num_args, void *workspace,
-                                     size_t workspace_bytes, void *stream) {
-  const Driver *driver;
-  if (GdnRuntimeStatus status = openDevice(device, driver))
-    return status;
-  return launch(function, device, args, num_args, workspace, workspace_bytes,
-                stream);
+  uint32_t blocks[maxLaunches];
+  KernelCall kernel;
+  return checkLaunches(call, workspace, blocks, kernel);
 }

@@ -142,7 +142,14 @@ GdnRuntimeStatus gdnFunctionGetWorkspaceBytes(const GdnFunctionDesc *function,
   if (!bytes)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a place for the bytes, got null");
-  Call call = {*function, args, {}, {}, 0, {}};
+  if (const LoadedFunction *loaded = getLoaded(*function)) {
+    HeldCall held;
+    if (const KnownCall *known = held.find(loaded->known, args, num_args)) {
+      *bytes = known->workspaceBytes;
+      return GDN_SUCCESS;
+    }
+  }
+  Call call(*function, args);
   GdnRuntimeStatus status = prepareCall(call, num_args);
   *bytes = status ? 0 : call.workspaceBytes;
   return status;
@@ -200,7 +207,7 @@ GdnRuntimeStatus gdnFunctionGetOutputShape(const GdnFunctionDesc *function,
   head.num_args = function->num_inputs;
   if (GdnRuntimeStatus status = checkArguments(head, inputs, num_inputs))
     return status;
-  Call call = {*function, inputs, {}, {}, 0, {}};
+  Call call(*function, inputs);
   if (GdnRuntimeStatus status = computeSteps(call, num_inputs))
     return status;
   for (int i = 0; i < function->args[arg].rank; ++i)

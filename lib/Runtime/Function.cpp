@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Call.h"
 #include "Error.h"
-#include "Kernel.h"
+
+#include <new>
 
 using namespace gdn::runtime;
 
@@ -208,29 +210,93 @@ GdnRuntimeStatus gdn::runtime::checkFunction(const GdnFunctionDesc *function) {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// Loads the kernel of a launch into its place, once.
-static GdnRuntimeStatus loadLaunch(const GdnFunctionDesc &function, int index,
-                                   GdnKernel *&kernel) {
-  if (GdnRuntimeStatus status =
-          gdnKernelLoad(function.launches[index].kernel, &kernel))
-    return status;
+const LoadedFunction *gdn::runtime::getLoaded(const GdnFunctionDesc &function) {
+  if (function.version != GDN_RUNTIME_VERSION ||
+      function.struct_size < sizeof(function) || function.num_launches <= 0 ||
+      !function.kernels)
+    return nullptr;
+  return static_cast<const LoadedFunction *>(
+      __atomic_load_n(&function.kernels[0], __ATOMIC_ACQUIRE));
+}
+
+/// True if a call follows from types, extents, strides, addresses, and an
+/// alignment of arrays that any workspace gives temporaries. gdn-compile makes
+/// no other functions.
+static bool hasCallsAlike(const GdnFunctionDesc &function) {
+  for (int i = 0; i < function.num_launches; ++i) {
+    const GdnLaunchDesc &launch = function.launches[i];
+    if (launch.kernel->configure)
+      return false;
+    for (int j = 0; j < launch.num_operands; ++j)
+      if (launch.operands[j].kind == GDN_OPERAND_TEMPORARY &&
+          launch.kernel->args[j].alignment > GDN_WORKSPACE_ALIGNMENT)
+        return false;
+  }
+  return true;
+}
+
+/// Gives back what has been loaded of a function.
+static GdnRuntimeStatus unload(const GdnFunctionDesc &function,
+                               LoadedFunction *loaded) {
+  GdnRuntimeStatus result = GDN_SUCCESS;
+  for (int i = 0; loaded && i < function.num_launches; ++i)
+    if (GdnRuntimeStatus status = gdnKernelUnload(loaded->launches[i].kernel))
+      result = status;
+  if (loaded)
+    KnownCalls::destroy(loaded->known);
+  delete loaded;
+  return result;
+}
+
+/// Loads the kernels, and room for calls to come.
+static GdnRuntimeStatus load(const GdnFunctionDesc &function,
+                             LoadedFunction &loaded) {
+  for (int i = 0; i < function.num_launches; ++i) {
+    GdnKernel *kernel;
+    const GdnLaunchDesc &launch = function.launches[i];
+    if (GdnRuntimeStatus status = gdnKernelLoad(launch.kernel, &kernel))
+      return status;
+    loaded.launches[i] = {kernel, launch.operands};
+  }
+  if (!hasCallsAlike(function))
+    return GDN_SUCCESS;
+  loaded.known = KnownCalls::create(function.args, function.num_args,
+                                    loaded.launches, function.num_launches);
+  if (!loaded.known)
+    return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a function");
+  return GDN_SUCCESS;
+}
+
+/// Puts what a function's calls need into the first place, once.
+static GdnRuntimeStatus loadOnce(const GdnFunctionDesc &function) {
+  auto *loaded = new (std::nothrow) LoadedFunction();
+  if (!loaded)
+    return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a function");
+  if (GdnRuntimeStatus status = load(function, *loaded)) {
+    // What has gone wrong is the message, whatever unloading says.
+    Message message;
+    message.add("%s", gdnGetLastErrorMessage());
+    unload(function, loaded);
+    return fail(status, message);
+  }
   void *expected = nullptr;
-  if (__atomic_compare_exchange_n(&function.kernels[index], &expected, kernel,
+  if (__atomic_compare_exchange_n(&function.kernels[0], &expected, loaded,
                                   /*weak=*/false, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE))
     return GDN_SUCCESS;
-  // It has been there before, so this use of it goes back.
-  return gdnKernelUnload(kernel);
+  // Another thread was faster, so these uses of the kernels go back.
+  return unload(function, loaded);
 }
 
 GdnRuntimeStatus gdnFunctionPrepare(const GdnFunctionDesc *function,
                                     int32_t device) {
   if (GdnRuntimeStatus status = checkFunction(function))
     return status;
-  for (int i = 0; i < function->num_launches; ++i) {
-    GdnKernel *kernel;
-    if (GdnRuntimeStatus status = loadLaunch(*function, i, kernel))
+  if (function->num_launches > 0 && !getLoaded(*function))
+    if (GdnRuntimeStatus status = loadOnce(*function))
       return status;
+  for (int i = 0; i < function->num_launches; ++i) {
+    GdnKernel *kernel = getLoaded(*function)->launches[i].kernel;
     if (GdnRuntimeStatus status = gdnKernelPrepare(kernel, device))
       return status;
   }
@@ -240,12 +306,9 @@ GdnRuntimeStatus gdnFunctionPrepare(const GdnFunctionDesc *function,
 GdnRuntimeStatus gdnFunctionUnload(const GdnFunctionDesc *function) {
   if (GdnRuntimeStatus status = checkFunction(function))
     return status;
-  for (int i = 0; i < function->num_launches; ++i) {
-    void *kernel =
-        __atomic_exchange_n(&function->kernels[i], nullptr, __ATOMIC_ACQ_REL);
-    if (GdnRuntimeStatus status =
-            gdnKernelUnload(static_cast<GdnKernel *>(kernel)))
-      return status;
-  }
-  return GDN_SUCCESS;
+  if (function->num_launches == 0)
+    return GDN_SUCCESS;
+  return unload(*function,
+                static_cast<LoadedFunction *>(__atomic_exchange_n(
+                    &function->kernels[0], nullptr, __ATOMIC_ACQ_REL)));
 }

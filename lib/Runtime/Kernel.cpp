@@ -129,6 +129,11 @@ static GdnRuntimeStatus loadKernel(const Driver &driver, GdnKernel &kernel) {
   return fail(status, message);
 }
 
+static void deleteKernel(GdnKernel *kernel) {
+  KnownCalls::destroy(kernel->known);
+  delete kernel;
+}
+
 GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -150,6 +155,13 @@ GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   GdnRuntimeStatus status = copyDescription(desc, loaded->desc);
   if (!status)
     status = layoutParams(loaded->desc, loaded->offsets);
+  if (!status) {
+    CallLaunch launch = {loaded, nullptr};
+    loaded->known = KnownCalls::create(loaded->desc.args, loaded->desc.num_args,
+                                       &launch, 1);
+    if (!loaded->known)
+      status = fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a kernel");
+  }
   if (!status)
     status = openDriver(driver);
   if (!status)
@@ -157,7 +169,7 @@ GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   if (!status)
     status = loadKernel(*driver, *loaded);
   if (status) {
-    delete loaded;
+    deleteKernel(loaded);
     return status;
   }
   loaded->source = desc;
@@ -185,7 +197,7 @@ GdnRuntimeStatus gdnKernelUnload(GdnKernel *kernel) {
     return GDN_SUCCESS;
   unlink(all.kernels, kernel);
   GdnRuntimeStatus status = releaseImage(*driver, kernel->image);
-  delete kernel;
+  deleteKernel(kernel);
   return status;
 }
 

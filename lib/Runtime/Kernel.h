@@ -10,7 +10,7 @@
 #define GDN_LIB_RUNTIME_KERNEL_H
 
 #include "Driver.h"
-#include "Parameters.h"
+#include "KnownCalls.h"
 
 #include <atomic>
 
@@ -76,12 +76,27 @@ GdnRuntimeStatus enterStream(const Driver &driver, CUstream stream,
                              int32_t wanted, ScopedContext &scope, int &device);
 /// Says no to a kernel that is not prepared on the device.
 GdnRuntimeStatus checkReady(const GdnKernel &kernel, int32_t device);
-/// gdnKernelLaunch. Where `device` is not negative, the launch is on it: a
-/// default stream is then that of a context of the device.
-GdnRuntimeStatus launchKernel(const GdnKernel *kernel, const GdnArg *args,
-                              int32_t numArgs, void *workspace,
-                              size_t workspaceBytes, const GdnGrid *grid,
-                              void *stream, int32_t device);
+/// The blocks of a launch on a device, of those that are asked for.
+GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
+                            const GdnDeviceInfo &device, GdnGrid &grid);
+/// Asks the kernel's plan; without one the grid is empty and so is the
+/// workspace.
+GdnRuntimeStatus askLaunchConfig(const GdnKernelDesc &desc, const GdnArg *args,
+                                 int32_t numArgs, const GdnDeviceInfo &device,
+                                 GdnLaunchConfig &config);
+/// Checks the workspace of a kernel.
+GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
+                                const GdnLaunchConfig &config,
+                                const void *workspace, size_t bytes);
+/// GDN_RUNTIME_CHECK: says no to arrays that are not on the device.
+GdnRuntimeStatus checkPointers(const Driver &driver, int device,
+                               const GdnKernelDesc &desc, const GdnArg *args,
+                               const void *workspace);
+/// Launches with parameters that have been written. A grid with a 0 launches
+/// nothing.
+GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
+                        const Parameters &parameters, const GdnGrid &grid,
+                        CUstream stream);
 
 } // namespace gdn::runtime
 
@@ -101,7 +116,7 @@ struct GdnKernel {
   std::atomic<bool> prepared[gdn::runtime::Driver::maxDevices];
   int uses;
   GdnKernel *next;
-  mutable gdn::runtime::KnownList known;
+  gdn::runtime::KnownCalls *known;
 };
 
 #endif // GDN_LIB_RUNTIME_KERNEL_H

@@ -20,12 +20,11 @@
 
 using namespace gdn::runtime;
 
-/// Asks the kernel's plan; without one the grid is empty and so is the
-/// workspace.
-static GdnRuntimeStatus askLaunchConfig(const GdnKernelDesc &desc,
-                                        const GdnArg *args, int32_t numArgs,
-                                        const GdnDeviceInfo &device,
-                                        GdnLaunchConfig &config) {
+GdnRuntimeStatus gdn::runtime::askLaunchConfig(const GdnKernelDesc &desc,
+                                               const GdnArg *args,
+                                               int32_t numArgs,
+                                               const GdnDeviceInfo &device,
+                                               GdnLaunchConfig &config) {
   config = {};
   config.struct_size = sizeof(config);
   if (!desc.configure)
@@ -49,10 +48,10 @@ static GdnRuntimeStatus checkPointer(const Driver &driver, int device,
   return GDN_SUCCESS;
 }
 
-static GdnRuntimeStatus checkPointers(const Driver &driver, int device,
-                                      const GdnKernelDesc &desc,
-                                      const GdnArg *args,
-                                      const void *workspace) {
+GdnRuntimeStatus gdn::runtime::checkPointers(const Driver &driver, int device,
+                                             const GdnKernelDesc &desc,
+                                             const GdnArg *args,
+                                             const void *workspace) {
   for (int i = 0; i < desc.num_args; ++i) {
     if (args[i].kind != GDN_ARG_TENSOR || isEmpty(args[i].value.tensor))
       continue;
@@ -64,9 +63,10 @@ static GdnRuntimeStatus checkPointers(const Driver &driver, int device,
                    : GDN_SUCCESS;
 }
 
-static GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
-                                       const GdnLaunchConfig &config,
-                                       const void *workspace, size_t bytes) {
+GdnRuntimeStatus gdn::runtime::checkWorkspace(const GdnKernelDesc &desc,
+                                              const GdnLaunchConfig &config,
+                                              const void *workspace,
+                                              size_t bytes) {
   if (bytes < config.workspace_bytes || (config.workspace_bytes && !workspace))
     return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
                 "expected a workspace of %llu bytes for kernel '%s', got %zu",
@@ -79,16 +79,9 @@ static GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
   return GDN_SUCCESS;
 }
 
-/// The grid of a launch.
-static GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
-                                   const GdnDeviceInfo &device,
-                                   const GdnLaunchConfig &config,
-                                   const GdnGrid *asked, GdnGrid &grid) {
-  if (!asked && !desc.configure)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a grid for kernel '%s', which has no plan, got null",
-                desc.symbol);
-  grid = asked ? *asked : config.grid;
+GdnRuntimeStatus gdn::runtime::chooseGrid(const GdnKernelDesc &desc,
+                                          const GdnDeviceInfo &device,
+                                          GdnGrid &grid) {
   uint32_t cluster = std::max(desc.cluster_size, 1u);
   uint32_t resident =
       desc.resident_blocks * static_cast<uint32_t>(device.multiprocessors);
@@ -153,11 +146,13 @@ GdnRuntimeStatus gdn::runtime::enterStream(const Driver &driver,
   return GDN_SUCCESS;
 }
 
-/// Launches with parameters that have been written.
-static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
-                               Parameters &parameters, const GdnGrid &grid,
-                               CUstream stream) {
+GdnRuntimeStatus gdn::runtime::submit(const Driver &driver,
+                                      const GdnKernel &kernel,
+                                      const Parameters &parameters,
+                                      const GdnGrid &grid, CUstream stream) {
   const GdnKernelDesc &desc = kernel.desc;
+  if (!grid.x || !grid.y || !grid.z)
+    return GDN_SUCCESS;
   LaunchAttribute attributes[2] = {};
   uint32_t numAttributes = 0;
   if (desc.cluster_size > 1) {
@@ -191,23 +186,20 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
 /// Writes the parameters of checked arguments, which may be known, and
 /// launches.
 static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
-                               KnownLaunches &launches, Known *known,
+                               HeldCall &held, KnownCall *known,
                                const GdnArg *args, void *workspace,
                                const GdnGrid &grid, CUstream stream) {
-  if (known) {
-    if (GdnRuntimeStatus status =
-            rewriteParameters(driver, kernel, args, workspace, *known))
-      return status;
-    return submit(driver, kernel, known->parameters, grid, stream);
-  }
-  Parameters here;
-  known = launches.add(kernel.desc, args);
-  Parameters &parameters = known ? known->parameters : here;
+  if (known && known->rewrite(driver, args, workspace))
+    return submit(driver, kernel, known->launches[0].parameters, grid, stream);
+  ParameterBuffer here;
+  known = held.note(kernel.known, args);
+  Parameters parameters = known ? known->launches[0].parameters : here.get();
   if (GdnRuntimeStatus status =
-          writeParameters(driver, kernel, args, workspace, parameters)) {
-    if (known)
-      known->keyLength = 0;
+          writeParameters(driver, kernel, args, workspace, parameters))
     return status;
+  if (known) {
+    known->addLaunch(0, kernel, nullptr, args, nullptr);
+    known->isKnown = true;
   }
   return submit(driver, kernel, parameters, grid, stream);
 }
@@ -245,19 +237,17 @@ GdnRuntimeStatus gdn::runtime::checkReady(const GdnKernel &kernel,
   return GDN_SUCCESS;
 }
 
-GdnRuntimeStatus gdn::runtime::launchKernel(const GdnKernel *kernel,
-                                            const GdnArg *args, int32_t numArgs,
-                                            void *workspace,
-                                            size_t workspaceBytes,
-                                            const GdnGrid *grid, void *stream,
-                                            int32_t wanted) {
+GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
+                                 int32_t num_args, void *workspace,
+                                 size_t workspace_bytes, const GdnGrid *grid,
+                                 void *stream) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
   const GdnKernelDesc &desc = kernel->desc;
-  KnownLaunches launches(kernel->known);
-  Known *known = launches.find(desc, args, numArgs);
+  HeldCall held;
+  KnownCall *known = held.find(kernel->known, args, num_args);
   if (!known)
-    if (GdnRuntimeStatus status = checkArguments(desc, args, numArgs))
+    if (GdnRuntimeStatus status = checkArguments(desc, args, num_args))
       return status;
   const Driver *driver;
   if (GdnRuntimeStatus status = openDriver(driver))
@@ -266,36 +256,32 @@ GdnRuntimeStatus gdn::runtime::launchKernel(const GdnKernel *kernel,
   auto *handle = static_cast<CUstream>(stream);
   int device = 0;
   if (GdnRuntimeStatus status =
-          enterStream(*driver, handle, wanted, scope, device))
+          enterStream(*driver, handle, /*wanted=*/-1, scope, device))
     return status;
   if (GdnRuntimeStatus status = checkReady(*kernel, device))
     return status;
 
+  const GdnDeviceInfo &info = driver->devices[device].info;
   GdnLaunchConfig config;
-  GdnGrid chosen;
-  if (GdnRuntimeStatus status = askLaunchConfig(
-          desc, args, numArgs, driver->devices[device].info, config))
+  if (GdnRuntimeStatus status =
+          askLaunchConfig(desc, args, num_args, info, config))
     return status;
   if (GdnRuntimeStatus status =
-          checkWorkspace(desc, config, workspace, workspaceBytes))
+          checkWorkspace(desc, config, workspace, workspace_bytes))
     return status;
-  if (GdnRuntimeStatus status =
-          chooseGrid(desc, driver->devices[device].info, config, grid, chosen))
+  if (!grid && !desc.configure)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                "expected a grid for kernel '%s', which has no plan, got null",
+                desc.symbol);
+  GdnGrid chosen = grid ? *grid : config.grid;
+  if (GdnRuntimeStatus status = chooseGrid(desc, info, chosen))
     return status;
   if (driver->checkMore)
     if (GdnRuntimeStatus status =
             checkPointers(*driver, device, desc, args, workspace))
       return status;
+  // Nothing is known of tensor maps that only such launches have had.
   if (!chosen.x || !chosen.y || !chosen.z)
     return GDN_SUCCESS;
-  return submit(*driver, *kernel, launches, known, args, workspace, chosen,
-                handle);
-}
-
-GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
-                                 int32_t num_args, void *workspace,
-                                 size_t workspace_bytes, const GdnGrid *grid,
-                                 void *stream) {
-  return launchKernel(kernel, args, num_args, workspace, workspace_bytes, grid,
-                      stream, /*device=*/-1);
+  return submit(*driver, *kernel, held, known, args, workspace, chosen, handle);
 }

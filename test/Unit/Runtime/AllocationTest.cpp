@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestKernel.h"
+#include "TestFunction.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -60,4 +60,22 @@ TEST_F(Allocation, NoneInALaunch) {
   after = allocations;
   EXPECT_EQ(status, GDN_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(after, before);
+}
+
+TEST_F(Allocation, NoneInACall) {
+  TestFunction function;
+  int before = allocations;
+  prepareBoth(function);
+  EXPECT_GT(allocations, before) << "the counter misses the runtime's memory";
+  TestCall call;
+  // A new call, one like it, and one that is refused.
+  for (int round = 0; round < 3; ++round) {
+    call.y.data = fakeAddress(0, round == 2 ? 0x9004 : 0x9000);
+    before = allocations;
+    GdnRuntimeStatus status = call.launch(function);
+    int after = allocations;
+    EXPECT_EQ(status, round == 2 ? GDN_ERROR_INVALID_ARGUMENT : GDN_SUCCESS)
+        << message();
+    EXPECT_EQ(after, before) << "round " << round;
+  }
 }

@@ -42,6 +42,7 @@ static const char *const functionNames[] = {
 
 static std::atomic<int> counts[numFunctions];
 static std::atomic<int> failures[numFunctions];
+static std::atomic<void (*)(const char *, void **)> watcher;
 static std::mutex recordMutex;
 static FakeLaunch lastLaunch;
 static FakeMap lastMap;
@@ -244,6 +245,8 @@ static CUresult cuLaunchKernelEx(const LaunchConfig *config,
                                  CUfunction function, void **parameters,
                                  void **extra) {
   FAKE(cuLaunchKernelEx);
+  if (auto *watch = watcher.load())
+    watch(reinterpret_cast<const char *>(function), parameters);
   std::lock_guard<std::mutex> lock(recordMutex);
   lastLaunch = {};
   lastLaunch.config = *config;
@@ -312,6 +315,7 @@ FAKE_EXPORT void fakeReset() {
   lastMap = {};
   numLaunched = 0;
   numParams = 0;
+  watcher = nullptr;
   depth = 0;
 }
 FAKE_EXPORT int fakeCount(const char *name) {
@@ -323,6 +327,9 @@ FAKE_EXPORT void fakeFail(const char *name, int result) {
 }
 FAKE_EXPORT void fakeReplace(const char *name, void *function) {
   functions[indexOf(name)] = function;
+}
+FAKE_EXPORT void fakeWatch(void (*watch)(const char *, void **)) {
+  watcher = watch;
 }
 FAKE_EXPORT void fakeSetParams(const FakeParam *list, size_t count) {
   std::copy_n(list, count, params);

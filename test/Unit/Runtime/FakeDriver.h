@@ -58,6 +58,9 @@ void fakeFail(const char *function, int result);
 /// Puts a function of a test in the place of one of the driver's, before the
 /// runtime opens the driver.
 void fakeReplace(const char *name, void *function);
+/// Shows every launch's kernel and parameters to a function of a test, in the
+/// thread that launches; null for nobody.
+void fakeWatch(void (*watcher)(const char *kernel, void **parameters));
 void fakeSetParams(const FakeParam *params, size_t count);
 /// The last launch, and the last map.
 const FakeLaunch *fakeLastLaunch();

@@ -1,0 +1,312 @@
+//===- KnownCalls.cpp - Calls like earlier ones ---------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KnownCalls.h"
+#include "Kernel.h"
+
+#include <cstring>
+#include <new>
+
+using namespace gdn::runtime;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Parts of one allocation, which are only counted before it is there.
+struct Parts {
+  unsigned char *memory;
+  size_t bytes = 0;
+
+  template <typename T> T *take(size_t count) {
+    bytes = (bytes + alignof(T) - 1) / alignof(T) * alignof(T);
+    size_t offset = bytes;
+    bytes += count * sizeof(T);
+    return memory ? reinterpret_cast<T *>(memory + offset) : nullptr;
+  }
+};
+
+/// Parameters lie as they do in a ParameterBuffer.
+struct alignas(64) ParameterLine {
+  unsigned char bytes[64];
+};
+} // namespace
+
+static constexpr std::align_val_t lineAlignment{alignof(ParameterLine)};
+
+/// Values of a key: whether the array is there, extents and strides.
+static size_t getKeyLength(const GdnArgDesc *args, int32_t numArgs) {
+  size_t length = 0;
+  for (int i = 0; i < numArgs; ++i)
+    if (args[i].kind == GDN_ARG_TENSOR)
+      length += 1 + 2 * static_cast<size_t>(args[i].rank);
+  return length;
+}
+
+static uint32_t getParametersBytes(const GdnKernel &kernel) {
+  const GdnKernelDesc &desc = kernel.desc;
+  if (desc.num_params == 0)
+    return 0;
+  int last = desc.num_params - 1;
+  return kernel.offsets[last] + getParamBytes(desc, desc.params[last]);
+}
+
+/// Gives a call its part.
+static void lay(KnownCall &call, Parts &parts, const GdnArgDesc *args,
+                int32_t numArgs, const CallLaunch *launches, int numLaunches) {
+  call.key = parts.take<int64_t>(getKeyLength(args, numArgs));
+  call.hasElements = parts.take<bool>(static_cast<size_t>(numArgs));
+  call.launches = parts.take<KnownLaunch>(static_cast<size_t>(numLaunches));
+  size_t numValues = 0;
+  for (int i = 0; i < numLaunches; ++i) {
+    const GdnKernel &kernel = *launches[i].kernel;
+    auto numParams = static_cast<size_t>(kernel.desc.num_params);
+    numValues += numParams;
+    auto *lines = parts.take<ParameterLine>(
+        (getParametersBytes(kernel) + sizeof(ParameterLine) - 1) /
+        sizeof(ParameterLine));
+    void **places = parts.take<void *>(numParams);
+    if (parts.memory)
+      call.launches[i].parameters = {lines->bytes, places};
+  }
+  call.values = parts.take<KnownValue>(numValues);
+}
+
+KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
+                               const CallLaunch *launches, int numLaunches) {
+  Parts counted = {nullptr};
+  counted.take<KnownCalls>(1);
+  KnownCall any = {};
+  for (unsigned i = 0; i < size; ++i)
+    lay(any, counted, args, numArgs, launches, numLaunches);
+  void *memory = operator new(counted.bytes, lineAlignment, std::nothrow);
+  if (!memory)
+    return nullptr;
+  memset(memory, 0, counted.bytes);
+  Parts parts = {static_cast<unsigned char *>(memory)};
+  auto *calls = new (parts.take<KnownCalls>(1)) KnownCalls();
+  calls->args = args;
+  calls->numArgs = numArgs;
+  for (KnownCall &call : calls->list)
+    lay(call, parts, args, numArgs, launches, numLaunches);
+
+  for (int i = 0; i < numArgs; ++i)
+    calls->addressMasks[i] =
+        args[i].kind == GDN_ARG_TENSOR ? getAlignment(args[i]) - 1 : 0;
+  for (int i = 0; i < numLaunches; ++i) {
+    const GdnKernelDesc &desc = launches[i].kernel->desc;
+    const GdnOperand *operands = launches[i].operands;
+    auto ask = [&](int arg, uint32_t alignment) {
+      if (operands && operands[arg].kind != GDN_OPERAND_ARGUMENT)
+        return;
+      calls->addressMasks[operands ? operands[arg].index : arg] |=
+          alignment - 1;
+    };
+    for (int arg = 0; arg < desc.num_args; ++arg)
+      if (desc.args[arg].kind == GDN_ARG_TENSOR)
+        ask(arg, getAlignment(desc.args[arg]));
+    for (int map = 0; map < desc.num_tensor_maps; ++map)
+      ask(desc.tensor_maps[map].arg, mapAlignment);
+  }
+  return calls;
+}
+
+void KnownCalls::destroy(KnownCalls *calls) {
+  operator delete(calls, lineAlignment);
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+/// What the key begins an array with.
+static int64_t describe(const GdnTensor *tensor) {
+  return !tensor ? 0 : tensor->strides ? 2 : 1;
+}
+
+/// A sum over what the key says of the first argument.
+static uint64_t getHint(const GdnArg *args, int32_t numArgs) {
+  if (numArgs <= 0 || !args || args[0].kind != GDN_ARG_TENSOR ||
+      !args[0].value.tensor)
+    return 0;
+  const GdnTensor &tensor = *args[0].value.tensor;
+  uint64_t sum = 0;
+  int rank = tensor.shape && tensor.rank <= maxRank ? tensor.rank : 0;
+  for (int d = 0; d < rank; ++d)
+    sum = 31 * sum + static_cast<uint64_t>(tensor.shape[d]);
+  for (int d = 0; d < rank && tensor.strides; ++d)
+    sum = 31 * sum + static_cast<uint64_t>(tensor.strides[d]);
+  return sum;
+}
+
+bool KnownCalls::fits(const KnownCall &call, const GdnArg *given,
+                      int32_t numGiven) const {
+  if (!call.isKnown || numGiven != numArgs || (numGiven > 0 && !given))
+    return false;
+  const int64_t *next = call.key;
+  for (int i = 0; i < numGiven; ++i) {
+    if (given[i].kind != args[i].kind)
+      return false;
+    if (given[i].kind != GDN_ARG_TENSOR)
+      continue;
+    const GdnTensor *tensor = given[i].value.tensor;
+    if (*next++ != describe(tensor))
+      return false;
+    if (!tensor)
+      continue;
+    if (tensor->dtype != args[i].dtype || tensor->rank != args[i].rank ||
+        (tensor->rank && !tensor->shape))
+      return false;
+    int64_t difference = 0;
+    for (int d = 0; d < tensor->rank; ++d)
+      difference |= *next++ ^ tensor->shape[d];
+    for (int d = 0; d < tensor->rank && tensor->strides; ++d)
+      difference |= *next++ ^ tensor->strides[d];
+    auto address = reinterpret_cast<uintptr_t>(tensor->data);
+    if (difference ||
+        (call.hasElements[i] && (!address || address & addressMasks[i])))
+      return false;
+  }
+  return true;
+}
+
+void KnownCalls::noteKey(KnownCall &call, const GdnArg *given) const {
+  call.hint.store(getHint(given, numArgs), std::memory_order_relaxed);
+  call.isKnown = false;
+  call.workspaceBytes = 0;
+  call.numValues = 0;
+  int64_t *next = call.key;
+  for (int i = 0; i < numArgs; ++i) {
+    if (given[i].kind != GDN_ARG_TENSOR)
+      continue;
+    const GdnTensor *tensor = given[i].value.tensor;
+    *next++ = describe(tensor);
+    call.hasElements[i] = !isEmpty(tensor);
+    if (!tensor)
+      continue;
+    for (int d = 0; d < tensor->rank; ++d)
+      *next++ = tensor->shape[d];
+    for (int d = 0; d < tensor->rank && tensor->strides; ++d)
+      *next++ = tensor->strides[d];
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+void KnownCall::addLaunch(int index, const GdnKernel &kernel,
+                          const GdnOperand *operands, const GdnArg *args,
+                          const uint64_t *offsets) {
+  const GdnKernelDesc &desc = kernel.desc;
+  void **places = launches[index].parameters.places;
+  for (int i = 0; i < desc.num_params; ++i) {
+    const GdnParamDesc &param = desc.params[i];
+    auto *place = static_cast<unsigned char *>(places[i]);
+    bool isMap = param.kind == GDN_PARAM_TENSOR_MAP;
+    if (isMap || param.kind == GDN_PARAM_POINTER) {
+      int arg = isMap ? desc.tensor_maps[param.index].arg : param.index;
+      const GdnTensor *tensor = args[arg].value.tensor;
+      // The zeros of what is absent stay, and those of a map over no elements.
+      if (isMap ? isEmpty(tensor) : !tensor)
+        continue;
+      GdnOperand from =
+          operands ? operands[arg] : GdnOperand{GDN_OPERAND_ARGUMENT, arg};
+      bool isArgument = from.kind == GDN_OPERAND_ARGUMENT;
+      values[numValues++] = {
+          isMap ? KnownValue::Kind::TensorMap : KnownValue::Kind::Address,
+          isArgument ? from.index : -1, isArgument ? 0 : offsets[from.index],
+          reinterpret_cast<uintptr_t>(tensor->data), place};
+      continue;
+    }
+    // A function's scalars follow from extents, and its kernels have no
+    // workspace of their own.
+    if (operands)
+      continue;
+    if (param.kind == GDN_PARAM_WORKSPACE) {
+      uintptr_t address;
+      memcpy(&address, place, sizeof(address));
+      values[numValues++] = {KnownValue::Kind::Address, -1, 0, address, place};
+    } else if (param.kind == GDN_PARAM_SCALAR) {
+      values[numValues++] = {getParamBytes(desc, param) == 8
+                                 ? KnownValue::Kind::Scalar64
+                                 : KnownValue::Kind::Scalar32,
+                             param.index, 0, 0, place};
+    }
+  }
+}
+
+bool KnownCall::rewrite(const Driver &driver, const GdnArg *args,
+                        void *workspace) {
+  for (int i = 0; i < numValues; ++i) {
+    KnownValue &value = values[i];
+    if (value.kind >= KnownValue::Kind::Scalar32) {
+      memcpy(value.place, &args[value.arg].value,
+             value.kind == KnownValue::Kind::Scalar64 ? 8 : 4);
+      continue;
+    }
+    void *base = value.arg < 0 ? workspace : args[value.arg].value.tensor->data;
+    uintptr_t address = reinterpret_cast<uintptr_t>(base) + value.offset;
+    if (address == value.address)
+      continue;
+    if (value.kind == KnownValue::Kind::Address) {
+      memcpy(value.place, &address, sizeof(address));
+    } else if (!moveMap(driver, reinterpret_cast<void *>(address),
+                        value.place)) {
+      isKnown = false;
+      return false;
+    }
+    value.address = address;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Holding
+//===----------------------------------------------------------------------===//
+
+bool HeldCall::hold(KnownCall &known) {
+  if (known.isHeld.test_and_set(std::memory_order_acquire))
+    return false;
+  call = &known;
+  return true;
+}
+
+void HeldCall::release() {
+  if (call)
+    call->isHeld.clear(std::memory_order_release);
+  call = nullptr;
+}
+
+KnownCall *HeldCall::find(KnownCalls *calls, const GdnArg *args,
+                          int32_t numArgs) {
+  if (!calls)
+    return nullptr;
+  uint64_t hint = getHint(args, numArgs);
+  for (KnownCall &known : calls->list) {
+    if (known.hint.load(std::memory_order_relaxed) != hint || !hold(known))
+      continue;
+    if (calls->fits(known, args, numArgs))
+      return call;
+    release();
+  }
+  return nullptr;
+}
+
+KnownCall *HeldCall::note(KnownCalls *calls, const GdnArg *args) {
+  if (!calls)
+    return nullptr;
+  if (!call) {
+    unsigned place = calls->oldest.fetch_add(1, std::memory_order_relaxed);
+    if (!hold(calls->list[place % KnownCalls::size]))
+      return nullptr;
+  }
+  calls->noteKey(*call, args);
+  return call;
+}
