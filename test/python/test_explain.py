@@ -104,7 +104,7 @@ def refusals(driver, **settings):
     pytest.importorskip("torch")
     program = (
         "import gdn, torch\n"
-        "q = torch.empty(1, 64, 2, 96, device='meta'); g = torch.empty(1, 64, 2, device='meta')\n"
+        "q = torch.empty(1, 64, 2, 128, device='meta'); g = torch.empty(1, 64, 2, device='meta')\n"
         "for device in ('cuda', 'cuda:3'):\n"
         "    print(*gdn.supported(q, q, q, g, g, device=device).reasons or ['served'])\n"
     )
