@@ -82,10 +82,9 @@ static DialectRegistry makeRegistry() {
   return registry;
 }
 
-Session::Session() : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
-  // A message has its op's name and place. The op itself may be a program of
-  // hundreds of lines.
-  context.printOpOnDiagnostic(false);
+Session::Session(bool printsOps)
+    : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+  context.printOpOnDiagnostic(printsOps);
 }
 Session::~Session() = default;
 
@@ -95,7 +94,22 @@ Session::parse(std::unique_ptr<llvm::MemoryBuffer> buffer) {
   sources->AddNewSourceBuffer(std::move(buffer), SMLoc());
   handler.reset();
   handler = std::make_unique<SourceMgrDiagnosticHandler>(*sources, &context);
-  return parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  bool isReported = false;
+  // Called before the handler that prints, which gets it all the same.
+  ScopedDiagnosticHandler watcher(&context, [&](Diagnostic &diagnostic) {
+    isReported |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure();
+  });
+  auto module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (module || isReported)
+    return module;
+  // MLIR's reader of bytecode refuses some files without a diagnostic.
+  llvm::StringRef name =
+      sources->getMemoryBuffer(sources->getMainFileID())->getBufferIdentifier();
+  emitError(FileLineColLoc::get(&context, name, 0, 0))
+      << "expected MLIR's text or bytecode, got what its reader refuses "
+         "without a diagnostic; bytecode with wrong bytes does this";
+  return module;
 }
 
 OwningOpRef<ModuleOp> Session::parseFile(llvm::StringRef path) {

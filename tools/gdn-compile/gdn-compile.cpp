@@ -362,7 +362,7 @@ static int compile(const Flags &flags, const Target &target,
   auto machine = cpu::createTargetMachine(options.target);
   if (!machine)
     return reportError(toolName, machine.takeError());
-  Session session;
+  Session session(flags.compile.printOps);
   OwningOpRef<ModuleOp> module = session.parseFile(flags.input);
   if (module && flags.explain) {
     if (llvm::Error error = writeExplanation(flags, *module, options))

@@ -11,6 +11,7 @@
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/WithColor.h"
 
 int main(int argc, char **argv) {
   mlir::gdn::setVersionPrinter();
@@ -18,6 +19,17 @@ int main(int argc, char **argv) {
   mlir::gdn::registerAllDialects(registry);
   mlir::gdn::registerAllExtensions(registry);
   mlir::gdn::registerAllPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "gdn optimizer driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "gdn optimizer driver\n", registry);
+  uint64_t printed = llvm::errs().tell();
+  if (succeeded(mlir::MlirOptMain(argc, argv, input, output, registry)))
+    return EXIT_SUCCESS;
+  // MLIR's reader of bytecode refuses some files without a diagnostic.
+  if (llvm::errs().tell() == printed)
+    llvm::WithColor::error(llvm::errs(), "gdn-opt")
+        << input
+        << ": expected MLIR's text or bytecode, and passes that take it, got a "
+           "failure without a diagnostic; bytecode with wrong bytes does "
+           "this\n";
+  return EXIT_FAILURE;
 }

@@ -347,7 +347,7 @@ int main(int argc, char **argv) {
     return reportError(toolName, std::move(error));
   if (llvm::Error error = checkOptions(flags.compile.get()))
     return reportError(toolName, std::move(error));
-  Session session;
+  Session session(flags.compile.printOps);
   OwningOpRef<ModuleOp> module = session.parseFile(flags.input);
   if (!module)
     return 1;

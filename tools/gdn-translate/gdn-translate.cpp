@@ -13,6 +13,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -63,5 +64,13 @@ int main(int argc, char **argv) {
         return write(module, stream, gdn::ptx::describeKernels(module));
       },
       gdn::registerAllDialects);
-  return failed(mlirTranslateMain(argc, argv, "gdn translation driver"));
+  uint64_t printed = llvm::errs().tell();
+  if (succeeded(mlirTranslateMain(argc, argv, "gdn translation driver")))
+    return EXIT_SUCCESS;
+  // MLIR's reader of bytecode refuses some files without a diagnostic.
+  if (llvm::errs().tell() == printed)
+    llvm::WithColor::error(llvm::errs(), "gdn-translate")
+        << "expected MLIR's text or bytecode, got what its reader refuses "
+           "without a diagnostic; bytecode with wrong bytes does this\n";
+  return EXIT_FAILURE;
 }

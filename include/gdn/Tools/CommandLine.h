@@ -40,6 +40,8 @@ struct CompileFlags {
   llvm::cl::opt<bool> serialProducts;
   llvm::cl::opt<bool> parallel;
   llvm::cl::opt<bool> twoProductChain;
+  /// MLIR's own name for it, but off unless it is given.
+  llvm::cl::opt<bool> printOps;
   llvm::cl::opt<std::string> cpu;
   llvm::cl::opt<std::string> features;
 };

@@ -95,7 +95,9 @@ llvm::Error checkOptions(const CompileOptions &options);
 /// line and the text of the line.
 class Session {
 public:
-  Session();
+  /// Errors have their op's name and place; with `printsOps` also the op
+  /// itself, which may be a program of hundreds of lines.
+  explicit Session(bool printsOps = false);
   ~Session();
 
   MLIRContext &getContext() { return context; }
