@@ -166,13 +166,19 @@ static llvm::Expected<InputOptions> readInputOptions(const Flags &flags) {
 /// What the command line says about the compilation, with no more segments of a
 /// sequence than the longest one may have chunks: further ones would have no
 /// token, but states.
-static CompileOptions getCompileOptions(const Flags &flags) {
+static CompileOptions getCompileOptions(const Flags &flags,
+                                        llvm::ArrayRef<HostArray> inputs) {
   CompileOptions options = flags.compile.get();
   // Was read before: the inputs are made by it.
   options.sizes = llvm::cantFail(flags.sizes.get());
   std::optional<int64_t> tokens = options.sizes.getLongest();
   if (!tokens)
     tokens = options.sizes.get("T");
+  // Sizes of files or of --arg-shape: no sequence is longer than the arrays.
+  if (!tokens)
+    for (const HostArray &input : inputs)
+      for (int64_t size : input.getShape())
+        tokens = std::max(tokens.value_or(0), size);
   if (!tokens)
     return options;
   int64_t most = std::max<int64_t>(
@@ -191,7 +197,7 @@ static llvm::Error compileAndRun(const Flags &flags, ModuleOp module,
   Clock::time_point start = Clock::now();
   auto executable = [&] {
     Progress progress(toolName, "compiling");
-    return Executable::compile(module, entry, getCompileOptions(flags));
+    return Executable::compile(module, entry, getCompileOptions(flags, inputs));
   }();
   if (!executable)
     return executable.takeError();
@@ -220,7 +226,7 @@ static llvm::Error compileAndRunOnGPU(const Flags &flags, ModuleOp module,
     Progress progress(toolName, "compiling");
     if (!flags.object.empty())
       return GPUExecutable::load(flags.object, report.entry);
-    CompileOptions options = getCompileOptions(flags);
+    CompileOptions options = getCompileOptions(flags, inputs);
     options.device = Device::GPU;
     return GPUExecutable::compile(module, report.entry, options);
   }();

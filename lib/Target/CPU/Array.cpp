@@ -24,6 +24,8 @@ static void *allocate(size_t bytes) {
 #if defined(__linux__)
   if (bytes >= kLargePage) {
     size_t size = llvm::alignTo(bytes, kLargePage);
+    if (size < bytes)
+      return nullptr;
     void *memory = std::aligned_alloc(kLargePage, size);
     // A wish: a system without such pages gives others.
     if (memory)

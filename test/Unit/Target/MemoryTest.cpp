@@ -54,6 +54,10 @@ TEST(Array, EndsTheProcessIfThereIsNone) {
   EXPECT_EXIT(allocateArray(size_t(1) << 60), ::testing::ExitedWithCode(1),
               "error: expected memory for an array of 1152921504606846976 "
               "bytes, got none");
+  // A negative number of bytes, which large pages round up to 0.
+  EXPECT_EXIT(allocateArray(size_t(0) - 1), ::testing::ExitedWithCode(1),
+              "error: expected memory for an array of 18446744073709551615 "
+              "bytes, got none");
 }
 
 TEST(Array, BeginsWithALargePageIfItIsLarge) {
