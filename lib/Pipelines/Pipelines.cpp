@@ -70,8 +70,32 @@ void gdn::buildGDNToLLVMPipeline(OpPassManager &manager,
   buildTileToLLVMPipeline(manager, options);
 }
 
+namespace {
+/// PassPipelineRegistration<LoweringOptions>, but with a look at all values.
+struct Registration {
+  using Builder = void (*)(OpPassManager &, const LoweringOptions &);
+
+  Registration(StringRef name, StringRef description, Builder build) {
+    registerPassPipeline(
+        name, description,
+        [build](OpPassManager &manager, StringRef text,
+                function_ref<LogicalResult(const Twine &)> emitError) {
+          LoweringOptions options;
+          if (failed(options.parseFromString(text)))
+            return failure();
+          if (std::string wrong = findWrongOption(options); !wrong.empty())
+            return emitError(wrong);
+          build(manager, options);
+          return success();
+        },
+        [](function_ref<void(const detail::PassOptions &)> visit) {
+          visit(LoweringOptions());
+        });
+  }
+};
+} // namespace
+
 void gdn::registerPipelines() {
-  using Registration = PassPipelineRegistration<LoweringOptions>;
   Registration("gdn-to-stages", "Lower layer ops to stage ops",
                buildGDNToStagesPipeline);
   Registration("gdn-to-tile", "Lower layer ops to tile programs",

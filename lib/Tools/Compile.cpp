@@ -34,32 +34,6 @@ llvm::Expected<Device> tools::parseTarget(llvm::StringRef target) {
               support::cpuTarget, support::gpuTarget, target);
 }
 
-llvm::Error tools::checkOptions(const CompileOptions &options) {
-  if (options.plan != "fused" && options.plan != "separate")
-    return fail("expected --plan of fused or separate, got '{0}'",
-                options.plan);
-  if (!llvm::is_contained({16, 32, 64}, options.chunkSize))
-    return fail("expected --chunk-size of 16, 32 or 64, got {0}",
-                options.chunkSize);
-  if (options.segments < 0)
-    return fail("expected --segments of at least 0, got {0}", options.segments);
-  if (options.segmentLength < 0)
-    return fail("expected --segment-length of at least 0, got {0}",
-                options.segmentLength);
-  if (options.segments > 0 && options.segmentLength > 0)
-    return fail("expected one of --segments and --segment-length, got both");
-  if (!(options.decayTolerance >= 0 && options.decayTolerance < 1))
-    return fail("expected --decay-tolerance of at least 0 and below 1, got {0}",
-                options.decayTolerance);
-  constexpr llvm::StringRef types[] = {"auto", "bf16", "f16", "f32"};
-  if (!llvm::is_contained(types, options.operandType))
-    return fail("expected --operand-type of auto, bf16, f16 or f32, got '{0}'",
-                options.operandType);
-  if (options.vTiles < 1)
-    return fail("expected --v-tiles of at least 1, got {0}", options.vTiles);
-  return llvm::Error::success();
-}
-
 std::optional<int64_t> SizeHints::get(llvm::StringRef name) const {
   if (lengths && name == "N")
     return lengths->size();
@@ -182,10 +156,8 @@ static void addStep(PassManager &manager, Level level, Device device,
   }
 }
 
-LogicalResult
-tools::lower(ModuleOp module, Level level, const CompileOptions &options,
-             llvm::function_ref<llvm::Error(Level, ModuleOp)> reached) {
-  LoweringOptions lowering;
+/// Takes the options over one by one.
+static void read(const CompileOptions &options, LoweringOptions &lowering) {
   lowering.plan = options.plan;
   lowering.backward = options.backward;
   if (options.device == Device::GPU && options.backward == "auto")
@@ -220,6 +192,23 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   lowering.bf16Dot = cpu::hasBF16Dot(options.target);
   lowering.amx = cpu::hasAMX(options.target);
   lowering.bf16Rounding = cpu::hasBF16Rounding(options.target);
+}
+
+llvm::Error tools::checkOptions(const CompileOptions &options) {
+  // 0 leaves the number to a pass, which the tools ask for by 1.
+  if (options.vTiles < 1)
+    return fail("expected --v-tiles of at least 1, got {0}", options.vTiles);
+  LoweringOptions lowering;
+  read(options, lowering);
+  std::string wrong = findWrongOption(lowering, "--");
+  return wrong.empty() ? llvm::Error::success() : fail("{0}", wrong);
+}
+
+LogicalResult
+tools::lower(ModuleOp module, Level level, const CompileOptions &options,
+             llvm::function_ref<llvm::Error(Level, ModuleOp)> reached) {
+  LoweringOptions lowering;
+  read(options, lowering);
   for (Level step : getWay(level)) {
     PassManager manager(module.getContext());
     if (step == Level::NVVM || !hasKernels(module))

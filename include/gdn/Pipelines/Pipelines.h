@@ -171,6 +171,12 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::init(true)};
 };
 
+/// What is wrong with the first value that no pass takes, as "expected
+/// <prefix>segments of at least 0, got -1"; empty if nothing is. It looks at
+/// all options: a pipeline without the pass of one would take anything for it.
+std::string findWrongOption(const LoweringOptions &options,
+                            StringRef prefix = "");
+
 /// `gdn-to-stages`: layer ops --> stage ops.
 void buildGDNToStagesPipeline(OpPassManager &manager,
                               const LoweringOptions &options);

@@ -126,6 +126,10 @@ public:
     lowering.bf16Dot = cpu::hasBF16Dot(getTarget());
     lowering.amx = cpu::hasAMX(getTarget());
     lowering.bf16Rounding = cpu::hasBF16Rounding(getTarget());
+    if (std::string wrong = findWrongOption(lowering); !wrong.empty()) {
+      errors.fail("error: " + wrong);
+      return nullptr;
+    }
     PassManager manager(&context);
     buildPipeline(manager, lowering);
     if (failed(manager.run(*module)))

@@ -51,17 +51,14 @@ struct Vectorize : gdn::tile::impl::VectorizePassBase<Vectorize> {
   using VectorizePassBase::VectorizePassBase;
 
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(TileDialect::getProgramAttrName()))
-      return;
-    bool isKnown = llvm::any_of(kCPUArchs, [&](const CPUArch &arch) {
-      return arch.vectorBits == vectorBits;
-    });
-    if (vectorBits != 0 && !isKnown) {
+    if (vectorBits != 0 && !isVectorBits(vectorBits)) {
       getOperation().emitOpError(
           "expected vector-bits to be 0, 128, 256 or 512, got ")
           << vectorBits.getValue();
       return signalPassFailure();
     }
+    if (!getOperation()->hasAttr(TileDialect::getProgramAttrName()))
+      return;
     // All code below reads and writes buffers.
     WalkResult onBuffers = getOperation().walk([](linalg::LinalgOp op) {
       if (op.hasPureBufferSemantics())

@@ -1,6 +1,8 @@
 // RUN: gdn-opt %s --gdn-tile-vectorize --split-input-file --verify-diagnostics
 // RUN: not gdn-opt %s --gdn-tile-vectorize=vector-bits=-1 2>&1 | FileCheck %s -DGOT=-1
 // RUN: not gdn-opt %s --gdn-tile-vectorize=vector-bits=384 2>&1 | FileCheck %s -DGOT=384
+// RUN: echo "func.func private @no_program()" | not gdn-opt --gdn-tile-vectorize=vector-bits=-1 2>&1 | \
+// RUN:   FileCheck %s -DGOT=-1
 
 // CHECK: error: 'func.func' op expected vector-bits to be 0, 128, 256 or 512, got [[GOT]]
 

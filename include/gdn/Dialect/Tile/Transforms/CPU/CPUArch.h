@@ -44,6 +44,11 @@ inline const CPUArch &getCPUArch(int64_t vectorBits) {
   return kCPUArchs[2];
 }
 
+/// Whether there is an entry for registers of just these bits.
+inline bool isVectorBits(int64_t vectorBits) {
+  return getCPUArch(vectorBits).vectorBits == vectorBits;
+}
+
 /// Vector register width of the CPU that this process runs on.
 int64_t getHostVectorBits();
 
