@@ -13,7 +13,6 @@
 #include "gdn/Tools/CommandLine.h"
 #include "gdn/Tools/Explain.h"
 #include "gdn/Tools/Progress.h"
-
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
@@ -39,9 +38,10 @@ static constexpr llvm::StringLiteral overview =
     "  gdn-compile varlen.mlir --target=sm_90a --explain "
     "--lengths=28672,4096\n\n"
     "A file may stand at any level on the way, so what --dump-dir writes can "
-    "be "
-    "changed and compiled on.\nFor a GPU, --emit=obj writes layer.o, with the "
-    "kernels inside, and layer.h, which says how to call it.\n";
+    "be changed and compiled on.\nFor a GPU, --emit=obj writes layer.o, with "
+    "the kernels inside, and layer.h, which says how to call it.\nptxas is the "
+    "one that GDN_PTXAS names, or that of PATH. It is killed after "
+    "GDN_PTXAS_TIMEOUT seconds (600).\n";
 
 namespace {
 struct Flags;

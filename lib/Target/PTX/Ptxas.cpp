@@ -221,8 +221,8 @@ runFor(unsigned limit, StringRef program, ArrayRef<StringRef> arguments,
   (void)llvm::sys::Wait(child, std::nullopt, &reason);
   return llvm::createStringError(
       "expected " + program + " to end within " + llvm::Twine(limit) +
-      " s, got none of its output in that time; GDN_PTXAS_TIMEOUT=<seconds> "
-      "sets another limit");
+      " s, got no end and killed it; GDN_PTXAS_TIMEOUT=<seconds> sets another "
+      "limit");
 }
 
 /// An ELF file for CUDA, as its header says.
