@@ -74,3 +74,18 @@ gdn_warp.schedule_template @ctas schedules ["x"] attributes {chunks_per_iteratio
 
 // expected-error @below {{expected attributes of the op, or under a dialect's name, got 'persistant'}}
 gdn_warp.schedule_template @misspelled schedules ["x"] attributes {chunks_per_iteration = 1 : i64, persistant} roles [] channels []
+
+// -----
+
+// The number that is wrong is the one that is printed.
+gdn_warp.schedule_template @maximum schedules ["x"] attributes {chunks_per_iteration = 1 : i64}
+    roles [<name = "a", warps = 4, steps = []>]
+    // expected-error @+2 {{expected an amount of 0 to 65536, got -1}}
+    // expected-error @below {{failed to parse Warp_ChannelTemplateAttr parameter 'depth'}}
+    channels [<name = "c", depth = <fill 2 to -1 chunks>, from = [], to = ["a"]>]
+
+// -----
+
+gdn_warp.schedule_template @registers schedules ["x"] attributes {chunks_per_iteration = 1 : i64}
+    // expected-error @below {{expected numbers of registers of 0 to 65536 in role a, got -5}}
+    roles [<name = "a", warps = 4, min_registers = -5, steps = []>] channels []

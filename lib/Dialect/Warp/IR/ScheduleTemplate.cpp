@@ -92,9 +92,10 @@ LogicalResult AmountAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  AmountUnit unit, int64_t value, int64_t most,
                                  StringRef channel) {
   int64_t least = unit == AmountUnit::Channel ? -kMaxAmount : 0;
-  if (value < least || value > kMaxAmount || most < 0 || most > kMaxAmount)
-    return emitError() << "expected an amount of " << least << " to "
-                       << kMaxAmount << ", got " << value;
+  for (auto [number, from] : {std::pair(value, least), {most, int64_t(0)}})
+    if (number < from || number > kMaxAmount)
+      return emitError() << "expected an amount of " << from << " to "
+                         << kMaxAmount << ", got " << number;
   if (unit == AmountUnit::Fill && (value < 1 || most < value))
     return emitError() << "expected to fill with 1 chunk or more, up to a "
                           "maximum that is not less, got "
@@ -123,11 +124,11 @@ LogicalResult RoleTemplateAttr::verify(
     AmountAttr prefetchDistance, bool, bool, bool, bool, bool, bool, int64_t) {
   if (failed(verifyNames(emitError, {steps, delayedSteps})))
     return failure();
-  if (registers < 0 || registers > kMaxAmount || minRegisters < 0 ||
-      minRegisters > kMaxAmount || registerWeight < 0 ||
-      registerWeight > kMaxAmount)
-    return emitError() << "expected numbers of registers of 0 to " << kMaxAmount
-                       << " in role " << name;
+  for (int64_t number : {registers, minRegisters, registerWeight})
+    if (number < 0 || number > kMaxAmount)
+      return emitError() << "expected numbers of registers of 0 to "
+                         << kMaxAmount << " in role " << name << ", got "
+                         << number;
   if (registers != 0 && minRegisters != 0)
     return emitError() << "expected registers or min_registers in role " << name
                        << ", got both";
