@@ -148,9 +148,16 @@ static LogicalResult unrollLoops(ModuleOp module) {
     if (loop->removeAttr(WarpDialect::getChunksAttrName()))
       keepLoop(loop);
   });
-  for (auto [loop, factor] : loops)
+  for (auto [loop, factor] : loops) {
+    // Upstream's code aborts for them.
+    APInt step;
+    if (matchPattern(loop.getStep(), m_ConstantInt(&step)) &&
+        !step.isStrictlyPositive())
+      return loop.emitOpError("expected a step of at least 1, got ")
+             << step.getSExtValue();
     if (failed(loopUnrollByFactor(loop, factor)))
       return loop.emitOpError("expected a loop that can be unrolled");
+  }
   return success();
 }
 

@@ -40,3 +40,17 @@ gdn_warp.kernel @extract(%x : memref<32xbf16>) threads(128) shared(0) {
   %e = tensor.extract %v[%c0] : tensor<32xbf16, #gdn_warp.lanes>
   memref.store %e, %x[%c0] : memref<32xbf16>
 }
+
+// -----
+
+// A loop that goes backwards has no number of iterations.
+gdn_warp.kernel @backwards(%y : memref<?xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %step = arith.constant -1 : index
+  %one = arith.constant 1.0 : f32
+  // expected-error @below {{expected a step of at least 1, got -1}}
+  scf.for %i = %c0 to %c8 step %step {
+    memref.store %one, %y[%i] : memref<?xf32>
+  } {gdn_warp.unroll = 2}
+}

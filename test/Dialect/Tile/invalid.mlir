@@ -259,3 +259,19 @@ gdn_tile.program @attribute() work_item(%n, %h, %vt) tokens(%batch, %begin, %end
   // expected-error @below {{expected attributes of the op, or under a dialect's name, got 'reversed'}}
   %s = gdn_tile.scan %t axis 0 {reversed, gdn_tile.step = "state"} : tensor<8xf32>
 }
+
+// -----
+
+func.func @chunk(%x: f32) -> f32 {
+  // expected-error @below {{expected gdn_tile.chunk of at least 0, an i64, got -1 : i64}}
+  %y = arith.negf %x {gdn_tile.chunk = -1 : i64} : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @wide_chunk(%x: f32) -> f32 {
+  // expected-error @below {{expected gdn_tile.chunk of at least 0, an i64, got 1 : i128}}
+  %y = arith.negf %x {gdn_tile.chunk = 1 : i128} : f32
+  return %y : f32
+}

@@ -27,6 +27,18 @@ void TileDialect::initialize() {
       >();
 }
 
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != getChunkAttrName())
+    return success();
+  auto chunk = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (chunk && chunk.getType().isSignlessInteger(64) && chunk.getInt() >= 0)
+    return success();
+  return op->emitOpError("expected ")
+         << getChunkAttrName() << " of at least 0, an i64, got "
+         << attribute.getValue();
+}
+
 ArrayRef<StringLiteral> TileDialect::getSteps() {
   static constexpr StringLiteral steps[] = {
       "load",         "load_output", "load_state", "load_gradient", "load_keys",

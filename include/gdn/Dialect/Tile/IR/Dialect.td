@@ -28,6 +28,7 @@ def Tile_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Discardable attribute that names the part of the mathematics an op
     /// belongs to; the schedule maps steps to roles.

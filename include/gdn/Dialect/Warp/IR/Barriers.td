@@ -69,7 +69,8 @@ def Warp_BarrierArriveOp : Warp_Op<"barrier_arrive"> {
   let arguments = (ins
       Arg<Warp_BarrierType, "The barrier, as it is addressed in this CTA.">:$barrier,
       Arg<Optional<I32>, "The CTA of the cluster whose barrier is meant; absent, this one.">:$rank,
-      Arg<DefaultValuedAttr<I64Attr, "1">, "The number of arrivals.">:$count);
+      Arg<DefaultValuedAttr<ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<0xfffff>]>, "1">,
+        "The number of arrivals.">:$count);
   let assemblyFormat = "$barrier (`rank` `(` $rank^ `)`)? (`count` `(` $count^ `)`)? attr-dict";
 }
 
@@ -88,7 +89,8 @@ def Warp_BarrierExpectOp : Warp_Op<"barrier_expect"> {
   }];
   let arguments = (ins
       Arg<Warp_BarrierType, "The barrier, as it is addressed in this CTA.">:$barrier,
-      Arg<I64Attr, "Bytes of copies that the phase waits for.">:$bytes,
+      Arg<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<0xfffff>]>,
+        "Bytes of copies that the phase waits for.">:$bytes,
       Arg<Optional<I32>, "The CTA of the cluster whose barrier is meant; absent, this one.">:$rank);
   let assemblyFormat = "$barrier `,` $bytes (`rank` `(` $rank^ `)`)? attr-dict";
 }
@@ -160,7 +162,8 @@ def Warp_SyncGroupOp : Warp_Op<"sync_group"> {
   }];
   let arguments = (ins
       Arg<I32, "The number of the hardware barrier, 1 to 15.">:$id,
-      Arg<I64Attr, "Threads that take part, a multiple of 32.">:$threads);
+      Arg<ConfinedAttr<I64Attr, [IntMinValue<32>, IntMaxValue<1024>]>,
+        "Threads that take part, a multiple of 32.">:$threads);
   let assemblyFormat = "$id `,` $threads attr-dict";
 }
 

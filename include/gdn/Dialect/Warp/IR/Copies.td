@@ -163,7 +163,8 @@ def Warp_BulkWaitOp : Warp_Op<"bulk_wait"> {
     ```
   }];
   let arguments = (ins
-      Arg<I64Attr, "Groups that may still be in flight afterwards.">:$pending,
+      Arg<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<0x7fffffff>]>,
+        "Groups that may still be in flight afterwards.">:$pending,
       Arg<UnitAttr, "Whether it suffices that the sources were read.">:$read);
   let assemblyFormat = "$pending (`read` $read^)? attr-dict";
 }

@@ -91,7 +91,8 @@ def Warp_WgmmaWaitOp : Warp_Op<"wgmma_wait", [DeclareOpInterfaceMethods<InferTyp
     ```
   }];
   let arguments = (ins
-      Arg<I64Attr, "Groups that may still be in flight afterwards.">:$pending,
+      Arg<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<7>]>,
+        "Groups that may still be in flight afterwards.">:$pending,
       Arg<Variadic<Warp_Fragment>, "The accumulators whose readers come behind the wait.">:$accumulators);
   let results = (outs
       Res<Variadic<Warp_Fragment>, "The same accumulators, complete.">:$results);
