@@ -159,6 +159,7 @@ static PairTiles makePairs(Program &p, const GradientTiles &in) {
   if (hasGate)
     out.own = tile::DiagonalOp::create(b, dQueryKey);
   if (hasGate && in.source == StateSource::Kept) {
+    // What is left of the lower triangle without the one below the diagonal.
     Value lower = tile::CausalOp::create(b, dQueryKey, /*strict=*/false);
     Value below = tile::CausalOp::create(b, dQueryKey, /*strict=*/true);
     out.ownTile = b.round(b.sub(lower, below));
