@@ -69,6 +69,7 @@ def Warp_BarrierArriveOp : Warp_Op<"barrier_arrive"> {
   let arguments = (ins
       Arg<Warp_BarrierType, "The barrier, as it is addressed in this CTA.">:$barrier,
       Arg<Optional<I32>, "The CTA of the cluster whose barrier is meant; absent, this one.">:$rank,
+      // An mbarrier counts arrivals, and bytes, in 20 bits (PTX ISA).
       Arg<DefaultValuedAttr<ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<0xfffff>]>, "1">,
         "The number of arrivals.">:$count);
   let assemblyFormat = "$barrier (`rank` `(` $rank^ `)`)? (`count` `(` $count^ `)`)? attr-dict";

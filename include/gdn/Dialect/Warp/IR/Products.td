@@ -91,6 +91,7 @@ def Warp_WgmmaWaitOp : Warp_Op<"wgmma_wait", [DeclareOpInterfaceMethods<InferTyp
     ```
   }];
   let arguments = (ins
+      // What wgmma.wait_group takes (PTX ISA).
       Arg<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<7>]>,
         "Groups that may still be in flight afterwards.">:$pending,
       Arg<Variadic<Warp_Fragment>, "The accumulators whose readers come behind the wait.">:$accumulators);
