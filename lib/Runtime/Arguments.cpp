@@ -45,6 +45,10 @@ uint32_t gdn::runtime::getAlignment(const GdnArgDesc &arg) {
   return arg.alignment ? arg.alignment : getElementBytes(arg.dtype);
 }
 
+int64_t gdn::runtime::getInteger(const GdnArg &arg) {
+  return arg.kind == GDN_ARG_I32 ? arg.value.i32 : arg.value.i64;
+}
+
 bool gdn::runtime::isEmpty(const GdnTensor *tensor) {
   if (!tensor)
     return true;

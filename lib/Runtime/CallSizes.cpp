@@ -1,4 +1,4 @@
-//===- CallSizes.cpp - Sizes of a call, from the extents of its inputs ----===//
+//===- CallSizes.cpp - Sizes of a call, from its inputs -------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Index steps give extents and grids, rules say which extents must agree, and
-// temporaries lie one behind the other in the workspace.
+// Index steps make extents and grids of the inputs' extents and of scalars,
+// rules say which extents must agree, and temporaries lie one behind the other
+// in the workspace.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,15 +60,18 @@ static GdnRuntimeStatus computeSteps(Call &call, int32_t numArgs) {
     int64_t &result = call.steps[i];
     bool isConstant = step.kind == GDN_INDEX_CONSTANT;
     bool isExtent = step.kind == GDN_INDEX_EXTENT;
-    call.known[i] = isConstant || (isExtent && step.left < numArgs) ||
-                    (!isConstant && !isExtent && call.known[step.left] &&
-                     call.known[step.right]);
+    bool isScalar = step.kind == GDN_INDEX_SCALAR;
+    call.known[i] = isConstant || isExtent || isScalar
+                        ? isConstant || step.left < numArgs
+                        : call.known[step.left] && call.known[step.right];
     if (!call.known[i])
       result = 0;
     else if (isConstant)
       result = step.value;
     else if (isExtent)
       result = call.args[step.left].value.tensor->shape[step.right];
+    else if (isScalar)
+      result = getInteger(call.args[step.left]);
     else if (!compute(step.kind, call.steps[step.left], call.steps[step.right],
                       result))
       return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -159,7 +163,8 @@ GdnRuntimeStatus gdnFunctionGetWorkspaceBytes(const GdnFunctionDesc *function,
 /// it.
 static const int64_t *findSymbol(const Call &call, int64_t symbol) {
   for (int a = 0; a < call.function.num_inputs; ++a) {
-    const GdnTensor *tensor = call.args[a].value.tensor;
+    bool isArray = call.function.args[a].kind == GDN_ARG_TENSOR;
+    const GdnTensor *tensor = isArray ? call.args[a].value.tensor : nullptr;
     for (int d = 0; tensor && d < tensor->rank; ++d)
       if (call.function.args[a].shape[d] == symbol)
         return &tensor->shape[d];

@@ -79,6 +79,13 @@ static bool isExtent(const GdnFunctionDesc &function, int32_t arg,
          !(function.args[arg].flags & GDN_ARG_FLAG_OPTIONAL);
 }
 
+/// True for a scalar argument that sizes can be made of.
+static bool isInteger(const GdnFunctionDesc &function, int32_t arg) {
+  return arg >= 0 && arg < function.num_inputs &&
+         (function.args[arg].kind == GDN_ARG_I32 ||
+          function.args[arg].kind == GDN_ARG_I64);
+}
+
 static bool isStep(const GdnFunctionDesc &function, int32_t step) {
   return step >= 0 && step < function.num_steps;
 }
@@ -89,13 +96,15 @@ static GdnRuntimeStatus checkSteps(const GdnFunctionDesc &function) {
     bool valid = step.kind == GDN_INDEX_CONSTANT;
     if (step.kind == GDN_INDEX_EXTENT)
       valid = isExtent(function, step.left, step.right);
+    if (step.kind == GDN_INDEX_SCALAR)
+      valid = isInteger(function, step.left);
     if (step.kind >= GDN_INDEX_ADD && step.kind <= GDN_INDEX_MAXIMUM)
       valid =
           step.left >= 0 && step.left < i && step.right >= 0 && step.right < i;
     if (!valid)
       return failFunction(function,
-                          "expected step %d to name earlier ones, got kind %d, "
-                          "left %d, right %d",
+                          "expected step %d to name earlier ones, an extent or "
+                          "an integer, got kind %d, left %d, right %d",
                           i, step.kind, step.left, step.right);
   }
   for (int i = 0; i < function.num_rules; ++i) {
@@ -111,10 +120,12 @@ static GdnRuntimeStatus checkSteps(const GdnFunctionDesc &function) {
 
 static GdnRuntimeStatus checkResults(const GdnFunctionDesc &function) {
   for (int i = 0; i < function.num_results; ++i)
-    if (function.results[i] < 0 || function.results[i] >= function.num_args)
+    if (function.results[i] < 0 || function.results[i] >= function.num_args ||
+        function.args[function.results[i]].kind != GDN_ARG_TENSOR)
       return failFunction(function,
-                          "expected result %d to name an argument, got %d", i,
-                          function.results[i]);
+                          "expected result %d to name an array, got argument "
+                          "%d",
+                          i, function.results[i]);
   return GDN_SUCCESS;
 }
 
@@ -140,8 +151,8 @@ static bool isOperand(const GdnFunctionDesc &function,
                       const GdnOperand &operand, int32_t kind) {
   switch (operand.kind) {
   case GDN_OPERAND_ARGUMENT:
-    return kind == GDN_ARG_TENSOR && operand.index >= 0 &&
-           operand.index < function.num_args;
+    return operand.index >= 0 && operand.index < function.num_args &&
+           function.args[operand.index].kind == kind;
   case GDN_OPERAND_TEMPORARY:
     return kind == GDN_ARG_TENSOR && operand.index >= 0 &&
            operand.index < function.num_temporaries;
@@ -190,9 +201,9 @@ GdnRuntimeStatus gdn::runtime::checkFunction(const GdnFunctionDesc *function) {
     return status;
   if (GdnRuntimeStatus status = checkArgDescs(asKernel(*function)))
     return status;
-  for (int i = 0; i < function->num_args; ++i)
+  for (int i = function->num_inputs; i < function->num_args; ++i)
     if (function->args[i].kind != GDN_ARG_TENSOR)
-      return failFunction(*function, "expected argument '%s' to be an array",
+      return failFunction(*function, "expected output '%s' to be an array",
                           function->args[i].name);
   if (GdnRuntimeStatus status = checkSteps(*function))
     return status;
@@ -219,8 +230,8 @@ const LoadedFunction *gdn::runtime::getLoaded(const GdnFunctionDesc &function) {
       __atomic_load_n(&function.kernels[0], __ATOMIC_ACQUIRE));
 }
 
-/// True if a call follows from types, extents, strides, addresses, and an
-/// alignment of arrays that any workspace gives temporaries. gdn-compile makes
+/// True if a call follows from types, extents, strides, scalars, addresses, and
+/// an alignment of arrays that any workspace gives temporaries. gdn-compile makes
 /// no other functions.
 static bool hasCallsAlike(const GdnFunctionDesc &function) {
   for (int i = 0; i < function.num_launches; ++i) {

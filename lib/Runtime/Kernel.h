@@ -59,6 +59,8 @@ inline constexpr uint32_t mapAlignment = 16;
 uint32_t getAlignment(const GdnArgDesc &arg);
 /// Stride of a dimension in elements.
 int64_t getStride(const GdnTensor &tensor, int dim);
+/// An integer that a caller passes.
+int64_t getInteger(const GdnArg &arg);
 /// True for an absent array and for one with an extent of 0.
 bool isEmpty(const GdnTensor *tensor);
 /// Checks the arguments against the description, completely: what passes can

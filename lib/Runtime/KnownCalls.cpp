@@ -40,12 +40,14 @@ struct alignas(64) ParameterLine {
 
 static constexpr std::align_val_t lineAlignment{alignof(ParameterLine)};
 
-/// Values of a key: whether the array is there, extents and strides.
+/// Values of a key: of an array whether it is there, extents and strides, of a
+/// scalar itself.
 static size_t getKeyLength(const GdnArgDesc *args, int32_t numArgs) {
   size_t length = 0;
   for (int i = 0; i < numArgs; ++i)
-    if (args[i].kind == GDN_ARG_TENSOR)
-      length += 1 + 2 * static_cast<size_t>(args[i].rank);
+    length += args[i].kind == GDN_ARG_TENSOR
+                  ? 1 + 2 * static_cast<size_t>(args[i].rank)
+                  : 1;
   return length;
 }
 
@@ -93,6 +95,7 @@ KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
   auto *calls = new (parts.take<KnownCalls>(1)) KnownCalls();
   calls->args = args;
   calls->numArgs = numArgs;
+  calls->isOfFunction = numLaunches > 0 && launches[0].operands;
   for (KnownCall &call : calls->list)
     lay(call, parts, args, numArgs, launches, numLaunches);
 
@@ -145,6 +148,11 @@ static uint64_t getHint(const GdnArg *args, int32_t numArgs) {
   return sum;
 }
 
+bool KnownCalls::isKey(int32_t arg) const {
+  return isOfFunction && args[arg].kind != GDN_ARG_TENSOR &&
+         args[arg].kind != GDN_ARG_F32;
+}
+
 bool KnownCalls::fits(const KnownCall &call, const GdnArg *given,
                       int32_t numGiven) const {
   if (!call.isKnown || numGiven != numArgs || (numGiven > 0 && !given))
@@ -152,6 +160,8 @@ bool KnownCalls::fits(const KnownCall &call, const GdnArg *given,
   const int64_t *next = call.key;
   for (int i = 0; i < numGiven; ++i) {
     if (given[i].kind != args[i].kind)
+      return false;
+    if (isKey(i) && *next++ != getInteger(given[i]))
       return false;
     if (given[i].kind != GDN_ARG_TENSOR)
       continue;
@@ -183,6 +193,8 @@ void KnownCalls::noteKey(KnownCall &call, const GdnArg *given) const {
   call.numValues = 0;
   int64_t *next = call.key;
   for (int i = 0; i < numArgs; ++i) {
+    if (isKey(i))
+      *next++ = getInteger(given[i]);
     if (given[i].kind != GDN_ARG_TENSOR)
       continue;
     const GdnTensor *tensor = given[i].value.tensor;
@@ -225,20 +237,23 @@ void KnownCall::addLaunch(int index, const GdnKernel &kernel,
           reinterpret_cast<uintptr_t>(tensor->data), place};
       continue;
     }
-    // A function's scalars follow from extents, and its kernels have no
-    // workspace of their own.
-    if (operands)
-      continue;
-    if (param.kind == GDN_PARAM_WORKSPACE) {
+    // A function's kernels have no workspace of their own.
+    if (param.kind == GDN_PARAM_WORKSPACE && !operands) {
       uintptr_t address;
       memcpy(&address, place, sizeof(address));
       values[numValues++] = {KnownValue::Kind::Address, -1, 0, address, place};
-    } else if (param.kind == GDN_PARAM_SCALAR) {
+    }
+    if (param.kind != GDN_PARAM_SCALAR)
+      continue;
+    GdnOperand from = operands
+                          ? operands[param.index]
+                          : GdnOperand{GDN_OPERAND_ARGUMENT, param.index};
+    // A function's sizes follow from the key.
+    if (from.kind == GDN_OPERAND_ARGUMENT)
       values[numValues++] = {getParamBytes(desc, param) == 8
                                  ? KnownValue::Kind::Scalar64
                                  : KnownValue::Kind::Scalar32,
-                             param.index, 0, 0, place};
-    }
+                             from.index, 0, 0, place};
   }
 }
 

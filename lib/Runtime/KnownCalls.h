@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels and functions are called again and again with arrays of the same
-// types, extents and strides. All but addresses and scalars follows from these:
-// that the arguments are right, sizes, grids, the parameters of each launch. So
-// a few calls are kept, and one that agrees with one of them compares, writes
-// addresses and scalars, and launches.
+// types, extents and strides. All but addresses and scalars follows from these
+// and, in a function, from its integers: that the arguments are right, sizes,
+// grids, the parameters of each launch. So a few calls are kept, and one that
+// agrees with one of them compares, writes addresses and scalars, and launches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +61,8 @@ struct KnownCall {
   /// Whether there is such a call.
   bool isKnown;
   uint64_t workspaceBytes;
-  /// Whether arrays are there and have strides, extents and strides.
+  /// Whether arrays are there and have strides, extents and strides; integers
+  /// that a function's sizes may be made of.
   int64_t *key;
   bool *hasElements;
   KnownLaunch *launches;
@@ -90,11 +91,14 @@ private:
   static constexpr unsigned size = 4;
 
   KnownCalls() = default;
+  /// Whether calls are alike only with the same value of scalar `arg`.
+  bool isKey(int32_t arg) const;
   bool fits(const KnownCall &call, const GdnArg *given, int32_t numGiven) const;
   void noteKey(KnownCall &call, const GdnArg *given) const;
 
   const GdnArgDesc *args;
   int32_t numArgs;
+  bool isOfFunction;
   /// What must be 0 in the address of each array that has elements.
   uint64_t addressMasks[maxArgs];
   std::atomic<unsigned> oldest;

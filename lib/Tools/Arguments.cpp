@@ -8,6 +8,8 @@
 
 #include "gdn/Tools/Arguments.h"
 
+#include "gdn/Dialect/ElementTypes.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -99,19 +101,32 @@ static void findRole(Value value, Argument &argument) {
   argument.dimNames.clear();
 }
 
+std::optional<Element> tools::scalarOf(Type type) {
+  if (!isScalarArgument(type))
+    return std::nullopt;
+  return type.isIndex() ? Element::I64 : elementOf(type);
+}
+
 llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
   std::vector<Argument> arguments;
   for (BlockArgument value : func.getArguments()) {
     Argument argument;
     argument.index = value.getArgNumber();
     argument.type = dyn_cast<RankedTensorType>(value.getType());
+    if (std::optional<Element> scalar = scalarOf(value.getType())) {
+      argument.isScalar = true;
+      Type element = value.getType();
+      if (scalar == Element::I64)
+        element = IntegerType::get(element.getContext(), 64);
+      argument.type = RankedTensorType::get({}, element);
+    }
     if (!argument.type || !elementOf(argument.type.getElementType())) {
       std::string type;
       llvm::raw_string_ostream(type) << value.getType();
-      return llvm::createStringError(
-          llvm::formatv("expected argument {0} of @{1} to be a tensor of f32, "
-                        "bf16, f16, i32 or i64, got {2}",
-                        argument.index, func.getSymName(), type));
+      return llvm::createStringError(llvm::formatv(
+          "expected argument {0} of @{1} to be a tensor of f32, bf16, f16, i32 "
+          "or i64, or a scalar of {2}, got {3}",
+          argument.index, func.getSymName(), kScalarArguments, type));
     }
     findRole(value, argument);
     arguments.push_back(std::move(argument));

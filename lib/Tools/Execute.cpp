@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Tools/Arguments.h"
 #include "gdn/Tools/Compile.h"
 #include "gdn/Tools/Error.h"
 
@@ -55,6 +56,9 @@ llvm::Expected<Executable> Executable::compile(ModuleOp module,
     }
     results.push_back({*element, tensor.getRank()});
   }
+  std::vector<bool> scalars;
+  for (Type type : entry.getArgumentTypes())
+    scalars.push_back(scalarOf(type).has_value());
   // The function is rewritten on the way down.
   std::string name = entry.getSymName().str();
   if (failed(lower(module, Level::LLVM, options)))
@@ -65,7 +69,8 @@ llvm::Expected<Executable> Executable::compile(ModuleOp module,
     return program.takeError();
   if (llvm::Error error = program->materialize(name))
     return std::move(error);
-  return Executable(std::move(*program), std::move(name), std::move(results));
+  return Executable(std::move(*program), std::move(name), std::move(results),
+                    std::move(scalars));
 }
 
 namespace {
@@ -111,15 +116,17 @@ Executable::run(llvm::MutableArrayRef<HostArray> inputs, double *seconds) {
   for (HostArray &input : inputs)
     descriptors.push_back(describeArray(input));
 
-  // The call takes pointers to arguments, and these are pointers themselves.
-  std::vector<void *> values;
-  if (!results.empty())
-    values.push_back(room.data());
+  // The call takes pointers to arguments: to scalars, and to pointers to
+  // arrays.
+  std::vector<void *> values = {room.data()};
   for (std::vector<Word> &descriptor : descriptors)
     values.push_back(descriptor.data());
   std::vector<void *> arguments;
-  for (void *&value : values)
-    arguments.push_back(&value);
+  if (!results.empty())
+    arguments.push_back(&values[0]);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    arguments.push_back(scalars[i] ? static_cast<void *>(inputs[i].data())
+                                   : &values[i + 1]);
 
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();

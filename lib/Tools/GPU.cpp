@@ -124,6 +124,8 @@ public:
   uint64_t getWorkspaceBytes() const { return workspaceBytes; }
 
 private:
+  /// Adds what the function takes as a scalar, if it does.
+  bool addScalar(const HostArray &input);
   llvm::Error addInput(const HostArray &input);
   llvm::Error addOutput(int32_t index);
   void addTensor(Buffer buffer, const HostArray &array);
@@ -156,7 +158,22 @@ void Call::addTensor(Buffer buffer, const HostArray &array) {
   arguments.push_back(argument);
 }
 
+bool Call::addScalar(const HostArray &input) {
+  size_t index = arguments.size();
+  if (index >= static_cast<size_t>(function.num_inputs) ||
+      function.args[index].kind == GDN_ARG_TENSOR || input.size() != 1)
+    return false;
+  GdnArg argument;
+  argument.kind = function.args[index].kind;
+  std::memcpy(&argument.value, input.data(), countBytes(input));
+  arguments.push_back(argument);
+  buffers.emplace_back();
+  return true;
+}
+
 llvm::Error Call::addInput(const HostArray &input) {
+  if (addScalar(input))
+    return llvm::Error::success();
   uint64_t bytes = countBytes(input);
   llvm::Expected<Buffer> buffer = Buffer::allocate(bytes);
   if (!buffer)

@@ -31,6 +31,11 @@ static std::string describe(Type type) {
   return text;
 }
 
+/// What integers of a type are below, as far as doubles count them.
+static double limitOf(Element element) {
+  return element == Element::I32 ? 0x1p31 : 0x1p53;
+}
+
 namespace {
 /// The sizes of all ops by name, and who said so.
 class Sizes {
@@ -89,6 +94,8 @@ private:
   llvm::Error settleShape(const Argument &argument);
   llvm::Error checkOp(const Argument &argument);
   std::vector<int64_t> lengthsOf(Operation *op) const;
+  llvm::Expected<HostArray> makeScalar(const Argument &argument,
+                                       Element element);
   llvm::Expected<HostArray> makeArray(const Argument &argument);
   llvm::Error checkBoundaries(const Argument &argument, const HostArray &cu);
 
@@ -114,6 +121,13 @@ llvm::Error InputMaker::checkOptions() {
     if (index >= arguments.size())
       return fail("expected --arg-shape of an argument below {0}, got {1}",
                   arguments.size(), index);
+  for (auto &[index, value] : options.scalars)
+    if (index >= arguments.size() || !arguments[index].isScalar)
+      return fail("expected --scalar of a scalar argument, got {0}", index);
+  for (const Argument &argument : arguments)
+    if (argument.isScalar && !options.scalars.count(argument.index))
+      return fail("expected --scalar {0}=<value> for argument {0}, got none",
+                  argument.index);
   return llvm::Error::success();
 }
 
@@ -302,11 +316,24 @@ std::vector<int64_t> InputMaker::lengthsOf(Operation *op) const {
   return lengths;
 }
 
+llvm::Expected<HostArray> InputMaker::makeScalar(const Argument &argument,
+                                                 Element element) {
+  double value = options.scalars.at(argument.index);
+  bool fits = element == Element::F32 ||
+              (value == std::trunc(value) && std::abs(value) < limitOf(element));
+  if (!fits)
+    return fail("expected --scalar {0} of a number that fits {1}, got {2}",
+                argument.index, name(element), value);
+  return HostArray(element, {}, value);
+}
+
 llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
   llvm::ArrayRef<int64_t> shape = shapes[argument.index];
   // getArguments has refused all other types.
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access)
   Element element = *elementOf(argument.type.getElementType());
+  if (argument.isScalar)
+    return makeScalar(argument, element);
   auto file = files.find(argument.index);
   if (file == files.end()) {
     std::vector<int64_t> lengths;
@@ -315,7 +342,7 @@ llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
     return HostArray(element, shape,
                      drawRandom(argument, shape, lengths, options.random));
   }
-  double limit = element == Element::I32 ? 0x1p31 : 0x1p53;
+  double limit = limitOf(element);
   if (argument.type.getElementType().isInteger())
     for (double value : file->second.values)
       if (std::abs(value) >= limit)

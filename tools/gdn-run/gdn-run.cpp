@@ -57,6 +57,8 @@ struct Flags {
   cl::list<std::string> shapes{"arg-shape",
                                cl::desc("Shape of a dynamic argument"),
                                cl::value_desc("i=2x64x4"), cl::cat(category)};
+  cl::list<std::string> scalars{"scalar", cl::desc("Value of a scalar argument"),
+                                cl::value_desc("i=2048"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of the random inputs (0)"),
                          cl::init(0), cl::cat(category)};
   cl::opt<double> meanGate{
@@ -123,6 +125,17 @@ static llvm::Error readShapes(const Flags &flags, InputOptions &options) {
   return llvm::Error::success();
 }
 
+static llvm::Error readScalars(const Flags &flags, InputOptions &options) {
+  for (llvm::StringRef text : flags.scalars) {
+    auto indexed = splitIndexed("scalar", text);
+    if (!indexed)
+      return indexed.takeError();
+    if (indexed->second.getAsDouble(options.scalars[indexed->first]))
+      return fail("expected --scalar <argument>=<number>, got '{0}'", text);
+  }
+  return llvm::Error::success();
+}
+
 static llvm::Error readRandom(const Flags &flags, RandomOptions &options) {
   options.seed = flags.seed;
   options.meanGate = flags.meanGate;
@@ -152,6 +165,8 @@ static llvm::Expected<InputOptions> readInputOptions(const Flags &flags) {
     options.files[indexed->first] = indexed->second.str();
   }
   if (llvm::Error error = readShapes(flags, options))
+    return std::move(error);
+  if (llvm::Error error = readScalars(flags, options))
     return std::move(error);
   llvm::Expected<SizeHints> sizes = flags.sizes.get();
   if (!sizes)

@@ -21,7 +21,8 @@ extern "C" {
 #endif
 
 /// The steps by which a host computes extents and grids from the arguments'
-/// extents. `left` and `right` are earlier steps unless said otherwise.
+/// extents and from scalars. `left` and `right` are earlier steps unless said
+/// otherwise.
 enum {
   /// `value`.
   GDN_INDEX_CONSTANT = 1,
@@ -36,7 +37,9 @@ enum {
   GDN_INDEX_DIVIDE_UP = 7,
   GDN_INDEX_REMAINDER = 8,
   GDN_INDEX_MINIMUM = 9,
-  GDN_INDEX_MAXIMUM = 10
+  GDN_INDEX_MAXIMUM = 10,
+  /// The value of scalar argument `left`, of 32 or 64 bits.
+  GDN_INDEX_SCALAR = 11
 };
 
 /// One of these steps.
@@ -65,7 +68,7 @@ typedef struct GdnTemporaryDesc {
 } GdnTemporaryDesc;
 
 enum {
-  /// Argument `index` of the function.
+  /// Argument `index` of the function, an array or a scalar of the same kind.
   GDN_OPERAND_ARGUMENT = 1,
   /// Temporary `index`.
   GDN_OPERAND_TEMPORARY = 2,
@@ -101,7 +104,8 @@ typedef struct GdnFunctionDesc {
   const char *name;
   /// What the function computes, as JSON for tools; null if nobody knows.
   const char *source;
-  /// Inputs, then outputs: arrays all of them. An input may be written too.
+  /// Inputs, then outputs. Outputs are arrays, an input may be a scalar. An
+  /// input array may be written too.
   int32_t num_inputs;
   int32_t num_args;
   int32_t num_symbols;

@@ -71,6 +71,15 @@ inline std::string listElementTypes(ElementLevel level) {
   return llvm::join(names, ", ");
 }
 
+/// The types of scalars that a host passes to a kernel, for messages.
+inline constexpr StringLiteral kScalarArguments = "index, i64, i32 or f32";
+
+/// Whether a host passes scalars of `type` to a kernel.
+inline bool isScalarArgument(Type type) {
+  return type.isIndex() || type.isSignlessInteger(64) ||
+         type.isSignlessInteger(32) || type.isF32();
+}
+
 /// Whether all extents of a tile are known and positive.
 inline bool hasExtentsOfTile(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);

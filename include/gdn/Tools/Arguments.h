@@ -43,7 +43,9 @@ llvm::SmallVector<llvm::StringRef> dimNamesOf(DeltaRuleOpInterface op,
 /// An argument of a function and what is known of it from the IR.
 struct Argument {
   unsigned index = 0;
+  /// A scalar's is one of rank 0; an index has 64 bits.
   RankedTensorType type;
+  bool isScalar = false;
   Role role = Role::Other;
   /// The first op that it feeds, through casts; null for Role::Other.
   DeltaRuleOpInterface op;
@@ -53,8 +55,12 @@ struct Argument {
   llvm::SmallVector<llvm::StringRef> dimNames;
 };
 
-/// The arguments of `func`, or an error if one is not a tensor of a type that
-/// the host can make.
+/// What a scalar argument of this type is on the host; nothing for another
+/// type.
+std::optional<Element> scalarOf(Type type);
+
+/// The arguments of `func`, or an error if one is neither a tensor nor a scalar
+/// of a type that the host can make.
 llvm::Expected<std::vector<Argument>> getArguments(func::FuncOp func);
 
 } // namespace mlir::gdn::tools

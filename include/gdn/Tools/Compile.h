@@ -148,13 +148,15 @@ private:
   };
 
   Executable(cpu::Program program, std::string name,
-             std::vector<Result> results)
+             std::vector<Result> results, std::vector<bool> scalars)
       : program(std::move(program)), name(std::move(name)),
-        results(std::move(results)) {}
+        results(std::move(results)), scalars(std::move(scalars)) {}
 
   cpu::Program program;
   std::string name;
   std::vector<Result> results;
+  /// Whether each argument is a scalar.
+  std::vector<bool> scalars;
 };
 
 } // namespace mlir::gdn::tools

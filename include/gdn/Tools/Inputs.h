@@ -21,6 +21,8 @@ struct InputOptions {
   std::map<unsigned, std::string> files;
   /// Shapes by argument.
   std::map<unsigned, llvm::SmallVector<int64_t>> shapes;
+  /// Values of scalars by argument.
+  std::map<unsigned, double> scalars;
   /// Sizes by the name of the dimension, for all ops.
   std::map<std::string, int64_t> dims;
   /// Lengths of the packed sequences; absent: one sequence, or equal ones where

@@ -47,7 +47,7 @@ static std::optional<int64_t> findDimOf(Value tensor, Value extent) {
 Value WorkItemWriter::writeDim(OpBuilder &b, tensor::DimOp dim) {
   if (!dim.getConstantIndex())
     return {};
-  if (Value array = findArray(dim.getSource()))
+  if (Value array = findInput(dim.getSource()))
     return memref::DimOp::create(b, loc, array, *dim.getConstantIndex());
   // An array that was made as large as one that the kernel does not take.
   SmallVector<Value> arrays(launch.getInputs());
@@ -59,10 +59,19 @@ Value WorkItemWriter::writeDim(OpBuilder &b, tensor::DimOp dim) {
   return {};
 }
 
+Value WorkItemWriter::writeScalar(OpBuilder &b, Value argument, Type type) {
+  if (!type.isIndex())
+    return argument;
+  return arith::IndexCastOp::create(b, loc, type, argument);
+}
+
 Value WorkItemWriter::writeExtent(OpBuilder &b, Value extent) {
   if (std::optional<int64_t> known = getConstantIntValue(extent))
     return createIndex(b, loc, *known);
   Operation *op = extent.getDefiningOp();
+  if (!isa<ShapedType>(extent.getType()))
+    if (Value scalar = findInput(extent))
+      return writeScalar(b, scalar, extent.getType());
   if (auto dim = dyn_cast_or_null<tensor::DimOp>(op))
     return writeDim(b, dim);
   if (!op || op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
@@ -78,7 +87,7 @@ Value WorkItemWriter::writeExtent(OpBuilder &b, Value extent) {
   return b.clone(*op, operands)->getResult(0);
 }
 
-Value WorkItemWriter::findArray(Value input) {
+Value WorkItemWriter::findInput(Value input) {
   Block &body = kernel.getBody().front();
   if (input == launch.getCuSeqlens())
     return bounds;
@@ -154,7 +163,7 @@ LogicalResult WorkItemWriter::prepare(OpBuilder &b, ScheduleAttr schedule) {
 void WorkItemWriter::mapShared(OpBuilder &b) {
   for (auto [from, to] :
        llvm::zip(program.getArrays(), kernel.getBody().getArguments()))
-    shared.map(from, to);
+    shared.map(from, writeScalar(b, to, from.getType()));
   names = {program.getSequence(), program.getHead()};
   if (!isFolded)
     names.push_back(program.getVTile());

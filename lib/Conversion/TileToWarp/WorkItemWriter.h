@@ -76,7 +76,9 @@ private:
   /// The same of an array's dimension.
   Value writeDim(OpBuilder &b, tensor::DimOp dim);
   /// The kernel's argument for an input of the launch; null if there is none.
-  Value findArray(Value input);
+  Value findInput(Value input);
+  /// The kernel's argument for a scalar as the program's `type`.
+  Value writeScalar(OpBuilder &b, Value argument, Type type);
   void mapShared(OpBuilder &b);
   /// Writes zeros to tokens [from, to) of the work item's part of what `store`
   /// writes.

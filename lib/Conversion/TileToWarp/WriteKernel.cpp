@@ -20,12 +20,14 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// The array's type as a kernel takes it: a pointer to the first element. What
-/// is dense stays so.
-static Type withoutOffset(Value array) {
-  auto type = cast<MemRefType>(array.getType());
-  if (type.getLayout().isIdentity())
-    return type;
+/// The type of an input or output as a kernel takes it: an array as a pointer
+/// to its first element, where what is dense stays so; an index in 64 bits.
+static Type getKernelType(Value argument) {
+  if (argument.getType().isIndex())
+    return IntegerType::get(argument.getContext(), 64);
+  auto type = dyn_cast<MemRefType>(argument.getType());
+  if (!type || type.getLayout().isIdentity())
+    return argument.getType();
   auto [strides, offset] = type.getStridesAndOffset();
   return MemRefType::get(type.getShape(), type.getElementType(),
                          StridedLayoutAttr::get(type.getContext(), 0, strides));
@@ -36,7 +38,8 @@ static KernelOp createKernel(const Partition &partition, OpBuilder &b,
   tile::ProgramOp program = partition.program;
   ScheduleAttr schedule = partition.schedule;
   SmallVector<Type> types = llvm::map_to_vector(
-      program.getArrays(), [](Value array) { return withoutOffset(array); });
+      program.getArrays(),
+      [](Value argument) { return getKernelType(argument); });
   types.push_back(b.getI64Type());
   if (Value bounds = launch.getCuSeqlens()) {
     // Any stride: boundaries of 64 bits are ones of 32 bits with a stride of 2.

@@ -8,6 +8,8 @@
 
 #include "FunctionBuilder.h"
 
+#include "gdn/Dialect/ElementTypes.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -35,17 +37,22 @@ LogicalResult FunctionBuilder::addArgument(unsigned number, Type type,
   ArgumentTable argument;
   if (isa<RankedTensorType, MemRefType>(type))
     argument.dtype = getDType(array.getElementType());
-  if (!argument.dtype)
-    return function.emitOpError("expected arguments and results to be tensors "
-                                "or memrefs of bf16, f16, f32, i32 or i64, "
-                                "got ")
+  else if (!isResult && !array)
+    argument.kind = getScalarKind(type);
+  if (array ? !argument.dtype : !argument.kind || isResult)
+    return function.emitOpError("expected ")
+           << (isResult ? "results" : "arguments")
+           << " to be tensors or memrefs of bf16, f16, f32, i32 or i64"
+           << (isResult ? "" : ", or scalars of ")
+           << (isResult ? StringLiteral("") : kScalarArguments) << ", got "
            << type;
   auto name = getNote<StringAttr>(function, number, isResult, "gdn.name");
   argument.name =
       name ? name.str()
            : (isResult ? "result" : "argument") + std::to_string(number);
   auto dims = getNote<ArrayAttr>(function, number, isResult, "gdn.dims");
-  for (auto [dim, size] : llvm::enumerate(array.getShape())) {
+  ArrayRef<int64_t> shape = array ? array.getShape() : ArrayRef<int64_t>();
+  for (auto [dim, size] : llvm::enumerate(shape)) {
     if (!ShapedType::isDynamic(size)) {
       argument.shape.push_back(size);
       continue;
@@ -67,6 +74,8 @@ LogicalResult FunctionBuilder::addInputs() {
     int32_t number = value.getArgNumber();
     if (failed(addArgument(number, value.getType(), /*isResult=*/false)))
       return failure();
+    if (value.getType().isIntOrIndex())
+      indices[value] = addStep({GDN_INDEX_SCALAR, number, 0, /*value=*/0});
     Array array{{GDN_OPERAND_ARGUMENT, number}, {}};
     for (size_t dim = 0; dim < table.arguments.back().shape.size(); ++dim)
       array.extents.push_back(getExtent(number, dim));

@@ -59,6 +59,7 @@ private:
   int32_t getExtent(int32_t argument, int64_t dim);
   FailureOr<int32_t> getIndex(Operation *user, Value value, const char *rule);
   LogicalResult visitConstant(arith::ConstantOp op);
+  LogicalResult visitCast(arith::IndexCastOp op);
   LogicalResult visitBinary(Operation *op, int32_t kind);
   LogicalResult visitDim(ShapedDimOpInterface op);
 
@@ -79,6 +80,7 @@ private:
   LogicalResult visit(Operation *op);
   LogicalResult visitLaunch(tile::LaunchOp op);
   LogicalResult visitReturn(func::ReturnOp op);
+  FailureOr<Array> readInput(tile::LaunchOp launch, Value input);
   LogicalResult addOperands(tile::LaunchOp launch, ArrayRef<Array> inputs,
                             ArrayRef<Array> outputs, LaunchTable &result);
 

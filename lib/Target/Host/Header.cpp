@@ -123,9 +123,18 @@ static StringRef getName(int32_t dtype) {
   return names[dtype - GDN_DTYPE_BF16];
 }
 
-/// "bf16 [1, T, 2, 128]".
+/// The C type of a scalar argument.
+static StringRef getScalarType(const ArgumentTable &argument) {
+  return argument.kind == GDN_ARG_I32   ? "int32_t"
+         : argument.kind == GDN_ARG_I64 ? "int64_t"
+                                        : "float";
+}
+
+/// "bf16 [1, T, 2, 128]", or "int64_t".
 static std::string describe(const FunctionTable &function,
                             const ArgumentTable &argument) {
+  if (argument.kind != GDN_ARG_TENSOR)
+    return getScalarType(argument).str();
   SmallVector<std::string> extents;
   for (int64_t extent : argument.shape)
     extents.push_back(extent < 0 ? function.symbols[-1 - extent]
@@ -150,19 +159,23 @@ static void writeArguments(const FunctionTable &function,
        << getDirection(argument) << describe(function, argument) << "\n";
 }
 
-/// "const GdnTensor *q, const GdnTensor *k, ", a line each.
+/// "const GdnTensor *q, int64_t length, ", a line each.
 static std::string makeParameters(const FunctionTable &function) {
   std::string text;
-  for (const ArgumentTable &argument : function.arguments)
-    text += "const GdnTensor *" + argument.name + ",\n    ";
+  for (const ArgumentTable &argument : function.arguments) {
+    text += argument.kind == GDN_ARG_TENSOR
+                ? "const GdnTensor *"
+                : (getScalarType(argument) + " ").str();
+    text += argument.name + ",\n    ";
+  }
   return text;
 }
 
-/// "&q, &k, ".
+/// "&q, length, ".
 static std::string makeOperands(const FunctionTable &function) {
   std::string text;
   for (const ArgumentTable &argument : function.arguments)
-    text += "&" + argument.name + ", ";
+    text += (argument.kind == GDN_ARG_TENSOR ? "&" : "") + argument.name + ", ";
   return text;
 }
 

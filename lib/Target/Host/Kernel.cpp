@@ -8,6 +8,8 @@
 
 #include "Tables.h"
 
+#include "gdn/Dialect/ElementTypes.h"
+
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::host;
@@ -30,8 +32,7 @@ int32_t host::getDType(Type type) {
   return type.isInteger(8) ? GDN_DTYPE_U8 : 0;
 }
 
-/// GDN_ARG_* of a scalar type, or 0.
-static int32_t getScalarKind(Type type) {
+int32_t host::getScalarKind(Type type) {
   if (type.isInteger(32))
     return GDN_ARG_I32;
   if (type.isInteger(64) || type.isIndex())
@@ -131,8 +132,8 @@ LogicalResult KernelBuilder::addArgument(Type type) {
   } else {
     argument.kind = getScalarKind(type);
     if (!argument.kind)
-      return kernel.emitOpError("expected scalars of i32, i64 or f32, got ")
-             << type;
+      return kernel.emitOpError("expected scalars of ")
+             << kScalarArguments << ", got " << type;
     addParameter(GDN_PARAM_SCALAR, table.arguments.size());
   }
   table.arguments.push_back(std::move(argument));

@@ -16,7 +16,21 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::host;
 
-/// The kernel takes the program's arrays in order, the tokens and, if there are
+/// An array that a kernel reads, or a scalar, which has no extents.
+FailureOr<Array> FunctionBuilder::readInput(tile::LaunchOp launch,
+                                            Value input) {
+  if (!input.getType().isIntOrIndex())
+    return readArray(launch, input);
+  FailureOr<int32_t> index =
+      getIndex(launch, input,
+               "expected scalars that are arguments of the function or made "
+               "from these and from extents");
+  if (failed(index))
+    return failure();
+  return Array{{GDN_OPERAND_INDEX, *index}, {}};
+}
+
+/// The kernel takes the program's arrays and scalars in order, the tokens and, if there are
 /// any, the boundaries.
 LogicalResult FunctionBuilder::addOperands(tile::LaunchOp launch,
                                            ArrayRef<Array> inputs,
@@ -84,7 +98,7 @@ LogicalResult FunctionBuilder::visitLaunch(tile::LaunchOp op) {
   }
   SmallVector<Array> inputs, outputs;
   for (Value input : op.getInputs()) {
-    FailureOr<Array> array = readArray(op, input);
+    FailureOr<Array> array = readInput(op, input);
     if (failed(array))
       return failure();
     inputs.push_back(std::move(*array));
@@ -118,7 +132,8 @@ LogicalResult FunctionBuilder::visitReturn(func::ReturnOp op) {
   return success();
 }
 
-/// Steps are signed: extents are not negative, and their products checked.
+/// Steps are signed: extents are not negative, their products are checked, and
+/// so is what scalars make: divisors, extents, grids.
 static int32_t getStepKind(Operation *op) {
   return llvm::TypeSwitch<Operation *, int32_t>(op)
       .Case([](arith::AddIOp) { return GDN_INDEX_ADD; })
@@ -141,6 +156,7 @@ LogicalResult FunctionBuilder::visit(Operation *op) {
     return visitBinary(op, kind);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::ConstantOp op) { return visitConstant(op); })
+      .Case([&](arith::IndexCastOp op) { return visitCast(op); })
       .Case<tensor::DimOp, memref::DimOp>([&](auto op) {
         return visitDim(cast<ShapedDimOpInterface>(op.getOperation()));
       })

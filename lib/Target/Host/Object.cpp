@@ -261,14 +261,32 @@ void TableWriter::write(const ModuleTable &table, StringRef bytes) {
 // Entries
 //===----------------------------------------------------------------------===//
 
-/// Defines `<function><suffix>(tensor..., tail...)`, which packs the tensors
-/// into GdnArgs and calls `callee(description, args, count, tail...)`.
+/// The type of a C parameter for an argument: a pointer to a GdnTensor, or a
+/// scalar.
+static llvm::Type *getParameterType(llvm::IRBuilder<> &b, int32_t kind) {
+  switch (kind) {
+  case GDN_ARG_I32:
+    return b.getInt32Ty();
+  case GDN_ARG_I64:
+    return b.getInt64Ty();
+  case GDN_ARG_F32:
+    return b.getFloatTy();
+  default:
+    return b.getPtrTy();
+  }
+}
+
+/// Defines `<function><suffix>(argument..., tail...)`, which packs the
+/// arguments into GdnArgs and calls `callee(description, args, count,
+/// tail...)`.
 void TableWriter::entry(const FunctionTable &function,
                         llvm::Constant *description, StringRef suffix,
                         StringRef callee, ArrayRef<llvm::Type *> tail) {
   llvm::IRBuilder<> b(context);
   size_t count = function.arguments.size();
-  SmallVector<llvm::Type *> types(count, b.getPtrTy());
+  SmallVector<llvm::Type *> types;
+  for (const ArgumentTable &argument : function.arguments)
+    types.push_back(getParameterType(b, argument.kind));
   types.append(tail.begin(), tail.end());
   SmallVector<llvm::Type *> calleeTypes = {b.getPtrTy(), b.getPtrTy(),
                                            b.getInt32Ty()};
@@ -284,7 +302,7 @@ void TableWriter::entry(const FunctionTable &function,
   llvm::Value *args = b.CreateAlloca(array);
   for (size_t i = 0; i < count; ++i) {
     llvm::Value *element = b.CreateConstInBoundsGEP2_32(array, args, 0, i);
-    b.CreateStore(b.getInt32(GDN_ARG_TENSOR), element);
+    b.CreateStore(b.getInt32(function.arguments[i].kind), element);
     b.CreateStore(entry->getArg(i), b.CreateStructGEP(argument, element, 1));
   }
   SmallVector<llvm::Value *> operands = {description, args, b.getInt32(count)};

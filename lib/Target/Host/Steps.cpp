@@ -62,11 +62,22 @@ LogicalResult FunctionBuilder::visitConstant(arith::ConstantOp op) {
   return success();
 }
 
+/// Steps are of 64 bits, and the runtime refuses a kernel's scalar of 32 bits
+/// whose value does not fit.
+LogicalResult FunctionBuilder::visitCast(arith::IndexCastOp op) {
+  FailureOr<int32_t> index = getIndex(
+      op, op.getIn(), "expected an operand made from extents or scalars");
+  if (failed(index))
+    return failure();
+  indices[op] = *index;
+  return success();
+}
+
 LogicalResult FunctionBuilder::visitBinary(Operation *op, int32_t kind) {
   int32_t sides[2];
   for (auto [side, operand] : llvm::zip(sides, op->getOperands())) {
     FailureOr<int32_t> index =
-        getIndex(op, operand, "expected operands made from extents");
+        getIndex(op, operand, "expected operands made from extents or scalars");
     if (failed(index))
       return failure();
     side = *index;

@@ -94,6 +94,8 @@ struct ModuleTable {
 
 /// GDN_DTYPE_* of an element type, or 0.
 int32_t getDType(Type type);
+/// GDN_ARG_* of a scalar's type, or 0.
+int32_t getScalarKind(Type type);
 
 /// The table of a lowered kernel, or failure after a diagnostic.
 FailureOr<KernelTable> describeKernel(LLVM::LLVMFuncOp kernel,

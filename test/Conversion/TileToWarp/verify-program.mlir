@@ -66,9 +66,13 @@ func.func @prepare(%k: tensor<1x?x2x64xbf16>, %beta: tensor<1x?x4xf32>) -> tenso
 
 // -----
 
-// A kernel takes arrays alone.
-// expected-error @below {{expected arrays as the inputs of a kernel, got 'index'}}
-gdn_tile.program @scalar(%x: index) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+// Scalars that a host passes.
+gdn_tile.program @scalars(%x: index, %y: i64, %z: i32, %s: f32) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
+
+// -----
+
+// expected-error @below {{expected inputs of a kernel to be arrays or scalars of index, i64, i32 or f32, got 'f16'}}
+gdn_tile.program @scalar(%x: f16) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {}
 
 // -----
 

@@ -243,7 +243,7 @@ TEST_F(Function, ContradictionsAreFound) {
     TestFunction function;
     function.steps[stepChunks].right = stepChunks;
     expect(function, "function 'pool': expected step 6 to name earlier ones, "
-                     "got kind 7, left 0, right 6");
+                     "an extent or an integer, got kind 7, left 0, right 6");
     function.steps[stepChunks].right = stepChunk;
     function.rule.dim = 1;
     expect(function, "function 'pool': expected rule 0 to name an extent and a "
@@ -259,8 +259,8 @@ TEST_F(Function, ContradictionsAreFound) {
                      "got 3 operands");
     function.secondOperands[2] = {GDN_OPERAND_INDEX, stepT};
     function.results[0] = 3;
-    expect(function,
-           "function 'pool': expected result 0 to name an argument, got 3");
+    expect(function, "function 'pool': expected result 0 to name an array, got "
+                     "argument 3");
     function.results[0] = 2;
     function.desc.num_steps = 1000;
     expect(function, "function 'pool': expected 0 to 256 steps, got 1000");
