@@ -52,6 +52,12 @@ static bool compute(int32_t kind, int64_t left, int64_t right,
   }
 }
 
+/// An extent of an array, 0 if it is absent.
+static int64_t getExtent(const GdnArg &arg, int32_t dim) {
+  const GdnTensor *tensor = arg.value.tensor;
+  return tensor ? tensor->shape[dim] : 0;
+}
+
 /// Computes the steps that the first `numArgs` arguments are enough for.
 static GdnRuntimeStatus computeSteps(Call &call, int32_t numArgs) {
   const GdnFunctionDesc &function = call.function;
@@ -69,7 +75,7 @@ static GdnRuntimeStatus computeSteps(Call &call, int32_t numArgs) {
     else if (isConstant)
       result = step.value;
     else if (isExtent)
-      result = call.args[step.left].value.tensor->shape[step.right];
+      result = getExtent(call.args[step.left], step.right);
     else if (isScalar)
       result = getInteger(call.args[step.left]);
     else if (!compute(step.kind, call.steps[step.left], call.steps[step.right],
@@ -87,7 +93,9 @@ static GdnRuntimeStatus checkRules(const Call &call) {
   const GdnFunctionDesc &function = call.function;
   for (int i = 0; i < function.num_rules; ++i) {
     const GdnExtentRule &rule = function.rules[i];
-    int64_t extent = call.args[rule.arg].value.tensor->shape[rule.dim];
+    if (!call.args[rule.arg].value.tensor)
+      continue;
+    int64_t extent = getExtent(call.args[rule.arg], rule.dim);
     if (extent != call.steps[rule.step])
       return fail(GDN_ERROR_INVALID_ARGUMENT,
                   "expected extent %d of %s to be %lld, got %lld", rule.dim,

@@ -71,12 +71,12 @@ static GdnRuntimeStatus checkLists(const GdnFunctionDesc &function) {
   return GDN_SUCCESS;
 }
 
-/// True for a dimension of an argument that is always there.
+/// True for a dimension of an array argument.
 static bool isExtent(const GdnFunctionDesc &function, int32_t arg,
                      int32_t dim) {
   return arg >= 0 && arg < function.num_args && dim >= 0 &&
-         dim < function.args[arg].rank &&
-         !(function.args[arg].flags & GDN_ARG_FLAG_OPTIONAL);
+         function.args[arg].kind == GDN_ARG_TENSOR &&
+         dim < function.args[arg].rank;
 }
 
 /// True for a scalar argument that sizes can be made of.
@@ -231,8 +231,8 @@ const LoadedFunction *gdn::runtime::getLoaded(const GdnFunctionDesc &function) {
 }
 
 /// True if a call follows from types, extents, strides, scalars, addresses, and
-/// an alignment of arrays that any workspace gives temporaries. gdn-compile makes
-/// no other functions.
+/// an alignment of arrays that any workspace gives temporaries. gdn-compile
+/// makes no other functions.
 static bool hasCallsAlike(const GdnFunctionDesc &function) {
   for (int i = 0; i < function.num_launches; ++i) {
     const GdnLaunchDesc &launch = function.launches[i];

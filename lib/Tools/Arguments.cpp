@@ -112,6 +112,8 @@ llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
   for (BlockArgument value : func.getArguments()) {
     Argument argument;
     argument.index = value.getArgNumber();
+    argument.isOptional = static_cast<bool>(
+        func.getArgAttr(argument.index, GDNDialect::getOptionalAttrName()));
     argument.type = dyn_cast<RankedTensorType>(value.getType());
     if (std::optional<Element> scalar = scalarOf(value.getType())) {
       argument.isScalar = true;

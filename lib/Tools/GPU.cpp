@@ -8,6 +8,7 @@
 
 #include "gdn/Tools/GPU.h"
 
+#include "GPUMemory.h"
 #include "Object.h"
 #include "gdn/Target/Host.h"
 #include "gdn/Target/PTX.h"
@@ -18,16 +19,6 @@
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
-
-/// The ordinal of the GPU that is used.
-static constexpr int32_t device = 0;
-
-static llvm::Error toError(GdnRuntimeStatus status) {
-  if (status == GDN_SUCCESS)
-    return llvm::Error::success();
-  return llvm::createStringError(llvm::formatv(
-      "{0}: {1}", gdnStatusGetString(status), gdnGetLastErrorMessage()));
-}
 
 static int32_t getDType(Element element) {
   switch (element) {
@@ -53,60 +44,7 @@ static std::optional<Element> getElement(int32_t dtype) {
   return std::nullopt;
 }
 
-//===----------------------------------------------------------------------===//
-// Memory and events
-//===----------------------------------------------------------------------===//
-
 namespace {
-/// Device memory.
-class Buffer {
-public:
-  Buffer() = default;
-  Buffer(Buffer &&other) noexcept : data(other.data) { other.data = nullptr; }
-  ~Buffer() { (void)gdnMemoryFree(device, data); }
-
-  static llvm::Expected<Buffer> allocate(uint64_t bytes) {
-    Buffer buffer;
-    if (llvm::Error error =
-            toError(gdnMemoryAllocate(device, bytes, &buffer.data)))
-      return std::move(error);
-    return buffer;
-  }
-
-  /// Allocates bytes that are NaN in every floating-point type, so that what a
-  /// kernel does not write cannot pass for a result.
-  static llvm::Expected<Buffer> poison(uint64_t bytes) {
-    llvm::Expected<Buffer> buffer = allocate(bytes);
-    std::vector<char> ones(buffer && bytes ? bytes : 0, '\xff');
-    if (buffer && bytes)
-      if (llvm::Error error = toError(
-              gdnMemoryCopyToDevice(device, buffer->data, ones.data(), bytes)))
-        return std::move(error);
-    return buffer;
-  }
-
-  void *data = nullptr;
-};
-
-/// A point in time on the device.
-class Event {
-public:
-  Event() = default;
-  Event(Event &&other) noexcept : handle(other.handle) {
-    other.handle = nullptr;
-  }
-  ~Event() { (void)gdnEventDestroy(device, handle); }
-
-  static llvm::Expected<Event> create() {
-    Event event;
-    if (llvm::Error error = toError(gdnEventCreate(device, &event.handle)))
-      return std::move(error);
-    return event;
-  }
-
-  void *handle = nullptr;
-};
-
 /// One call's arguments, and the memory behind them.
 class Call {
 public:
@@ -124,8 +62,8 @@ public:
   uint64_t getWorkspaceBytes() const { return workspaceBytes; }
 
 private:
-  /// Adds what the function takes as a scalar, if it does.
-  bool addScalar(const HostArray &input);
+  /// Adds a scalar, or an array that is absent, if the input is one.
+  bool addValue(const HostArray &input);
   llvm::Error addInput(const HostArray &input);
   llvm::Error addOutput(int32_t index);
   void addTensor(Buffer buffer, const HostArray &array);
@@ -158,21 +96,26 @@ void Call::addTensor(Buffer buffer, const HostArray &array) {
   arguments.push_back(argument);
 }
 
-bool Call::addScalar(const HostArray &input) {
+bool Call::addValue(const HostArray &input) {
   size_t index = arguments.size();
-  if (index >= static_cast<size_t>(function.num_inputs) ||
-      function.args[index].kind == GDN_ARG_TENSOR || input.size() != 1)
+  if (index >= static_cast<size_t>(function.num_inputs))
     return false;
-  GdnArg argument;
-  argument.kind = function.args[index].kind;
-  std::memcpy(&argument.value, input.data(), countBytes(input));
+  const GdnArgDesc &desc = function.args[index];
+  GdnArg argument = {};
+  argument.kind = desc.kind;
+  bool isArray = desc.kind == GDN_ARG_TENSOR;
+  bool isAbsent = desc.flags & GDN_ARG_FLAG_OPTIONAL && input.size() == 0;
+  if (isArray ? !isAbsent : input.size() != 1)
+    return false;
+  if (!isArray)
+    std::memcpy(&argument.value, input.data(), countBytes(input));
   arguments.push_back(argument);
   buffers.emplace_back();
   return true;
 }
 
 llvm::Error Call::addInput(const HostArray &input) {
-  if (addScalar(input))
+  if (addValue(input))
     return llvm::Error::success();
   uint64_t bytes = countBytes(input);
   llvm::Expected<Buffer> buffer = Buffer::allocate(bytes);

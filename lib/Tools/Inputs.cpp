@@ -15,6 +15,8 @@
 #include "gdn/Tools/Inputs.h"
 #include "gdn/Tools/Error.h"
 
+#include "Sizes.h"
+
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <future>
@@ -37,41 +39,6 @@ static double limitOf(Element element) {
 }
 
 namespace {
-/// The sizes of all ops by name, and who said so.
-class Sizes {
-public:
-  llvm::Error set(Operation *op, llvm::StringRef name, int64_t size,
-                  const std::string &source) {
-    if (name == "N+1") {
-      if (size < 1)
-        return fail("expected cu_seqlens of at least one entry, got {0} from "
-                    "{1}",
-                    size, source);
-      return set(op, "N", size - 1, source);
-    }
-    auto [entry, isNew] = known.try_emplace({op, name.str()}, size, source);
-    if (isNew || entry->second.first == size)
-      return llvm::Error::success();
-    return fail("expected {0} = {1} as {2} has it, got {3} from {4}", name,
-                entry->second.first, entry->second.second, size, source);
-  }
-
-  std::optional<int64_t> get(Operation *op, llvm::StringRef name) const {
-    if (name == "N+1") {
-      std::optional<int64_t> n = get(op, "N");
-      return n ? std::optional<int64_t>(*n + 1) : n;
-    }
-    auto entry = known.find({op, name.str()});
-    if (entry == known.end())
-      return std::nullopt;
-    return entry->second.first;
-  }
-
-private:
-  std::map<std::pair<Operation *, std::string>, std::pair<int64_t, std::string>>
-      known;
-};
-
 /// Makes the inputs of one function.
 class InputMaker {
 public:
@@ -121,6 +88,10 @@ llvm::Error InputMaker::checkOptions() {
     if (index >= arguments.size())
       return fail("expected --arg-shape of an argument below {0}, got {1}",
                   arguments.size(), index);
+  for (unsigned index : options.absent)
+    if (index >= arguments.size() || !arguments[index].isOptional)
+      return fail("expected --absent of an argument with gdn.optional, got {0}",
+                  index);
   for (auto &[index, value] : options.scalars)
     if (index >= arguments.size() || !arguments[index].isScalar)
       return fail("expected --scalar of a scalar argument, got {0}", index);
@@ -279,6 +250,8 @@ llvm::Error InputMaker::settleShape(const Argument &argument) {
                   argument.dimNames[i], title(argument));
     shape[i] = *size;
   }
+  if (options.absent.count(argument.index))
+    shape[0] = 0;
   if (!countElements(shape))
     return fail("expected a shape that fits into memory for {0}, got {1}",
                 title(argument), tools::describe(shape));
@@ -319,8 +292,8 @@ std::vector<int64_t> InputMaker::lengthsOf(Operation *op) const {
 llvm::Expected<HostArray> InputMaker::makeScalar(const Argument &argument,
                                                  Element element) {
   double value = options.scalars.at(argument.index);
-  bool fits = element == Element::F32 ||
-              (value == std::trunc(value) && std::abs(value) < limitOf(element));
+  bool fits = element == Element::F32 || (value == std::trunc(value) &&
+                                          std::abs(value) < limitOf(element));
   if (!fits)
     return fail("expected --scalar {0} of a number that fits {1}, got {2}",
                 argument.index, name(element), value);

@@ -57,8 +57,12 @@ struct Flags {
   cl::list<std::string> shapes{"arg-shape",
                                cl::desc("Shape of a dynamic argument"),
                                cl::value_desc("i=2x64x4"), cl::cat(category)};
-  cl::list<std::string> scalars{"scalar", cl::desc("Value of a scalar argument"),
+  cl::list<std::string> scalars{"scalar",
+                                cl::desc("Value of a scalar argument"),
                                 cl::value_desc("i=2048"), cl::cat(category)};
+  cl::list<unsigned> absent{
+      "absent", cl::desc("Call without argument i, which has gdn.optional"),
+      cl::value_desc("i"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of the random inputs (0)"),
                          cl::init(0), cl::cat(category)};
   cl::opt<double> meanGate{
@@ -168,6 +172,7 @@ static llvm::Expected<InputOptions> readInputOptions(const Flags &flags) {
     return std::move(error);
   if (llvm::Error error = readScalars(flags, options))
     return std::move(error);
+  options.absent.insert(flags.absent.begin(), flags.absent.end());
   llvm::Expected<SizeHints> sizes = flags.sizes.get();
   if (!sizes)
     return sizes.takeError();

@@ -26,7 +26,7 @@ extern "C" {
 enum {
   /// `value`.
   GDN_INDEX_CONSTANT = 1,
-  /// Extent `right` of array argument `left`.
+  /// Extent `right` of array argument `left`; 0 if it is absent.
   GDN_INDEX_EXTENT = 2,
   GDN_INDEX_ADD = 3,
   GDN_INDEX_SUBTRACT = 4,
@@ -51,7 +51,8 @@ typedef struct GdnIndexStep {
   int64_t value;
 } GdnIndexStep;
 
-/// Extent `dim` of array argument `arg` must be what step `step` gives.
+/// Extent `dim` of array argument `arg` must be what step `step` gives, if the
+/// array is there.
 typedef struct GdnExtentRule {
   int32_t arg;
   int32_t dim;
@@ -105,7 +106,8 @@ typedef struct GdnFunctionDesc {
   /// What the function computes, as JSON for tools; null if nobody knows.
   const char *source;
   /// Inputs, then outputs. Outputs are arrays, an input may be a scalar. An
-  /// input array may be written too.
+  /// input array may be written too. Arrays with GDN_ARG_FLAG_OPTIONAL may be
+  /// absent: their tensor is null.
   int32_t num_inputs;
   int32_t num_args;
   int32_t num_symbols;

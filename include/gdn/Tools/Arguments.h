@@ -46,6 +46,8 @@ struct Argument {
   /// A scalar's is one of rank 0; an index has 64 bits.
   RankedTensorType type;
   bool isScalar = false;
+  /// Whether a call may be without it.
+  bool isOptional = false;
   Role role = Role::Other;
   /// The first op that it feeds, through casts; null for Role::Other.
   DeltaRuleOpInterface op;

@@ -12,6 +12,7 @@
 #include "gdn/Tools/HostArray.h"
 #include "gdn/Tools/Random.h"
 #include <map>
+#include <set>
 
 namespace mlir::gdn::tools {
 
@@ -21,6 +22,9 @@ struct InputOptions {
   std::map<unsigned, std::string> files;
   /// Shapes by argument.
   std::map<unsigned, llvm::SmallVector<int64_t>> shapes;
+  /// Optional arguments that the call is without: arrays whose first extent is
+  /// 0.
+  std::set<unsigned> absent;
   /// Values of scalars by argument.
   std::map<unsigned, double> scalars;
   /// Sizes by the name of the dimension, for all ops.

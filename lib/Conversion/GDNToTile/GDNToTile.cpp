@@ -46,16 +46,19 @@ struct ConvertGDNToTile
 //===----------------------------------------------------------------------===//
 
 /// How a program sees an array: any strides, but contiguous in the last
-/// dimension, so that views of a fused projection need no copy. Of segments
-/// that start on their own some arrays may be views that are not.
-static MemRefType arrayType(const Stage &stage, StringRef name, Type type) {
+/// dimension, so that views of a fused projection need no copy, unless the
+/// function says that it may be no such view. Of segments that start on their
+/// own some arrays may be none either.
+static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
+                            ArrayNotes notes) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   static constexpr StringLiteral kViews[] = {"before", "closes",
                                              "sequence_state", "final_state"};
   // A state pass has states of segments, which are whole arrays.
-  bool isView = stage["before"] && llvm::is_contained(kViews, name) &&
-                (name != "final_state" || isa<FusedStageOp>(stage.op));
+  bool isView = notes.isStrided ||
+                (stage["before"] && llvm::is_contained(kViews, name) &&
+                 (name != "final_state" || isa<FusedStageOp>(stage.op)));
   if (!strides.empty() && !isView)
     strides.back() = 1;
   auto layout =
@@ -73,11 +76,12 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
   SmallVector<Type> inputs, outputs;
   SmallVector<StringRef> names;
   for (const NamedInput &input : stage.inputs) {
-    inputs.push_back(arrayType(stage, input.name, input.tensor.getType()));
+    inputs.push_back(
+        arrayType(stage, input.name, input.tensor.getType(), input.notes));
     names.push_back(input.name);
   }
   for (const NamedOutput &output : stage.outputs) {
-    outputs.push_back(arrayType(stage, output.name, output.type));
+    outputs.push_back(arrayType(stage, output.name, output.type, output.notes));
     names.push_back(output.name);
   }
   // gdn.stage.fused in @layer: @layer_fused.
@@ -160,6 +164,8 @@ LogicalResult ConvertGDNToTile::setCluster(Stage &stage) {
 LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
                                         SymbolTableCollection &symbols) {
   StageFacts &facts = stage.facts;
+  if (failed(readNotes(stage)))
+    return failure();
   if (stage.splitsV) {
     int64_t tiles =
         vTiles != 0

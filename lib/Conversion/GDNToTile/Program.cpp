@@ -285,31 +285,6 @@ Value gdn::loadChannelLog2Gate(Program &p, Value t) {
   return b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
 }
 
-/// Offsets and axes of S^T in an array of states.
-static std::pair<SmallVector<Value>, SmallVector<int64_t>>
-stateAccess(Program &p) {
-  if (p.facts.stateLayout == StateLayout::KV)
-    return {{p.sequence, p.head, p.zero, p.firstV}, {3, 2}};
-  return {{p.sequence, p.head, p.firstV, p.zero}, {2, 3}};
-}
-
-Value gdn::loadStateT(Program &p, StringRef name) {
-  SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
-  if (!p[name])
-    return p.b.fill(0.0, shape);
-  p.b.step("state");
-  auto [offsets, axes] = stateAccess(p);
-  return p.b.f32(p.b.load(p[name], offsets, axes, shape));
-}
-
-void gdn::storeStateT(Program &p, Value state, StringRef name) {
-  if (!p[name])
-    return;
-  p.b.step("state");
-  auto [offsets, axes] = stateAccess(p);
-  p.b.store(state, p[name], offsets, axes);
-}
-
 void gdn::storeOutputT(Program &p, Value t, Value output) {
   TileBuilder &b = p.b;
   b.step("store");

@@ -39,6 +39,8 @@ struct StageFacts {
   StateLayout sequenceLayout = StateLayout::KV;
   /// The same of the states between segments.
   StateLayout segmentLayout = StateLayout::KV;
+  /// States that a call may have or not.
+  SmallVector<StringRef, 2> optionalStates;
   /// The chain of two products (spec 3.5) instead of that of three (spec 3.3).
   bool twoProductChain = false;
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.
@@ -148,6 +150,16 @@ Value loadLog2Gate(Program &p, Value t);
 Value loadChannelLog2Gate(Program &p, Value t);
 /// 1 for the chunk's tokens, 0 beyond the end, f32 [C].
 Value tokenMask(Program &p, Value t);
+/// Whether the call has the optional state `name`; null for one that each call
+/// has.
+Value isThere(Program &p, StringRef name);
+/// A part of the states `name` in f32; zero if the stage, or the call, has
+/// none.
+Value loadState(Program &p, StringRef name, ArrayRef<Value> offsets,
+                ArrayRef<int64_t> axes, ArrayRef<int64_t> shape);
+/// Stores a part of the states `name`, if the stage and the call have them.
+void storeState(Program &p, Value state, StringRef name,
+                ArrayRef<Value> offsets, ArrayRef<int64_t> axes);
 /// S^T [vTileChannels, K] in f32 of the work item's state in the array `name`;
 /// zero where the stage has no such array.
 Value loadStateT(Program &p, StringRef name = "initial_state");

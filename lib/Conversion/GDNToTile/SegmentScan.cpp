@@ -129,13 +129,9 @@ static Value applySegment(Program &p, Value s, Value state) {
 
 /// The state as the scan takes it.
 static Value loadScanned(Program &p) {
-  TileBuilder &b = p.b;
-  SmallVector<int64_t> shape = {p.facts.K, p.facts.vTileChannels};
-  if (!p["initial_state"])
-    return b.fill(0.0, shape);
   auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
-  b.step("state");
-  return b.f32(b.load(p["initial_state"], place, axes, shape));
+  return loadState(p, "initial_state", place, axes,
+                   {p.facts.K, p.facts.vTileChannels});
 }
 
 /// Whether any of the segments up to `last` keeps of the state before it.
@@ -233,11 +229,8 @@ void gdn::writeSegmentScan(Program &p) {
     Value next = applySegment(p, s, loop.getRegionIterArg(0));
     scf::YieldOp::create(b, next);
   }
-  if (p["final_state"]) {
-    auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
-    b.step("state");
-    b.store(loop.getResult(0), p["final_state"], place, axes);
-  }
+  auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
+  storeState(p, loop.getResult(0), "final_state", place, axes);
   if (p["before"])
     leaveScan(p, loop.getResult(0));
 }

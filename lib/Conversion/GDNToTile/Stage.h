@@ -27,17 +27,24 @@ enum class Axis {
   VTile
 };
 
+/// What a function says of the argument or the result that an array is.
+struct ArrayNotes {
+  bool isOptional = false, isStrided = false;
+};
+
 /// An array that a program takes or makes: its name there and, outside, the
 /// tensor (inputs) or its type (outputs).
 struct NamedInput {
   StringRef name;
   Value tensor;
+  ArrayNotes notes = {};
 };
 struct NamedOutput {
   StringRef name;
   RankedTensorType type;
   /// What its first dimensions are; the others are static.
   ArrayRef<Axis> dims;
+  ArrayNotes notes = {};
 };
 
 /// A stage op as its program and launch need it.
@@ -77,6 +84,9 @@ struct Stage {
 
 /// Reads `op`; empty if it is not a stage op.
 std::optional<Stage> readStage(Operation *op);
+/// Reads what the function says of the stage's arrays, or fails if it says what
+/// the stage cannot do.
+LogicalResult readNotes(Stage &stage);
 
 } // namespace mlir::gdn
 

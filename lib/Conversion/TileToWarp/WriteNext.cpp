@@ -11,21 +11,38 @@
 #include "gdn/Dialect/Warp/IR/Arch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
+/// Whether extents and strides of arrays decide what `value` is: it is the same
+/// for all work items.
+static bool isOfCall(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<memref::DimOp>(op))
+    return true;
+  return op && op->getNumRegions() == 0 && isPure(op) &&
+         llvm::all_of(op->getOperands(), isOfCall);
+}
+
 /// The tiles that a work item loads before its loop, at places that follow from
-/// the work item.
+/// the work item: in each call, or in calls that have the array.
 static SmallVector<tile::LoadOp> findFirstLoads(const Partition &partition) {
   SmallVector<tile::LoadOp> loads;
   tile::ProgramOp program = partition.program;
-  for (auto load : program.getBody().getOps<tile::LoadOp>())
-    if (load.getType().getRank() == 2 && !load.getEnd() &&
-        llvm::all_of(findSources(load), llvm::IsaPred<BlockArgument>))
-      loads.push_back(load);
+  auto add = [&](Block &block) {
+    for (auto load : block.getOps<tile::LoadOp>())
+      if (load.getType().getRank() == 2 && !load.getEnd() &&
+          llvm::all_of(findSources(load), llvm::IsaPred<BlockArgument>))
+        loads.push_back(load);
+  };
+  add(program.getBody().front());
+  for (auto branch : program.getBody().getOps<scf::IfOp>())
+    if (isOfCall(branch.getCondition()))
+      add(*branch.thenBlock());
   return loads;
 }
 
@@ -54,8 +71,14 @@ void RoleWriter::prefetch(tile::LoadOp load) {
   for (unsigned vTile = 0; vTile < copies; ++vTile) {
     SmallVector<Value> offsets = llvm::map_to_vector(
         load.getOffsets(), [&](Value offset) { return lookup(offset, vTile); });
-    PrefetchOp::create(b, load.getLoc(), lookup(load.getSource(), vTile),
-                       offsets, load.getAxes(), load.getType().getShape());
+    Value array = lookup(load.getSource(), vTile);
+    OpBuilder::InsertionGuard insertion(b);
+    if (auto branch = dyn_cast<scf::IfOp>(load->getParentOp()))
+      b.setInsertionPointToStart(
+          scf::IfOp::create(b, loc, lookup(branch.getCondition(), vTile))
+              .thenBlock());
+    PrefetchOp::create(b, load.getLoc(), array, offsets, load.getAxes(),
+                       load.getType().getShape());
   }
 }
 

@@ -255,14 +255,6 @@ static Value createWordLoad(ImplicitLocOpBuilder &b, ArrayLoadOp op,
 }
 
 namespace {
-template <typename Op> struct ArrayPattern : OpConversionPattern<Op> {
-  ArrayPattern(const TypeConverter &converter, MLIRContext *context,
-               const LoweredKernels &kernels)
-      : OpConversionPattern<Op>(converter, context), kernels(kernels) {}
-
-  const LoweredKernels &kernels;
-};
-
 /// The threads' elements of the tile of an access.
 template <typename Op>
 static TileAccess createAccess(ImplicitLocOpBuilder &b, Op op,
@@ -272,6 +264,37 @@ static TileAccess createAccess(ImplicitLocOpBuilder &b, Op op,
                     cast<RankedTensorType>(tile), adaptor.getOffsets(),
                     op.getAxes(), adaptor.getEnd(), op.getDim(),
                     op.getRows() ? (*op.getRows())[0] : 0);
+}
+
+/// Whether neighbours of a tile's row may be so in memory: those of a state
+/// whose array has any strides.
+static bool mayLoadPairs(ArrayLoadOp op) {
+  return isEncoded<FragmentAttr>(cast<RankedTensorType>(op.getType())) &&
+         !op.getEnd() &&
+         hasAnyStrides(cast<MemRefType>(op.getArray().getType()));
+}
+
+/// Loads pairs of neighbours if the array allows it, and else elements.
+static Value createPairLoad(ImplicitLocOpBuilder &b, ArrayLoadOp op,
+                            ArrayLoadOp::Adaptor adaptor, VectorType type,
+                            const Array &array) {
+  constexpr int64_t kElements = 2;
+  int64_t axis = op.getAxes().back(), bytes = type.getElementTypeBitWidth() / 8;
+  Value isAligned = createHasAlignedRuns(b, array, adaptor.getOffsets(), axis,
+                                         kElements * bytes, bytes);
+  auto branch =
+      scf::IfOp::create(b, TypeRange(type), isAligned, /*withElseRegion=*/true);
+  ImplicitLocOpBuilder then = inside(b, branch.thenBlock());
+  Array runs = asRuns(then, array, axis);
+  TileAccess pairs = createAccess(then, op, adaptor, runs, op.getType());
+  pairs.setRun(kElements);
+  scf::YieldOp::create(then, createArrayLoad(then, type, pairs));
+  ImplicitLocOpBuilder otherwise = inside(b, branch.elseBlock());
+  scf::YieldOp::create(otherwise,
+                       createArrayLoad(otherwise, type,
+                                       createAccess(otherwise, op, adaptor,
+                                                    array, op.getType())));
+  return branch.getResult(0);
 }
 
 struct LowerArrayLoad : ArrayPattern<ArrayLoadOp> {
@@ -284,6 +307,8 @@ struct LowerArrayLoad : ArrayPattern<ArrayLoadOp> {
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     const Array &array = *kernels.lookup(op.getArray());
     auto load = [&](ImplicitLocOpBuilder &at) {
+      if (mayLoadPairs(op))
+        return createPairLoad(at, op, adaptor, type, array);
       TileAccess access = createAccess(at, op, adaptor, array, op.getType());
       if (access.getRun() == 1 && mayLoadWords(op))
         return createWordLoad(at, op, type, access, array,
@@ -326,62 +351,11 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
     return success();
   }
 };
-
-struct LowerMemRefLoad : ArrayPattern<memref::LoadOp> {
-  using ArrayPattern::ArrayPattern;
-
-  LogicalResult
-  matchAndRewrite(memref::LoadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Array *array = kernels.lookup(op.getMemRef());
-    if (!array)
-      return rewriter.notifyMatchFailure(op, "not an array of the kernel");
-    Value address =
-        createElementAddress(b, *array, op.getType(), adaptor.getIndices());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address);
-    return success();
-  }
-};
-
-struct LowerMemRefStore : ArrayPattern<memref::StoreOp> {
-  using ArrayPattern::ArrayPattern;
-
-  LogicalResult
-  matchAndRewrite(memref::StoreOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Array *array = kernels.lookup(op.getMemRef());
-    if (!array)
-      return rewriter.notifyMatchFailure(op, "not an array of the kernel");
-    Value address = createElementAddress(
-        b, *array, op.getMemRefType().getElementType(), adaptor.getIndices());
-    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, adaptor.getValue(), address);
-    return success();
-  }
-};
-
-struct LowerDim : ArrayPattern<memref::DimOp> {
-  using ArrayPattern::ArrayPattern;
-
-  LogicalResult
-  matchAndRewrite(memref::DimOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    const Array *array = kernels.lookup(op.getSource());
-    std::optional<int64_t> dim = op.getConstantIndex();
-    if (!array || !dim || *dim < 0 ||
-        *dim >= static_cast<int64_t>(array->sizes.size()))
-      return op.emitOpError("expected a constant dimension of an array");
-    rewriter.replaceOp(op, array->sizes[*dim]);
-    return success();
-  }
-};
 } // namespace
 
 void warp::populateArrayPatterns(const TypeConverter &converter,
                                  const LoweredKernels &kernels,
                                  RewritePatternSet &patterns) {
-  patterns.add<LowerArrayLoad, LowerArrayStore, LowerMemRefLoad,
-               LowerMemRefStore, LowerDim>(converter, patterns.getContext(),
-                                           kernels);
+  patterns.add<LowerArrayLoad, LowerArrayStore>(converter,
+                                                patterns.getContext(), kernels);
 }

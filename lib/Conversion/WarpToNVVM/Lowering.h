@@ -96,6 +96,10 @@ Value createOffsetAddress(ImplicitLocOpBuilder &b, const Array &array,
                           Type element, Value offset);
 Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
                            Type element, ValueRange indices);
+/// Whether any dimension of an array of this type may be contiguous, or none.
+bool hasAnyStrides(MemRefType type);
+/// The array where it is known to be contiguous along `axis`.
+Array asRuns(ImplicitLocOpBuilder &b, const Array &array, int64_t axis);
 /// Whether rows of the fragment that `op` stores may be runs of 16 bytes;
 /// whether the array allows it; and the stores.
 bool mayStoreRuns(ArrayStoreOp op);
@@ -218,12 +222,25 @@ void populateSequenceByRankPattern(const TypeConverter &converter,
 void populateMeetingPatterns(const TypeConverter &converter,
                              const LoweredKernels &kernels,
                              RewritePatternSet &patterns);
+/// A pattern of an op that accesses arrays.
+template <typename Op> struct ArrayPattern : OpConversionPattern<Op> {
+  ArrayPattern(const TypeConverter &converter, MLIRContext *context,
+               const LoweredKernels &kernels)
+      : OpConversionPattern<Op>(converter, context), kernels(kernels) {}
+
+  const LoweredKernels &kernels;
+};
+
 void populateArrayClearPattern(const TypeConverter &converter,
                                const LoweredKernels &kernels,
                                RewritePatternSet &patterns);
 void populateArrayPatterns(const TypeConverter &converter,
                            const LoweredKernels &kernels,
                            RewritePatternSet &patterns);
+/// Single elements of arrays, and extents.
+void populateArrayElementPatterns(const TypeConverter &converter,
+                                  const LoweredKernels &kernels,
+                                  RewritePatternSet &patterns);
 void populatePrefetchPattern(const TypeConverter &converter,
                              const LoweredKernels &kernels,
                              RewritePatternSet &patterns);

@@ -19,23 +19,43 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// Asks for the cache line of line `line` (index) of the tile; a row along the
-/// last dimension has several.
+/// How many cache lines a row of the tile has whose elements run along
+/// `axes[axis]` of the array.
+static int64_t countLines(PrefetchOp op, size_t axis, int64_t elements) {
+  return llvm::divideCeil(op.getSizes()[axis], elements);
+}
+
+/// Asks for the cache line of line `line` (index) of the tile. Its rows run
+/// along the last dimension or, where `isTurned` is there and true, along the
+/// other one; a row has several lines.
 static void createPrefetch(ImplicitLocOpBuilder &b, PrefetchOp op,
                            const Array &array, ValueRange offsets, Value line,
-                           int64_t lines, int64_t elements) {
+                           Value isTurned, int64_t elements) {
   Type element = cast<MemRefType>(op.getArray().getType()).getElementType();
   size_t last = array.strides.size() - 1;
   ArrayRef<int64_t> axes = op.getAxes();
-  int64_t along = axes[0] == static_cast<int64_t>(last) ? axes[1] : axes[0];
+  size_t axis = axes[0] == static_cast<int64_t>(last) ? 0 : 1;
+  int64_t along = axes[1 - axis];
+  auto choose = [&](Value ifTurned, Value otherwise) -> Value {
+    return isTurned ? arith::SelectOp::create(b, isTurned, ifTurned, otherwise)
+                    : otherwise;
+  };
+  auto linesOfRow = [&]() -> Value {
+    Value lines = createIndex(b, countLines(op, axis, elements));
+    return isTurned ? choose(createIndex(b, countLines(op, 1 - axis, elements)),
+                             lines)
+                    : lines;
+  };
+  Value row = arith::DivUIOp::create(b, line, linesOfRow());
   SmallVector<Value> place(offsets);
-  place[along] = arith::AddIOp::create(
-      b, place[along], arith::DivUIOp::create(b, line, createIndex(b, lines)));
-  place[last] = arith::AddIOp::create(
-      b, place[last],
-      arith::MulIOp::create(
-          b, arith::RemUIOp::create(b, line, createIndex(b, lines)),
-          createIndex(b, elements)));
+  if (!isTurned)
+    place[along] = arith::AddIOp::create(b, place[along], row);
+  Value column =
+      arith::MulIOp::create(b, arith::RemUIOp::create(b, line, linesOfRow()),
+                            createIndex(b, elements));
+  if (isTurned)
+    place[along] = arith::AddIOp::create(b, place[along], choose(column, row));
+  place[last] = arith::AddIOp::create(b, place[last], choose(row, column));
   auto level = NVVM::PrefetchCacheLevelAttr::get(b.getContext(),
                                                  NVVM::PrefetchCacheLevel::L2);
   NVVM::PrefetchOp::create(b, level, NVVM::CacheEvictionPriorityAttr(),
@@ -45,12 +65,23 @@ static void createPrefetch(ImplicitLocOpBuilder &b, PrefetchOp op,
                            /*in_param_space=*/UnitAttr());
 }
 
+/// Whether the tile's rows run along another dimension than the array's last,
+/// which an array of any strides alone may have; null for others.
+static Value createIsTurned(ImplicitLocOpBuilder &b, PrefetchOp op,
+                            const Array &array) {
+  auto type = cast<MemRefType>(op.getArray().getType());
+  if (!hasAnyStrides(type))
+    return {};
+  int64_t last = type.getRank() - 1;
+  int64_t other = op.getAxes()[op.getAxes()[0] == last ? 1 : 0];
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                               array.strides[other], createIndex(b, 1));
+}
+
 namespace {
 /// A loop, since its instructions run once a work item.
-struct LowerPrefetch : OpConversionPattern<PrefetchOp> {
-  LowerPrefetch(const TypeConverter &converter, MLIRContext *context,
-                const LoweredKernels &kernels)
-      : OpConversionPattern(converter, context), kernels(kernels) {}
+struct LowerPrefetch : ArrayPattern<PrefetchOp> {
+  using ArrayPattern::ArrayPattern;
 
   LogicalResult
   matchAndRewrite(PrefetchOp op, OpAdaptor adaptor,
@@ -58,25 +89,28 @@ struct LowerPrefetch : OpConversionPattern<PrefetchOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     const Array &array = *kernels.lookup(op.getArray());
     auto type = cast<MemRefType>(op.getArray().getType());
-    bool isTurned = op.getAxes()[0] == type.getRank() - 1;
-    int64_t columns = op.getSizes()[isTurned ? 0 : 1],
-            rows = op.getSizes()[isTurned ? 1 : 0];
     int64_t elements =
         getArch(op).cacheLineBytes * 8 / type.getElementTypeBitWidth();
-    int64_t lines = llvm::divideCeil(columns, elements);
+    Value isTurned = createIsTurned(b, op, array);
+    size_t axis = op.getAxes()[0] == type.getRank() - 1 ? 0 : 1;
+    auto countAll = [&](size_t axis) {
+      return countLines(op, axis, elements) * op.getSizes()[1 - axis];
+    };
     Value lane = arith::IndexCastUIOp::create(
         b, b.getIndexType(), createLane(b, createThreadHere(b)));
-    auto loop = scf::ForOp::create(b, lane, createIndex(b, rows * lines),
+    Value lines = createIndex(b, countAll(axis));
+    if (isTurned && countAll(axis) != countAll(1 - axis))
+      lines = arith::SelectOp::create(
+          b, isTurned, createIndex(b, countAll(1 - axis)), lines);
+    auto loop = scf::ForOp::create(b, lane, lines,
                                    createIndex(b, format::kWarpThreads));
     keepLoop(loop);
     auto body = ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), loop.getBody());
     createPrefetch(body, op, array, adaptor.getOffsets(),
-                   loop.getInductionVar(), lines, elements);
+                   loop.getInductionVar(), isTurned, elements);
     rewriter.eraseOp(op);
     return success();
   }
-
-  const LoweredKernels &kernels;
 };
 } // namespace
 

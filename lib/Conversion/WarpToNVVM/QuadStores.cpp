@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -46,8 +47,22 @@ bool warp::mayStoreRuns(ArrayStoreOp op) {
   int64_t offset = 0;
   SmallVector<int64_t> strides;
   auto type = cast<MemRefType>(op.getArray().getType());
-  return !cutsColumns && succeeded(type.getStridesAndOffset(strides, offset)) &&
-         strides[op.getAxes()[1]] == 1;
+  if (cutsColumns || failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  return strides[op.getAxes()[1]] == 1 || hasAnyStrides(type);
+}
+
+bool warp::hasAnyStrides(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         !strides.empty() && llvm::all_of(strides, ShapedType::isDynamic);
+}
+
+Array warp::asRuns(ImplicitLocOpBuilder &b, const Array &array, int64_t axis) {
+  Array runs = array;
+  runs.strides[axis] = createIndex(b, 1);
+  return runs;
 }
 
 Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
@@ -68,8 +83,14 @@ Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
     all = arith::OrIOp::create(b, all, distance);
   }
   Value low = arith::AndIOp::create(b, all, createI32(b, bytes - 1));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low,
-                               createI32(b, 0));
+  Value isAligned =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low, createI32(b, 0));
+  APInt known;
+  if (matchPattern(array.strides[axis], m_ConstantInt(&known)))
+    return isAligned;
+  Value isRun = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                      array.strides[axis], createIndex(b, 1));
+  return arith::AndIOp::create(b, isAligned, isRun);
 }
 
 Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
@@ -140,6 +161,7 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
                            const Array &array, ValueRange offsets, Value end) {
   Type element = cast<MemRefType>(op.getArray().getType()).getElementType();
   ArrayRef<int64_t> axes = op.getAxes();
+  Array runs = asRuns(b, array, axes[1]);
   SmallVector<Value> elements = unpack(b, tile);
   Value thread = createThreadHere(b);
   Value lane = createLane(b, thread);
@@ -168,7 +190,7 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
       }
       place[axes[1]] = arith::AddIOp::create(b, first, createIndex(b, from));
       LLVM::StoreOp::create(b, pack(b, words, mine),
-                            createElementAddress(b, array, element, place),
+                            createElementAddress(b, runs, element, place),
                             kRunBytes);
     }
   }

@@ -187,6 +187,7 @@ struct ConvertGDNWarpToNVVM
     populateArrayClearPattern(converter, kernels, patterns);
     populateMeetingPatterns(converter, kernels, patterns);
     populateArrayPatterns(converter, kernels, patterns);
+    populateArrayElementPatterns(converter, kernels, patterns);
     populatePrefetchPattern(converter, kernels, patterns);
     populateSequenceByRankPattern(converter, kernels, patterns);
     populateCopyPatterns(converter, kernels, patterns);

@@ -9,6 +9,7 @@
 #include "FunctionBuilder.h"
 
 #include "gdn/Dialect/ElementTypes.h"
+#include "gdn/Dialect/GDN/IR/GDN.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringExtras.h"
@@ -46,11 +47,16 @@ LogicalResult FunctionBuilder::addArgument(unsigned number, Type type,
            << (isResult ? "" : ", or scalars of ")
            << (isResult ? StringLiteral("") : kScalarArguments) << ", got "
            << type;
-  auto name = getNote<StringAttr>(function, number, isResult, "gdn.name");
+  if (getNote<UnitAttr>(function, number, isResult,
+                        GDNDialect::getOptionalAttrName()))
+    argument.flags |= GDN_ARG_FLAG_OPTIONAL;
+  auto name = getNote<StringAttr>(function, number, isResult,
+                                  GDNDialect::getNameAttrName());
   argument.name =
       name ? name.str()
            : (isResult ? "result" : "argument") + std::to_string(number);
-  auto dims = getNote<ArrayAttr>(function, number, isResult, "gdn.dims");
+  auto dims = getNote<ArrayAttr>(function, number, isResult,
+                                 GDNDialect::getDimsAttrName());
   ArrayRef<int64_t> shape = array ? array.getShape() : ArrayRef<int64_t>();
   for (auto [dim, size] : llvm::enumerate(shape)) {
     if (!ShapedType::isDynamic(size)) {
@@ -62,7 +68,8 @@ LogicalResult FunctionBuilder::addArgument(unsigned number, Type type,
                           : StringAttr();
     std::string symbol =
         note ? note.str() : argument.name + "." + std::to_string(dim);
-    int32_t index = addSymbol(symbol, table.arguments.size(), dim);
+    int32_t index = addSymbol(symbol, table.arguments.size(), dim,
+                              argument.flags & GDN_ARG_FLAG_OPTIONAL);
     argument.shape.push_back(GDN_SYMBOL(index));
   }
   table.arguments.push_back(std::move(argument));
@@ -152,10 +159,23 @@ void FunctionBuilder::addBoundaryRules() {
     int32_t one = addStep({GDN_INDEX_CONSTANT, 0, 0, 1});
     int32_t count =
         addStep({GDN_INDEX_SUBTRACT, symbolSteps[index], one, /*value=*/0});
-    const GdnIndexStep &extent =
-        table.steps[symbolSteps[symbols.lookup(sequences)]];
-    table.rules.push_back({extent.left, extent.right, count});
+    addRules(symbols.lookup(sequences), count);
   }
+}
+
+/// The first array that is always there and has a symbol has what step `step`
+/// gives, and so do those that may be absent.
+void FunctionBuilder::addRules(int32_t symbol, int32_t step) {
+  if (symbolSteps[symbol] >= 0) {
+    const GdnIndexStep &extent = table.steps[symbolSteps[symbol]];
+    table.rules.push_back({extent.left, extent.right, step});
+  }
+  for (auto [number, argument] : llvm::enumerate(table.arguments))
+    for (auto [dim, extent] : llvm::enumerate(argument.shape))
+      if ((argument.flags & GDN_ARG_FLAG_OPTIONAL) &&
+          extent == GDN_SYMBOL(symbol))
+        table.rules.push_back(
+            {static_cast<int32_t>(number), static_cast<int32_t>(dim), step});
 }
 
 /// Every q/k head belongs to the same number of value heads: H = H / Hq * Hq.
@@ -164,6 +184,8 @@ void FunctionBuilder::addHeadRule() {
     return;
   int32_t heads = symbolSteps[symbols.lookup("H")],
           keyHeads = symbolSteps[symbols.lookup("Hq")];
+  if (heads < 0 || keyHeads < 0)
+    return;
   int32_t group = addStep({GDN_INDEX_DIVIDE, heads, keyHeads, 0});
   int32_t whole = addStep({GDN_INDEX_MULTIPLY, group, keyHeads, 0});
   const GdnIndexStep &extent = table.steps[heads];

@@ -49,12 +49,14 @@ private:
   LogicalResult addInputs();
   LogicalResult addOutputs();
   void addBoundaryRules();
+  void addRules(int32_t symbol, int32_t step);
   void addHeadRule();
   void noteDestinations();
   void noteResults();
 
   // The arithmetic of sizes.
-  int32_t addSymbol(const std::string &name, int32_t argument, int32_t dim);
+  int32_t addSymbol(const std::string &name, int32_t argument, int32_t dim,
+                    bool isOptional);
   int32_t addStep(GdnIndexStep step);
   int32_t getExtent(int32_t argument, int64_t dim);
   FailureOr<int32_t> getIndex(Operation *user, Value value, const char *rule);
@@ -88,7 +90,8 @@ private:
   ArrayRef<KernelTable> kernels;
   FunctionTable table;
   llvm::StringMap<int32_t> symbols;
-  /// The first extent of each symbol.
+  /// The first extent of each symbol among arrays that are always there; -1 if
+  /// there is none.
   SmallVector<int32_t> symbolSteps;
   llvm::DenseMap<Value, int32_t> indices;
   llvm::DenseMap<Value, Array> arrays;

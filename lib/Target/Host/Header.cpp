@@ -139,7 +139,9 @@ static std::string describe(const FunctionTable &function,
   for (int64_t extent : argument.shape)
     extents.push_back(extent < 0 ? function.symbols[-1 - extent]
                                  : std::to_string(extent));
-  return (getName(argument.dtype) + " [" + llvm::join(extents, ", ") + "]")
+  StringRef orNull = argument.flags & GDN_ARG_FLAG_OPTIONAL ? ", or NULL" : "";
+  return (getName(argument.dtype) + " [" + llvm::join(extents, ", ") + "]" +
+          orNull)
       .str();
 }
 

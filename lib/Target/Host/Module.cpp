@@ -14,14 +14,19 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::host;
 
-/// Calls the arguments of a function's kernels what the function calls them.
-static void nameArguments(const FunctionTable &function,
+/// Calls the arguments of a function's kernels what the function calls them. A
+/// kernel takes no array that may be absent in a call of the function, unless
+/// it may be absent for the kernel.
+static void noteArguments(const FunctionTable &function,
                           MutableArrayRef<KernelTable> kernels) {
   for (const LaunchTable &launch : function.launches)
     for (auto [argument, operand] :
          llvm::zip(kernels[launch.kernel].arguments, launch.operands))
-      if (operand.kind == GDN_OPERAND_ARGUMENT)
-        argument.name = function.arguments[operand.index].name;
+      if (operand.kind == GDN_OPERAND_ARGUMENT) {
+        const ArgumentTable &own = function.arguments[operand.index];
+        argument.name = own.name;
+        argument.flags |= own.flags & GDN_ARG_FLAG_OPTIONAL;
+      }
 }
 
 llvm::Expected<ModuleTable> host::describeModule(ModuleOp module) {
@@ -46,7 +51,7 @@ llvm::Expected<ModuleTable> host::describeModule(ModuleOp module) {
       return llvm::createStringError("expected a function that only launches "
                                      "kernels, got @" +
                                      function.getSymName());
-    nameArguments(*result, table.kernels);
+    noteArguments(*result, table.kernels);
     table.functions.push_back(std::move(*result));
   }
   if (table.functions.empty())

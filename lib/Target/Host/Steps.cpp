@@ -24,21 +24,28 @@ int32_t FunctionBuilder::addStep(GdnIndexStep step) {
 }
 
 int32_t FunctionBuilder::addSymbol(const std::string &name, int32_t argument,
-                                   int32_t dim) {
+                                   int32_t dim, bool isOptional) {
   auto [entry, isNew] = symbols.try_emplace(name, table.symbols.size());
   if (isNew) {
     table.symbols.push_back(name);
-    symbolSteps.push_back(
-        addStep({GDN_INDEX_EXTENT, argument, dim, /*value=*/0}));
+    symbolSteps.push_back(-1);
   }
+  int32_t &step = symbolSteps[entry->second];
+  if (step < 0 && !isOptional)
+    step = addStep({GDN_INDEX_EXTENT, argument, dim, /*value=*/0});
   return entry->second;
 }
 
-/// The step of an argument's extent; equal ones have one step.
+/// The step of an argument's extent; equal ones have one step, but for an array
+/// that may be absent and has none then.
 int32_t FunctionBuilder::getExtent(int32_t argument, int64_t dim) {
-  int64_t extent = table.arguments[argument].shape[dim];
-  if (extent >= 0)
+  const ArgumentTable &array = table.arguments[argument];
+  bool isOptional = array.flags & GDN_ARG_FLAG_OPTIONAL;
+  int64_t extent = array.shape[dim];
+  if (extent >= 0 && !(isOptional && dim == 0))
     return addStep({GDN_INDEX_CONSTANT, 0, 0, extent});
+  if (isOptional)
+    return addStep({GDN_INDEX_EXTENT, argument, static_cast<int32_t>(dim), 0});
   return symbolSteps[-1 - extent];
 }
 

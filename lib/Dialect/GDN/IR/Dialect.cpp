@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -32,4 +33,46 @@ void GDNDialect::initialize() {
 #define GET_OP_LIST
 #include "gdn/Dialect/GDN/IR/Ops.cpp.inc"
       >();
+}
+
+//===----------------------------------------------------------------------===//
+// Notes on arguments and results
+//===----------------------------------------------------------------------===//
+
+/// Checks a note on a value of a function, of type `type`.
+static LogicalResult verifyNote(Operation *op, Type type, NamedAttribute note) {
+  StringRef name = note.getName();
+  if (name == GDNDialect::getNameAttrName() ||
+      name == GDNDialect::getDimsAttrName())
+    return success();
+  if (name != GDNDialect::getOptionalAttrName() &&
+      name != GDNDialect::getStridedAttrName())
+    return op->emitOpError("expected gdn.optional, gdn.strided, gdn.name or "
+                           "gdn.dims on an argument or a result, got ")
+           << name;
+  if (!isa<UnitAttr>(note.getValue()))
+    return op->emitOpError("expected ")
+           << name << " without a value, got " << note.getValue();
+  if (!isa<RankedTensorType, MemRefType>(type))
+    return op->emitOpError("expected ")
+           << name << " on a tensor or a memref, got " << type;
+  return success();
+}
+
+LogicalResult GDNDialect::verifyRegionArgAttribute(Operation *op,
+                                                   unsigned region,
+                                                   unsigned argument,
+                                                   NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyNote(op, function.getArgumentTypes()[argument], attribute);
+}
+
+LogicalResult GDNDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned region, unsigned result, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyNote(op, function.getResultTypes()[result], attribute);
 }

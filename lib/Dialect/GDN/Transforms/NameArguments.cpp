@@ -53,7 +53,8 @@ struct NameArguments : gdn::impl::NameArgumentsPassBase<NameArguments> {
 };
 } // namespace
 
-static constexpr StringLiteral kName = "gdn.name", kDims = "gdn.dims",
+static constexpr StringLiteral kName = GDNDialect::getNameAttrName(),
+                               kDims = GDNDialect::getDimsAttrName(),
                                kSource = "gdn.source";
 
 static bool isLayer(Operation *op) {

@@ -27,9 +27,32 @@ def GDN_Dialect : Dialect {
     Shapes are named as in the specification: batch `B`, tokens `T`, query/key
     heads `Hq`, value heads `H` (a multiple of `Hq`), key channels `K`, value
     channels `V`, sequences `N`, chunk length `C`.
+
+    What a caller may do with an array is noted on the argument or the result of
+    a function, of tensors or memrefs:
+
+    - `gdn.optional`: the array may be absent in a call. A state [N, ...] that is
+      read is zero then, one that is written is not. Tests of the program's
+      array: its first extent is 0. Only states of kernels over chunks may be
+      absent.
+    - `gdn.strided`: the array may have any strides, where else the last
+      dimension is contiguous. So one function serves states [N, H, K, V] and,
+      as views of them, states that lie as [N, H, V, K].
+    - `gdn.name`, `gdn.dims`: names, from `gdn-name-arguments`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasCanonicalizer = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Notes on arguments and results of functions: the array may be absent, or
+    /// have any strides.
+    static constexpr ::llvm::StringLiteral getOptionalAttrName() { return "gdn.optional"; }
+    static constexpr ::llvm::StringLiteral getStridedAttrName() { return "gdn.strided"; }
+    /// Names of an argument or a result and of its dimensions.
+    static constexpr ::llvm::StringLiteral getNameAttrName() { return "gdn.name"; }
+    static constexpr ::llvm::StringLiteral getDimsAttrName() { return "gdn.dims"; }
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 

@@ -28,8 +28,24 @@ using namespace mlir;
 using namespace mlir::gdn::tile;
 using bufferization::BufferizationDialect;
 
+/// Drops what the gdn dialect notes of an argument or a result: programs have
+/// been written by it, and memref descriptors say the rest.
+static SmallVector<NamedAttribute> withoutNotes(ArrayRef<NamedAttribute> all) {
+  return llvm::filter_to_vector(all, [](NamedAttribute attribute) {
+    return attribute.getName().strref().split('.').first != "gdn";
+  });
+}
+
+static void dropNotes(FunctionOpInterface function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    function.setArgAttrs(i, withoutNotes(function.getArgAttrs(i)));
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    function.setResultAttrs(i, withoutNotes(function.getResultAttrs(i)));
+}
+
 /// Callers keep their arrays: nothing is computed in place in an argument.
 static void prepareInterface(func::FuncOp function) {
+  dropNotes(function);
   Builder builder(function.getContext());
   for (BlockArgument argument : function.getArguments())
     if (isa<TensorType>(argument.getType()))

@@ -1,0 +1,73 @@
+//===- States.cpp - Loads and stores of states
+//-----------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+/// Offsets and axes of S^T in an array of states.
+static std::pair<SmallVector<Value>, SmallVector<int64_t>>
+stateAccess(Program &p) {
+  if (p.facts.stateLayout == StateLayout::KV)
+    return {{p.sequence, p.head, p.zero, p.firstV}, {3, 2}};
+  return {{p.sequence, p.head, p.firstV, p.zero}, {2, 3}};
+}
+
+Value gdn::isThere(Program &p, StringRef name) {
+  if (!llvm::is_contained(p.facts.optionalStates, name))
+    return {};
+  Value rows = memref::DimOp::create(p.b, p[name], 0);
+  return arith::CmpIOp::create(p.b, arith::CmpIPredicate::ne, rows, p.zero);
+}
+
+Value gdn::loadState(Program &p, StringRef name, ArrayRef<Value> offsets,
+                     ArrayRef<int64_t> axes, ArrayRef<int64_t> shape) {
+  TileBuilder &b = p.b;
+  if (!p[name])
+    return b.fill(0.0, shape);
+  b.step("state");
+  auto load = [&]() -> SmallVector<Value> {
+    return {b.f32(b.load(p[name], offsets, axes, shape))};
+  };
+  Value there = isThere(p, name);
+  if (!there)
+    return load()[0];
+  return choose(p, there, load, [&]() -> SmallVector<Value> {
+    return {b.fill(0.0, shape)};
+  })[0];
+}
+
+void gdn::storeState(Program &p, Value state, StringRef name,
+                     ArrayRef<Value> offsets, ArrayRef<int64_t> axes) {
+  if (!p[name])
+    return;
+  TileBuilder &b = p.b;
+  b.step("state");
+  OpBuilder::InsertionGuard guard(b);
+  if (Value there = isThere(p, name)) {
+    auto branch = scf::IfOp::create(b, there, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  b.store(state, p[name], offsets, axes);
+}
+
+Value gdn::loadStateT(Program &p, StringRef name) {
+  auto [offsets, axes] = stateAccess(p);
+  return loadState(p, name, offsets, axes, {p.facts.vTileChannels, p.facts.K});
+}
+
+void gdn::storeStateT(Program &p, Value state, StringRef name) {
+  auto [offsets, axes] = stateAccess(p);
+  storeState(p, state, name, offsets, axes);
+}
