@@ -25,7 +25,9 @@ import sys
 from typing import Any, NamedTuple
 
 from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
-from kernel_traits import HERE, TRAIT_TABLES, Kernel, Traits, chosen_rows, fill, traits_of
+from kernel_traits import (
+    HERE, TRAIT_TABLES, Kernel, Traits, brought_by, chosen_rows, fill, has_run_time_states, traits_of,
+)  # fmt: skip
 from own_kernels import own_kernels
 from sample import check_sample, choose_sample
 from segment_kernels import segment_kernels
@@ -120,54 +122,79 @@ def _shape_values(manifest: dict[str, Any], traits: Traits) -> dict[str, Any]:
 
 def _absent_arguments(manifest: dict[str, Any], chosen: list[dict[str, Any]]) -> set[str]:
     """The arguments that rows of the tables bring, but none of the chosen ones."""
-
-    def brought(rows: Any) -> set[str]:
-        return {argument for row in rows for argument in (*row.get("takes", []), *row.get("gives", []))}
-
     tables = (manifest["hopper"].get(table) or manifest[table] for table in TRAIT_TABLES.values())
-    return brought(row for table in tables for row in table.values()) - brought(chosen)
+    return brought_by(row for table in tables for row in table.values()) - brought_by(chosen)
 
 
-def _function_of(manifest: dict[str, Any], name: str, traits: Traits, op: str, template: str) -> str:
+#: What a function says of a state that a call has or not, in either layout.
+_RUN_TIME_STATE = " {gdn.optional, gdn.strided}"
+
+
+def _function_of(
+    manifest: dict[str, Any], name: str, traits: Traits, schedule: dict[str, Any], template: str
+) -> str:
     """The kernel's function as MLIR text, with one op."""
     chosen, values = chosen_rows(manifest, traits), _shape_values(manifest, traits)
     absent = _absent_arguments(manifest, chosen)
+    states = brought_by(manifest["hopper"]["ends"].values()) if has_run_time_states(schedule) else set()
 
-    def typed(names: list[str]) -> list[tuple[str, str]]:
-        rows = [manifest["arguments"][argument] for argument in names if argument not in absent]
-        return [(row["operand"], f"tensor<{row['shape'].format(**values)}>") for row in rows]
+    def typed(names: list[str]) -> list[tuple[str, str, str]]:
+        rows = [
+            (manifest["arguments"][argument], _RUN_TIME_STATE if argument in states else "")
+            for argument in names
+            if argument not in absent
+        ]
+        return [(row["operand"], f"tensor<{row['shape'].format(**values)}>", note) for row, note in rows]
 
     inputs, outputs = typed(manifest["hopper"]["arguments"]), typed(manifest["hopper"]["results"])
     return fill(
         template,
         {
             "name": name,
-            "op": op,
-            "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in inputs),
-            "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs),
+            "op": schedule["op"],
+            "arguments": ", ".join(f"%{operand}: {kind}{note}" for operand, kind, note in inputs),
+            "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind, _ in inputs),
             "attributes": ", ".join(text for row in chosen for text in row.get("attributes", [])),
-            "values": ", ".join(f"%{operand}" for operand, _ in outputs),
-            "results": ", ".join(kind for _, kind in outputs),
+            "values": ", ".join(f"%{operand}" for operand, _, _ in outputs),
+            "noted_results": ", ".join(f"{kind}{note}" for _, kind, note in outputs),
+            "results": ", ".join(kind for _, kind, _ in outputs),
         },
     )
 
 
+def _function_choice(choice: dict[str, str], schedule: dict[str, Any]) -> dict[str, str]:
+    """The values that a kernel's function is compiled for: "Any F32" for all states of float32 that it serves."""
+    if not has_run_time_states(schedule):
+        return choice
+    return {**choice, "state": f"Any {traits_of(choice).state}"}
+
+
 def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """All Hopper kernels: the cross product of each row."""
+    """All Hopper kernels: the cross product of each row. One whose states are a matter of run time serves several forms of
+    a call, and has a line for each."""
     template = (HERE / "hopper.mlir.in").read_text()
     axes = ("element", "layout", "state", "gate", "beta", "norm", "channels", "schedule")
-    kernels = []
+    kernels: dict[str, Kernel] = {}
+    forms = set()
     for row in rows:
         for values in itertools.product(*(row[axis] for axis in axes)):
             choice = dict(zip(axes, values))
-            traits, name = traits_of(choice), _name_of(manifest, choice)
+            traits, schedule = traits_of(choice), manifest["hopper"]["schedules"][choice["schedule"]]
+            compiled = _function_choice(choice, schedule)
+            name = _name_of(manifest, compiled)
             channels = manifest["hopper"]["channels"][traits.channels]
-            words = [name, str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
-            schedule = manifest["hopper"]["schedules"][choice["schedule"]]
-            text = _function_of(manifest, name, traits, schedule["op"], template)
-            line, options = f"GDN_HOPPER_KERNEL({', '.join(words)})", [f"--schedule={schedule['option']}"]
-            kernels.append(Kernel(name, text, options, line, choice["schedule"], choice))
-    return kernels
+            words = [str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
+            if tuple(words) in forms:
+                sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(words)} twice")
+            forms.add(tuple(words))
+            line = f"GDN_HOPPER_KERNEL({', '.join([name, *words])})"
+            if name in kernels:
+                kernels[name] = kernels[name]._replace(line=f"{kernels[name].line}\n{line}")
+                continue
+            text = _function_of(manifest, name, traits_of(compiled), schedule, template)
+            options = [f"--schedule={schedule['option']}"]
+            kernels[name] = Kernel(name, text, options, line, choice["schedule"], compiled)
+    return list(kernels.values())
 
 
 # ===----------------------------------------------------------------------===
@@ -235,7 +262,8 @@ def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[An
         "CPU_ALGORITHM": [[key] for key in cpu["algorithms"]],
         "CPU_ISA": [[key, _quote(row["name"])] for key, row in cpu["isas"].items()],
         "HOPPER_ARGUMENT": [
-            [manifest["arguments"][name]["field"]] for name in (*hopper["arguments"], *hopper["results"])
+            [manifest["arguments"][name]["field"], _quote(manifest["arguments"][name]["operand"])]
+            for name in (*hopper["arguments"], *hopper["results"])
         ],
     }
     for macro, use in (("DATA", "data"), ("GATES_AND_STATES", "gates_and_states"), ("BOUNDARIES", "boundaries")):

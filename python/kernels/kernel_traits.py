@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -55,13 +56,26 @@ class Traits(NamedTuple):
 
 
 def traits_of(row: dict[str, str]) -> Traits:
-    """The traits of one choice of a row's values. Where there is no state, its layout and type are the first."""
+    """The traits of one choice of a row's values. Where there is no state, its layout and type are the first. A function
+    for any states is one for both, [K, V]."""
     ends, *rest = row["state"].split()
+    if ends == "Any":
+        ends, rest = "Both", ["KV", *rest]
     state_layout, state = (*rest, *("KV", "F32")[len(rest) :])
     return Traits(
         row["channels"], row["element"], row["layout"], ends, state_layout, state,
         *row["gate"].split(), *row["beta"].split(), row["norm"],
     )  # fmt: skip
+
+
+def has_run_time_states(schedule: dict[str, Any]) -> bool:
+    """Whether kernels of a schedule find out what states a call has, and how they lie."""
+    return bool(schedule["states"] == "run time")
+
+
+def brought_by(rows: Iterable[dict[str, Any]]) -> set[str]:
+    """The arguments that rows of the tables bring."""
+    return {argument for row in rows for argument in (*row.get("takes", []), *row.get("gives", []))}
 
 
 def chosen_rows(manifest: dict[str, Any], traits: Traits) -> list[dict[str, Any]]:

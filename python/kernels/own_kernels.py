@@ -198,6 +198,7 @@ def _scan(manifest: dict[str, Any], channels: str, is_late: bool, template: str)
         "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs.items()),
         "attributes": ("beside, " if is_late else "") + "state_layout = #gdn.state_layout<vk>",
         "values": "%r0",
+        "noted_results": states,
         "results": states,
     }
     return segment_kernel(manifest, name, "OwnLateScan" if is_late else "OwnScan", row, fill(template, values))

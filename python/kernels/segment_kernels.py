@@ -166,6 +166,7 @@ def _scan(manifest: dict[str, Any], channels: str, state: str, template: str) ->
         "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind in inputs.items()),
         "attributes": ", ".join([*layout.get("attributes", []), "segment_layout = #gdn.state_layout<vk>"]),
         "values": ", ".join(f"%r{number}" for number in range(len(outputs))),
+        "noted_results": ", ".join(outputs),
         "results": ", ".join(outputs),
     }
     return segment_kernel(manifest, name, "Scan", row, fill(template, values))

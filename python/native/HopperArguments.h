@@ -13,19 +13,23 @@
 
 namespace gdn::hopper {
 
+/// A state [K, V] of each sequence and head as one [V, K], and the other way
+/// round.
+cpu::Array turnState(cpu::Array state);
+
 /// The arguments of a launch: arrays that are there, in the order in which they
 /// are added. The arrays outlive it.
 class Arguments {
 public:
   Arguments() = default;
   /// Those of a kernel of chunks or token by token.
-  explicit Arguments(const Problem &p) {
-#define GDN_HOPPER_ARGUMENT(field) add(p.field);
-#include "Manifest.inc"
+  Arguments(const Problem &p, const GdnFunctionDesc &function) {
+    addAll(p, function);
   }
   Arguments(const Arguments &) = delete;
 
   void add(const cpu::Array &array);
+  void addAll(const Problem &p, const GdnFunctionDesc &function);
 
   const GdnArg *data() const { return args; }
   int32_t size() const { return count; }
@@ -33,11 +37,17 @@ public:
 private:
   /// Those of a call; its gradients are eight more, sizes, and what was saved.
   static constexpr int kMaxCount = 11
-#define GDN_HOPPER_ARGUMENT(field) +1
+#define GDN_HOPPER_ARGUMENT(...) +1
 #include "Manifest.inc"
       ;
 
+  void addOf(const GdnFunctionDesc &function, const char *name,
+             const cpu::Array &array, bool isTurned);
+
   int64_t boundaryStride = 0;
+  /// States as a kernel sees them that takes [K, V] alone.
+  cpu::Array turned[2];
+  int numTurned = 0;
   GdnTensor tensors[kMaxCount];
   GdnArg args[kMaxCount];
   int32_t count = 0;

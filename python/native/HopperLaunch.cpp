@@ -11,7 +11,9 @@
 #include "ReadyDevices.h"
 #include "Segments.h"
 
+#include <cstring>
 #include <memory>
+#include <utility>
 
 using namespace gdn::hopper;
 using gdn::cpu::Array;
@@ -52,6 +54,34 @@ void Arguments::add(const Array &array) {
   args[count].kind = GDN_ARG_TENSOR;
   args[count].value.tensor = &tensors[count];
   ++count;
+}
+
+Array gdn::hopper::turnState(Array state) {
+  std::swap(state.sizes[2], state.sizes[3]);
+  std::swap(state.strides[2], state.strides[3]);
+  return state;
+}
+
+/// Adds an array of a call as the function takes it. What it calls optional is
+/// a state [K, V] of any strides: null if the call has none.
+void Arguments::addOf(const GdnFunctionDesc &function, const char *name,
+                      const Array &array, bool isTurned) {
+  const GdnArgDesc *arg =
+      count < function.num_args ? &function.args[count] : nullptr;
+  if (!arg || !(arg->flags & GDN_ARG_FLAG_OPTIONAL) ||
+      std::strcmp(arg->name, name) != 0)
+    return add(array);
+  if (array.isPresent())
+    return add(isTurned ? turned[numTurned++] = turnState(array) : array);
+  args[count].kind = GDN_ARG_TENSOR;
+  args[count].value.tensor = nullptr;
+  ++count;
+}
+
+void Arguments::addAll(const Problem &p, const GdnFunctionDesc &function) {
+#define GDN_HOPPER_ARGUMENT(field, name)                                       \
+  addOf(function, name, p.field, p.stateVFirst);
+#include "Manifest.inc"
 }
 
 Error gdn::hopper::prepareKernel(const Kernel &kernel, int32_t device) {
@@ -98,7 +128,7 @@ Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
     return checkSegmentLaunch(p, {plan.kernel->function, plan.segmentLength},
                               layout);
   }
-  Arguments arguments(p);
+  Arguments arguments(p, *plan.kernel->function);
   if (Error error = errorOf(gdnFunctionCheck(
           plan.kernel->function, arguments.data(), arguments.size())))
     return error;
@@ -116,6 +146,6 @@ Error gdn::hopper::run(const Problem &p, const Plan &plan, void *stream,
   if (plan.segmentLength)
     return runSegments(p, {kernel.function, plan.segmentLength}, stream,
                        allocate);
-  return launch(*kernel.function, p.device.index, Arguments(p), stream,
-                allocate);
+  return launch(*kernel.function, p.device.index,
+                Arguments(p, *kernel.function), stream, allocate);
 }

@@ -183,7 +183,7 @@ Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
     return error;
   if (length)
     return runSegments(p, {kernel->function, length, &saved}, stream, allocate);
-  Arguments arguments(p);
+  Arguments arguments(p, *kernel->function);
   arguments.add(saved.writes);
   arguments.add(saved.states);
   return launch(*kernel->function, device, arguments, stream, allocate);
@@ -221,7 +221,7 @@ Error gdn::hopper::describeSaving(const Problem &given,
     Saved fitted = saved;
     if (Error error = fitSaved(p, chosen.length, fitted))
       return error;
-    Arguments arguments(p);
+    Arguments arguments(p, *kernel->function);
     arguments.add(fitted.writes);
     arguments.add(fitted.states);
     if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(

@@ -98,13 +98,6 @@ static Array everyNth(Array array, int64_t n, int64_t first, int64_t count) {
   return array;
 }
 
-/// A state [K, V] of each sequence and head as one [V, K].
-static Array turnState(Array state) {
-  std::swap(state.sizes[2], state.sizes[3]);
-  std::swap(state.strides[2], state.strides[3]);
-  return state;
-}
-
 namespace {
 /// The launches of a call: the problem of packed segments, and the arrays
 /// between the kernels.

@@ -259,6 +259,7 @@ SegmentCall::SegmentCall(const Problem &p, const SegmentsForward &forward,
   packed.cuSeqlens = boundaries;
   // The states behind segments replace those before them: nobody reads them.
   packed.initialState = packed.finalState = entryStates;
+  packed.stateVFirst = true;
 }
 
 const GdnFunctionDesc *SegmentCall::functionOf(int launch) const {
@@ -276,11 +277,8 @@ void SegmentCall::addArguments(int launch, Arguments &arguments) const {
                 &packed.initialState, &packed.cuSeqlens, &sequenceNumbers,
                 &packed.o, &packed.finalState, &forward.saved->writes,
                 &forward.saved->states});
-  if (launch == kNumSegmentStages) {
-#define GDN_HOPPER_ARGUMENT(field) arguments.add(packed.field);
-#include "Manifest.inc"
-    return;
-  }
+  if (launch == kNumSegmentStages)
+    return arguments.addAll(packed, *forward.function);
   switch (static_cast<SegmentStage>(launch)) {
   case SegmentStage::Cut:
     return add({&sizes, &given.cuSeqlens, &boundaries, &firstSegments,

@@ -144,7 +144,7 @@ def test_explain():
     forwards = [explain(N=64, **own) for own in ({"T": 32768}, words)]
     plain, asked = (forward.backward for forward in forwards)
     # The forward is another one, too.
-    assert forwards[0].kernel == "gdn_hopper_bf16_packed_none_log_f32_value_f32_plain_cta_per_head"
+    assert forwards[0].kernel == "gdn_hopper_bf16_packed_any_f32_log_f32_value_f32_plain_cta_per_head"
     assert forwards[1].kernel == "gdn_hopper_saving_bf16_kv_cta_per_head" and forwards[1].ctas == 64 * 4
     assert forwards[1].seconds > forwards[0].seconds and forwards[1].split is None
     assert dict(forwards[1].alternatives)["inputs"].startswith("saving inputs: ")
