@@ -245,9 +245,8 @@ void KnownCall::addLaunch(int index, const GdnKernel &kernel,
     }
     if (param.kind != GDN_PARAM_SCALAR)
       continue;
-    GdnOperand from = operands
-                          ? operands[param.index]
-                          : GdnOperand{GDN_OPERAND_ARGUMENT, param.index};
+    GdnOperand from = operands ? operands[param.index]
+                               : GdnOperand{GDN_OPERAND_ARGUMENT, param.index};
     // A function's sizes follow from the key.
     if (from.kind == GDN_OPERAND_ARGUMENT)
       values[numValues++] = {getParamBytes(desc, param) == 8

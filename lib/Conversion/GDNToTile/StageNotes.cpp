@@ -1,5 +1,4 @@
-//===- StageNotes.cpp - What a function says of a stage's arrays
-//-----------===//
+//===- StageNotes.cpp - What a function says of its arrays ----------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -57,28 +56,35 @@ static constexpr StringLiteral kStates[] = {"initial_state", "final_state",
                                             "d_final_state"};
 
 /// Checks and keeps what is noted of the array `name`.
-static LogicalResult keepNotes(Stage &stage, StringRef name, ArrayNotes notes) {
+static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
+                               ArrayNotes notes) {
   bool isState = llvm::is_contained(kStates, name);
   if ((notes.isOptional || notes.isStrided) && !isState)
     return stage.op->emitOpError("expected ")
            << (notes.isOptional ? GDNDialect::getOptionalAttrName()
                                 : GDNDialect::getStridedAttrName())
            << " on states alone, got it on " << name;
-  if (notes.isOptional)
-    stage.facts.optionalStates.push_back(name);
+  if (!notes.isOptional)
+    return success();
+  if (!cast<ShapedType>(type).isDynamicDim(0))
+    return stage.op->emitOpError("expected ")
+           << name << " of a dynamic first extent, since the function says "
+           << GDNDialect::getOptionalAttrName() << ", got " << type;
+  stage.facts.optionalStates.push_back(name);
   return success();
 }
 
 LogicalResult gdn::readNotes(Stage &stage) {
   for (NamedInput &input : stage.inputs) {
     input.notes = readArgumentNotes(input.tensor);
-    if (failed(keepNotes(stage, input.name, input.notes)))
+    if (failed(
+            keepNotes(stage, input.name, input.tensor.getType(), input.notes)))
       return failure();
   }
   for (auto [output, result] :
        llvm::zip_first(stage.outputs, stage.op->getResults())) {
     output.notes = readResultNotes(result);
-    if (failed(keepNotes(stage, output.name, output.notes)))
+    if (failed(keepNotes(stage, output.name, output.type, output.notes)))
       return failure();
   }
   return success();

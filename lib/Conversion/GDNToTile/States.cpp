@@ -1,5 +1,4 @@
-//===- States.cpp - Loads and stores of states
-//-----------------------------===//
+//===- States.cpp - Loads and stores of states ----------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -179,8 +179,7 @@ static LogicalResult verify(Operation *op) {
 LogicalResult gdn::verifyTypes(tile::ProgramOp program) {
   // The tables of the host know no other arguments.
   for (BlockArgument input : program.getInputs())
-    if (!isa<MemRefType>(input.getType()) &&
-        !isScalarArgument(input.getType()))
+    if (!isa<MemRefType>(input.getType()) && !isScalarArgument(input.getType()))
       return program.emitOpError("expected inputs of a kernel to be arrays or "
                                  "scalars of ")
              << kScalarArguments << ", got " << input.getType();

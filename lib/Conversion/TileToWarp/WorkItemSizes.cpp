@@ -1,5 +1,4 @@
-//===- WorkItemSizes.cpp - What a kernel knows of its launch's sizes
-//-------===//
+//===- WorkItemSizes.cpp - What a kernel knows of sizes -------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

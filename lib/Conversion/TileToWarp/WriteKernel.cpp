@@ -37,9 +37,10 @@ static KernelOp createKernel(const Partition &partition, OpBuilder &b,
                              tile::LaunchOp launch) {
   tile::ProgramOp program = partition.program;
   ScheduleAttr schedule = partition.schedule;
-  SmallVector<Type> types = llvm::map_to_vector(
-      program.getArrays(),
-      [](Value argument) { return getKernelType(argument); });
+  SmallVector<Type> types =
+      llvm::map_to_vector(program.getArrays(), [](Value argument) {
+        return getKernelType(argument);
+      });
   types.push_back(b.getI64Type());
   if (Value bounds = launch.getCuSeqlens()) {
     // Any stride: boundaries of 64 bits are ones of 32 bits with a stride of 2.

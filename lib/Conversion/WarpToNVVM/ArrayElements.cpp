@@ -1,5 +1,4 @@
-//===- ArrayElements.cpp - Elements and extents of arrays
-//------------------===//
+//===- ArrayElements.cpp - Elements and extents of arrays -----------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -30,8 +30,8 @@ FailureOr<Array> FunctionBuilder::readInput(tile::LaunchOp launch,
   return Array{{GDN_OPERAND_INDEX, *index}, {}};
 }
 
-/// The kernel takes the program's arrays and scalars in order, the tokens and, if there are
-/// any, the boundaries.
+/// The kernel takes the program's arrays and scalars in order, the tokens and,
+/// if there are any, the boundaries.
 LogicalResult FunctionBuilder::addOperands(tile::LaunchOp launch,
                                            ArrayRef<Array> inputs,
                                            ArrayRef<Array> outputs,

@@ -3,8 +3,8 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile -split-input-file -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: gdn_tile.program @optional_fused(
-// CHECK-SAME: %initial_state: memref<1x2x64x64xf32, strided<[?, ?, ?, ?], offset: ?>>) outs(
-// CHECK-SAME: %final_state: memref<1x2x64x64xf32, strided<[?, ?, ?, 1], offset: ?>>)
+// CHECK-SAME: %initial_state: memref<?x2x64x64xf32, strided<[?, ?, ?, ?], offset: ?>>) outs(
+// CHECK-SAME: %final_state: memref<?x2x64x64xf32, strided<[?, ?, ?, 1], offset: ?>>)
 // CHECK: %[[ROWS:.*]] = memref.dim %initial_state, %{{.*}}
 // CHECK: %[[THERE:.*]] = arith.cmpi ne, %[[ROWS]], %{{.*}} : index
 // CHECK: %[[STATE:.*]] = scf.if %[[THERE]] -> (tensor<64x64xf32>) {
@@ -18,12 +18,12 @@
 // CHECK: scf.if %[[WANTED]] {
 // CHECK:   gdn_tile.store %{{.*}}, %final_state
 func.func @optional(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>,
-    %h0: tensor<1x2x64x64xf32> {gdn.optional, gdn.strided})
-    -> (tensor<1x32x2x64xf32>, tensor<1x2x64x64xf32> {gdn.optional}) {
+    %h0: tensor<?x2x64x64xf32> {gdn.optional, gdn.strided})
+    -> (tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32> {gdn.optional}) {
   %o, %ht = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
-      beta(%beta : tensor<1x32x2xf32>) initial_state(%h0 : tensor<1x2x64x64xf32>) {chunk_size = 32}
-      -> tensor<1x32x2x64xf32>, tensor<1x2x64x64xf32>
-  return %o, %ht : tensor<1x32x2x64xf32>, tensor<1x2x64x64xf32>
+      beta(%beta : tensor<1x32x2xf32>) initial_state(%h0 : tensor<?x2x64x64xf32>) {chunk_size = 32}
+      -> tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
+  return %o, %ht : tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
 }
 
 // -----
@@ -31,22 +31,34 @@ func.func @optional(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>,
 // Notes hold through casts.
 // CHECK-LABEL: gdn_tile.program @casts_fused(
 // CHECK-COUNT-2: arith.cmpi ne, %{{.*}} : index
-func.func @casts(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>, %h0: tensor<?x2x64x64xf32> {gdn.optional})
-    -> (tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32> {gdn.optional}) {
-  %first = tensor.cast %h0 : tensor<?x2x64x64xf32> to tensor<1x2x64x64xf32>
+func.func @casts(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>, %h0: tensor<?x?x64x64xf32> {gdn.optional})
+    -> (tensor<1x32x2x64xf32>, tensor<?x?x64x64xf32> {gdn.optional}) {
+  %first = tensor.cast %h0 : tensor<?x?x64x64xf32> to tensor<?x2x64x64xf32>
   %o, %ht = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
-      beta(%beta : tensor<1x32x2xf32>) initial_state(%first : tensor<1x2x64x64xf32>) {chunk_size = 32}
-      -> tensor<1x32x2x64xf32>, tensor<1x2x64x64xf32>
-  %last = tensor.cast %ht : tensor<1x2x64x64xf32> to tensor<?x2x64x64xf32>
-  return %o, %last : tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
+      beta(%beta : tensor<1x32x2xf32>) initial_state(%first : tensor<?x2x64x64xf32>) {chunk_size = 32}
+      -> tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
+  %last = tensor.cast %ht : tensor<?x2x64x64xf32> to tensor<?x?x64x64xf32>
+  return %o, %last : tensor<1x32x2x64xf32>, tensor<?x?x64x64xf32>
 }
 
 // -----
 
-func.func @gate(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32> {gdn.optional}) -> tensor<1x32x2x64xf32> {
+// A program that knows the first extent could not see that it is 0.
+func.func @known(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>, %h0: tensor<?x2x64x64xf32> {gdn.optional})
+    -> tensor<1x32x2x64xf32> {
+  %first = tensor.cast %h0 : tensor<?x2x64x64xf32> to tensor<1x2x64x64xf32>
+  // expected-error @below {{expected initial_state of a dynamic first extent, since the function says gdn.optional, got 'tensor<1x2x64x64xf32>'}}
+  %o = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
+      beta(%beta : tensor<1x32x2xf32>) initial_state(%first : tensor<1x2x64x64xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>
+  return %o : tensor<1x32x2x64xf32>
+}
+
+// -----
+
+func.func @gate(%q: tensor<1x32x2x64xf32>, %beta: tensor<?x32x2xf32> {gdn.optional}) -> tensor<1x32x2x64xf32> {
   // expected-error @below {{expected gdn.optional on states alone, got it on beta}}
   %o = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
-      beta(%beta : tensor<1x32x2xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>
+      beta(%beta : tensor<?x32x2xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>
   return %o : tensor<1x32x2x64xf32>
 }
 

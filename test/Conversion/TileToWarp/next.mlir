@@ -57,6 +57,62 @@ func.func @host(%n: index, %t: index, %x: memref<1x?x4x128xf32>, %s: memref<?x4x
 
 // -----
 
+// A tile that a call has or not comes near if the call has it. What a work item decides is not looked at.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 1>,
+    <name = "state", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "in", depth = 3, from = ["load"], to = ["state"]>,
+    <name = "out", depth = 2, from = ["state"], to = ["move"]>]>
+
+// CHECK-LABEL: gdn_warp.kernel @optional(
+// CHECK: gdn_warp.role "move"
+// CHECK: %[[ROWS:.*]] = memref.dim %s,
+// CHECK: %[[HERE:.*]] = arith.cmpi ne, %[[ROWS]],
+// CHECK: scf.if %[[HERE]] {
+// CHECK-NEXT: gdn_warp.prefetch %s[
+// CHECK-NEXT: }
+// CHECK-NOT: gdn_warp.prefetch
+gdn_tile.program @optional(%x: memref<1x?x4x64xf32>, %s: memref<?x4x64x64xf32>, %r: memref<?x4x64x64xf32>)
+    outs(%y: memref<1x?x4x64xf32>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %rows = memref.dim %s, %c0 : memref<?x4x64x64xf32>
+  %there = arith.cmpi ne, %rows, %c0 : index
+  %first = scf.if %there -> tensor<64x64xf32> {
+    %loaded = gdn_tile.load %s[%n, %h, %c0, %c0] axes [3, 2] {gdn_tile.step = "state"} : memref<?x4x64x64xf32> -> tensor<64x64xf32>
+    scf.yield %loaded : tensor<64x64xf32>
+  } else {
+    %zero = arith.constant {gdn_tile.step = "state"} dense<0.0> : tensor<64x64xf32>
+    scf.yield %zero : tensor<64x64xf32>
+  }
+  %is_first = arith.cmpi eq, %n, %c0 : index
+  %second = scf.if %is_first -> tensor<64x64xf32> {
+    %loaded = gdn_tile.load %r[%n, %h, %c0, %c0] axes [3, 2] {gdn_tile.step = "state"} : memref<?x4x64x64xf32> -> tensor<64x64xf32>
+    scf.yield %loaded : tensor<64x64xf32>
+  } else {
+    scf.yield %first : tensor<64x64xf32>
+  }
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %second) -> tensor<64x64xf32> {
+    %tile = gdn_tile.load %x[%batch, %t, %h, %c0] axes [3, 1] until(%end, dim = 1) {gdn_tile.step = "load"}
+        : memref<1x?x4x64xf32> -> tensor<64x64xf32>
+    %sum = arith.addf %tile, %state {gdn_tile.step = "state"} : tensor<64x64xf32>
+    gdn_tile.store %sum, %y[%batch, %t, %h, %c0] axes [3, 1] until(%end, dim = 1) {gdn_tile.step = "store"}
+        : tensor<64x64xf32> -> memref<1x?x4x64xf32>
+    scf.yield %sum : tensor<64x64xf32>
+  }
+}
+func.func @host(%n: index, %t: index, %x: memref<1x?x4x64xf32>, %s: memref<?x4x64x64xf32>, %r: memref<?x4x64x64xf32>,
+                %y: memref<1x?x4x64xf32>, %cu: memref<?xi32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @optional grid(%n, %c4, %c1) tokens(%t) cu_seqlens(%cu : memref<?xi32>)
+      ins(%x, %s, %r : memref<1x?x4x64xf32>, memref<?x4x64x64xf32>, memref<?x4x64x64xf32>) outs(%y : memref<1x?x4x64xf32>)
+  return
+}
+
+// -----
+
 // In turns: the CTA's own next one. A vector is not worth it.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
     <name = "move", warps = 4, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = 1>,

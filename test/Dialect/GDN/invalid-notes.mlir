@@ -18,3 +18,8 @@ func.func @scalar(%x: index {gdn.strided}) { return }
 
 // expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.name or gdn.dims on an argument or a result, got gdn.states}}
 func.func @result(%x: tensor<4xf32>) -> (tensor<4xf32> {gdn.states}) { return %x : tensor<4xf32> }
+
+// -----
+
+// expected-error @below {{'func.func' op expected gdn.optional on an array whose first extent is dynamic, got 'tensor<1x2x64x64xf32>'}}
+func.func @known(%x: tensor<1x2x64x64xf32> {gdn.optional}) { return }

@@ -26,12 +26,11 @@ struct ScalarFunction : MappedFunction {
                        {"number", GDN_ARG_I32, 0, 0, 0, nullptr, 0},
                        {"scale", GDN_ARG_F32, 0, 0, 0, nullptr, 0},
                        {"y", GDN_ARG_TENSOR, GDN_DTYPE_F32, 1, 0, shapeY, 0}};
-  GdnArgDesc scalars[4] = {
-      {"chunks", GDN_ARG_TENSOR, GDN_DTYPE_F32, 2, GDN_ARG_FLAG_CONTIGUOUS,
-       shapeX, 0},
-      {"count", GDN_ARG_I64, 0, 0, 0, nullptr, 0},
-      {"number", GDN_ARG_I32, 0, 0, 0, nullptr, 0},
-      {"scale", GDN_ARG_F32, 0, 0, 0, nullptr, 0}};
+  GdnArgDesc scalars[4] = {{"chunks", GDN_ARG_TENSOR, GDN_DTYPE_F32, 2,
+                            GDN_ARG_FLAG_CONTIGUOUS, shapeX, 0},
+                           {"count", GDN_ARG_I64, 0, 0, 0, nullptr, 0},
+                           {"number", GDN_ARG_I32, 0, 0, 0, nullptr, 0},
+                           {"scale", GDN_ARG_F32, 0, 0, 0, nullptr, 0}};
   GdnParamDesc params[3] = {{GDN_PARAM_SCALAR, 1, 0, 0},
                             {GDN_PARAM_SCALAR, 2, 0, 0},
                             {GDN_PARAM_SCALAR, 3, 0, 0}};
@@ -200,4 +199,35 @@ TEST_F(Scalars, ContradictionsAreFound) {
   function.desc.num_inputs = 3;
   expect("function 'pool': expected output 'scale' to be an array");
   function.desc.num_inputs = 4;
+}
+
+/// Of an array that is absent extents are 0, and no rule asks for others.
+TEST_F(Scalars, AbsentArrays) {
+  TestFunction pool;
+  pool.args[2].flags = pool.secondArgs[1].flags = GDN_ARG_FLAG_OPTIONAL;
+  pool.steps[stepChunk] = {GDN_INDEX_EXTENT, 2, 0, 0};
+  pool.steps[stepChunks] = {GDN_INDEX_ADD, stepT, stepChunk, 0};
+  TestCall given;
+  auto count = [&](uint64_t &bytes) {
+    return gdnFunctionGetWorkspaceBytes(&pool.desc, given.args, 3, &bytes);
+  };
+  uint64_t bytes = 0;
+  EXPECT_EQ(count(bytes), GDN_SUCCESS) << message();
+  // Of [T] in 16 bits and [T + N, H] in 32.
+  EXPECT_EQ(bytes, 512u + 1792);
+  given.shapeY[0] = 4;
+  EXPECT_EQ(count(bytes), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected extent 0 of y to be 3, got 4");
+  given.args[2].value.tensor = nullptr;
+  EXPECT_EQ(count(bytes), GDN_SUCCESS) << message();
+  EXPECT_EQ(bytes, 512u + 1792);
+  given.shapeX[0] = 128;
+  EXPECT_EQ(count(bytes), GDN_SUCCESS) << message();
+  EXPECT_EQ(bytes, 256u + 1536);
+  EXPECT_EQ(gdnFunctionCheck(&pool.desc, given.args, 3), GDN_SUCCESS)
+      << message();
+  pool.secondArgs[1].flags = 0;
+  EXPECT_EQ(gdnFunctionCheck(&pool.desc, given.args, 3),
+            GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected y, got none");
 }

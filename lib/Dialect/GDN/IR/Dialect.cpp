@@ -56,6 +56,13 @@ static LogicalResult verifyNote(Operation *op, Type type, NamedAttribute note) {
   if (!isa<RankedTensorType, MemRefType>(type))
     return op->emitOpError("expected ")
            << name << " on a tensor or a memref, got " << type;
+  auto array = cast<ShapedType>(type);
+  // By it a program sees whether the array is there.
+  if (name == GDNDialect::getOptionalAttrName() &&
+      (array.getRank() == 0 || !array.isDynamicDim(0)))
+    return op->emitOpError("expected ")
+           << name << " on an array whose first extent is dynamic, got "
+           << type;
   return success();
 }
 

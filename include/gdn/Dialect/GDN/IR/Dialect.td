@@ -31,10 +31,9 @@ def GDN_Dialect : Dialect {
     What a caller may do with an array is noted on the argument or the result of
     a function, of tensors or memrefs:
 
-    - `gdn.optional`: the array may be absent in a call. A state [N, ...] that is
-      read is zero then, one that is written is not. Tests of the program's
-      array: its first extent is 0. Only states of kernels over chunks may be
-      absent.
+    - `gdn.optional`: the array, of a dynamic first extent, may be absent in a
+      call; that extent is 0 then. A state that would be read is zero, one that
+      would be written is not stored. Only states may be absent.
     - `gdn.strided`: the array may have any strides, where else the last
       dimension is contiguous. So one function serves states [N, H, K, V] and,
       as views of them, states that lie as [N, H, V, K].

@@ -163,9 +163,10 @@ def Warp_PrefetchOp : Warp_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     Row i and column j of the tile of `sizes` run along array dimensions `axes[0]`
     and `axes[1]`, one of which is the last, from `offsets`. Its cache lines lie
-    along the last one or, of an array of any strides, along the contiguous one. The lanes of a warp
-    ask for its cache lines together and wait for nothing: for what is soon
-    loaded by whoever comes next. The tile lies inside the array.
+    along the last one or, of an array of any strides, along the contiguous one.
+    The lanes of a warp ask for its cache lines together and wait for nothing:
+    for what is soon loaded by whoever comes next. The tile lies inside the
+    array.
 
     Example:
 
