@@ -76,8 +76,10 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
   SmallVector<Type> inputs, outputs;
   SmallVector<StringRef> names;
   for (const NamedInput &input : stage.inputs) {
-    inputs.push_back(
-        arrayType(stage, input.name, input.tensor.getType(), input.notes));
+    Type type = input.tensor.getType();
+    inputs.push_back(isa<RankedTensorType>(type)
+                         ? arrayType(stage, input.name, type, input.notes)
+                         : type);
     names.push_back(input.name);
   }
   for (const NamedOutput &output : stage.outputs) {

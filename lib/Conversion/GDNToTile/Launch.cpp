@@ -49,6 +49,24 @@ static OpFoldResult numHeads(OpBuilder &b, const Stage &stage) {
   return b.getIndexAttr(1);
 }
 
+/// The segments of `length` tokens, or of as many as the stage says: of packed
+/// sequences as many as all tokens need, and one more for each but the first.
+static Value numCuts(OpBuilder &b, const Stage &stage, Value length,
+                     Value sequences) {
+  Location loc = stage.op->getLoc();
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  if (!length)
+    length = arith::ConstantIndexOp::create(b, loc, stage.facts.segmentLength);
+  Value tokens =
+      getValueOrCreateConstantIndexOp(b, loc, sizeOf(b, loc, stage.keys(), 1));
+  Value pieces = arith::MaxUIOp::create(
+      b, loc, arith::CeilDivUIOp::create(b, loc, tokens, length), one);
+  if (!stage.facts.isPacked)
+    return arith::MulIOp::create(b, loc, sequences, pieces);
+  return arith::SubIOp::create(
+      b, loc, arith::AddIOp::create(b, loc, pieces, sequences), one);
+}
+
 /// S of the stage that cuts sequences; of those that follow it, their own.
 static Value numSegments(OpBuilder &b, const Stage &stage) {
   Location loc = stage.op->getLoc();
@@ -65,6 +83,8 @@ static Value numSegments(OpBuilder &b, const Stage &stage) {
   if (facts.segments)
     return arith::MulIOp::create(b, loc, sequences,
                                  index(b.getIndexAttr(facts.segments)));
+  if (auto cut = dyn_cast<SegmentBoundariesStageOp>(stage.op))
+    return numCuts(b, stage, cut.getLength(), sequences);
   Value tokens =
       arith::MulIOp::create(b, loc, index(sizeOf(b, loc, stage.keys(), 0)),
                             index(sizeOf(b, loc, stage.keys(), 1)));

@@ -39,6 +39,8 @@ struct StageFacts {
   StateLayout sequenceLayout = StateLayout::KV;
   /// The same of the states between segments.
   StateLayout segmentLayout = StateLayout::KV;
+  /// Whether sequences are packed, not rows of a batch.
+  bool isPacked = false;
   /// States that a call may have or not.
   SmallVector<StringRef, 2> optionalStates;
   /// The chain of two products (spec 3.5) instead of that of three (spec 3.3).

@@ -121,9 +121,10 @@ static void storeNeighbours(Program &p, const Cut &cut) {
 
 namespace {
 /// The segments of a sequence: their tokens, the number of the first one, and
-/// that behind the last one.
+/// that behind the last one. The last sequence also has those up to `upto`,
+/// which no sequence needs.
 struct Cuts {
-  Value length, first, next;
+  Value length, first, next, upto;
 };
 } // namespace
 
@@ -144,23 +145,48 @@ static Cuts cutByNumber(Program &p, Value tokens) {
         b, areSomeHeadsLive(p, tokens, cuts.length), cuts.length,
         cutInto(b.index(p.facts.fewerSegments)));
   cuts.first = arith::MulIOp::create(b, p.sequence, count);
-  cuts.next = arith::AddIOp::create(b, cuts.first, count);
+  cuts.upto = cuts.next = arith::AddIOp::create(b, cuts.first, count);
   return cuts;
 }
 
-/// Cuts a sequence between tokens `begin` and `end` of all sequences every so
-/// many tokens. floor(x / L) + floor(y / L) + 1 segments are enough for x + y
-/// tokens, so no sequence needs to know how many the others have.
-static Cuts cutByLength(Program &p, Value begin, Value end) {
+/// Whether the sequence is the last one.
+static Value isLastSequence(Program &p) {
+  TileBuilder &b = p.b;
+  Value after = arith::AddIOp::create(b, p.sequence, b.index(2));
+  Value entries = memref::DimOp::create(b, p["first_segments"], 0);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, after, entries);
+}
+
+/// Cuts a sequence every so many tokens. max(ceil(x / L), 1) segments before
+/// token x, and one more for each sequence but the first, are enough, so no
+/// packed sequence needs to know how many the others have. Batch rows all have
+/// as many.
+static Cuts cutByLength(Program &p) {
   TileBuilder &b = p.b;
   Cuts cuts;
-  cuts.length = b.index(p.facts.segmentLength);
-  auto numberOf = [&](Value token) -> Value {
-    return arith::AddIOp::create(
-        b, arith::DivUIOp::create(b, token, cuts.length), p.sequence);
+  cuts.length =
+      p["length"] ? p["length"] : Value(b.index(p.facts.segmentLength));
+  Value one = b.index(1);
+  auto piecesOf = [&](Value tokens) -> Value {
+    return arith::MaxUIOp::create(
+        b, arith::CeilDivUIOp::create(b, tokens, cuts.length), one);
   };
-  cuts.first = numberOf(begin);
-  cuts.next = arith::AddIOp::create(b, numberOf(end), b.index(1));
+  if (!p.facts.isPacked) {
+    Value pieces = piecesOf(p.end);
+    cuts.first = arith::MulIOp::create(b, p.sequence, pieces);
+    cuts.upto = cuts.next = arith::AddIOp::create(b, cuts.first, pieces);
+    return cuts;
+  }
+  Value others = arith::SubIOp::create(b, p.sequence, one);
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, p.sequence, p.zero);
+  cuts.first = arith::SelectOp::create(
+      b, isFirst, p.zero, arith::AddIOp::create(b, piecesOf(p.begin), others));
+  cuts.next = arith::AddIOp::create(b, piecesOf(p.end), p.sequence);
+  // Behind the last sequence there may be tokens, and so segments.
+  Value all = arith::SubIOp::create(
+      b, memref::DimOp::create(b, p["boundaries"], 0), one);
+  cuts.upto = arith::SelectOp::create(b, isLastSequence(p), all, cuts.next);
   return cuts;
 }
 
@@ -178,20 +204,17 @@ static void storeLastSegment(Program &p, const Cuts &cuts, Value tokens) {
 }
 
 /// The last sequence ends what it has the last entry of.
-static void storeEnds(Program &p, Value next, Value end) {
+static void storeEnds(Program &p, const Cuts &cuts, Value end) {
   TileBuilder &b = p.b;
   Value behind = arith::AddIOp::create(b, p.sequence, b.index(1));
-  Value entries = memref::DimOp::create(b, p["first_segments"], 0);
-  Value isLast = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq, arith::AddIOp::create(b, behind, b.index(1)),
-      entries);
-  auto last = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  auto last = scf::IfOp::create(b, isLastSequence(p), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(last.thenBlock());
-  storeIndex(p, "first_segments", behind, next);
-  storeIndex(p, "boundaries", next, end);
+  storeIndex(p, "first_segments", behind, cuts.next);
+  storeIndex(p, "boundaries", cuts.upto, end);
   if (p["before"])
-    storeIndex(p, "before", next, b.index(std::numeric_limits<int32_t>::max()));
+    storeIndex(p, "before", cuts.upto,
+               b.index(std::numeric_limits<int32_t>::max()));
 }
 
 void gdn::writeSegmentBoundaries(Program &p) {
@@ -203,12 +226,11 @@ void gdn::writeSegmentBoundaries(Program &p) {
   Value tokens = arith::SubIOp::create(b, p.end, p.begin);
   Value before = arith::MulIOp::create(b, p.batch, tokens);
   Value begin = add(p.begin, before), end = add(p.end, before);
-  Cuts cuts =
-      p.facts.segments ? cutByNumber(p, tokens) : cutByLength(p, begin, end);
+  Cuts cuts = p.facts.segments ? cutByNumber(p, tokens) : cutByLength(p);
   storeIndex(p, "first_segments", p.sequence, cuts.first);
   if (p["last_segments"])
     storeLastSegment(p, cuts, tokens);
-  auto loop = scf::ForOp::create(b, cuts.first, cuts.next, b.index(1));
+  auto loop = scf::ForOp::create(b, cuts.first, cuts.upto, b.index(1));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -217,9 +239,11 @@ void gdn::writeSegmentBoundaries(Program &p) {
         b, arith::SubIOp::create(b, segment, cuts.first), cuts.length);
     Value at = arith::MinUIOp::create(b, add(begin, from), end);
     storeIndex(p, "boundaries", segment, at);
+    if (p["sequence_numbers"])
+      storeIndex(p, "sequence_numbers", segment, p.sequence);
     if (p["before"])
       storeNeighbours(
           p, {segment, cuts.first, add(begin, from), cuts.length, end});
   }
-  storeEnds(p, cuts.next, end);
+  storeEnds(p, cuts, end);
 }

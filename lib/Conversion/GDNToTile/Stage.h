@@ -84,6 +84,8 @@ struct Stage {
 
 /// Reads `op`; empty if it is not a stage op.
 std::optional<Stage> readStage(Operation *op);
+/// Attributes, head counts and channels of a stage; all stages name them alike.
+StageFacts readFacts(const Stage &stage);
 /// Reads what the function says of the stage's arrays, or fails if it says what
 /// the stage cannot do.
 LogicalResult readNotes(Stage &stage);

@@ -37,26 +37,62 @@ func.func @count(%k: tensor<2x256x2x64xbf16>) -> (tensor<9xi64>, tensor<3xi64>) 
 // Into segments of a length: their numbers depend on a sequence's own boundaries alone.
 
 // CHECK-LABEL: gdn_tile.program @length_segment_boundaries
-// CHECK: %[[BEFORE:.*]] = arith.divui %[[BEGIN:.*]], %c64
-// CHECK: %[[FIRST:.*]] = arith.addi %[[BEFORE]], %n
-// CHECK: %[[BEHIND:.*]] = arith.divui %[[END:.*]], %c64
-// CHECK: %[[NUMBER:.*]] = arith.addi %[[BEHIND]], %n
-// CHECK: %[[NEXT:.*]] = arith.addi %[[NUMBER]], %c1
-// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[NEXT]]
-// S + 1 entries: T / 64 + N + 1.
+// CHECK: %[[OTHERS:.*]] = arith.subi %n, %c1
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %n, %c0
+// CHECK: %[[FULL:.*]] = arith.ceildivui %begin, %c64
+// CHECK: %[[BEFORE:.*]] = arith.maxui %[[FULL]], %c1
+// CHECK: %[[LATER:.*]] = arith.addi %[[BEFORE]], %[[OTHERS]]
+// CHECK: %[[FIRST:.*]] = arith.select %[[IS_FIRST]], %c0, %[[LATER]]
+// CHECK: %[[FULL_END:.*]] = arith.ceildivui %end, %c64
+// CHECK: %[[THROUGH:.*]] = arith.maxui %[[FULL_END]], %c1
+// CHECK: %[[NEXT:.*]] = arith.addi %[[THROUGH]], %n
+// The last sequence also has what none needs.
+// CHECK: %[[SLOTS:.*]] = memref.dim %boundaries, %c0
+// CHECK: %[[ALL:.*]] = arith.subi %[[SLOTS]], %c1
+// CHECK: %[[UPTO:.*]] = arith.select %[[IS_LAST:.*]], %[[ALL]], %[[NEXT]]
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[UPTO]]
+// CHECK: scf.if %[[IS_LAST]]
+// CHECK: gdn_tile.store %{{.*}}, %boundaries[%[[UPTO]]]
+// S + 1 entries: max(ceil(T / 64), 1) + N.
 // CHECK-LABEL: func.func @length
 // CHECK: %[[ENTRIES:.*]] = tensor.dim %arg1
 // CHECK: %[[N:.*]] = arith.subi %[[ENTRIES]], %c1
 // CHECK: %[[T:.*]] = tensor.dim %arg0, %c1
-// CHECK: %[[WHOLE:.*]] = arith.divui %[[T]], %c64
-// CHECK: %[[S:.*]] = arith.addi %[[WHOLE]], %[[N]]
-// CHECK: %[[COUNT:.*]] = arith.addi %[[S]], %c1
+// CHECK: %[[WHOLE:.*]] = arith.ceildivui %[[T]], %c64
+// CHECK: %[[PIECES:.*]] = arith.maxui %[[WHOLE]], %c1
+// CHECK: %[[COUNT:.*]] = arith.addi %[[PIECES]], %[[N]]
 // CHECK: tensor.empty(%[[COUNT]]) : tensor<?xi32>
 // CHECK: gdn_tile.launch @length_segment_boundaries grid(%[[N]], %c1, %c1) tokens(%[[T]]) cu_seqlens(%arg1 : tensor<?xi32>)
 func.func @length(%k: tensor<1x?x2x64xbf16>, %cu: tensor<?xi32>) -> (tensor<?xi32>, tensor<?xi32>) {
   %b, %f = gdn.stage.segment_boundaries k(%k : tensor<1x?x2x64xbf16>) cu_seqlens(%cu : tensor<?xi32>)
       {chunk_size = 32, segment_length = 64} -> tensor<?xi32>, tensor<?xi32>
   return %b, %f : tensor<?xi32>, tensor<?xi32>
+}
+
+// -----
+
+// A length that a call chooses is a number of the program; batch rows are all cut alike. Each segment has the number of its
+// sequence.
+
+// CHECK-LABEL: gdn_tile.program @chosen_segment_boundaries(
+// CHECK-SAME: %length: index) outs(
+// CHECK: %[[FULL:.*]] = arith.ceildivui %end, %length
+// CHECK: %[[PIECES:.*]] = arith.maxui %[[FULL]], %c1
+// CHECK: %[[FIRST:.*]] = arith.muli %n, %[[PIECES]]
+// CHECK: %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[PIECES]]
+// CHECK: scf.for %[[S:.*]] = %[[FIRST]] to %[[NEXT]]
+// CHECK: gdn_tile.store %{{.*}}, %boundaries[%[[S]]]
+// CHECK: gdn_tile.store %{{.*}}, %sequence_numbers[%[[S]]]
+// CHECK-LABEL: func.func @chosen
+// CHECK: %[[FULL:.*]] = arith.ceildivui %{{.*}}, %arg1
+// CHECK: %[[PIECES:.*]] = arith.maxui %[[FULL]], %c1
+// CHECK: %[[S:.*]] = arith.muli %[[B:.*]], %[[PIECES]]
+// CHECK: tensor.empty(%[[S]]) : tensor<?xi32>
+// CHECK: gdn_tile.launch @chosen_segment_boundaries grid(%[[B]], %c1, %c1) {{.*}} ins(%arg0, %arg1 : tensor<?x?x2x64xbf16>, index)
+func.func @chosen(%k: tensor<?x?x2x64xbf16>, %length: index) -> (tensor<?xi64>, tensor<?xi64>, tensor<?xi32>) {
+  %b:3 = gdn.stage.segment_boundaries k(%k : tensor<?x?x2x64xbf16>) length(%length : index) {chunk_size = 32}
+      -> tensor<?xi64>, tensor<?xi64>, tensor<?xi32>
+  return %b#0, %b#1, %b#2 : tensor<?xi64>, tensor<?xi64>, tensor<?xi32>
 }
 
 // -----

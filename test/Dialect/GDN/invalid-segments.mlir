@@ -1,7 +1,7 @@
 // RUN: gdn-opt %s -split-input-file -verify-diagnostics
 
 func.func @segment_boundaries_c1(%k: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{expected one of segments and segment_length, got none}}
+  // expected-error @below {{expected one of segments, segment_length and length, got none}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32} -> tensor<3xi64>, tensor<2xi64>
   return
 }
@@ -9,9 +9,28 @@ func.func @segment_boundaries_c1(%k: tensor<1x64x2x32xf32>) {
 // -----
 
 func.func @segment_boundaries_c1_both(%k: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{expected one of segments and segment_length, got both}}
+  // expected-error @below {{expected one of segments, segment_length and length, got more}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 2, segment_length = 32}
       -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c1_chosen(%k: tensor<1x64x2x32xf32>, %length: index) {
+  // expected-error @below {{expected one of segments, segment_length and length, got more}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) length(%length : index) {chunk_size = 32, segment_length = 32}
+      -> tensor<?xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+// The number of a sequence is a third result.
+func.func @result_c3_sequence_numbers(%k: tensor<1x64x2x32xf32>, %length: index) {
+  // expected-error @below {{expected sequence_numbers to have element type 'i32', got 'i64'}}
+  %r:3 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) length(%length : index) {chunk_size = 32}
+      -> tensor<?xi64>, tensor<2xi64>, tensor<?xi64>
   return
 }
 
@@ -71,11 +90,11 @@ func.func @segment_boundaries_c3(%k: tensor<1x64x2x32xf32>) {
 
 // -----
 
-// Segments of 32 tokens of 64, and one more, since a sequence may begin inside one.
-func.func @result_c2_segment_boundaries(%k: tensor<1x64x2x32xf32>, %cu: tensor<2xi32>) {
+// Segments of 32 tokens of 64, and one more, since the second sequence may begin inside one.
+func.func @result_c2_segment_boundaries(%k: tensor<1x64x2x32xf32>, %cu: tensor<3xi32>) {
   // expected-error @below {{expected boundaries of shape [S+1] = [4], got 'tensor<3xi32>'}}
-  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) cu_seqlens(%cu : tensor<2xi32>)
-      {chunk_size = 32, segment_length = 32} -> tensor<3xi32>, tensor<2xi32>
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      {chunk_size = 32, segment_length = 32} -> tensor<3xi32>, tensor<3xi32>
   return
 }
 

@@ -88,6 +88,8 @@ Rule gdn::getRule(Operation *op) {
         rule.gate = cut.getGate();
         rule.fewerSegments = cut.getFewerSegmentsAttr();
         rule.cuSeqlens = cut.getCuSeqlens();
+        rule.cutsSequences = true;
+        rule.cutLength = cut.getLength();
         rule.segments = cut.getSegmentsAttr();
         rule.segmentLength = cut.getSegmentLengthAttr();
       })

@@ -237,7 +237,9 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
       {"boundaries", {Dim::SegmentBoundaries}, boundary},
       {"first_segments", {Dim::Boundaries}, boundary}};
   Type token = IntegerType::get(op.getContext(), 32);
-  if (op->getNumResults() > 2)
+  if (op->getNumResults() == 3)
+    results.push_back({"sequence_numbers", {Dim::S}, token});
+  if (op->getNumResults() > 3)
     llvm::append_range(results, SmallVector<ResultShape>{
                                     {"before", {Dim::SegmentBoundaries}, token},
                                     {"closes", {Dim::S}, token}});

@@ -34,6 +34,8 @@ struct Rule {
   Value sequenceState, cutSegments;
   /// Of ops that save states for a backward, or read them.
   Value sequenceNumbers;
+  /// Of gdn.stage.segment_boundaries: tokens of a segment that a call chooses.
+  Value cutLength;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.
@@ -50,6 +52,8 @@ struct Rule {
   StateLayout segmentLayout = StateLayout::KV;
   /// Whether the op computes in chunks, which restricts K and V.
   bool chunked = true;
+  /// Whether it is gdn.stage.segment_boundaries.
+  bool cutsSequences = false;
 
   /// Whether the states that are read have numbers of their own, beside those
   /// of every segment.

@@ -113,6 +113,18 @@ int64_t gdn::countSegments(const RuleDims &dims,
                                : ShapedType::kDynamic;
 }
 
+int64_t gdn::countCuts(const RuleDims &dims, std::optional<int64_t> segments,
+                       std::optional<int64_t> length, bool isPacked) {
+  bool isKnown = !ShapedType::isDynamic(dims.N) &&
+                 (segments || !ShapedType::isDynamic(dims.T));
+  if (!isKnown || (!segments && (!length || *length <= 0)))
+    return ShapedType::kDynamic;
+  if (segments)
+    return dims.N * *segments;
+  int64_t pieces = std::max<int64_t>(llvm::divideCeil(dims.T, *length), 1);
+  return isPacked ? pieces + dims.N - 1 : pieces * dims.N;
+}
+
 RuleDims gdn::getInitialDims(const Rule &rule) {
   RuleDims dims;
   if (rule.cuSeqlens) {
@@ -154,7 +166,10 @@ RuleDims gdn::getRuleDims(const Rule &rule) {
       return std::nullopt;
     return attribute.getInt();
   };
-  if (rule.segments || rule.segmentLength)
+  if (rule.cutsSequences)
+    dims.S = countCuts(dims, number(rule.segments), number(rule.segmentLength),
+                       /*isPacked=*/static_cast<bool>(rule.cuSeqlens));
+  else if (rule.segments || rule.segmentLength)
     dims.S =
         countSegments(dims, number(rule.segments), number(rule.segmentLength));
   // Of a forward, or what a backward reads of it: by sequences, which may be

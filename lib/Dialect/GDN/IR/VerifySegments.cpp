@@ -118,9 +118,11 @@ static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
 /// Into what sequences are cut.
 static LogicalResult verifyCut(SegmentBoundariesStageOp op, const Rule &rule) {
   // segment_boundaries_c1
-  if (static_cast<bool>(rule.segments) == static_cast<bool>(rule.segmentLength))
-    return op.emitOpError("expected one of segments and segment_length, got ")
-           << (rule.segments ? "both" : "none");
+  int count = !!rule.segments + !!rule.segmentLength + !!rule.cutLength;
+  if (count != 1)
+    return op.emitOpError(
+               "expected one of segments, segment_length and length, got ")
+           << (count == 0 ? "none" : "more");
   // segment_boundaries_c2
   if (rule.segments &&
       (rule.segments.getInt() < 1 || rule.segments.getInt() > INT32_MAX))

@@ -41,7 +41,8 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore) {
       return std::nullopt;
     return attribute.getInt();
   };
-  dims.S = countSegments(dims, optional(cut.segments), optional(cut.length));
+  dims.S = countCuts(dims, optional(cut.segments), optional(cut.length),
+                     /*isPacked=*/static_cast<bool>(sequences));
   Type boundary = sequences ? getElementTypeOrSelf(sequences.getType())
                             : Type(b.getI64Type());
   auto type = [&](Dim dim) {
@@ -60,7 +61,8 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore) {
                  op.getGateDomain() == GateDomain::Log;
   auto made = SegmentBoundariesStageOp::create(
       b, types, op.getK(), samples ? op.getGate() : Value(), sequences,
-      cut.segments, cut.length, samples ? cut.fewerSegments : IntegerAttr(),
+      /*length=*/Value(), cut.segments, cut.length,
+      samples ? cut.fewerSegments : IntegerAttr(),
       samples ? cut.tolerance : FloatAttr(), chunkSize);
   boundaries = made.getResult(0);
   firstSegments = made.getResult(1);

@@ -35,10 +35,10 @@
 // APART-NOT: beside
 // APART: gdn.stage.gradients
 
-// 256 / 128 + 3 segments keep 256 / 64 + 5 states.
+// 256 / 128 + 3 - 1 segments keep 256 / 64 + 4 states.
 // LENGTH-LABEL: func.func @three
-// LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 64 : i64, segment_length = 128 : i64} -> tensor<6xi32>, tensor<4xi32>
-// LENGTH: gdn.stage.replay {{.*}} -> tensor<1x256x4x32xbf16>, tensor<9x4x32x64xbf16>
+// LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 64 : i64, segment_length = 128 : i64} -> tensor<5xi32>, tensor<4xi32>
+// LENGTH: gdn.stage.replay {{.*}} -> tensor<1x256x4x32xbf16>, tensor<8x4x32x64xbf16>
 func.func @three(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>,
     %h0: tensor<3x4x64x32xbf16>, %cu: tensor<4xi32>, %do: tensor<1x256x4x32xbf16>, %dht: tensor<3x4x64x32xbf16>)
     -> (tensor<1x256x2x64xbf16>, tensor<1x256x4x32xbf16>, tensor<1x256x4xf32>, tensor<3x4x64x32xbf16>) {

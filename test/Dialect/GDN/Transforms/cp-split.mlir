@@ -17,10 +17,10 @@
 // CHECK-NEXT: %[[O:.*]]:2 = gdn.stage.fused q(%[[Q]] : {{.*}}) k(%[[K]] : {{.*}}) v(%[[V]] : {{.*}}) beta(%[[BETA]] : {{.*}}) gate(%[[GATE]] : {{.*}}) initial_state(%[[SCAN]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%[[RATE]] : {{.*}}) dt_bias(%[[BIAS]] : {{.*}}) starts(%[[START]]#0 : {{.*}}) before(%[[CUT]]#2 : {{.*}}) closes(%[[CUT]]#3 : {{.*}}) sequence_state(%[[H0]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, scale = 5.000000e-01 : f64, sequence_layout = #gdn.state_layout<vk>, state_layout = #gdn.state_layout<vk>} -> tensor<1x256x4x32xbf16>, tensor<3x4x32x64xbf16>
 // CHECK-NEXT: return %[[O]]#0, %[[O]]#1
 
-// The least number of segments that is known without the lengths: 256 / 64 + 3.
+// The least number of segments that is known without the lengths: 256 / 64 + 3 - 1.
 // LENGTH-LABEL: func.func @packed
-// LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<8xi32>, tensor<4xi32>, tensor<8xi32>, tensor<7xi32>, tensor<3xi32>
-// LENGTH: gdn.stage.segment_scan {{.*}} -> tensor<7x4x32x64xf32>
+// LENGTH: gdn.stage.segment_boundaries {{.*}} {chunk_size = 32 : i64, segment_length = 64 : i64} -> tensor<7xi32>, tensor<4xi32>, tensor<7xi32>, tensor<6xi32>, tensor<3xi32>
+// LENGTH: gdn.stage.segment_scan {{.*}} -> tensor<6x4x32x64xf32>
 
 // APART-LABEL: func.func @packed
 // Nothing runs before its turn: no own starts, and all segments wait for the scan.

@@ -63,9 +63,13 @@ struct RuleDims {
   void set(Dim dim, int64_t size);
 };
 
-/// S, the segments of all sequences together: `segments` a sequence, or, if
-/// that is absent, those of `length` tokens. Dynamic where the sizes do not
-/// tell.
+/// The segments that sequences are cut into: `segments` of each, or, if that is
+/// absent, those of `length` tokens. Dynamic if the sizes do not tell.
+int64_t countCuts(const RuleDims &dims, std::optional<int64_t> segments,
+                  std::optional<int64_t> length, bool isPacked);
+
+/// S, the segments that states are kept of: `segments` a sequence, or, if that
+/// is absent, those of `length` tokens. Dynamic where the sizes do not tell.
 int64_t countSegments(const RuleDims &dims, std::optional<int64_t> segments,
                       std::optional<int64_t> length);
 

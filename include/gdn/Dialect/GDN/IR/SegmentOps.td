@@ -18,12 +18,14 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
   let description = [{
     Cuts every sequence into segments of whole chunks: into `segments` of one
     length, of which the last ones may be short or empty, or into as many of
-    `segment_length` tokens as it needs. Results: `boundaries` [S + 1] of the
-    segments, which are `cu_seqlens` to the stages that compute a segment as a
-    sequence, and `first_segments` [N + 1], where the segments of each sequence
-    begin among them.
+    `segment_length` tokens as it needs. `length` is that number in a call that
+    chooses it, a positive multiple of `chunk_size`. Results: `boundaries`
+    [S + 1] of the segments, which are `cu_seqlens` to the stages that compute a
+    segment as a sequence, and `first_segments` [N + 1], where the segments of
+    each sequence begin among them. A third result, i32, is `sequence_numbers`
+    [S], of which sequence each segment is a part.
 
-    With two more results, i32, it tells where the segment before each one of the
+    With two more results than two, i32, it tells where the segment before each one of the
     same sequence begins, `before` [S + 1]: -1 - n of the first one of sequence
     n, and 2^31 - 1 in the last entry, which counts the work of
     `gdn.stage.segment_scan` down to 0. `closes` [S] is n of the segment with
@@ -36,9 +38,12 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     heads short. A sample of the log gates tells, so this chooses nothing but
     how long it takes. Segments that are not used are empty.
 
-    S is N `segments`. With `segment_length` L it is floor(B T / L) + N, the
-    least number that is known without the lengths; segments that a sequence
-    does not need are empty ones at its end. `k` is taken for its sizes and is
+    S is N `segments`. With L tokens of a segment and packed sequences it is
+    max(ceil(T / L), 1) + N - 1, the least number that is known without the
+    lengths: max(ceil(x / L), 1) segments before token x, and one more for each
+    sequence but the first. Of batch rows it is N max(ceil(T / L), 1). Segments
+    that a sequence does not need are empty ones at its end, and those that none
+    needs are empty ones of the last sequence. `k` is taken for its sizes and is
     not read. Without `cu_seqlens` boundaries count tokens through all batch
     rows.
 
@@ -53,6 +58,7 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
   let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
     GDN_GateOf<TensorRankOf<parameterTypes, [3]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    Arg<Optional<Index>, "Tokens of a segment that a call chooses.">:$length,
     Arg<OptionalAttr<I64Attr>, "Segments of a sequence.">:$segments,
     Arg<OptionalAttr<I64Attr>, "Tokens of a segment.">:$segment_length,
     Arg<OptionalAttr<I64Attr>, "Segments of other sequences than those some heads of which keep a state.">:$fewer_segments,
@@ -61,6 +67,7 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    (`length` `(` $length^ `:` type($length) `)`)?
     attr-dict `->` type($results)
   }];
 }
