@@ -185,7 +185,7 @@ def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
             channels = manifest["hopper"]["channels"][traits.channels]
             words = [str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
             if tuple(words) in forms:
-                sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(words)} twice")
+                sys.exit(f"error: expected each form once in the manifest, got {choice['state']} of {name} twice")
             forms.add(tuple(words))
             line = f"GDN_HOPPER_KERNEL({', '.join([name, *words])})"
             if name in kernels:
