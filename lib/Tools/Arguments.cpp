@@ -10,6 +10,7 @@
 
 #include "gdn/Dialect/ElementTypes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -107,6 +108,21 @@ std::optional<Element> tools::scalarOf(Type type) {
   return type.isIndex() ? Element::I64 : elementOf(type);
 }
 
+/// The numbers of which the ops that take `scalar` expect a positive multiple:
+/// segments have whole chunks.
+static llvm::SmallVector<int64_t, 1> multiplesOf(Value scalar) {
+  llvm::SmallVector<int64_t, 1> multiples;
+  llvm::SmallVector<Value> values = {scalar};
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (auto cast = dyn_cast<arith::IndexCastOp>(user))
+        values.push_back(cast.getResult());
+      if (auto cut = dyn_cast<SegmentBoundariesStageOp>(user))
+        multiples.push_back(cut.getChunkSize());
+    }
+  return multiples;
+}
+
 llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
   std::vector<Argument> arguments;
   for (BlockArgument value : func.getArguments()) {
@@ -117,6 +133,7 @@ llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
     argument.type = dyn_cast<RankedTensorType>(value.getType());
     if (std::optional<Element> scalar = scalarOf(value.getType())) {
       argument.isScalar = true;
+      argument.multiples = multiplesOf(value);
       Type element = value.getType();
       if (scalar == Element::I64)
         element = IntegerType::get(element.getContext(), 64);

@@ -292,11 +292,15 @@ std::vector<int64_t> InputMaker::lengthsOf(Operation *op) const {
 llvm::Expected<HostArray> InputMaker::makeScalar(const Argument &argument,
                                                  Element element) {
   double value = options.scalars.at(argument.index);
-  bool fits = element == Element::F32 || (value == std::trunc(value) &&
-                                          std::abs(value) < limitOf(element));
-  if (!fits)
+  if (element != Element::F32 &&
+      (value != std::trunc(value) || !(std::abs(value) < limitOf(element))))
     return fail("expected --scalar {0} of a number that fits {1}, got {2}",
                 argument.index, name(element), value);
+  for (int64_t unit : argument.multiples)
+    if (value <= 0 || std::fmod(value, unit) != 0)
+      return fail("expected --scalar {0} of a positive multiple of chunk_size "
+                  "= {1}, got {2}",
+                  argument.index, unit, value);
   return HostArray(element, {}, value);
 }
 

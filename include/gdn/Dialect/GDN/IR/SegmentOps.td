@@ -22,11 +22,13 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     chooses it, a positive multiple of `chunk_size`. Results: `boundaries`
     [S + 1] of the segments, which are `cu_seqlens` to the stages that compute a
     segment as a sequence, and `first_segments` [N + 1], where the segments of
-    each sequence begin among them. A third result, i32, is `sequence_numbers`
-    [S], of which sequence each segment is a part.
+    each sequence begin among them.
 
-    With two more results than two, i32, it tells where the segment before each one of the
-    same sequence begins, `before` [S + 1]: -1 - n of the first one of sequence
+    With three results the third one, i32, is `sequence_numbers` [S], of which
+    sequence each segment is a part.
+
+    With four or five results, i32, it tells where the segment before each one of
+    the same sequence begins, `before` [S + 1]: -1 - n of the first one of sequence
     n, and 2^31 - 1 in the last entry, which counts the work of
     `gdn.stage.segment_scan` down to 0. `closes` [S] is n of the segment with
     which sequence n ends, which is its first one if it has no token, else -1.
