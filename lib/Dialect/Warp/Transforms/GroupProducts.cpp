@@ -218,6 +218,13 @@ bool OpenGroups::hoist(Operation *op) {
   return true;
 }
 
+/// A wait that leaves `pending` groups unfinished, or as many as one can.
+static WgmmaWaitOp createWait(OpBuilder &b, Location loc, int64_t pending,
+                              ValueRange accumulators) {
+  return WgmmaWaitOp::create(b, loc, std::min(pending, WgmmaWaitOp::maxPending),
+                             accumulators);
+}
+
 void OpenGroups::await(Operation *before, int64_t group) {
   OpBuilder b(before);
   SmallVector<Value> results;
@@ -233,8 +240,7 @@ void OpenGroups::await(Operation *before, int64_t group) {
       results.push_back(result);
     open.erase(open.begin());
   }
-  auto wait =
-      WgmmaWaitOp::create(b, before->getLoc(), committed - group - 1, results);
+  auto wait = createWait(b, before->getLoc(), committed - group - 1, results);
   for (auto [from, to] : llvm::zip(results, wait.getResults()))
     from.replaceUsesWithIf(to, [&](OpOperand &use) {
       Operation *user = block.findAncestorOpInBlock(*use.getOwner());
@@ -246,8 +252,8 @@ void OpenGroups::begin(WgmmaOp product) {
   OpBuilder b(product);
   if (isReadLater(product)) {
     // A wait for nothing: its results are other registers than its operands.
-    auto copy = WgmmaWaitOp::create(b, product.getLoc(), committed,
-                                    product.getAccumulator());
+    auto copy =
+        createWait(b, product.getLoc(), committed, product.getAccumulator());
     product.getAccumulatorMutable().assign(copy.getResult(0));
   }
   if (!isa_and_present<WgmmaCommitOp>(product->getPrevNode()))
@@ -277,7 +283,7 @@ void OpenGroups::run() {
   // A role's body has no terminator.
   if (!open.empty()) {
     OpBuilder b = OpBuilder::atBlockEnd(&block);
-    WgmmaWaitOp::create(b, block.getParentOp()->getLoc(), 0, ValueRange());
+    createWait(b, block.getParentOp()->getLoc(), 0, {});
   }
 }
 

@@ -40,6 +40,33 @@ gdn_warp.kernel @order() threads(128) shared(8192)
   }
 }
 
+// A wait leaves at most seven groups on their way, so one for the first of nine waits for the second one, too.
+// CHECK-LABEL: gdn_warp.kernel @many(
+// CHECK: %[[A:.*]] = gdn_warp.wgmma
+// CHECK-COUNT-8: gdn_warp.wgmma %
+// CHECK-NOT: gdn_warp.wgmma_wait
+// CHECK: gdn_warp.wgmma_commit
+// CHECK-NEXT: %[[READY:.*]] = gdn_warp.wgmma_wait 7 of %[[A]]
+// CHECK-NEXT: arith.negf %[[READY]]
+// CHECK-NEXT: gdn_warp.wgmma_wait 0{{$}}
+gdn_warp.kernel @many() threads(128) shared(8192)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  gdn_warp.role "state" warps(0, 4) {
+    %p0 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p1 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p2 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p3 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p4 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p5 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p6 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p7 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %p8 = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %minus = arith.negf %p0 : !sum
+  }
+}
+
 // A product may take on a sum that is on its way: one wait serves both.
 // CHECK-LABEL: gdn_warp.kernel @chain(
 // CHECK: %[[A:.*]] = gdn_warp.wgmma

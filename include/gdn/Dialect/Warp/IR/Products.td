@@ -90,14 +90,18 @@ def Warp_WgmmaWaitOp : Warp_Op<"wgmma_wait", [DeclareOpInterfaceMethods<InferTyp
     %d = gdn_warp.wgmma_wait 0 of %c : tensor<64x32xf32, #gdn_warp.fragment>
     ```
   }];
+  // What wgmma.wait_group takes (PTX ISA).
+  defvar maxPending = 7;
   let arguments = (ins
-      // What wgmma.wait_group takes (PTX ISA).
-      Arg<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<7>]>,
+      Arg<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<maxPending>]>,
         "Groups that may still be in flight afterwards.">:$pending,
       Arg<Variadic<Warp_Fragment>, "The accumulators whose readers come behind the wait.">:$accumulators);
   let results = (outs
       Res<Variadic<Warp_Fragment>, "The same accumulators, complete.">:$results);
   let assemblyFormat = "$pending (`of` $accumulators^ `:` type($accumulators))? attr-dict";
+  let extraClassDeclaration =
+      "/// The most groups that a wait can leave unfinished.\n"
+      "static constexpr int64_t maxPending = " # maxPending # ";";
 }
 
 def Warp_TriInverseOp : Warp_Op<"tri_inverse", [AttrSizedOperandSegments]> {
