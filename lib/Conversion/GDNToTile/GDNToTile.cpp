@@ -215,6 +215,10 @@ void ConvertGDNToTile::runOnOperation() {
     return signalPassFailure();
   SmallVector<Operation *> ops;
   getOperation()->walk([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : ops)
+    if (auto function = dyn_cast<FunctionOpInterface>(op))
+      if (failed(verifyNotes(function)))
+        return signalPassFailure();
   SymbolTableCollection symbols;
   for (Operation *op : ops)
     if (std::optional<Stage> stage = readStage(op))

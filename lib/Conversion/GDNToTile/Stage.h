@@ -89,6 +89,9 @@ StageFacts readFacts(const Stage &stage);
 /// Reads what the function says of the stage's arrays, or fails if it says what
 /// the stage cannot do.
 LogicalResult readNotes(Stage &stage);
+/// Fails if a function says something of an array that others than stages and
+/// launches take or make, which would know nothing of it.
+LogicalResult verifyNotes(FunctionOpInterface function);
 
 } // namespace mlir::gdn
 

@@ -8,6 +8,8 @@
 
 #include "Stage.h"
 
+#include "gdn/Dialect/Tile/IR/Tile.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -35,19 +37,29 @@ static ArrayNotes readArgumentNotes(Value tensor) {
   });
 }
 
-/// Notes on the function's result that `value` becomes.
+/// Notes on the function's results that `value` becomes.
 static ArrayNotes readResultNotes(Value value) {
+  ArrayNotes notes;
   for (OpOperand &use : value.getUses()) {
-    if (auto cast = dyn_cast<tensor::CastOp>(use.getOwner()))
-      return readResultNotes(cast.getResult());
+    ArrayNotes more;
     auto function =
         dyn_cast_if_present<FunctionOpInterface>(use.getOwner()->getParentOp());
-    if (function && use.getOwner()->hasTrait<OpTrait::ReturnLike>())
-      return makeNotes([&](StringRef name) {
+    if (auto cast = dyn_cast<tensor::CastOp>(use.getOwner()))
+      more = readResultNotes(cast.getResult());
+    else if (function && use.getOwner()->hasTrait<OpTrait::ReturnLike>())
+      more = makeNotes([&](StringRef name) {
         return function.getResultAttr(use.getOperandNumber(), name);
       });
+    notes.isOptional |= more.isOptional;
+    notes.isStrided |= more.isStrided;
   }
-  return {};
+  return notes;
+}
+
+/// The name of a note that there is, for messages.
+static StringRef nameOf(ArrayNotes notes) {
+  return notes.isOptional ? GDNDialect::getOptionalAttrName()
+                          : GDNDialect::getStridedAttrName();
 }
 
 /// The states of sequences that a call may have.
@@ -61,9 +73,7 @@ static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
   bool isState = llvm::is_contained(kStates, name);
   if ((notes.isOptional || notes.isStrided) && !isState)
     return stage.op->emitOpError("expected ")
-           << (notes.isOptional ? GDNDialect::getOptionalAttrName()
-                                : GDNDialect::getStridedAttrName())
-           << " on states alone, got it on " << name;
+           << nameOf(notes) << " on states alone, got it on " << name;
   if (!notes.isOptional)
     return success();
   if (!cast<ShapedType>(type).isDynamicDim(0))
@@ -75,6 +85,10 @@ static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
 }
 
 LogicalResult gdn::readNotes(Stage &stage) {
+  if (stage.cuSeqlens)
+    if (failed(keepNotes(stage, "cu_seqlens", stage.cuSeqlens.getType(),
+                         readArgumentNotes(stage.cuSeqlens))))
+      return failure();
   for (NamedInput &input : stage.inputs) {
     input.notes = readArgumentNotes(input.tensor);
     if (failed(
@@ -87,5 +101,78 @@ LogicalResult gdn::readNotes(Stage &stage) {
     if (failed(keepNotes(stage, output.name, output.type, output.notes)))
       return failure();
   }
+  return success();
+}
+
+/// Whether programs know what functions say of what `op` takes and makes.
+static bool isStageOrLaunch(Operation *op) {
+  return isa<tile::LaunchOp>(op) || readStage(op);
+}
+
+/// The uses of `tensor`, directly or through casts.
+static SmallVector<OpOperand *> usesThroughCasts(Value tensor) {
+  SmallVector<OpOperand *> uses;
+  SmallVector<Value> values = {tensor};
+  for (size_t i = 0; i < values.size(); ++i)
+    for (OpOperand &use : values[i].getUses()) {
+      if (auto cast = dyn_cast<tensor::CastOp>(use.getOwner()))
+        values.push_back(cast.getResult());
+      else
+        uses.push_back(&use);
+    }
+  return uses;
+}
+
+/// Checks the notes on an argument: of an absent array only programs see that
+/// it is absent.
+static LogicalResult verifyArgumentNotes(FunctionOpInterface function,
+                                         BlockArgument argument) {
+  ArrayNotes notes = readArgumentNotes(argument);
+  if (!notes.isOptional && !notes.isStrided)
+    return success();
+  for (OpOperand *use : usesThroughCasts(argument))
+    if (!isStageOrLaunch(use->getOwner()))
+      return function.emitOpError("expected ")
+             << nameOf(notes) << " on a state that only stages take, got it on "
+             << "argument " << argument.getArgNumber() << ", which '"
+             << use->getOwner()->getName() << "' takes";
+  return success();
+}
+
+/// Checks the notes on a result.
+static LogicalResult verifyResultNotes(FunctionOpInterface function,
+                                       OpOperand &result) {
+  unsigned number = result.getOperandNumber();
+  ArrayNotes notes = makeNotes(
+      [&](StringRef name) { return function.getResultAttr(number, name); });
+  if (!notes.isOptional && !notes.isStrided)
+    return success();
+  Value made = result.get();
+  while (auto cast = made.getDefiningOp<tensor::CastOp>())
+    made = cast.getSource();
+  if (!made.getDefiningOp() || !isStageOrLaunch(made.getDefiningOp()))
+    return function.emitOpError("expected ")
+           << nameOf(notes) << " on a state that a stage makes, got it on "
+           << "result " << number << ", which none makes";
+  for (OpOperand *use : usesThroughCasts(made))
+    if (use != &result)
+      return function.emitOpError("expected ")
+             << nameOf(notes) << " on a state that is returned alone, got it "
+             << "on result " << number << ", which '"
+             << use->getOwner()->getName() << "' takes, too";
+  return success();
+}
+
+LogicalResult gdn::verifyNotes(FunctionOpInterface function) {
+  if (function.isExternal())
+    return success();
+  for (BlockArgument argument : function.getArguments())
+    if (failed(verifyArgumentNotes(function, argument)))
+      return failure();
+  for (Block &block : function.getFunctionBody())
+    if (!block.empty() && block.back().hasTrait<OpTrait::ReturnLike>())
+      for (OpOperand &result : block.back().getOpOperands())
+        if (failed(verifyResultNotes(function, result)))
+          return failure();
   return success();
 }

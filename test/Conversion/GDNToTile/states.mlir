@@ -70,3 +70,72 @@ func.func @output(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>) -> (tens
       beta(%beta : tensor<1x32x2xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>
   return %o : tensor<1x32x2x64xf32>
 }
+
+// -----
+
+// So is what all sequences need.
+func.func @packed(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>, %cu: tensor<?xi32> {gdn.optional}) -> tensor<1x32x2x64xf32> {
+  // expected-error @below {{expected gdn.optional on states alone, got it on cu_seqlens}}
+  %o = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
+      beta(%beta : tensor<1x32x2xf32>) cu_seqlens(%cu : tensor<?xi32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>
+  return %o : tensor<1x32x2x64xf32>
+}
+
+// -----
+
+// Only programs of stages see that an array is not there.
+// expected-error @below {{expected gdn.optional on a state that only stages take, got it on argument 0, which 'arith.negf' takes}}
+func.func @taken(%h0: tensor<?x2x64x64xf32> {gdn.optional}) -> tensor<?x2x64x64xf32> {
+  %minus = arith.negf %h0 : tensor<?x2x64x64xf32>
+  return %minus : tensor<?x2x64x64xf32>
+}
+
+// -----
+
+// expected-error @below {{expected gdn.strided on a state that only stages take, got it on argument 0, which 'bufferization.to_tensor' takes}}
+func.func @buffer(%h0: memref<?x2x64x64xf32> {gdn.strided}) -> tensor<?x2x64x64xf32> {
+  %state = bufferization.to_tensor %h0 : memref<?x2x64x64xf32> to tensor<?x2x64x64xf32>
+  return %state : tensor<?x2x64x64xf32>
+}
+
+// -----
+
+// expected-error @below {{expected gdn.optional on a state that a stage makes, got it on result 0, which none makes}}
+func.func @made(%x: tensor<?x2x64x64xf32>) -> (tensor<?x2x64x64xf32> {gdn.optional}) {
+  return %x : tensor<?x2x64x64xf32>
+}
+
+// -----
+
+// A state that the next layer reads is always there.
+// expected-error @below {{expected gdn.optional on a state that is returned alone, got it on result 1, which 'gdn.stage.fused' takes, too}}
+func.func @read(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>)
+    -> (tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32> {gdn.optional}) {
+  %o, %state = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
+      beta(%beta : tensor<1x32x2xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
+  %next = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%o : tensor<1x32x2x64xf32>)
+      beta(%beta : tensor<1x32x2xf32>) initial_state(%state : tensor<?x2x64x64xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>
+  return %next, %state : tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
+}
+
+// -----
+
+// expected-error @below {{expected gdn.optional on a state that is returned alone, got it on result 1, which 'func.return' takes, too}}
+func.func @twice(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>)
+    -> (tensor<?x2x64x64xf32>, tensor<?x2x64x64xf32> {gdn.optional}) {
+  %o, %state = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
+      beta(%beta : tensor<1x32x2xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
+  return %state, %state : tensor<?x2x64x64xf32>, tensor<?x2x64x64xf32>
+}
+
+// -----
+
+// A cast beside the one that is returned says nothing.
+// CHECK-LABEL: gdn_tile.program @beside_fused(
+// CHECK: memref.dim %final_state
+func.func @beside(%q: tensor<1x32x2x64xf32>, %beta: tensor<1x32x2xf32>) -> (tensor<?x2x64x64xf32> {gdn.optional}) {
+  %o, %state = gdn.stage.fused q(%q : tensor<1x32x2x64xf32>) k(%q : tensor<1x32x2x64xf32>) v(%q : tensor<1x32x2x64xf32>)
+      beta(%beta : tensor<1x32x2xf32>) {chunk_size = 32} -> tensor<1x32x2x64xf32>, tensor<?x2x64x64xf32>
+  %one = tensor.cast %state : tensor<?x2x64x64xf32> to tensor<1x2x64x64xf32>
+  return %state : tensor<?x2x64x64xf32>
+}

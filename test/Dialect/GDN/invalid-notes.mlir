@@ -1,25 +1,35 @@
 // What functions say of their arguments and results.
 // RUN: gdn-opt %s -split-input-file -verify-diagnostics
 
-// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.name or gdn.dims on an argument or a result, got gdn.optoinal}}
+// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.name or gdn.dims on argument 0, got gdn.optoinal}}
 func.func @name(%x: tensor<4xf32> {gdn.optoinal}) { return }
 
 // -----
 
-// expected-error @below {{'func.func' op expected gdn.optional without a value, got true}}
+// expected-error @below {{'func.func' op expected gdn.optional without a value on argument 0, got true}}
 func.func @value(%x: tensor<4xf32> {gdn.optional = true}) { return }
 
 // -----
 
-// expected-error @below {{'func.func' op expected gdn.strided on a tensor or a memref, got 'index'}}
+// expected-error @below {{'func.func' op expected argument 0, which has gdn.strided, to be a tensor or a memref, got 'index'}}
 func.func @scalar(%x: index {gdn.strided}) { return }
 
 // -----
 
-// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.name or gdn.dims on an argument or a result, got gdn.states}}
+// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.name or gdn.dims on result 0, got gdn.states}}
 func.func @result(%x: tensor<4xf32>) -> (tensor<4xf32> {gdn.states}) { return %x : tensor<4xf32> }
 
 // -----
 
-// expected-error @below {{'func.func' op expected gdn.optional on an array whose first extent is dynamic, got 'tensor<1x2x64x64xf32>'}}
+// expected-error @below {{'func.func' op expected argument 0, which has gdn.optional, to have a dynamic first extent, got 'tensor<1x2x64x64xf32>'}}
 func.func @known(%x: tensor<1x2x64x64xf32> {gdn.optional}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected gdn.name of argument 1 to be a string, got 5 : i64}}
+func.func @named(%x: tensor<4xf32> {gdn.name = "x"}, %y: tensor<4xf32> {gdn.name = 5}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected gdn.dims of argument 0 to be an array of strings, got "T"}}
+func.func @dims(%x: tensor<4xf32> {gdn.dims = "T"}) { return }

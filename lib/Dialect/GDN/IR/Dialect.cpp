@@ -39,30 +39,49 @@ void GDNDialect::initialize() {
 // Notes on arguments and results
 //===----------------------------------------------------------------------===//
 
-/// Checks a note on a value of a function, of type `type`.
-static LogicalResult verifyNote(Operation *op, Type type, NamedAttribute note) {
+/// Checks the name of a value, or those of its dimensions.
+static LogicalResult verifyNames(Operation *op, const Twine &value,
+                                 NamedAttribute note) {
+  StringRef name = note.getName();
+  bool isOne = name == GDNDialect::getNameAttrName();
+  auto list = dyn_cast<ArrayAttr>(note.getValue());
+  bool fits = isOne ? isa<StringAttr>(note.getValue())
+                    : list && llvm::all_of(list, llvm::IsaPred<StringAttr>);
+  if (!fits)
+    return op->emitOpError("expected ")
+           << name << " of " << value << " to be "
+           << (isOne ? "a string" : "an array of strings") << ", got "
+           << note.getValue();
+  return success();
+}
+
+/// Checks a note on `value`, an argument or a result of a function, of type
+/// `type`.
+static LogicalResult verifyNote(Operation *op, const Twine &value, Type type,
+                                NamedAttribute note) {
   StringRef name = note.getName();
   if (name == GDNDialect::getNameAttrName() ||
       name == GDNDialect::getDimsAttrName())
-    return success();
+    return verifyNames(op, value, note);
   if (name != GDNDialect::getOptionalAttrName() &&
       name != GDNDialect::getStridedAttrName())
     return op->emitOpError("expected gdn.optional, gdn.strided, gdn.name or "
-                           "gdn.dims on an argument or a result, got ")
-           << name;
+                           "gdn.dims on ")
+           << value << ", got " << name;
   if (!isa<UnitAttr>(note.getValue()))
-    return op->emitOpError("expected ")
-           << name << " without a value, got " << note.getValue();
+    return op->emitOpError("expected ") << name << " without a value on "
+                                        << value << ", got " << note.getValue();
   if (!isa<RankedTensorType, MemRefType>(type))
     return op->emitOpError("expected ")
-           << name << " on a tensor or a memref, got " << type;
+           << value << ", which has " << name
+           << ", to be a tensor or a memref, got " << type;
   auto array = cast<ShapedType>(type);
   // By it a program sees whether the array is there.
   if (name == GDNDialect::getOptionalAttrName() &&
       (array.getRank() == 0 || !array.isDynamicDim(0)))
     return op->emitOpError("expected ")
-           << name << " on an array whose first extent is dynamic, got "
-           << type;
+           << value << ", which has " << name
+           << ", to have a dynamic first extent, got " << type;
   return success();
 }
 
@@ -73,7 +92,8 @@ LogicalResult GDNDialect::verifyRegionArgAttribute(Operation *op,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
-  return verifyNote(op, function.getArgumentTypes()[argument], attribute);
+  return verifyNote(op, "argument " + Twine(argument),
+                    function.getArgumentTypes()[argument], attribute);
 }
 
 LogicalResult GDNDialect::verifyRegionResultAttribute(
@@ -81,5 +101,6 @@ LogicalResult GDNDialect::verifyRegionResultAttribute(
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
-  return verifyNote(op, function.getResultTypes()[result], attribute);
+  return verifyNote(op, "result " + Twine(result),
+                    function.getResultTypes()[result], attribute);
 }

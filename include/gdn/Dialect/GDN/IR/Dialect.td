@@ -29,11 +29,13 @@ def GDN_Dialect : Dialect {
     channels `V`, sequences `N`, chunk length `C`.
 
     What a caller may do with an array is noted on the argument or the result of
-    a function, of tensors or memrefs:
+    a function:
 
     - `gdn.optional`: the array, of a dynamic first extent, may be absent in a
       call; that extent is 0 then. A state that would be read is zero, one that
-      would be written is not stored. Only states may be absent.
+      would be written is not stored. Only states of sequences may be absent:
+      those that stages alone take, and those that a stage makes and that are
+      returned and read by nothing.
     - `gdn.strided`: the array may have any strides, where else the last
       dimension is contiguous. So one function serves states [N, H, K, V] and,
       as views of them, states that lie as [N, H, V, K].

@@ -45,9 +45,9 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     lengths: max(ceil(x / L), 1) segments before token x, and one more for each
     sequence but the first. Of batch rows it is N max(ceil(T / L), 1). Segments
     that a sequence does not need are empty ones at its end, and those that none
-    needs are empty ones of the last sequence. `k` is taken for its sizes and is
-    not read. Without `cu_seqlens` boundaries count tokens through all batch
-    rows.
+    needs are empty ones of the last sequence, behind the last entry of
+    `first_segments`. `k` is taken for its sizes and is not read. Without
+    `cu_seqlens` boundaries count tokens through all batch rows.
 
     Example:
 
