@@ -272,7 +272,8 @@ static GdnRuntimeStatus load(const GdnFunctionDesc &function,
   if (!hasCallsAlike(function))
     return GDN_SUCCESS;
   loaded.known = KnownCalls::create(function.args, function.num_args,
-                                    loaded.launches, function.num_launches);
+                                    loaded.launches, function.num_launches,
+                                    /*isOfFunction=*/true);
   if (!loaded.known)
     return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a function");
   return GDN_SUCCESS;

@@ -158,7 +158,7 @@ GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   if (!status) {
     CallLaunch launch = {loaded, nullptr};
     loaded->known = KnownCalls::create(loaded->desc.args, loaded->desc.num_args,
-                                       &launch, 1);
+                                       &launch, 1, /*isOfFunction=*/false);
     if (!loaded->known)
       status = fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a kernel");
   }

@@ -81,7 +81,8 @@ static void lay(KnownCall &call, Parts &parts, const GdnArgDesc *args,
 }
 
 KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
-                               const CallLaunch *launches, int numLaunches) {
+                               const CallLaunch *launches, int numLaunches,
+                               bool isOfFunction) {
   Parts counted = {nullptr};
   counted.take<KnownCalls>(1);
   KnownCall any = {};
@@ -95,7 +96,7 @@ KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
   auto *calls = new (parts.take<KnownCalls>(1)) KnownCalls();
   calls->args = args;
   calls->numArgs = numArgs;
-  calls->isOfFunction = numLaunches > 0 && launches[0].operands;
+  calls->isOfFunction = isOfFunction;
   for (KnownCall &call : calls->list)
     lay(call, parts, args, numArgs, launches, numLaunches);
 

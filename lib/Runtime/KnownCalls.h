@@ -81,9 +81,10 @@ struct KnownCall {
 /// it, as much as the description says.
 class KnownCalls {
 public:
-  /// Calls with such arguments; null without memory.
+  /// Calls of a kernel or a function with such arguments; null without memory.
   static KnownCalls *create(const GdnArgDesc *args, int32_t numArgs,
-                            const CallLaunch *launches, int numLaunches);
+                            const CallLaunch *launches, int numLaunches,
+                            bool isOfFunction);
   static void destroy(KnownCalls *calls);
 
 private:

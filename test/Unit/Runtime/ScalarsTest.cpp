@@ -57,10 +57,10 @@ struct ScalarFunction : MappedFunction {
     desc.args = all;
   }
 
-  void prepare() {
+  void prepare(int paramsOfFirst = 2) {
     static constexpr FakeParam places[] = {{0, 128}, {128, 8}},
                                numbers[] = {{0, 8}, {8, 4}, {12, 4}};
-    fakeSetParams(places, 2);
+    fakeSetParams(places, paramsOfFirst);
     GdnKernel *kernel;
     ASSERT_EQ(gdnKernelLoad(&first, &kernel), GDN_SUCCESS);
     ASSERT_EQ(gdnKernelPrepare(kernel, 0), GDN_SUCCESS);
@@ -155,6 +155,22 @@ TEST_F(Scalars, KnownCalls) {
   EXPECT_EQ(encodes(), 0);
   EXPECT_EQ(got.count, 137);
   EXPECT_EQ(got.launches, 6);
+}
+
+/// Nor do calls agree that differ in what sizes alone are made of, whatever the
+/// first kernel takes.
+TEST_F(Scalars, FirstKernelWithoutArguments) {
+  function.first.num_args = function.first.num_params = 0;
+  function.first.num_tensor_maps = 0;
+  function.launches[0].operands = nullptr;
+  function.launches[0].num_operands = 0;
+  function.desc.num_rules = 0;
+  function.prepare(0);
+  EXPECT_EQ(call.launch(function), GDN_SUCCESS) << message();
+  EXPECT_EQ(got.count, 137);
+  call.all[1].value.i64 = 9;
+  EXPECT_EQ(call.launch(function), GDN_SUCCESS) << message();
+  EXPECT_EQ(got.count, 139);
 }
 
 TEST_F(Scalars, WrongCalls) {
