@@ -8,6 +8,8 @@
 
 #include "Report.h"
 
+#include "gdn/Tools/Error.h"
+
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -46,7 +48,7 @@ static double maxError(const OutputCheck &check) {
   return error.maxAbs == 0 ? 0 : error.maxAbs / error.maxRef;
 }
 
-void tools::printText(const RunReport &report, llvm::raw_ostream &os) {
+static void printText(const RunReport &report, llvm::raw_ostream &os) {
   double seconds = report.seconds();
   os << "@" << report.entry << ": compiled in "
      << format("%.3f s, ran in %.4g s", report.compileSeconds, seconds);
@@ -110,7 +112,7 @@ static llvm::json::Object describeOutput(const RunReport &report, size_t i) {
   return entry;
 }
 
-void tools::printJson(const RunReport &report, llvm::raw_ostream &os) {
+static void printJson(const RunReport &report, llvm::raw_ostream &os) {
   llvm::json::Array outputs;
   for (size_t i = 0; i < report.outputs.size(); ++i)
     outputs.push_back(describeOutput(report, i));
@@ -132,4 +134,20 @@ void tools::printJson(const RunReport &report, llvm::raw_ostream &os) {
   if (!report.checks.empty())
     object["pass"] = report.pass();
   os << llvm::formatv("{0:2}", llvm::json::Value(std::move(object))) << "\n";
+}
+
+llvm::Error tools::print(const RunReport &report, bool asJson) {
+  llvm::raw_ostream &os = llvm::outs();
+  if (asJson)
+    printJson(report, os);
+  else
+    printText(report, os);
+  os.flush();
+  // What was not written would end the process behind main.
+  if (!llvm::outs().has_error())
+    return llvm::Error::success();
+  std::string reason = llvm::outs().error().message();
+  llvm::outs().clear_error();
+  return fail("expected a standard output that can be written, got '{0}'",
+              reason);
 }

@@ -10,6 +10,7 @@
 #define GDN_TOOLS_GDN_RUN_REPORT_H
 
 #include "gdn/Tools/Check.h"
+#include "llvm/Support/Error.h"
 
 namespace mlir::gdn::tools {
 
@@ -37,10 +38,10 @@ struct RunReport {
   bool pass() const;
 };
 
-/// One line for the run and one for each output.
-void printText(const RunReport &report, llvm::raw_ostream &os);
-/// The same as one JSON object. A number that JSON cannot hold is null.
-void printJson(const RunReport &report, llvm::raw_ostream &os);
+/// Prints one line for the run and one for each output; or, `asJson`, one JSON
+/// object, in which a number that JSON cannot hold is null. Fails if standard
+/// output cannot be written.
+llvm::Error print(const RunReport &report, bool asJson);
 
 } // namespace mlir::gdn::tools
 

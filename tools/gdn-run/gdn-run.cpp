@@ -22,6 +22,7 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include <chrono>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::gdn::tools;
@@ -101,19 +102,32 @@ struct Flags {
 };
 } // namespace
 
-/// "3=text" into the index and the text.
+/// Notes that an option is of this argument; another one may not be.
+static llvm::Error note(unsigned argument, std::set<unsigned> &noted) {
+  if (noted.insert(argument).second)
+    return llvm::Error::success();
+  return fail("expected one of --arg, --arg-shape, --scalar and --absent for "
+              "argument {0}, got two",
+              argument);
+}
+
+/// "3=text" into the index, which is noted, and the text.
 static llvm::Expected<std::pair<unsigned, llvm::StringRef>>
-splitIndexed(llvm::StringRef option, llvm::StringRef text) {
+splitIndexed(llvm::StringRef option, llvm::StringRef text,
+             std::set<unsigned> &noted) {
   auto [left, right] = text.split('=');
   std::optional<unsigned> index = parseInteger<unsigned>(left);
   if (!index || right.empty())
     return fail("expected --{0} <argument>=<value>, got '{1}'", option, text);
+  if (llvm::Error error = note(*index, noted))
+    return std::move(error);
   return std::make_pair(*index, right);
 }
 
-static llvm::Error readShapes(const Flags &flags, InputOptions &options) {
+static llvm::Error readShapes(const Flags &flags, std::set<unsigned> &noted,
+                              InputOptions &options) {
   for (llvm::StringRef text : flags.shapes) {
-    auto indexed = splitIndexed("arg-shape", text);
+    auto indexed = splitIndexed("arg-shape", text, noted);
     if (!indexed)
       return indexed.takeError();
     llvm::SmallVector<int64_t> &shape = options.shapes[indexed->first];
@@ -129,9 +143,10 @@ static llvm::Error readShapes(const Flags &flags, InputOptions &options) {
   return llvm::Error::success();
 }
 
-static llvm::Error readScalars(const Flags &flags, InputOptions &options) {
+static llvm::Error readScalars(const Flags &flags, std::set<unsigned> &noted,
+                               InputOptions &options) {
   for (llvm::StringRef text : flags.scalars) {
-    auto indexed = splitIndexed("scalar", text);
+    auto indexed = splitIndexed("scalar", text, noted);
     if (!indexed)
       return indexed.takeError();
     if (indexed->second.getAsDouble(options.scalars[indexed->first]))
@@ -162,16 +177,20 @@ static llvm::Error readRandom(const Flags &flags, RandomOptions &options) {
 /// What the command line says about the inputs.
 static llvm::Expected<InputOptions> readInputOptions(const Flags &flags) {
   InputOptions options;
+  std::set<unsigned> noted;
   for (llvm::StringRef text : flags.files) {
-    auto indexed = splitIndexed("arg", text);
+    auto indexed = splitIndexed("arg", text, noted);
     if (!indexed)
       return indexed.takeError();
     options.files[indexed->first] = indexed->second.str();
   }
-  if (llvm::Error error = readShapes(flags, options))
+  if (llvm::Error error = readShapes(flags, noted, options))
     return std::move(error);
-  if (llvm::Error error = readScalars(flags, options))
+  if (llvm::Error error = readScalars(flags, noted, options))
     return std::move(error);
+  for (unsigned index : flags.absent)
+    if (llvm::Error error = note(index, noted))
+      return std::move(error);
   options.absent.insert(flags.absent.begin(), flags.absent.end());
   llvm::Expected<SizeHints> sizes = flags.sizes.get();
   if (!sizes)
@@ -346,21 +365,6 @@ static llvm::Error checkTarget(const Flags &flags) {
   return llvm::Error::success();
 }
 
-/// Prints the report; what was not written would end the process behind main.
-static llvm::Error print(const Flags &flags, const RunReport &report) {
-  if (flags.json)
-    printJson(report, llvm::outs());
-  else
-    printText(report, llvm::outs());
-  llvm::outs().flush();
-  if (!llvm::outs().has_error())
-    return llvm::Error::success();
-  std::string reason = llvm::outs().error().message();
-  llvm::outs().clear_error();
-  return fail("expected a standard output that can be written, got '{0}'",
-              reason);
-}
-
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   Flags flags;
@@ -380,7 +384,7 @@ int main(int argc, char **argv) {
   RunReport report;
   if (llvm::Error error = run(flags, *module, report))
     return reportError(toolName, std::move(error));
-  if (llvm::Error error = print(flags, report))
+  if (llvm::Error error = print(report, flags.json))
     return reportError(toolName, std::move(error));
   return report.pass() ? 0 : 1;
 }
