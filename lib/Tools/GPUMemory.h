@@ -1,5 +1,4 @@
-//===- GPUMemory.h - Memory and events of a GPU ------------------*- C++
-//-*-===//
+//===- GPUMemory.h - Memory and events of a GPU -----------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

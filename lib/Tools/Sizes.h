@@ -1,5 +1,4 @@
-//===- Sizes.h - Sizes of the inputs of ops ----------------------*- C++
-//-*-===//
+//===- Sizes.h - Sizes of the inputs of ops ---------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
