@@ -33,11 +33,11 @@ int32_t host::getDType(Type type) {
 }
 
 int32_t host::getScalarKind(Type type) {
-  if (type.isInteger(32))
-    return GDN_ARG_I32;
-  if (type.isInteger(64) || type.isIndex())
-    return GDN_ARG_I64;
-  return type.isF32() ? GDN_ARG_F32 : 0;
+  if (!isScalarArgument(type))
+    return 0;
+  if (type.isF32())
+    return GDN_ARG_F32;
+  return type.isInteger(32) ? GDN_ARG_I32 : GDN_ARG_I64;
 }
 
 namespace {

@@ -15,6 +15,7 @@
 // RUN: not gdn-compile %t/early.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not gdn-compile %t/turns.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=TURNS
 // RUN: not gdn-compile %t/elsewhere.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
+// RUN: not gdn-compile %t/unsigned.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=UNSIGNED
 
 //--- other.mlir
 // OTHER: error: 'math.exp' op expected only kernels and the arithmetic of their sizes in a function for a GPU
@@ -109,3 +110,7 @@ func.func @elsewhere(%x: memref<4xf32>, %y: memref<4xf32>) {
   bufferization.materialize_in_destination %a in restrict writable %y : (tensor<4xf32>, memref<4xf32>) -> ()
   return
 }
+
+//--- unsigned.mlir
+// UNSIGNED: error: 'func.func' op expected arguments to be tensors or memrefs of bf16, f16, f32, i32 or i64, or scalars of index, i64, i32 or f32, got 'ui32'
+func.func @unsigned(%count: ui32) { return }
