@@ -12,18 +12,10 @@
 
 #include "scalars.h"
 
+#include "check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#define CHECK(call)                                                            \
-  do {                                                                         \
-    GdnRuntimeStatus status = (call);                                          \
-    if (status != GDN_SUCCESS) {                                               \
-      printf("%s: %s\n", gdnStatusGetString(status),                           \
-             gdnGetLastErrorMessage());                                        \
-      return 1;                                                                \
-    }                                                                          \
-  } while (0)
 
 int main(int argc, char **argv) {
   if (argc != 3)

@@ -14,19 +14,11 @@
 
 #include "states.h"
 
+#include "check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(call)                                                            \
-  do {                                                                         \
-    GdnRuntimeStatus status = (call);                                          \
-    if (status != GDN_SUCCESS) {                                               \
-      printf("%s: %s\n", gdnStatusGetString(status),                           \
-             gdnGetLastErrorMessage());                                        \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
 
 enum { tokens = 70, sequences = 3, heads = 2, width = 64 };
 enum { state = width * width, states = sequences * heads * state };
