@@ -70,7 +70,7 @@ def traits_of(row: dict[str, str]) -> Traits:
 
 def has_run_time_states(schedule: dict[str, Any]) -> bool:
     """Whether kernels of a schedule find out what states a call has, and how they lie."""
-    return bool(schedule["states"] == "run time")
+    return {"run time": True, "compile time": False}[schedule["states"]]
 
 
 def brought_by(rows: Iterable[dict[str, Any]]) -> set[str]:
