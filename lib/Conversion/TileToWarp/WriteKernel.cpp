@@ -21,7 +21,7 @@ using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
 /// The type of an input or output as a kernel takes it: an array as a pointer
-/// to its first element, where what is dense stays so; an index in 64 bits.
+/// to its first element, which keeps a dense layout; an index in 64 bits.
 static Type getKernelType(Value argument) {
   if (argument.getType().isIndex())
     return IntegerType::get(argument.getContext(), 64);

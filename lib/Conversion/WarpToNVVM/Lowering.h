@@ -98,7 +98,7 @@ Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
                            Type element, ValueRange indices);
 /// Whether any dimension of an array of this type may be contiguous, or none.
 bool hasAnyStrides(MemRefType type);
-/// The array where it is known to be contiguous along `axis`.
+/// The array, if it is known to be contiguous along `axis`.
 Array asRuns(ImplicitLocOpBuilder &b, const Array &array, int64_t axis);
 /// Whether rows of the fragment that `op` stores may be runs of 16 bytes;
 /// whether the array allows it; and the stores.

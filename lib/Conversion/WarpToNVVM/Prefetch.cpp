@@ -26,7 +26,7 @@ static int64_t countLines(PrefetchOp op, size_t axis, int64_t elements) {
 }
 
 /// Asks for the cache line of line `line` (index) of the tile. Its rows run
-/// along the last dimension or, where `isTurned` is there and true, along the
+/// along the last dimension or, if `isTurned` is there and true, along the
 /// other one; a row has several lines.
 static void createPrefetch(ImplicitLocOpBuilder &b, PrefetchOp op,
                            const Array &array, ValueRange offsets, Value line,

@@ -36,7 +36,7 @@ def GDN_Dialect : Dialect {
       would be written is not stored. Only states of sequences may be absent:
       those that stages alone take, and those that a stage makes and that are
       returned and read by nothing.
-    - `gdn.strided`: the array may have any strides, where else the last
+    - `gdn.strided`: the array may have any strides. Without this note its last
       dimension is contiguous. So one function serves states [N, H, K, V] and,
       as views of them, states that lie as [N, H, V, K].
     - `gdn.name`, `gdn.dims`: names, from `gdn-name-arguments`.

@@ -69,7 +69,7 @@ int64_t countCuts(const RuleDims &dims, std::optional<int64_t> segments,
                   std::optional<int64_t> length, bool isPacked);
 
 /// S, the segments that states are kept of: `segments` a sequence, or, if that
-/// is absent, those of `length` tokens. Dynamic where the sizes do not tell.
+/// is absent, those of `length` tokens. Dynamic if the sizes do not tell.
 int64_t countSegments(const RuleDims &dims, std::optional<int64_t> segments,
                       std::optional<int64_t> length);
 

@@ -164,9 +164,8 @@ def Warp_PrefetchOp : Warp_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
     Row i and column j of the tile of `sizes` run along array dimensions `axes[0]`
     and `axes[1]`, one of which is the last, from `offsets`. Its cache lines lie
     along the last one or, of an array of any strides, along the contiguous one.
-    The lanes of a warp ask for its cache lines together and wait for nothing:
-    for what is soon loaded by whoever comes next. The tile lies inside the
-    array.
+    The lanes of a warp ask for these lines together and wait for nothing. A later
+    load finds the tile in the cache. The tile lies inside the array.
 
     Example:
 
