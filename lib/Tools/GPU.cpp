@@ -10,8 +10,7 @@
 
 #include "GPUMemory.h"
 #include "Object.h"
-#include "gdn/Target/Host.h"
-#include "gdn/Target/PTX.h"
+#include "gdn/Tools/Images.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
@@ -265,15 +264,12 @@ GPUExecutable::compile(ModuleOp module, llvm::StringRef entry,
   if (failed(lower(module, Level::NVVM, options)))
     return llvm::createStringError("expected a function that compiles, got @" +
                                    entry);
-  llvm::Expected<std::string> text = ptx::emitPTX(module);
-  if (!text)
-    return text.takeError();
-  llvm::Expected<ptx::Assembled> assembled = ptx::assemble(*text);
-  if (!assembled)
-    return assembled.takeError();
+  llvm::Expected<Images> made = makeImages(module);
+  if (!made)
+    return made.takeError();
   llvm::SmallString<0> object;
   llvm::raw_svector_ostream stream(object);
-  if (llvm::Error error = host::emitObject(module, assembled->cubin, stream))
+  if (llvm::Error error = host::emitObject(module, made->images, stream))
     return std::move(error);
   return create(llvm::MemoryBuffer::getMemBufferCopy(object, entry), entry);
 }

@@ -34,6 +34,8 @@
 #include "llvm/Support/Error.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace llvm {
 class raw_ostream;
@@ -51,12 +53,21 @@ struct Options {
   std::string cpu = "generic";
 };
 
+/// Code for the GPU, as the object has it.
+struct Image {
+  /// A cubin, or PTX.
+  std::string bytes;
+  /// The kernels of the module that are in it, and their names there.
+  std::vector<std::pair<std::string, std::string>> kernels;
+};
+
 /// Suffix of the symbol of a function's description.
 inline constexpr StringLiteral descriptionSuffix = "_function";
 
-/// Writes the functions of a module, with `image` (a cubin, or PTX), as a
-/// relocatable object file.
-llvm::Error emitObject(ModuleOp module, StringRef image,
+/// Writes the functions of a module, with the images of their kernels, as a
+/// relocatable object file. A linker keeps one of equal images of several
+/// objects.
+llvm::Error emitObject(ModuleOp module, ArrayRef<Image> images,
                        llvm::raw_pwrite_stream &stream,
                        const Options &options = {});
 

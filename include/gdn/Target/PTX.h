@@ -35,6 +35,9 @@ struct Options {
   /// Takes kernels with a stack and spills: ones for tools, which need not be
   /// fast.
   bool allowSpills = false;
+  /// Whether a kernel by itself is called after its stage and its contents, so
+  /// that equal ones of several modules are one.
+  bool sharesKernels = false;
 };
 
 /// What ptxas says about a kernel.
@@ -59,6 +62,19 @@ void registerTranslations(DialectRegistry &registry);
 llvm::Expected<std::string> emitPTX(ModuleOp module,
                                     const Options &options = {});
 
+/// The code of one kernel, by itself.
+struct KernelCode {
+  /// The kernel's name in the module.
+  std::string kernel;
+  /// Its name in `ptx`.
+  std::string symbol;
+  std::string ptx;
+};
+
+/// The same kernels, each by itself.
+llvm::Expected<std::vector<KernelCode>>
+emitKernels(ModuleOp module, const Options &options = {});
+
 /// The ptxas that `options` leads to.
 llvm::Expected<std::string> findPtxas(const Options &options = {});
 
@@ -74,7 +90,8 @@ std::string describeSpills(llvm::ArrayRef<KernelUsage> kernels);
 llvm::Error checkLog(llvm::StringRef log, bool allowSpills = false);
 
 /// Runs ptxas and checks what it prints and writes. An error holds the command
-/// that repeats the run and leaves its input in place.
+/// that repeats the run and leaves its input in place. With GDN_PTXAS_CACHE in
+/// the environment results are kept in that folder, and looked for first.
 llvm::Expected<Assembled> assemble(llvm::StringRef ptx,
                                    const Options &options = {});
 

@@ -48,9 +48,16 @@ struct ChooseSchedule
   LogicalResult chooseAll();
   LogicalResult choose(const ScheduleTemplates &templates,
                        tile::ProgramOp program, tile::LaunchOp launch);
+  StringRef readChoice(Operation *function, StringRef stage);
   cost::Problem describe(tile::LaunchOp launch, const ProgramFacts &facts);
 };
 } // namespace
+
+/// A schedule's name; empty for what is none.
+static StringRef nameOf(Attribute choice) {
+  auto name = dyn_cast<StringAttr>(choice);
+  return name ? name.getValue() : StringRef();
+}
 
 LogicalResult ChooseSchedule::chooseAll() {
   for (auto [name, value] : {std::pair("sequences", sequences.getValue()),
@@ -63,9 +70,20 @@ LogicalResult ChooseSchedule::chooseAll() {
       &getContext(), scheduleFile, [&] { return getOperation().emitError(); });
   if (failed(templates))
     return failure();
-  if (schedule != "auto" && !templates->knows(schedule))
-    return getOperation().emitError("expected schedule auto, or one of: ")
-           << templates->listNames() << "; got " << schedule;
+  auto check = [&](Operation *op, StringRef name) -> LogicalResult {
+    if (name == "auto" || templates->knows(name))
+      return success();
+    return op->emitError("expected schedule auto, or one of: ")
+           << templates->listNames() << "; got " << name;
+  };
+  if (failed(check(getOperation(), schedule)))
+    return failure();
+  for (auto function : getOperation().getOps<FunctionOpInterface>())
+    if (auto own = function->getAttrOfType<DictionaryAttr>(
+            WarpDialect::getSchedulesAttrName()))
+      for (NamedAttribute choice : own)
+        if (failed(check(function, nameOf(choice.getValue()))))
+          return failure();
   WalkResult walked = getOperation().walk([&](tile::LaunchOp launch) {
     auto program =
         getOperation().lookupSymbol<tile::ProgramOp>(launch.getProgram());
@@ -75,6 +93,15 @@ LogicalResult ChooseSchedule::chooseAll() {
                : WalkResult::advance();
   });
   return failure(walked.wasInterrupted());
+}
+
+/// What a function says of the schedule of a stage, or else the option.
+StringRef ChooseSchedule::readChoice(Operation *function, StringRef stage) {
+  auto own = function ? function->getAttrOfType<DictionaryAttr>(
+                            WarpDialect::getSchedulesAttrName())
+                      : DictionaryAttr();
+  Attribute choice = own ? own.get(stage) : Attribute();
+  return choice ? nameOf(choice) : StringRef(schedule);
 }
 
 /// What the cost model may know of a launch: what is constant, or else what
@@ -145,11 +172,13 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
                                      tile::ProgramOp program,
                                      tile::LaunchOp launch) {
   ProgramFacts facts = measureProgram(program, launch);
+  StringRef wanted =
+      readChoice(launch->getParentOfType<FunctionOpInterface>(), facts.stage);
   cost::Choice choice =
       cost::choose(describe(launch, facts), cost::getChip(getArch(program)),
-                   cost::findSchedule(schedule.getValue()));
+                   cost::findSchedule(wanted));
   SmallVector<ConsideredTemplate> considered =
-      templates.consider(facts, schedule);
+      templates.consider(facts, wanted);
   ScheduleTemplateOp form = pickTemplate(considered, choice.schedule.name);
   if (!form)
     return refuse(program, considered);

@@ -55,6 +55,8 @@ static KernelOp createKernel(const Partition &partition, OpBuilder &b,
   kernel->setAttr(ScheduleAttr::kName, schedule);
   if (Attribute target = program->getAttr(TargetAttr::kName))
     kernel->setAttr(TargetAttr::kName, target);
+  if (Attribute stage = program->getAttr(tile::TileDialect::getStageAttrName()))
+    kernel->setAttr(WarpDialect::getStageAttrName(), stage);
   kernel.setPersistent(schedule.getPersistent());
   if (ArrayAttr names = program.getArgNamesAttr()) {
     SmallVector<Attribute> all(names.begin(), names.end());

@@ -95,8 +95,10 @@ static LLVM::LLVMFuncOp createFunction(ImplicitLocOpBuilder &b, KernelOp kernel,
     function.setArgAttr(i, "llvm.align", b.getI32IntegerAttr(64));
     function.setArgAttr(i, "nvvm.grid_constant", b.getUnitAttr());
   }
-  if (Attribute target = kernel->getAttr(TargetAttr::kName))
-    function->setAttr(TargetAttr::kName, target);
+  for (StringRef name : {StringRef(TargetAttr::kName),
+                         StringRef(WarpDialect::getStageAttrName())})
+    if (Attribute attribute = kernel->getAttr(name))
+      function->setAttr(name, attribute);
   function->setAttr("nvvm.kernel", b.getUnitAttr());
   if (mayTurnRows(kernel))
     function->setAttr(kTurnedRows, b.getUnitAttr());

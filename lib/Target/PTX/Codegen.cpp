@@ -18,11 +18,13 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -80,7 +82,7 @@ static void markConvergent(llvm::Module &module) {
 
 /// A copy of a module without the functions that launch the kernels, which are
 /// the host's; null, after a diagnostic, if it holds something else.
-static OwningOpRef<ModuleOp> takeKernels(ModuleOp module) {
+static OwningOpRef<ModuleOp> copyKernels(ModuleOp module) {
   for (Operation &op : *module.getBody())
     if (!isa<func::FuncOp>(op) &&
         !isa_and_present<LLVM::LLVMDialect>(op.getDialect()))
@@ -118,12 +120,13 @@ static llvm::Error checkTargets(ModuleOp kernels, StringRef chip) {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
-                                         const Options &options) {
+/// The kernels of a module that can become PTX.
+static llvm::Expected<OwningOpRef<ModuleOp>>
+takeKernels(ModuleOp module, const ptx::Options &options) {
   DialectRegistry registry;
-  registerTranslations(registry);
+  ptx::registerTranslations(registry);
   module.getContext()->appendDialectRegistry(registry);
-  OwningOpRef<ModuleOp> kernels = takeKernels(module);
+  OwningOpRef<ModuleOp> kernels = copyKernels(module);
   if (!kernels)
     return llvm::createStringError(
         "expected kernels in the llvm and nvvm dialects, got other ops; "
@@ -132,9 +135,15 @@ llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
     return llvm::createStringError("expected kernels with names of PTX");
   if (llvm::Error error = checkTargets(*kernels, options.chip))
     return std::move(error);
+  return std::move(kernels);
+}
+
+/// Optimised PTX.
+static llvm::Expected<std::string> generate(ModuleOp kernels,
+                                            const ptx::Options &options) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code =
-      translateModuleToLLVMIR(*kernels, context);
+      translateModuleToLLVMIR(kernels, context);
   if (!code)
     return llvm::createStringError(
         "expected a module of the llvm and nvvm dialects, got one that does "
@@ -158,4 +167,78 @@ llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
     return llvm::createStringError("expected a target that writes assembly");
   passes.run(*code);
   return std::string(text);
+}
+
+llvm::Expected<std::string> ptx::emitPTX(ModuleOp module,
+                                         const Options &options) {
+  llvm::Expected<OwningOpRef<ModuleOp>> kernels = takeKernels(module, options);
+  if (!kernels)
+    return kernels.takeError();
+  return generate(**kernels, options);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels by themselves
+//===----------------------------------------------------------------------===//
+
+/// Gives the only kernel of a PTX text another name.
+static void rename(std::string &text, StringRef from, StringRef to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
+       at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+/// Kernels of a stage that are equal but for their names have one name, and so
+/// one text.
+static void nameByContents(ptx::KernelCode &code, StringRef stage) {
+  constexpr size_t kHashBytes = 8;
+  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(code.ptx));
+  std::string symbol = ("gdn_" + stage + "_" +
+                        llvm::toHex(llvm::ArrayRef(hash).take_front(kHashBytes),
+                                    /*LowerCase=*/true))
+                           .str();
+  rename(code.ptx, code.symbol, symbol);
+  code.symbol = symbol;
+}
+
+/// Leaves the functions of one kernel in a copy of a module.
+static OwningOpRef<ModuleOp> copyOne(ModuleOp kernels, StringRef kernel) {
+  OwningOpRef<ModuleOp> copy = kernels.clone();
+  for (auto function :
+       llvm::make_early_inc_range(copy->getOps<LLVM::LLVMFuncOp>()))
+    if (function.getSymName() != kernel &&
+        function->hasAttr(warp::WarpDialect::getLaunchAttrName()))
+      function.erase();
+  return copy;
+}
+
+llvm::Expected<std::vector<ptx::KernelCode>>
+ptx::emitKernels(ModuleOp module, const Options &options) {
+  llvm::Expected<OwningOpRef<ModuleOp>> kernels = takeKernels(module, options);
+  if (!kernels)
+    return kernels.takeError();
+  std::vector<KernelCode> codes;
+  for (auto kernel : (*kernels)->getOps<LLVM::LLVMFuncOp>()) {
+    if (!kernel->hasAttr(warp::WarpDialect::getLaunchAttrName()))
+      continue;
+    OwningOpRef<ModuleOp> one = copyOne(**kernels, kernel.getSymName());
+    KernelCode code = {kernel.getSymName().str(), {}, {}};
+    // A kernel of a user's own program has no stage, and keeps its name.
+    auto stage = options.sharesKernels
+                     ? kernel->getAttrOfType<StringAttr>(
+                           warp::WarpDialect::getStageAttrName())
+                     : StringAttr();
+    // No other name has this one within it.
+    code.symbol = stage ? "gdn_kernel_of_any_name" : code.kernel;
+    auto own = SymbolTable(*one).lookup<LLVM::LLVMFuncOp>(code.kernel);
+    own.setSymName(code.symbol);
+    llvm::Expected<std::string> text = generate(*one, options);
+    if (!text)
+      return text.takeError();
+    code.ptx = std::move(*text);
+    if (stage)
+      nameByContents(code, stage.getValue());
+    codes.push_back(std::move(code));
+  }
+  return std::move(codes);
 }

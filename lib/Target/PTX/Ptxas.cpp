@@ -18,6 +18,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -239,11 +240,66 @@ static llvm::Error checkCubin(StringRef cubin) {
       llvm::Twine(cubin.size()) + " bytes that are none");
 }
 
+//===----------------------------------------------------------------------===//
+// What it has written before
+//===----------------------------------------------------------------------===//
+
+/// Where GDN_PTXAS_CACHE has what a ptxas makes of a text; empty without it.
+static std::string findCached(StringRef program, StringRef chip,
+                              StringRef ptx) {
+  std::optional<std::string> folder =
+      llvm::sys::Process::GetEnv("GDN_PTXAS_CACHE");
+  llvm::sys::fs::file_status status;
+  if (!folder || folder->empty() || llvm::sys::fs::status(program, status))
+    return {};
+  llvm::SHA256 hash;
+  std::string stamp =
+      std::to_string(status.getSize()) + " " +
+      std::to_string(
+          status.getLastModificationTime().time_since_epoch().count());
+  for (StringRef part : {program, StringRef(stamp), chip, ptx}) {
+    hash.update(part);
+    hash.update(StringRef("", 1));
+  }
+  llvm::SmallString<128> path(*folder);
+  llvm::sys::path::append(path, llvm::toHex(hash.final(), /*LowerCase=*/true));
+  return std::string(path);
+}
+
+/// Puts a file there whole or not at all: others may look for it meanwhile. A
+/// cache without room is no error.
+static void keep(StringRef path, StringRef bytes) {
+  (void)llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
+  llvm::consumeError(llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
+    stream << bytes;
+    return llvm::Error::success();
+  }));
+}
+
+/// What is there, if it is whole.
+static std::optional<ptx::Assembled> recall(const std::string &path) {
+  if (path.empty())
+    return std::nullopt;
+  ptx::Assembled result{readFile(path + ".cubin"), readFile(path + ".log"), {}};
+  if (llvm::Error error = checkCubin(result.cubin)) {
+    llvm::consumeError(std::move(error));
+    return std::nullopt;
+  }
+  result.kernels = ptx::parseUsage(result.log);
+  return result;
+}
+
 llvm::Expected<ptx::Assembled> ptx::assemble(StringRef ptx,
                                              const Options &options) {
   auto program = findPtxas(options);
   if (!program)
     return program.takeError();
+  std::string cached = findCached(*program, options.chip, ptx);
+  if (auto known = recall(cached)) {
+    if (llvm::Error error = checkLog(known->log, options.allowSpills))
+      return std::move(error);
+    return std::move(*known);
+  }
   auto limit = getTimeLimit(options);
   if (!limit)
     return limit.takeError();
@@ -279,6 +335,11 @@ llvm::Expected<ptx::Assembled> ptx::assemble(StringRef ptx,
     return llvm::createStringError(
         llvm::toString(std::move(failure)) + "\nto repeat: " +
         llvm::join(std::begin(arguments), std::end(arguments), " "));
+  }
+  if (!cached.empty()) {
+    // The second one says that both are there.
+    keep(cached + ".log", result.log);
+    keep(cached + ".cubin", result.cubin);
   }
   result.kernels = parseUsage(result.log);
   return std::move(result);

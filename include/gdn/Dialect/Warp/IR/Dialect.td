@@ -49,8 +49,16 @@ def Warp_Dialect : Dialect {
     /// Attribute of a loop (`scf.for`), an integer: see the description.
     static constexpr ::llvm::StringLiteral getChunksAttrName() { return "gdn_warp.chunks"; }
 
+    /// Attribute of a function around launches, a dictionary: for a stage the schedule of its programs, which goes before
+    /// the option of `gdn-warp-choose-schedule`.
+    static constexpr ::llvm::StringLiteral getSchedulesAttrName() { return "gdn_warp.schedules"; }
+
     /// Attribute of a lowered kernel (`llvm.func`): a #gdn_warp.launch.
     static constexpr ::llvm::StringLiteral getLaunchAttrName() { return "gdn_warp.launch"; }
+
+    /// Attribute of a kernel and of a lowered one (`llvm.func`), a string: the stage that it computes. It is part of the
+    /// kernel's name in an image that several objects may have.
+    static constexpr ::llvm::StringLiteral getStageAttrName() { return "gdn_warp.stage"; }
 
     /// Unit attribute of a role of which the CTAs of a cluster take the iterations in turn.
     static constexpr ::llvm::StringLiteral getAlternateCtasAttrName() { return "gdn_warp.alternate_ctas"; }
