@@ -68,6 +68,7 @@ void gdn::registerPasses() {
   warp::registerInsertFencesPass();
   warp::registerLowerPublishPass();
   warp::registerMergeBranchesPass();
+  warp::registerMergeKernelsPass();
   warp::registerMergeRolesPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();

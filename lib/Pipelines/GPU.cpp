@@ -57,6 +57,8 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   manager.addPass(createPartitionPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // one kernel of those that several functions launch
+  manager.addPass(warp::createMergeKernelsPass());
   {
     // values of tiles --> fragments, vectors, views of slots
     OpPassManager &kernels = manager.nest<warp::KernelOp>();

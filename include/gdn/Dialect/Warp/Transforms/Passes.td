@@ -154,6 +154,28 @@ def MergeBranchesPass : Pass<"gdn-warp-merge-branches"> {
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
+def MergeKernelsPass : Pass<"gdn-warp-merge-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make one kernel of kernels that differ in their names alone";
+  let description = [{
+    Functions that make the same launch then share its kernel, the first one, which is lowered and loaded once.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/merge-kernels.mlir
+    gdn_warp.kernel @second_cut
+    ... gdn_tile.launch @second_cut
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/merge-kernels.mlir --gdn-warp-merge-kernels
+    ... gdn_tile.launch @first_cut
+    ```
+  }];
+}
+
 def MergeRolesPass : Pass<"gdn-warp-merge-roles", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Make one role of roles whose code differs in numbers alone";
   let description = [{
