@@ -36,7 +36,7 @@ extern "C" {
 /// earlier minor versions declared; while the major version is 0, each minor
 /// version stands alone. The library's SOVERSION follows the same numbers.
 #define GDN_RUNTIME_VERSION_MAJOR 0
-#define GDN_RUNTIME_VERSION_MINOR 6
+#define GDN_RUNTIME_VERSION_MINOR 7
 #define GDN_RUNTIME_VERSION                                                    \
   (GDN_RUNTIME_VERSION_MAJOR * 1000 + GDN_RUNTIME_VERSION_MINOR)
 

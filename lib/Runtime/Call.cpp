@@ -27,6 +27,97 @@ static void describeTemporary(const Call &call, int32_t number, int index,
                            kernel.shapes[index], nullptr};
   kernel.args[index].kind = GDN_ARG_TENSOR;
   kernel.args[index].value.tensor = &kernel.tensors[index];
+  kernel.origins[index] = {ValueOrigin::workspace, call.offsets[number]};
+}
+
+/// Puts an argument of the call, or a temporary, where a kernel's argument
+/// `index` is.
+static void describeBase(const Call &call, const GdnOperand &operand, int index,
+                         void *workspace, KernelCall &kernel) {
+  if (operand.kind == GDN_OPERAND_TEMPORARY)
+    return describeTemporary(call, operand.index, index, workspace, kernel);
+  kernel.args[index] = call.args[operand.index];
+  kernel.origins[index] = {operand.index, 0};
+}
+
+/// Joins dimensions of an array to `dim`, which has the extent and the stride
+/// of nothing so far.
+static GdnRuntimeStatus joinDims(const char *name, const GdnTensor &base,
+                                 const int64_t *strides, const GdnViewDim &dim,
+                                 int64_t &extent, int64_t &stride) {
+  extent = 1;
+  stride = 0;
+  for (int d = dim.last; d >= dim.first; --d) {
+    // What strides a dimension of one entry is of no account.
+    if (base.shape[d] == 1)
+      continue;
+    if (stride == 0)
+      stride = strides[d];
+    else if (base.shape[d] != 0 && extent != 0 && strides[d] != extent * stride)
+      return fail(GDN_ERROR_INVALID_ARGUMENT,
+                  "expected dimensions %d to %d of %s to lie one behind the "
+                  "other, got a stride of %lld for %lld",
+                  dim.first, dim.last, name, static_cast<long long>(strides[d]),
+                  static_cast<long long>(extent * stride));
+    extent *= base.shape[d];
+  }
+  if (stride == 0)
+    stride = dim.last < dim.first ? 1 : strides[dim.last];
+  return GDN_SUCCESS;
+}
+
+/// Describes a view as argument `index` of a kernel.
+static GdnRuntimeStatus describeView(const Call &call, const GdnViewDesc &view,
+                                     int index, void *workspace,
+                                     KernelCall &kernel) {
+  describeBase(call, view.base, index, workspace, kernel);
+  const GdnTensor *found = kernel.args[index].value.tensor;
+  if (!found)
+    return GDN_SUCCESS;
+  const GdnTensor base = *found;
+  int64_t shape[maxRank], dense[maxRank];
+  for (int64_t d = base.rank - 1, stride = 1; d >= 0; --d) {
+    shape[d] = base.shape[d];
+    dense[d] = stride;
+    stride *= shape[d];
+  }
+  const char *name = view.base.kind == GDN_OPERAND_ARGUMENT
+                         ? call.function.args[view.base.index].name
+                         : "a temporary";
+  int64_t offset = 0;
+  auto step = [&](int32_t number, int64_t otherwise) {
+    return number < 0 ? otherwise : call.steps[number];
+  };
+  GdnTensor whole = base;
+  whole.shape = shape;
+  for (int d = 0; d < view.rank; ++d) {
+    const GdnViewDim &dim = view.dims[d];
+    int64_t extent, stride;
+    if (GdnRuntimeStatus status =
+            joinDims(name, whole, base.strides ? base.strides : dense, dim,
+                     extent, stride))
+      return status;
+    int64_t first = step(dim.offset, 0), every = step(dim.stride, 1);
+    int64_t count = step(dim.extent, extent);
+    if (first < 0 || every < 1 || count < 0 ||
+        (count > 0 && first + (count - 1) * every >= extent))
+      return fail(GDN_ERROR_INVALID_ARGUMENT,
+                  "expected a part of the %lld entries along dimension %d of "
+                  "%s, got %lld from %lld on, every %lld",
+                  static_cast<long long>(extent), dim.first, name,
+                  static_cast<long long>(count), static_cast<long long>(first),
+                  static_cast<long long>(every));
+    kernel.shapes[index][d] = count;
+    kernel.strides[index][d] = every * stride;
+    offset += first * stride;
+  }
+  uint64_t bytes = static_cast<uint64_t>(offset) * getElementBytes(base.dtype);
+  kernel.tensors[index] = {static_cast<char *>(base.data) + bytes, base.dtype,
+                           view.rank, kernel.shapes[index],
+                           kernel.strides[index]};
+  kernel.args[index].value.tensor = &kernel.tensors[index];
+  kernel.origins[index].offset += bytes;
+  return GDN_SUCCESS;
 }
 
 static GdnRuntimeStatus
@@ -54,14 +145,17 @@ GdnRuntimeStatus gdn::runtime::prepareLaunch(const Call &call,
                                              KernelCall &kernel) {
   for (int i = 0; i < launch.num_operands; ++i) {
     const GdnOperand &operand = launch.operands[i];
-    if (operand.kind == GDN_OPERAND_ARGUMENT) {
-      kernel.args[i] = call.args[operand.index];
+    if (operand.kind == GDN_OPERAND_VIEW) {
+      if (GdnRuntimeStatus status = describeView(
+              call, call.function.views[operand.index], i, workspace, kernel))
+        return status;
       continue;
     }
-    if (operand.kind == GDN_OPERAND_TEMPORARY) {
-      describeTemporary(call, operand.index, i, workspace, kernel);
+    if (operand.kind != GDN_OPERAND_INDEX) {
+      describeBase(call, operand, i, workspace, kernel);
       continue;
     }
+    kernel.origins[i] = {ValueOrigin::size, 0};
     int64_t value = call.steps[operand.index];
     kernel.args[i].kind = launch.kernel->args[i].kind;
     kernel.args[i].value.i64 = value;

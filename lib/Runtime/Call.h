@@ -32,12 +32,14 @@ struct Call {
 /// Checks the arguments and computes all that follows from them.
 GdnRuntimeStatus prepareCall(Call &call, int32_t numArgs);
 
-/// The arguments of one kernel. Temporaries are described here, so the object
-/// stays where it is.
+/// The arguments of one kernel. Temporaries and views are described here, so
+/// the object stays where it is.
 struct KernelCall {
   GdnArg args[maxArgs];
+  ValueOrigin origins[maxArgs];
   GdnTensor tensors[maxArgs];
   int64_t shapes[maxArgs][maxRank];
+  int64_t strides[maxArgs][maxRank];
   uint32_t blocks;
 };
 

@@ -181,8 +181,7 @@ static GdnRuntimeStatus launchAnew(const Request &request, const Driver &driver,
                             /*workspace=*/nullptr, parameters))
       return status;
     if (known)
-      known->addLaunch(i, *launch.kernel, launch.operands, kernel.args,
-                       call.offsets);
+      known->addLaunch(i, *launch.kernel, kernel.args, kernel.origins);
     else if (GdnRuntimeStatus status =
                  submit(driver, *launch.kernel, parameters, place.grids[i],
                         static_cast<CUstream>(request.stream)))

@@ -60,6 +60,7 @@ static GdnRuntimeStatus checkLists(const GdnFunctionDesc &function) {
       {"rules", function.num_rules, maxArgs * maxRank, function.rules},
       {"temporaries", function.num_temporaries, maxTemporaries,
        function.temporaries},
+      {"views", function.num_views, maxViews, function.views},
       {"launches", function.num_launches, maxLaunches, function.launches},
       {"results", function.num_results, maxArgs, function.results},
       {"places for kernels", function.num_launches, maxLaunches,
@@ -146,10 +147,51 @@ static GdnRuntimeStatus checkTemporaries(const GdnFunctionDesc &function) {
   return GDN_SUCCESS;
 }
 
+/// The rank of an array of the function; -1 for what is none.
+static int32_t getRank(const GdnFunctionDesc &function,
+                       const GdnOperand &operand) {
+  if (operand.kind == GDN_OPERAND_ARGUMENT && operand.index >= 0 &&
+      operand.index < function.num_args &&
+      function.args[operand.index].kind == GDN_ARG_TENSOR)
+    return function.args[operand.index].rank;
+  if (operand.kind == GDN_OPERAND_TEMPORARY && operand.index >= 0 &&
+      operand.index < function.num_temporaries)
+    return function.temporaries[operand.index].rank;
+  return -1;
+}
+
+static GdnRuntimeStatus checkViews(const GdnFunctionDesc &function) {
+  for (int i = 0; i < function.num_views; ++i) {
+    const GdnViewDesc &view = function.views[i];
+    int32_t rank = getRank(function, view.base), next = 0;
+    bool valid = rank >= 0 && view.rank >= 0 && view.rank <= maxRank &&
+                 (view.rank == 0 || view.dims);
+    for (int d = 0; valid && d < view.rank; ++d) {
+      const GdnViewDim &dim = view.dims[d];
+      const int32_t steps[] = {dim.offset, dim.extent, dim.stride};
+      for (int32_t step : steps)
+        valid = valid && (step == -1 || isStep(function, step));
+      if (dim.last < dim.first)
+        continue;
+      valid = valid && dim.first >= next && dim.last < rank;
+      next = dim.last + 1;
+    }
+    if (!valid)
+      return failFunction(function,
+                          "expected view %d to name dimensions of an argument "
+                          "or a temporary in order, and steps, got rank %d",
+                          i, view.rank);
+  }
+  return GDN_SUCCESS;
+}
+
 /// True for an operand that a kernel's argument of such a kind can have.
 static bool isOperand(const GdnFunctionDesc &function,
                       const GdnOperand &operand, int32_t kind) {
   switch (operand.kind) {
+  case GDN_OPERAND_VIEW:
+    return kind == GDN_ARG_TENSOR && operand.index >= 0 &&
+           operand.index < function.num_views;
   case GDN_OPERAND_ARGUMENT:
     return operand.index >= 0 && operand.index < function.num_args &&
            function.args[operand.index].kind == kind;
@@ -209,6 +251,8 @@ GdnRuntimeStatus gdn::runtime::checkFunction(const GdnFunctionDesc *function) {
     return status;
   if (GdnRuntimeStatus status = checkTemporaries(*function))
     return status;
+  if (GdnRuntimeStatus status = checkViews(*function))
+    return status;
   if (GdnRuntimeStatus status = checkResults(*function))
     return status;
   for (int i = 0; i < function->num_launches; ++i)
@@ -267,7 +311,7 @@ static GdnRuntimeStatus load(const GdnFunctionDesc &function,
     const GdnLaunchDesc &launch = function.launches[i];
     if (GdnRuntimeStatus status = gdnKernelLoad(launch.kernel, &kernel))
       return status;
-    loaded.launches[i] = {kernel, launch.operands};
+    loaded.launches[i] = {kernel, launch.operands, function.views};
   }
   if (!hasCallsAlike(function))
     return GDN_SUCCESS;

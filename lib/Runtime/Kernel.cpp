@@ -156,7 +156,7 @@ GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   if (!status)
     status = layoutParams(loaded->desc, loaded->offsets);
   if (!status) {
-    CallLaunch launch = {loaded, nullptr};
+    CallLaunch launch = {loaded, nullptr, nullptr};
     loaded->known = KnownCalls::create(loaded->desc.args, loaded->desc.num_args,
                                        &launch, 1, /*isOfFunction=*/false);
     if (!loaded->known)

@@ -80,6 +80,16 @@ static void lay(KnownCall &call, Parts &parts, const GdnArgDesc *args,
   call.values = parts.take<KnownValue>(numValues);
 }
 
+/// The argument of the call that has the memory of a kernel's; -1 for none.
+static int32_t getArgument(const CallLaunch &launch, int32_t arg) {
+  if (!launch.operands)
+    return arg;
+  GdnOperand operand = launch.operands[arg];
+  if (operand.kind == GDN_OPERAND_VIEW)
+    operand = launch.views[operand.index].base;
+  return operand.kind == GDN_OPERAND_ARGUMENT ? operand.index : -1;
+}
+
 KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
                                const CallLaunch *launches, int numLaunches,
                                bool isOfFunction) {
@@ -105,12 +115,10 @@ KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
         args[i].kind == GDN_ARG_TENSOR ? getAlignment(args[i]) - 1 : 0;
   for (int i = 0; i < numLaunches; ++i) {
     const GdnKernelDesc &desc = launches[i].kernel->desc;
-    const GdnOperand *operands = launches[i].operands;
     auto ask = [&](int arg, uint32_t alignment) {
-      if (operands && operands[arg].kind != GDN_OPERAND_ARGUMENT)
-        return;
-      calls->addressMasks[operands ? operands[arg].index : arg] |=
-          alignment - 1;
+      int32_t own = getArgument(launches[i], arg);
+      if (own >= 0)
+        calls->addressMasks[own] |= alignment - 1;
     };
     for (int arg = 0; arg < desc.num_args; ++arg)
       if (desc.args[arg].kind == GDN_ARG_TENSOR)
@@ -215,9 +223,11 @@ void KnownCalls::noteKey(KnownCall &call, const GdnArg *given) const {
 //===----------------------------------------------------------------------===//
 
 void KnownCall::addLaunch(int index, const GdnKernel &kernel,
-                          const GdnOperand *operands, const GdnArg *args,
-                          const uint64_t *offsets) {
+                          const GdnArg *args, const ValueOrigin *origins) {
   const GdnKernelDesc &desc = kernel.desc;
+  auto originOf = [&](int32_t arg) {
+    return origins ? origins[arg] : ValueOrigin{arg, 0};
+  };
   void **places = launches[index].parameters.places;
   for (int i = 0; i < desc.num_params; ++i) {
     const GdnParamDesc &param = desc.params[i];
@@ -229,31 +239,28 @@ void KnownCall::addLaunch(int index, const GdnKernel &kernel,
       // The zeros of what is absent stay, and those of a map over no elements.
       if (isMap ? isEmpty(tensor) : !tensor)
         continue;
-      GdnOperand from =
-          operands ? operands[arg] : GdnOperand{GDN_OPERAND_ARGUMENT, arg};
-      bool isArgument = from.kind == GDN_OPERAND_ARGUMENT;
       values[numValues++] = {
           isMap ? KnownValue::Kind::TensorMap : KnownValue::Kind::Address,
-          isArgument ? from.index : -1, isArgument ? 0 : offsets[from.index],
-          reinterpret_cast<uintptr_t>(tensor->data), place};
+          originOf(arg), reinterpret_cast<uintptr_t>(tensor->data), place};
       continue;
     }
     // A function's kernels have no workspace of their own.
-    if (param.kind == GDN_PARAM_WORKSPACE && !operands) {
+    if (param.kind == GDN_PARAM_WORKSPACE && !origins) {
       uintptr_t address;
       memcpy(&address, place, sizeof(address));
-      values[numValues++] = {KnownValue::Kind::Address, -1, 0, address, place};
+      values[numValues++] = {KnownValue::Kind::Address,
+                             {ValueOrigin::workspace, 0},
+                             address,
+                             place};
     }
     if (param.kind != GDN_PARAM_SCALAR)
       continue;
-    GdnOperand from = operands ? operands[param.index]
-                               : GdnOperand{GDN_OPERAND_ARGUMENT, param.index};
-    // A function's sizes follow from the key.
-    if (from.kind == GDN_OPERAND_ARGUMENT)
+    ValueOrigin from = originOf(param.index);
+    if (from.arg != ValueOrigin::size)
       values[numValues++] = {getParamBytes(desc, param) == 8
                                  ? KnownValue::Kind::Scalar64
                                  : KnownValue::Kind::Scalar32,
-                             from.index, 0, 0, place};
+                             from, 0, place};
   }
 }
 
@@ -262,12 +269,15 @@ bool KnownCall::rewrite(const Driver &driver, const GdnArg *args,
   for (int i = 0; i < numValues; ++i) {
     KnownValue &value = values[i];
     if (value.kind >= KnownValue::Kind::Scalar32) {
-      memcpy(value.place, &args[value.arg].value,
+      memcpy(value.place, &args[value.origin.arg].value,
              value.kind == KnownValue::Kind::Scalar64 ? 8 : 4);
       continue;
     }
-    void *base = value.arg < 0 ? workspace : args[value.arg].value.tensor->data;
-    uintptr_t address = reinterpret_cast<uintptr_t>(base) + value.offset;
+    const ValueOrigin &origin = value.origin;
+    void *base = origin.arg == ValueOrigin::workspace
+                     ? workspace
+                     : args[origin.arg].value.tensor->data;
+    uintptr_t address = reinterpret_cast<uintptr_t>(base) + origin.offset;
     if (address == value.address)
       continue;
     if (value.kind == KnownValue::Kind::Address) {

@@ -29,6 +29,18 @@ struct CallLaunch {
   /// Where a function's call has the kernel's arguments from; null where they
   /// are the call's own.
   const GdnOperand *operands;
+  const GdnViewDesc *views;
+};
+
+/// Where an argument of a kernel comes from.
+struct ValueOrigin {
+  static constexpr int32_t workspace = -1, size = -2;
+
+  /// An argument of the call, `workspace`, or `size`: a scalar that follows
+  /// from the key.
+  int32_t arg;
+  /// Bytes from there.
+  uint64_t offset;
 };
 
 /// A launch of a known call.
@@ -43,10 +55,7 @@ struct KnownValue {
   enum class Kind { Address, TensorMap, Scalar32, Scalar64 };
 
   Kind kind;
-  /// The argument of the call, or -1 for the workspace.
-  int32_t arg;
-  /// Bytes from there.
-  uint64_t offset;
+  ValueOrigin origin;
   /// The address that is there.
   uintptr_t address;
   unsigned char *place;
@@ -69,9 +78,10 @@ struct KnownCall {
   KnownValue *values;
   int numValues;
 
-  /// Takes note of a launch whose parameters have been written.
-  void addLaunch(int index, const GdnKernel &kernel, const GdnOperand *operands,
-                 const GdnArg *args, const uint64_t *offsets);
+  /// Takes note of a launch whose parameters have been written. `origins` is
+  /// null where the arguments are the call's own.
+  void addLaunch(int index, const GdnKernel &kernel, const GdnArg *args,
+                 const ValueOrigin *origins);
   /// Writes what differs in a call that fits. False if the driver would not
   /// move a tensor map: nothing is known then any more.
   bool rewrite(const Driver &driver, const GdnArg *args, void *workspace);

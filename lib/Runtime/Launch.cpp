@@ -198,7 +198,7 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
           writeParameters(driver, kernel, args, workspace, parameters))
     return status;
   if (known) {
-    known->addLaunch(0, kernel, nullptr, args, nullptr);
+    known->addLaunch(0, kernel, args, nullptr);
     known->isKnown = true;
   }
   return submit(driver, kernel, parameters, grid, stream);

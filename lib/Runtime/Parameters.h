@@ -25,6 +25,7 @@ enum : int {
   maxParamBytes = 4096,
   maxSteps = 256,
   maxTemporaries = 64,
+  maxViews = 64,
   maxLaunches = 64
 };
 

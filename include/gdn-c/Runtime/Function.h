@@ -68,13 +68,28 @@ typedef struct GdnTemporaryDesc {
   const int32_t *shape;
 } GdnTemporaryDesc;
 
+/// A dimension of a view: the base's dimensions `first` to `last` as one, which
+/// must lie one behind the other, or one of extent 1 if `last` is below
+/// `first`. `offset`, `extent` and `stride` are steps: it begins at that entry,
+/// and has so many, each so many behind the one before it; -1 stands for 0, for
+/// all and for 1.
+typedef struct GdnViewDim {
+  int32_t first;
+  int32_t last;
+  int32_t offset;
+  int32_t extent;
+  int32_t stride;
+} GdnViewDim;
+
 enum {
   /// Argument `index` of the function, an array or a scalar of the same kind.
   GDN_OPERAND_ARGUMENT = 1,
   /// Temporary `index`.
   GDN_OPERAND_TEMPORARY = 2,
   /// What step `index` gives, for a scalar argument of the kernel.
-  GDN_OPERAND_INDEX = 3
+  GDN_OPERAND_INDEX = 3,
+  /// View `index`.
+  GDN_OPERAND_VIEW = 4
 };
 
 /// An argument of a kernel in a function.
@@ -83,6 +98,15 @@ typedef struct GdnOperand {
   int32_t kind;
   int32_t index;
 } GdnOperand;
+
+/// An array of the function with other dimensions.
+typedef struct GdnViewDesc {
+  /// An argument or a temporary. The view of an absent array is absent.
+  GdnOperand base;
+  int32_t rank;
+  /// `rank` of them, which name the base's dimensions in order.
+  const GdnViewDim *dims;
+} GdnViewDesc;
 
 /// One kernel of a function.
 typedef struct GdnLaunchDesc {
@@ -114,6 +138,7 @@ typedef struct GdnFunctionDesc {
   int32_t num_steps;
   int32_t num_rules;
   int32_t num_temporaries;
+  int32_t num_views;
   int32_t num_launches;
   int32_t num_results;
   const GdnArgDesc *args;
@@ -121,6 +146,7 @@ typedef struct GdnFunctionDesc {
   const GdnIndexStep *steps;
   const GdnExtentRule *rules;
   const GdnTemporaryDesc *temporaries;
+  const GdnViewDesc *views;
   const GdnLaunchDesc *launches;
   /// What the function gives back, in the order of its results: `num_results`
   /// arguments, outputs or inputs that are updated in place.

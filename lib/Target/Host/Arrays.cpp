@@ -24,7 +24,7 @@ using namespace mlir::gdn::host;
 
 /// An empty tensor is a shape; the launch that writes it says where it lies.
 LogicalResult FunctionBuilder::visitEmpty(tensor::EmptyOp op) {
-  Array array{{0, 0}, {}};
+  Array array{{0, 0}, {}, {}};
   unsigned next = 0;
   for (int64_t size : op.getType().getShape()) {
     if (!ShapedType::isDynamic(size)) {
@@ -47,11 +47,7 @@ LogicalResult FunctionBuilder::visitView(Operation *op, Value source) {
   if (array == arrays.end())
     return op->emitOpError("expected an array of the function, got ")
            << source.getType();
-  Array view = array->second;
-  arrays[op->getResult(0)] = std::move(view);
-  if (Operation *writer = overwritten.lookup(source))
-    overwritten[op->getResult(0)] = writer;
-  return success();
+  return addView(op, source, array->second);
 }
 
 /// The value lies in its destination already, for the launch that made it was
@@ -173,8 +169,11 @@ FailureOr<Array> FunctionBuilder::addOutput(tile::LaunchOp launch,
   auto argument = destinations.find(launch.getResult(index));
   if (argument == destinations.end())
     return addTemporary(launch, std::move(array), out.getType());
-  array.place = {GDN_OPERAND_ARGUMENT, argument->second};
-  if (failed(checkOutput(launch, argument->second, array.extents)))
+  array.place = {GDN_OPERAND_ARGUMENT, argument->second.argument};
+  array.dims = argument->second.dims;
+  // Of a view it is what is returned that has the argument's extents.
+  if (array.dims.empty() &&
+      failed(checkOutput(launch, array.place.index, array.extents)))
     return failure();
   noteWrite(launch, index, array);
   return array;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionBuilder.h"
+#include "Views.h"
 
 #include "gdn/Dialect/ElementTypes.h"
 #include "gdn/Dialect/GDN/IR/GDN.h"
@@ -83,7 +84,7 @@ LogicalResult FunctionBuilder::addInputs() {
       return failure();
     if (value.getType().isIntOrIndex())
       indices[value] = addStep({GDN_INDEX_SCALAR, number, 0, /*value=*/0});
-    Array array{{GDN_OPERAND_ARGUMENT, number}, {}};
+    Array array{{GDN_OPERAND_ARGUMENT, number}, {}, {}};
     for (size_t dim = 0; dim < table.arguments.back().shape.size(); ++dim)
       array.extents.push_back(getExtent(number, dim));
     arrays[value] = std::move(array);
@@ -93,9 +94,24 @@ LogicalResult FunctionBuilder::addInputs() {
 }
 
 /// The value whose memory `value` is, as far as launches update it in place: an
-/// argument of the function, or the result of the first launch.
-static Value findOrigin(Value value) {
+/// argument of the function, or the result of the first launch. `dims` are its
+/// dimensions among those of `value`; empty if they are the same.
+static Value findOrigin(Value value, SmallVector<GdnViewDim> &dims) {
   while (true) {
+    if (auto expand = value.getDefiningOp<tensor::ExpandShapeOp>()) {
+      dims = joinDims(dims, expand.getReassociationIndices());
+      value = expand.getSrc();
+      continue;
+    }
+    if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
+      auto split = splitDims(dims, collapse.getReassociationIndices(),
+                             collapse.getSrcType());
+      if (failed(split))
+        return value;
+      dims = std::move(*split);
+      value = collapse.getSrc();
+      continue;
+    }
     if (auto castOp = value.getDefiningOp<tensor::CastOp>()) {
       value = castOp.getSource();
     } else if (auto view = value.getDefiningOp<bufferization::ToTensorOp>()) {
@@ -117,7 +133,8 @@ LogicalResult FunctionBuilder::addOutputs() {
   auto end = dyn_cast<func::ReturnOp>(function.front().getTerminator());
   for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
     Value value = end ? end.getOperand(number) : Value();
-    Value origin = value ? findOrigin(value) : Value();
+    SmallVector<GdnViewDim> dims;
+    Value origin = value ? findOrigin(value, dims) : Value();
     if (auto argument = dyn_cast_if_present<BlockArgument>(origin);
         argument && !isa<BlockArgument>(value)) {
       resultArguments.push_back(argument.getArgNumber());
@@ -125,7 +142,8 @@ LogicalResult FunctionBuilder::addOutputs() {
     }
     resultArguments.push_back(table.arguments.size());
     if (origin)
-      destinations.try_emplace(origin, resultArguments.back());
+      destinations.try_emplace(
+          origin, Destination{resultArguments.back(), std::move(dims)});
     if (failed(addArgument(number, type, /*isResult=*/true)))
       return failure();
   }
@@ -135,10 +153,15 @@ LogicalResult FunctionBuilder::addOutputs() {
 /// Results of launches that are written to an argument have its memory.
 void FunctionBuilder::noteDestinations() {
   for (auto op :
-       function.front().getOps<bufferization::MaterializeInDestinationOp>())
-    if (auto argument = dyn_cast<BlockArgument>(findOrigin(op.getDest())))
-      destinations.try_emplace(findOrigin(op.getSource()),
-                               argument.getArgNumber());
+       function.front().getOps<bufferization::MaterializeInDestinationOp>()) {
+    SmallVector<GdnViewDim> ofDest, ofSource;
+    auto argument = dyn_cast<BlockArgument>(findOrigin(op.getDest(), ofDest));
+    Value source = findOrigin(op.getSource(), ofSource);
+    if (argument && ofDest.empty())
+      destinations.try_emplace(
+          source, Destination{static_cast<int32_t>(argument.getArgNumber()),
+                              std::move(ofSource)});
+  }
 }
 
 /// What the function gives back: its results or, if it has none, all arguments

@@ -1,5 +1,4 @@
-//===- FunctionBuilder.h - Read a function that launches ----------*-
-// C++-*-===//
+//===- FunctionBuilder.h - Functions that launch kernels --------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +8,7 @@
 //
 // A function around kernels becomes a table: Function.cpp reads its arguments
 // and results, Steps.cpp the arithmetic of sizes, Arrays.cpp where arrays lie,
-// Launches.cpp the kernels.
+// Views.cpp arrays with other dimensions, Launches.cpp the kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +32,9 @@ struct Array {
   /// Of kind 0 if it is only a shape so far.
   GdnOperand place;
   SmallVector<int32_t> extents;
+  /// What its dimensions are of those of the array at `place`; empty if they
+  /// are the same.
+  SmallVector<GdnViewDim> dims;
 };
 
 /// Reads a function op by op.
@@ -78,6 +80,15 @@ private:
   FailureOr<Array> addTemporary(tile::LaunchOp launch, Array array, Type type);
   void noteWrite(tile::LaunchOp launch, unsigned index, const Array &array);
 
+  // Views.
+  FailureOr<Array> readViewed(Operation *op, Value source);
+  LogicalResult addView(Operation *op, Value source, Array view);
+  LogicalResult visitCollapse(tensor::CollapseShapeOp op);
+  LogicalResult visitExpand(tensor::ExpandShapeOp op);
+  LogicalResult visitSlice(tensor::ExtractSliceOp op);
+  FailureOr<int32_t> getStep(Operation *op, OpFoldResult value);
+  GdnOperand makeOperand(const Array &array);
+
   // Launches.
   LogicalResult visit(Operation *op);
   LogicalResult visitLaunch(tile::LaunchOp op);
@@ -95,8 +106,13 @@ private:
   SmallVector<int32_t> symbolSteps;
   llvm::DenseMap<Value, int32_t> indices;
   llvm::DenseMap<Value, Array> arrays;
-  /// Results of launches that go to memory of the caller, by argument.
-  llvm::DenseMap<Value, int32_t> destinations;
+  /// Where results of launches go that have memory of the caller: to an
+  /// argument, with other dimensions where it is returned as a view.
+  struct Destination {
+    int32_t argument;
+    SmallVector<GdnViewDim> dims;
+  };
+  llvm::DenseMap<Value, Destination> destinations;
   /// The argument that each result of the function is.
   SmallVector<int32_t> resultArguments;
   /// Values whose memory a later launch has written, and that launch.

@@ -27,7 +27,7 @@ FailureOr<Array> FunctionBuilder::readInput(tile::LaunchOp launch,
                "from these and from extents");
   if (failed(index))
     return failure();
-  return Array{{GDN_OPERAND_INDEX, *index}, {}};
+  return Array{{GDN_OPERAND_INDEX, *index}, {}, {}};
 }
 
 /// The kernel takes the program's arrays and scalars in order, the tokens and,
@@ -38,7 +38,7 @@ LogicalResult FunctionBuilder::addOperands(tile::LaunchOp launch,
                                            LaunchTable &result) {
   for (ArrayRef<Array> arrays : {inputs, outputs})
     for (const Array &array : arrays)
-      result.operands.push_back(array.place);
+      result.operands.push_back(makeOperand(array));
   FailureOr<int32_t> tokens =
       getIndex(launch, launch.getTokens(), "expected sizes made from extents");
   if (failed(tokens))
@@ -48,7 +48,7 @@ LogicalResult FunctionBuilder::addOperands(tile::LaunchOp launch,
     FailureOr<Array> array = readArray(launch, boundaries);
     if (failed(array))
       return failure();
-    result.operands.push_back(array->place);
+    result.operands.push_back(makeOperand(*array));
   }
   const KernelTable &kernel = kernels[result.kernel];
   if (kernel.arguments.size() != result.operands.size())
@@ -124,7 +124,8 @@ LogicalResult FunctionBuilder::visitReturn(func::ReturnOp op) {
     if (array == arrays.end() ||
         array->second.place.kind != GDN_OPERAND_ARGUMENT ||
         array->second.place.index != resultArguments[number] ||
-        overwritten.contains(value) || isa<BlockArgument>(value))
+        !array->second.dims.empty() || overwritten.contains(value) ||
+        isa<BlockArgument>(value))
       return op.emitOpError("expected results of kernels, each returned once, "
                             "got another value as result ")
              << number;
@@ -165,6 +166,9 @@ LogicalResult FunctionBuilder::visit(Operation *op) {
       .Case([&](func::ReturnOp op) { return visitReturn(op); })
       .Case<tensor::CastOp, memref::CastOp>(
           [&](auto op) { return visitView(op, op.getSource()); })
+      .Case([&](tensor::CollapseShapeOp op) { return visitCollapse(op); })
+      .Case([&](tensor::ExpandShapeOp op) { return visitExpand(op); })
+      .Case([&](tensor::ExtractSliceOp op) { return visitSlice(op); })
       .Case([&](bufferization::ToTensorOp op) {
         return visitView(op, op.getBuffer());
       })
@@ -175,6 +179,6 @@ LogicalResult FunctionBuilder::visit(Operation *op) {
         return op->emitOpError(
             "expected only kernels and the arithmetic of their sizes in a "
             "function for a GPU (gdn_tile.launch, tensor.empty, tensor.dim, "
-            "tensor.cast, arith)");
+            "tensor.cast, views, arith)");
       });
 }

@@ -21,12 +21,16 @@ static void noteArguments(const FunctionTable &function,
                           MutableArrayRef<KernelTable> kernels) {
   for (const LaunchTable &launch : function.launches)
     for (auto [argument, operand] :
-         llvm::zip(kernels[launch.kernel].arguments, launch.operands))
-      if (operand.kind == GDN_OPERAND_ARGUMENT) {
-        const ArgumentTable &own = function.arguments[operand.index];
-        argument.name = own.name;
-        argument.flags |= own.flags & GDN_ARG_FLAG_OPTIONAL;
-      }
+         llvm::zip(kernels[launch.kernel].arguments, launch.operands)) {
+      GdnOperand base = operand.kind == GDN_OPERAND_VIEW
+                            ? function.views[operand.index].base
+                            : operand;
+      if (base.kind != GDN_OPERAND_ARGUMENT)
+        continue;
+      const ArgumentTable &own = function.arguments[base.index];
+      argument.name = own.name;
+      argument.flags |= own.flags & GDN_ARG_FLAG_OPTIONAL;
+    }
 }
 
 llvm::Expected<ModuleTable> host::describeModule(ModuleOp module) {

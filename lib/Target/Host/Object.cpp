@@ -11,9 +11,11 @@
 #include "Tables.h"
 #include "gdn/Target/CPU.h"
 
-#include "llvm/IR/IRBuilder.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -31,7 +33,7 @@ public:
   TableWriter(llvm::Module &module, const Options &options)
       : module(module), context(module.getContext()), options(options) {}
 
-  void write(const ModuleTable &table, StringRef image);
+  llvm::Error write(const ModuleTable &table, ArrayRef<Image> images);
 
 private:
   llvm::Constant *i32(int64_t value) {
@@ -54,20 +56,25 @@ private:
   template <typename Range, typename Make>
   llvm::Constant *listOf(const Range &range, Make make);
 
+  llvm::Constant *image(StringRef bytes);
   llvm::Constant *arguments(ArrayRef<ArgumentTable> arguments);
   llvm::Constant *kernel(const KernelTable &kernel);
+  llvm::Constant *operand(const GdnOperand &operand) {
+    return structure<GdnOperand>({i32(operand.kind), i32(operand.index)});
+  }
   llvm::Constant *launch(const LaunchTable &launch);
   void function(const FunctionTable &function);
-
-  void entries(const FunctionTable &function, llvm::Constant *description);
-  void entry(const FunctionTable &function, llvm::Constant *description,
-             StringRef suffix, StringRef callee, ArrayRef<llvm::Type *> tail);
 
   llvm::Module &module;
   llvm::LLVMContext &context;
   const Options &options;
-  llvm::Constant *image = nullptr;
-  uint64_t imageBytes = 0;
+  /// A kernel's image, and its name there.
+  struct ImageOfKernel {
+    llvm::Constant *image;
+    uint64_t bytes;
+    StringRef symbol;
+  };
+  llvm::StringMap<ImageOfKernel> images;
   Constants kernels;
 };
 } // namespace
@@ -152,11 +159,12 @@ llvm::Constant *TableWriter::kernel(const KernelTable &kernel) {
         return text(kernel.arguments[symbol.first].name + "." +
                     std::to_string(symbol.second));
       });
+  const ImageOfKernel &code = images.at(kernel.name);
   return structure<GdnKernelDesc>({i32(sizeof(GdnKernelDesc)),
                                    i32(GDN_RUNTIME_VERSION),
-                                   text(kernel.name),
-                                   image,
-                                   i64(imageBytes),
+                                   text(code.symbol),
+                                   code.image,
+                                   i64(code.bytes),
                                    i32(options.computeCapability),
                                    i32(kernel.threads),
                                    i32(kernel.sharedBytes),
@@ -175,10 +183,8 @@ llvm::Constant *TableWriter::kernel(const KernelTable &kernel) {
 }
 
 llvm::Constant *TableWriter::launch(const LaunchTable &launch) {
-  llvm::Constant *operands =
-      listOf(launch.operands, [&](const GdnOperand &operand) {
-        return structure<GdnOperand>({i32(operand.kind), i32(operand.index)});
-      });
+  llvm::Constant *operands = listOf(
+      launch.operands, [&](const GdnOperand &given) { return operand(given); });
   auto *grid = llvm::ConstantDataArray::get(
       context, ArrayRef<uint32_t>{static_cast<uint32_t>(launch.grid[0]),
                                   static_cast<uint32_t>(launch.grid[1]),
@@ -207,6 +213,15 @@ void TableWriter::function(const FunctionTable &function) {
         return structure<GdnTemporaryDesc>(
             {i32(temporary.dtype), i32(temporary.shape.size()), shape});
       });
+  llvm::Constant *views = listOf(function.views, [&](const ViewTable &view) {
+    llvm::Constant *dims = listOf(view.dims, [&](const GdnViewDim &dim) {
+      return structure<GdnViewDim>({i32(dim.first), i32(dim.last),
+                                    i32(dim.offset), i32(dim.extent),
+                                    i32(dim.stride)});
+    });
+    return structure<GdnViewDesc>(
+        {operand(view.base), i32(view.dims.size()), dims});
+  });
   llvm::Constant *launches =
       listOf(function.launches,
              [&](const LaunchTable &table) { return launch(table); });
@@ -229,6 +244,7 @@ void TableWriter::function(const FunctionTable &function) {
        i32(function.steps.size()),
        i32(function.rules.size()),
        i32(function.temporaries.size()),
+       i32(function.views.size()),
        i32(function.launches.size()),
        i32(function.results.size()),
        arguments(function.arguments),
@@ -236,106 +252,51 @@ void TableWriter::function(const FunctionTable &function) {
        steps,
        rules,
        temporaries,
+       views,
        launches,
        results,
        handles}));
   description->setName(function.name + descriptionSuffix);
   description->setLinkage(llvm::GlobalValue::ExternalLinkage);
-  entries(function, description);
+  writeEntries(module, function, description);
 }
 
-void TableWriter::write(const ModuleTable &table, StringRef bytes) {
+/// An image is named after its contents, so that a linker keeps one of several.
+llvm::Constant *TableWriter::image(StringRef bytes) {
+  std::string name =
+      "gdn_image_" +
+      llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes)),
+                  /*LowerCase=*/true);
+  if (llvm::GlobalVariable *known = module.getNamedGlobal(name))
+    return known;
   // The driver finds the end of PTX by its 0 byte; a cubin does not mind it.
   llvm::GlobalVariable *data =
       global(llvm::ConstantDataArray::getString(context, bytes));
+  data->setName(name);
   data->setAlignment(llvm::Align(64));
-  image = data;
-  imageBytes = bytes.size() + 1;
-  for (const KernelTable &entry : table.kernels)
+  data->setLinkage(llvm::GlobalValue::LinkOnceODRLinkage);
+  data->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  data->setComdat(module.getOrInsertComdat(name));
+  return data;
+}
+
+llvm::Error TableWriter::write(const ModuleTable &table,
+                               ArrayRef<Image> given) {
+  for (const Image &code : given)
+    for (const auto &[kernel, symbol] : code.kernels)
+      images[kernel] = {image(code.bytes), code.bytes.size() + 1, symbol};
+  for (const KernelTable &entry : table.kernels) {
+    if (!images.contains(entry.name))
+      return llvm::createStringError("expected an image of kernel " +
+                                     entry.name + ", got none");
     kernels.push_back(global(kernel(entry)));
+  }
   for (const FunctionTable &entry : table.functions)
     function(entry);
+  return llvm::Error::success();
 }
 
-//===----------------------------------------------------------------------===//
-// Entries
-//===----------------------------------------------------------------------===//
-
-/// The type of a C parameter for an argument: a pointer to a GdnTensor, or a
-/// scalar.
-static llvm::Type *getParameterType(llvm::IRBuilder<> &b, int32_t kind) {
-  switch (kind) {
-  case GDN_ARG_I32:
-    return b.getInt32Ty();
-  case GDN_ARG_I64:
-    return b.getInt64Ty();
-  case GDN_ARG_F32:
-    return b.getFloatTy();
-  default:
-    return b.getPtrTy();
-  }
-}
-
-/// Defines `<function><suffix>(argument..., tail...)`, which packs the
-/// arguments into GdnArgs and calls `callee(description, args, count,
-/// tail...)`.
-void TableWriter::entry(const FunctionTable &function,
-                        llvm::Constant *description, StringRef suffix,
-                        StringRef callee, ArrayRef<llvm::Type *> tail) {
-  llvm::IRBuilder<> b(context);
-  size_t count = function.arguments.size();
-  SmallVector<llvm::Type *> types;
-  for (const ArgumentTable &argument : function.arguments)
-    types.push_back(getParameterType(b, argument.kind));
-  types.append(tail.begin(), tail.end());
-  SmallVector<llvm::Type *> calleeTypes = {b.getPtrTy(), b.getPtrTy(),
-                                           b.getInt32Ty()};
-  calleeTypes.append(tail.begin(), tail.end());
-  auto *entry = llvm::Function::Create(
-      llvm::FunctionType::get(b.getInt32Ty(), types, /*isVarArg=*/false),
-      llvm::GlobalValue::ExternalLinkage, function.name + suffix, module);
-  b.SetInsertPoint(llvm::BasicBlock::Create(context, "", entry));
-  // GdnArg: a kind, and the union behind its padding.
-  auto *argument = llvm::StructType::get(b.getInt32Ty(), b.getPtrTy());
-  assert(module.getDataLayout().getTypeAllocSize(argument) == sizeof(GdnArg));
-  auto *array = llvm::ArrayType::get(argument, count);
-  llvm::Value *args = b.CreateAlloca(array);
-  for (size_t i = 0; i < count; ++i) {
-    llvm::Value *element = b.CreateConstInBoundsGEP2_32(array, args, 0, i);
-    b.CreateStore(b.getInt32(function.arguments[i].kind), element);
-    b.CreateStore(entry->getArg(i), b.CreateStructGEP(argument, element, 1));
-  }
-  SmallVector<llvm::Value *> operands = {description, args, b.getInt32(count)};
-  for (size_t i = count; i < types.size(); ++i)
-    operands.push_back(entry->getArg(i));
-  b.CreateRet(b.CreateCall(
-      module.getOrInsertFunction(
-          callee, llvm::FunctionType::get(b.getInt32Ty(), calleeTypes,
-                                          /*isVarArg=*/false)),
-      operands));
-}
-
-void TableWriter::entries(const FunctionTable &function,
-                          llvm::Constant *description) {
-  llvm::IRBuilder<> b(context);
-  auto *prepareType = llvm::FunctionType::get(b.getInt32Ty(), {b.getInt32Ty()},
-                                              /*isVarArg=*/false);
-  auto *prepare =
-      llvm::Function::Create(prepareType, llvm::GlobalValue::ExternalLinkage,
-                             (function.name + prepareSuffix).str(), module);
-  b.SetInsertPoint(llvm::BasicBlock::Create(context, "", prepare));
-  auto *calleeType = llvm::FunctionType::get(
-      b.getInt32Ty(), {b.getPtrTy(), b.getInt32Ty()}, /*isVarArg=*/false);
-  b.CreateRet(
-      b.CreateCall(module.getOrInsertFunction("gdnFunctionPrepare", calleeType),
-                   {description, prepare->getArg(0)}));
-  entry(function, description, workspaceSuffix, "gdnFunctionGetWorkspaceBytes",
-        {b.getPtrTy()});
-  entry(function, description, "", "gdnFunctionLaunch",
-        {b.getPtrTy(), b.getInt64Ty(), b.getPtrTy()});
-}
-
-llvm::Error host::emitObject(ModuleOp module, StringRef image,
+llvm::Error host::emitObject(ModuleOp module, ArrayRef<Image> images,
                              llvm::raw_pwrite_stream &stream,
                              const Options &options) {
   llvm::Expected<ModuleTable> table = describeModule(module);
@@ -352,7 +313,8 @@ llvm::Error host::emitObject(ModuleOp module, StringRef image,
   llvm::Module code("gdn", context);
   code.setTargetTriple((*machine)->getTargetTriple());
   code.setDataLayout((*machine)->createDataLayout());
-  TableWriter(code, options).write(*table, image);
+  if (llvm::Error error = TableWriter(code, options).write(*table, images))
+    return error;
   llvm::legacy::PassManager passes;
   if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
                                       llvm::CodeGenFileType::ObjectFile))

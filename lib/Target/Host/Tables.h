@@ -22,6 +22,11 @@
 #include <array>
 #include <vector>
 
+namespace llvm {
+class Constant;
+class Module;
+} // namespace llvm
+
 namespace mlir::gdn::host {
 
 /// GdnArgDesc.
@@ -62,6 +67,12 @@ struct TemporaryTable {
   SmallVector<int32_t> shape;
 };
 
+/// GdnViewDesc.
+struct ViewTable {
+  GdnOperand base;
+  SmallVector<GdnViewDim> dims;
+};
+
 /// GdnLaunchDesc.
 struct LaunchTable {
   /// Index into the module's kernels.
@@ -81,6 +92,7 @@ struct FunctionTable {
   SmallVector<GdnIndexStep> steps;
   SmallVector<GdnExtentRule> rules;
   SmallVector<TemporaryTable> temporaries;
+  SmallVector<ViewTable> views;
   SmallVector<LaunchTable> launches;
   /// What the function gives back: arguments.
   SmallVector<int32_t> results;
@@ -114,6 +126,11 @@ llvm::Expected<ModuleTable> describeModule(ModuleOp module);
 /// descriptionSuffix behind.
 inline constexpr StringLiteral prepareSuffix = "_prepare",
                                workspaceSuffix = "_workspace_bytes";
+
+/// Defines a function's entries, which pack their arguments and call the
+/// runtime.
+void writeEntries(llvm::Module &module, const FunctionTable &function,
+                  llvm::Constant *description);
 
 /// Fails unless the functions and their arguments can be named so in C.
 llvm::Error checkNames(const ModuleTable &table);

@@ -75,6 +75,7 @@ struct TestFunction {
                           7,
                           1,
                           2,
+                          0,
                           2,
                           1,
                           args,
@@ -82,6 +83,7 @@ struct TestFunction {
                           steps,
                           &rule,
                           temporaries,
+                          nullptr,
                           launches,
                           results,
                           kernels};
