@@ -109,16 +109,20 @@ std::optional<Element> tools::scalarOf(Type type) {
 }
 
 /// The numbers of which the ops that take `scalar` expect a positive multiple:
-/// segments have whole chunks.
-static llvm::SmallVector<int64_t, 1> multiplesOf(Value scalar) {
+/// segments have whole chunks, and there are parts of them.
+static llvm::SmallVector<int64_t, 1> multiplesOf(func::FuncOp func,
+                                                 BlockArgument scalar) {
   llvm::SmallVector<int64_t, 1> multiples;
+  if (func.getArgAttr(scalar.getArgNumber(), GDNDialect::getCutAttrName()))
+    multiples.push_back(1);
   llvm::SmallVector<Value> values = {scalar};
   for (size_t i = 0; i < values.size(); ++i)
     for (Operation *user : values[i].getUsers()) {
       if (auto cast = dyn_cast<arith::IndexCastOp>(user))
         values.push_back(cast.getResult());
       if (auto cut = dyn_cast<SegmentBoundariesStageOp>(user))
-        multiples.push_back(cut.getChunkSize());
+        multiples.push_back(cut.getParts() == values[i] ? 1
+                                                        : cut.getChunkSize());
     }
   return multiples;
 }
@@ -133,7 +137,7 @@ llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
     argument.type = dyn_cast<RankedTensorType>(value.getType());
     if (std::optional<Element> scalar = scalarOf(value.getType())) {
       argument.isScalar = true;
-      argument.multiples = multiplesOf(value);
+      argument.multiples = multiplesOf(func, value);
       Type element = value.getType();
       if (scalar == Element::I64)
         element = IntegerType::get(element.getContext(), 64);

@@ -298,9 +298,9 @@ llvm::Expected<HostArray> InputMaker::makeScalar(const Argument &argument,
                 argument.index, name(element), value);
   for (int64_t unit : argument.multiples)
     if (value <= 0 || std::fmod(value, unit) != 0)
-      return fail("expected --scalar {0} of a positive multiple of chunk_size "
-                  "= {1}, got {2}",
-                  argument.index, unit, value);
+      return fail(
+          "expected --scalar {0} of a positive multiple of {1}, got {2}",
+          argument.index, unit, value);
   return HostArray(element, {}, value);
 }
 

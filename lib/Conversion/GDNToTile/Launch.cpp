@@ -52,8 +52,14 @@ static OpFoldResult numHeads(OpBuilder &b, const Stage &stage) {
 /// The segments of `length` tokens, or of as many as the stage says: of packed
 /// sequences as many as all tokens need, and one more for each but the first.
 static Value numCuts(OpBuilder &b, const Stage &stage, Value length,
-                     Value sequences) {
+                     Value parts, Value sequences) {
   Location loc = stage.op->getLoc();
+  if (parts)
+    return arith::MulIOp::create(
+        b, loc,
+        numCuts(b, stage, arith::MulIOp::create(b, loc, length, parts),
+                /*parts=*/{}, sequences),
+        parts);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   if (!length)
     length = arith::ConstantIndexOp::create(b, loc, stage.facts.segmentLength);
@@ -84,7 +90,7 @@ static Value numSegments(OpBuilder &b, const Stage &stage) {
     return arith::MulIOp::create(b, loc, sequences,
                                  index(b.getIndexAttr(facts.segments)));
   if (auto cut = dyn_cast<SegmentBoundariesStageOp>(stage.op))
-    return numCuts(b, stage, cut.getLength(), sequences);
+    return numCuts(b, stage, cut.getLength(), cut.getParts(), sequences);
   Value tokens =
       arith::MulIOp::create(b, loc, index(sizeOf(b, loc, stage.keys(), 0)),
                             index(sizeOf(b, loc, stage.keys(), 1)));

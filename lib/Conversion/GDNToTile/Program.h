@@ -78,6 +78,9 @@ struct StageFacts {
   bool reverse = false;
 };
 
+/// Work items that cut a sequence into parts of segments.
+inline constexpr int64_t kCuttingItems = 8;
+
 /// One program: its arrays by name (`q`, `k`, `o`, ...) and its work item.
 struct Program {
   Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op);

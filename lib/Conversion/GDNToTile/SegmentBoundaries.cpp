@@ -89,44 +89,53 @@ static Value areSomeHeadsLive(Program &p, Value tokens, Value length) {
 }
 
 namespace {
-/// Of a segment: its number and that of the first one of its sequence, where it
-/// would begin if the sequence did not end, its tokens, the sequence's end.
-struct Cut {
-  Value segment, first, from, length, end;
+/// The segments of a sequence, or their parts: the tokens of one, the number of
+/// the first one, that behind the last one, and that of the first part of the
+/// segment with which the sequence ends: the last one with tokens, or the first
+/// of none. The last sequence also has those up to `upto`, which no sequence
+/// needs.
+struct Cuts {
+  Value length, first, next, upto, closing;
 };
 } // namespace
 
 /// Stores where the segment before one in its sequence begins, and whether the
-/// sequence ends with it: it is the last one with tokens, or the first of none.
-static void storeNeighbours(Program &p, const Cut &cut) {
+/// sequence ends with it. `from` is where the segment would begin if the
+/// sequence did not end.
+static void storeNeighbours(Program &p, const Cuts &cuts, Value segment,
+                            Value from, Value end) {
   TileBuilder &b = p.b;
-  auto compare = [&](arith::CmpIPredicate rule, Value x, Value y) -> Value {
-    return arith::CmpIOp::create(b, rule, x, y);
-  };
   Value none = b.index(-1);
-  Value isFirst = compare(arith::CmpIPredicate::eq, cut.segment, cut.first);
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, segment, cuts.first);
   Value previous = arith::MinUIOp::create(
-      b, arith::SubIOp::create(b, cut.from, cut.length), cut.end);
+      b, arith::SubIOp::create(b, from, cuts.length), end);
   Value own = arith::SubIOp::create(b, none, p.sequence);
-  storeIndex(p, "before", cut.segment,
+  storeIndex(p, "before", segment,
              arith::SelectOp::create(b, isFirst, own, previous));
-  Value behind = arith::AddIOp::create(b, cut.from, cut.length);
-  Value isLast = compare(arith::CmpIPredicate::uge, behind, cut.end);
-  Value hasTokens = compare(arith::CmpIPredicate::ult, cut.from, cut.end);
-  Value isThere = arith::OrIOp::create(b, isFirst, hasTokens);
-  Value closes = arith::AndIOp::create(b, isLast, isThere);
-  storeIndex(p, "closes", cut.segment,
+  Value closes =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                            arith::SubIOp::create(b, segment, cuts.closing),
+                            p["parts"] ? p["parts"] : Value(b.index(1)));
+  storeIndex(p, "closes", segment,
              arith::SelectOp::create(b, closes, p.sequence, none));
 }
 
-namespace {
-/// The segments of a sequence: their tokens, the number of the first one, and
-/// that behind the last one. The last sequence also has those up to `upto`,
-/// which no sequence needs.
-struct Cuts {
-  Value length, first, next, upto;
-};
-} // namespace
+/// The number of the first part of the segment with which a sequence ends.
+static Value findClosing(Program &p, const Cuts &cuts, Value tokens) {
+  TileBuilder &b = p.b;
+  Value one = b.index(1), parts = p["parts"];
+  // A sequence without tokens may be cut into segments of none.
+  Value length = arith::MaxUIOp::create(b, cuts.length, one);
+  if (parts)
+    length = arith::MulIOp::create(b, length, parts);
+  Value used = arith::CeilDivUIOp::create(b, tokens, length);
+  Value others =
+      arith::SubIOp::create(b, arith::MaxUIOp::create(b, used, one), one);
+  if (parts)
+    others = arith::MulIOp::create(b, others, parts);
+  return arith::AddIOp::create(b, cuts.first, others);
+}
 
 /// Cuts a sequence of `tokens` into as many segments as the stage says, or as
 /// its gates choose.
@@ -157,22 +166,69 @@ static Value isLastSequence(Program &p) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, after, entries);
 }
 
+/// The tokens of a part of which a sequence has as many as of `longest`, in
+/// whole chunks: a call waits for its longest segment.
+static Value makeEqual(Program &p, Value tokens, Value longest) {
+  TileBuilder &b = p.b;
+  // In 32 bits, which a GPU divides.
+  auto number = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  };
+  auto constant = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  };
+  auto times = [&](Value x, Value y) -> Value {
+    return arith::MulIOp::create(b, x, y);
+  };
+  // At least one.
+  auto divide = [&](Value x, Value y) -> Value {
+    return arith::MaxUIOp::create(b, arith::CeilDivUIOp::create(b, x, y),
+                                  constant(1));
+  };
+  Value count = number(tokens), parts = number(p["parts"]);
+  Value chunk = constant(static_cast<int32_t>(p.facts.C));
+  Value pieces = divide(count, times(number(longest), parts));
+  Value rounds = divide(count, times(times(pieces, parts), chunk));
+  return arith::IndexCastUIOp::create(b, b.getIndexType(),
+                                      times(rounds, chunk));
+}
+
+/// The tokens of a segment, or of its parts: of two lengths the shorter one if
+/// some heads, but fewer than half, keep a state over a segment of it.
+static Value chooseLength(Program &p, Value tokens) {
+  TileBuilder &b = p.b;
+  Value length =
+      p["length"] ? p["length"] : Value(b.index(p.facts.segmentLength));
+  if (!p["longer_length"])
+    return length;
+  Value segment = arith::MulIOp::create(b, length, p["parts"]);
+  Value longest = arith::SelectOp::create(
+      b, areSomeHeadsLive(p, tokens, segment), length, p["longer_length"]);
+  return makeEqual(p, tokens, longest);
+}
+
 /// Cuts a sequence every so many tokens. max(ceil(x / L), 1) segments before
 /// token x, and one more for each sequence but the first, are enough, so no
 /// packed sequence needs to know how many the others have. Batch rows all have
 /// as many.
-static Cuts cutByLength(Program &p) {
+static Cuts cutByLength(Program &p, Value tokens) {
   TileBuilder &b = p.b;
-  Cuts cuts;
-  cuts.length =
+  Value parts = p["parts"], one = b.index(1);
+  Value length =
       p["length"] ? p["length"] : Value(b.index(p.facts.segmentLength));
-  Value one = b.index(1);
-  auto piecesOf = [&](Value tokens) -> Value {
+  if (parts)
+    length = arith::MulIOp::create(b, length, parts);
+  auto piecesOf = [&](Value count) -> Value {
     return arith::MaxUIOp::create(
-        b, arith::CeilDivUIOp::create(b, tokens, cuts.length), one);
+        b, arith::CeilDivUIOp::create(b, count, length), one);
   };
+  auto partsOf = [&](Value segments) -> Value {
+    return parts ? Value(arith::MulIOp::create(b, segments, parts)) : segments;
+  };
+  Cuts cuts;
+  cuts.length = chooseLength(p, tokens);
   if (!p.facts.isPacked) {
-    Value pieces = piecesOf(p.end);
+    Value pieces = partsOf(piecesOf(p.end));
     cuts.first = arith::MulIOp::create(b, p.sequence, pieces);
     cuts.upto = cuts.next = arith::AddIOp::create(b, cuts.first, pieces);
     return cuts;
@@ -180,27 +236,15 @@ static Cuts cutByLength(Program &p) {
   Value others = arith::SubIOp::create(b, p.sequence, one);
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, p.sequence, p.zero);
-  cuts.first = arith::SelectOp::create(
+  Value first = arith::SelectOp::create(
       b, isFirst, p.zero, arith::AddIOp::create(b, piecesOf(p.begin), others));
-  cuts.next = arith::AddIOp::create(b, piecesOf(p.end), p.sequence);
+  cuts.first = partsOf(first);
+  cuts.next = partsOf(arith::AddIOp::create(b, piecesOf(p.end), p.sequence));
   // Behind the last sequence there may be tokens, and so segments.
   Value all = arith::SubIOp::create(
       b, memref::DimOp::create(b, p["boundaries"], 0), one);
   cuts.upto = arith::SelectOp::create(b, isLastSequence(p), all, cuts.next);
   return cuts;
-}
-
-/// Stores which segment is the last one with tokens. A sequence without tokens
-/// is cut into segments of none.
-static void storeLastSegment(Program &p, const Cuts &cuts, Value tokens) {
-  TileBuilder &b = p.b;
-  Value one = b.index(1);
-  Value used = arith::CeilDivUIOp::create(
-      b, tokens, arith::MaxUIOp::create(b, cuts.length, one));
-  Value others =
-      arith::SubIOp::create(b, arith::MaxUIOp::create(b, used, one), one);
-  storeIndex(p, "last_segments", p.sequence,
-             arith::AddIOp::create(b, cuts.first, others));
 }
 
 /// The last sequence ends what it has the last entry of.
@@ -226,11 +270,18 @@ void gdn::writeSegmentBoundaries(Program &p) {
   Value tokens = arith::SubIOp::create(b, p.end, p.begin);
   Value before = arith::MulIOp::create(b, p.batch, tokens);
   Value begin = add(p.begin, before), end = add(p.end, before);
-  Cuts cuts = p.facts.segments ? cutByNumber(p, tokens) : cutByLength(p);
+  Cuts cuts =
+      p.facts.segments ? cutByNumber(p, tokens) : cutByLength(p, tokens);
+  if (p["before"])
+    cuts.closing = findClosing(p, cuts, tokens);
   storeIndex(p, "first_segments", p.sequence, cuts.first);
   if (p["last_segments"])
-    storeLastSegment(p, cuts, tokens);
-  auto loop = scf::ForOp::create(b, cuts.first, cuts.upto, b.index(1));
+    storeIndex(p, "last_segments", p.sequence, cuts.closing);
+  Value own = cuts.first;
+  int64_t items = p["parts"] ? kCuttingItems : 1;
+  if (items > 1)
+    own = add(own, p.tile);
+  auto loop = scf::ForOp::create(b, own, cuts.upto, b.index(items));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -242,8 +293,7 @@ void gdn::writeSegmentBoundaries(Program &p) {
     if (p["sequence_numbers"])
       storeIndex(p, "sequence_numbers", segment, p.sequence);
     if (p["before"])
-      storeNeighbours(
-          p, {segment, cuts.first, add(begin, from), cuts.length, end});
+      storeNeighbours(p, cuts, segment, add(begin, from), end);
   }
   storeEnds(p, cuts, end);
 }

@@ -81,7 +81,7 @@ static constexpr StringLiteral kSegmentStartsOperands[] = {
     "k", "gate", kBoundaries, "a_log", "dt_bias"};
 // A sample of the gate is no reason for a work item a head.
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {
-    "k", "sampled_gate", kBoundaries, "length"};
+    "k", "sampled_gate", kBoundaries, "length", "parts", "longer_length"};
 static constexpr StringLiteral kSegmentScanOperands[] = {
     "map",    "decay",  "states",     "initial_state", kBoundaries,
     "before", "starts", "boundaries", "last_segments"};
@@ -307,6 +307,9 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   readResults(stage, findOutputs(op, *form));
   stage.facts = readFacts(stage);
   stage.facts.parts = form->parts;
+  // What follows waits for the cuts, so work items share those of a sequence.
+  if (stage["parts"])
+    stage.facts.parts = kCuttingItems;
   // Blocks of chunks from the end of sequences take the place of parts.
   if (stage["progress"])
     stage.facts.parts = 1;

@@ -89,10 +89,10 @@ func.func @length(%k: tensor<1x?x2x64xbf16>, %cu: tensor<?xi32>) -> (tensor<?xi3
 // CHECK: %[[S:.*]] = arith.muli %[[B:.*]], %[[PIECES]]
 // CHECK: tensor.empty(%[[S]]) : tensor<?xi32>
 // CHECK: gdn_tile.launch @chosen_segment_boundaries grid(%[[B]], %c1, %c1) {{.*}} ins(%arg0, %arg1 : tensor<?x?x2x64xbf16>, index)
-func.func @chosen(%k: tensor<?x?x2x64xbf16>, %length: index) -> (tensor<?xi64>, tensor<?xi64>, tensor<?xi32>) {
+func.func @chosen(%k: tensor<?x?x2x64xbf16>, %length: index) -> (tensor<?xi32>, tensor<?xi32>, tensor<?xi32>) {
   %b:3 = gdn.stage.segment_boundaries k(%k : tensor<?x?x2x64xbf16>) length(%length : index) {chunk_size = 32}
-      -> tensor<?xi64>, tensor<?xi64>, tensor<?xi32>
-  return %b#0, %b#1, %b#2 : tensor<?xi64>, tensor<?xi64>, tensor<?xi32>
+      -> tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
+  return %b#0, %b#1, %b#2 : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
 }
 
 // -----
@@ -356,8 +356,8 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 // CHECK: %[[NONE:.*]] = arith.subi %c-1, %n
 // CHECK: %[[BEFORE:.*]] = arith.select %[[IS_FIRST]], %[[NONE]], %{{.*}} : index
 // CHECK: gdn_tile.store %{{.*}}, %before[%[[S]]]
-// CHECK: %[[THERE:.*]] = arith.ori %[[IS_FIRST]], %{{.*}}
-// CHECK: %[[CLOSES:.*]] = arith.andi %{{.*}}, %[[THERE]]
+// CHECK: %[[NUMBER:.*]] = arith.subi %[[S]], %{{.*}} : index
+// CHECK: %[[CLOSES:.*]] = arith.cmpi ult, %[[NUMBER]], %c1
 // CHECK: arith.select %[[CLOSES]], %n, %c-1
 // CHECK: gdn_tile.store %{{.*}}, %closes[%[[S]]]
 // CHECK: gdn_tile.store %{{.*}}, %before[

@@ -1,7 +1,7 @@
 // What functions say of their arguments and results.
 // RUN: gdn-opt %s -split-input-file -verify-diagnostics
 
-// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.name or gdn.dims on argument 0, got gdn.optoinal}}
+// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.cut, gdn.name or gdn.dims on argument 0, got gdn.optoinal}}
 func.func @name(%x: tensor<4xf32> {gdn.optoinal}) { return }
 
 // -----
@@ -16,7 +16,7 @@ func.func @scalar(%x: index {gdn.strided}) { return }
 
 // -----
 
-// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.name or gdn.dims on result 0, got gdn.states}}
+// expected-error @below {{'func.func' op expected gdn.optional, gdn.strided, gdn.cut, gdn.name or gdn.dims on result 0, got gdn.states}}
 func.func @result(%x: tensor<4xf32>) -> (tensor<4xf32> {gdn.states}) { return %x : tensor<4xf32> }
 
 // -----
@@ -33,3 +33,13 @@ func.func @named(%x: tensor<4xf32> {gdn.name = "x"}, %y: tensor<4xf32> {gdn.name
 
 // expected-error @below {{'func.func' op expected gdn.dims of argument 0 to be an array of strings, got "T"}}
 func.func @dims(%x: tensor<4xf32> {gdn.dims = "T"}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected gdn.cut of argument 0 to be "segment_length", "segment_parts" or "longer_segment_length", got "length"}}
+func.func @cut(%n: index {gdn.cut = "length"}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected argument 0, which has gdn.cut, to be an index, got 'i64'}}
+func.func @cut_type(%n: i64 {gdn.cut = "segment_length"}) { return }

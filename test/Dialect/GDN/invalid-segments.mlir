@@ -30,7 +30,7 @@ func.func @segment_boundaries_c1_chosen(%k: tensor<1x64x2x32xf32>, %length: inde
 func.func @result_c3_sequence_numbers(%k: tensor<1x64x2x32xf32>, %length: index) {
   // expected-error @below {{expected sequence_numbers to have element type 'i32', got 'i64'}}
   %r:3 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) length(%length : index) {chunk_size = 32}
-      -> tensor<?xi64>, tensor<2xi64>, tensor<?xi64>
+      -> tensor<?xi32>, tensor<2xi32>, tensor<?xi64>
   return
 }
 
@@ -67,6 +67,33 @@ func.func @segment_boundaries_c5(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2
   // expected-error @below {{expected fewer_segments of 1 to segments = 2, got 3}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
       {chunk_size = 32, segments = 2, fewer_segments = 3, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c7(%k: tensor<1x64x2x32xf32>, %n: index) {
+  // expected-error @below {{expected parts beside length, and five results}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) length(%n : index) parts(%n : index) {chunk_size = 32}
+      -> tensor<?xi32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c8(%k: tensor<1x64x2x32xf32>, %n: index) {
+  // expected-error @below {{expected gate, longer_length and tolerance together beside parts}}
+  %r:5 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) length(%n : index) parts(%n : index) longer_length(%n : index)
+      {chunk_size = 32} -> tensor<?xi32>, tensor<2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<1xi32>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c8_alone(%k: tensor<1x64x2x32xf32>, %n: index) {
+  // expected-error @below {{expected longer_length only beside parts}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) length(%n : index) longer_length(%n : index) {chunk_size = 32}
+      -> tensor<?xi32>, tensor<2xi32>
   return
 }
 

@@ -55,6 +55,25 @@ static LogicalResult verifyNames(Operation *op, const Twine &value,
   return success();
 }
 
+/// Checks a note by which a call cuts sequences.
+static LogicalResult verifyCut(Operation *op, const Twine &value, Type type,
+                               NamedAttribute note) {
+  auto word = dyn_cast<StringAttr>(note.getValue());
+  if (!word || (word != GDNDialect::kSegmentLength &&
+                word != GDNDialect::kSegmentParts &&
+                word != GDNDialect::kLongerSegmentLength))
+    return op->emitOpError("expected ")
+           << GDNDialect::getCutAttrName() << " of " << value << " to be \""
+           << GDNDialect::kSegmentLength << "\", \""
+           << GDNDialect::kSegmentParts << "\" or \""
+           << GDNDialect::kLongerSegmentLength << "\", got " << note.getValue();
+  if (type.isIndex())
+    return success();
+  return op->emitOpError("expected ")
+         << value << ", which has " << GDNDialect::getCutAttrName()
+         << ", to be an index, got " << type;
+}
+
 /// Checks a note on `value`, an argument or a result of a function, of type
 /// `type`.
 static LogicalResult verifyNote(Operation *op, const Twine &value, Type type,
@@ -63,10 +82,12 @@ static LogicalResult verifyNote(Operation *op, const Twine &value, Type type,
   if (name == GDNDialect::getNameAttrName() ||
       name == GDNDialect::getDimsAttrName())
     return verifyNames(op, value, note);
+  if (name == GDNDialect::getCutAttrName())
+    return verifyCut(op, value, type, note);
   if (name != GDNDialect::getOptionalAttrName() &&
       name != GDNDialect::getStridedAttrName())
-    return op->emitOpError("expected gdn.optional, gdn.strided, gdn.name or "
-                           "gdn.dims on ")
+    return op->emitOpError("expected gdn.optional, gdn.strided, gdn.cut, "
+                           "gdn.name or gdn.dims on ")
            << value << ", got " << name;
   if (!isa<UnitAttr>(note.getValue()))
     return op->emitOpError("expected ") << name << " without a value on "

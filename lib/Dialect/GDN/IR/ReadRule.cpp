@@ -90,6 +90,8 @@ Rule gdn::getRule(Operation *op) {
         rule.cuSeqlens = cut.getCuSeqlens();
         rule.cutsSequences = true;
         rule.cutLength = cut.getLength();
+        rule.cutParts = cut.getParts();
+        rule.longerCut = cut.getLongerLength();
         rule.segments = cut.getSegmentsAttr();
         rule.segmentLength = cut.getSegmentLengthAttr();
       })

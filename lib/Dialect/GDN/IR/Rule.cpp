@@ -232,7 +232,8 @@ static SmallVector<ResultShape> getPartResults(GradientsStageOp,
 static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
                                                   const Rule &rule) {
   Type boundary = rule.cuSeqlens ? getElementType(rule.cuSeqlens)
-                                 : IntegerType::get(op.getContext(), 64);
+                                 : IntegerType::get(op.getContext(),
+                                                    rule.cutLength ? 32 : 64);
   SmallVector<ResultShape> results = {
       {"boundaries", {Dim::SegmentBoundaries}, boundary},
       {"first_segments", {Dim::Boundaries}, boundary}};

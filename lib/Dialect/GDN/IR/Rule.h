@@ -35,7 +35,7 @@ struct Rule {
   /// Of ops that save states for a backward, or read them.
   Value sequenceNumbers;
   /// Of gdn.stage.segment_boundaries: tokens of a segment that a call chooses.
-  Value cutLength;
+  Value cutLength, cutParts, longerCut;
   FloatAttr scale, lowerBound;
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.

@@ -91,6 +91,21 @@ static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
 static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
                                         const Rule &rule) {
   FloatAttr tolerance = op.getToleranceAttr();
+  if (rule.cutParts) {
+    // segment_boundaries_c7
+    if (!rule.cutLength || op->getNumResults() != 5)
+      return op.emitOpError("expected parts beside length, and five results");
+    // segment_boundaries_c8
+    bool samples = static_cast<bool>(rule.longerCut);
+    if (samples != static_cast<bool>(rule.gate) ||
+        samples != static_cast<bool>(tolerance) || rule.fewerSegments)
+      return op.emitOpError("expected gate, longer_length and tolerance "
+                            "together beside parts");
+    return samples ? verifyTolerance(op, tolerance) : success();
+  }
+  // segment_boundaries_c8
+  if (rule.longerCut)
+    return op.emitOpError("expected longer_length only beside parts");
   std::pair<StringRef, bool> parts[] = {
       {"gate", static_cast<bool>(rule.gate)},
       {"fewer_segments", static_cast<bool>(rule.fewerSegments)},

@@ -136,6 +136,12 @@ void Namer::run() {
     nameOperands(op, suffix);
     nameResults(op, suffix);
   }
+  for (BlockArgument argument : function.getArguments())
+    if (Attribute cut = function.getArgAttr(argument.getArgNumber(),
+                                            GDNDialect::getCutAttrName())) {
+      ++named;
+      function.setArgAttr(argument.getArgNumber(), kName, cut);
+    }
   bool isWhole = named == function.getNumArguments() + function.getNumResults();
   if (layers.size() == 1 && isWhole)
     function->setAttr(kSource, describe(layers.front()));

@@ -26,150 +26,6 @@ namespace mlir::gdn {
 using namespace mlir;
 using namespace mlir::gdn;
 
-template <typename Op> void Splitter<Op>::packOperands() {
-  q = packed(op.getQ());
-  k = packed(op.getK());
-  v = packed(op.getV());
-  beta = packed(op.getBeta());
-  gate = packed(op.getGate());
-}
-
-template <typename Op>
-void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore) {
-  auto optional = [](IntegerAttr attribute) -> std::optional<int64_t> {
-    if (!attribute)
-      return std::nullopt;
-    return attribute.getInt();
-  };
-  dims.S = countCuts(dims, optional(cut.segments), optional(cut.length),
-                     /*isPacked=*/static_cast<bool>(sequences));
-  Type boundary = sequences ? getElementTypeOrSelf(sequences.getType())
-                            : Type(b.getI64Type());
-  auto type = [&](Dim dim) {
-    return RankedTensorType::get(dims.get(dim), boundary);
-  };
-  SmallVector<Type> types = {type(Dim::SegmentBoundaries),
-                             type(Dim::Boundaries)};
-  // What kernels side by side read in front of their waits, those before the
-  // first of them have written.
-  runsBefore &= cut.ownStarts && cut.sideBySide && mayForget();
-  if (runsBefore)
-    for (Dim dim : {Dim::SegmentBoundaries, Dim::S, Dim::N})
-      types.push_back(RankedTensorType::get(dims.get(dim), b.getI32Type()));
-  // Of other gates it does not know what they decay.
-  bool samples = runsBefore && cut.fewerSegments && !op.getALog() &&
-                 op.getGateDomain() == GateDomain::Log;
-  auto made = SegmentBoundariesStageOp::create(
-      b, types, op.getK(), samples ? op.getGate() : Value(), sequences,
-      /*length=*/Value(), cut.segments, cut.length,
-      samples ? cut.fewerSegments : IntegerAttr(),
-      samples ? cut.tolerance : FloatAttr(), chunkSize);
-  boundaries = made.getResult(0);
-  firstSegments = made.getResult(1);
-  if (runsBefore) {
-    before = made.getResult(2);
-    closes = made.getResult(3);
-    lastSegments = made.getResult(4);
-  }
-}
-
-/// Whether a segment's gates may decay whatever is before it below what 16 bits
-/// show. A gate a channel decays some of it alone.
-template <typename Op> bool Splitter<Op>::mayForget() {
-  return cut.tolerance && op.getGate() && !isChannelGate(op) &&
-         !getElementTypeOrSelf(op.getK().getType()).isF32();
-}
-
-template <typename Op>
-SegmentStartsStageOp Splitter<Op>::createStarts(TypeRange types, bool reverse) {
-  return SegmentStartsStageOp::create(
-      b, types, k, gate, boundaries, op.getALog(), op.getDtBias(),
-      op.getGateDomainAttr(), op.getLowerBoundAttr(), cut.tolerance,
-      reverse ? b.getUnitAttr() : UnitAttr(), op.getChunkSizeAttr());
-}
-
-template <typename Op> void Splitter<Op>::findStarts() {
-  SmallVector<int64_t> shape = {dims.S, dims.H};
-  SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type()),
-                             RankedTensorType::get(shape, b.getF32Type())};
-  auto found = createStarts(types, /*reverse=*/false);
-  starts = found.getResult(0);
-  decay = found.getResult(1);
-}
-
-template <typename Op> void Splitter<Op>::addStates() {
-  SmallVector<int64_t> shape = {dims.S, dims.H, dims.V, dims.K};
-  auto pass = StatePassStageOp::create(
-      b, RankedTensorType::get(shape, b.getF32Type()), q, k, v, beta, gate,
-      /*initial_state=*/Value(), boundaries, op.getALog(), op.getDtBias(),
-      starts, before, closes, before ? op.getInitialState() : Value(),
-      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
-      op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
-      op.getChunkSizeAttr(), before ? op.getStateLayoutAttr() : nullptr,
-      cut.sideBySide);
-  states = pass.getResult(0);
-}
-
-template <typename Op> void Splitter<Op>::makeMaps(bool areBeside) {
-  if (mayForget())
-    findStarts();
-  addMaps(areBeside);
-}
-
-template <typename Op> void Splitter<Op>::makeMapsAndStates(bool areBeside) {
-  if (mayForget())
-    findStarts();
-  // First: where segments forget, all of them have some tokens left here, and
-  // most no map.
-  addStates();
-  addMaps(areBeside);
-}
-
-template <typename Op> void Splitter<Op>::addMaps(bool areBeside) {
-  Type f32 = b.getF32Type();
-  Type element = getElementTypeOrSelf(k.getType());
-  // Entries of D are in [-2, 2]: f16 holds them best in 16 bits.
-  if (!element.isF32())
-    element = b.getF16Type();
-  SmallVector<Type> types = {
-      RankedTensorType::get({dims.S, dims.H, dims.K, dims.K}, element)};
-  // The decay of a gate a head is known where the starts are; D is that of the
-  // ungated rule.
-  bool isGated = gate && !starts;
-  if (isGated) {
-    SmallVector<int64_t> shape = {dims.S, dims.H};
-    if (isChannelGate(op))
-      shape.push_back(dims.K);
-    types.push_back(RankedTensorType::get(shape, f32));
-  }
-  auto maps = SegmentMapStageOp::create(
-      b, types, k, beta, isGated ? gate : Value(), boundaries,
-      isGated ? op.getALog() : Value(), isGated ? op.getDtBias() : Value(),
-      starts, before, closes,
-      isGated ? op.getGateDomainAttr() : GateDomainAttr(),
-      isGated ? op.getLowerBoundAttr() : FloatAttr(), op.getQkL2normAttr(),
-      op.getBetaDomainAttr(), op.getChunkSizeAttr(),
-      areBeside ? cut.sideBySide : UnitAttr());
-  map = maps.getResult(0);
-  if (isGated)
-    decay = maps.getResult(1);
-}
-
-template <typename Op>
-SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
-                                          Type last, bool reverse,
-                                          bool isBeside) {
-  SmallVector<Type> types = {added.getType()};
-  if (last)
-    types.push_back(last);
-  auto beside = [&](Value value) { return before ? value : Value(); };
-  return SegmentScanStageOp::create(
-      b, types, map, decay, added, initialState, firstSegments, before,
-      beside(starts), beside(boundaries), lastSegments,
-      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
-      segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
-}
-
 LogicalResult gdn::checkSavedCut(Operation *op, const Cut &cut) {
   if (cut.segments)
     return success();
@@ -190,7 +46,10 @@ static void split(FusedStageOp op, const Cut &cut) {
   Splitter<FusedStageOp> splitter(op, cut);
   splitter.packOperands();
   // A forward that saves would do so of tokens before the segment, too.
-  splitter.cutSequences(cutsOf(op), /*runsBefore=*/!op.getStateIntervalAttr());
+  // The states that it saves have the numbers of whole sequences.
+  IntegerAttr interval = op.getStateIntervalAttr();
+  splitter.cutSequences(cutsOf(op), /*runsBefore=*/!interval,
+                        /*numbersSequences=*/interval && cut.lengthOfCall);
   splitter.makeMapsAndStates();
   ImplicitLocOpBuilder &b = splitter.b;
   bool hasState = op.getNumResults() % 2 == 0;
@@ -200,12 +59,12 @@ static void split(FusedStageOp op, const Cut &cut) {
   bool scansState = hasState && !runsBefore;
   auto scan = splitter.scanMaps(splitter.states,
                                 runsBefore ? Value() : op.getInitialState(),
-                                scansState ? last : Type(), /*reverse=*/false);
+                                scansState ? last : Type(), /*reverse=*/false,
+                                /*isBeside=*/cut.lateForward);
   // The states that it saves have numbers of their own.
   SmallVector<Type> types(op.getResultTypes());
   if (scansState)
     types.erase(types.begin() + 1);
-  IntegerAttr interval = op.getStateIntervalAttr();
   // States have no tokens.
   size_t numTokenArrays = types.size() - (interval ? 1 : 0);
   for (size_t number = 0; number < numTokenArrays; ++number)
@@ -213,11 +72,16 @@ static void split(FusedStageOp op, const Cut &cut) {
       types[number] = splitter.packedType(types[number]);
   auto forward = FusedStageOp::create(
       b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
-      splitter.gate, scan.getResult(0), splitter.boundaries, op.getALog(),
-      op.getDtBias(), runsBefore ? splitter.starts : Value(), splitter.before,
-      splitter.closes, runsBefore ? op.getInitialState() : Value(),
+      splitter.gate, splitter.ofSegments(scan.getResult(0)),
+      splitter.ofSegments(splitter.boundaries, /*last=*/false, /*behind=*/true),
+      op.getALog(), op.getDtBias(),
+      runsBefore ? splitter.ofSegments(splitter.starts, /*last=*/true)
+                 : Value(),
+      splitter.ofSegments(splitter.before, /*last=*/false, /*behind=*/true),
+      splitter.ofSegments(splitter.closes, /*last=*/true),
+      runsBefore ? op.getInitialState() : Value(),
       runsBefore && hasState ? splitter.firstSegments : Value(),
-      /*sequence_numbers=*/Value(), op.getScaleAttr(), op.getGateDomainAttr(),
+      splitter.sequenceNumbers, op.getScaleAttr(), op.getGateDomainAttr(),
       op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
       splitter.segmentLayout(), op.getChunkSizeAttr(), interval,
       interval ? cut.segments : IntegerAttr(),
@@ -236,8 +100,53 @@ static void split(FusedStageOp op, const Cut &cut) {
   op->erase();
 }
 
-template class mlir::gdn::Splitter<BackwardStageOp>;
-template class mlir::gdn::Splitter<AdjointStageOp>;
+//===----------------------------------------------------------------------===//
+// Cuts of a call
+//===----------------------------------------------------------------------===//
+
+/// The argument of a function by which its calls say `word` of their segments;
+/// null if there is none.
+static Value findCutOfCall(Operation *op, StringRef word) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  if (!function)
+    return {};
+  for (BlockArgument argument : function.getArguments()) {
+    auto cut = function.getArgAttrOfType<StringAttr>(
+        argument.getArgNumber(), GDNDialect::getCutAttrName());
+    if (cut && cut.getValue() == word)
+      return argument;
+  }
+  return {};
+}
+
+static Value findLengthOfCall(Operation *op) {
+  return findCutOfCall(op, GDNDialect::kSegmentLength);
+}
+
+/// Takes over how the calls of a function cut.
+static LogicalResult readCutOfCall(Operation *op, Cut &cut) {
+  cut.segments = cut.length = cut.fewerSegments = {};
+  cut.lengthOfCall = findLengthOfCall(op);
+  cut.partsOfCall = findCutOfCall(op, GDNDialect::kSegmentParts);
+  cut.longerOfCall = findCutOfCall(op, GDNDialect::kLongerSegmentLength);
+  cut.ownStarts = static_cast<bool>(cut.partsOfCall);
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  cut.lateForward = function->hasAttr(GDNDialect::getLateForwardAttrName());
+  auto forward = dyn_cast<FusedStageOp>(op);
+  if (!forward)
+    return op->emitOpError("expected a forward in a function with ")
+           << GDNDialect::getCutAttrName() << ", got a backward";
+  if (cut.longerOfCall && !cut.partsOfCall)
+    return op->emitOpError("expected ")
+           << GDNDialect::kSegmentParts << " beside "
+           << GDNDialect::kLongerSegmentLength << ", got none";
+  bool samples = !forward.getALog() && forward.getGate() &&
+                 forward.getGateDomain() == GateDomain::Log;
+  if (cut.longerOfCall && !samples)
+    return op->emitOpError("expected log gates to sample by ")
+           << GDNDialect::kLongerSegmentLength << ", got others";
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // The pass
@@ -312,10 +221,11 @@ void SplitSequences::runOnOperation() {
   FailureOr<Cut> cut = readOptions();
   if (failed(cut))
     return signalPassFailure();
-  if (!cut->segments && !cut->length)
-    return;
+  bool cutsAll = cut->segments || cut->length;
   SmallVector<Operation *> stages;
   WalkResult walked = getOperation()->walk([&](Operation *op) {
+    if (!cutsAll && !findLengthOfCall(op))
+      return WalkResult::advance();
     if (isa<FusedStageOp, BackwardStageOp, GradientsStageOp>(op))
       stages.push_back(op);
     if (!isa<RunStageOp>(op))
@@ -339,12 +249,20 @@ void SplitSequences::runOnOperation() {
       op->emitOpError("expected whole sequences to split, got segments");
       return signalPassFailure();
     }
-    if (forward && forward.getStateInterval() &&
+    if (forward && forward.getStateInterval() && !findLengthOfCall(op) &&
         failed(checkSavedCut(op, *cut)))
       return signalPassFailure();
     if (hasNoTokens(op))
       continue;
     Cut own = withinChunks(*cut, op);
+    if (findLengthOfCall(op) && failed(readCutOfCall(op, own)))
+      return signalPassFailure();
+    if (forward && own.partsOfCall && !mayRunBefore(forward, own)) {
+      op->emitOpError("expected side-by-side, a decay-tolerance and a gate a "
+                      "head to 16-bit keys, and nothing saved, with ")
+          << GDNDialect::kSegmentParts;
+      return signalPassFailure();
+    }
     if (forward)
       split(forward, own);
     else if (auto backward = dyn_cast<BackwardStageOp>(op))

@@ -16,9 +16,12 @@
 
 namespace mlir::gdn {
 
-/// How to cut: one of the two is there.
+/// How to cut: one of the three is there.
 struct Cut {
   IntegerAttr segments, length;
+  /// The tokens of a segment, which a call chooses, and, where segments run
+  /// what is before them, their parts and another length.
+  Value lengthOfCall, partsOfCall, longerOfCall;
   /// How many segments there are of a sequence that does not forget in one of
   /// `segments`; null for as many.
   IntegerAttr fewerSegments;
@@ -30,7 +33,12 @@ struct Cut {
   UnitAttr sideBySide;
   /// Whether a forward's segments behind one that forgets run its last tokens.
   bool ownStarts = false;
+  /// Whether that forward is launched when the maps are done.
+  bool lateForward = false;
 };
+
+/// Whether segments behind one that forgets may run its last tokens.
+bool mayRunBefore(DeltaRuleOpInterface op, const Cut &cut);
 
 /// What the forward and the backward of a split have in common: the states
 /// before all segments.
@@ -44,8 +52,10 @@ public:
 
   void packOperands();
   /// Into whole chunks of `chunkSize` tokens. Where segments may forget what is
-  /// before them, they run it themselves if `runsBefore`.
-  void cutSequences(IntegerAttr chunkSize, bool runsBefore = false);
+  /// before them, they run it themselves if `runsBefore`; they know their
+  /// sequences if `numbersSequences`.
+  void cutSequences(IntegerAttr chunkSize, bool runsBefore = false,
+                    bool numbersSequences = false);
   bool mayForget();
   /// The stage that finds where segments begin, or, with `reverse`, end.
   SegmentStartsStageOp createStarts(TypeRange types, bool reverse);
@@ -65,6 +75,10 @@ public:
   /// not null. It may run at the same time as what is behind it if `isBeside`.
   SegmentScanStageOp scanMaps(Value added, Value initialState, Type last,
                               bool reverse, bool isBeside = false);
+  /// Every entry of an array of parts that begins a segment, with `behind` for
+  /// the last boundary, or, with `last`, that of its last part. The array
+  /// itself if segments have no parts.
+  Value ofSegments(Value array, bool last = false, bool behind = false);
   Value packed(Value array) { return isPacked ? array : packBatch(b, array); }
   RankedTensorType packedType(Type type) {
     auto array = cast<RankedTensorType>(type);
@@ -83,9 +97,10 @@ public:
   Value sequences;
   Value q, k, v, beta, gate;
   /// The boundaries of all segments, and of each sequence's among them; where
-  /// the segments before them begin, and which sequences end with them, or
-  /// null.
-  Value boundaries, firstSegments, before, closes, lastSegments;
+  /// the segments before them begin, which sequences end with them, and of
+  /// which sequences they are parts, or null.
+  Value boundaries, firstSegments, before, closes, lastSegments,
+      sequenceNumbers;
   /// Where segments begin for a head; null for their first tokens.
   Value starts;
   /// What segments make of a state.

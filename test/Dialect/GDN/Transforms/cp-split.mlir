@@ -80,31 +80,14 @@ func.func @log_gates(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %
 // CHECK: gdn.stage.segment_map {{.*}} cu_seqlens(%[[CUT]]#0 : tensor<?xi64>) {chunk_size = 32 : i64} -> tensor<?x4x64x64xf32>, tensor<?x4x64xf32>
 // CHECK: %[[ENTRY:.*]] = gdn.stage.segment_scan {{.*}} first_segments(%[[CUT]]#1 : tensor<?xi64>) {segment_layout = #gdn.state_layout<vk>} -> tensor<?x4x64x64xf32>
 // CHECK: %[[O:.*]] = gdn.stage.fused q(%[[QP]] : tensor<1x?x2x64xf32>) {{.*}} initial_state(%[[ENTRY]] : {{.*}}) cu_seqlens(%[[CUT]]#0 : tensor<?xi64>) {{.*}} -> tensor<1x?x4x64xf32>
-// CHECK: %[[ROWS:.*]] = scf.for %[[ROW:.*]] = %{{.*}} to %[[B:.*]] step %{{.*}} iter_args(%[[DONE:.*]] = %{{.*}}) -> (tensor<?x?x4x64xf32>) {
-// CHECK: %[[FROM:.*]] = arith.muli %[[ROW]], %[[T:[^ ]*]] : index
-// CHECK: %[[SLICE:.*]] = tensor.extract_slice %[[O]][0, %[[FROM]], 0, 0] [1, %[[T]], 4, 64] [1, 1, 1, 1]
-// CHECK: tensor.insert_slice %[[SLICE]] into %[[DONE]][%[[ROW]], 0, 0, 0] [1, %[[T]], 4, 64] [1, 1, 1, 1]
+// CHECK: %[[TOKENS:.*]] = tensor.collapse_shape %[[O]] {{\[\[}}0, 1], [2], [3]] : tensor<1x?x4x64xf32> into tensor<?x4x64xf32>
+// CHECK: %[[ROWS:.*]] = tensor.expand_shape %[[TOKENS]] {{\[\[}}0, 1], [2], [3]] output_shape [%{{.*}}, %{{.*}}, 4, 64] : tensor<?x4x64xf32> into tensor<?x?x4x64xf32>
 // CHECK: return %[[ROWS]]
 func.func @batch(%q: tensor<?x?x2x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x4x64xf32>,
     %beta: tensor<?x?x4xf32>, %gate: tensor<?x?x4x64xf32>) -> tensor<?x?x4x64xf32> {
   %o = gdn.stage.fused q(%q : tensor<?x?x2x64xf32>) k(%k : tensor<?x?x2x64xf32>) v(%v : tensor<?x?x4x64xf32>)
       beta(%beta : tensor<?x?x4xf32>) gate(%gate : tensor<?x?x4x64xf32>) {chunk_size = 32} -> tensor<?x?x4x64xf32>
   return %o : tensor<?x?x4x64xf32>
-}
-
-// -----
-
-// Where one size is known, a view is enough.
-
-// CHECK-LABEL: func.func @rows
-// CHECK: %[[O:.*]] = gdn.stage.fused {{.*}} -> tensor<1x?x4x64xf32>
-// CHECK: %[[TOKENS:.*]] = tensor.collapse_shape %[[O]] {{\[\[}}0, 1], [2], [3]] : tensor<1x?x4x64xf32> into tensor<?x4x64xf32>
-// CHECK: %[[ROWS:.*]] = tensor.expand_shape %[[TOKENS]] {{\[\[}}0, 1], [2], [3]] output_shape [2, %{{.*}}, 4, 64] : tensor<?x4x64xf32> into tensor<2x?x4x64xf32>
-// CHECK: return %[[ROWS]]
-func.func @rows(%q: tensor<2x?x4x64xf32>, %beta: tensor<2x?x4xf32>) -> tensor<2x?x4x64xf32> {
-  %o = gdn.stage.fused q(%q : tensor<2x?x4x64xf32>) k(%q : tensor<2x?x4x64xf32>) v(%q : tensor<2x?x4x64xf32>)
-      beta(%beta : tensor<2x?x4xf32>) {chunk_size = 32} -> tensor<2x?x4x64xf32>
-  return %o : tensor<2x?x4x64xf32>
 }
 
 // -----

@@ -1,5 +1,5 @@
-"""Cuts random sequences by a program and by hand: cuts.py FOLDER PACKED ROWS COMMAND..., of so many packed calls and calls of
-batch rows; COMMAND is gdn-run and its options."""
+"""Cuts random sequences by a program and by hand: cuts.py FOLDER COUNT COMMAND..., of so many calls of each kind; COMMAND is
+gdn-run and its options."""
 
 import random
 import subprocess
@@ -7,48 +7,95 @@ import sys
 
 import numpy
 
-folder, packed, rows, *command = sys.argv[1:]
+folder, count, *command = sys.argv[1:]
 random.seed(7)
+CHUNK, COUNTED, HEADS = 32, 2**31 - 1, 8
+NAMES = ("boundaries", "first_segments", "sequence_numbers")
+NAMES_OF_PARTS = ("boundaries", "first_segments", "before", "closes", "last_segments")
 
 
-def run(entry, k, scalar, more):
-    """The three lists that the program makes."""
-    shape = "x".join(map(str, k))
-    options = [f"--entry={entry}", "--arg-shape", f"0={shape}", "--scalar", scalar, *more, f"--out-dir={folder}"]
+def run(entry, numbers, k, scalars, arrays):
+    """The lists that the program makes; arrays and scalars are arguments behind k, in this order."""
+    options = [f"--entry={entry}", "--arg-shape", "0=" + "x".join(map(str, k)), f"--out-dir={folder}"]
+    for place, array in enumerate(arrays, start=1):
+        numpy.save(f"{folder}/argument{place}.npy", array)
+        options += ["--arg", f"{place}={folder}/argument{place}.npy"]
+    for place, scalar in enumerate(scalars, start=1 + len(arrays)):
+        options += ["--scalar", f"{place}={scalar}"]
     subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
-    return [numpy.load(f"{folder}/{number}.npy").astype(int).tolist() for number in range(3)]
+    return [numpy.load(f"{folder}/{number}.npy").astype(int).tolist() for number in range(numbers)]
 
 
-def compare(got, boundaries, first, numbers, what):
-    for name, have, want in zip(("boundaries", "first_segments", "sequence_numbers"), got, (boundaries, first, numbers)):
-        if have != want:
-            sys.exit(f"{what}: expected {name} {want}, got {have}")
+def divide(x, y):
+    """Rounded up, and 1 at least."""
+    return max(-(-x // y), 1)
 
 
-for _ in range(int(packed)):
-    length = 32 * random.randint(1, 6)
-    lengths = [random.choice([0, 1, 31, 32, 33, 64, random.randint(0, 500)]) for _ in range(random.randint(1, 7))]
-    cu = [0, *(sum(lengths[: n + 1]) for n in range(len(lengths)))]
-    # Tokens that no sequence has.
-    tokens = cu[-1] + random.choice([0, 0, 1, 100])
-    pieces = [max(-(-x // length), 1) for x in cu]
-    boundaries, first, numbers = [], [], []
+def cut(cu, tokens, is_packed, length, parts, choose):
+    """The lists by hand; `choose` gives the tokens of a part of a sequence."""
+    boundaries, first, before, closes, last, numbers = [], [], [], [], [], []
+    ahead = 0
     for n, (begin, end) in enumerate(zip(cu, cu[1:])):
-        first.append(pieces[n] + n - 1 if n else 0)
-        count = pieces[n + 1] + n - first[-1]
-        boundaries += [min(begin + i * length, end) for i in range(count)]
-        numbers += [n] * count
-    first.append(len(boundaries))
-    room = max(-(-tokens // length), 1) + len(lengths) - 1
-    boundaries += [cu[-1]] * (room + 1 - len(boundaries))
-    numbers += [len(lengths) - 1] * (room - len(numbers))
-    numpy.save(f"{folder}/cu.npy", numpy.asarray(cu, "int32"))
-    got = run("packed", (1, tokens, 1, 16), f"2={length}", ["--arg", f"1={folder}/cu.npy"])
-    compare(got, boundaries, first, numbers, f"{cu}, {tokens} tokens, length {length}")
-for _ in range(int(rows)):
-    length, batch, tokens = 32 * random.randint(1, 6), random.randint(1, 4), random.choice([0, 1, 32, 33, random.randint(0, 500)])
-    pieces = max(-(-tokens // length), 1)
-    boundaries = [n * tokens + min(i * length, tokens) for n in range(batch) for i in range(pieces)] + [batch * tokens]
-    got = run("rows", (batch, tokens, 1, 16), f"1={length}", [])
-    first, numbers = [n * pieces for n in range(batch + 1)], [n for n in range(batch) for _ in range(pieces)]
-    compare(got, boundaries, first, numbers, f"{batch} rows of {tokens} tokens, length {length}")
+        pieces = divide(end, length * parts) + n - ahead if is_packed else divide(tokens, length * parts)
+        first.append(ahead * parts)
+        ahead += pieces
+        last_one = n + 2 == len(cu)
+        room = divide(tokens, length * parts) + n if is_packed and last_one else ahead
+        size = choose(n, end - begin)
+        closing = first[-1] + (divide(end - begin, size * parts) - 1) * parts
+        last.append(closing)
+        for s in range(first[-1], room * parts):
+            i = s - first[-1]
+            boundaries.append(min(begin + i * size, end))
+            before.append(min(begin + (i - 1) * size, end) if i else -1 - n)
+            closes.append(n if closing <= s < closing + parts else -1)
+            numbers.append(n)
+    first.append(ahead * parts)
+    return {
+        "boundaries": [*boundaries, cu[-1]], "first_segments": first, "sequence_numbers": numbers,
+        "before": [*before, COUNTED], "closes": closes, "last_segments": last,
+    }  # fmt: skip
+
+
+def check(is_packed, kind):
+    length, parts = CHUNK * random.randint(1, 6), random.randint(1, 3) if kind else 1
+    if is_packed:
+        lengths = [random.choice([0, 1, 31, 32, 33, 64, random.randint(0, 500)]) for _ in range(random.randint(1, 7))]
+        cu = [0, *(sum(lengths[: n + 1]) for n in range(len(lengths)))]
+        # Tokens that no sequence has.
+        tokens, batch = cu[-1] + random.choice([0, 0, 1, 100]), 1
+    else:
+        batch, tokens = random.randint(1, 4), random.choice([0, 1, 32, 33, random.randint(0, 500)])
+        cu = [n * tokens for n in range(batch + 1)]
+    entry = f"{kind}_{'packed' if is_packed else 'rows'}" if kind else "packed" if is_packed else "rows"
+    arrays, scalars = [], [length, *([parts] if kind else [])]
+
+    def choose(n, tokens):
+        return length
+
+    if kind == "lengths":
+        longer, live = length + CHUNK * random.randint(0, 8), [random.randint(0, HEADS) for _ in cu[1:]]
+        gates = numpy.full((batch * tokens, HEADS), -5.0, "float32")
+        for count, begin, end in zip(live, cu, cu[1:]):
+            gates[begin:end, random.sample(range(HEADS), count)] = 0.0
+        arrays.append(gates.reshape(batch, tokens, HEADS))
+        scalars.append(longer)
+
+        def choose(n, tokens):
+            longest = length if tokens and 0 < live[n] < HEADS / 2 else longer
+            return divide(tokens, divide(tokens, longest * parts) * parts * CHUNK) * CHUNK
+
+    if is_packed:
+        arrays.append(numpy.asarray(cu, "int32"))
+    names = NAMES_OF_PARTS if kind else NAMES
+    got = run(entry, len(names), (batch, tokens, 1, 16), scalars, arrays)
+    wanted = cut(cu, tokens, is_packed, length, parts, choose)
+    for name, have in zip(names, got):
+        if have != wanted[name]:
+            sys.exit(f"{entry}, {cu}, {tokens} tokens, {scalars}: expected {name} {wanted[name]}, got {have}")
+
+
+for kind in ("", "parts", "lengths"):
+    for _ in range(int(count)):
+        check(True, kind)
+        check(False, kind)

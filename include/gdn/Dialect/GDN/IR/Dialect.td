@@ -39,6 +39,13 @@ def GDN_Dialect : Dialect {
     - `gdn.strided`: the array may have any strides. Without this note its last
       dimension is contiguous. So one function serves states [N, H, K, V] and,
       as views of them, states that lie as [N, H, V, K].
+    - `gdn.cut`: by the argument, an index, each call chooses how `gdn-cp-split`
+      cuts the sequences of the function. `"segment_length"`: the tokens of a
+      segment, a positive multiple of those of a chunk and, with them, of the
+      parts. `"segment_parts"`: the parts of a segment whose maps are made; with
+      it segments that forget what is before them run it themselves.
+      `"longer_segment_length"`: the tokens of a segment where a sample of the
+      gates says that shorter ones do not pay.
     - `gdn.name`, `gdn.dims`: names, from `gdn-name-arguments`.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -50,6 +57,13 @@ def GDN_Dialect : Dialect {
     /// have any strides.
     static constexpr ::llvm::StringLiteral getOptionalAttrName() { return "gdn.optional"; }
     static constexpr ::llvm::StringLiteral getStridedAttrName() { return "gdn.strided"; }
+    /// Note on an argument, one of the words below: how a call cuts sequences.
+    static constexpr ::llvm::StringLiteral getCutAttrName() { return "gdn.cut"; }
+    static constexpr ::llvm::StringLiteral kSegmentLength = "segment_length";
+    static constexpr ::llvm::StringLiteral kSegmentParts = "segment_parts";
+    static constexpr ::llvm::StringLiteral kLongerSegmentLength = "longer_segment_length";
+    /// Unit attribute of a function: the forward of its segments is launched when their maps are done, not beside them.
+    static constexpr ::llvm::StringLiteral getLateForwardAttrName() { return "gdn.late_forward"; }
     /// Names of an argument or a result and of its dimensions.
     static constexpr ::llvm::StringLiteral getNameAttrName() { return "gdn.name"; }
     static constexpr ::llvm::StringLiteral getDimsAttrName() { return "gdn.dims"; }

@@ -40,6 +40,12 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     heads short. A sample of the log gates tells, so this chooses nothing but
     how long it takes. Segments that are not used are empty.
 
+    With `parts` a segment consists of so many parts of `length` tokens, and all
+    results, of which there are five, count parts. With `gate`, `longer_length`
+    and `tolerance` the parts of a sequence are longer unless some heads, but
+    fewer than half, keep a state over a segment: equally long, and of that
+    length at most.
+
     S is N `segments`. With L tokens of a segment and packed sequences it is
     max(ceil(T / L), 1) + N - 1, the least number that is known without the
     lengths: max(ceil(x / L), 1) segments before token x, and one more for each
@@ -60,7 +66,9 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
   let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
     GDN_GateOf<TensorRankOf<parameterTypes, [3]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
-    Arg<Optional<Index>, "Tokens of a segment that a call chooses.">:$length,
+    Arg<Optional<Index>, "Tokens of a segment, or of a part of one, that a call chooses.">:$length,
+    Arg<Optional<Index>, "Parts of a segment.">:$parts,
+    Arg<Optional<Index>, "Tokens of a part where shorter ones do not pay.">:$longer_length,
     Arg<OptionalAttr<I64Attr>, "Segments of a sequence.">:$segments,
     Arg<OptionalAttr<I64Attr>, "Tokens of a segment.">:$segment_length,
     Arg<OptionalAttr<I64Attr>, "Segments of other sequences than those some heads of which keep a state.">:$fewer_segments,
@@ -70,6 +78,8 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
     (`length` `(` $length^ `:` type($length) `)`)?
+    (`parts` `(` $parts^ `:` type($parts) `)`)?
+    (`longer_length` `(` $longer_length^ `:` type($longer_length) `)`)?
     attr-dict `->` type($results)
   }];
 }

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExpandRows.h"
+
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
 
@@ -149,6 +151,7 @@ struct PrepareBufferization
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isPublic() && !function.isExternal())
         prepareInterface(function);
+      copyExpandedRows(function);
       if (!function->hasAttr(TileDialect::getProgramAttrName()))
         continue;
       function.walk([](scf::ForOp loop) {

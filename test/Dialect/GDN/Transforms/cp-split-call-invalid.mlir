@@ -1,0 +1,41 @@
+// RUN: gdn-opt %s --gdn-cp-split --split-input-file --verify-diagnostics -o /dev/null
+
+func.func @backward(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"}) -> (
+    tensor<1x64x1x64xf32>, tensor<1x64x1x64xf32>, tensor<1x64x1x64xbf16>, tensor<1x64x1xf32>) {
+  // expected-error @below {{expected a forward in a function with gdn.cut, got a backward}}
+  %d:4 = gdn.stage.backward q(%q : tensor<1x64x1x64xbf16>) k(%q : tensor<1x64x1x64xbf16>) v(%q : tensor<1x64x1x64xbf16>)
+      beta(%beta : tensor<1x64x1xf32>) d_o(%q : tensor<1x64x1x64xbf16>) {chunk_size = 32}
+      -> tensor<1x64x1x64xf32>, tensor<1x64x1x64xf32>, tensor<1x64x1x64xbf16>, tensor<1x64x1xf32>
+  return %d#0, %d#1, %d#2, %d#3 : tensor<1x64x1x64xf32>, tensor<1x64x1x64xf32>, tensor<1x64x1x64xbf16>, tensor<1x64x1xf32>
+}
+
+// -----
+
+func.func @no_gate(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"},
+    %parts: index {gdn.cut = "segment_parts"}) -> tensor<1x64x1x64xbf16> {
+  // expected-error @below {{expected side-by-side, a decay-tolerance and a gate a head to 16-bit keys, and nothing saved, with segment_parts}}
+  %o = gdn.stage.fused q(%q : tensor<1x64x1x64xbf16>) k(%q : tensor<1x64x1x64xbf16>) v(%q : tensor<1x64x1x64xbf16>)
+      beta(%beta : tensor<1x64x1xf32>) {chunk_size = 32} -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @no_parts(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"},
+    %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x64x1x64xbf16> {
+  // expected-error @below {{expected segment_parts beside longer_segment_length, got none}}
+  %o = gdn.stage.fused q(%q : tensor<1x64x1x64xbf16>) k(%q : tensor<1x64x1x64xbf16>) v(%q : tensor<1x64x1x64xbf16>)
+      beta(%beta : tensor<1x64x1xf32>) {chunk_size = 32} -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @linear(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"},
+    %parts: index {gdn.cut = "segment_parts"}, %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x64x1x64xbf16> {
+  // expected-error @below {{expected log gates to sample by longer_segment_length, got others}}
+  %o = gdn.stage.fused q(%q : tensor<1x64x1x64xbf16>) k(%q : tensor<1x64x1x64xbf16>) v(%q : tensor<1x64x1x64xbf16>)
+      beta(%beta : tensor<1x64x1xf32>) gate(%beta : tensor<1x64x1xf32>) {chunk_size = 32, gate_domain = #gdn.gate_domain<linear>}
+      -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
