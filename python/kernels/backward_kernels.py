@@ -11,8 +11,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from kernel_traits import HERE, Kernel, fill
-from segment_kernels import CUTS
+from kernel_traits import HERE, Kernel, fill, traits_of
+from layer_functions import layer_function
+from split_kernels import LENGTH, OPTIONS, function_notes
 
 #: Tokens of a chunk of the gradients: states are kept between these (docs/Dialects/Stages.md).
 GRADIENT_TOKENS = 64
@@ -90,12 +91,10 @@ _INPUTS = "inputs:"
 
 
 def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str, reads_saved: bool) -> str:
-    """The same in segments: the function that cuts sequences, and all stages of their segments."""
+    """The same in segments: all stages, of a length that the call brings."""
     lines = template.splitlines(keepends=True)
     template = "".join(line.removeprefix(_INPUTS) for line in lines if not (reads_saved and line.startswith(_INPUTS)))
     types, hopper = _operands(manifest, row), manifest["hopper"]
-    cut = fill((HERE / "boundaries.mlir.in").read_text(), {**CUTS["Packed"], "name": name})
-    program, function = cut.split("func.func ", 1)
     k, v = (hopper["channels"][row["channels"]][size] for size in ("k", "v"))
     between, saved = f"tensor<?x?x{v}x{k}xf32>", _saved_types(manifest, row)
     given = {operand: f"%{operand} : {kind}" for operand, kind in types.items()}
@@ -106,8 +105,8 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
     layout = hopper["state_layouts"]["VK" if "VK" in row["state"] else "KV"]
     values = {
         "name": name,
-        "program": program.rstrip(),
-        "cut": function.split("{\n", 1)[1].split("  return", 1)[0],
+        "length": 'index {gdn.name = "segment_length"}',
+        "k": types["k"],
         "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in types.items()),
         "gates": _joined(given, "k", "gate", "cu_seqlens"),
         "keys": _joined(given, "k", "beta", "cu_seqlens"),
@@ -145,31 +144,9 @@ def saved_tokens(manifest: dict[str, Any]) -> int:
 
 #: The states with which there is a forward that saves; the package brings calls without states to it.
 _SAVING_STATE = "Both KV F32"
-#: Those between the segments of a call (segment_kernels.py).
-_SEGMENTS_STATE = "Both VK F32"
-
-
 def _saves(manifest: dict[str, Any], row: dict[str, str]) -> bool:
     """Whether there is a forward that saves for the backward of a row."""
-    if row["channels"] not in manifest["hopper"].get("saving", {}).get("channels", []):
-        return False
-    return row["state"] == _SAVING_STATE or (row["state"] == _SEGMENTS_STATE and _has_segments(manifest, row))
-
-
-def _saving_text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str) -> str:
-    """A forward of the same operands, without gradients."""
-    types, saved = _operands(manifest, row), _saved_types(manifest, row)
-    operands = {operand: kind for operand, kind in types.items() if not operand.startswith("d_")}
-    attributes = [*_attributes(manifest, row), f"state_interval = {saved_tokens(manifest)} : i64"]
-    values = {
-        "name": name,
-        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in operands.items()),
-        "operands": " ".join(f"{operand}(%{operand} : {kind})" for operand, kind in operands.items()),
-        "attributes": ", ".join(attributes),
-        "chunk": str(manifest["hopper"]["chunk_tokens"]),
-        "results": ", ".join([types["v"], types["initial_state"], *saved.values()]),
-    }
-    return fill(template, values)
+    return row["state"] == _SAVING_STATE and row["channels"] in manifest["hopper"].get("saving", {}).get("channels", [])
 
 
 def _has_segments(manifest: dict[str, Any], row: dict[str, str]) -> bool:
@@ -240,22 +217,30 @@ def _adjoints(manifest: dict[str, Any], row: dict[str, str], reads_saved: bool) 
 
 
 def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """The forwards that save for backwards of these rows: of whole sequences, and of segments, which take and leave states
-    as [V, K]."""
-    whole, cut = ((HERE / f"saving_{name}.mlir.in").read_text() for name in ("hopper", "segments"))
+    """The forwards that save for backwards of these rows, of whole sequences and of segments: a module for each form."""
     kernels, hopper = [], manifest["hopper"]
+    attributes = [f"state_interval = {saved_tokens(manifest)} : i64"]
     for values in rows:
-        choices = itertools.product(*(values[axis] for axis in _AXES), ("CtaPerHead", "CtaPerVTile"))
-        for *choice, schedule in choices:
+        for choice in itertools.product(*(values[axis] for axis in _AXES)):
             row = dict(zip(_AXES, choice))
             if not _saves(manifest, row):
                 continue
-            option, layout = hopper["schedules"][schedule]["option"], row["state"].split()[1]
-            name = f"{_name(manifest, {**row, 'state': layout}).replace('backward', 'saving')}_{option}"
+            module = _name(manifest, {**row, "state": ""}).replace("backward", "saving")
             forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
-            fields = [name, hopper["channels"][row["channels"]]["k"], row["element"], layout, *forms, schedule]
-            text = _saving_text(manifest, name, row, cut if layout == "VK" else whole)
-            line = f"GDN_HOPPER_SAVING({', '.join(map(str, fields))})"
-            traits = {**row, "schedule": schedule}
-            kernels.append(Kernel(name, text, [f"--schedule={option}"], line, "Saving", traits))
+            cuts = ("Whole", "Segments") if _has_segments(manifest, row) else ("Whole",)
+            texts, lines = [], []
+            for cut, schedule in itertools.product(cuts, ("CtaPerHead", "CtaPerVTile")):
+                option, in_segments = hopper["schedules"][schedule]["option"], cut == "Segments"
+                name = "_".join([module, *(["segments"] if in_segments else []), option])
+                texts.append(
+                    layer_function(
+                        manifest, name, traits_of({**row, "layout": "Packed"}), hopper["schedules"][schedule],
+                        scalars=LENGTH if in_segments else None, attributes=attributes,
+                        results=_saved_types(manifest, row), notes=function_notes(manifest, schedule),
+                    )
+                )  # fmt: skip
+                fields = [name, hopper["channels"][row["channels"]]["k"], row["element"], str(in_segments).lower()]
+                lines.append(f"GDN_HOPPER_SAVING({', '.join(map(str, [*fields, *forms, schedule]))})")
+            traits = {axis: row[axis] for axis in _AXES if axis != "state"}
+            kernels.append(Kernel(module, "\n".join(texts), OPTIONS, "\n".join(lines), "Saving", traits))
     return kernels

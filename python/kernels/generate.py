@@ -25,12 +25,10 @@ import sys
 from typing import Any, NamedTuple
 
 from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
-from kernel_traits import (
-    HERE, TRAIT_TABLES, Kernel, Traits, brought_by, chosen_rows, fill, has_run_time_states, traits_of,
-)  # fmt: skip
-from own_kernels import own_kernels
+from kernel_traits import HERE, Kernel, fill, has_run_time_states, traits_of
+from layer_functions import layer_function
 from sample import check_sample, choose_sample
-from segment_kernels import segment_kernels
+from split_kernels import split_kernels
 
 
 def _load_reader() -> Any:
@@ -105,63 +103,6 @@ def _name_of(manifest: dict[str, Any], row: dict[str, str]) -> str:
     return "_".join(["gdn_hopper", *filter(None, words)]).lower()
 
 
-def _shape_values(manifest: dict[str, Any], traits: Traits) -> dict[str, Any]:
-    """What stands for the names in the shapes of `arguments`."""
-    channels = manifest["hopper"]["channels"][traits.channels]
-    states = {"KV": ("k", "v"), "VK": ("v", "k")}[traits.state_layout]
-    types = {axis: manifest["types"][getattr(traits, axis)]["mlir"] for axis in ("element", "state", "gate", "beta")}
-    return {
-        **types,
-        "batch": manifest["hopper"]["layouts"][traits.layout]["batch"],
-        "k": channels["k"],
-        "v": channels["v"],
-        "rows": channels[states[0]],
-        "columns": channels[states[1]],
-    }
-
-
-def _absent_arguments(manifest: dict[str, Any], chosen: list[dict[str, Any]]) -> set[str]:
-    """The arguments that rows of the tables bring, but none of the chosen ones."""
-    tables = (manifest["hopper"].get(table) or manifest[table] for table in TRAIT_TABLES.values())
-    return brought_by(row for table in tables for row in table.values()) - brought_by(chosen)
-
-
-#: What a function says of a state that a call has or not, in either layout.
-_RUN_TIME_STATE = " {gdn.optional, gdn.strided}"
-
-
-def _function_of(
-    manifest: dict[str, Any], name: str, traits: Traits, schedule: dict[str, Any], template: str
-) -> str:
-    """The kernel's function as MLIR text, with one op."""
-    chosen, values = chosen_rows(manifest, traits), _shape_values(manifest, traits)
-    absent = _absent_arguments(manifest, chosen)
-    states = brought_by(manifest["hopper"]["ends"].values()) if has_run_time_states(schedule) else set()
-
-    def typed(names: list[str]) -> list[tuple[str, str, str]]:
-        rows = [
-            (manifest["arguments"][argument], _RUN_TIME_STATE if argument in states else "")
-            for argument in names
-            if argument not in absent
-        ]
-        return [(row["operand"], f"tensor<{row['shape'].format(**values)}>", note) for row, note in rows]
-
-    inputs, outputs = typed(manifest["hopper"]["arguments"]), typed(manifest["hopper"]["results"])
-    return fill(
-        template,
-        {
-            "name": name,
-            "op": schedule["op"],
-            "arguments": ", ".join(f"%{operand}: {kind}{note}" for operand, kind, note in inputs),
-            "operands": "".join(f"\n      {operand}(%{operand} : {kind})" for operand, kind, _ in inputs),
-            "attributes": ", ".join(text for row in chosen for text in row.get("attributes", [])),
-            "values": ", ".join(f"%{operand}" for operand, _, _ in outputs),
-            "noted_results": ", ".join(f"{kind}{note}" for _, kind, note in outputs),
-            "results": ", ".join(kind for _, kind, _ in outputs),
-        },
-    )
-
-
 def _function_choice(choice: dict[str, str], schedule: dict[str, Any]) -> dict[str, str]:
     """The values that a kernel's function is compiled for: "Any F32" for all states of float32 that it serves."""
     if not has_run_time_states(schedule):
@@ -172,7 +113,6 @@ def _function_choice(choice: dict[str, str], schedule: dict[str, Any]) -> dict[s
 def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
     """All Hopper kernels: the cross product of each row. One whose states are a matter of run time serves several forms of
     a call, and has a line for each."""
-    template = (HERE / "hopper.mlir.in").read_text()
     axes = ("element", "layout", "state", "gate", "beta", "norm", "channels", "schedule")
     kernels: dict[str, Kernel] = {}
     forms = set()
@@ -191,7 +131,7 @@ def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
             if name in kernels:
                 kernels[name] = kernels[name]._replace(line=f"{kernels[name].line}\n{line}")
                 continue
-            text = _function_of(manifest, name, traits_of(compiled), schedule, template)
+            text = layer_function(manifest, name, traits_of(compiled), schedule)
             options = [f"--schedule={schedule['option']}"]
             kernels[name] = Kernel(name, text, options, line, choice["schedule"], compiled)
     return list(kernels.values())
@@ -336,7 +276,7 @@ class Kernels(NamedTuple):
 def kernels_of(manifest: dict[str, Any], reader: Any) -> Kernels:
     """The kernels; ends the program if two have one name."""
     rows, gradients = reader.gpu_rows(manifest), reader.gradient_rows(manifest)
-    hopper = hopper_kernels(manifest, rows) + segment_kernels(manifest, rows) + own_kernels(manifest, rows)
+    hopper = hopper_kernels(manifest, rows) + split_kernels(manifest, rows)
     kernels = Kernels(
         cpu_kernels(manifest), cpu_backward_kernels(manifest), hopper + relayout_kernels(),
         hopper_backward_kernels(manifest, gradients), saving_kernels(manifest, gradients),
@@ -389,7 +329,7 @@ def main() -> int:
     _write(out / "kernels.json", json.dumps(manifest, indent=1))
     cpu, hopper = [*kernels.cpu, *kernels.cpu_backward], [*kernels.hopper, *kernels.hopper_backward, *kernels.saving]
     # The package has threads of its own: each computes work items.
-    lists = [*_cmake_list("cpu", "--parallel=false", cpu), *_cmake_list("hopper", "--target=sm_90a", hopper)]
+    lists = [*_cmake_list("cpu", "--parallel=false", cpu), *_cmake_list("hopper", "--target=sm_90a --share-kernels", hopper)]
     _write(out / "kernels.cmake", "\n".join([*lists, ""]))
     return 0
 

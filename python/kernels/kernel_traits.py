@@ -1,9 +1,10 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the generators of kernels share (generate.py, segment_kernels.py)."""
+"""What the generators of kernels share."""
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import re
 from collections.abc import Iterable
@@ -83,3 +84,35 @@ def chosen_rows(manifest: dict[str, Any], traits: Traits) -> list[dict[str, Any]
     hopper = manifest["hopper"]
     tables = {table: hopper[table] if table in hopper else manifest[table] for table in TRAIT_TABLES.values()}
     return [tables[table][getattr(traits, trait)] for trait, table in TRAIT_TABLES.items()]
+
+
+class Form(NamedTuple):
+    """What the maps of segments depend on: keys of the manifest's tables."""
+
+    channels: str
+    element: str
+    gate: str
+    beta: str
+    norm: str
+
+
+def forms_of(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Form]:
+    """The forms of calls that can be split: those with kernels of chunks of packed sequences and states in float32, less
+    those that the manifest leaves out."""
+    without = manifest["hopper"]["segments"].get("without", [])
+    found = {}
+    for row in rows:
+        if "CtaPerHead" not in row["schedule"] or "Packed" not in row["layout"] or "Both KV F32" not in row["state"]:
+            continue
+        channels = [key for key in row["channels"] if key in manifest["hopper"]["segments"]["channels"]]
+        for form in itertools.product(channels, row["element"], row["gate"], row["beta"], row["norm"]):
+            values = Form(*form)._asdict()
+            if not any(all(values[key] in row[key] for key in row) for row in without):
+                found[Form(*form)] = True
+    return list(found)
+
+
+def named(stage: str, channels: str, *words: str) -> str:
+    """A kernel's name; that of 128 channels is not in it."""
+    known = ["gdn_hopper", stage, *(["" if channels == "128" else channels]), *words]
+    return "_".join(word.replace(" ", "_") for word in known if word).lower()

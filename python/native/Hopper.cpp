@@ -8,7 +8,6 @@
 
 #include "Hopper.h"
 
-#include "OwnSegments.h"
 #include "Relayout.h"
 #include "Segments.h"
 
@@ -133,9 +132,10 @@ static constexpr Trait allTraits[] = {
 /// Says which trait no kernel has, with those that there are.
 static Error explainMissing(const Traits &wanted) {
   auto agrees = [&](const Kernel &kernel, size_t count) {
-    return std::all_of(allTraits, allTraits + count, [&](const Trait &trait) {
-      return trait.describe(kernel.traits) == trait.describe(wanted);
-    });
+    return kernel.cut == Cut::None &&
+           std::all_of(allTraits, allTraits + count, [&](const Trait &trait) {
+             return trait.describe(kernel.traits) == trait.describe(wanted);
+           });
   };
   for (size_t i = 0; i < std::size(allTraits); ++i) {
     std::string known;
@@ -242,6 +242,13 @@ Error gdn::hopper::readChip(int32_t device, cost::Chip &chip) {
   return {};
 }
 
+/// How segments are cut that run what is before them themselves.
+static Cut cutOf(const cost::SplitEstimate &split) {
+  if (split.longerLength)
+    return split.isLate ? Cut::OwnSampledLate : Cut::OwnSampled;
+  return split.isLate ? Cut::OwnLate : Cut::Own;
+}
+
 /// Decides whether sequences are cut; `chosen` has the choice without.
 static Error chooseSegments(const Problem &p, const Traits &traits,
                             const cost::Problem &problem,
@@ -252,8 +259,8 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
   if (!isWanted && (p.split.kind != Kind::Model || p.recurrent ||
                     chosen.plan.kernel->schedule == Schedule::Token))
     return {};
-  SegmentKernels kernels = findSegmentKernels(traits);
-  if (!kernels.areThere())
+  KernelGroup waiting = findKernels(traits, Cut::Waiting);
+  if (!waiting.perHead || !waiting.perVTile)
     return isWanted ? explainNoSegments(p) : Error();
   if (Error error = checkSegments(p))
     return isWanted ? error : Error();
@@ -261,20 +268,19 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
   // All of them begin with gdn.stage.segment_starts.
   request.forgets = true;
   request.sideBySide = true;
-  request.ownStarts = hasOwnSegments(traits);
-  request.samplesGates = request.ownStarts && maySampleGates(p, traits);
+  request.ownStarts = findKernels(traits, Cut::Own).perHead;
+  request.samplesGates =
+      p.gate.isPresent() && findKernels(traits, Cut::OwnSampled).perHead;
   chosen.split = cost::chooseSplit(problem, chip, chosen.choice, request);
   if (!chosen.split.splits)
     return {};
-  if (request.ownStarts) {
-    const cost::SplitEstimate &best = *chosen.split.best;
-    chosen.plan = {findKernels(traits).perHead, best.length, best.parts,
-                   best.isLate, best.longerLength};
-    return {};
-  }
-  bool isPerHead = chosen.split.best->schedule == Schedule::CtaPerHead;
-  chosen.plan = {isPerHead ? kernels.forward.perHead : kernels.forward.perVTile,
-                 chosen.split.best->length};
+  const cost::SplitEstimate &best = *chosen.split.best;
+  chosen.plan.cut = {best.length, best.parts, best.longerLength};
+  bool isPerHead = best.schedule == Schedule::CtaPerHead;
+  if (request.ownStarts)
+    chosen.plan.kernel = findKernels(traits, cutOf(best)).perHead;
+  else
+    chosen.plan.kernel = isPerHead ? waiting.perHead : waiting.perVTile;
   return {};
 }
 
@@ -358,9 +364,7 @@ std::string gdn::hopper::toJson(const Problem &p, const KernelChoice &chosen,
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
       "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
-      nameOf(p.device).c_str(),
-      chosen.plan.parts ? nameOfOwnForward(traitsOf(p)) : kernel.name,
-      byToken ? "recurrent" : "chunk",
+      nameOf(p.device).c_str(), kernel.name, byToken ? "recurrent" : "chunk",
       static_cast<long long>(kernel.traits.keyChannels),
       static_cast<long long>(byToken ? 1 : manifest::HopperChunkTokens),
       static_cast<long long>(chosen.items), Text(kernel.schedule.name).c_str(),

@@ -68,29 +68,47 @@ struct Traits {
   bool operator==(const Traits &) const = default;
 };
 
-/// A compiled kernel (gdn/kernels.json has the list).
+/// How a function cuts sequences into segments (kernels/split_kernels.py).
+enum class Cut : uint8_t {
+  /// It does not.
+  None,
+  /// Segments wait for the state before them.
+  Waiting,
+  /// Segments behind one that forgets run its last tokens. Their forward is
+  /// launched beside the maps, or when these are done; they are of one length,
+  /// or of two from which a sample of the gates chooses.
+  Own,
+  OwnLate,
+  OwnSampled,
+  OwnSampledLate
+};
+
+/// A compiled function (gdn/kernels.json has the list).
 struct Kernel {
   const char *name;
   Traits traits;
   Schedule schedule;
+  Cut cut;
   const GdnFunctionDesc *function;
 };
 
 std::span<const Kernel> allKernels();
 
-/// What a call runs: a kernel, of whole sequences or of segments.
+/// How a call cuts its sequences: the arguments of a function that does.
+struct CallCut {
+  /// Tokens of a segment; 0 where sequences are not cut.
+  int64_t length = 0;
+  /// Of segments that run what is before them themselves, the parts of one
+  /// whose maps are made.
+  int64_t parts = 0;
+  /// Tokens of a segment where the device finds that shorter ones do not pay.
+  int64_t longerLength = 0;
+};
+
+/// What a call runs.
 struct Plan {
   const Kernel *kernel = nullptr;
-  /// Tokens of a segment; 0 where sequences are not cut.
-  int64_t segmentLength = 0;
-  /// Of segments that run what is before them themselves, the parts of one
-  /// whose maps are made; 0 for others.
-  int64_t parts = 0;
-  /// Whether their forward is launched when the maps are done, and not before.
-  bool isLate = false;
-  /// Tokens of a segment where the device finds that shorter ones do not pay; 0
-  /// if it does not look.
-  int64_t longerLength = 0;
+  CallCut cut;
 };
 
 /// A plan with what speaks for it.
@@ -99,8 +117,6 @@ struct KernelChoice {
   int64_t items = 0, multiprocessors = 0;
   cost::Choice choice;
   cost::SplitChoice split;
-  /// Segments that there is memory for.
-  int64_t segments = 0;
   /// Set by `checkLaunch`.
   uint64_t workspaceBytes = 0;
 };
@@ -115,8 +131,9 @@ Traits traitsOf(const Problem &problem);
 /// All traits as one number.
 uint64_t keyOf(const Traits &traits);
 
-/// The kernels of these traits. A call looks once, so it is not a search.
-KernelGroup findKernels(const Traits &traits);
+/// The kernels of these traits, of whole sequences or cut. A call looks once,
+/// so it is not a search.
+KernelGroup findKernels(const Traits &traits, Cut cut = Cut::None);
 
 /// Chooses the kernel of a call that `check` and `checkDevice` took, on the
 /// host alone. What no kernel serves is refused with the rule that it breaks.

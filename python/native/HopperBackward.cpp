@@ -129,22 +129,10 @@ struct BackwardPlan {
   const BackwardKernel *kernel = nullptr;
   /// Tokens of a segment; 0 where sequences are not cut.
   int64_t segmentLength = 0;
-  /// Of extents [B, T, L] that are read alone; absent without segments.
-  Array sizes = {};
   /// Of a call that reads what its forward saved.
   gdn::cost::SavingChoice saved = {};
-
-  void cut(const Problem &p, const BackwardKernel &segments);
 };
 } // namespace
-
-void BackwardPlan::cut(const Problem &p, const BackwardKernel &segments) {
-  kernel = &segments;
-  sizes.element = Element::I32;
-  sizes.rank = 3;
-  sizes.sizes = {1, p.tokens(), segmentLength};
-  sizes.data = p.cuSeqlens.data;
-}
 
 /// Tokens of a segment; 0 where sequences are not cut.
 static Error chooseLength(const Problem &p, int64_t &length) {
@@ -180,7 +168,7 @@ static Error choosePlan(const Problem &p, BackwardPlan &plan) {
   if (plan.segmentLength && !cut)
     return explainMissing(p);
   if (plan.segmentLength)
-    plan.cut(p, *cut);
+    plan.kernel = cut;
   return {};
 }
 
@@ -293,10 +281,8 @@ static Error checkGradients(const Problem &p, const Gradients &gradients) {
 //===----------------------------------------------------------------------===//
 
 /// In the order of the kernels' arguments; absent ones are none.
-template <typename AnyProblem, typename AnyArray, typename AnyGradients,
-          typename AnySaved>
-static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients,
-                     AnySaved &saved) {
+template <typename AnyProblem, typename AnyGradients, typename AnySaved>
+static auto arraysOf(AnyProblem &p, AnyGradients &gradients, AnySaved &saved) {
   return std::array{&p.q,
                     &p.k,
                     &p.v,
@@ -308,7 +294,6 @@ static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients,
                     &p.dtBias,
                     &p.o,
                     &p.finalState,
-                    &sizes,
                     &saved.writes,
                     &saved.states,
                     &gradients.q,
@@ -321,12 +306,13 @@ static auto arraysOf(AnyProblem &p, AnyArray &sizes, AnyGradients &gradients,
                     &gradients.dtBias};
 }
 
-/// The arguments refer to the plan's array.
 static void addArguments(const Problem &p, const BackwardPlan &plan,
                          const Gradients &gradients, const Saved &saved,
                          Arguments &arguments) {
-  for (const Array *array : arraysOf(p, plan.sizes, gradients, saved))
+  for (const Array *array : arraysOf(p, gradients, saved)) {
+    arguments.addCut(*plan.kernel->function, {plan.segmentLength});
     arguments.add(*array);
+  }
 }
 
 Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
@@ -362,7 +348,7 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   Saved saved = p.savesStates ? describeSaved(p, plan.segmentLength) : Saved();
   // Never read, and as far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
-  for (Array *array : arraysOf(p, plan.sizes, gradients, saved))
+  for (Array *array : arraysOf(p, gradients, saved))
     if (array->isPresent())
       array->data = somewhere;
   Arguments arguments;

@@ -8,6 +8,7 @@
 
 #include "Hopper.h"
 
+#include <array>
 #include <unordered_map>
 
 using namespace gdn::hopper;
@@ -27,10 +28,14 @@ uint64_t gdn::hopper::keyOf(const Traits &t) {
   return key;
 }
 
-static std::unordered_map<uint64_t, KernelGroup> makeIndex() {
-  std::unordered_map<uint64_t, KernelGroup> index;
+using Index = std::unordered_map<uint64_t, KernelGroup>;
+static constexpr size_t numCuts = static_cast<size_t>(Cut::OwnSampledLate) + 1;
+
+static std::array<Index, numCuts> makeIndex() {
+  std::array<Index, numCuts> index;
   for (const Kernel &kernel : allKernels()) {
-    KernelGroup &group = index[keyOf(kernel.traits)];
+    KernelGroup &group =
+        index[static_cast<size_t>(kernel.cut)][keyOf(kernel.traits)];
     (kernel.schedule == Schedule::Token        ? group.token
      : kernel.schedule == Schedule::CtaPerHead ? group.perHead
                                                : group.perVTile) = &kernel;
@@ -38,10 +43,18 @@ static std::unordered_map<uint64_t, KernelGroup> makeIndex() {
   return index;
 }
 
-KernelGroup gdn::hopper::findKernels(const Traits &traits) {
-  static const std::unordered_map<uint64_t, KernelGroup> index = makeIndex();
-  auto found = index.find(keyOf(traits));
-  return found == index.end() ? KernelGroup() : found->second;
+KernelGroup gdn::hopper::findKernels(const Traits &traits, Cut cut) {
+  static const std::array<Index, numCuts> index = makeIndex();
+  Traits wanted = traits;
+  // A function that cuts takes any states of a type, and lays them out itself.
+  if (cut != Cut::None) {
+    wanted.ends = Ends::Both;
+    wanted.stateLayout =
+        cut == Cut::Waiting ? StateLayout::KV : StateLayout::VK;
+  }
+  const Index &ofCut = index[static_cast<size_t>(cut)];
+  auto found = ofCut.find(keyOf(wanted));
+  return found == ofCut.end() ? KernelGroup() : found->second;
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,9 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HopperArguments.h"
-#include "OwnSegments.h"
 #include "ReadyDevices.h"
-#include "Segments.h"
 
 #include <cstring>
 #include <memory>
@@ -56,14 +54,31 @@ void Arguments::add(const Array &array) {
   ++count;
 }
 
-Array gdn::hopper::turnState(Array state) {
+/// A state [K, V] of each sequence and head as one [V, K], and the other way
+/// round.
+static Array turnState(Array state) {
   std::swap(state.sizes[2], state.sizes[3]);
   std::swap(state.strides[2], state.strides[3]);
   return state;
 }
 
+/// The words of gdn.cut.
+static int64_t valueOf(const char *name, const CallCut &cut) {
+  if (std::strcmp(name, "segment_length") == 0)
+    return cut.length;
+  return std::strcmp(name, "segment_parts") == 0 ? cut.parts : cut.longerLength;
+}
+
+void Arguments::addCut(const GdnFunctionDesc &function, const CallCut &cut) {
+  for (; count < function.num_args && function.args[count].kind == GDN_ARG_I64;
+       ++count) {
+    args[count].kind = GDN_ARG_I64;
+    args[count].value.i64 = valueOf(function.args[count].name, cut);
+  }
+}
+
 /// Adds an array of a call as the function takes it. What it calls optional is
-/// a state [K, V] of any strides: null if the call has none.
+/// a state of any strides: null if the call has none.
 void Arguments::addOf(const GdnFunctionDesc &function, const char *name,
                       const Array &array, bool isTurned) {
   const GdnArgDesc *arg =
@@ -78,9 +93,12 @@ void Arguments::addOf(const GdnFunctionDesc &function, const char *name,
   ++count;
 }
 
-void Arguments::addAll(const Problem &p, const GdnFunctionDesc &function) {
+void Arguments::addAll(const Problem &p, const GdnFunctionDesc &function,
+                       StateLayout states, const CallCut &cut) {
+  bool isTurned = p.stateVFirst != (states == StateLayout::VK);
 #define GDN_HOPPER_ARGUMENT(field, name)                                       \
-  addOf(function, name, p.field, p.stateVFirst);
+  addCut(function, cut);                                                       \
+  addOf(function, name, p.field, isTurned);
 #include "Manifest.inc"
 }
 
@@ -115,37 +133,31 @@ Error gdn::hopper::launch(const GdnFunctionDesc &function, int32_t device,
       workspace ? workspace->data : nullptr, bytes, stream));
 }
 
+static void addAll(const Problem &p, const Plan &plan, Arguments &arguments) {
+  const Kernel &kernel = *plan.kernel;
+  // A function for whole sequences takes states of any strides as [K, V],
+  // whatever form of a call it is listed for.
+  StateLayout states =
+      kernel.cut == Cut::None ? StateLayout::KV : kernel.traits.stateLayout;
+  arguments.addAll(p, *kernel.function, states, plan.cut);
+}
+
 Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
-  const Plan &plan = chosen.plan;
-  if (plan.parts)
-    return checkOwnSegments(p, chosen);
-  if (plan.segmentLength) {
-    GdnSegmentsLayout layout;
-    if (Error error = layOutSegments(p, plan.segmentLength, layout))
-      return error;
-    chosen.segments = layout.count;
-    chosen.workspaceBytes = layout.bytes;
-    return checkSegmentLaunch(p, {plan.kernel->function, plan.segmentLength},
-                              layout);
-  }
-  Arguments arguments(p, *plan.kernel->function);
-  if (Error error = errorOf(gdnFunctionCheck(
-          plan.kernel->function, arguments.data(), arguments.size())))
+  const Kernel &kernel = *chosen.plan.kernel;
+  Arguments arguments;
+  addAll(p, chosen.plan, arguments);
+  if (Error error = errorOf(gdnFunctionCheck(kernel.function, arguments.data(),
+                                             arguments.size())))
     return error;
-  return countWorkspace(*plan.kernel->function, arguments,
-                        chosen.workspaceBytes);
+  return countWorkspace(*kernel.function, arguments, chosen.workspaceBytes);
 }
 
 Error gdn::hopper::run(const Problem &p, const Plan &plan, void *stream,
                        Allocate allocate) {
-  if (plan.parts)
-    return runOwnSegments(p, plan, stream, allocate);
   const Kernel &kernel = *plan.kernel;
   if (Error error = prepareKernel(kernel, p.device.index))
     return error;
-  if (plan.segmentLength)
-    return runSegments(p, {kernel.function, plan.segmentLength}, stream,
-                       allocate);
-  return launch(*kernel.function, p.device.index,
-                Arguments(p, *kernel.function), stream, allocate);
+  Arguments arguments;
+  addAll(p, plan, arguments);
+  return launch(*kernel.function, p.device.index, arguments, stream, allocate);
 }

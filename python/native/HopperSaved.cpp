@@ -10,7 +10,6 @@
 
 #include "HopperArguments.h"
 #include "ReadyDevices.h"
-#include "Segments.h"
 
 #include "gdn/CostModel/Saving.h"
 
@@ -37,7 +36,7 @@ struct SavingKernel {
   const char *name;
   int64_t channels;
   Element element;
-  StateLayout stateLayout;
+  bool inSegments;
   GateDomain gateDomain;
   Element gate;
   BetaDomain betaDomain;
@@ -50,12 +49,12 @@ struct SavingKernel {
 
 // The last entry keeps the table from being empty.
 static const SavingKernel table[] = {
-#define GDN_HOPPER_SAVING(name, channels, element, stateLayout, gateDomain,    \
+#define GDN_HOPPER_SAVING(name, channels, element, inSegments, gateDomain,     \
                           gate, betaDomain, beta, norm, schedule)              \
   {#name,                                                                      \
    channels,                                                                   \
    Element::element,                                                           \
-   StateLayout::stateLayout,                                                   \
+   inSegments,                                                                 \
    GateDomain::gateDomain,                                                     \
    Element::gate,                                                              \
    BetaDomain::betaDomain,                                                     \
@@ -69,16 +68,13 @@ static const SavingKernel table[] = {
 #undef GDN_HOPPER_SAVING
     {}};
 
-/// States lie as [V, K] between segments, and as the caller's where sequences
-/// are whole.
 static const SavingKernel *findSaving(const Problem &p, bool inSegments,
                                       Schedule schedule) {
-  StateLayout layout = inSegments ? StateLayout::VK : StateLayout::KV;
   for (const SavingKernel &kernel :
        std::span(table).first(std::size(table) - 1))
     if (kernel.channels == p.keyChannels() &&
         kernel.channels == p.valueChannels() && kernel.element == p.q.element &&
-        kernel.stateLayout == layout && kernel.gateDomain == p.gateDomain &&
+        kernel.inSegments == inSegments && kernel.gateDomain == p.gateDomain &&
         kernel.gate == p.gate.element && kernel.betaDomain == p.betaDomain &&
         kernel.beta == p.beta.element &&
         (kernel.norm == Norm::L2) == p.l2norm && kernel.schedule == schedule)
@@ -158,6 +154,14 @@ Error gdn::hopper::fitSaved(const Problem &p, int64_t length, Saved &saved) {
   return {};
 }
 
+static void addSaving(const Problem &p, const SavingKernel &kernel,
+                      int64_t length, const Saved &saved,
+                      Arguments &arguments) {
+  arguments.addAll(p, *kernel.function, StateLayout::KV, {length});
+  arguments.add(saved.writes);
+  arguments.add(saved.states);
+}
+
 Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
                              Allocate allocate) {
   bool hasStates = p.cuSeqlens.isPresent() && !p.stateVFirst &&
@@ -181,11 +185,8 @@ Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
   int32_t device = p.device.index;
   if (Error error = ready[kernel - table].prepare(kernel->function, device))
     return error;
-  if (length)
-    return runSegments(p, {kernel->function, length, &saved}, stream, allocate);
-  Arguments arguments(p, *kernel->function);
-  arguments.add(saved.writes);
-  arguments.add(saved.states);
+  Arguments arguments;
+  addSaving(p, *kernel, length, saved, arguments);
   return launch(*kernel->function, device, arguments, stream, allocate);
 }
 
@@ -210,24 +211,15 @@ Error gdn::hopper::describeSaving(const Problem &given,
   const SavingKernel *kernel = findSaving(p, chosen.length, chosen.schedule);
   if (!kernel)
     return {"RuntimeError", "gdn: expected a forward that saves, got none"};
+  // There is memory for those of both, which may be cut differently.
+  Saved fitted = saved;
+  fitted.states.sizes[0] = countSavedStates(p, chosen.length);
+  Arguments arguments;
+  addSaving(p, *kernel, chosen.length, fitted, arguments);
   uint64_t bytes = 0;
-  if (chosen.length) {
-    GdnSegmentsLayout layout;
-    if (Error error = layOutSegments(p, chosen.length, layout))
-      return error;
-    bytes = layout.bytes;
-  } else {
-    // It has as many states as the backward asks for.
-    Saved fitted = saved;
-    if (Error error = fitSaved(p, chosen.length, fitted))
-      return error;
-    Arguments arguments(p, *kernel->function);
-    arguments.add(fitted.writes);
-    arguments.add(fitted.states);
-    if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
-            kernel->function, arguments.data(), arguments.size(), &bytes)))
-      return error;
-  }
+  if (Error error = errorOf(gdnFunctionGetWorkspaceBytes(
+          kernel->function, arguments.data(), arguments.size(), &bytes)))
+    return error;
   int64_t segments = countSavedStates(p, chosen.length) -
                      p.tokens() / manifest::HopperSavedTokens;
   bool isPerHead = chosen.schedule == Schedule::CtaPerHead;

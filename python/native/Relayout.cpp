@@ -38,7 +38,7 @@ struct RelayoutKernel {
 } // namespace
 
 #define GDN_HOPPER_KERNEL(...)
-#define GDN_HOPPER_SEGMENTS(...)
+#define GDN_HOPPER_SPLIT(...)
 #define GDN_HOPPER_RELAYOUT(name, ...)                                         \
   extern "C" const GdnFunctionDesc name##_function;
 #if GDN_PYTHON_HOPPER
@@ -168,7 +168,7 @@ void Relayouts::add(Array &array, const char *name, const Array &view) {
 /// wait for others, the last of a sequence may be done before the first has
 /// read its state.
 static bool isReplacedEarly(const Problem &p, const Plan &plan) {
-  return plan.parts && p.initialState.data &&
+  return plan.cut.parts && p.initialState.data &&
          p.initialState.data == p.finalState.data;
 }
 

@@ -145,7 +145,7 @@ def test_explain():
     plain, asked = (forward.backward for forward in forwards)
     # The forward is another one, too.
     assert forwards[0].kernel == "gdn_hopper_bf16_packed_any_f32_log_f32_value_f32_plain_cta_per_head"
-    assert forwards[1].kernel == "gdn_hopper_saving_bf16_kv_cta_per_head" and forwards[1].ctas == 64 * 4
+    assert forwards[1].kernel == "gdn_hopper_saving_bf16_cta_per_head" and forwards[1].ctas == 64 * 4
     assert forwards[1].seconds > forwards[0].seconds and forwards[1].split is None
     assert dict(forwards[1].alternatives)["inputs"].startswith("saving inputs: ")
     assert plain.saves == "inputs" and plain.why_inputs is None and asked.saves == "states" and asked.why_inputs is None
@@ -163,17 +163,17 @@ def test_explain_segments():
     # The default saves states where that pays.
     forward = explain(T=32768, H=8, parallel=None, save_for_backward=None)
     cut = forward.backward
-    assert forward.kernel.startswith("gdn_hopper_saving_bf16_vk_") and forward.workspace_bytes > 0
+    assert forward.kernel.startswith("gdn_hopper_saving_bf16_segments_") and forward.workspace_bytes > 0
     assert cut.saves == "states" and cut.segment_tokens % INTERVAL == 0 and cut.launches == BACKWARD_OF_SEGMENTS
     assert cut.forward_segment_tokens > 0 and cut.forward_segment_tokens % INTERVAL == 0
     apart = explain(T=65536, N=3, H=6, parallel=None, save_for_backward=None)
-    assert apart.kernel.startswith("gdn_hopper_saving_bf16_vk_") and apart.backward.forward_segment_tokens > 0
+    assert apart.kernel.startswith("gdn_hopper_saving_bf16_segments_") and apart.backward.forward_segment_tokens > 0
     assert apart.backward.saves == "states" and apart.backward.segment_tokens == 0
     inputs = explain(T=32768, H=8).backward
     assert cut.saved_bytes - inputs.saved_bytes == (32768 // INTERVAL + 1 + 8) * 16 * 128 * 128 * 2
     state, A_log = torch.empty(64, 16, 128, 128, device="meta"), torch.empty(16, device="meta")
     words = {"use_qk_l2norm_in_kernel": True, "use_gate_in_kernel": True, "use_beta_sigmoid_in_kernel": True, "A_log": A_log}
     norms = explain(T=32768, H=8, N=64, save_for_backward="states", parallel=None, initial_state=state, **words)
-    assert norms.kernel.startswith("gdn_hopper_saving_bf16_l2_raw_f32_logit_f32_kv_") and norms.workspace_bytes >= 2 * 32768 * 8 * 128 * 2
+    assert norms.kernel.startswith("gdn_hopper_saving_bf16_l2_raw_f32_logit_f32_") and norms.workspace_bytes >= 2 * 32768 * 8 * 128 * 2
     few = explain(T=8192, save_for_backward="states").backward
     assert few.saves == "inputs" and few.why_inputs.startswith("time: ")

@@ -235,14 +235,15 @@ def test_forms(monkeypatch):
 
     found = {}
     for kernel in saving_kernels(_library.MANIFEST, _manifest.gradient_rows(_library.MANIFEST)):
-        _, K, q, layout, domain, g, beta_domain, beta, norm, schedule = re.fullmatch(r".*\((.*)\)", kernel.line)[1].split(", ")
-        domains = [list(_library.MANIFEST[f"{name}_domains"]) for name in ("gate", "beta")]
-        types = [_library.MANIFEST["types"][name]["name"] for name in (q, g, beta)]
-        form = GradientForm(
-            int(K), types[0], norm == "L2", domains[0].index(domain), types[1], domains[1].index(beta_domain), types[2]
-        )
-        found.setdefault(form, []).append((layout, schedule))
+        for fields in re.findall(r"\((.*)\)", kernel.line):
+            _, K, q, in_segments, domain, g, beta_domain, beta, norm, schedule = fields.split(", ")
+            domains = [list(_library.MANIFEST[f"{name}_domains"]) for name in ("gate", "beta")]
+            types = [_library.MANIFEST["types"][name]["name"] for name in (q, g, beta)]
+            form = GradientForm(
+                int(K), types[0], norm == "L2", domains[0].index(domain), types[1], domains[1].index(beta_domain), types[2]
+            )
+            found.setdefault(form, []).append((in_segments, schedule))
     assert found.keys() == {form for form in _torch_backward_gpu._FORMS if form.channels in _torch_saved._CHANNELS}
     for form, kernels in found.items():
-        layouts = ("KV", "VK") if _torch_backward_gpu.has_segments(form) else ("KV",)
-        assert kernels == list(itertools.product(layouts, ("CtaPerHead", "CtaPerVTile")))
+        cuts = ("false", "true") if _torch_backward_gpu.has_segments(form) else ("false",)
+        assert kernels == list(itertools.product(cuts, ("CtaPerHead", "CtaPerVTile")))

@@ -98,36 +98,10 @@ static GdnFunctionDesc makeFunction() {
 }
 
 static const GdnFunctionDesc function = makeFunction();
-static const Kernel table[] = {{"layer", {}, Schedule::CtaPerHead, &function}};
+static const Kernel table[] = {
+    {"layer", {}, Schedule::CtaPerHead, Cut::None, &function}};
 
 std::span<const Kernel> gdn::hopper::allKernels() { return table; }
-
-// No call of these tests is cut: test/python/test_segments.py runs those.
-static const Error notCut = {"RuntimeError", "expected no call in segments"};
-
-Error gdn::hopper::layOutSegments(const Problem &, int64_t,
-                                  GdnSegmentsLayout &) {
-  return notCut;
-}
-
-Error gdn::hopper::checkSegmentLaunch(const Problem &, const SegmentsForward &,
-                                      const GdnSegmentsLayout &) {
-  return notCut;
-}
-
-Error gdn::hopper::runSegments(const Problem &, const SegmentsForward &, void *,
-                               Allocate) {
-  return notCut;
-}
-
-Error gdn::hopper::checkOwnSegments(const Problem &, KernelChoice &) {
-  return notCut;
-}
-
-Error gdn::hopper::runOwnSegments(const Problem &, const Plan &, void *,
-                                  Allocate) {
-  return notCut;
-}
 
 //===----------------------------------------------------------------------===//
 // Calls

@@ -85,18 +85,10 @@ def recurrences(flat, ends, state, d_state, interval):
     return rows, before, writes, saved
 
 
-def write_forward(folder, given, ends, length, writes, saved, interval):
+def write_forward(folder, given, ends, length, writes, saved):
     """The arguments of a forward in segments of so many tokens, and what it saves."""
-    boundaries, numbers, entries = [], [], []
-    for n, (begin, end) in enumerate(zip(ends, ends[1:])):
-        for t in range(begin, end, length):
-            boundaries.append(t)
-            numbers.append(n)
-            entries.append(saved[begin // interval + n + (t - begin) // interval])
-    boundaries.append(ends[-1])
     # There is room for a state more in each segment.
-    more = numpy.full((max(len(numbers) - len(ends) + 1, 0), *saved.shape[1:]), numpy.nan)
-    given = [*given, numpy.array(entries, "f4"), numpy.array(boundaries, "i4"), numpy.array(numbers, "i4")]
+    more = numpy.full((-(-ends[-1] // length) - 1, *saved.shape[1:]), numpy.nan)
     for number, array in enumerate(given):
         numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
     numpy.save(folder / "want2.writes.npy", writes)
@@ -138,11 +130,11 @@ def write(folder, lengths, Hq, H, D, flags, layout):
         (flat[0], back_q), (flat[1], back_k) = map(normalised, flat[:2])
     if "raw" in flags:
         flat[3], flat[4] = sigmoid(flat[3]), -numpy.exp(a_log) * numpy.log1p(numpy.exp(raw))
-    # Read for its extents alone: the last one is the tokens of a segment.
     segments, saves = ([int(f.partition("=")[2]) for f in flags if f.startswith(name)] for name in ("segments=", "saved="))
     rows, before, writes, saved = recurrences(flat, ends, state, d_state, *(saves or [64]))
     if "forward" in flags:
-        return write_forward(folder, [q, k, v, beta, gate], ends, *segments, writes.reshape(v.shape), saved, *saves)
+        given = [q, k, v, beta, gate, state, ends.astype("i4")]
+        return write_forward(folder, given, ends, *segments, writes.reshape(v.shape), saved)
     for i in range(2):
         rows[i] = rows[i].reshape(-1, Hq, H // Hq, D).sum(2)
     sums = []
@@ -158,10 +150,12 @@ def write(folder, lengths, Hq, H, D, flags, layout):
     given += [ends.astype("i4")] if "packed" in flags else []
     given += [a_log, dt_bias] if "raw" in flags else []
     given += [d_o] + ([turn(d_state)] if layout else [])
-    given += [numpy.zeros((*shape, tokens), "i4") for tokens in segments]
+    # The tokens of a segment are a scalar.
+    given += [None for _ in segments]
     given += [rounded(writes.reshape(*shape, H, D)), rounded(numpy.nan_to_num(saved))] if saves else []
     for number, array in enumerate(given):
-        numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
+        if array is not None:
+            numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
     results = dict(zip(RESULTS, (row.reshape(*shape, *row.shape[1:]) for row in rows)))
     results |= {"dinitial_state": turn(before)} if layout else {}
     results |= dict(zip(RESULTS[6:], sums))
