@@ -72,7 +72,7 @@ def ask_backward(
     device = int(where.partition(":")[2] or 0)
     reason = _torch_saved.why_inputs(call, call.scale, call.options, device) if asks else None
     reads_saved = asks and reason is None
-    described = [None if x is None else _torch.describe(x) for x in _torch_backward_gpu.without_data(call, reads_saved)]
+    described = [None if x is None else _torch.describe(x) for x in _torch_backward_gpu.without_data(call)]
     blob = b"".join(pack(tensor, where) for tensor in described)
     saved = sum(x.numel() * x.element_size() for x in given if x is not None)
     if reads_saved:

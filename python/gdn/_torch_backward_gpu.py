@@ -202,12 +202,9 @@ def _beta(v: Tensor, beta: Tensor | None, domain: int, form: GradientForm) -> tu
     return values, lambda gradient: gradient * values * (1.0 - part)
 
 
-def _states(
-    q: Tensor, v: Tensor, state: Any, gradient: Any, cu: Any, D: int, reads_saved: bool
-) -> tuple[Any, Any]:
-    """The initial state and the gradient of the final one; zeros where one of them alone is there. Kernels that read
-    what a forward saved take both."""
-    if state is None and gradient is None and not reads_saved:
+def _states(q: Tensor, v: Tensor, state: Any, gradient: Any, cu: Any, D: int) -> tuple[Any, Any]:
+    """The initial state and the gradient of the final one; zeros where one of them alone is there."""
+    if state is None and gradient is None:
         return None, None
     sequences = q.shape[0] if cu is None else cu.shape[0] - 1
 
@@ -237,7 +234,7 @@ def _boundaries(q: Tensor) -> Tensor:
 
 def convert(
     q: Tensor, k: Tensor, v: Tensor, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any,
-    d_o: Any, d_final_state: Any, scale: float | None, options: int, *, reads_saved: bool = False,
+    d_o: Any, d_final_state: Any, scale: float | None, options: int,
 ) -> KernelCall:  # fmt: skip
     """Brings a call to the form that the kernels have."""
     form = form_of(q, v, g, beta, options)
@@ -253,7 +250,7 @@ def convert(
     d_o = torch.zeros_like(v, memory_format=torch.contiguous_format) if d_o is None else d_o
     if abs(factor - 1.0) > 1e-6:
         d_o = d_o * factor
-    state, d_state = _states(q, v, initial_state, d_final_state, cu_seqlens, D, reads_saved)
+    state, d_state = _states(q, v, initial_state, d_final_state, cu_seqlens, D)
     boundaries = _boundaries(q) if cu_seqlens is None else cu_seqlens
     rows_q, rows_k, v, d_o = (_readable(_packed(x), (D,)) for x in (rows_q, rows_k, v, d_o.to(v.dtype)))
     return KernelCall(
@@ -268,7 +265,7 @@ def _channels_of(q: Tensor, v: Tensor) -> int:
     return next(channels for channels in _CHANNELS if channels >= max(q.shape[3], v.shape[3]))
 
 
-def without_data(call: Call, reads_saved: bool) -> tuple[Tensor | None, ...]:
+def without_data(call: Call) -> tuple[Tensor | None, ...]:
     """The tensors of a call that is differentiated as the kernels take them, in the library's order, without data: out
     and the final state stand for their gradients."""
     q, v, D = call.q, call.v, _channels_of(call.q, call.v)
@@ -278,7 +275,7 @@ def without_data(call: Call, reads_saved: bool) -> tuple[Tensor | None, ...]:
 
     sequences = q.shape[0] if call.cu_seqlens is None else call.cu_seqlens.shape[0] - 1
     tokens = q.shape[0] * q.shape[1]
-    has_states = reads_saved or call.initial_state is not None or call.output_final_state
+    has_states = call.initial_state is not None or call.output_final_state
     state = bare(sequences, v.shape[2], D, D) if has_states else None
     keys, values = (bare(1, tokens, x.shape[2], D, dtype=q.dtype) for x in (q, v))
     form = form_of(q, v, call.g, call.beta, call.options)
@@ -339,7 +336,7 @@ def compute(*arguments: Any, states: Tensor | None = None) -> tuple[Tensor | Non
         raise NotImplementedError(reason)
     if 0 in v.shape[:2]:
         return _without_tokens(arguments)
-    call = convert(*arguments, reads_saved=states is not None)
+    call = convert(*arguments)
     d_q, d_k, d_v, d_g, d_beta, d_A_log, d_dt_bias, d_state = _launch(call, v.shape[:2], states)
     keep = _same if all(back is _same for back in call.back) else _keeper(v.shape[1], cu_seqlens)
 

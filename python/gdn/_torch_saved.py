@@ -72,8 +72,6 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
         return reason
     if q.shape[-1] != v.shape[-1] or q.shape[-1] not in _CHANNELS:
         return f"K = {q.shape[-1]}, V = {v.shape[-1]}"
-    if _library.state_is_v_first(options):
-        return "states [N, HV, V, K]"
     if _disagreement(*tensors[:9]) is not None:
         return "shapes that disagree"
     if 0 in v.shape[:3]:
@@ -170,11 +168,13 @@ def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     betas, _ = chain._beta(v, beta, _library.beta_domain_of(options), form)
     parameters = chain._parameters(v, A_log, dt_bias) if A_log is not None else (None, None)
     o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options)
-    before = torch.zeros_like(state) if initial_state is None else chain._readable(initial_state)
+    before = None if initial_state is None else chain._readable(initial_state)
+    # Kernels that read a state write one.
+    after = state if with_state or before is not None else None
     boundaries = chain._boundaries(q) if cu_seqlens is None else cu_seqlens
     q, k, v = (chain._readable(chain._packed(x), (D,)) for x in (q, k, v))
     _library.load().forward_saving(
-        q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o), state,
+        q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o), after,
         chain._packed(writes), states, None, chain.kernel_options(form, options, given[3]), 1, 0,
     )  # fmt: skip
     return made if with_state else (o, state.new_empty(0), writes, states)

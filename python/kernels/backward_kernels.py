@@ -12,36 +12,37 @@ import itertools
 from typing import Any
 
 from kernel_traits import HERE, Kernel, fill, traits_of
-from layer_functions import layer_function
+from layer_functions import RUN_TIME_STATE, layer_function
 from split_kernels import LENGTH, OPTIONS, function_notes
 
 #: Tokens of a chunk of the gradients: states are kept between these (docs/Dialects/Stages.md).
 GRADIENT_TOKENS = 64
 
-_AXES = ("channels", "element", "norm", "gate", "beta", "state")
+_AXES = ("channels", "element", "norm", "gate", "beta")
 #: Values that names of kernels leave out.
 _UNNAMED = {"norm": "Plain", "gate": "Log F32", "beta": "Value F32"}
 #: The operands that have gradients, in the order of the op's results.
 _DIFFERENTIABLE = ("q", "k", "v", "beta", "gate", "initial_state", "a_log", "dt_bias")
+#: The states of a call, and what a function says of each: a call has it or not, in either layout.
+_STATES = ("initial_state", "d_final_state")
 
 
 def _operands(manifest: dict[str, Any], row: dict[str, str]) -> dict[str, str]:
-    """The types of the op's operands by name, in their order; of a call without states there are none."""
+    """The types of the op's operands by name, in their order."""
     hopper, types = manifest["hopper"], manifest["types"]
     element = types[row["element"]]["mlir"]
     k, v = (hopper["channels"][row["channels"]][name] for name in ("k", "v"))
-    rows, columns = (v, k) if "VK" in row["state"] else (k, v)
     gate_domain, gate, beta = row["gate"].split()[0], *(types[row[name].split()[1]]["mlir"] for name in ("gate", "beta"))
     keys, values = (f"tensor<1x?x?x{size}x{element}>" for size in (k, v))
-    state = {} if row["state"] == "None" else {"state": f"tensor<?x?x{rows}x{columns}xf32>"}
+    state = f"tensor<?x?x{k}x{v}xf32>"
     takes = manifest["gate_domains"][gate_domain].get("takes", [])
     return {
         "q": keys, "k": keys, "v": values, "beta": f"tensor<1x?x?x{beta}>", "gate": f"tensor<1x?x?x{gate}>",
-        **{"initial_state": kind for kind in state.values()},
+        "initial_state": state,
         "cu_seqlens": "tensor<?xi32>",
         **{manifest["arguments"][name]["operand"]: "tensor<?xf32>" for name in takes},
         "d_o": values,
-        **{"d_final_state": kind for kind in state.values()},
+        "d_final_state": state,
     }  # fmt: skip
 
 
@@ -51,9 +52,15 @@ def _attributes(manifest: dict[str, Any], row: dict[str, str]) -> list[str]:
         manifest["gate_domains"][row["gate"].split()[0]],
         manifest["beta_domains"][row["beta"].split()[0]],
         hopper["norms"][row["norm"]],
-        hopper["state_layouts"]["VK" if "VK" in row["state"] else "KV"],
     ]
     return [text for values in chosen for text in values.get("attributes", [])]
+
+
+def _noted(operand: str, kind: str, name: str = "") -> str:
+    """The type of an argument, or of the gradient of one, with what the function says of it."""
+    if operand not in _STATES:
+        return kind
+    return f"{kind} {{{', '.join([*RUN_TIME_STATE, *([f'gdn.name = {chr(34)}{name}{chr(34)}'] if name else [])])}}}"
 
 
 def _saved_types(manifest: dict[str, Any], row: dict[str, str]) -> dict[str, str]:
@@ -65,18 +72,19 @@ def _saved_types(manifest: dict[str, Any], row: dict[str, str]) -> dict[str, str
 
 def _text(manifest: dict[str, Any], name: str, row: dict[str, str], template: str, reads_saved: bool) -> str:
     operands, attributes = _operands(manifest, row), _attributes(manifest, row)
-    results = [operands[operand] for operand in _DIFFERENTIABLE if operand in operands]
+    results = {operand: operands[operand] for operand in _DIFFERENTIABLE if operand in operands}
     if reads_saved:
         operands |= _saved_types(manifest, row)
         attributes.append(f"state_interval = {saved_tokens(manifest)} : i64")
     values = {
         "name": name,
-        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in operands.items()),
+        "arguments": ", ".join(f"%{operand}: {_noted(operand, kind)}" for operand, kind in operands.items()),
         "operands": " ".join(f"{operand}(%{operand} : {kind})" for operand, kind in operands.items()),
         "attributes": ", ".join(attributes),
         "count": str(len(results)),
         "values": ", ".join(f"%gradients#{number}" for number in range(len(results))),
-        "results": ", ".join(results),
+        "noted_results": ", ".join(_noted(operand, kind) for operand, kind in results.items()),
+        "results": ", ".join(results.values()),
     }
     return fill(template, values)
 
@@ -98,21 +106,18 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
     k, v = (hopper["channels"][row["channels"]][size] for size in ("k", "v"))
     between, saved = f"tensor<?x?x{v}x{k}xf32>", _saved_types(manifest, row)
     given = {operand: f"%{operand} : {kind}" for operand, kind in types.items()}
-    state = types.get("initial_state")
     given |= {"initial_state": f"%entry : {between}", "cu_seqlens": "%made#0 : tensor<?xi32>"}
     tokens = ("q", "k", "v", "beta", "gate")
-    results = [types[operand] for operand in _DIFFERENTIABLE if operand in types]
-    layout = hopper["state_layouts"]["VK" if "VK" in row["state"] else "KV"]
+    results = {operand: types[operand] for operand in _DIFFERENTIABLE if operand in types}
     values = {
         "name": name,
         "length": 'index {gdn.name = "segment_length"}',
         "k": types["k"],
-        "arguments": ", ".join(f"%{operand}: {kind}" for operand, kind in types.items()),
+        "arguments": ", ".join(f"%{operand}: {_noted(operand, kind, operand)}" for operand, kind in types.items()),
         "gates": _joined(given, "k", "gate", "cu_seqlens"),
         "keys": _joined(given, "k", "beta", "cu_seqlens"),
         "tokens": _joined(given, *tokens, "cu_seqlens"),
         "before": _joined(given, *tokens, "initial_state", "cu_seqlens"),
-        "attributes": "".join(f"{text}, " for text in layout.get("attributes", [])),
         "between": "state_layout = #gdn.state_layout<vk>, ",
         "between_type": between,
         "map": f"tensor<?x?x{k}x{k}xf16>",
@@ -123,12 +128,10 @@ def _segments_text(manifest: dict[str, Any], name: str, row: dict[str, str], tem
         "numbers": "\n      sequence_numbers(%made#2 : tensor<?xi32>)" if reads_saved else "",
         "interval": f", state_interval = {saved_tokens(manifest)}" if reads_saved else "",
         "values": types["v"],
-        "initial": f" initial_state(%initial_state : {state})" if state else "",
-        "final": f" initial_state(%d_final_state : {state})" if state else "",
-        "from": ", %d_initial_state" if state else "",
-        "state_type": f", {state}" if state else "",
+        "state": types["initial_state"],
         "gradients": ", ".join([types["q"], types["k"], types["beta"], types["gate"]]),
-        "results": ", ".join(results),
+        "noted_results": ", ".join(_noted(operand, kind, f"d{operand}") for operand, kind in results.items()),
+        "results": ", ".join(results.values()),
         "tolerance": str(hopper["segments"]["tolerance"]),
         "chunk": str(hopper["chunk_tokens"]),
         "segment": str(GRADIENT_TOKENS),
@@ -142,11 +145,9 @@ def saved_tokens(manifest: dict[str, Any]) -> int:
     return manifest["hopper"].get("saving", {}).get("state_tokens", GRADIENT_TOKENS)
 
 
-#: The states with which there is a forward that saves; the package brings calls without states to it.
-_SAVING_STATE = "Both KV F32"
 def _saves(manifest: dict[str, Any], row: dict[str, str]) -> bool:
     """Whether there is a forward that saves for the backward of a row."""
-    return row["state"] == _SAVING_STATE and row["channels"] in manifest["hopper"].get("saving", {}).get("channels", [])
+    return row["channels"] in manifest["hopper"].get("saving", {}).get("channels", [])
 
 
 def _has_segments(manifest: dict[str, Any], row: dict[str, str]) -> bool:
@@ -156,10 +157,10 @@ def _has_segments(manifest: dict[str, Any], row: dict[str, str]) -> bool:
 
 
 def _name(manifest: dict[str, Any], row: dict[str, str]) -> str:
-    """Says what is not usual, with the channels first and the states last."""
+    """Says what is not usual, with the channels first."""
     channels = manifest["hopper"]["channels"][row["channels"]].get("word", row["channels"])
     forms = [row[axis] for axis in ("norm", "gate", "beta") if row[axis] != _UNNAMED[axis]]
-    words = ["gdn_hopper_backward", channels, row["element"], *forms, row["state"]]
+    words = ["gdn_hopper_backward", channels, row["element"], *forms]
     return "_".join(filter(None, words)).replace(" ", "_").lower()
 
 
@@ -172,7 +173,7 @@ def hopper_backward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[
         for choice in itertools.product(*(values[axis] for axis in _AXES)):
             row = dict(zip(_AXES, choice))
             kernels += _backward_kernels(manifest, row, False, templates)
-            if row["state"] == _SAVING_STATE and _saves(manifest, row):
+            if _saves(manifest, row):
                 kernels += _backward_kernels(manifest, row, True, templates)
     return kernels
 
@@ -184,9 +185,8 @@ def _backward_kernels(
     name, channels = _name(manifest, row), manifest["hopper"]["channels"][row["channels"]]
     if reads_saved:
         name = f"{name}_saved"
-    ends, *rest = row["state"].split()
     forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
-    fields = [channels["k"], channels["v"], row["element"], ends, *(rest or ["KV"])[:1], *forms]
+    fields = [channels["k"], channels["v"], row["element"], *forms]
     kernels = []
 
     def add(own: str, text: str, schedule: str, options: list[str], in_segments: bool) -> None:
@@ -225,7 +225,7 @@ def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
             row = dict(zip(_AXES, choice))
             if not _saves(manifest, row):
                 continue
-            module = _name(manifest, {**row, "state": ""}).replace("backward", "saving")
+            module = _name(manifest, row).replace("backward", "saving")
             forms = [*row["gate"].split(), *row["beta"].split(), row["norm"]]
             cuts = ("Whole", "Segments") if _has_segments(manifest, row) else ("Whole",)
             texts, lines = [], []
@@ -234,13 +234,12 @@ def saving_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -
                 name = "_".join([module, *(["segments"] if in_segments else []), option])
                 texts.append(
                     layer_function(
-                        manifest, name, traits_of({**row, "layout": "Packed"}), hopper["schedules"][schedule],
+                        manifest, name, traits_of({**row, "layout": "Packed", "state": "Any F32"}), hopper["schedules"][schedule],
                         scalars=LENGTH if in_segments else None, attributes=attributes,
                         results=_saved_types(manifest, row), notes=function_notes(manifest, schedule),
                     )
                 )  # fmt: skip
                 fields = [name, hopper["channels"][row["channels"]]["k"], row["element"], str(in_segments).lower()]
                 lines.append(f"GDN_HOPPER_SAVING({', '.join(map(str, [*fields, *forms, schedule]))})")
-            traits = {axis: row[axis] for axis in _AXES if axis != "state"}
-            kernels.append(Kernel(module, "\n".join(texts), OPTIONS, "\n".join(lines), "Saving", traits))
+            kernels.append(Kernel(module, "\n".join(texts), OPTIONS, "\n".join(lines), "Saving", row))
     return kernels

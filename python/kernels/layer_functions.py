@@ -32,7 +32,7 @@ def _absent_arguments(manifest: dict[str, Any], chosen: list[dict[str, Any]]) ->
 
 
 #: What a function says of a state that a call has or not, in either layout.
-_RUN_TIME_STATE = " {gdn.optional, gdn.strided}"
+RUN_TIME_STATE = ("gdn.optional", "gdn.strided")
 
 
 def layer_function(
@@ -47,7 +47,7 @@ def layer_function(
 
     def typed(names: list[str]) -> list[tuple[str, str, str]]:
         rows = [
-            (manifest["arguments"][argument], _RUN_TIME_STATE if argument in states else "")
+            (manifest["arguments"][argument], f" {{{', '.join(RUN_TIME_STATE)}}}" if argument in states else "")
             for argument in names
             if argument not in absent
         ]

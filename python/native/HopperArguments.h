@@ -23,6 +23,10 @@ public:
   void add(const cpu::Array &array);
   /// How sequences are cut, as the function takes it next.
   void addCut(const GdnFunctionDesc &function, const CallCut &cut);
+  /// An array of a call as the function takes it. What it calls `name`, and
+  /// optional, is a state of any strides: null if the call has none.
+  void addNamed(const GdnFunctionDesc &function, const char *name,
+                const cpu::Array &array, bool isTurned);
   /// Those of a call, for a kernel whose states lie as `states` say if it takes
   /// any strides of them.
   void addAll(const Problem &p, const GdnFunctionDesc &function,
@@ -38,12 +42,9 @@ private:
 #include "Manifest.inc"
       ;
 
-  void addOf(const GdnFunctionDesc &function, const char *name,
-             const cpu::Array &array, bool isTurned);
-
   int64_t boundaryStride = 0;
   /// States as a kernel sees them that takes one layout alone.
-  cpu::Array turned[2];
+  cpu::Array turned[3];
   int numTurned = 0;
   GdnTensor tensors[kMaxCount];
   GdnArg args[kMaxCount];

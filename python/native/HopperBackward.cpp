@@ -35,15 +35,13 @@ using gdn::cpu::nameOf;
 
 // The last entry keeps the table from being empty.
 static const BackwardKernel table[] = {
-#define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element, ends,   \
-                            stateLayout, gateDomain, gate, betaDomain, beta,   \
-                            norm, schedule, inSegments, readsSaved)            \
+#define GDN_HOPPER_BACKWARD(name, keyChannels, valueChannels, element,         \
+                            gateDomain, gate, betaDomain, beta, norm,          \
+                            schedule, inSegments, readsSaved)                  \
   {#name,                                                                      \
    keyChannels,                                                                \
    valueChannels,                                                              \
    Element::element,                                                           \
-   Ends::ends,                                                                 \
-   StateLayout::stateLayout,                                                   \
    GateDomain::gateDomain,                                                     \
    Element::gate,                                                              \
    BetaDomain::betaDomain,                                                     \
@@ -75,15 +73,11 @@ static bool hasForm(const BackwardKernel &kernel, const Problem &p) {
          hasNorm == p.l2norm;
 }
 
-/// Whether a kernel is of these channels, types and states.
+/// Whether a kernel is of these channels and types.
 static bool hasRow(const BackwardKernel &kernel, const Problem &p) {
-  Ends ends = p.initialState.isPresent() ? Ends::Both : Ends::None;
-  bool hasVFirst = ends == Ends::Both && p.stateVFirst;
-  StateLayout stateLayout = hasVFirst ? StateLayout::VK : StateLayout::KV;
   return kernel.keyChannels == p.keyChannels() &&
          kernel.valueChannels == p.valueChannels() &&
-         kernel.element == p.q.element && kernel.ends == ends &&
-         kernel.stateLayout == stateLayout;
+         kernel.element == p.q.element;
 }
 
 /// The kernel of whole sequences, or of segments; null if there is none. Not
@@ -102,10 +96,10 @@ findKernel(const Problem &p, bool inSegments,
 
 static Error explainMissing(const Problem &p) {
   if (p.savesStates)
-    return {"NotImplementedError",
-            "save_for_backward: expected both states [N, HV, K, V], and a form "
-            "whose gradients can read states in this version, got another "
-            "call; pass \"inputs\""};
+    return {
+        "NotImplementedError",
+        "save_for_backward: expected a form whose gradients can read states "
+        "in this version, got another call; pass \"inputs\""};
   for (const BackwardKernel &kernel : allBackwardKernels())
     if (hasRow(kernel, p))
       return {"NotImplementedError",
@@ -280,38 +274,48 @@ static Error checkGradients(const Problem &p, const Gradients &gradients) {
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// In the order of the kernels' arguments; absent ones are none.
+/// An argument of a kernel: its name, if it is a state, and the array.
+template <typename AnyArray> struct Named {
+  const char *state;
+  AnyArray *array;
+};
+
+/// In the order of the kernels' arguments; absent ones are none, but for
+/// states.
 template <typename AnyProblem, typename AnyGradients, typename AnySaved>
 static auto arraysOf(AnyProblem &p, AnyGradients &gradients, AnySaved &saved) {
-  return std::array{&p.q,
-                    &p.k,
-                    &p.v,
-                    &p.beta,
-                    &p.gate,
-                    &p.initialState,
-                    &p.cuSeqlens,
-                    &p.aLog,
-                    &p.dtBias,
-                    &p.o,
-                    &p.finalState,
-                    &saved.writes,
-                    &saved.states,
-                    &gradients.q,
-                    &gradients.k,
-                    &gradients.v,
-                    &gradients.beta,
-                    &gradients.gate,
-                    &gradients.initialState,
-                    &gradients.aLog,
-                    &gradients.dtBias};
+  using AnyArray = std::remove_reference_t<decltype((p.q))>;
+  return std::array<Named<AnyArray>, 21>{
+      {{"", &p.q},
+       {"", &p.k},
+       {"", &p.v},
+       {"", &p.beta},
+       {"", &p.gate},
+       {"initial_state", &p.initialState},
+       {"", &p.cuSeqlens},
+       {"", &p.aLog},
+       {"", &p.dtBias},
+       {"", &p.o},
+       {"d_final_state", &p.finalState},
+       {"", &saved.writes},
+       {"", &saved.states},
+       {"", &gradients.q},
+       {"", &gradients.k},
+       {"", &gradients.v},
+       {"", &gradients.beta},
+       {"", &gradients.gate},
+       {"dinitial_state", &gradients.initialState},
+       {"", &gradients.aLog},
+       {"", &gradients.dtBias}}};
 }
 
 static void addArguments(const Problem &p, const BackwardPlan &plan,
                          const Gradients &gradients, const Saved &saved,
                          Arguments &arguments) {
-  for (const Array *array : arraysOf(p, gradients, saved)) {
-    arguments.addCut(*plan.kernel->function, {plan.segmentLength});
-    arguments.add(*array);
+  const GdnFunctionDesc &function = *plan.kernel->function;
+  for (auto [state, array] : arraysOf(p, gradients, saved)) {
+    arguments.addCut(function, {plan.segmentLength});
+    arguments.addNamed(function, state, *array, p.stateVFirst);
   }
 }
 
@@ -348,7 +352,7 @@ Error gdn::hopper::describeBackward(const Problem &given, std::string &facts) {
   Saved saved = p.savesStates ? describeSaved(p, plan.segmentLength) : Saved();
   // Never read, and as far aligned as an allocation.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
-  for (Array *array : arraysOf(p, gradients, saved))
+  for (auto [state, array] : arraysOf(p, gradients, saved))
     if (array->isPresent())
       array->data = somewhere;
   Arguments arguments;

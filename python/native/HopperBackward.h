@@ -19,8 +19,6 @@ struct BackwardKernel {
   const char *name;
   int64_t keyChannels, valueChannels;
   Element element;
-  Ends ends;
-  StateLayout stateLayout;
   GateDomain gateDomain;
   Element gate;
   BetaDomain betaDomain;

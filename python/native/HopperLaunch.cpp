@@ -77,10 +77,8 @@ void Arguments::addCut(const GdnFunctionDesc &function, const CallCut &cut) {
   }
 }
 
-/// Adds an array of a call as the function takes it. What it calls optional is
-/// a state of any strides: null if the call has none.
-void Arguments::addOf(const GdnFunctionDesc &function, const char *name,
-                      const Array &array, bool isTurned) {
+void Arguments::addNamed(const GdnFunctionDesc &function, const char *name,
+                         const Array &array, bool isTurned) {
   const GdnArgDesc *arg =
       count < function.num_args ? &function.args[count] : nullptr;
   if (!arg || !(arg->flags & GDN_ARG_FLAG_OPTIONAL) ||
@@ -98,7 +96,7 @@ void Arguments::addAll(const Problem &p, const GdnFunctionDesc &function,
   bool isTurned = p.stateVFirst != (states == StateLayout::VK);
 #define GDN_HOPPER_ARGUMENT(field, name)                                       \
   addCut(function, cut);                                                       \
-  addOf(function, name, p.field, isTurned);
+  addNamed(function, name, p.field, isTurned);
 #include "Manifest.inc"
 }
 

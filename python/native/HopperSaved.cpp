@@ -164,18 +164,17 @@ static void addSaving(const Problem &p, const SavingKernel &kernel,
 
 Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
                              Allocate allocate) {
-  bool hasStates = p.cuSeqlens.isPresent() && !p.stateVFirst &&
-                   p.initialState.isPresent() && p.finalState.isPresent();
+  bool isPacked = p.cuSeqlens.isPresent();
   cost::SavingChoice plan;
-  if (hasStates)
+  if (isPacked)
     if (Error error = planSaved(p, plan))
       return error;
   int64_t length = plan.forward.length;
   const SavingKernel *kernel =
-      hasStates ? findSaving(p, length, plan.forward.schedule) : nullptr;
+      isPacked ? findSaving(p, length, plan.forward.schedule) : nullptr;
   if (!kernel)
     return {"NotImplementedError",
-            "save_for_backward: expected packed sequences with both states, "
+            "save_for_backward: expected packed sequences "
             "of a form with a forward that saves in this version, got "
             "another call; pass \"inputs\""};
   Saved saved = given;

@@ -56,8 +56,8 @@ int64_t countSavedStates(const Problem &problem, int64_t length);
 /// Makes the array of states as long as that, if there is memory for it.
 Error fitSaved(const Problem &problem, int64_t length, Saved &saved);
 
-/// Launches a forward that writes `saved`, too. Sequences are packed, of the
-/// states both are there; gates, beta and norms have a form of the gradients.
+/// Launches a forward that writes `saved`, too. Sequences are packed; gates,
+/// beta and norms have a form of the gradients.
 Error runSaving(const Problem &problem, const Saved &saved, void *stream,
                 Allocate allocate);
 

@@ -35,7 +35,7 @@ del manifest["gate_domains"]["Other"]
 manifest["sample"]["kernels"] = [{**row, "element": ["F32"]}]
 target.with_name(target.name + ".besides").write_text(json.dumps(manifest))
 
-for name, rows in (("few", [{"state": ["None"]}]), ("none", [{"state": ["None"], "element": ["I32"]}])):
+for name, rows in (("few", [{"gate": ["Log F32"]}]), ("none", [{"gate": ["Log F32"], "element": ["I32"]}])):
     manifest = json.loads(source.read_text())
     manifest["sample"]["kinds"]["Backward"] = rows
     target.with_name(f"{target.name}.{name}").write_text(json.dumps(manifest))
