@@ -24,7 +24,6 @@
 #define GDN_C_RUNTIME_H
 
 #include "gdn-c/Runtime/Function.h"
-#include "gdn-c/Runtime/Segments.h"
 
 #include <stdint.h>
 
