@@ -8,8 +8,6 @@
 
 #include "FakeDriver.h"
 #include "Hopper.h"
-#include "OwnSegments.h"
-#include "Segments.h"
 
 #include "gtest/gtest.h"
 
