@@ -257,7 +257,8 @@ void SplitSequences::runOnOperation() {
     Cut own = withinChunks(*cut, op);
     if (findLengthOfCall(op) && failed(readCutOfCall(op, own)))
       return signalPassFailure();
-    if (forward && own.partsOfCall && !mayRunBefore(forward, own)) {
+    if (forward && own.partsOfCall &&
+        (!mayRunBefore(forward, own) || forward.getStateInterval())) {
       op->emitOpError("expected side-by-side, a decay-tolerance and a gate a "
                       "head to 16-bit keys, and nothing saved, with ")
           << GDNDialect::kSegmentParts;
