@@ -39,3 +39,14 @@ func.func @linear(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length
       -> tensor<1x64x1x64xbf16>
   return %o : tensor<1x64x1x64xbf16>
 }
+
+// -----
+
+func.func @saves(%q: tensor<1x128x1x64xbf16>, %beta: tensor<1x128x1xf32>, %length: index {gdn.cut = "segment_length"},
+    %parts: index {gdn.cut = "segment_parts"}) -> (tensor<1x128x1x64xbf16>, tensor<1x128x1x64xbf16>, tensor<2x1x64x64xbf16>) {
+  // expected-error @below {{and nothing saved, with segment_parts}}
+  %o, %writes, %states = gdn.stage.fused q(%q : tensor<1x128x1x64xbf16>) k(%q : tensor<1x128x1x64xbf16>) v(%q : tensor<1x128x1x64xbf16>)
+      beta(%beta : tensor<1x128x1xf32>) gate(%beta : tensor<1x128x1xf32>) {chunk_size = 32, state_interval = 128}
+      -> tensor<1x128x1x64xbf16>, tensor<1x128x1x64xbf16>, tensor<2x1x64x64xbf16>
+  return %o, %writes, %states : tensor<1x128x1x64xbf16>, tensor<1x128x1x64xbf16>, tensor<2x1x64x64xbf16>
+}
