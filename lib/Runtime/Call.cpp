@@ -14,6 +14,8 @@
 #include "Call.h"
 #include "Error.h"
 
+#include <utility>
+
 using namespace gdn::runtime;
 
 /// Describes a temporary as argument `index` of a kernel.
@@ -46,12 +48,13 @@ static GdnRuntimeStatus joinDims(const char *name, const GdnTensor &base,
                                  const int64_t *strides, const GdnViewDim &dim,
                                  int64_t &extent, int64_t &stride) {
   extent = 1;
-  stride = 0;
+  stride = dim.last < dim.first ? 1 : strides[dim.last];
+  bool isFirst = true;
   for (int d = dim.last; d >= dim.first; --d) {
     // What strides a dimension of one entry is of no account.
     if (base.shape[d] == 1)
       continue;
-    if (stride == 0)
+    if (std::exchange(isFirst, false))
       stride = strides[d];
     else if (base.shape[d] != 0 && extent != 0 && strides[d] != extent * stride)
       return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -61,8 +64,6 @@ static GdnRuntimeStatus joinDims(const char *name, const GdnTensor &base,
                   static_cast<long long>(extent * stride));
     extent *= base.shape[d];
   }
-  if (stride == 0)
-    stride = dim.last < dim.first ? 1 : strides[dim.last];
   return GDN_SUCCESS;
 }
 

@@ -72,6 +72,12 @@ TEST_F(Views, JoinDimensionsThatLieOneBehindTheOther) {
   EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(message(), "expected dimensions 0 to 1 of x to lie one behind the "
                        "other, got a stride of 16 for 12");
+  // Entries that are all the same are no reason to pass over their dimension.
+  strides[1] = 0;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(message(), "expected dimensions 0 to 1 of x to lie one behind the "
+                       "other, got a stride of 16 for 0");
+  strides[1] = 4;
   // A dimension of one entry has any stride.
   call.shapeX[0] = 1;
   EXPECT_EQ(call.launch(function), GDN_SUCCESS) << message();
