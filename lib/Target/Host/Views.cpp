@@ -58,6 +58,18 @@ static bool isIdentity(ArrayRef<GdnViewDim> dims, size_t rank) {
          });
 }
 
+/// Whether a part of a dimension is joined with others, which is no dimension.
+static bool joinsParts(ArrayRef<GdnViewDim> dims,
+                       ArrayRef<ReassociationIndices> groups) {
+  return llvm::any_of(groups, [&](const ReassociationIndices &group) {
+    auto large = llvm::make_filter_range(
+        group, [&](int64_t member) { return !isUnit(dims[member]); });
+    return std::distance(large.begin(), large.end()) > 1 &&
+           llvm::any_of(large,
+                        [&](int64_t member) { return !isWhole(dims[member]); });
+  });
+}
+
 SmallVector<GdnViewDim> host::joinDims(ArrayRef<GdnViewDim> dims,
                                        ArrayRef<ReassociationIndices> groups) {
   SmallVector<GdnViewDim> all = dims.empty()
@@ -146,6 +158,9 @@ LogicalResult FunctionBuilder::visitCollapse(tensor::CollapseShapeOp op) {
   if (failed(view))
     return failure();
   SmallVector<ReassociationIndices> groups = op.getReassociationIndices();
+  if (!view->dims.empty() && joinsParts(view->dims, groups))
+    return op.emitOpError("expected whole dimensions to join, got a part of "
+                          "one");
   view->dims = joinDims(view->dims, groups);
   SmallVector<int32_t> extents;
   int32_t one = addStep({GDN_INDEX_CONSTANT, 0, 0, 1});

@@ -1,5 +1,6 @@
 // What a function around kernels may not hold, and what kernels may not take.
 // RUN: split-file %s %t
+// RUN: not gdn-compile %t/part.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=PART
 // RUN: not gdn-compile %t/other.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not gdn-compile %t/kernel.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=KERNEL
 // RUN: not gdn-compile %t/count.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=COUNT
@@ -114,3 +115,15 @@ func.func @elsewhere(%x: memref<4xf32>, %y: memref<4xf32>) {
 //--- unsigned.mlir
 // UNSIGNED: error: 'func.func' op expected arguments to be tensors or memrefs of bf16, f16, f32, i32 or i64, or scalars of index, i64, i32 or f32, got 'ui32'
 func.func @unsigned(%count: ui32) { return }
+
+//--- part.mlir
+// PART: error: 'tensor.collapse_shape' op expected whole dimensions to join, got a part of one
+gdn_warp.kernel @k(%x : memref<32xf32>, %y : memref<4xf32>, %tokens : i64) threads(128) shared(0) {}
+func.func @part(%x: tensor<16x8xf32>) -> tensor<4xf32> {
+  %c1 = arith.constant 1 : index
+  %s = tensor.extract_slice %x[4, 0] [4, 8] [1, 1] : tensor<16x8xf32> to tensor<4x8xf32>
+  %j = tensor.collapse_shape %s [[0, 1]] : tensor<4x8xf32> into tensor<32xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %o = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%j : tensor<32xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %o : tensor<4xf32>
+}
