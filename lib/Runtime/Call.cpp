@@ -99,9 +99,12 @@ static GdnRuntimeStatus describeView(const Call &call, const GdnViewDesc &view,
                      extent, stride))
       return status;
     int64_t first = step(dim.offset, 0), every = step(dim.stride, 1);
-    int64_t count = step(dim.extent, extent);
+    int64_t count = step(dim.extent, extent), last = 0;
+    bool overflows =
+        count > 0 && (__builtin_mul_overflow(count - 1, every, &last) ||
+                      __builtin_add_overflow(first, last, &last));
     if (first < 0 || every < 1 || count < 0 ||
-        (count > 0 && first + (count - 1) * every >= extent))
+        (count > 0 && (overflows || last >= extent)))
       return fail(GDN_ERROR_INVALID_ARGUMENT,
                   "expected a part of the %lld entries along dimension %d of "
                   "%s, got %lld from %lld on, every %lld",
@@ -109,8 +112,9 @@ static GdnRuntimeStatus describeView(const Call &call, const GdnViewDesc &view,
                   static_cast<long long>(count), static_cast<long long>(first),
                   static_cast<long long>(every));
     kernel.shapes[index][d] = count;
-    kernel.strides[index][d] = every * stride;
-    offset += first * stride;
+    // Where no entry, or no second one is, these may be of any size.
+    kernel.strides[index][d] = count > 1 ? every * stride : stride;
+    offset += count > 0 ? first * stride : 0;
   }
   uint64_t bytes = static_cast<uint64_t>(offset) * getElementBytes(base.dtype);
   kernel.tensors[index] = {static_cast<char *>(base.data) + bytes, base.dtype,

@@ -190,7 +190,7 @@ static GdnRuntimeStatus launchAnew(const Request &request, const Driver &driver,
   if (!known)
     return GDN_SUCCESS;
   known->workspaceBytes = call.workspaceBytes;
-  known->isKnown = true;
+  known->isKnown = known->mayMove;
   return submit(request, *known, place);
 }
 

@@ -282,10 +282,14 @@ static bool hasCallsAlike(const GdnFunctionDesc &function) {
     const GdnLaunchDesc &launch = function.launches[i];
     if (launch.kernel->configure)
       return false;
-    for (int j = 0; j < launch.num_operands; ++j)
-      if (launch.operands[j].kind == GDN_OPERAND_TEMPORARY &&
+    for (int j = 0; j < launch.num_operands; ++j) {
+      GdnOperand from = launch.operands[j];
+      if (from.kind == GDN_OPERAND_VIEW)
+        from = function.views[from.index].base;
+      if (from.kind == GDN_OPERAND_TEMPORARY &&
           launch.kernel->args[j].alignment > GDN_WORKSPACE_ALIGNMENT)
         return false;
+    }
   }
   return true;
 }

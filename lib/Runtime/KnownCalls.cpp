@@ -9,6 +9,7 @@
 #include "KnownCalls.h"
 #include "Kernel.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -90,6 +91,15 @@ static int32_t getArgument(const CallLaunch &launch, int32_t arg) {
   return operand.kind == GDN_OPERAND_ARGUMENT ? operand.index : -1;
 }
 
+/// The alignment in bytes that a kernel asks of an array.
+static uint32_t getAskedAlignment(const GdnKernelDesc &desc, int32_t arg) {
+  uint32_t alignment = getAlignment(desc.args[arg]);
+  for (int map = 0; map < desc.num_tensor_maps; ++map)
+    if (desc.tensor_maps[map].arg == arg)
+      alignment = std::max(alignment, mapAlignment);
+  return alignment;
+}
+
 KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
                                const CallLaunch *launches, int numLaunches,
                                bool isOfFunction) {
@@ -115,16 +125,11 @@ KnownCalls *KnownCalls::create(const GdnArgDesc *args, int32_t numArgs,
         args[i].kind == GDN_ARG_TENSOR ? getAlignment(args[i]) - 1 : 0;
   for (int i = 0; i < numLaunches; ++i) {
     const GdnKernelDesc &desc = launches[i].kernel->desc;
-    auto ask = [&](int arg, uint32_t alignment) {
+    for (int arg = 0; arg < desc.num_args; ++arg) {
       int32_t own = getArgument(launches[i], arg);
-      if (own >= 0)
-        calls->addressMasks[own] |= alignment - 1;
-    };
-    for (int arg = 0; arg < desc.num_args; ++arg)
-      if (desc.args[arg].kind == GDN_ARG_TENSOR)
-        ask(arg, getAlignment(desc.args[arg]));
-    for (int map = 0; map < desc.num_tensor_maps; ++map)
-      ask(desc.tensor_maps[map].arg, mapAlignment);
+      if (own >= 0 && desc.args[arg].kind == GDN_ARG_TENSOR)
+        calls->addressMasks[own] |= getAskedAlignment(desc, arg) - 1;
+    }
   }
   return calls;
 }
@@ -198,6 +203,7 @@ bool KnownCalls::fits(const KnownCall &call, const GdnArg *given,
 void KnownCalls::noteKey(KnownCall &call, const GdnArg *given) const {
   call.hint.store(getHint(given, numArgs), std::memory_order_relaxed);
   call.isKnown = false;
+  call.mayMove = true;
   call.workspaceBytes = 0;
   call.numValues = 0;
   int64_t *next = call.key;
@@ -228,6 +234,12 @@ void KnownCall::addLaunch(int index, const GdnKernel &kernel,
   auto originOf = [&](int32_t arg) {
     return origins ? origins[arg] : ValueOrigin{arg, 0};
   };
+  for (int i = 0; i < desc.num_args; ++i) {
+    ValueOrigin from = originOf(i);
+    if (from.arg >= 0 && desc.args[i].kind == GDN_ARG_TENSOR &&
+        from.offset % getAskedAlignment(desc, i) != 0)
+      mayMove = false;
+  }
   void **places = launches[index].parameters.places;
   for (int i = 0; i < desc.num_params; ++i) {
     const GdnParamDesc &param = desc.params[i];

@@ -69,6 +69,9 @@ struct KnownCall {
   std::atomic<uint64_t> hint;
   /// Whether there is such a call.
   bool isKnown;
+  /// Whether arrays that are aligned as kernels ask have views that are. What a
+  /// call like this one is compared by says so of the arrays alone.
+  bool mayMove;
   uint64_t workspaceBytes;
   /// Whether arrays are there and have strides, extents and strides; integers
   /// that a function's sizes may be made of.

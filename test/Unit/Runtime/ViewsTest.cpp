@@ -8,6 +8,7 @@
 
 #include "TestFunction.h"
 
+#include <algorithm>
 #include <cstring>
 
 using Views = RuntimeTest;
@@ -94,6 +95,38 @@ TEST_F(Views, StayWithinTheArray) {
                        "x, got 3 from 1 on, every 3");
   call.shapeX[0] = 8;
   EXPECT_EQ(call.launch(function), GDN_SUCCESS) << message();
+}
+
+TEST_F(Views, AreAlignedInEveryCall) {
+  ViewFunction function;
+  function.firstArgs[0].alignment = 16;
+  ASSERT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_SUCCESS) << message();
+  TestCall call;
+  // Of x and its view, 12 bytes behind, one alone can be aligned.
+  call.x.data = fakeAddress(0, 0x1004);
+  ASSERT_EQ(call.launch(function), GDN_SUCCESS) << message();
+  call.x.data = fakeAddress(0, 0x1000);
+  EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(message().find("aligned to 16 bytes"), std::string::npos)
+      << message();
+}
+
+TEST_F(Views, AreRefusedIfTheirEndOverflows) {
+  ViewFunction function;
+  constexpr int64_t kLarge = int64_t(1) << 62;
+  // 9 entries, each 2^62 behind the one before it: 2^65 wraps to 0.
+  GdnIndexStep steps[9];
+  std::copy(std::begin(function.steps), std::end(function.steps), steps);
+  steps[7] = {GDN_INDEX_CONSTANT, 0, 0, kLarge};
+  steps[8] = {GDN_INDEX_CONSTANT, 0, 0, 9};
+  function.desc.steps = steps;
+  function.desc.num_steps = 9;
+  function.parts[0] = {0, 0, stepOne, 8, 7};
+  ASSERT_EQ(gdnFunctionPrepare(&function.desc, 0), GDN_SUCCESS) << message();
+  TestCall call;
+  EXPECT_EQ(call.launch(function), GDN_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(message().find("expected a part of the"), std::string::npos)
+      << message();
 }
 
 TEST_F(Views, NameDimensionsInOrder) {
