@@ -62,6 +62,11 @@ LogicalResult FunctionBuilder::visitMaterialize(
     return op.emitOpError("expected a result of a kernel, which no other op "
                           "returns or materializes, and an argument of the "
                           "function");
+  if (!array->second.dims.empty())
+    return op.emitOpError("expected an array as the argument has it, got a "
+                          "view of it");
+  if (failed(checkOutput(op, array->second.place.index, array->second.extents)))
+    return failure();
   // From here on the memory is what the program says it is.
   overwritten.erase(op.getDest());
   if (op->getNumResults()) {
@@ -78,12 +83,10 @@ LogicalResult FunctionBuilder::checkOutput(Operation *op, int32_t argument,
   if (output.shape.size() != extents.size())
     return op->emitOpError("expected outs of rank ")
            << output.shape.size() << ", got " << extents.size();
-  for (auto [dim, step] : llvm::enumerate(extents)) {
-    // Where the symbol or the constant says it all there is no rule to add. A
-    // symbol that the output itself introduced says nothing of the inputs.
-    if (getExtent(argument, dim) != step)
-      table.rules.push_back({argument, static_cast<int32_t>(dim), step});
-  }
+  for (auto [dim, step] : llvm::enumerate(extents))
+    if (failed(requireExtent(op, {GDN_OPERAND_ARGUMENT, argument},
+                             static_cast<int32_t>(dim), step)))
+      return failure();
   return success();
 }
 
@@ -171,9 +174,10 @@ FailureOr<Array> FunctionBuilder::addOutput(tile::LaunchOp launch,
     return addTemporary(launch, std::move(array), out.getType());
   array.place = {GDN_OPERAND_ARGUMENT, argument->second.argument};
   array.dims = argument->second.dims;
-  // Of a view it is what is returned that has the argument's extents.
-  if (array.dims.empty() &&
-      failed(checkOutput(launch, array.place.index, array.extents)))
+  // Of a view it is what is returned that has all of the argument's extents.
+  if (failed(array.dims.empty()
+                 ? checkOutput(launch, array.place.index, array.extents)
+                 : requireExtents(launch, array)))
     return failure();
   noteWrite(launch, index, array);
   return array;

@@ -88,6 +88,10 @@ private:
   LogicalResult visitSlice(tensor::ExtractSliceOp op);
   FailureOr<int32_t> getStep(Operation *op, OpFoldResult value);
   GdnOperand makeOperand(const Array &array);
+  int32_t getExtentAt(const GdnOperand &place, int32_t dim);
+  LogicalResult requireExtent(Operation *op, const GdnOperand &place,
+                              int32_t dim, int32_t step);
+  LogicalResult requireExtents(Operation *op, const Array &array);
 
   // Launches.
   LogicalResult visit(Operation *op);

@@ -8,29 +8,48 @@
 
 #include "Tables.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Error.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::host;
 
-/// Calls the arguments of a function's kernels what the function calls them. A
-/// kernel takes no array that may be absent in a call of the function, unless
-/// it may be absent for the kernel.
+/// What functions call the arguments of kernels: by kernel and argument.
+using CallersNames =
+    std::map<std::pair<unsigned, size_t>, llvm::SmallSetVector<StringRef, 1>>;
+
+/// Takes note of what a function calls the arguments of its kernels. A kernel
+/// takes no array that may be absent in a call of the function, unless it may
+/// be absent for the kernel.
 static void noteArguments(const FunctionTable &function,
-                          MutableArrayRef<KernelTable> kernels) {
+                          MutableArrayRef<KernelTable> kernels,
+                          CallersNames &names) {
   for (const LaunchTable &launch : function.launches)
-    for (auto [argument, operand] :
-         llvm::zip(kernels[launch.kernel].arguments, launch.operands)) {
+    for (auto [number, operand] : llvm::enumerate(launch.operands)) {
       GdnOperand base = operand.kind == GDN_OPERAND_VIEW
                             ? function.views[operand.index].base
                             : operand;
-      if (base.kind != GDN_OPERAND_ARGUMENT)
+      auto &known = names[{launch.kernel, number}];
+      if (base.kind != GDN_OPERAND_ARGUMENT) {
+        known.insert(StringRef());
         continue;
+      }
       const ArgumentTable &own = function.arguments[base.index];
-      argument.name = own.name;
-      argument.flags |= own.flags & GDN_ARG_FLAG_OPTIONAL;
+      known.insert(own.name);
+      kernels[launch.kernel].arguments[number].flags |=
+          own.flags & GDN_ARG_FLAG_OPTIONAL;
     }
+}
+
+/// Calls the arguments of a kernel what all that launch it call them.
+static void nameArguments(MutableArrayRef<KernelTable> kernels,
+                          const CallersNames &names) {
+  for (const auto &[place, known] : names)
+    if (known.size() == 1 && !known.front().empty())
+      kernels[place.first].arguments[place.second].name = known.front().str();
 }
 
 llvm::Expected<ModuleTable> host::describeModule(ModuleOp module) {
@@ -55,9 +74,12 @@ llvm::Expected<ModuleTable> host::describeModule(ModuleOp module) {
       return llvm::createStringError("expected a function that only launches "
                                      "kernels, got @" +
                                      function.getSymName());
-    noteArguments(*result, table.kernels);
     table.functions.push_back(std::move(*result));
   }
+  CallersNames names;
+  for (const FunctionTable &function : table.functions)
+    noteArguments(function, table.kernels, names);
+  nameArguments(table.kernels, names);
   if (table.functions.empty())
     return llvm::createStringError(
         "expected a public function that launches kernels, got none");

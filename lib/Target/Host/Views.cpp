@@ -48,13 +48,17 @@ static bool isWhole(const GdnViewDim &dim) {
   return dim.offset < 0 && dim.extent < 0 && dim.stride < 0;
 }
 
+/// Whether it is a dimension of the array.
+static bool isSingle(const GdnViewDim &dim) {
+  return isWhole(dim) && dim.first == dim.last;
+}
+
 /// Whether the dimensions are those of an array of so many, in order.
 static bool isIdentity(ArrayRef<GdnViewDim> dims, size_t rank) {
   return dims.size() == rank &&
          llvm::all_of(llvm::enumerate(dims), [](auto entry) {
            auto place = static_cast<int32_t>(entry.index());
-           return isWhole(entry.value()) && entry.value().first == place &&
-                  entry.value().last == place;
+           return isSingle(entry.value()) && entry.value().first == place;
          });
 }
 
@@ -91,9 +95,16 @@ SmallVector<GdnViewDim> host::joinDims(ArrayRef<GdnViewDim> dims,
   return joined;
 }
 
+/// Whether a dimension joins so many of the array.
+static bool joins(const GdnViewDim &dim, size_t count) {
+  return isWhole(dim) &&
+         dim.last - dim.first + 1 == static_cast<int64_t>(count);
+}
+
 FailureOr<SmallVector<GdnViewDim>>
 host::splitDims(ArrayRef<GdnViewDim> dims,
-                ArrayRef<ReassociationIndices> groups, RankedTensorType type) {
+                ArrayRef<ReassociationIndices> groups, RankedTensorType type,
+                llvm::function_ref<bool(int64_t, int32_t)> isOwn) {
   SmallVector<GdnViewDim> all = dims.empty() ? makeIdentity(groups.size())
                                              : SmallVector<GdnViewDim>(dims);
   SmallVector<GdnViewDim> split(type.getRank(), kUnitDim);
@@ -102,17 +113,23 @@ host::splitDims(ArrayRef<GdnViewDim> dims,
     for (int64_t member : group)
       if (type.getDimSize(member) != 1)
         large.push_back(member);
-    if (large.size() <= 1) {
-      split[large.empty() ? group.front() : large.front()] = dim;
+    ArrayRef<int64_t> own;
+    if (isOwn && joins(dim, group.size()) &&
+        llvm::all_of(llvm::enumerate(group), [&](auto at) {
+          return isOwn(at.value(), dim.first + at.index());
+        }))
+      own = group;
+    else if (large.size() > 1 && joins(dim, large.size()))
+      own = large;
+    for (auto [place, member] : llvm::enumerate(own)) {
+      int32_t number = dim.first + static_cast<int32_t>(place);
+      split[member] = {number, number, -1, -1, -1};
+    }
+    if (!own.empty())
       continue;
-    }
-    if (dim.last - dim.first + 1 != static_cast<int64_t>(group.size()) ||
-        !isWhole(dim))
+    if (large.size() > 1)
       return failure();
-    for (auto [place, member] : llvm::enumerate(group)) {
-      int32_t own = dim.first + static_cast<int32_t>(place);
-      split[member] = {own, own, -1, -1, -1};
-    }
+    split[large.empty() ? group.front() : large.front()] = dim;
   }
   return split;
 }
@@ -134,16 +151,54 @@ FailureOr<Array> FunctionBuilder::readViewed(Operation *op, Value source) {
 /// the extents that the op gives it.
 LogicalResult FunctionBuilder::addView(Operation *op, Value source,
                                        Array view) {
-  bool isOutput = view.place.kind == GDN_OPERAND_ARGUMENT &&
-                  view.place.index >= static_cast<int32_t>(table.numInputs);
-  if (isOutput && isIdentity(view.dims, view.extents.size())) {
+  if (view.place.kind == GDN_OPERAND_ARGUMENT &&
+      isIdentity(view.dims, table.arguments[view.place.index].shape.size())) {
     view.dims.clear();
-    if (failed(checkOutput(op, view.place.index, view.extents)))
+    if (view.place.index >= static_cast<int32_t>(table.numInputs) &&
+        failed(checkOutput(op, view.place.index, view.extents)))
       return failure();
   }
   arrays[op->getResult(0)] = std::move(view);
   if (Operation *writer = overwritten.lookup(source))
     overwritten[op->getResult(0)] = writer;
+  return success();
+}
+
+/// The step of an extent of an argument or of a temporary.
+int32_t FunctionBuilder::getExtentAt(const GdnOperand &place, int32_t dim) {
+  return place.kind == GDN_OPERAND_ARGUMENT
+             ? getExtent(place.index, dim)
+             : table.temporaries[place.index].shape[dim];
+}
+
+/// Dimension `dim` of an argument or of a temporary must have the extent that
+/// the function gives it: a call's argument is checked, a temporary has that of
+/// its tensor.empty.
+LogicalResult FunctionBuilder::requireExtent(Operation *op,
+                                             const GdnOperand &place,
+                                             int32_t dim, int32_t step) {
+  // Where the symbol or the constant says it all there is no rule to add. A
+  // symbol that an output itself introduced says nothing of the inputs.
+  if (getExtentAt(place, dim) == step)
+    return success();
+  if (place.kind != GDN_OPERAND_ARGUMENT)
+    return op->emitOpError("expected the extents of the tensor.empty for "
+                           "dimensions that tensor.collapse_shape has joined");
+  bool isKnown = llvm::any_of(table.rules, [&](const GdnExtentRule &rule) {
+    return rule.arg == place.index && rule.dim == dim && rule.step == step;
+  });
+  if (!isKnown)
+    table.rules.push_back({place.index, dim, step});
+  return success();
+}
+
+/// Extents that a launch gives dimensions of an argument which it writes.
+LogicalResult FunctionBuilder::requireExtents(Operation *op,
+                                              const Array &array) {
+  for (auto [dim, step] : llvm::zip(array.dims, array.extents))
+    if (isSingle(dim) &&
+        failed(requireExtent(op, array.place, dim.first, step)))
+      return failure();
   return success();
 }
 
@@ -183,13 +238,6 @@ LogicalResult FunctionBuilder::visitExpand(tensor::ExpandShapeOp op) {
   FailureOr<Array> view = readViewed(op, op.getSrc());
   if (failed(view))
     return failure();
-  auto split =
-      splitDims(view->dims, op.getReassociationIndices(), op.getResultType());
-  if (failed(split))
-    return op.emitOpError("expected dimensions of extent 1, or ones that "
-                          "tensor.collapse_shape has joined, got ")
-           << op.getResultType() << " of " << op.getSrcType();
-  view->dims = std::move(*split);
   SmallVector<int32_t> extents;
   for (OpFoldResult size : op.getMixedOutputShape()) {
     FailureOr<int32_t> step = getStep(op, size);
@@ -197,6 +245,28 @@ LogicalResult FunctionBuilder::visitExpand(tensor::ExpandShapeOp op) {
       return failure();
     extents.push_back(*step);
   }
+  bool isArgument = view->place.kind == GDN_OPERAND_ARGUMENT;
+  auto isConstant = [&](int32_t step) {
+    return table.steps[step].kind == GDN_INDEX_CONSTANT;
+  };
+  auto isOwn = [&](int64_t member, int32_t dim) {
+    int32_t own = getExtentAt(view->place, dim), step = extents[member];
+    return own == step || (isArgument && !isConstant(own) && !isConstant(step));
+  };
+  SmallVector<GdnViewDim> joined = view->dims;
+  auto split = splitDims(joined, op.getReassociationIndices(),
+                         op.getResultType(), isOwn);
+  if (failed(split))
+    return op.emitOpError("expected dimensions of extent 1, or those that "
+                          "tensor.collapse_shape has joined, got ")
+           << op.getResultType() << " of " << op.getSrcType();
+  for (auto [dim, group] : llvm::zip(joined, op.getReassociationIndices()))
+    for (int64_t member : group)
+      if (dim.last > dim.first && isSingle((*split)[member]) &&
+          failed(requireExtent(op, view->place, (*split)[member].first,
+                               extents[member])))
+        return failure();
+  view->dims = std::move(*split);
   view->extents = std::move(extents);
   return addView(op, op.getSrc(), std::move(*view));
 }

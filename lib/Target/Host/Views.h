@@ -19,12 +19,15 @@ namespace mlir::gdn::host {
 SmallVector<GdnViewDim> joinDims(ArrayRef<GdnViewDim> dims,
                                  ArrayRef<ReassociationIndices> groups);
 
-/// The other way round: each dimension as a group of those of `type`. All of a
-/// group but one are of extent 1, or they are what had been joined. Failure for
-/// another group.
-FailureOr<SmallVector<GdnViewDim>>
-splitDims(ArrayRef<GdnViewDim> dims, ArrayRef<ReassociationIndices> groups,
-          RankedTensorType type);
+/// The other way round: each dimension as a group of those of `type`. What had
+/// been joined becomes what it was if so many members are not of extent 1, or
+/// if `isOwn` says of each that it may be that dimension of the array; whether
+/// they have its extents is not known. Otherwise all of a group but one are of
+/// extent 1. Failure for another group.
+FailureOr<SmallVector<GdnViewDim>> splitDims(
+    ArrayRef<GdnViewDim> dims, ArrayRef<ReassociationIndices> groups,
+    RankedTensorType type,
+    llvm::function_ref<bool(int64_t member, int32_t dim)> isOwn = nullptr);
 
 } // namespace mlir::gdn::host
 

@@ -1,6 +1,7 @@
 // What a function around kernels may not hold, and what kernels may not take.
 // RUN: split-file %s %t
 // RUN: not gdn-compile %t/part.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=PART
+// RUN: not gdn-compile %t/factors.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=FACTORS
 // RUN: not gdn-compile %t/other.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not gdn-compile %t/kernel.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=KERNEL
 // RUN: not gdn-compile %t/count.mlir --target=sm_90a --emit=obj -o %t.o 2>&1 | FileCheck %s --check-prefix=COUNT
@@ -126,4 +127,20 @@ func.func @part(%x: tensor<16x8xf32>) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4xf32>
   %o = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%j : tensor<32xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
   return %o : tensor<4xf32>
+}
+//--- factors.mlir
+// Of memory between kernels nobody checks the extents in a call.
+// FACTORS: error: 'tensor.expand_shape' op expected the extents of the tensor.empty for dimensions that tensor.collapse_shape has joined
+gdn_warp.kernel @k(%x : memref<?x?xf32>, %y : memref<?x?xf32>, %tokens : i64) threads(128) shared(0) {}
+func.func @factors(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %p = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %q = tensor.dim %x, %c1 : tensor<?x?xf32>
+  %e = tensor.empty(%p, %q) : tensor<?x?xf32>
+  %y = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%x : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %j = tensor.collapse_shape %y [[0, 1]] : tensor<?x?xf32> into tensor<?xf32>
+  %d = tensor.expand_shape %j [[0, 1]] output_shape [%q, %p] : tensor<?xf32> into tensor<?x?xf32>
+  %o = gdn_tile.launch @k grid(%c1, %c1, %c1) tokens(%c1) ins(%d : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %o : tensor<?x?xf32>
 }
