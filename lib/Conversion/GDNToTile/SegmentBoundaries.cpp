@@ -170,31 +170,29 @@ static Value isLastSequence(Program &p) {
 /// whole chunks: a call waits for its longest segment.
 static Value makeEqual(Program &p, Value tokens, Value longest) {
   TileBuilder &b = p.b;
-  // In 32 bits, which a GPU divides.
-  auto number = [&](Value index) -> Value {
-    return arith::IndexCastOp::create(b, b.getI32Type(), index);
-  };
-  auto constant = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  };
   auto times = [&](Value x, Value y) -> Value {
     return arith::MulIOp::create(b, x, y);
   };
-  // At least one.
-  auto divide = [&](Value x, Value y) -> Value {
-    return arith::MaxUIOp::create(b, arith::CeilDivUIOp::create(b, x, y),
-                                  constant(1));
+  // Parts of so many tokens, at least one. In 32 bits, which a GPU divides and
+  // which hold the tokens of a sequence: more in a part are as good as all.
+  auto count = [&](Value length) -> Value {
+    auto narrow = [&](Value index) -> Value {
+      return arith::IndexCastOp::create(
+          b, b.getI32Type(), arith::MaxUIOp::create(b, index, b.index(1)));
+    };
+    Value parts = arith::CeilDivUIOp::create(
+        b, narrow(tokens), narrow(arith::MinUIOp::create(b, length, tokens)));
+    return arith::IndexCastUIOp::create(b, b.getIndexType(), parts);
   };
-  Value count = number(tokens), parts = number(p["parts"]);
-  Value chunk = constant(static_cast<int32_t>(p.facts.C));
-  Value pieces = divide(count, times(number(longest), parts));
-  Value rounds = divide(count, times(times(pieces, parts), chunk));
-  return arith::IndexCastUIOp::create(b, b.getIndexType(),
-                                      times(rounds, chunk));
+  Value parts = p["parts"], chunk = b.index(p.facts.C);
+  Value pieces = count(times(longest, parts));
+  return times(count(times(times(pieces, parts), chunk)), chunk);
 }
 
 /// The tokens of a segment, or of its parts: of two lengths the shorter one if
-/// some heads, but fewer than half, keep a state over a segment of it.
+/// some heads, but fewer than half, keep a state over a segment of it. There is
+/// room for as many segments as the shorter one makes, so a `longer_length`
+/// below `length` counts as `length`.
 static Value chooseLength(Program &p, Value tokens) {
   TileBuilder &b = p.b;
   Value length =
@@ -203,7 +201,8 @@ static Value chooseLength(Program &p, Value tokens) {
     return length;
   Value segment = arith::MulIOp::create(b, length, p["parts"]);
   Value longest = arith::SelectOp::create(
-      b, areSomeHeadsLive(p, tokens, segment), length, p["longer_length"]);
+      b, areSomeHeadsLive(p, tokens, segment), length,
+      arith::MaxUIOp::create(b, p["longer_length"], length));
   return makeEqual(p, tokens, longest);
 }
 

@@ -74,7 +74,9 @@ def check(is_packed, kind):
         return length
 
     if kind == "lengths":
-        longer, live = length + CHUNK * random.randint(0, 8), [random.randint(0, HEADS) for _ in cu[1:]]
+        # Also a shorter one, and one that 32 bits do not hold.
+        longer = random.choice([length + CHUNK * random.randint(0, 8), CHUNK, CHUNK << 40])
+        live = [random.randint(0, HEADS) for _ in cu[1:]]
         gates = numpy.full((batch * tokens, HEADS), -5.0, "float32")
         for count, begin, end in zip(live, cu, cu[1:]):
             gates[begin:end, random.sample(range(HEADS), count)] = 0.0
@@ -82,7 +84,7 @@ def check(is_packed, kind):
         scalars.append(longer)
 
         def choose(n, tokens):
-            longest = length if tokens and 0 < live[n] < HEADS / 2 else longer
+            longest = length if tokens and 0 < live[n] < HEADS / 2 else max(length, longer)
             return divide(tokens, divide(tokens, longest * parts) * parts * CHUNK) * CHUNK
 
     if is_packed:
