@@ -43,3 +43,23 @@ func.func @cut(%n: index {gdn.cut = "length"}) { return }
 
 // expected-error @below {{'func.func' op expected argument 0, which has gdn.cut, to be an index, got 'i64'}}
 func.func @cut_type(%n: i64 {gdn.cut = "segment_length"}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected one argument with gdn.cut = "segment_length", got 2}}
+func.func @cut_twice(%n: index {gdn.cut = "segment_length"}, %m: index {gdn.cut = "segment_length"}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected an argument with gdn.cut = "segment_length" beside segment_parts, got none}}
+func.func @no_length(%n: index {gdn.cut = "segment_parts"}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected an argument with gdn.cut = "segment_parts" beside longer_segment_length, got none}}
+func.func @no_parts(%n: index {gdn.cut = "segment_length"}, %m: index {gdn.cut = "longer_segment_length"}) { return }
+
+// -----
+
+// expected-error @below {{'func.func' op expected gdn.late_forward on a function, without a value, got true}}
+func.func @late_value(%n: index) attributes {gdn.late_forward = true} { return }

@@ -55,6 +55,33 @@ static LogicalResult verifyNames(Operation *op, const Twine &value,
   return success();
 }
 
+/// How many arguments of a function have `word` as gdn.cut.
+static int64_t countCuts(FunctionOpInterface function, StringRef word) {
+  return llvm::count_if(llvm::seq(function.getNumArguments()),
+                        [&](unsigned argument) {
+                          auto cut = function.getArgAttrOfType<StringAttr>(
+                              argument, GDNDialect::getCutAttrName());
+                          return cut && cut.getValue() == word;
+                        });
+}
+
+/// Checks the notes by which a call cuts sequences against each other.
+static LogicalResult verifyCutsTogether(FunctionOpInterface function,
+                                        StringRef word) {
+  if (int64_t count = countCuts(function, word); count > 1)
+    return function->emitOpError("expected one argument with ")
+           << GDNDialect::getCutAttrName() << " = \"" << word << "\", got "
+           << count;
+  StringRef other = word == GDNDialect::kSegmentParts
+                        ? GDNDialect::kSegmentLength
+                        : GDNDialect::kSegmentParts;
+  if (word == GDNDialect::kSegmentLength || countCuts(function, other))
+    return success();
+  return function->emitOpError("expected an argument with ")
+         << GDNDialect::getCutAttrName() << " = \"" << other << "\" beside "
+         << word << ", got none";
+}
+
 /// Checks a note by which a call cuts sequences.
 static LogicalResult verifyCut(Operation *op, const Twine &value, Type type,
                                NamedAttribute note) {
@@ -67,11 +94,11 @@ static LogicalResult verifyCut(Operation *op, const Twine &value, Type type,
            << GDNDialect::kSegmentLength << "\", \""
            << GDNDialect::kSegmentParts << "\" or \""
            << GDNDialect::kLongerSegmentLength << "\", got " << note.getValue();
-  if (type.isIndex())
-    return success();
-  return op->emitOpError("expected ")
-         << value << ", which has " << GDNDialect::getCutAttrName()
-         << ", to be an index, got " << type;
+  if (!type.isIndex())
+    return op->emitOpError("expected ")
+           << value << ", which has " << GDNDialect::getCutAttrName()
+           << ", to be an index, got " << type;
+  return verifyCutsTogether(cast<FunctionOpInterface>(op), word.getValue());
 }
 
 /// Checks a note on `value`, an argument or a result of a function, of type
@@ -124,4 +151,15 @@ LogicalResult GDNDialect::verifyRegionResultAttribute(
     return success();
   return verifyNote(op, "result " + Twine(result),
                     function.getResultTypes()[result], attribute);
+}
+
+LogicalResult GDNDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  if (attribute.getName() != getLateForwardAttrName())
+    return success();
+  if (isa<FunctionOpInterface>(op) && isa<UnitAttr>(attribute.getValue()))
+    return success();
+  return op->emitOpError("expected ")
+         << attribute.getName().getValue()
+         << " on a function, without a value, got " << attribute.getValue();
 }

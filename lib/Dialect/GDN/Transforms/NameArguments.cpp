@@ -140,7 +140,8 @@ void Namer::run() {
     if (Attribute cut = function.getArgAttr(argument.getArgNumber(),
                                             GDNDialect::getCutAttrName())) {
       ++named;
-      function.setArgAttr(argument.getArgNumber(), kName, cut);
+      if (!function.getArgAttr(argument.getArgNumber(), kName))
+        function.setArgAttr(argument.getArgNumber(), kName, cut);
     }
   bool isWhole = named == function.getNumArguments() + function.getNumResults();
   if (layers.size() == 1 && isWhole)

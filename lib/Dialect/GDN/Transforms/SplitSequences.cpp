@@ -136,10 +136,10 @@ static LogicalResult readCutOfCall(Operation *op, Cut &cut) {
   if (!forward)
     return op->emitOpError("expected a forward in a function with ")
            << GDNDialect::getCutAttrName() << ", got a backward";
-  if (cut.longerOfCall && !cut.partsOfCall)
+  if (cut.lateForward && !cut.partsOfCall)
     return op->emitOpError("expected ")
            << GDNDialect::kSegmentParts << " beside "
-           << GDNDialect::kLongerSegmentLength << ", got none";
+           << GDNDialect::getLateForwardAttrName() << ", got none";
   bool samples = !forward.getALog() && forward.getGate() &&
                  forward.getGateDomain() == GateDomain::Log;
   if (cut.longerOfCall && !samples)

@@ -21,9 +21,9 @@ func.func @no_gate(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %lengt
 
 // -----
 
-func.func @no_parts(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"},
-    %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x64x1x64xbf16> {
-  // expected-error @below {{expected segment_parts beside longer_segment_length, got none}}
+func.func @no_parts(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"})
+    -> tensor<1x64x1x64xbf16> attributes {gdn.late_forward} {
+  // expected-error @below {{expected segment_parts beside gdn.late_forward, got none}}
   %o = gdn.stage.fused q(%q : tensor<1x64x1x64xbf16>) k(%q : tensor<1x64x1x64xbf16>) v(%q : tensor<1x64x1x64xbf16>)
       beta(%beta : tensor<1x64x1xf32>) {chunk_size = 32} -> tensor<1x64x1x64xbf16>
   return %o : tensor<1x64x1x64xbf16>

@@ -40,16 +40,18 @@ def GDN_Dialect : Dialect {
       dimension is contiguous. So one function serves states [N, H, K, V] and,
       as views of them, states that lie as [N, H, V, K].
     - `gdn.cut`: by the argument, an index, each call chooses how `gdn-cp-split`
-      cuts the sequences of the function. `"segment_length"`: the tokens of a
-      segment, a positive multiple of those of a chunk and, with them, of the
-      parts. `"segment_parts"`: the parts of a segment whose maps are made; with
+      cuts the sequences of the function; each word stands on one argument at
+      most. `"segment_length"`: the tokens of a segment, a positive multiple of
+      those of a chunk and, with them, of the parts. `"segment_parts"`: the parts of a segment whose maps are made; with
       it segments that forget what is before them run it themselves.
       `"longer_segment_length"`: the tokens of a segment where a sample of the
-      gates says that shorter ones do not pay.
+      gates says that shorter ones do not pay; at least `"segment_length"`, as
+      which a smaller number counts.
     - `gdn.name`, `gdn.dims`: names, from `gdn-name-arguments`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasCanonicalizer = 1;
+  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
@@ -62,7 +64,8 @@ def GDN_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kSegmentLength = "segment_length";
     static constexpr ::llvm::StringLiteral kSegmentParts = "segment_parts";
     static constexpr ::llvm::StringLiteral kLongerSegmentLength = "longer_segment_length";
-    /// Unit attribute of a function: the forward of its segments is launched when their maps are done, not beside them.
+    /// Unit attribute of a function whose calls say parts: the forward of its segments is launched when their maps are
+    /// done, not beside them.
     static constexpr ::llvm::StringLiteral getLateForwardAttrName() { return "gdn.late_forward"; }
     /// Names of an argument or a result and of its dimensions.
     static constexpr ::llvm::StringLiteral getNameAttrName() { return "gdn.name"; }

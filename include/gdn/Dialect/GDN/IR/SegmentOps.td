@@ -44,13 +44,13 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     results, of which there are five, count parts. With `gate`, `longer_length`
     and `tolerance` the parts of a sequence are longer unless some heads, but
     fewer than half, keep a state over a segment: equally long, and of that
-    length at most.
+    length at most. A `longer_length` below `length` counts as `length`.
 
     S is N `segments`. With L tokens of a segment and packed sequences it is
     max(ceil(T / L), 1) + N - 1, the least number that is known without the
     lengths: max(ceil(x / L), 1) segments before token x, and one more for each
-    sequence but the first. Of batch rows it is N max(ceil(T / L), 1). Segments
-    that a sequence does not need are empty ones at its end, and those that none
+    sequence but the first. Of batch rows it is N max(ceil(T / L), 1). With
+    `parts` S is so many times as large. Segments that a sequence does not need are empty ones at its end, and those that none
     needs are empty ones of the last sequence, behind the last entry of
     `first_segments`. `k` is taken for its sizes and is not read. Without
     `cu_seqlens` boundaries count tokens through all batch rows.
