@@ -10,6 +10,7 @@
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OperationSupport.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace mlir::gdn::warp {
@@ -20,28 +21,34 @@ namespace mlir::gdn::warp {
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-/// What a kernel says but for its name.
-static std::string printWithoutName(KernelOp kernel) {
-  std::string text, name = kernel.getSymName().str();
-  kernel.setSymName("kernel");
-  llvm::raw_string_ostream stream(text);
-  kernel->print(stream, OpPrintingFlags().printGenericOpForm().useLocalScope());
-  kernel.setSymName(name);
-  return text;
+/// Whether two kernels are equal but for their names and locations.
+static bool areEqual(KernelOp one, KernelOp other) {
+  StringAttr name = other.getSymNameAttr();
+  other.setSymNameAttr(one.getSymNameAttr());
+  bool isEqual = OperationEquivalence::isEquivalentTo(
+      one, other, OperationEquivalence::IgnoreLocations);
+  other.setSymNameAttr(name);
+  return isEqual;
 }
 
 namespace {
 struct MergeKernels : gdn::warp::impl::MergeKernelsPassBase<MergeKernels> {
   void runOnOperation() override {
-    llvm::StringMap<KernelOp> known;
+    SmallVector<KernelOp> known;
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
-      auto [first, isNew] = known.try_emplace(printWithoutName(kernel), kernel);
-      if (isNew)
+      auto *first = llvm::find_if(
+          known, [&](KernelOp one) { return areEqual(one, kernel); });
+      if (first == known.end()) {
+        known.push_back(kernel);
         continue;
+      }
       if (failed(SymbolTable::replaceAllSymbolUses(
-              kernel, first->second.getSymNameAttr(), getOperation())))
+              kernel, first->getSymNameAttr(), getOperation()))) {
+        kernel.emitOpError("expected uses that can be found, to be those of ")
+            << first->getSymNameAttr() << ", which is equal";
         return signalPassFailure();
+      }
       kernel.erase();
     }
   }
