@@ -53,10 +53,40 @@ struct ChooseSchedule
 };
 } // namespace
 
-/// A schedule's name; empty for what is none.
-static StringRef nameOf(Attribute choice) {
-  auto name = dyn_cast<StringAttr>(choice);
-  return name ? name.getValue() : StringRef();
+/// The stages that a function launches.
+static SmallVector<StringRef> findStages(FunctionOpInterface function,
+                                         ModuleOp module) {
+  SmallVector<StringRef> stages;
+  function.walk([&](tile::LaunchOp launch) {
+    auto program = module.lookupSymbol<tile::ProgramOp>(launch.getProgram());
+    auto stage = program ? program->getAttrOfType<StringAttr>(
+                               tile::TileDialect::getStageAttrName())
+                         : StringAttr();
+    if (stage && !llvm::is_contained(stages, stage.getValue()))
+      stages.push_back(stage.getValue());
+  });
+  return stages;
+}
+
+/// Checks what a function says of the schedules of its stages.
+static LogicalResult
+checkChoices(FunctionOpInterface function, ModuleOp module,
+             llvm::function_ref<LogicalResult(Operation *, StringRef)> check) {
+  auto choices = function->getAttrOfType<DictionaryAttr>(
+      WarpDialect::getSchedulesAttrName());
+  if (!choices)
+    return success();
+  SmallVector<StringRef> stages = findStages(function, module);
+  for (NamedAttribute choice : choices) {
+    if (!llvm::is_contained(stages, choice.getName().getValue()))
+      return function->emitOpError("expected ")
+             << WarpDialect::getSchedulesAttrName()
+             << " of stages that it launches (" << llvm::join(stages, ", ")
+             << "), got " << choice.getName().getValue();
+    if (failed(check(function, cast<StringAttr>(choice.getValue()).getValue())))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult ChooseSchedule::chooseAll() {
@@ -79,11 +109,8 @@ LogicalResult ChooseSchedule::chooseAll() {
   if (failed(check(getOperation(), schedule)))
     return failure();
   for (auto function : getOperation().getOps<FunctionOpInterface>())
-    if (auto own = function->getAttrOfType<DictionaryAttr>(
-            WarpDialect::getSchedulesAttrName()))
-      for (NamedAttribute choice : own)
-        if (failed(check(function, nameOf(choice.getValue()))))
-          return failure();
+    if (failed(checkChoices(function, getOperation(), check)))
+      return failure();
   WalkResult walked = getOperation().walk([&](tile::LaunchOp launch) {
     auto program =
         getOperation().lookupSymbol<tile::ProgramOp>(launch.getProgram());
@@ -100,8 +127,8 @@ StringRef ChooseSchedule::readChoice(Operation *function, StringRef stage) {
   auto own = function ? function->getAttrOfType<DictionaryAttr>(
                             WarpDialect::getSchedulesAttrName())
                       : DictionaryAttr();
-  Attribute choice = own ? own.get(stage) : Attribute();
-  return choice ? nameOf(choice) : StringRef(schedule);
+  auto choice = own ? own.getAs<StringAttr>(stage) : StringAttr();
+  return choice ? choice.getValue() : StringRef(schedule);
 }
 
 /// What the cost model may know of a launch: what is constant, or else what

@@ -417,3 +417,13 @@ gdn_warp.kernel @iota() threads(128) shared(0) {
 
 // expected-error @below {{expected attributes of the op, or under a dialect's name, got 'min_cta'}}
 gdn_warp.kernel @attribute() threads(128) shared(0) attributes {min_cta = 2} {}
+
+// -----
+
+// expected-error @below {{expected a dictionary of strings in gdn_warp.schedules, got {fused = 1 : i64}}}
+func.func @schedules() attributes {gdn_warp.schedules = {fused = 1}} { return }
+
+// -----
+
+// expected-error @below {{expected gdn_warp.stage of letters, digits, _ and $, the first one no digit, got "fused%"}}
+gdn_warp.kernel @stage() threads(128) shared(0) attributes {gdn_warp.stage = "fused%"} {}

@@ -89,6 +89,27 @@ static LogicalResult verifySchedule(Operation *op, Attribute attribute) {
          << attribute;
 }
 
+/// Schedules of stages have names.
+static LogicalResult verifySchedules(Operation *op, NamedAttribute attribute) {
+  auto choices = dyn_cast<DictionaryAttr>(attribute.getValue());
+  if (choices && llvm::all_of(choices, [](NamedAttribute choice) {
+        return isa<StringAttr>(choice.getValue());
+      }))
+    return success();
+  return op->emitOpError("expected a dictionary of strings in ")
+         << attribute.getName().getValue() << ", got " << attribute.getValue();
+}
+
+/// A stage is part of a kernel's name.
+static LogicalResult verifyStage(Operation *op, NamedAttribute attribute) {
+  auto stage = dyn_cast<StringAttr>(attribute.getValue());
+  if (stage && format::isName(stage.getValue()))
+    return success();
+  return op->emitOpError("expected ")
+         << attribute.getName().getValue() << " of " << format::kNames
+         << ", got " << attribute.getValue();
+}
+
 LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -101,6 +122,10 @@ LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
     return verifyTarget(op, attribute.getValue(), *this);
   if (name == ScheduleAttr::kName)
     return verifySchedule(op, attribute.getValue());
+  if (name == getSchedulesAttrName())
+    return verifySchedules(op, attribute);
+  if (name == getStageAttrName())
+    return verifyStage(op, attribute);
   if (name == getScratchBytesAttrName()) {
     auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
     if (bytes && bytes.getInt() > 0)
