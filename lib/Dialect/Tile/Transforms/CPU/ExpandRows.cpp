@@ -13,94 +13,97 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
-/// The one dimension that becomes two of open size.
-static std::optional<int64_t> findSplit(tensor::ExpandShapeOp op) {
-  std::optional<int64_t> split;
+/// The first dimension that becomes several of open size, and how many of its
+/// members belong to the first part of it: they end with the first open one.
+static std::optional<std::pair<int64_t, int64_t>>
+findSplit(tensor::ExpandShapeOp op) {
   for (auto [dim, group] : llvm::enumerate(op.getReassociationIndices())) {
-    int64_t open = llvm::count_if(group, [&](int64_t member) {
+    auto isOpen = [&](int64_t member) {
       return op.getResultType().isDynamicDim(member);
-    });
-    if (open <= 1)
-      continue;
-    if (split || group.size() != 2)
-      return std::nullopt;
-    split = dim;
+    };
+    if (llvm::count_if(group, isOpen) > 1)
+      return std::pair<int64_t, int64_t>(dim, llvm::find_if(group, isOpen) -
+                                                  group.begin() + 1);
   }
-  return split;
+  return std::nullopt;
 }
 
-/// Makes all dimensions but the one at `split` what `op` makes of them, which
-/// is then at the place that is returned.
-static int64_t expandOthers(ImplicitLocOpBuilder &b, tensor::ExpandShapeOp op,
-                            int64_t split, Value &source) {
-  SmallVector<ReassociationIndices> groups;
-  SmallVector<OpFoldResult> sizes = op.getMixedOutputShape(), kept;
-  SmallVector<int64_t> shape;
-  int64_t place = 0, next = 0;
-  for (auto [dim, group] : llvm::enumerate(op.getReassociationIndices())) {
-    ReassociationIndices &own = groups.emplace_back();
-    if (static_cast<int64_t>(dim) == split) {
-      place = next;
-      own.push_back(next++);
-      shape.push_back(op.getSrcType().getDimSize(dim));
-      kept.push_back(b.createOrFold<tensor::DimOp>(op.getSrc(), dim));
-      continue;
-    }
-    for (int64_t member : group) {
-      own.push_back(next++);
-      shape.push_back(op.getResultType().getDimSize(member));
-      kept.push_back(sizes[member]);
-    }
-  }
-  source = op.getSrc();
-  if (next != op.getSrcType().getRank())
-    source = tensor::ExpandShapeOp::create(b, op.getSrcType().clone(shape),
-                                           source, groups, kept);
-  return place;
+static Value multiply(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes) {
+  Value product = arith::ConstantIndexOp::create(b, 1);
+  for (OpFoldResult size : sizes)
+    product = b.createOrFold<arith::MulIOp>(
+        product, getValueOrCreateConstantIndexOp(b, b.getLoc(), size));
+  return product;
 }
 
-static void copyRows(tensor::ExpandShapeOp op, int64_t group) {
+/// The source with dimension `split` as `parts` of `rows` each.
+static Value copyRows(ImplicitLocOpBuilder &b, Value source, int64_t split,
+                      Value parts, Value rows) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), source);
+  sizes[split] = rows;
+  sizes.insert(sizes.begin() + split, parts);
+  Value empty = tensor::EmptyOp::create(b, sizes, getElementTypeOrSelf(source));
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  auto loop = scf::ForOp::create(b, zero, parts, one, empty);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value part = loop.getInductionVar();
+  SmallVector<OpFoldResult> to(sizes.size(), b.getIndexAttr(0)), shape(sizes);
+  to[split] = part;
+  shape[split] = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> from(to), taken(shape);
+  from.erase(from.begin() + split);
+  taken.erase(taken.begin() + split);
+  from[split] = arith::MulIOp::create(b, part, rows).getResult();
+  SmallVector<OpFoldResult> strides(from.size(), b.getIndexAttr(1));
+  Value slice = tensor::ExtractSliceOp::create(b, source, from, taken, strides);
+  strides.push_back(b.getIndexAttr(1));
+  Value next = tensor::InsertSliceOp::create(b, slice, loop.getRegionIterArg(0),
+                                             to, shape, strides);
+  scf::YieldOp::create(b, next);
+  return loop.getResult(0);
+}
+
+/// Splits one dimension by a copy. What remains to be expanded is returned, if
+/// anything does.
+static tensor::ExpandShapeOp splitByCopy(tensor::ExpandShapeOp op,
+                                         int64_t split, int64_t members) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  auto index = [&](OpFoldResult size) {
-    return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
-  };
-  Value source;
-  int64_t split = expandOthers(b, op, group, source);
+  SmallVector<ReassociationIndices> groups = op.getReassociationIndices();
   SmallVector<OpFoldResult> sizes = op.getMixedOutputShape();
-  Value zero = index(b.getIndexAttr(0)), one = index(b.getIndexAttr(1));
-  Value tokens = index(sizes[split + 1]);
-  Value empty =
-      tensor::EmptyOp::create(b, sizes, op.getResultType().getElementType());
-  auto loop = scf::ForOp::create(b, zero, index(sizes[split]), one, empty);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value row = loop.getInductionVar();
-    SmallVector<OpFoldResult> to(sizes.size(), b.getIndexAttr(0)), shape(sizes);
-    to[split] = row;
-    shape[split] = b.getIndexAttr(1);
-    SmallVector<OpFoldResult> from(to), part(shape);
-    from.erase(from.begin() + split);
-    part.erase(part.begin() + split);
-    from[split] = arith::MulIOp::create(b, row, tokens).getResult();
-    SmallVector<OpFoldResult> strides(from.size(), b.getIndexAttr(1));
-    Value slice =
-        tensor::ExtractSliceOp::create(b, source, from, part, strides);
-    strides.push_back(b.getIndexAttr(1));
-    Value next = tensor::InsertSliceOp::create(
-        b, slice, loop.getRegionIterArg(0), to, shape, strides);
-    scf::YieldOp::create(b, next);
+  auto first = ReassociationIndices(
+      ArrayRef<int64_t>(groups[split]).take_front(members));
+  auto others = ReassociationIndices(
+      ArrayRef<int64_t>(groups[split]).drop_front(members));
+  auto count = [&](const ReassociationIndices &group) {
+    return multiply(b, ArrayRef(sizes).slice(group.front(), group.size()));
+  };
+  Value copied = copyRows(b, op.getSrc(), split, count(first), count(others));
+  groups[split] = others;
+  groups.insert(groups.begin() + split, first);
+  tensor::ExpandShapeOp rest;
+  if (groups.size() < sizes.size()) {
+    rest = tensor::ExpandShapeOp::create(b, op.getResultType(), copied, groups,
+                                         sizes);
+    copied = rest;
   }
-  op.replaceAllUsesWith(loop.getResult(0));
+  op.replaceAllUsesWith(copied);
   op.erase();
+  return rest;
 }
 
 void gdn::tile::copyExpandedRows(func::FuncOp function) {
-  function.walk([](tensor::ExpandShapeOp op) {
-    if (std::optional<int64_t> split = findSplit(op))
-      copyRows(op, *split);
-  });
+  SmallVector<tensor::ExpandShapeOp> ops;
+  function.walk([&](tensor::ExpandShapeOp op) { ops.push_back(op); });
+  for (tensor::ExpandShapeOp op : ops)
+    while (op) {
+      auto split = findSplit(op);
+      op = split ? splitByCopy(op, split->first, split->second) : nullptr;
+    }
 }

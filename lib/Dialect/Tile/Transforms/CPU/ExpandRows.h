@@ -13,9 +13,9 @@
 
 namespace mlir::gdn::tile {
 
-/// Copies the rows of each tensor.expand_shape of a function that splits one
-/// dimension into two of open size, row by row: the lowering of these ops to
-/// memrefs takes one open size a group.
+/// Splits dimensions that tensor.expand_shape makes several of open size of by
+/// copies, row by row: the lowering of these ops to memrefs takes one open size
+/// a group.
 void copyExpandedRows(func::FuncOp function);
 
 } // namespace mlir::gdn::tile
