@@ -138,6 +138,9 @@ llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
     if (std::optional<Element> scalar = scalarOf(value.getType())) {
       argument.isScalar = true;
       argument.multiples = multiplesOf(func, value);
+      if (auto cut = func.getArgAttrOfType<StringAttr>(
+              argument.index, GDNDialect::getCutAttrName()))
+        argument.cut = cut.getValue();
       Type element = value.getType();
       if (scalar == Element::I64)
         element = IntegerType::get(element.getContext(), 64);

@@ -50,6 +50,7 @@ public:
 
 private:
   llvm::Error checkOptions();
+  void noteParts();
   llvm::Error readFiles();
   llvm::Error bindShape(const Argument &argument, llvm::ArrayRef<int64_t> shape,
                         const std::string &source);
@@ -100,6 +101,20 @@ llvm::Error InputMaker::checkOptions() {
       return fail("expected --scalar {0}=<value> for argument {0}, got none",
                   argument.index);
   return llvm::Error::success();
+}
+
+/// Segments have whole parts.
+void InputMaker::noteParts() {
+  for (const Argument &argument : arguments) {
+    if (argument.cut != GDNDialect::kSegmentParts)
+      continue;
+    double parts = options.scalars.at(argument.index);
+    if (!(parts >= 1 && parts < limitOf(Element::I32)))
+      continue;
+    for (Argument &other : arguments)
+      if (!other.cut.empty() && other.index != argument.index)
+        other.multiples.push_back(static_cast<int64_t>(parts));
+  }
 }
 
 llvm::Error InputMaker::readFiles() {
@@ -353,6 +368,7 @@ llvm::Error InputMaker::checkBoundaries(const Argument &argument,
 llvm::Expected<std::vector<HostArray>> InputMaker::make() {
   if (auto error = checkOptions())
     return std::move(error);
+  noteParts();
   for (auto step : {&InputMaker::bindTypes, &InputMaker::readFiles,
                     &InputMaker::bindOptions, &InputMaker::bindDefaults})
     if (auto error = (this->*step)())

@@ -46,6 +46,8 @@ struct Argument {
   /// A scalar's is one of rank 0; an index has 64 bits.
   RankedTensorType type;
   bool isScalar = false;
+  /// What a scalar says of the segments of a call (gdn.cut); else empty.
+  llvm::StringRef cut;
   /// The numbers of which a scalar must be a positive multiple.
   llvm::SmallVector<int64_t, 1> multiples;
   /// Whether a call may be without it.
