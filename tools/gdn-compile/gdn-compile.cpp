@@ -33,8 +33,7 @@ static constexpr llvm::StringLiteral overview =
     "the kernels inside, and layer.h, which says how to call it.\nptxas is the "
     "one that GDN_PTXAS names, or that of PATH. It is killed after "
     "GDN_PTXAS_TIMEOUT seconds (600). GDN_PTXAS_CACHE names a folder that "
-    "keeps "
-    "what it makes.\n";
+    "keeps what it makes.\n";
 
 //===----------------------------------------------------------------------===//
 // Files
@@ -162,6 +161,12 @@ static llvm::Expected<CompileOptions> readOptions(const Flags &flags,
   if (flags.json && !flags.explain)
     return llvm::createStringError(
         "expected --json with --explain, got it alone");
+  bool isWholeObject =
+      flags.emit == "obj" && flags.dumpDir.empty() && flags.ptx.empty();
+  if (flags.shareKernels && !isWholeObject)
+    return llvm::createStringError(
+        "expected --share-kernels with --emit=obj and without --dump-dir and "
+        "--ptx, where all kernels have one image");
   if (llvm::Error error = checkOptions(options))
     return std::move(error);
   return options;
