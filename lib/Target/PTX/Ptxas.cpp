@@ -267,13 +267,16 @@ static std::string findCached(StringRef program, StringRef chip,
 }
 
 /// Puts a file there whole or not at all: others may look for it meanwhile. A
-/// cache without room is no error.
-static void keep(StringRef path, StringRef bytes) {
+/// cache without room is no error; whether it had any is returned.
+static bool keep(StringRef path, StringRef bytes) {
   (void)llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
-  llvm::consumeError(llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
+  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
     stream << bytes;
     return llvm::Error::success();
-  }));
+  });
+  bool isKept = !error;
+  llvm::consumeError(std::move(error));
+  return isKept;
 }
 
 /// What is there, if it is whole.
@@ -281,11 +284,15 @@ static std::optional<ptx::Assembled> recall(const std::string &path) {
   if (path.empty())
     return std::nullopt;
   ptx::Assembled result{readFile(path + ".cubin"), readFile(path + ".log"), {}};
+  result.kernels = ptx::parseUsage(result.log);
   if (llvm::Error error = checkCubin(result.cubin)) {
     llvm::consumeError(std::move(error));
     return std::nullopt;
   }
-  result.kernels = ptx::parseUsage(result.log);
+  // Without what ptxas says of its kernels nobody knows what is wrong with
+  // them.
+  if (result.kernels.empty())
+    return std::nullopt;
   return result;
 }
 
@@ -336,11 +343,9 @@ llvm::Expected<ptx::Assembled> ptx::assemble(StringRef ptx,
         llvm::toString(std::move(failure)) + "\nto repeat: " +
         llvm::join(std::begin(arguments), std::end(arguments), " "));
   }
-  if (!cached.empty()) {
-    // The second one says that both are there.
-    keep(cached + ".log", result.log);
-    keep(cached + ".cubin", result.cubin);
-  }
+  // The second one says that both are there.
+  if (!cached.empty() && keep(cached + ".log", result.log))
+    (void)keep(cached + ".cubin", result.cubin);
   result.kernels = parseUsage(result.log);
   return std::move(result);
 }
