@@ -145,13 +145,14 @@ def bytes_of_states(call: Any, options: int) -> int:
 
 
 def _allocate(
-    q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int
+    q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int, with_state: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """o, the final states, what tokens write, and states."""
+    """o, the final states (of no sequences unless they are asked for), what tokens write, and states."""
     sequences, kept = _count_states(q, v, cu_seqlens, form, options)
     o, writes = (torch.empty_like(v, memory_format=torch.contiguous_format) for _ in range(2))
     square = (v.shape[2], v.shape[3], q.shape[3])
-    return o, v.new_empty((sequences, *square), dtype=torch.float32), writes, v.new_empty((kept, *square))
+    state = v.new_empty((sequences, *square) if with_state else 0, dtype=torch.float32)
+    return o, state, writes, v.new_empty((kept, *square))
 
 
 def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -167,24 +168,21 @@ def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     gates, *_ = chain._gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, _ = chain._beta(v, beta, _library.beta_domain_of(options), form)
     parameters = chain._parameters(v, A_log, dt_bias) if A_log is not None else (None, None)
-    o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options)
+    o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options, with_state)
     before = None if initial_state is None else chain._readable(initial_state)
-    # Kernels that read a state write one.
-    after = state if with_state or before is not None else None
     boundaries = chain._boundaries(q) if cu_seqlens is None else cu_seqlens
     q, k, v = (chain._readable(chain._packed(x), (D,)) for x in (q, k, v))
     _library.load().forward_saving(
-        q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o), after,
+        q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o),
+        state if with_state else None,
         chain._packed(writes), states, None, chain.kernel_options(form, options, given[3]), 1, 0,
     )  # fmt: skip
-    return made if with_state else (o, state.new_empty(0), writes, states)
+    return made
 
 
 def _fake_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     q, _, v, g, beta, *_, cu_seqlens, options, with_state = arguments
-    form = chain.form_of(q, v, g, beta, options)
-    o, state, writes, states = _allocate(q, v, cu_seqlens, form, options)
-    return o, state if with_state else state.new_empty(0), writes, states
+    return _allocate(q, v, cu_seqlens, chain.form_of(q, v, g, beta, options), options, with_state)
 
 
 def _compute_backward(*arguments: Any) -> tuple[Tensor, ...]:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The sample of the kernels that a shorter build has (docs/PythonLibrary.md), for generate.py.
 
-A kernel has a kind: of a forward on a GPU that is its schedule, of segments their stage. The manifest's `sample` says which
+A kernel has a kind: of a forward on a GPU that is its schedule, of segments how they are cut. The manifest's `sample` says which
 kernels of a kind are built; those of a kind that it does not name all are.
 """
 

@@ -275,7 +275,8 @@ static Error chooseSegments(const Problem &p, const Traits &traits,
   if (!chosen.split.splits)
     return {};
   const cost::SplitEstimate &best = *chosen.split.best;
-  chosen.plan.cut = {best.length, best.parts, best.longerLength};
+  int64_t parts = request.ownStarts ? best.parts : 0;
+  chosen.plan.cut = {best.length, parts, best.longerLength};
   bool isPerHead = best.schedule == Schedule::CtaPerHead;
   if (request.ownStarts)
     chosen.plan.kernel = findKernels(traits, cutOf(best)).perHead;

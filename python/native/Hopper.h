@@ -99,7 +99,7 @@ struct CallCut {
   /// Tokens of a segment; 0 where sequences are not cut.
   int64_t length = 0;
   /// Of segments that run what is before them themselves, the parts of one
-  /// whose maps are made.
+  /// whose maps are made; 0 of segments that wait for the one before.
   int64_t parts = 0;
   /// Tokens of a segment where the device finds that shorter ones do not pay.
   int64_t longerLength = 0;
@@ -131,8 +131,8 @@ Traits traitsOf(const Problem &problem);
 /// All traits as one number.
 uint64_t keyOf(const Traits &traits);
 
-/// The kernels of these traits, of whole sequences or cut. A call looks once,
-/// so it is not a search.
+/// The kernels of these traits, of whole sequences or cut. A call looks a few
+/// times, so it is not a search.
 KernelGroup findKernels(const Traits &traits, Cut cut = Cut::None);
 
 /// Chooses the kernel of a call that `check` and `checkDevice` took, on the

@@ -9,6 +9,7 @@
 #include "HopperArguments.h"
 #include "ReadyDevices.h"
 
+#include <cassert>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -62,11 +63,15 @@ static Array turnState(Array state) {
   return state;
 }
 
-/// The words of gdn.cut.
+/// What a call gives the argument of that word of gdn.cut.
 static int64_t valueOf(const char *name, const CallCut &cut) {
   if (std::strcmp(name, "segment_length") == 0)
     return cut.length;
-  return std::strcmp(name, "segment_parts") == 0 ? cut.parts : cut.longerLength;
+  if (std::strcmp(name, "segment_parts") == 0)
+    return cut.parts;
+  assert(std::strcmp(name, "longer_segment_length") == 0 &&
+         "the manifest's functions have no other scalars");
+  return cut.longerLength;
 }
 
 void Arguments::addCut(const GdnFunctionDesc &function, const CallCut &cut) {

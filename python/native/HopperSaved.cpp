@@ -189,24 +189,10 @@ Error gdn::hopper::runSaving(const Problem &p, const Saved &given, void *stream,
   return launch(*kernel->function, device, arguments, stream, allocate);
 }
 
-/// States of the call in float32, at the address of its values.
-static Array describeStates(const Problem &p) {
-  Array states;
-  int64_t H = p.valueHeads(), K = p.keyChannels(), V = p.valueChannels();
-  states.element = Element::F32;
-  states.rank = 4;
-  states.sizes = {p.sequences(), H, K, V};
-  states.strides = {H * K * V, K * V, V, 1};
-  states.data = p.v.data;
-  return states;
-}
-
-Error gdn::hopper::describeSaving(const Problem &given,
+Error gdn::hopper::describeSaving(const Problem &p,
                                   const cost::SavingChoice &plan,
                                   const Saved &saved, std::string &facts) {
   const cost::SavingEstimate &chosen = plan.forward;
-  Problem p = given;
-  p.initialState = p.finalState = describeStates(p);
   const SavingKernel *kernel = findSaving(p, chosen.length, chosen.schedule);
   if (!kernel)
     return {"RuntimeError", "gdn: expected a forward that saves, got none"};

@@ -1,4 +1,4 @@
-//===- Segments.h - Calls whose sequences are cut ---------------*- C++ -*-===//
+//===- Segments.h - Whether a call can be cut -------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
