@@ -63,7 +63,7 @@ int64_t gdn::cost::countSegments(int64_t sequences, int64_t tokens,
                                  int64_t length, bool packed) {
   if (sequences <= 0)
     return 0;
-  int64_t pieces = divideCeil(tokens, length);
+  int64_t pieces = std::max<int64_t>(divideCeil(tokens, length), 1);
   return packed ? pieces + sequences - 1 : sequences * pieces;
 }
 
