@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
@@ -158,4 +160,18 @@ llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
     arguments.push_back(std::move(argument));
   }
   return arguments;
+}
+
+void tools::noteParts(llvm::MutableArrayRef<Argument> arguments,
+                      const std::map<unsigned, double> &scalars) {
+  for (const Argument &argument : arguments) {
+    if (argument.cut != GDNDialect::kSegmentParts)
+      continue;
+    double parts = scalars.at(argument.index);
+    if (!(parts >= 1 && parts < std::numeric_limits<int32_t>::max()))
+      continue;
+    for (Argument &other : arguments)
+      if (!other.cut.empty() && other.index != argument.index)
+        other.multiples.push_back(static_cast<int64_t>(parts));
+  }
 }

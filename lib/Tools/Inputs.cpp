@@ -27,12 +27,6 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::tools;
 
-static std::string describe(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
 /// What integers of a type are below, as far as doubles count them.
 static double limitOf(Element element) {
   return element == Element::I32 ? 0x1p31 : 0x1p53;
@@ -50,7 +44,6 @@ public:
 
 private:
   llvm::Error checkOptions();
-  void noteParts();
   llvm::Error readFiles();
   llvm::Error bindShape(const Argument &argument, llvm::ArrayRef<int64_t> shape,
                         const std::string &source);
@@ -76,8 +69,10 @@ private:
 } // namespace
 
 static std::string title(const Argument &argument) {
-  return llvm::formatv("argument {0} ({1})", argument.index,
-                       describe(argument.type));
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "argument " << argument.index << " (" << argument.type << ")";
+  return text;
 }
 
 llvm::Error InputMaker::checkOptions() {
@@ -93,28 +88,14 @@ llvm::Error InputMaker::checkOptions() {
     if (index >= arguments.size() || !arguments[index].isOptional)
       return fail("expected --absent of an argument with gdn.optional, got {0}",
                   index);
-  for (auto &[index, value] : options.scalars)
-    if (index >= arguments.size() || !arguments[index].isScalar)
-      return fail("expected --scalar of a scalar argument, got {0}", index);
+  for (auto &[i, value] : options.scalars)
+    if (i >= arguments.size() || !arguments[i].isScalar)
+      return fail("expected --scalar of a scalar argument, got {0}", i);
   for (const Argument &argument : arguments)
     if (argument.isScalar && !options.scalars.count(argument.index))
       return fail("expected --scalar {0}=<value> for argument {0}, got none",
                   argument.index);
   return llvm::Error::success();
-}
-
-/// Segments have whole parts.
-void InputMaker::noteParts() {
-  for (const Argument &argument : arguments) {
-    if (argument.cut != GDNDialect::kSegmentParts)
-      continue;
-    double parts = options.scalars.at(argument.index);
-    if (!(parts >= 1 && parts < limitOf(Element::I32)))
-      continue;
-    for (Argument &other : arguments)
-      if (!other.cut.empty() && other.index != argument.index)
-        other.multiples.push_back(static_cast<int64_t>(parts));
-  }
 }
 
 llvm::Error InputMaker::readFiles() {
@@ -368,12 +349,11 @@ llvm::Error InputMaker::checkBoundaries(const Argument &argument,
 llvm::Expected<std::vector<HostArray>> InputMaker::make() {
   if (auto error = checkOptions())
     return std::move(error);
-  noteParts();
+  noteParts(arguments, options.scalars);
   for (auto step : {&InputMaker::bindTypes, &InputMaker::readFiles,
                     &InputMaker::bindOptions, &InputMaker::bindDefaults})
     if (auto error = (this->*step)())
       return std::move(error);
-  std::vector<HostArray> inputs;
   for (const Argument &argument : arguments) {
     if (auto error = settleShape(argument))
       return std::move(error);
@@ -389,6 +369,7 @@ llvm::Expected<std::vector<HostArray>> InputMaker::make() {
                                    : std::launch::async,
                                [&] { return makeArray(argument); }));
   llvm::Error error = llvm::Error::success();
+  std::vector<HostArray> inputs;
   for (auto [argument, future] : llvm::zip(arguments, drawn)) {
     llvm::Expected<HostArray> array = future.get();
     if (error) {

@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
+
 namespace mlir::gdn::tools {
 
 /// The operand of a delta rule that an argument feeds.
@@ -68,6 +70,11 @@ std::optional<Element> scalarOf(Type type);
 /// The arguments of `func`, or an error if one is neither a tensor nor a scalar
 /// of a type that the host can make.
 llvm::Expected<std::vector<Argument>> getArguments(func::FuncOp func);
+
+/// Segments have whole parts: what says how many tokens they have must be a
+/// multiple of their number, which is among the scalars of a call.
+void noteParts(llvm::MutableArrayRef<Argument> arguments,
+               const std::map<unsigned, double> &scalars);
 
 } // namespace mlir::gdn::tools
 
