@@ -32,6 +32,7 @@
 using namespace mlir;
 
 void gdn::registerPasses() {
+  registerPlanCallsPass();
   registerNameArgumentsPass();
   registerPlanStagesPass();
   registerRaiseBuffersPass();

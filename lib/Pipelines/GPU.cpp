@@ -91,10 +91,16 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   manager.addPass(warp::createVerifyExplicitFormPass());
 }
 
+void gdn::buildCallsPipeline(OpPassManager &manager) {
+  // functions of calls --> one for each way to compute them
+  manager.addPass(createPlanCallsPass());
+  // names of arguments, while there are ops that know them
+  manager.addPass(createNameArgumentsPass());
+}
+
 void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
                                  const LoweringOptions &options) {
-  // Names of arguments, while there are ops that know them.
-  manager.addPass(createNameArgumentsPass());
+  buildCallsPipeline(manager);
   // A GPU's V tiles are those of a product's rows unless somebody says
   // otherwise.
   LoweringOptions lowering;

@@ -141,9 +141,8 @@ static void addStep(PassManager &manager, Level level, Device device,
                     const LoweringOptions &lowering) {
   switch (level) {
   case Level::Stages:
-    // Only the host's side of a GPU asks for names.
     if (device == Device::GPU)
-      manager.addPass(createNameArgumentsPass());
+      buildCallsPipeline(manager);
     return buildGDNToStagesPipeline(manager, lowering);
   case Level::Tile:
     return buildStagesToTilePipeline(manager, lowering);

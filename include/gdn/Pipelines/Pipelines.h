@@ -204,6 +204,10 @@ void buildGDNToLLVMPipeline(OpPassManager &manager,
 void buildTileToWarpPipeline(OpPassManager &manager,
                              const LoweringOptions &options);
 
+/// What the host's side of a GPU asks for, in front of all: functions of calls
+/// --> an entry with a function for each variant; names of arguments.
+void buildCallsPipeline(OpPassManager &manager);
+
 /// `gdn-to-warp`: layer ops --> kernels of the explicit form.
 void buildGDNToWarpPipeline(OpPassManager &manager,
                             const LoweringOptions &options);

@@ -9,6 +9,7 @@
 #include "Patterns.h"
 
 #include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -100,16 +101,17 @@ struct ConvertGDNTileToLinalg
         return signalPassFailure();
       }
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<ProgramToFunction, Drop<LeaveOp>, Drop<AwaitOp>, Drop<CountDownOp>,
-             Drop<HoldBackOp>, Drop<AwaitReportOp>, ReportToStore>(
-            &getContext());
+    patterns.add<ProgramToFunction, Drop<LeaveOp>, Drop<AwaitOp>,
+                 Drop<CountDownOp>, Drop<HoldBackOp>, Drop<AwaitReportOp>,
+                 Drop<EntryOp>, ReportToStore>(&getContext());
     populateAccessPatterns(patterns);
     populateScanPatterns(patterns);
     populateTriInversePatterns(patterns);
 
     ConversionTarget target(getContext());
     target.addIllegalDialect<TileDialect>();
+    // Tables are for the host of a GPU.
+    target.addIllegalOp<EntryOp>();
     target.addLegalOp<LaunchOp>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     if (failed(applyPartialConversion(getOperation(), target,

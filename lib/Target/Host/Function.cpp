@@ -233,7 +233,8 @@ static llvm::json::Value toJSON(Attribute attribute) {
 }
 
 static std::string makeSource(func::FuncOp function) {
-  auto facts = function->getAttrOfType<DictionaryAttr>("gdn.source");
+  auto facts =
+      function->getAttrOfType<DictionaryAttr>(GDNDialect::getSourceAttrName());
   if (!facts)
     return {};
   llvm::json::Object object;

@@ -213,6 +213,26 @@ GdnRuntimeStatus {0}(
 extern const GdnFunctionDesc {0}_function;
 )";
 
+static constexpr StringLiteral entryText = R"(
+//===----------------------------------------------------------------------===//
+// {0}
+//===----------------------------------------------------------------------===//
+
+/// A table of functions that compute the same, of which gdnCallPlan
+/// (gdn-c/Calls.h) chooses one for a call:
+///
+{1}extern const GdnEntryDesc {0}_entry;
+)";
+
+/// The names of an entry's functions, a line each.
+static std::string listVariants(const ModuleTable &table,
+                                const EntryTable &entry) {
+  std::string text;
+  for (const VariantTable &variant : entry.variants)
+    text += "///   " + table.functions[variant.function].name + "\n";
+  return text;
+}
+
 static constexpr StringLiteral headerText = R"(/* {0}.h: the functions in {0}.o.
  *
  * Made by gdn-compile. Link {0}.o with libgdn-runtime. */
@@ -220,7 +240,7 @@ static constexpr StringLiteral headerText = R"(/* {0}.h: the functions in {0}.o.
 #ifndef GDN_COMPILED_{1}_H
 #define GDN_COMPILED_{1}_H
 
-#include "gdn-c/Runtime.h"
+#include "{5}"
 
 #if GDN_RUNTIME_VERSION != {2}
 #error "expected gdn-c/Runtime.h of version {3}.{4}, which {0}.o was compiled for"
@@ -250,7 +270,9 @@ llvm::Error host::emitHeader(ModuleOp module, StringRef name,
   for (char &c : guard)
     c = llvm::isAlnum(c) ? c : '_';
   os << llvm::formatv(headerText.data(), name, guard, GDN_RUNTIME_VERSION,
-                      GDN_RUNTIME_VERSION_MAJOR, GDN_RUNTIME_VERSION_MINOR);
+                      GDN_RUNTIME_VERSION_MAJOR, GDN_RUNTIME_VERSION_MINOR,
+                      table->entries.empty() ? "gdn-c/Runtime.h"
+                                             : "gdn-c/Calls.h");
   for (const FunctionTable &function : (*table).functions) {
     std::string arguments;
     llvm::raw_string_ostream stream(arguments);
@@ -258,6 +280,9 @@ llvm::Error host::emitHeader(ModuleOp module, StringRef name,
     os << llvm::formatv(functionText.data(), function.name, arguments,
                         makeParameters(function), makeOperands(function));
   }
+  for (const EntryTable &entry : table->entries)
+    os << llvm::formatv(entryText.data(), entry.name,
+                        listVariants(*table, entry));
   os << footerText;
   return llvm::Error::success();
 }

@@ -76,6 +76,14 @@ llvm::Expected<ModuleTable> host::describeModule(ModuleOp module) {
                                      function.getSymName());
     table.functions.push_back(std::move(*result));
   }
+  for (auto entry : module.getOps<EntryOp>()) {
+    FailureOr<EntryTable> result = describeEntry(entry, table.functions);
+    if (failed(result))
+      return llvm::createStringError("expected an entry of functions of the "
+                                     "module, got @" +
+                                     entry.getSymName());
+    table.entries.push_back(std::move(*result));
+  }
   CallersNames names;
   for (const FunctionTable &function : table.functions)
     noteArguments(function, table.kernels, names);

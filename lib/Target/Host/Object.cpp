@@ -26,7 +26,7 @@ using namespace mlir::gdn::host;
 namespace {
 using Constants = SmallVector<llvm::Constant *>;
 
-/// Writes the structs of gdn-c/Runtime.h as constants: fields of the same types
+/// Writes the structs of gdn-c/Calls.h as constants: fields of the same types
 /// in the same order have the same layout.
 class TableWriter {
 public:
@@ -64,6 +64,7 @@ private:
   }
   llvm::Constant *launch(const LaunchTable &launch);
   void function(const FunctionTable &function);
+  void entry(const EntryTable &entry);
 
   llvm::Module &module;
   llvm::LLVMContext &context;
@@ -75,7 +76,7 @@ private:
     StringRef symbol;
   };
   llvm::StringMap<ImageOfKernel> images;
-  Constants kernels;
+  Constants kernels, functions;
 };
 } // namespace
 
@@ -101,7 +102,7 @@ llvm::Constant *TableWriter::structure(ArrayRef<llvm::Constant *> fields) {
   llvm::Constant *result = structure(fields);
   assert(module.getDataLayout().getTypeAllocSize(result->getType()) ==
              sizeof(Struct) &&
-         "the fields of gdn-c/Runtime.h");
+         "the fields of gdn-c/Calls.h");
   return result;
 }
 
@@ -258,7 +259,25 @@ void TableWriter::function(const FunctionTable &function) {
        handles}));
   description->setName(function.name + descriptionSuffix);
   description->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  functions.push_back(description);
   writeEntries(module, function, description);
+}
+
+void TableWriter::entry(const EntryTable &entry) {
+  llvm::Constant *facts = listOf(entry.facts, [&](const auto &fact) {
+    return structure<GdnFact>({text(fact.first), text(fact.second)});
+  });
+  llvm::Constant *variants =
+      listOf(entry.variants, [&](const VariantTable &variant) {
+        return structure<GdnVariantDesc>(
+            {functions[variant.function], text(variant.schedule),
+             text(variant.stateLayout), i32(variant.isLate)});
+      });
+  llvm::GlobalVariable *description = global(structure<GdnEntryDesc>(
+      {i32(sizeof(GdnEntryDesc)), i32(GDN_RUNTIME_VERSION), text(entry.name),
+       i32(entry.facts.size()), i32(entry.variants.size()), facts, variants}));
+  description->setName(entry.name + entrySuffix);
+  description->setLinkage(llvm::GlobalValue::ExternalLinkage);
 }
 
 /// An image is named after its contents, so that a linker keeps one of several.
@@ -291,8 +310,10 @@ llvm::Error TableWriter::write(const ModuleTable &table,
                                      entry.name + ", got none");
     kernels.push_back(global(kernel(entry)));
   }
-  for (const FunctionTable &entry : table.functions)
-    function(entry);
+  for (const FunctionTable &table : table.functions)
+    function(table);
+  for (const EntryTable &table : table.entries)
+    entry(table);
   return llvm::Error::success();
 }
 

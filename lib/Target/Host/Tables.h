@@ -14,7 +14,8 @@
 #ifndef GDN_LIB_TARGET_HOST_TABLES_H
 #define GDN_LIB_TARGET_HOST_TABLES_H
 
-#include "gdn-c/Runtime.h"
+#include "gdn-c/Calls.h"
+#include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -98,10 +99,26 @@ struct FunctionTable {
   SmallVector<int32_t> results;
 };
 
+/// GdnVariantDesc.
+struct VariantTable {
+  /// Index into the module's functions.
+  size_t function;
+  std::string schedule, stateLayout;
+  bool isLate;
+};
+
+/// GdnEntryDesc.
+struct EntryTable {
+  std::string name;
+  SmallVector<std::pair<std::string, std::string>> facts;
+  SmallVector<VariantTable> variants;
+};
+
 /// All that a module has for its host.
 struct ModuleTable {
   std::vector<KernelTable> kernels;
   std::vector<FunctionTable> functions;
+  std::vector<EntryTable> entries;
 };
 
 /// GDN_DTYPE_* of an element type, or 0.
@@ -118,9 +135,17 @@ FailureOr<KernelTable> describeKernel(LLVM::LLVMFuncOp kernel,
 FailureOr<FunctionTable> describeFunction(func::FuncOp function,
                                           ArrayRef<KernelTable> kernels);
 
+/// The table of an entry whose functions are all there, or failure after a
+/// diagnostic.
+FailureOr<EntryTable> describeEntry(EntryOp entry,
+                                    ArrayRef<FunctionTable> functions);
+
 /// The tables of a module. An error says what a reader of the diagnostics
 /// before it would not know.
 llvm::Expected<ModuleTable> describeModule(ModuleOp module);
+
+/// The name of the table of an entry has this behind that of the entry.
+inline constexpr StringLiteral entrySuffix = "_entry";
 
 /// Entries of a function are called as it, with one of these or
 /// descriptionSuffix behind.

@@ -114,10 +114,12 @@ host::splitDims(ArrayRef<GdnViewDim> dims,
       if (type.getDimSize(member) != 1)
         large.push_back(member);
     ArrayRef<int64_t> own;
-    if (isOwn && joins(dim, group.size()) &&
-        llvm::all_of(llvm::enumerate(group), [&](auto at) {
-          return isOwn(at.value(), dim.first + at.index());
-        }))
+    auto isEachOwn = [&isOwn, first = dim.first](ArrayRef<int64_t> members) {
+      return llvm::all_of(llvm::enumerate(members), [&](auto at) {
+        return isOwn(at.value(), first + static_cast<int32_t>(at.index()));
+      });
+    };
+    if (isOwn && joins(dim, group.size()) && isEachOwn(group))
       own = group;
     else if (large.size() > 1 && joins(dim, large.size()))
       own = large;

@@ -8,6 +8,7 @@
 
 #include "gdn/Target/PTX.h"
 
+#include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
@@ -80,20 +81,24 @@ static void markConvergent(llvm::Module &module) {
         }
 }
 
-/// A copy of a module without the functions that launch the kernels, which are
-/// the host's; null, after a diagnostic, if it holds something else.
+/// Whether an op is the host's: a function that launches kernels, or a table of
+/// such.
+static bool isOfHost(Operation &op) { return isa<func::FuncOp, EntryOp>(op); }
+
+/// A copy of a module without what is the host's; null, after a diagnostic, if
+/// it holds something else than kernels.
 static OwningOpRef<ModuleOp> copyKernels(ModuleOp module) {
   for (Operation &op : *module.getBody())
-    if (!isa<func::FuncOp>(op) &&
+    if (!isOfHost(op) &&
         !isa_and_present<LLVM::LLVMDialect>(op.getDialect()))
       return emitError(op.getLoc(), "expected a kernel in the llvm and nvvm "
                                     "dialects, got '")
                  << op.getName() << "'",
              nullptr;
   OwningOpRef<ModuleOp> kernels = module.clone();
-  for (auto function :
-       llvm::make_early_inc_range(kernels->getOps<func::FuncOp>()))
-    function.erase();
+  for (Operation &op : llvm::make_early_inc_range(*kernels->getBody()))
+    if (isOfHost(op))
+      op.erase();
   return kernels;
 }
 

@@ -55,7 +55,7 @@ struct NameArguments : gdn::impl::NameArgumentsPassBase<NameArguments> {
 
 static constexpr StringLiteral kName = GDNDialect::getNameAttrName(),
                                kDims = GDNDialect::getDimsAttrName(),
-                               kSource = "gdn.source";
+                               kSource = GDNDialect::getSourceAttrName();
 
 static bool isLayer(Operation *op) {
   return isa<ChunkGatedDeltaRuleOp, ChunkGatedDeltaRuleBwdOp,
@@ -122,6 +122,8 @@ DictionaryAttr Namer::describe(Operation *op) {
     facts.set("lower_bound", builder.getF64FloatAttr(bound.getValueAsDouble()));
   if (rule.getQkL2norm())
     facts.set("qk_l2norm", builder.getUnitAttr());
+  if (auto interval = op->getAttrOfType<IntegerAttr>("state_interval"))
+    facts.set("state_interval", interval);
   return facts.getDictionary(function.getContext());
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/Passes.h"
 
@@ -86,7 +87,7 @@ static LogicalResult verifyOutside(Operation *op) {
                            "has, got '")
            << function.getName() << "'";
   StringRef dialect = op->getName().getDialectNamespace();
-  if (dialect == "gdn")
+  if (dialect == "gdn" && !isa<gdn::EntryOp, gdn::VariantOp>(op))
     return op->emitOpError("expected no op of gdn at the tile level, got one; "
                            "run gdn-plan-stages and convert-gdn-to-tile first");
   if (dialect == TileDialect::getDialectNamespace() &&

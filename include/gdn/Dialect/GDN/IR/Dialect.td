@@ -67,6 +67,10 @@ def GDN_Dialect : Dialect {
     /// Unit attribute of a function whose calls say parts: the forward of its segments is launched when their maps are
     /// done, not beside them.
     static constexpr ::llvm::StringLiteral getLateForwardAttrName() { return "gdn.late_forward"; }
+    /// Attribute of a function, a dictionary: what its layer op computes, from `gdn-name-arguments`.
+    static constexpr ::llvm::StringLiteral getSourceAttrName() { return "gdn.source"; }
+    /// Attribute of a function, an array of dictionaries: its variants (`gdn-plan-calls`).
+    static constexpr ::llvm::StringLiteral getVariantsAttrName() { return "gdn.variants"; }
     /// Names of an argument or a result and of its dimensions.
     static constexpr ::llvm::StringLiteral getNameAttrName() { return "gdn.name"; }
     static constexpr ::llvm::StringLiteral getDimsAttrName() { return "gdn.dims"; }

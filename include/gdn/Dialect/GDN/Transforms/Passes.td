@@ -140,6 +140,32 @@ def FollowAdjointPass : Pass<"gdn-follow-adjoint", "::mlir::ModuleOp"> {
   }];
 }
 
+def PlanCallsPass : Pass<"gdn-plan-calls", "::mlir::ModuleOp"> {
+  let summary = "Make a function of a layer op an entry with variants";
+  let description = [{
+    A function with `gdn.variants`, of one layer op, becomes as many functions as
+    this array has dictionaries, and a `gdn.entry` of its name that lists them:
+    other functions stay. A dictionary has the `schedule` of the variant, which
+    is also behind the function's name unless it has a `name`. With `cut` the
+    variant has an index argument for each word, with `gdn.cut`; with a
+    `state_layout` it takes and gives states so. What has a dialect's name
+    becomes an attribute of the function.
+
+    ```mlir
+    func.func @layer(%q: ..., %initial: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}) -> ... attributes {gdn.variants = [
+        {schedule = "cta_per_v_tile", gdn_warp.schedules = {fused = "cta_per_v_tile"}},
+        {schedule = "cta_per_head", name = "waiting", cut = ["segment_length"], gdn_warp.schedules = {fused = "cta_per_head"}}]} {...}
+    // becomes
+    func.func @layer_cta_per_v_tile(...) -> ... attributes {gdn_warp.schedules = {fused = "cta_per_v_tile"}} {...}
+    func.func @layer_waiting(..., %length: index {gdn.cut = "segment_length"}) -> ... {...}
+    gdn.entry @layer {
+      gdn.variant @layer_cta_per_v_tile schedule("cta_per_v_tile")
+      gdn.variant @layer_waiting schedule("cta_per_head")
+    }
+    ```
+  }];
+}
+
 def NameArgumentsPass : Pass<"gdn-name-arguments", "::mlir::ModuleOp"> {
   let summary = "Note on functions what their arguments and results are to the layer ops";
   let description = [{

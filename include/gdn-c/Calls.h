@@ -1,0 +1,190 @@
+//===- gdn-c/Calls.h - Which function a call runs -----------------*- C -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A caller names the arrays of a call and says what it is to compute. This
+// library finds the compiled functions that do so among those of a table,
+// chooses one and the cut of its sequences by the cost model, copies inputs
+// that the function does not read in place, and launches it. It needs libgdn-
+// runtime alone: no MLIR, and CUDA only at run time. docs/Calls.md explains the
+// use.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_C_CALLS_H
+#define GDN_C_CALLS_H
+
+#include "gdn-c/Runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+/// Something that is computed, by name: {"op", "gdn.chunk_gated_delta_rule"},
+/// {"gate_domain", "log"}, {"beta_domain", "value"}, {"qk_l2norm", "false"};
+/// {"state_interval", "128"} of what saves states or reads them.
+typedef struct GdnFact {
+  const char *name;
+  const char *value;
+} GdnFact;
+
+/// A function of an entry (gdn.variant).
+typedef struct GdnVariantDesc {
+  const GdnFunctionDesc *function;
+  /// By which the cost model knows it: "cta_per_head", "cta_per_v_tile" or
+  /// "token".
+  const char *schedule;
+  /// How its states lie: "kv" or "vk".
+  const char *state_layout;
+  /// Whether the forward of its segments is launched when their maps are done
+  /// (gdn.late_forward).
+  int32_t is_late;
+} GdnVariantDesc;
+
+/// Functions that compute the same of the same arrays (gdn.entry).
+typedef struct GdnEntryDesc {
+  /// sizeof(GdnEntryDesc).
+  uint32_t struct_size;
+  /// GDN_RUNTIME_VERSION.
+  uint32_t version;
+  const char *name;
+  int32_t num_facts;
+  int32_t num_variants;
+  const GdnFact *facts;
+  const GdnVariantDesc *variants;
+} GdnEntryDesc;
+
+/// A function that copies an array, of elements of so many bits: any array [B,
+/// T, H, C], or with `is_transposed` one [B, H, C, T] whose tokens lie side by
+/// side.
+typedef struct GdnCopyDesc {
+  int32_t is_transposed;
+  int32_t bits;
+  const GdnFunctionDesc *function;
+} GdnCopyDesc;
+
+/// What a program has compiled.
+typedef struct GdnCallTable {
+  /// sizeof(GdnCallTable).
+  uint32_t struct_size;
+  int32_t num_entries;
+  int32_t num_copies;
+  const GdnEntryDesc *const *entries;
+  const GdnCopyDesc *copies;
+} GdnCallTable;
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// An array of a call by the name that the function's arguments have; `tensor`
+/// is null if the call has none.
+typedef struct GdnCallArray {
+  const char *name;
+  const GdnTensor *tensor;
+} GdnCallArray;
+
+/// Whether and how sequences are cut into segments.
+enum {
+  /// As is predicted to be the fastest.
+  GDN_SPLIT_MODEL = 0,
+  GDN_SPLIT_NEVER = 1,
+  /// Into `split_value` segments of the longest sequence.
+  GDN_SPLIT_SEGMENTS = 2,
+  /// Into segments of `split_value` tokens, and by no other fact of the call:
+  /// the bits of a sequence do not depend on what is beside it.
+  GDN_SPLIT_LENGTH = 3
+};
+
+/// A call. Everything that it points to stays where it is while the call is
+/// planned or launched.
+typedef struct GdnCall {
+  /// sizeof(GdnCall).
+  uint32_t struct_size;
+  int32_t device;
+  int32_t num_facts;
+  int32_t num_arrays;
+  const GdnFact *facts;
+  const GdnCallArray *arrays;
+  /// How its states lie: "kv" or "vk".
+  const char *state_layout;
+  /// GDN_SPLIT_*.
+  int32_t split;
+  /// Whether no gate decays anything, so that no segment forgets.
+  int32_t is_undecayed;
+  int64_t split_value;
+  /// Tokens of the longest sequence, 0 if the host does not know them.
+  int64_t longest;
+  /// Segments of a forward that saves, or of a backward that reads it, for
+  /// whose states there is memory.
+  int64_t saved_segments;
+  /// What messages call a fact, a value of one ("gate_domain=log") or an array,
+  /// instead of its name; `num_words` of them.
+  const GdnFact *words;
+  int32_t num_words;
+} GdnCall;
+
+/// What a call runs.
+typedef struct GdnCallPlan {
+  /// sizeof(GdnCallPlan).
+  uint32_t struct_size;
+  int32_t multiprocessors;
+  const GdnCallTable *table;
+  const GdnEntryDesc *entry;
+  const GdnVariantDesc *variant;
+  /// Tokens of a segment, 0 for whole sequences; its parts, and the tokens of a
+  /// segment where the device finds that shorter ones do not pay, 0 for none.
+  int64_t segment_length;
+  int64_t segment_parts;
+  int64_t longer_segment_length;
+  /// The predicted time.
+  double seconds;
+} GdnCallPlan;
+
+/// Finds the functions that serve a call and chooses one. Pure host work, which
+/// reads no address but for how far it is aligned. `plan->struct_size` is set.
+/// GDN_ERROR_NOT_SERVED, with what there is instead, if no function serves it.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table,
+                                                const GdnCall *call,
+                                                GdnCallPlan *plan);
+
+/// Bytes of workspace of a planned call, aligned to GDN_WORKSPACE_ALIGNMENT:
+/// its function's, and copies of inputs. Checks the call's arrays as
+/// gdnFunctionCheck does.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallGetWorkspaceBytes(
+    const GdnCallPlan *plan, const GdnCall *call, uint64_t *bytes);
+
+/// Loads the functions of a plan on the call's device. Cheap when done before.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallPrepare(const GdnCallPlan *plan,
+                                                   const GdnCall *call);
+
+/// Launches a planned and prepared call on `stream`. Neither allocates nor
+/// synchronises, and may be captured in a CUDA graph. The plan may be that of a
+/// call that was like this one but for addresses.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallLaunch(const GdnCallPlan *plan,
+                                                  const GdnCall *call,
+                                                  void *workspace,
+                                                  size_t workspace_bytes,
+                                                  void *stream);
+
+/// Writes what gdnCallPlan finds and predicts as JSON into `text`, which has
+/// room for `size` bytes, and ends it with 0; says in `needed` how many there
+/// are. `text` may be null.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallDescribe(const GdnCallTable *table,
+                                                    const GdnCall *call,
+                                                    char *text, size_t size,
+                                                    size_t *needed);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // GDN_C_CALLS_H
