@@ -31,7 +31,7 @@ def GDN_EntryOp : Op<GDN_Dialect, "entry", [
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins Arg<SymbolNameAttr, "The name, which the host's table has.">:$sym_name);
   let regions = (region SizedRegion<1>:$variants);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $variants";
   let hasVerifier = 1;
@@ -48,7 +48,8 @@ def GDN_VariantOp : Op<GDN_Dialect, "variant", [
     sequences are cut. `schedule` is that of the program that takes most of the
     time, by which the host's cost model knows the function.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$function, StrAttr:$schedule);
+  let arguments = (ins Arg<FlatSymbolRefAttr, "The function.">:$function,
+    Arg<StrAttr, "The schedule by which the host's cost model knows it.">:$schedule);
   let assemblyFormat = "$function `schedule` `(` $schedule `)` attr-dict";
 }
 
