@@ -71,7 +71,8 @@ typedef struct GdnCopyDesc {
   const GdnFunctionDesc *function;
 } GdnCopyDesc;
 
-/// What a program has compiled.
+/// What a program has compiled. It stays as it is while it is in use, but for
+/// what `index` points to.
 typedef struct GdnCallTable {
   /// sizeof(GdnCallTable).
   uint32_t struct_size;
@@ -79,6 +80,8 @@ typedef struct GdnCallTable {
   int32_t num_copies;
   const GdnEntryDesc *const *entries;
   const GdnCopyDesc *copies;
+  /// Room for the library: a pointer, null at first.
+  void **index;
 } GdnCallTable;
 
 //===----------------------------------------------------------------------===//
@@ -121,6 +124,8 @@ typedef struct GdnCall {
   /// Whether no gate decays anything, so that no segment forgets.
   int32_t is_undecayed;
   int64_t split_value;
+  /// Factor of the read-out; 0 stands for K^(-1/2).
+  double scale;
   /// Tokens of the longest sequence, 0 if the host does not know them.
   int64_t longest;
   /// Segments of a forward that saves, or of a backward that reads it, for
@@ -132,7 +137,11 @@ typedef struct GdnCall {
   int32_t num_words;
 } GdnCall;
 
-/// What a call runs.
+/// Most arguments of a function that a plan has.
+#define GDN_CALL_MAX_ARGUMENTS 32
+
+/// What a call runs. A plan serves each call that lists the same arrays in the
+/// same order, and is like the planned one but for addresses.
 typedef struct GdnCallPlan {
   /// sizeof(GdnCallPlan).
   uint32_t struct_size;
@@ -147,6 +156,11 @@ typedef struct GdnCallPlan {
   int64_t longer_segment_length;
   /// The predicted time.
   double seconds;
+  /// Of each argument of the function, the number of the call's array; of a
+  /// scalar -1, -2 and -3 for the lengths and parts above, in their order.
+  int8_t arguments[GDN_CALL_MAX_ARGUMENTS];
+  /// The arguments that may be copied: of each input the library's own number.
+  int8_t inputs[8];
 } GdnCallPlan;
 
 /// Finds the functions that serve a call and chooses one. Pure host work, which
@@ -167,13 +181,25 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallPrepare(const GdnCallPlan *plan,
                                                    const GdnCall *call);
 
 /// Launches a planned and prepared call on `stream`. Neither allocates nor
-/// synchronises, and may be captured in a CUDA graph. The plan may be that of a
-/// call that was like this one but for addresses.
+/// synchronises, and may be captured in a CUDA graph.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallLaunch(const GdnCallPlan *plan,
                                                   const GdnCall *call,
                                                   void *workspace,
                                                   size_t workspace_bytes,
                                                   void *stream);
+
+/// Gives `bytes` of device memory, aligned to GDN_WORKSPACE_ALIGNMENT, that
+/// work on `stream` may use from now on. `user` is what gdnCallRun was given.
+typedef GdnRuntimeStatus (*GdnAllocate)(void *user, int32_t device,
+                                        uint64_t bytes, void *stream,
+                                        void **memory);
+
+/// Prepares a planned call and launches it, with a workspace of `allocate` if
+/// it wants one.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan,
+                                               const GdnCall *call,
+                                               GdnAllocate allocate, void *user,
+                                               void *stream);
 
 /// Writes what gdnCallPlan finds and predicts as JSON into `text`, which has
 /// room for `size` bytes, and ends it with 0; says in `needed` how many there

@@ -84,6 +84,8 @@ const char *gdnStatusGetString(GdnRuntimeStatus status) {
     return "out of host memory";
   case GDN_ERROR_DRIVER:
     return "CUDA driver call failed";
+  case GDN_ERROR_NOT_SERVED:
+    return "no compiled function serves the call";
   }
   return "unknown status";
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from kernel_traits import HERE, Kernel, fill, traits_of
 from layer_functions import RUN_TIME_STATE, layer_function
-from split_kernels import LENGTH, OPTIONS, function_notes
+from forward_kernels import LENGTH, OPTIONS, function_notes
 
 #: Tokens of a chunk of the gradients: states are kept between these (docs/Dialects/Stages.md).
 GRADIENT_TOKENS = 64

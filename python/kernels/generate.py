@@ -25,10 +25,9 @@ import sys
 from typing import Any, NamedTuple
 
 from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
-from kernel_traits import HERE, Kernel, fill, has_run_time_states, traits_of
-from layer_functions import layer_function
+from forward_kernels import forward_kernels
+from kernel_traits import HERE, Kernel, fill
 from sample import check_sample, choose_sample
-from split_kernels import split_kernels
 
 
 def _load_reader() -> Any:
@@ -90,54 +89,6 @@ def cpu_backward_kernels(manifest: dict[str, Any]) -> list[Kernel]:
 
 
 # ===----------------------------------------------------------------------===
-# Hopper kernels
-# ===----------------------------------------------------------------------===
-
-
-def _name_of(manifest: dict[str, Any], row: dict[str, str]) -> str:
-    """The kernel's name: the words of its values; a value's key is its word if it has no other."""
-    channels = manifest["hopper"]["channels"][row["channels"]]
-    words = [channels.get("word", row["channels"])]
-    words += [row[axis].replace(" ", "_") for axis in ("element", "layout", "state", "gate", "beta", "norm")]
-    words.append(manifest["hopper"]["schedules"][row["schedule"]]["option"])
-    return "_".join(["gdn_hopper", *filter(None, words)]).lower()
-
-
-def _function_choice(choice: dict[str, str], schedule: dict[str, Any]) -> dict[str, str]:
-    """The values that a kernel's function is compiled for: "Any F32" for all states of float32 that it serves."""
-    if not has_run_time_states(schedule):
-        return choice
-    return {**choice, "state": f"Any {traits_of(choice).state}"}
-
-
-def hopper_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """All Hopper kernels: the cross product of each row. One whose states are a matter of run time serves several forms of
-    a call, and has a line for each."""
-    axes = ("element", "layout", "state", "gate", "beta", "norm", "channels", "schedule")
-    kernels: dict[str, Kernel] = {}
-    forms = set()
-    for row in rows:
-        for values in itertools.product(*(row[axis] for axis in axes)):
-            choice = dict(zip(axes, values))
-            traits, schedule = traits_of(choice), manifest["hopper"]["schedules"][choice["schedule"]]
-            compiled = _function_choice(choice, schedule)
-            name = _name_of(manifest, compiled)
-            channels = manifest["hopper"]["channels"][traits.channels]
-            words = [str(channels["k"]), str(channels["v"]), *traits[1:], choice["schedule"]]
-            if tuple(words) in forms:
-                sys.exit(f"error: expected each form once in the manifest, got {choice['state']} of {name} twice")
-            forms.add(tuple(words))
-            line = f"GDN_HOPPER_KERNEL({', '.join([name, *words])})"
-            if name in kernels:
-                kernels[name] = kernels[name]._replace(line=f"{kernels[name].line}\n{line}")
-                continue
-            text = layer_function(manifest, name, traits_of(compiled), schedule)
-            options = [f"--schedule={schedule['option']}"]
-            kernels[name] = Kernel(name, text, options, line, choice["schedule"], compiled)
-    return list(kernels.values())
-
-
-# ===----------------------------------------------------------------------===
 # Kernels that copy inputs
 # ===----------------------------------------------------------------------===
 
@@ -168,7 +119,8 @@ def relayout_kernels() -> list[Kernel]:
         name = f"gdn_hopper_relayout_{source}_{bits}".lower()
         width = str(_ROW_BYTES * 8 // int(bits))
         text = fill(template, {**values, "name": name, "bits": bits, "element": element, "width": width})
-        line, traits = f"GDN_HOPPER_RELAYOUT({name}, {source}, {bits})", {"source": source, "bits": bits}
+        line = f"GDN_COPY({name}, {int(source == 'Tokens')}, {bits})"
+        traits = {"source": source, "bits": bits}
         kernels.append(Kernel(name, text, [], line, "Relayout", traits))
     return kernels
 
@@ -186,9 +138,6 @@ def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[An
     """The arguments of each macro's lines, by the macro's name."""
     hopper, cpu, types = manifest["hopper"], manifest["cpu"], manifest["types"]
 
-    def described(table: dict[str, Any]) -> list[list[Any]]:
-        return [[key, _quote(row["says"])] for key, row in table.items()]
-
     fields = reader.option_fields(manifest)
     gates = manifest["gate_domains"].items()
     rows = {
@@ -196,25 +145,28 @@ def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[An
         "ARRAY": [[row["field"], _quote(name)] for name, row in manifest["arguments"].items()],
         "OPTION": [[name, field.shift, field.bits] for name, field in fields.items()],
         "GATE_DOMAIN": [
-            [key, _quote(f"'{row['name']}'"), row["cpu"] or "None", str("takes" in row).lower()] for key, row in gates
+            [key, _quote(f"'{row['name']}'"), row["cpu"] or "None", str("takes" in row).lower(), _quote(row["fact"])]
+            for key, row in gates
         ],
-        "BETA_DOMAIN": [[key, _quote(row["says"]), row["sigmoid"]] for key, row in manifest["beta_domains"].items()],
+        "BETA_DOMAIN": [
+            [key, _quote(row["says"]), row["sigmoid"], _quote(row["fact"])] for key, row in manifest["beta_domains"].items()
+        ],
         "CPU_ALGORITHM": [[key] for key in cpu["algorithms"]],
         "CPU_ISA": [[key, _quote(row["name"])] for key, row in cpu["isas"].items()],
         "HOPPER_ARGUMENT": [
-            [manifest["arguments"][name]["field"], _quote(manifest["arguments"][name]["operand"])]
+            [manifest["arguments"][name]["field"], _quote(manifest["arguments"][name]["operand"]), _quote(name)]
             for name in (*hopper["arguments"], *hopper["results"])
         ],
     }
     for macro, use in (("DATA", "data"), ("GATES_AND_STATES", "gates_and_states"), ("BOUNDARIES", "boundaries")):
         rows[f"{macro}_TYPE"] = [[key] for key in manifest["accepted_types"][use]]
-    for macro, table in (("LAYOUT", "layouts"), ("ENDS", "ends"), ("STATE_LAYOUT", "state_layouts"), ("NORM", "norms")):
-        rows[f"HOPPER_{macro}"] = described(hopper[table])
+    rows["HOPPER_NORM"] = [[key, _quote(row["says"])] for key, row in hopper["norms"].items()]
     saving = hopper.get("saving", {})
     numbers = {
         "MaxChannels": max(*cpu["channels"], *(max(row["k"], row["v"]) for row in hopper["channels"].values())),
         "CPUChunkTokens": cpu["chunk_tokens"],
         "HopperChunkTokens": hopper["chunk_tokens"],
+        "HopperResults": len(hopper["results"]),
         "HopperGradientTokens": GRADIENT_TOKENS,
         "HopperSavedTokens": saved_tokens(manifest),
         "HopperSavedSegmentTokens": saving.get("least_segment", 1),
@@ -276,7 +228,7 @@ class Kernels(NamedTuple):
 def kernels_of(manifest: dict[str, Any], reader: Any) -> Kernels:
     """The kernels; ends the program if two have one name."""
     rows, gradients = reader.gpu_rows(manifest), reader.gradient_rows(manifest)
-    hopper = hopper_kernels(manifest, rows) + split_kernels(manifest, rows)
+    hopper = forward_kernels(manifest, rows)
     kernels = Kernels(
         cpu_kernels(manifest), cpu_backward_kernels(manifest), hopper + relayout_kernels(),
         hopper_backward_kernels(manifest, gradients), saving_kernels(manifest, gradients),

@@ -53,7 +53,6 @@
 #include "HopperBackward.h"
 #include "KernelChoice.h"
 #include "PythonObjects.h"
-#include "Relayout.h"
 
 #include <algorithm>
 #include <tvm/ffi/c_api.h>
@@ -87,47 +86,14 @@ static Error runOnCPU(Problem &problem) {
   return {};
 }
 
-/// Copies the inputs that are not read in place, to `memory`.
-static Error copyInputs(Problem &problem, const hopper::Plan &plan,
-                        void *stream,
-                        std::unique_ptr<hopper::Workspace> &memory) {
-  hopper::Relayouts copies;
-  copies.plan(problem, plan);
-  if (copies.isEmpty())
-    return {};
-  int32_t device = problem.device.index;
-  if (Error error =
-          allocateForCaller(device, stream, copies.getBytes(), memory))
-    return error;
-  copies.place(memory->data);
-  hopper::KernelChoice chosen;
-  chosen.plan = plan;
-  if (Error error = hopper::checkLaunch(problem, chosen))
-    return error;
-  return copies.run(device, stream);
-}
-
 static Error runOnGPU(Problem &problem) {
-  hopper::Plan plan;
-  const hopper::Plan *known = hopper::recallPlan(problem);
+  const GdnCallPlan *known = hopper::recallPlan(problem);
   if (Error error = known ? checkOverlaps(problem) : checkCall(problem))
     return error;
   if (Error error = checkAddresses(problem))
     return error;
-  if (known) {
-    plan = *known;
-  } else {
-    hopper::KernelChoice chosen;
-    if (Error error = hopper::chooseKernel(problem, chosen))
-      return error;
-    plan = chosen.plan;
-    hopper::rememberPlan(problem, plan);
-  }
-  void *stream = streamOfCaller(problem.device.index);
-  std::unique_ptr<hopper::Workspace> memory;
-  if (Error error = copyInputs(problem, plan, stream, memory))
-    return error;
-  return hopper::run(problem, plan, stream, allocateForCaller);
+  return hopper::run(problem, known, streamOfCaller(problem.device.index),
+                     allocateForCaller);
 }
 
 /// Runs a call whose arrays and options have been read.
@@ -193,24 +159,6 @@ static Error describeOnCPU(const Problem &problem, std::string &facts) {
   return {};
 }
 
-static Error describeOnGPU(Problem problem, std::string &facts) {
-  hopper::KernelChoice chosen;
-  if (Error error = hopper::chooseKernel(problem, chosen))
-    return error;
-  hopper::Relayouts copies;
-  copies.plan(problem, chosen.plan);
-  // An address that nobody knows is taken for a right one: never read, and as
-  // far aligned as an allocation.
-  alignas(GDN_WORKSPACE_ALIGNMENT) static char somewhere[1];
-  for (Array *array : arraysOf(problem))
-    if (!array->data)
-      array->data = somewhere;
-  if (Error error = hopper::checkLaunch(problem, chosen))
-    return error;
-  facts = hopper::toJson(problem, chosen, copies);
-  return {};
-}
-
 GDN_FUNCTION(explain) {
   return explainCall("explain", args, count, result,
                      [](Problem &problem, std::string &facts) -> Error {
@@ -218,7 +166,7 @@ GDN_FUNCTION(explain) {
                          return error;
                        bool isCPU = problem.device.type == Device::CPU;
                        return isCPU ? describeOnCPU(problem, facts)
-                                    : describeOnGPU(problem, facts);
+                                    : hopper::describe(problem, facts);
                      });
 }
 
@@ -271,10 +219,13 @@ GDN_FUNCTION(kernels) {
     }
     text += "], \"gpu_kernels\": [";
     separator = "";
-    for (const hopper::Kernel &kernel : hopper::allKernels()) {
-      text += std::string(separator) + "\"" + kernel.name + "\"";
-      separator = ", ";
-    }
+    const GdnCallTable &table = hopper::allFunctions();
+    for (int32_t i = 0; i < table.num_entries; ++i)
+      for (int32_t j = 0; j < table.entries[i]->num_variants; ++j) {
+        text += std::string(separator) + "\"" +
+                table.entries[i]->variants[j].function->name + "\"";
+        separator = ", ";
+      }
     return returnString(text + "]}", result);
   });
 }

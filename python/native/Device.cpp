@@ -56,7 +56,7 @@ Error gdn::cpu::checkDevice(Device device) {
             "gdn: expected " + nameOf(device) +
                 " to be a GPU of compute capability 9.0 (Hopper), got " +
                 fault};
-  if (!hopper::allKernels().empty())
+  if (hopper::allFunctions().num_entries)
     return {};
   return {"RuntimeError", "gdn: expected a build with kernels for Hopper, got "
                           "one with CPU kernels alone; call it on tensors on "

@@ -13,6 +13,15 @@
 
 namespace gdn::hopper {
 
+/// How a call cuts its sequences: the arguments of a function that does.
+struct CallCut {
+  /// Tokens of a segment; 0 where sequences are not cut.
+  int64_t length = 0;
+};
+
+/// GDN_DTYPE_* of an element type.
+int32_t dtypeOf(Element element);
+
 /// The arguments of a launch: arrays that are there, in the order in which they
 /// are added. The arrays outlive it.
 class Arguments {
@@ -27,10 +36,9 @@ public:
   /// optional, is a state of any strides: null if the call has none.
   void addNamed(const GdnFunctionDesc &function, const char *name,
                 const cpu::Array &array, bool isTurned);
-  /// Those of a call, for a kernel whose states lie as `states` say if it takes
-  /// any strides of them.
+  /// Those of a call, for a function whose states are [K, V] of any strides.
   void addAll(const Problem &p, const GdnFunctionDesc &function,
-              StateLayout states, const CallCut &cut);
+              const CallCut &cut);
 
   const GdnArg *data() const { return args; }
   int32_t size() const { return count; }

@@ -12,6 +12,8 @@
 #include "Backward.h"
 #include "HopperSaved.h"
 
+#include <span>
+
 namespace gdn::hopper {
 
 /// A compiled backward, and what it serves.

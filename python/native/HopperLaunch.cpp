@@ -9,7 +9,7 @@
 #include "HopperArguments.h"
 #include "ReadyDevices.h"
 
-#include <cassert>
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -17,7 +17,7 @@
 using namespace gdn::hopper;
 using gdn::cpu::Array;
 
-static int32_t dtypeOf(Element element) {
+int32_t gdn::hopper::dtypeOf(Element element) {
   switch (element) {
 #define GDN_TYPE(key, ...)                                                     \
   case Element::key:                                                           \
@@ -27,6 +27,15 @@ static int32_t dtypeOf(Element element) {
     break;
   }
   return 0;
+}
+
+Error gdn::hopper::readChip(int32_t device, cost::Chip &chip) {
+  GdnDeviceInfo info = {};
+  info.struct_size = sizeof(info);
+  if (Error error = errorOf(gdnDeviceGetInfo(device, &info)))
+    return {"RuntimeError", error.message};
+  chip = *cost::findChip("sm_90a", std::max(info.multiprocessors, 1));
+  return {};
 }
 
 Error gdn::hopper::errorOf(GdnRuntimeStatus status) {
@@ -63,22 +72,11 @@ static Array turnState(Array state) {
   return state;
 }
 
-/// What a call gives the argument of that word of gdn.cut.
-static int64_t valueOf(const char *name, const CallCut &cut) {
-  if (std::strcmp(name, "segment_length") == 0)
-    return cut.length;
-  if (std::strcmp(name, "segment_parts") == 0)
-    return cut.parts;
-  assert(std::strcmp(name, "longer_segment_length") == 0 &&
-         "the manifest's functions have no other scalars");
-  return cut.longerLength;
-}
-
 void Arguments::addCut(const GdnFunctionDesc &function, const CallCut &cut) {
   for (; count < function.num_args && function.args[count].kind == GDN_ARG_I64;
        ++count) {
     args[count].kind = GDN_ARG_I64;
-    args[count].value.i64 = valueOf(function.args[count].name, cut);
+    args[count].value.i64 = cut.length;
   }
 }
 
@@ -97,18 +95,11 @@ void Arguments::addNamed(const GdnFunctionDesc &function, const char *name,
 }
 
 void Arguments::addAll(const Problem &p, const GdnFunctionDesc &function,
-                       StateLayout states, const CallCut &cut) {
-  bool isTurned = p.stateVFirst != (states == StateLayout::VK);
-#define GDN_HOPPER_ARGUMENT(field, name)                                       \
+                       const CallCut &cut) {
+#define GDN_HOPPER_ARGUMENT(field, operand, name)                              \
   addCut(function, cut);                                                       \
-  addNamed(function, name, p.field, isTurned);
+  addNamed(function, operand, p.field, p.stateVFirst);
 #include "Manifest.inc"
-}
-
-Error gdn::hopper::prepareKernel(const Kernel &kernel, int32_t device) {
-  static const auto ready =
-      std::make_unique<ReadyDevices[]>(allKernels().size());
-  return ready[&kernel - allKernels().data()].prepare(kernel.function, device);
 }
 
 /// Bytes of device memory that the launches of a call want besides its arrays.
@@ -134,33 +125,4 @@ Error gdn::hopper::launch(const GdnFunctionDesc &function, int32_t device,
   return errorOf(gdnFunctionLaunchOn(
       &function, device, arguments.data(), arguments.size(),
       workspace ? workspace->data : nullptr, bytes, stream));
-}
-
-static void addAll(const Problem &p, const Plan &plan, Arguments &arguments) {
-  const Kernel &kernel = *plan.kernel;
-  // A function for whole sequences takes states of any strides as [K, V],
-  // whatever form of a call it is listed for.
-  StateLayout states =
-      kernel.cut == Cut::None ? StateLayout::KV : kernel.traits.stateLayout;
-  arguments.addAll(p, *kernel.function, states, plan.cut);
-}
-
-Error gdn::hopper::checkLaunch(const Problem &p, KernelChoice &chosen) {
-  const Kernel &kernel = *chosen.plan.kernel;
-  Arguments arguments;
-  addAll(p, chosen.plan, arguments);
-  if (Error error = errorOf(gdnFunctionCheck(kernel.function, arguments.data(),
-                                             arguments.size())))
-    return error;
-  return countWorkspace(*kernel.function, arguments, chosen.workspaceBytes);
-}
-
-Error gdn::hopper::run(const Problem &p, const Plan &plan, void *stream,
-                       Allocate allocate) {
-  const Kernel &kernel = *plan.kernel;
-  if (Error error = prepareKernel(kernel, p.device.index))
-    return error;
-  Arguments arguments;
-  addAll(p, plan, arguments);
-  return launch(*kernel.function, p.device.index, arguments, stream, allocate);
 }

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 using namespace gdn::hopper;
 using gdn::cpu::Array;
@@ -157,7 +158,7 @@ Error gdn::hopper::fitSaved(const Problem &p, int64_t length, Saved &saved) {
 static void addSaving(const Problem &p, const SavingKernel &kernel,
                       int64_t length, const Saved &saved,
                       Arguments &arguments) {
-  arguments.addAll(p, *kernel.function, StateLayout::KV, {length});
+  arguments.addAll(p, *kernel.function, {length});
   arguments.add(saved.writes);
   arguments.add(saved.states);
 }

@@ -86,12 +86,12 @@ struct BetaDomainInfo {
 };
 
 inline constexpr GateDomainInfo allGateDomains[] = {
-#define GDN_GATE_DOMAIN(key, name, formula, hasParameters)                     \
+#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact)               \
   {name, GateFormula::formula, hasParameters},
 #include "Manifest.inc"
 };
 inline constexpr BetaDomainInfo allBetaDomains[] = {
-#define GDN_BETA_DOMAIN(key, name, sigmoid) {name, sigmoid},
+#define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {name, sigmoid},
 #include "Manifest.inc"
 };
 

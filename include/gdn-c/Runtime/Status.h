@@ -50,7 +50,9 @@ typedef enum GdnRuntimeStatus
   /// Host memory ran out.
   GDN_ERROR_OUT_OF_MEMORY = 9,
   /// A call of the CUDA driver failed; the message has its error.
-  GDN_ERROR_DRIVER = 10
+  GDN_ERROR_DRIVER = 10,
+  /// No compiled function serves the call (gdn-c/Calls.h).
+  GDN_ERROR_NOT_SERVED = 11
 } GdnRuntimeStatus;
 
 /// A short text for a status, never null.

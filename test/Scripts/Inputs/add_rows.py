@@ -11,7 +11,7 @@ hopper = manifest["hopper"]
 schedule = [next(iter(hopper["schedules"]))]
 hopper["channels"]["64"] = {"k": 64, "v": 64}
 manifest["gate_domains"]["Bounded"] = {
-    "name": "bounded", "no_decay": None, "cpu": None, "takes": ["A_log", "dt_bias"],
+    "name": "bounded", "fact": "bounded", "no_decay": None, "cpu": None, "takes": ["A_log", "dt_bias"],
     "attributes": ["gate_domain = #gdn.gate_domain<bounded>", "lower_bound = -5.0 : f64"],
 }  # fmt: skip
 row = {

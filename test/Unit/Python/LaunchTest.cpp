@@ -7,18 +7,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeDriver.h"
-#include "Hopper.h"
+#include "ReadyDevices.h"
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 using namespace gdn;
 using namespace gdn::hopper;
 
 //===----------------------------------------------------------------------===//
-// A kernel choice whose function has two kernels and an array between them
+// A plan whose function has two kernels and an array between them
 //===----------------------------------------------------------------------===//
 
 static const char image[] = "a text that ends in a 0 byte";
@@ -96,10 +98,9 @@ static GdnFunctionDesc makeFunction() {
 }
 
 static const GdnFunctionDesc function = makeFunction();
-static const Kernel table[] = {
-    {"layer", {}, Schedule::CtaPerHead, Cut::None, &function}};
-
-std::span<const Kernel> gdn::hopper::allKernels() { return table; }
+static const GdnVariantDesc variant = {&function, "cta_per_head", "kv", 0};
+static const GdnCallTable noTable = {sizeof(GdnCallTable), 0, 0, nullptr,
+                                     nullptr,              nullptr};
 
 //===----------------------------------------------------------------------===//
 // Calls
@@ -108,14 +109,21 @@ std::span<const Kernel> gdn::hopper::allKernels() { return table; }
 namespace {
 struct Call : ::testing::Test {
   Problem problem;
-  KernelChoice chosen;
+  GdnCallPlan plan = {};
 
   Call() {
     fakeReset();
     fakeSetParams(offsets, 2);
     problem.device = {cpu::Device::CUDA, 0};
     setTokens(100);
-    chosen.plan.kernel = table;
+    plan.struct_size = sizeof(plan);
+    plan.table = &noTable;
+    plan.variant = &variant;
+    // o is the first result, behind the nine inputs of a call.
+    int8_t place = 0;
+    for (int8_t array : {0, 1, 2, 9})
+      plan.arguments[place++] = array;
+    std::fill(std::begin(plan.inputs), std::end(plan.inputs), -1);
   }
 
   void setTokens(int64_t tokens) {
@@ -158,7 +166,7 @@ static Error allocateForTest(int32_t device, void *, uint64_t bytes,
 }
 
 TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
-  Error error = run(problem, chosen.plan, fakeStream(0), allocateForTest);
+  Error error = run(problem, &plan, fakeStream(0), allocateForTest);
   ASSERT_FALSE(error) << error.message;
   EXPECT_EQ(bytesAsked, kBytes);
   EXPECT_TRUE(isGivenBack);
@@ -170,16 +178,9 @@ TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
   EXPECT_EQ(fakeCount("cuMemAlloc"), 0);
 }
 
-/// The numbers of `gdn.explain`.
-TEST_F(Call, TheWorkspaceIsTold) {
-  Error error = checkLaunch(problem, chosen);
-  ASSERT_FALSE(error) << error.message;
-  EXPECT_EQ(chosen.workspaceBytes, kBytes);
-}
-
 TEST_F(Call, AFailedAllocationLaunchesNothing) {
   Error error =
-      run(problem, chosen.plan, fakeStream(0),
+      run(problem, &plan, fakeStream(0),
           [](int32_t, void *, uint64_t, std::unique_ptr<Workspace> &) {
             return Error{"MemoryError", "none left"};
           });
@@ -190,7 +191,7 @@ TEST_F(Call, AFailedAllocationLaunchesNothing) {
 /// Without an allocator one piece of memory a stream serves all calls.
 TEST_F(Call, OwnMemoryIsKept) {
   auto launch = [&](void *stream) {
-    Error error = run(problem, chosen.plan, stream, allocateOwn);
+    Error error = run(problem, &plan, stream, allocateOwn);
     EXPECT_FALSE(error) << error.message;
     return readByLast();
   };
@@ -215,7 +216,7 @@ TEST_F(Call, OwnMemoryIsKept) {
 TEST_F(Call, OwnMemoryThatIsNotThere) {
   fakeFail("cuMemAlloc", 2);
   setTokens(100000);
-  Error error = run(problem, chosen.plan, fakeStream(0), allocateOwn);
+  Error error = run(problem, &plan, fakeStream(0), allocateOwn);
   EXPECT_STREQ(error.kind, "MemoryError");
   EXPECT_NE(error.message.find("bytes of workspace on cuda:0, got: "),
             std::string::npos)
@@ -225,9 +226,10 @@ TEST_F(Call, OwnMemoryThatIsNotThere) {
 
 /// A device that the runtime does not know is not another one's bit.
 TEST_F(Call, DevicesBeyondTheRuntimesAreRefused) {
-  EXPECT_FALSE(prepareKernel(table[0], 0));
+  ReadyDevices ready;
+  EXPECT_FALSE(ready.prepare(&function, 0));
   for (int32_t device : {64, 128, -1, -64}) {
-    Error error = prepareKernel(table[0], device);
+    Error error = ready.prepare(&function, device);
     EXPECT_TRUE(error) << device;
   }
 }

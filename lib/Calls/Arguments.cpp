@@ -1,0 +1,149 @@
+//===- Arguments.cpp - A call's arrays as a function takes them -----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arguments.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+using namespace gdn::calls;
+
+Strides gdn::calls::stridesOf(const GdnTensor &array) {
+  Strides strides{};
+  int64_t dense = 1;
+  for (int i = std::min(array.rank, kMaxRank) - 1; i >= 0; --i) {
+    strides[i] = array.strides ? array.strides[i] : dense;
+    dense *= array.shape[i];
+  }
+  return strides;
+}
+
+View &View::operator=(const View &other) {
+  shape = other.shape;
+  strides = other.strides;
+  tensor = other.tensor;
+  tensor.shape = shape.data();
+  tensor.strides = strides.data();
+  return *this;
+}
+
+View::View(const GdnTensor &array)
+    : tensor(array), shape(), strides(stridesOf(array)) {
+  std::copy_n(array.shape, std::min(array.rank, kMaxRank), shape.begin());
+  tensor.shape = shape.data();
+  tensor.strides = strides.data();
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars and places
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A scalar of a plan, by the word of gdn.cut that its argument is called.
+struct Scalar {
+  std::string_view name;
+  int64_t GdnCallPlan::*value;
+};
+} // namespace
+
+/// In the order of their places, from -1 down.
+static constexpr Scalar scalars[] = {
+    {"segment_length", &GdnCallPlan::segment_length},
+    {"segment_parts", &GdnCallPlan::segment_parts},
+    {"longer_segment_length", &GdnCallPlan::longer_segment_length}};
+
+/// The place of an argument: a scalar or an array of the call; nothing if the
+/// call has none of that name.
+static bool findPlace(const Call &call, const GdnArgDesc &arg, int8_t &place) {
+  for (size_t i = 0; i < std::size(scalars); ++i)
+    if (arg.kind != GDN_ARG_TENSOR && scalars[i].name == arg.name) {
+      place = static_cast<int8_t>(-1 - static_cast<int>(i));
+      return true;
+    }
+  const GdnCall &given = call.get();
+  for (int32_t i = 0; i < given.num_arrays; ++i)
+    if (arg.kind == GDN_ARG_TENSOR &&
+        std::string_view(given.arrays[i].name) == arg.name) {
+      place = static_cast<int8_t>(i);
+      return true;
+    }
+  return false;
+}
+
+GdnRuntimeStatus gdn::calls::placeArguments(const Call &call,
+                                            GdnCallPlan &plan) {
+  const GdnFunctionDesc &function = *plan.variant->function;
+  if (function.num_args > GDN_CALL_MAX_ARGUMENTS)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                std::string("expected a function of at most ") +
+                    std::to_string(GDN_CALL_MAX_ARGUMENTS) +
+                    " arguments, got " + function.name);
+  for (int32_t i = 0; i < function.num_args; ++i)
+    if (!findPlace(call, function.args[i], plan.arguments[i]))
+      return fail(GDN_ERROR_INVALID_ARGUMENT,
+                  std::string("expected an array called ") +
+                      function.args[i].name + ", which " + function.name +
+                      " takes, got none");
+  return GDN_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+/// A state [K, V] of each sequence and head as one [V, K], and the other way
+/// round.
+static void transpose(View &state) {
+  std::swap(state.shape[2], state.shape[3]);
+  std::swap(state.strides[2], state.strides[3]);
+}
+
+Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
+    : function(*plan.variant->function), count(function.num_args) {
+  const GdnCallArray *arrays = call.get().arrays;
+  bool isTurned =
+      std::string_view(call.get().state_layout) != plan.variant->state_layout;
+  for (int32_t i = 0; i < count; ++i) {
+    int place = plan.arguments[i];
+    if (place < 0) {
+      args[i].kind = GDN_ARG_I64;
+      args[i].value.i64 = plan.*scalars[-1 - place].value;
+      continue;
+    }
+    const GdnTensor *array = arrays[place].tensor;
+    args[i].kind = GDN_ARG_TENSOR;
+    args[i].value.tensor = array;
+    if (!array)
+      continue;
+    if (isTurned && hasAnyLayout(function.args[i]))
+      transpose(change(i));
+    // Boundaries of 64 bits are their lower halves, with a stride of 2.
+    if (array->dtype == GDN_DTYPE_I64 &&
+        function.args[i].dtype == GDN_DTYPE_I32) {
+      View &view = change(i);
+      view.tensor.dtype = GDN_DTYPE_I32;
+      view.strides[0] *= 2;
+    }
+  }
+}
+
+View &Arguments::change(int32_t index) {
+  if (args[index].value.tensor != &views[index].tensor) {
+    views[index] = View(*args[index].value.tensor);
+    args[index].value.tensor = &views[index].tensor;
+  }
+  return views[index];
+}
+
+int32_t Arguments::find(std::string_view name) const {
+  for (int32_t i = 0; i < count; ++i)
+    if (function.args[i].name == name)
+      return i;
+  return -1;
+}

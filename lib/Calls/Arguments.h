@@ -1,0 +1,68 @@
+//===- Arguments.h - A call's arrays as a function takes them ---*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CALLS_ARGUMENTS_H
+#define GDN_LIB_CALLS_ARGUMENTS_H
+
+#include "Choice.h"
+
+#include <array>
+
+namespace gdn::calls {
+
+/// Largest number of dimensions of an array.
+inline constexpr int kMaxRank = 4;
+using Strides = std::array<int64_t, kMaxRank>;
+
+/// The strides of an array, those of a dense one if it names none.
+Strides stridesOf(const GdnTensor &array);
+
+/// An array with extents and strides of its own.
+struct View {
+  GdnTensor tensor;
+  Strides shape, strides;
+
+  View() = default;
+  explicit View(const GdnTensor &array);
+  View(const View &other) { *this = other; }
+  View &operator=(const View &other);
+};
+
+/// The arguments of a plan's function, made of a call's arrays.
+class Arguments {
+public:
+  Arguments(const Call &call, const GdnCallPlan &plan);
+  Arguments(const Arguments &) = delete;
+  Arguments &operator=(const Arguments &) = delete;
+
+  const GdnArg *data() const { return args; }
+  int32_t size() const { return count; }
+  const GdnArgDesc &describe(int32_t index) const {
+    return function.args[index];
+  }
+  /// The array of an argument; null if it is absent or a scalar.
+  const GdnTensor *get(int32_t index) const {
+    return args[index].kind == GDN_ARG_TENSOR ? args[index].value.tensor
+                                              : nullptr;
+  }
+  /// The array of an argument, which is there, to be changed for the function.
+  View &change(int32_t index);
+  /// The number of the argument of that name; -1 for none.
+  int32_t find(std::string_view name) const;
+
+private:
+  const GdnFunctionDesc &function;
+  int32_t count;
+  /// Of arguments that are changed: most calls have none.
+  View views[GDN_CALL_MAX_ARGUMENTS];
+  GdnArg args[GDN_CALL_MAX_ARGUMENTS];
+};
+
+} // namespace gdn::calls
+
+#endif // GDN_LIB_CALLS_ARGUMENTS_H

@@ -1,0 +1,73 @@
+//===- Call.h - A call as this library reads it -----------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CALLS_CALL_H
+#define GDN_LIB_CALLS_CALL_H
+
+#include "gdn-c/Calls.h"
+#include "gdn/CostModel/Segments.h"
+
+#include <string>
+#include <string_view>
+
+namespace gdn::calls {
+
+/// Makes the message the thread's last one and returns the status.
+GdnRuntimeStatus fail(GdnRuntimeStatus status, const std::string &message);
+
+/// "float32", "bfloat16"; "None" of 0.
+const char *typeName(int32_t dtype);
+/// Bytes of an element.
+int64_t sizeOf(int32_t dtype);
+
+/// The fact of that name, or `none`.
+std::string_view findFact(const GdnFact *facts, int32_t count,
+                          std::string_view name,
+                          std::string_view none = "false");
+
+/// A call with its arrays and sizes at hand. B, T, N, H, Hq, K, V as in
+/// docs/Spec.md.
+class Call {
+public:
+  explicit Call(const GdnCall &given) : given(given) {}
+
+  /// Checks that q, k and v are there and have their ranks, and reads the
+  /// sizes.
+  GdnRuntimeStatus read();
+
+  const GdnCall &get() const { return given; }
+  /// The array of that name; null for none.
+  const GdnTensor *find(std::string_view name) const;
+  /// Its element type; 0 for none.
+  int32_t typeOf(std::string_view name) const;
+  std::string_view fact(std::string_view name) const {
+    return findFact(given.facts, given.num_facts, name);
+  }
+  /// What messages call something.
+  std::string say(std::string_view name) const;
+
+  bool isPacked() const { return find("cu_seqlens"); }
+  /// Whether sequences are to be computed token by token, whatever is faster.
+  bool isByToken() const;
+  /// Whether types and options alone choose the function, so that the bits of a
+  /// sequence depend on nothing beside it.
+  bool isFixed() const { return given.split == GDN_SPLIT_LENGTH; }
+  cost::SplitRequest splitRequest() const;
+  /// The call as the cost model sees it.
+  cost::Problem describe() const;
+
+  int64_t batches = 0, tokens = 0, sequences = 0, keyHeads = 0, heads = 0;
+  int64_t keyChannels = 0, valueChannels = 0;
+
+private:
+  const GdnCall &given;
+};
+
+} // namespace gdn::calls
+
+#endif // GDN_LIB_CALLS_CALL_H

@@ -1,0 +1,294 @@
+//===- Calls.cpp - Plan, launch and describe calls ------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Copies.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+using namespace gdn::calls;
+namespace cost = gdn::cost;
+
+/// Runs what may need memory of the host.
+template <typename Body> static GdnRuntimeStatus guarded(Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return gdnSetLastErrorMessage(GDN_ERROR_OUT_OF_MEMORY,
+                                  "expected memory of the host, got none");
+  }
+}
+
+static GdnRuntimeStatus checkPointers(const void *first, const void *second,
+                                      const void *third) {
+  if (first && second && third)
+    return GDN_SUCCESS;
+  return gdnSetLastErrorMessage(GDN_ERROR_INVALID_ARGUMENT,
+                                "expected no null pointer, got one");
+}
+
+static GdnRuntimeStatus choose(const GdnCallTable &table, const Call &call,
+                               Choice &chosen) {
+  if (table.struct_size != sizeof(GdnCallTable))
+    return fail(GDN_ERROR_VERSION,
+                "expected a table of " + std::to_string(sizeof(GdnCallTable)) +
+                    " bytes, got " + std::to_string(table.struct_size));
+  return chooseForward(table, call, chosen);
+}
+
+GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table, const GdnCall *given,
+                             GdnCallPlan *plan) {
+  if (GdnRuntimeStatus status = checkPointers(table, given, plan))
+    return status;
+  return guarded([&]() -> GdnRuntimeStatus {
+    Call call(*given);
+    if (GdnRuntimeStatus status = call.read())
+      return status;
+    Choice chosen;
+    if (GdnRuntimeStatus status = choose(*table, call, chosen))
+      return status;
+    placeInputs(chosen.plan);
+    *plan = chosen.plan;
+    return GDN_SUCCESS;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A call with what its plan makes of its arrays.
+struct PlannedCall {
+  const GdnCallPlan &plan;
+  Call call;
+  Arguments arguments;
+  Copies copies;
+  const GdnFunctionDesc *function;
+
+  PlannedCall(const GdnCallPlan &plan, const GdnCall &given)
+      : plan(plan), call(given), arguments(call, plan),
+        function(plan.variant->function) {
+    copies.plan(arguments, plan);
+  }
+
+  GdnRuntimeStatus check() const {
+    return gdnFunctionCheck(function, arguments.data(), arguments.size());
+  }
+  GdnRuntimeStatus countWorkspace(uint64_t &bytes) const;
+  GdnRuntimeStatus prepare() const;
+  GdnRuntimeStatus launch(void *workspace, size_t workspaceBytes, void *stream);
+};
+} // namespace
+
+GdnRuntimeStatus PlannedCall::countWorkspace(uint64_t &bytes) const {
+  bytes = 0;
+  // What has no arrays of its own is checked when it is launched.
+  if (function->num_temporaries)
+    if (GdnRuntimeStatus status = gdnFunctionGetWorkspaceBytes(
+            function, arguments.data(), arguments.size(), &bytes))
+      return status;
+  bytes += copies.getBytes();
+  return GDN_SUCCESS;
+}
+
+GdnRuntimeStatus PlannedCall::prepare() const {
+  int32_t device = call.get().device;
+  if (GdnRuntimeStatus status = copies.prepare(*plan.table, device))
+    return status;
+  return gdnFunctionPrepare(function, device);
+}
+
+GdnRuntimeStatus PlannedCall::launch(void *workspace, size_t workspaceBytes,
+                                     void *stream) {
+  uint64_t taken = copies.getBytes();
+  if (taken > workspaceBytes)
+    return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
+                "expected a workspace of at least " + std::to_string(taken) +
+                    " bytes, got " + std::to_string(workspaceBytes));
+  if (taken) {
+    copies.place(workspace);
+    // Nothing is copied for a call that is refused.
+    if (GdnRuntimeStatus status = check())
+      return status;
+    if (GdnRuntimeStatus status = copies.launch(*plan.table, call, stream))
+      return status;
+  }
+  char *own = static_cast<char *>(workspace);
+  return gdnFunctionLaunchOn(function, call.get().device, arguments.data(),
+                             arguments.size(), own ? own + taken : nullptr,
+                             workspaceBytes - taken, stream);
+}
+
+GdnRuntimeStatus gdnCallGetWorkspaceBytes(const GdnCallPlan *plan,
+                                          const GdnCall *call,
+                                          uint64_t *bytes) {
+  if (GdnRuntimeStatus status = checkPointers(plan, call, bytes))
+    return status;
+  return guarded([&]() -> GdnRuntimeStatus {
+    PlannedCall planned(*plan, *call);
+    if (GdnRuntimeStatus status = planned.check())
+      return status;
+    return planned.countWorkspace(*bytes);
+  });
+}
+
+GdnRuntimeStatus gdnCallPrepare(const GdnCallPlan *plan, const GdnCall *call) {
+  if (GdnRuntimeStatus status = checkPointers(plan, call, plan))
+    return status;
+  return guarded([&] { return PlannedCall(*plan, *call).prepare(); });
+}
+
+GdnRuntimeStatus gdnCallLaunch(const GdnCallPlan *plan, const GdnCall *call,
+                               void *workspace, size_t workspaceBytes,
+                               void *stream) {
+  if (GdnRuntimeStatus status = checkPointers(plan, call, plan))
+    return status;
+  return guarded([&] {
+    return PlannedCall(*plan, *call).launch(workspace, workspaceBytes, stream);
+  });
+}
+
+GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan, const GdnCall *call,
+                            GdnAllocate allocate, void *user, void *stream) {
+  if (GdnRuntimeStatus status =
+          checkPointers(plan, call, reinterpret_cast<const void *>(allocate)))
+    return status;
+  return guarded([&]() -> GdnRuntimeStatus {
+    PlannedCall planned(*plan, *call);
+    // Nothing is copied for a function that is not ready.
+    if (!planned.copies.isEmpty())
+      if (GdnRuntimeStatus status = planned.prepare())
+        return status;
+    uint64_t bytes = 0;
+    if (GdnRuntimeStatus status = planned.countWorkspace(bytes))
+      return status;
+    void *workspace = nullptr;
+    if (bytes)
+      if (GdnRuntimeStatus status =
+              allocate(user, call->device, bytes, stream, &workspace))
+        return status;
+    // Calls but the first ones find all functions ready.
+    GdnRuntimeStatus status = planned.launch(workspace, bytes, stream);
+    if (status != GDN_ERROR_NOT_PREPARED)
+      return status;
+    if (GdnRuntimeStatus error = planned.prepare())
+      return error;
+    return planned.launch(workspace, bytes, stream);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+/// The schedules that lost, each with the reason.
+static std::string alternativesOf(const cost::Choice &choice) {
+  std::string text;
+  for (const cost::Estimate &estimate : choice.estimates)
+    if (estimate.schedule != choice.schedule)
+      text += std::string(text.empty() ? "" : ", ") + "[\"" +
+              std::string(estimate.schedule.name) + "\", \"" +
+              choice.whyNot(estimate) + "\"]";
+  return "[" + text + "]";
+}
+
+static std::string splitToJson(const cost::SplitChoice &split) {
+  if (!split.best)
+    return "null";
+  const cost::SplitEstimate &best = *split.best;
+  auto number = [](int64_t value) { return static_cast<long long>(value); };
+  char text[640];
+  std::snprintf(
+      text, sizeof(text),
+      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, "
+      "\"longer_length\": %lld, \"parts\": %lld, \"late\": %s, \"longest\": "
+      "%lld, \"segments\": %lld, \"schedule\": \"%s\", \"map_seconds\": "
+      "%.9g, \"scan_seconds\": %.9g, \"forward_seconds\": %.9g, "
+      "\"slow_gate_seconds\": %.9g, \"whole_seconds\": %.9g}",
+      split.splits ? "true" : "false", split.isForced ? "true" : "false",
+      number(best.length), number(best.longerLength), number(best.parts),
+      best.isLate ? "true" : "false", number(best.ofLongest),
+      number(best.segments), std::string(best.schedule.name).c_str(),
+      best.mapSeconds, best.scanSeconds, best.forwardSeconds,
+      best.slowGateSeconds, split.wholeSeconds);
+  return text;
+}
+
+static std::string toJson(const Call &call, const Choice &chosen,
+                          const Copies &copies, uint64_t workspaceBytes) {
+  const cost::Choice &choice = chosen.whole;
+  cost::Chip chip = *cost::findChip("sm_90a", chosen.plan.multiprocessors);
+  const GdnVariantDesc &variant = *chosen.plan.variant;
+  double seconds = chosen.plan.seconds;
+  for (const Copy &copy : copies.get())
+    seconds += Copies::predictSeconds(copy, chip);
+  bool byToken = variant.schedule == cost::Schedule::Token.name;
+  char text[1024];
+  std::snprintf(
+      text, sizeof(text),
+      "{\"device\": \"cuda:%d\", \"kernel\": \"%s\", \"algorithm\": \"%s\", "
+      "\"isa\": \"sm_90a\", \"kernel_channels\": %lld, \"padded\": false, "
+      "\"chunk_size\": %lld, \"items\": %lld, \"threads\": 0, "
+      "\"schedule\": \"%s\", \"ctas\": %lld, \"multiprocessors\": %d, "
+      "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
+      "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
+      "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
+      call.get().device, variant.function->name,
+      byToken ? "recurrent" : "chunk", static_cast<long long>(call.keyChannels),
+      static_cast<long long>(byToken ? 1 : kChunkTokens),
+      static_cast<long long>(call.sequences * call.heads), variant.schedule,
+      static_cast<long long>(choice.chosen().ctas), chosen.plan.multiprocessors,
+      static_cast<long long>(call.sequences), choice.flop, choice.bytes,
+      static_cast<unsigned long long>(workspaceBytes), seconds,
+      choice.floorSeconds, static_cast<long long>(choice.longest),
+      choice.knowsLongest ? "true" : "false");
+  return text + alternativesOf(choice) +
+         ", \"copies\": " + copies.toJson(call, chip) +
+         ", \"split\": " + splitToJson(chosen.split) + "}";
+}
+
+static GdnRuntimeStatus describe(const GdnCallTable &table, const Call &call,
+                                 std::string &json) {
+  Choice chosen;
+  if (GdnRuntimeStatus status = choose(table, call, chosen))
+    return status;
+  placeInputs(chosen.plan);
+  PlannedCall planned(chosen.plan, call.get());
+  if (GdnRuntimeStatus status = planned.check())
+    return status;
+  uint64_t bytes = 0;
+  if (GdnRuntimeStatus status = planned.countWorkspace(bytes))
+    return status;
+  json = toJson(call, chosen, planned.copies, bytes);
+  return GDN_SUCCESS;
+}
+
+GdnRuntimeStatus gdnCallDescribe(const GdnCallTable *table,
+                                 const GdnCall *given, char *text, size_t size,
+                                 size_t *needed) {
+  if (GdnRuntimeStatus status = checkPointers(table, given, needed))
+    return status;
+  return guarded([&]() -> GdnRuntimeStatus {
+    Call call(*given);
+    std::string json;
+    if (GdnRuntimeStatus status = call.read())
+      return status;
+    if (GdnRuntimeStatus status = describe(*table, call, json))
+      return status;
+    *needed = json.size() + 1;
+    if (text && size) {
+      size_t length = std::min(size - 1, json.size());
+      std::memcpy(text, json.data(), length);
+      text[length] = '\0';
+    }
+    return GDN_SUCCESS;
+  });
+}

@@ -1,0 +1,38 @@
+//===- Choice.h - Which function a call runs, and why -----------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CALLS_CHOICE_H
+#define GDN_LIB_CALLS_CHOICE_H
+
+#include "Signature.h"
+
+namespace gdn::calls {
+
+/// Tokens of a chunk of a forward; lengths of its segments are multiples.
+inline constexpr int64_t kChunkTokens = 32;
+
+/// A plan with what speaks for it.
+struct Choice {
+  GdnCallPlan plan = {};
+  cost::Choice whole;
+  cost::SplitChoice split;
+};
+
+/// The cost model's chip of a device.
+GdnRuntimeStatus readChip(int32_t device, cost::Chip &chip);
+
+/// Chooses the function of a forward and how it cuts.
+GdnRuntimeStatus chooseForward(const GdnCallTable &table, const Call &call,
+                               Choice &chosen);
+
+/// Finds the call's array for each argument of the plan's function.
+GdnRuntimeStatus placeArguments(const Call &call, GdnCallPlan &plan);
+
+} // namespace gdn::calls
+
+#endif // GDN_LIB_CALLS_CHOICE_H

@@ -1,0 +1,330 @@
+//===- Signature.cpp - What functions compute, and calls ask for ----------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Signature.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <vector>
+
+using namespace gdn::calls;
+
+//===----------------------------------------------------------------------===//
+// Signatures
+//===----------------------------------------------------------------------===//
+
+bool Signature::isServedBy(const Signature &function) const {
+  bool hasEnds = function.ends == Ends::Any || function.ends == ends;
+  bool hasState = ends == Ends::None || function.state == state;
+  bool hasLayout = ends == Ends::None || function.stateLayout.empty() ||
+                   function.stateLayout == stateLayout;
+  return keyChannels == function.keyChannels &&
+         valueChannels == function.valueChannels &&
+         element == function.element && gate == function.gate &&
+         beta == function.beta && isPacked == function.isPacked && hasEnds &&
+         hasState && hasLayout && op == function.op &&
+         gateDomain == function.gateDomain &&
+         betaDomain == function.betaDomain && norm == function.norm &&
+         stateInterval == function.stateInterval;
+}
+
+Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
+  Signature wanted;
+  wanted.keyChannels = call.keyChannels;
+  wanted.valueChannels = call.valueChannels;
+  wanted.element = call.typeOf("q");
+  wanted.gate = call.typeOf("gate");
+  wanted.beta = call.typeOf("beta");
+  wanted.isPacked = call.isPacked();
+  int32_t initial = call.typeOf("initial_state"),
+          last = call.typeOf("final_state");
+  wanted.ends = initial ? Ends::Both : last ? Ends::Final : Ends::None;
+  wanted.state = initial ? initial : last;
+  wanted.stateLayout = call.get().state_layout;
+  wanted.op = op;
+  wanted.gateDomain = call.fact("gate_domain");
+  wanted.betaDomain = call.fact("beta_domain");
+  wanted.norm = call.fact("qk_l2norm");
+  wanted.stateInterval = call.fact("state_interval");
+  return wanted;
+}
+
+static std::span<const GdnArgDesc> argumentsOf(const GdnEntryDesc &entry) {
+  const GdnFunctionDesc &function = *entry.variants[0].function;
+  return {function.args, static_cast<size_t>(function.num_args)};
+}
+
+static const GdnArgDesc *findArgument(const GdnEntryDesc &entry,
+                                      std::string_view name) {
+  std::span<const GdnArgDesc> args = argumentsOf(entry);
+  auto found = std::find_if(args.begin(), args.end(),
+                            [&](const auto &arg) { return name == arg.name; });
+  return found == args.end() ? nullptr : &*found;
+}
+
+bool gdn::calls::hasAnyLayout(const GdnArgDesc &arg) {
+  return isState(arg) && arg.flags & GDN_ARG_FLAG_OPTIONAL;
+}
+
+bool gdn::calls::isState(const GdnArgDesc &arg) {
+  return std::string_view(arg.name).ends_with("initial_state") ||
+         std::string_view(arg.name).ends_with("final_state");
+}
+
+/// What the states of an entry's functions are.
+static void readStates(const GdnEntryDesc &entry, Signature &signature) {
+  const GdnArgDesc *initial = findArgument(entry, "initial_state"),
+                   *last = findArgument(entry, "final_state");
+  const GdnArgDesc *state = initial ? initial : last;
+  if (!state)
+    return;
+  signature.ends = initial && initial->flags & GDN_ARG_FLAG_OPTIONAL ? Ends::Any
+                   : initial ? Ends::Both
+                             : Ends::Final;
+  signature.state = state->dtype;
+  if (!hasAnyLayout(*state))
+    signature.stateLayout = entry.variants[0].state_layout;
+}
+
+Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
+  auto fact = [&](std::string_view name) {
+    return findFact(entry.facts, entry.num_facts, name);
+  };
+  auto typeOf = [&](std::string_view name) {
+    const GdnArgDesc *arg = findArgument(entry, name);
+    return arg ? arg->dtype : 0;
+  };
+  Signature signature;
+  const GdnArgDesc *q = findArgument(entry, "q"), *v = findArgument(entry, "v");
+  if (q && v) {
+    signature.keyChannels = q->shape[q->rank - 1];
+    signature.valueChannels = v->shape[v->rank - 1];
+  }
+  signature.element = typeOf("q");
+  signature.gate = typeOf("gate");
+  signature.beta = typeOf("beta");
+  signature.isPacked = findArgument(entry, "cu_seqlens");
+  readStates(entry, signature);
+  signature.op = fact("op");
+  signature.gateDomain = fact("gate_domain");
+  signature.betaDomain = fact("beta_domain");
+  signature.norm = fact("qk_l2norm");
+  signature.stateInterval = fact("state_interval");
+  return signature;
+}
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct IndexedEntry {
+  Signature signature;
+  const GdnEntryDesc *entry;
+};
+using Index = std::vector<IndexedEntry>;
+} // namespace
+
+/// The entries of a table with their signatures, which are made once.
+static const Index &indexOf(const GdnCallTable &table) {
+  std::atomic_ref<void *> kept(*table.index);
+  if (void *index = kept.load(std::memory_order_acquire))
+    return *static_cast<const Index *>(index);
+  auto made = std::make_unique<Index>();
+  for (int32_t i = 0; i < table.num_entries; ++i)
+    made->push_back({signatureOf(*table.entries[i]), table.entries[i]});
+  void *other = nullptr;
+  if (kept.compare_exchange_strong(other, made.get(),
+                                   std::memory_order_acq_rel))
+    return *made.release();
+  return *static_cast<const Index *>(other);
+}
+
+bool gdn::calls::hasChannels(const GdnCallTable &table,
+                             const Signature &wanted) {
+  const Index &index = indexOf(table);
+  return std::any_of(index.begin(), index.end(), [&](const auto &one) {
+    return one.signature.keyChannels == wanted.keyChannels &&
+           one.signature.valueChannels == wanted.valueChannels;
+  });
+}
+
+const GdnEntryDesc *gdn::calls::findEntry(const GdnCallTable &table,
+                                          const Signature &wanted) {
+  for (const IndexedEntry &one : indexOf(table))
+    if (wanted.isServedBy(one.signature))
+      return one.entry;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Variants
+//===----------------------------------------------------------------------===//
+
+CutKind gdn::calls::cutOf(const GdnVariantDesc &variant) {
+  CutKind kind;
+  kind.isLate = variant.is_late;
+  const GdnFunctionDesc &function = *variant.function;
+  for (int32_t i = 0; i < function.num_args; ++i) {
+    std::string_view name = function.args[i].name;
+    kind.isCut |= name == "segment_length";
+    kind.hasParts |= name == "segment_parts";
+    kind.isSampled |= name == "longer_segment_length";
+  }
+  return kind;
+}
+
+const GdnVariantDesc *gdn::calls::findVariant(const GdnEntryDesc *entry,
+                                              std::string_view schedule,
+                                              CutKind cut) {
+  for (int32_t i = 0; entry && i < entry->num_variants; ++i)
+    if (entry->variants[i].schedule == schedule &&
+        cutOf(entry->variants[i]) == cut)
+      return &entry->variants[i];
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// What there is instead
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One thing that functions differ in.
+struct Trait {
+  /// The arrays or the fact that it is of.
+  const char *names[2];
+  /// In a caller's words; empty of a function that serves all.
+  std::string (*describe)(const Signature &, const Call &);
+};
+} // namespace
+
+/// "K = V = 128".
+static std::string describeChannels(const Signature &s, const Call &) {
+  std::string value = std::to_string(s.valueChannels);
+  if (s.keyChannels == s.valueChannels)
+    return "K = V = " + value;
+  return "K = " + std::to_string(s.keyChannels) + " and V = " + value;
+}
+
+static std::string describeEnds(const Signature &s, const Call &) {
+  switch (s.ends) {
+  case Ends::None:
+    return "neither";
+  case Ends::Final:
+    return "a final state alone";
+  case Ends::Both:
+    return "both";
+  case Ends::Any:
+    break;
+  }
+  return {};
+}
+
+static std::string sayFact(const Call &call, const char *name,
+                           std::string_view value) {
+  std::string fact = std::string(name) + "=" + std::string(value);
+  std::string said = call.say(fact);
+  return said == fact ? std::string(value) : said;
+}
+
+/// In the order in which they are looked at: each message lists what there is
+/// for a call that agrees in all that stands before.
+static constexpr Trait allTraits[] = {
+    {{"q", "v"}, describeChannels},
+    {{"q"},
+     [](const Signature &s, const Call &) -> std::string {
+       return typeName(s.element);
+     }},
+    {{"gate_domain"},
+     [](const Signature &s, const Call &call) {
+       return sayFact(call, "gate_domain", s.gateDomain);
+     }},
+    {{"gate"},
+     [](const Signature &s, const Call &) -> std::string {
+       return typeName(s.gate);
+     }},
+    {{"beta"},
+     [](const Signature &s, const Call &call) {
+       return sayFact(call, "beta_domain", s.betaDomain);
+     }},
+    {{"beta"},
+     [](const Signature &s, const Call &) -> std::string {
+       return typeName(s.beta);
+     }},
+    {{"qk_l2norm"},
+     [](const Signature &s, const Call &call) {
+       return sayFact(call, "qk_l2norm", s.norm);
+     }},
+    {{"cu_seqlens"},
+     [](const Signature &s, const Call &) -> std::string {
+       return s.isPacked ? "a tensor" : "None";
+     }},
+    {{"initial_state", "final_state"}, describeEnds},
+    {{"initial_state", "final_state"},
+     [](const Signature &s, const Call &) -> std::string {
+       return s.ends == Ends::None ? "float32" : typeName(s.state);
+     }},
+    {{"state_layout"}, [](const Signature &s, const Call &call) -> std::string {
+       if (s.ends != Ends::None && s.stateLayout.empty())
+         return {};
+       bool isKV = s.ends == Ends::None || s.stateLayout == "kv";
+       return sayFact(call, "state_layout", isKV ? "kv" : "vk");
+     }}};
+
+/// "q, v".
+static std::string nameTrait(const Trait &trait, const Call &call) {
+  std::string text = call.say(trait.names[0]);
+  if (trait.names[1])
+    text += ", " + call.say(trait.names[1]);
+  return text;
+}
+
+/// Whether two signatures are alike in the first `count` traits.
+static bool agree(const Signature &function, const Signature &wanted,
+                  const Call &call, size_t count) {
+  return std::all_of(allTraits, allTraits + count, [&](const Trait &trait) {
+    std::string own = trait.describe(function, call);
+    return own.empty() || own == trait.describe(wanted, call);
+  });
+}
+
+/// Adds a text to a list of those that differ.
+static void addChoice(std::string &list, const std::string &text) {
+  if ((" or " + list + " or ").find(" or " + text + " or ") ==
+      std::string::npos)
+    list += (list.empty() ? "" : " or ") + text;
+}
+
+GdnRuntimeStatus gdn::calls::explainMissing(const GdnCallTable &table,
+                                            const Call &call,
+                                            const Signature &wanted) {
+  for (size_t i = 0; i < std::size(allTraits); ++i) {
+    const Trait &trait = allTraits[i];
+    std::string known, got = trait.describe(wanted, call);
+    bool isServed = false;
+    for (const auto &[function, entry] : indexOf(table)) {
+      bool isNear =
+          function.stateInterval == wanted.stateInterval &&
+          function.op.ends_with("_bwd") == wanted.op.ends_with("_bwd");
+      if (!isNear || !agree(function, wanted, call, i))
+        continue;
+      std::string text = trait.describe(function, call);
+      isServed |= text.empty() || text == got;
+      if (!text.empty())
+        addChoice(known, text);
+    }
+    if (!isServed)
+      return fail(GDN_ERROR_NOT_SERVED,
+                  nameTrait(trait, call) + ": expected " + known +
+                      " on a GPU in this version, got " + got);
+  }
+  return fail(GDN_ERROR_NOT_SERVED, "expected a function for a GPU, got none");
+}

@@ -1,0 +1,74 @@
+//===- Signature.h - What functions compute, and calls ask for --*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CALLS_SIGNATURE_H
+#define GDN_LIB_CALLS_SIGNATURE_H
+
+#include "Call.h"
+
+namespace gdn::calls {
+
+/// States that a call has: none, one after each sequence, or one before it too.
+/// A function for any may find out in a call.
+enum class Ends : uint8_t { None, Final, Both, Any };
+
+/// Types, sizes and facts by which a call finds its functions. Element types
+/// are GDN_DTYPE_*, 0 of an absent array.
+struct Signature {
+  int64_t keyChannels = 0, valueChannels = 0;
+  int32_t element = 0, gate = 0, beta = 0;
+  Ends ends = Ends::None;
+  bool isPacked = false;
+  /// That of states, 0 where there is none.
+  int32_t state = 0;
+  /// "kv" or "vk"; empty if states may lie in either way, or are absent.
+  std::string_view stateLayout;
+  std::string_view op, gateDomain, betaDomain, norm, stateInterval;
+
+  /// Whether a function serves what this one asks for.
+  bool isServedBy(const Signature &function) const;
+};
+
+/// What a call asks for, of the functions of an op.
+Signature signatureOf(const Call &call, std::string_view op);
+/// What the functions of an entry serve.
+Signature signatureOf(const GdnEntryDesc &entry);
+
+/// Whether an argument of a function is a state that may lie in either way.
+/// Optional states have any strides.
+bool hasAnyLayout(const GdnArgDesc &arg);
+/// Whether it is one of the states of sequences, of a forward or a backward.
+bool isState(const GdnArgDesc &arg);
+
+/// Whether any function has the channels of heads that a call has.
+bool hasChannels(const GdnCallTable &table, const Signature &wanted);
+
+/// The functions that serve what a call asks for; null if there is none.
+const GdnEntryDesc *findEntry(const GdnCallTable &table,
+                              const Signature &wanted);
+
+/// Says which part of what is asked for no function of its op serves, with
+/// those that there are.
+GdnRuntimeStatus explainMissing(const GdnCallTable &table, const Call &call,
+                                const Signature &wanted);
+
+/// How the functions of a variant cut sequences.
+struct CutKind {
+  bool isCut = false, hasParts = false, isSampled = false, isLate = false;
+
+  bool operator==(const CutKind &) const = default;
+};
+CutKind cutOf(const GdnVariantDesc &variant);
+
+/// The function of an entry with that schedule and cut; null if there is none.
+const GdnVariantDesc *findVariant(const GdnEntryDesc *entry,
+                                  std::string_view schedule, CutKind cut = {});
+
+} // namespace gdn::calls
+
+#endif // GDN_LIB_CALLS_SIGNATURE_H
