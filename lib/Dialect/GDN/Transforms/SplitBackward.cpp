@@ -36,16 +36,19 @@ static Value roundState(ImplicitLocOpBuilder &b, Value state, Type type) {
 
 /// The scan from the gradient of the final state, or zero, to that of the
 /// initial state, of type `initial` unless that is null. `added` is what each
-/// segment adds to the gradient of the state before it.
+/// segment adds to the gradient of the state before it. The scan may run at the
+/// same time as what is behind it if `isBeside`.
 template <typename Op>
 static StateGradients scanGradients(Splitter<Op> &splitter, Value added,
-                                    Value dFinal, Type initial) {
+                                    Value dFinal, Type initial,
+                                    bool isBeside = false) {
   ImplicitLocOpBuilder &b = splitter.b;
   Type last;
   if (initial)
     last = cast<RankedTensorType>(initial).clone(
         dFinal ? getElementTypeOrSelf(dFinal.getType()) : Type(b.getF32Type()));
-  auto scan = splitter.scanMaps(added, dFinal, last, /*reverse=*/true);
+  auto scan =
+      splitter.scanMaps(added, dFinal, last, /*reverse=*/true, isBeside);
   StateGradients gradients = {scan.getResult(0), Value()};
   if (initial)
     gradients.initial = roundState(b, scan.getResult(1), initial);
@@ -124,9 +127,12 @@ public:
 private:
   Value findEnds();
   Value addGradients(Value ends);
+  /// The states before segments.
+  Value scanStates();
   /// The stage that makes writes and states once more, from the states before
   /// segments.
   ReplayStageOp createReplay(Value entry);
+  /// The recurrence from the gradients of the states behind segments.
   AdjointStageOp createAdjoint(Value behind);
   GradientsStageOp createGradients(ReplayStageOp replay,
                                    AdjointStageOp adjoint);
@@ -166,8 +172,15 @@ Value PartsSplitter::addGradients(Value ends) {
       /*initial_state=*/Value(), splitter.boundaries, op.getALog(),
       op.getDtBias(), dO, ends, op.getScaleAttr(), op.getGateDomainAttr(),
       op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      splitter.segmentLayout(), op.getChunkSizeAttr(), /*beside=*/UnitAttr());
+      splitter.segmentLayout(), op.getChunkSizeAttr(), splitter.cut.sideBySide);
   return pass.getResult(0);
+}
+
+Value PartsSplitter::scanStates() {
+  return splitter
+      .scanMaps(splitter.states, parts.replay.getInitialState(), /*last=*/{},
+                /*reverse=*/false)
+      .getResult(0);
 }
 
 Type PartsSplitter::keptType(Type type, int64_t length) {
@@ -195,18 +208,20 @@ ReplayStageOp PartsSplitter::createReplay(Value entry) {
       splitter.gate, entry, splitter.boundaries, op.getALog(), op.getDtBias(),
       op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
       op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
-      op.getChunkSizeAttr(), op.getSegmentLengthAttr(), op.getBesideAttr());
+      op.getChunkSizeAttr(), op.getSegmentLengthAttr(), /*beside=*/UnitAttr());
 }
 
 AdjointStageOp PartsSplitter::createAdjoint(Value behind) {
   AdjointStageOp op = parts.adjoint;
+  // The two recurrences change places, and run beside each other as before.
+  UnitAttr beside = parts.replay ? parts.replay.getBesideAttr() : UnitAttr();
   return AdjointStageOp::create(
       b, recurrenceTypes(op), splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
       op.getALog(), op.getDtBias(), dO, behind, op.getScaleAttr(),
       op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
       op.getBetaDomainAttr(), splitter.segmentLayout(), op.getChunkSizeAttr(),
-      op.getSegmentLengthAttr(), /*beside=*/UnitAttr(),
+      op.getSegmentLengthAttr(), beside,
       /*reporting_tiles=*/IntegerAttr());
 }
 
@@ -223,11 +238,11 @@ GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
       b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, /*initial_state=*/Value(), splitter.boundaries,
       op.getALog(), op.getDtBias(), dO, writes, adjoint.getResult(0), states,
-      adjoint.getResult(1), /*progress=*/Value(),
-      /*sequence_numbers=*/Value(), op.getScaleAttr(), op.getGateDomainAttr(),
-      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      splitter.segmentLayout(), op.getChunkSizeAttr(),
-      op.getSegmentLengthAttr(), replay ? IntegerAttr() : splitter.cut.segments,
+      adjoint.getResult(1), /*progress=*/Value(), splitter.sequenceNumbers,
+      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
+      op.getChunkSizeAttr(), op.getSegmentLengthAttr(),
+      replay ? IntegerAttr() : splitter.cut.segments,
       op.getStateIntervalAttr());
 }
 
@@ -243,28 +258,29 @@ void PartsSplitter::split() {
   auto [replay, adjoint, gradients] = parts;
   splitter.packOperands();
   dO = splitter.packed(adjoint.getDO());
-  // Chunks of all stages lie as without the split.
-  splitter.cutSequences(cutsOf(gradients));
+  // Chunks of all stages lie as without the split. The states that a forward
+  // saved have the numbers of whole sequences.
+  splitter.cutSequences(cutsOf(gradients), /*runsBefore=*/false,
+                        /*numbersSequences=*/!replay &&
+                            splitter.cut.lengthOfCall);
   // What makes B, the maps and the gradients' B, one behind the other, takes
-  // nothing of each other; so do the scans.
+  // nothing of each other; so do the scans, and the two recurrences. Of each of
+  // them the gradients' is first: their pass is the longest of the three.
   Value ends = findEnds();
-  if (replay)
-    splitter.makeMapsAndStates(/*areBeside=*/true);
-  else
-    splitter.makeMaps(/*areBeside=*/true);
+  splitter.findStarts();
   Value added = addGradients(ends);
-  Value entry;
+  bool hasReplay = static_cast<bool>(replay);
+  splitter.addMaps(/*areBeside=*/hasReplay);
   if (replay)
-    entry = splitter
-                .scanMaps(splitter.states, replay.getInitialState(),
-                          /*last=*/{}, /*reverse=*/false, /*isBeside=*/true)
-                .getResult(0);
+    splitter.addStates();
   bool wantsState = adjoint.getNumResults() > 2;
   StateGradients states =
       scanGradients(splitter, added, adjoint.getDFinalState(),
-                    wantsState ? adjoint.getResult(2).getType() : Type());
-  ReplayStageOp newReplay = replay ? createReplay(entry) : ReplayStageOp();
+                    wantsState ? adjoint.getResult(2).getType() : Type(),
+                    /*isBeside=*/hasReplay);
+  Value entry = replay ? scanStates() : Value();
   AdjointStageOp newAdjoint = createAdjoint(states.behind);
+  ReplayStageOp newReplay = replay ? createReplay(entry) : ReplayStageOp();
   GradientsStageOp newGradients = createGradients(newReplay, newAdjoint);
   if (wantsState)
     adjoint.getResult(2).replaceAllUsesWith(states.initial);

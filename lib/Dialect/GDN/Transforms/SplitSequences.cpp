@@ -27,7 +27,7 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 LogicalResult gdn::checkSavedCut(Operation *op, const Cut &cut) {
-  if (cut.segments)
+  if (cut.segments || cut.lengthOfCall)
     return success();
   return op->emitOpError("expected segments to split what has saved states, "
                          "got segment-length ")
@@ -123,7 +123,26 @@ static Value findLengthOfCall(Operation *op) {
   return findCutOfCall(op, GDNDialect::kSegmentLength);
 }
 
-/// Takes over how the calls of a function cut.
+/// Checks how the calls of its function cut a forward.
+static LogicalResult checkCutOfCall(FusedStageOp op, const Cut &cut) {
+  if (cut.lateForward && !cut.partsOfCall)
+    return op->emitOpError("expected ")
+           << GDNDialect::kSegmentParts << " beside "
+           << GDNDialect::getLateForwardAttrName() << ", got none";
+  bool samples =
+      !op.getALog() && op.getGate() && op.getGateDomain() == GateDomain::Log;
+  if (cut.longerOfCall && !samples)
+    return op->emitOpError("expected log gates to sample by ")
+           << GDNDialect::kLongerSegmentLength << ", got others";
+  if (cut.partsOfCall && (!mayRunBefore(op, cut) || op.getStateInterval()))
+    return op->emitOpError("expected side-by-side, a decay-tolerance and a "
+                           "gate a head to 16-bit keys, and nothing saved, "
+                           "with ")
+           << GDNDialect::kSegmentParts;
+  return success();
+}
+
+/// Takes over how the calls of a function cut `op`.
 static LogicalResult readCutOfCall(Operation *op, Cut &cut) {
   cut.segments = cut.length = cut.fewerSegments = {};
   cut.lengthOfCall = findLengthOfCall(op);
@@ -132,19 +151,14 @@ static LogicalResult readCutOfCall(Operation *op, Cut &cut) {
   cut.ownStarts = static_cast<bool>(cut.partsOfCall);
   auto function = op->getParentOfType<FunctionOpInterface>();
   cut.lateForward = function->hasAttr(GDNDialect::getLateForwardAttrName());
-  auto forward = dyn_cast<FusedStageOp>(op);
-  if (!forward)
-    return op->emitOpError("expected a forward in a function with ")
-           << GDNDialect::getCutAttrName() << ", got a backward";
-  if (cut.lateForward && !cut.partsOfCall)
+  if (auto forward = dyn_cast<FusedStageOp>(op))
+    return checkCutOfCall(forward, cut);
+  // Gradients wait for the states behind their segments.
+  if (cut.partsOfCall)
     return op->emitOpError("expected ")
-           << GDNDialect::kSegmentParts << " beside "
-           << GDNDialect::getLateForwardAttrName() << ", got none";
-  bool samples = !forward.getALog() && forward.getGate() &&
-                 forward.getGateDomain() == GateDomain::Log;
-  if (cut.longerOfCall && !samples)
-    return op->emitOpError("expected log gates to sample by ")
-           << GDNDialect::kLongerSegmentLength << ", got others";
+           << GDNDialect::getCutAttrName() << " = \""
+           << GDNDialect::kSegmentLength << "\" alone with a backward, got \""
+           << GDNDialect::kSegmentParts << "\" beside it";
   return success();
 }
 
@@ -217,6 +231,47 @@ static Cut withinChunks(Cut cut, Operation *op) {
   return cut;
 }
 
+/// How `op` is cut: as the calls of its function say, or else the options.
+static FailureOr<Cut> cutOf(Operation *op, Cut cut) {
+  if (findLengthOfCall(op)) {
+    if (failed(readCutOfCall(op, cut)))
+      return failure();
+    return cut;
+  }
+  int64_t chunk = op->getAttrOfType<IntegerAttr>("chunk_size").getInt();
+  if (cut.length && cut.length.getInt() % chunk != 0)
+    return op->emitOpError("expected segment-length to be a multiple of its "
+                           "chunks of ")
+           << chunk << " tokens, got " << cut.length.getInt();
+  return withinChunks(cut, op);
+}
+
+/// Checks that a forward may be cut so.
+static LogicalResult checkForward(FusedStageOp op, const Cut &cut) {
+  if (op.getSequenceNumbers() || op.getSequenceSegments())
+    return op->emitOpError("expected whole sequences to split, got segments");
+  return op.getStateInterval() ? checkSavedCut(op, cut) : success();
+}
+
+/// Cuts the sequences of one stage, or of those of which it is the last.
+static LogicalResult splitStage(Operation *op, const Cut &options) {
+  FailureOr<Cut> cut = cutOf(op, options);
+  if (failed(cut))
+    return failure();
+  auto forward = dyn_cast<FusedStageOp>(op);
+  if (forward && failed(checkForward(forward, *cut)))
+    return failure();
+  if (hasNoTokens(op))
+    return success();
+  if (auto gradients = dyn_cast<GradientsStageOp>(op))
+    return splitBackward(gradients, *cut);
+  if (forward)
+    split(forward, *cut);
+  else
+    splitBackward(cast<BackwardStageOp>(op), *cut);
+  return success();
+}
+
 void SplitSequences::runOnOperation() {
   FailureOr<Cut> cut = readOptions();
   if (failed(cut))
@@ -235,40 +290,7 @@ void SplitSequences::runOnOperation() {
   });
   if (walked.wasInterrupted())
     return signalPassFailure();
-  for (Operation *op : stages) {
-    int64_t chunk = op->getAttrOfType<IntegerAttr>("chunk_size").getInt();
-    if (cut->length && cut->length.getInt() % chunk != 0) {
-      op->emitOpError("expected segment-length to be a multiple of its chunks "
-                      "of ")
-          << chunk << " tokens, got " << cut->length.getInt();
+  for (Operation *op : stages)
+    if (failed(splitStage(op, *cut)))
       return signalPassFailure();
-    }
-    auto forward = dyn_cast<FusedStageOp>(op);
-    if (forward &&
-        (forward.getSequenceNumbers() || forward.getSequenceSegments())) {
-      op->emitOpError("expected whole sequences to split, got segments");
-      return signalPassFailure();
-    }
-    if (forward && forward.getStateInterval() && !findLengthOfCall(op) &&
-        failed(checkSavedCut(op, *cut)))
-      return signalPassFailure();
-    if (hasNoTokens(op))
-      continue;
-    Cut own = withinChunks(*cut, op);
-    if (findLengthOfCall(op) && failed(readCutOfCall(op, own)))
-      return signalPassFailure();
-    if (forward && own.partsOfCall &&
-        (!mayRunBefore(forward, own) || forward.getStateInterval())) {
-      op->emitOpError("expected side-by-side, a decay-tolerance and a gate a "
-                      "head to 16-bit keys, and nothing saved, with ")
-          << GDNDialect::kSegmentParts;
-      return signalPassFailure();
-    }
-    if (forward)
-      split(forward, own);
-    else if (auto backward = dyn_cast<BackwardStageOp>(op))
-      splitBackward(backward, own);
-    else if (failed(splitBackward(cast<GradientsStageOp>(op), own)))
-      return signalPassFailure();
-  }
 }

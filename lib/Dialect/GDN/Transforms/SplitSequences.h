@@ -59,14 +59,17 @@ public:
   bool mayForget();
   /// The stage that finds where segments begin, or, with `reverse`, end.
   SegmentStartsStageOp createStarts(TypeRange types, bool reverse);
+  /// Where segments begin, if they may forget.
   void findStarts();
-  void addStates();
-  void addMaps(bool areBeside);
-  /// What segments make of a state, without what they add to it. The maps may
-  /// be made at the same time as what is behind them if `areBeside`.
-  void makeMaps(bool areBeside = false);
-  /// The same with what they add.
-  void makeMapsAndStates(bool areBeside = false);
+  /// What segments make of a state of zero. The states may be made at the same
+  /// time as what is behind them if `areBeside`.
+  void addStates(bool areBeside = false);
+  /// What segments make of a state, without what they add to it, and when
+  /// `findStarts` has run. They may be made at the same time as what is behind
+  /// them if `areBeside`.
+  void addMaps(bool areBeside = false);
+  /// Where segments begin, and all that they make of a state.
+  void makeMapsAndStates();
   /// How the states between segments lie.
   StateLayoutAttr segmentLayout() {
     return StateLayoutAttr::get(b.getContext(), StateLayout::VK);

@@ -90,13 +90,17 @@ template <typename Op> bool Splitter<Op>::mayForget() {
 
 template <typename Op>
 SegmentStartsStageOp Splitter<Op>::createStarts(TypeRange types, bool reverse) {
+  // Ends are found beside the starts, which are behind them.
   return SegmentStartsStageOp::create(
       b, types, k, gate, boundaries, op.getALog(), op.getDtBias(),
       op.getGateDomainAttr(), op.getLowerBoundAttr(), cut.tolerance,
-      reverse ? b.getUnitAttr() : UnitAttr(), op.getChunkSizeAttr());
+      reverse ? b.getUnitAttr() : UnitAttr(), op.getChunkSizeAttr(),
+      reverse ? cut.sideBySide : UnitAttr());
 }
 
 template <typename Op> void Splitter<Op>::findStarts() {
+  if (!mayForget())
+    return;
   SmallVector<int64_t> shape = {dims.S, dims.H};
   SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type()),
                              RankedTensorType::get(shape, b.getF32Type())};
@@ -105,7 +109,7 @@ template <typename Op> void Splitter<Op>::findStarts() {
   decay = found.getResult(1);
 }
 
-template <typename Op> void Splitter<Op>::addStates() {
+template <typename Op> void Splitter<Op>::addStates(bool areBeside) {
   SmallVector<int64_t> shape = {dims.S, dims.H, dims.V, dims.K};
   auto pass = StatePassStageOp::create(
       b, RankedTensorType::get(shape, b.getF32Type()), q, k, v, beta, gate,
@@ -114,7 +118,7 @@ template <typename Op> void Splitter<Op>::addStates() {
       op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
       op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
       op.getChunkSizeAttr(), before ? op.getStateLayoutAttr() : nullptr,
-      cut.sideBySide);
+      areBeside ? cut.sideBySide : UnitAttr());
   states = pass.getResult(0);
 }
 
@@ -141,19 +145,12 @@ Value Splitter<Op>::ofSegments(Value array, bool last, bool behind) {
   return tensor::ExtractSliceOp::create(b, array, offsets, sizes, strides);
 }
 
-template <typename Op> void Splitter<Op>::makeMaps(bool areBeside) {
-  if (mayForget())
-    findStarts();
-  addMaps(areBeside);
-}
-
-template <typename Op> void Splitter<Op>::makeMapsAndStates(bool areBeside) {
-  if (mayForget())
-    findStarts();
+template <typename Op> void Splitter<Op>::makeMapsAndStates() {
+  findStarts();
   // First: where segments forget, all of them have some tokens left here, and
   // most no map.
-  addStates();
-  addMaps(areBeside);
+  addStates(/*areBeside=*/true);
+  addMaps();
 }
 
 template <typename Op> void Splitter<Op>::addMaps(bool areBeside) {
