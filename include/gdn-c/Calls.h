@@ -154,6 +154,9 @@ typedef struct GdnCallPlan {
   int64_t segment_length;
   int64_t segment_parts;
   int64_t longer_segment_length;
+  /// Of a call that saves states or reads them, how many its function takes of
+  /// those that it has memory for.
+  int64_t saved_states;
   /// The predicted time.
   double seconds;
   /// Of each argument of the function, the number of the call's array; of a
@@ -208,6 +211,14 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallDescribe(const GdnCallTable *table,
                                                     const GdnCall *call,
                                                     char *text, size_t size,
                                                     size_t *needed);
+
+/// Whether forward and backward of a call are predicted to take less time if
+/// the forward saves states (its fact "state_interval") than if it saves its
+/// inputs alone. `has_segments` says whether there are functions of segments;
+/// of the arrays only extents are read.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallSavingPays(const GdnCall *call,
+                                                      int32_t has_segments,
+                                                      int32_t *pays);
 
 #ifdef __cplusplus
 } // extern "C"

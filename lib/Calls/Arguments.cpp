@@ -104,6 +104,11 @@ static void transpose(View &state) {
   std::swap(state.strides[2], state.strides[3]);
 }
 
+/// Whether an argument is the states that a forward saves for a backward.
+static bool isSavedStates(const GdnArgDesc &arg) {
+  return std::string_view(arg.name) == "states";
+}
+
 Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
     : function(*plan.variant->function), count(function.num_args) {
   const GdnCallArray *arrays = call.get().arrays;
@@ -123,6 +128,8 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
       continue;
     if (isTurned && hasAnyLayout(function.args[i]))
       transpose(change(i));
+    if (plan.saved_states && isSavedStates(function.args[i]))
+      change(i).shape[0] = plan.saved_states;
     // Boundaries of 64 bits are their lower halves, with a stride of 2.
     if (array->dtype == GDN_DTYPE_I64 &&
         function.args[i].dtype == GDN_DTYPE_I32) {

@@ -9,6 +9,7 @@
 #include "Call.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 
 using namespace gdn::calls;
@@ -79,6 +80,13 @@ std::string Call::say(std::string_view name) const {
 
 bool Call::isByToken() const {
   return fact("op") == "gdn.recurrent_gated_delta_rule";
+}
+
+int64_t Call::savedTokens() const {
+  std::string_view text = fact("state_interval");
+  int64_t tokens = 0;
+  std::from_chars(text.data(), text.data() + text.size(), tokens);
+  return tokens;
 }
 
 GdnRuntimeStatus Call::read() {

@@ -54,6 +54,9 @@ public:
   bool isPacked() const { return find("cu_seqlens"); }
   /// Whether sequences are to be computed token by token, whatever is faster.
   bool isByToken() const;
+  bool isBackward() const { return fact("op").ends_with("_bwd"); }
+  /// Tokens between the states that are saved; 0 if none are.
+  int64_t savedTokens() const;
   /// Whether types and options alone choose the function, so that the bits of a
   /// sequence depend on nothing beside it.
   bool isFixed() const { return given.split == GDN_SPLIT_LENGTH; }

@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Copies.h"
+#include "Describe.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <new>
 
 using namespace gdn::calls;
-namespace cost = gdn::cost;
 
 /// Runs what may need memory of the host.
 template <typename Body> static GdnRuntimeStatus guarded(Body body) {
@@ -40,7 +39,10 @@ static GdnRuntimeStatus choose(const GdnCallTable &table, const Call &call,
     return fail(GDN_ERROR_VERSION,
                 "expected a table of " + std::to_string(sizeof(GdnCallTable)) +
                     " bytes, got " + std::to_string(table.struct_size));
-  return chooseForward(table, call, chosen);
+  if (call.isBackward())
+    return chooseBackward(table, call, chosen);
+  return call.savedTokens() ? chooseSavingForward(table, call, chosen)
+                            : chooseForward(table, call, chosen);
 }
 
 GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table, const GdnCall *given,
@@ -189,72 +191,6 @@ GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan, const GdnCall *call,
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-/// The schedules that lost, each with the reason.
-static std::string alternativesOf(const cost::Choice &choice) {
-  std::string text;
-  for (const cost::Estimate &estimate : choice.estimates)
-    if (estimate.schedule != choice.schedule)
-      text += std::string(text.empty() ? "" : ", ") + "[\"" +
-              std::string(estimate.schedule.name) + "\", \"" +
-              choice.whyNot(estimate) + "\"]";
-  return "[" + text + "]";
-}
-
-static std::string splitToJson(const cost::SplitChoice &split) {
-  if (!split.best)
-    return "null";
-  const cost::SplitEstimate &best = *split.best;
-  auto number = [](int64_t value) { return static_cast<long long>(value); };
-  char text[640];
-  std::snprintf(
-      text, sizeof(text),
-      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, "
-      "\"longer_length\": %lld, \"parts\": %lld, \"late\": %s, \"longest\": "
-      "%lld, \"segments\": %lld, \"schedule\": \"%s\", \"map_seconds\": "
-      "%.9g, \"scan_seconds\": %.9g, \"forward_seconds\": %.9g, "
-      "\"slow_gate_seconds\": %.9g, \"whole_seconds\": %.9g}",
-      split.splits ? "true" : "false", split.isForced ? "true" : "false",
-      number(best.length), number(best.longerLength), number(best.parts),
-      best.isLate ? "true" : "false", number(best.ofLongest),
-      number(best.segments), std::string(best.schedule.name).c_str(),
-      best.mapSeconds, best.scanSeconds, best.forwardSeconds,
-      best.slowGateSeconds, split.wholeSeconds);
-  return text;
-}
-
-static std::string toJson(const Call &call, const Choice &chosen,
-                          const Copies &copies, uint64_t workspaceBytes) {
-  const cost::Choice &choice = chosen.whole;
-  cost::Chip chip = *cost::findChip("sm_90a", chosen.plan.multiprocessors);
-  const GdnVariantDesc &variant = *chosen.plan.variant;
-  double seconds = chosen.plan.seconds;
-  for (const Copy &copy : copies.get())
-    seconds += Copies::predictSeconds(copy, chip);
-  bool byToken = variant.schedule == cost::Schedule::Token.name;
-  char text[1024];
-  std::snprintf(
-      text, sizeof(text),
-      "{\"device\": \"cuda:%d\", \"kernel\": \"%s\", \"algorithm\": \"%s\", "
-      "\"isa\": \"sm_90a\", \"kernel_channels\": %lld, \"padded\": false, "
-      "\"chunk_size\": %lld, \"items\": %lld, \"threads\": 0, "
-      "\"schedule\": \"%s\", \"ctas\": %lld, \"multiprocessors\": %d, "
-      "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
-      "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
-      "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
-      call.get().device, variant.function->name,
-      byToken ? "recurrent" : "chunk", static_cast<long long>(call.keyChannels),
-      static_cast<long long>(byToken ? 1 : kChunkTokens),
-      static_cast<long long>(call.sequences * call.heads), variant.schedule,
-      static_cast<long long>(choice.chosen().ctas), chosen.plan.multiprocessors,
-      static_cast<long long>(call.sequences), choice.flop, choice.bytes,
-      static_cast<unsigned long long>(workspaceBytes), seconds,
-      choice.floorSeconds, static_cast<long long>(choice.longest),
-      choice.knowsLongest ? "true" : "false");
-  return text + alternativesOf(choice) +
-         ", \"copies\": " + copies.toJson(call, chip) +
-         ", \"split\": " + splitToJson(chosen.split) + "}";
-}
-
 static GdnRuntimeStatus describe(const GdnCallTable &table, const Call &call,
                                  std::string &json) {
   Choice chosen;
@@ -267,7 +203,7 @@ static GdnRuntimeStatus describe(const GdnCallTable &table, const Call &call,
   uint64_t bytes = 0;
   if (GdnRuntimeStatus status = planned.countWorkspace(bytes))
     return status;
-  json = toJson(call, chosen, planned.copies, bytes);
+  json = describeChoice(call, chosen, planned.copies, bytes);
   return GDN_SUCCESS;
 }
 
@@ -289,6 +225,22 @@ GdnRuntimeStatus gdnCallDescribe(const GdnCallTable *table,
       std::memcpy(text, json.data(), length);
       text[length] = '\0';
     }
+    return GDN_SUCCESS;
+  });
+}
+
+GdnRuntimeStatus gdnCallSavingPays(const GdnCall *given, int32_t has_segments,
+                                   int32_t *pays) {
+  if (GdnRuntimeStatus status = checkPointers(given, pays, pays))
+    return status;
+  return guarded([&]() -> GdnRuntimeStatus {
+    Call call(*given);
+    if (GdnRuntimeStatus status = call.read())
+      return status;
+    gdn::cost::SavingChoice choice;
+    if (GdnRuntimeStatus status = chooseSaving(call, has_segments != 0, choice))
+      return status;
+    *pays = choice.pays();
     return GDN_SUCCESS;
   });
 }

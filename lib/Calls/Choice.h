@@ -11,6 +11,8 @@
 
 #include "Signature.h"
 
+#include "gdn/CostModel/Saving.h"
+
 namespace gdn::calls {
 
 /// Tokens of a chunk of a forward; lengths of its segments are multiples.
@@ -21,6 +23,8 @@ struct Choice {
   GdnCallPlan plan = {};
   cost::Choice whole;
   cost::SplitChoice split;
+  /// Of calls that save states, or read them.
+  cost::SavingChoice saving;
 };
 
 /// The cost model's chip of a device.
@@ -29,6 +33,17 @@ GdnRuntimeStatus readChip(int32_t device, cost::Chip &chip);
 /// Chooses the function of a forward and how it cuts.
 GdnRuntimeStatus chooseForward(const GdnCallTable &table, const Call &call,
                                Choice &chosen);
+
+/// The same for a forward that saves states, and for a backward.
+GdnRuntimeStatus chooseSavingForward(const GdnCallTable &table,
+                                     const Call &call, Choice &chosen);
+GdnRuntimeStatus chooseBackward(const GdnCallTable &table, const Call &call,
+                                Choice &chosen);
+
+/// Predicts how forward and backward of a call that saves are cut: the same for
+/// both passes, whatever states the call has.
+GdnRuntimeStatus chooseSaving(const Call &call, bool hasSegments,
+                              cost::SavingChoice &choice);
 
 /// Finds the call's array for each argument of the plan's function.
 GdnRuntimeStatus placeArguments(const Call &call, GdnCallPlan &plan);

@@ -22,8 +22,8 @@ static constexpr std::string_view kChunk = "gdn.chunk_gated_delta_rule",
 GdnRuntimeStatus gdn::calls::readChip(int32_t device, cost::Chip &chip) {
   GdnDeviceInfo info = {};
   info.struct_size = sizeof(info);
-  if (GdnRuntimeStatus status = gdnDeviceGetInfo(device, &info))
-    return status;
+  if (gdnDeviceGetInfo(device, &info))
+    return fail(GDN_ERROR_NO_DEVICE, gdnGetLastErrorMessage());
   chip = *cost::findChip("sm_90a", std::max(info.multiprocessors, 1));
   return GDN_SUCCESS;
 }

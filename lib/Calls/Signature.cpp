@@ -45,7 +45,8 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   wanted.beta = call.typeOf("beta");
   wanted.isPacked = call.isPacked();
   int32_t initial = call.typeOf("initial_state"),
-          last = call.typeOf("final_state");
+          last = call.typeOf(op.ends_with("_bwd") ? "d_final_state"
+                                                  : "final_state");
   wanted.ends = initial ? Ends::Both : last ? Ends::Final : Ends::None;
   wanted.state = initial ? initial : last;
   wanted.stateLayout = call.get().state_layout;
@@ -154,6 +155,17 @@ bool gdn::calls::hasChannels(const GdnCallTable &table,
   return std::any_of(index.begin(), index.end(), [&](const auto &one) {
     return one.signature.keyChannels == wanted.keyChannels &&
            one.signature.valueChannels == wanted.valueChannels;
+  });
+}
+
+bool gdn::calls::hasGradientsOf(const GdnCallTable &table,
+                                const Signature &wanted) {
+  const Index &index = indexOf(table);
+  return std::any_of(index.begin(), index.end(), [&](const auto &one) {
+    return one.signature.op == wanted.op &&
+           one.signature.keyChannels == wanted.keyChannels &&
+           one.signature.valueChannels == wanted.valueChannels &&
+           one.signature.element == wanted.element;
   });
 }
 

@@ -48,6 +48,10 @@ bool isState(const GdnArgDesc &arg);
 /// Whether any function has the channels of heads that a call has.
 bool hasChannels(const GdnCallTable &table, const Signature &wanted);
 
+/// Whether any function makes gradients of the channels and the element type of
+/// a call.
+bool hasGradientsOf(const GdnCallTable &table, const Signature &wanted);
+
 /// The functions that serve what a call asks for; null if there is none.
 const GdnEntryDesc *findEntry(const GdnCallTable &table,
                               const Signature &wanted);

@@ -101,6 +101,12 @@ OwningOpRef<ModuleOp> Session::parseText(llvm::StringRef text,
   return parse(llvm::MemoryBuffer::getMemBufferCopy(text, name));
 }
 
+LogicalResult tools::planCalls(ModuleOp module) {
+  PassManager manager(module.getContext());
+  manager.addPass(createPlanCallsPass());
+  return manager.run(module);
+}
+
 llvm::StringRef tools::name(Level level) {
   switch (level) {
   case Level::Stages:

@@ -82,5 +82,6 @@ def ask_backward(
     facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
     saves = "states" if reads_saved else "inputs"
     forward = facts.pop("forward")
-    backward = Backward(**facts, saved_bytes=saved, saves=saves, why_inputs=reason)
+    cut = forward.pop("segment_tokens") if forward else 0
+    backward = Backward(**facts, forward_segment_tokens=cut, saved_bytes=saved, saves=saves, why_inputs=reason)
     return backward, _facts_of_forward(forward) if forward else {}

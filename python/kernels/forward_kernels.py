@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from kernel_traits import Form, Kernel, forms_of, has_run_time_states, traits_of
@@ -18,8 +19,6 @@ from layer_functions import layer_function
 OPTIONS = ["--schedule=cta_per_head", "--side-by-side"]
 #: The words of gdn.cut by which a call chooses how sequences are cut, from one on.
 _CUTS = ("segment_length", "segment_parts", "longer_segment_length")
-#: The argument by which a call chooses the tokens of a segment.
-LENGTH = {"segment_length": 'index {gdn.cut = "segment_length"}'}
 _SCHEDULES = ("CtaPerHead", "CtaPerVTile")
 #: Segments that run what is before them themselves, whose states are [V, K]: the words of their cut. Their forward is
 #: launched beside the maps, or when these are done; they are of one length, or of two that a sample of the gates chooses
@@ -27,46 +26,47 @@ _SCHEDULES = ("CtaPerHead", "CtaPerVTile")
 _OWN_CUTS = {"own": 2, "own_late": 2, "own_sampled": 3, "own_sampled_late": 3}
 
 
-def function_notes(manifest: dict[str, Any], schedule: str) -> str:
-    """The attributes of a function: the schedule of its forward."""
-    option = manifest["hopper"]["schedules"][schedule]["option"]
-    return f' attributes {{gdn_warp.schedules = {{fused = "{option}"}}}}'
-
-
-def _variant(option: str, name: str = "", words: int = 0, *others: str) -> str:
-    """A dictionary of gdn.variants, with so many words of a cut."""
+def variant(option: str, name: str = "", words: int = 0, *others: str, stage: str = "", template: str = "") -> str:
+    """A dictionary of gdn.variants: a schedule, so many words of a cut, and the schedule of a stage."""
     cut = ", ".join(f'"{word}"' for word in _CUTS[:words])
     fields = [
         f'schedule = "{option}"', f'name = "{name}"' if name else "", f"cut = [{cut}]" if words else "",
-        f'gdn_warp.schedules = {{fused = "{option}"}}', *others,
+        f'gdn_warp.schedules = {{{stage} = "{template or option}"}}' if stage else "", *others,
     ]  # fmt: skip
     return f"{{{', '.join(filter(None, fields))}}}"
 
 
-def _chunk_variants(manifest: dict[str, Any], form: Form, schedules: list[str], state: str, is_split: bool) -> list[str]:
-    """The variants of a form: of whole sequences, and of segments if there are any."""
+def noted(variants: list[str]) -> str:
+    """The attributes of a layer function with these variants."""
+    return f" attributes {{gdn.variants = [{', '.join(variants)}]}}"
+
+
+def chunk_variants(
+    manifest: dict[str, Any], form: Form, state: str, is_split: bool, schedules: Iterable[str] = _SCHEDULES
+) -> list[str]:
+    """The variants of a form: of whole sequences by these schedules, and of segments if there are any. Those with their own starts serve one
+    type of states, and no forward that saves."""
     hopper = manifest["hopper"]
-    options = {key: hopper["schedules"][key]["option"] for key in _SCHEDULES}
-    variants = [_variant(options[key]) for key in schedules]
+    options = [hopper["schedules"][key]["option"] for key in _SCHEDULES]
+    variants = [variant(hopper["schedules"][key]["option"], stage="fused") for key in schedules]
     if not is_split:
         return variants
-    variants += [_variant(option, f"waiting_{option}", 1) for option in options.values()]
+    variants += [variant(option, f"waiting_{option}", 1, stage="fused") for option in options]
     values = form._asdict()
     own = any(all(values[key] in row[key] for key in row) for row in hopper["segments"].get("own", []))
     for name, words in _OWN_CUTS.items() if own and state == "Any F32" else ():
         # A sample is of gates as they are.
         if words < len(_CUTS) or form.gate == "Log F32":
             late = ["gdn.late_forward"] if name.endswith("late") else []
-            variants.append(_variant(options["CtaPerHead"], name, words, "state_layout = #gdn.state_layout<vk>", *late))
+            others = ["state_layout = #gdn.state_layout<vk>", *late]
+            variants.append(variant(options[0], name, words, *others, stage="fused"))
     return variants
 
 
 def _layer(manifest: dict[str, Any], choice: dict[str, str], schedule: str, variants: list[str]) -> tuple[str, str]:
     """The name of an entry, and its layer function."""
-    name = _name_of(manifest, choice)
-    notes = f" attributes {{gdn.variants = [{', '.join(variants)}]}}"
-    traits, table = traits_of(choice), manifest["hopper"]["schedules"][schedule]
-    return name, layer_function(manifest, name, traits, table, notes=notes)
+    name, table = _name_of(manifest, choice), manifest["hopper"]["schedules"][schedule]
+    return name, layer_function(manifest, name, traits_of(choice), table, notes=noted(variants))
 
 
 def _name_of(manifest: dict[str, Any], row: dict[str, str]) -> str:
@@ -77,7 +77,10 @@ def _name_of(manifest: dict[str, Any], row: dict[str, str]) -> str:
     return "_".join(["gdn_hopper", *filter(None, words)]).lower()
 
 
-def _module(name: str, layers: list[tuple[str, str]], options: list[str], kind: str, traits: dict[str, str]) -> Kernel:
+def entry_module(
+    name: str, layers: list[tuple[str, str]], options: list[str], kind: str, traits: dict[str, str]
+) -> Kernel:
+    """A module of entries, which have a name and a text each."""
     lines = "\n".join(f"GDN_ENTRY({entry})" for entry, _ in layers)
     return Kernel(name, "\n".join(text for _, text in layers), options, lines, kind, traits)
 
@@ -86,7 +89,7 @@ def forward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) 
     """The modules of forwards: of each form of a call in chunks, whose states are a matter of run time, and of each
     function token by token."""
     axes = ("element", "layout", "state", "gate", "beta", "norm", "channels", "schedule")
-    chunks: dict[Form, dict[tuple[str, str], dict[str, None]]] = {}
+    chunks: dict[Form, dict[tuple[str, str], list[str]]] = {}
     tokens: dict[str, Kernel] = {}
     seen = set()
     for row in rows:
@@ -101,21 +104,22 @@ def forward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) 
             if has_run_time_states(table):
                 form = Form(*(choice[axis] for axis in Form._fields))
                 place = choice["layout"], f"Any {traits_of(choice).state}"
-                chunks.setdefault(form, {}).setdefault(place, {})[schedule] = None
+                found = chunks.setdefault(form, {}).setdefault(place, [])
+                found += [schedule] if schedule not in found else []
                 continue
-            layer = _layer(manifest, choice, schedule, [f'{{schedule = "{table["option"]}"}}'])
+            layer = _layer(manifest, choice, schedule, [variant(table["option"])])
             traits = {**choice, "schedule": schedule}
-            tokens[layer[0]] = _module(f"{layer[0]}_{table['option']}", [layer], [f"--schedule={table['option']}"], schedule, traits)
+            tokens[layer[0]] = entry_module(f"{layer[0]}_{table['option']}", [layer], [f"--schedule={table['option']}"], schedule, traits)
     split = set(forms_of(manifest, rows))
     modules = []
     for form, places in chunks.items():
         values = form._asdict()
         layers = [
             _layer(
-                manifest, {**values, "layout": layout, "state": state}, next(iter(schedules)),
-                _chunk_variants(manifest, form, list(schedules), state, form in split),
+                manifest, {**values, "layout": layout, "state": state}, _SCHEDULES[0],
+                chunk_variants(manifest, form, state, form in split, schedules),
             )
             for (layout, state), schedules in places.items()
         ]  # fmt: skip
-        modules.append(_module(_name_of(manifest, values), layers, OPTIONS, "Chunk", values))
+        modules.append(entry_module(_name_of(manifest, values), layers, OPTIONS, "Chunk", values))
     return [*modules, *tokens.values()]

@@ -7,8 +7,8 @@ OUT/NAME.mlir      the function of each kernel, for gdn-compile
 OUT/kernels.cmake  the kernels' names and the options that they are compiled with
 OUT/kernels.json   the manifest of these kernels, which the package reads
 OUT/Manifest.inc   the tables of the manifest as macros, for C++
-OUT/Kernels.inc, OUT/BackwardKernels.inc, OUT/HopperKernels.inc, OUT/HopperBackwardKernels.inc,
-OUT/HopperSavingKernels.inc   a line for each kernel, for C++
+OUT/Kernels.inc, OUT/BackwardKernels.inc   a line for each kernel of a CPU, for C++
+OUT/HopperKernels.inc   a line for each entry of a GPU
 
 With --sample the kernels are those of the manifest's `sample` (sample.py): a build to test the package with.
 A file that would stay the same is not written, and .mlir files of kernels that are gone are removed. With --only, just
@@ -269,17 +269,16 @@ def main() -> int:
     for stale in out.glob("*.mlir"):
         if stale.stem not in names:
             stale.unlink()
+    hopper = [*kernels.hopper, *kernels.hopper_backward, *kernels.saving]
     for file, table in (
         ("Kernels.inc", kernels.cpu),
         ("BackwardKernels.inc", kernels.cpu_backward),
-        ("HopperKernels.inc", kernels.hopper),
-        ("HopperBackwardKernels.inc", kernels.hopper_backward),
-        ("HopperSavingKernels.inc", kernels.saving),
+        ("HopperKernels.inc", hopper),
     ):
         _write(out / file, "".join(f"{kernel.line}\n" for kernel in table))
     _write(out / "Manifest.inc", tables(manifest, reader))
     _write(out / "kernels.json", json.dumps(manifest, indent=1))
-    cpu, hopper = [*kernels.cpu, *kernels.cpu_backward], [*kernels.hopper, *kernels.hopper_backward, *kernels.saving]
+    cpu = [*kernels.cpu, *kernels.cpu_backward]
     # The package has threads of its own: each computes work items.
     lists = [*_cmake_list("cpu", "--parallel=false", cpu), *_cmake_list("hopper", "--target=sm_90a --share-kernels", hopper)]
     _write(out / "kernels.cmake", "\n".join([*lists, ""]))

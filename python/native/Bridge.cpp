@@ -24,7 +24,7 @@
 //           on a GPU from what forward_saving wrote; v is not read
 //   forward_saving(q, ..., final_state, writes, states, scale, options,
 //           num_threads, max_seqlen): a forward on a GPU that writes these two
-//           for its gradients (HopperSaved.h)
+//           for its gradients (HopperBackward.h)
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   explain_backward(descriptions, scale, options, num_threads, max_seqlen) ->
@@ -87,13 +87,13 @@ static Error runOnCPU(Problem &problem) {
 }
 
 static Error runOnGPU(Problem &problem) {
-  const GdnCallPlan *known = hopper::recallPlan(problem);
+  const GdnCallPlan *known = hopper::recallPlan(problem, hopper::Kind::Forward);
   if (Error error = known ? checkOverlaps(problem) : checkCall(problem))
     return error;
   if (Error error = checkAddresses(problem))
     return error;
-  return hopper::run(problem, known, streamOfCaller(problem.device.index),
-                     allocateForCaller);
+  return hopper::runForward(
+      problem, known, streamOfCaller(problem.device.index), allocateForCaller);
 }
 
 /// Runs a call whose arrays and options have been read.
@@ -166,7 +166,7 @@ GDN_FUNCTION(explain) {
                          return error;
                        bool isCPU = problem.device.type == Device::CPU;
                        return isCPU ? describeOnCPU(problem, facts)
-                                    : hopper::describe(problem, facts);
+                                    : hopper::describeForward(problem, facts);
                      });
 }
 
@@ -209,12 +209,6 @@ GDN_FUNCTION(kernels) {
     separator = "";
     for (const BackwardKernelSet &set : allBackwardKernels()) {
       text += std::string(separator) + "\"" + set.name + "\"";
-      separator = ", ";
-    }
-    text += "], \"gpu_backward_kernels\": [";
-    separator = "";
-    for (const hopper::BackwardKernel &kernel : hopper::allBackwardKernels()) {
-      text += std::string(separator) + "\"" + kernel.name + "\"";
       separator = ", ";
     }
     text += "], \"gpu_kernels\": [";

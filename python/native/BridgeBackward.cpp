@@ -120,6 +120,16 @@ GDN_FUNCTION(backward_saved) {
                           result);
 }
 
+/// Gives arrays the extents of a packed call. Their channels are of no account.
+static void setShape(Problem &problem, int64_t sequences, int64_t tokens,
+                     int64_t keyHeads, int64_t heads) {
+  problem.q.rank = problem.k.rank = problem.v.rank = kMaxRank;
+  problem.q.sizes = problem.k.sizes = {1, tokens, keyHeads, 1};
+  problem.v.sizes = {1, tokens, heads, 1};
+  problem.cuSeqlens.rank = 1;
+  problem.cuSeqlens.sizes = {sequences + 1};
+}
+
 GDN_FUNCTION(saving_pays) {
   enum {
     Device,
@@ -142,18 +152,18 @@ GDN_FUNCTION(saving_pays) {
     Problem options;
     if (Error error = unpackOptions(args[Split].v_int64, options))
       return raise(error);
-    hopper::SavedCall call = {static_cast<int32_t>(args[Device].v_int64),
-                              args[Sequences].v_int64,
-                              args[Tokens].v_int64,
-                              args[KeyHeads].v_int64,
-                              args[Heads].v_int64,
-                              args[HasSegments].v_int64 != 0,
-                              options.split};
-    cost::SavingChoice choice;
-    if (Error error = hopper::chooseSaving(call, choice))
+    Problem problem;
+    static_cast<Options &>(problem) = options;
+    problem.device = {cpu::Device::CUDA,
+                      static_cast<int32_t>(args[Device].v_int64)};
+    setShape(problem, args[Sequences].v_int64, args[Tokens].v_int64,
+             args[KeyHeads].v_int64, args[Heads].v_int64);
+    bool pays = false;
+    if (Error error = hopper::predictSaving(
+            problem, args[HasSegments].v_int64 != 0, pays))
       return raise(error);
     result->type_index = kTVMFFIBool;
-    result->v_int64 = choice.pays();
+    result->v_int64 = pays;
     return 0;
   });
 }

@@ -25,35 +25,46 @@ using cpu::Error;
 using cpu::GateDomain;
 using cpu::Problem;
 
-enum class Norm : uint8_t {
-#define GDN_HOPPER_NORM(key, says) key,
-#include "Manifest.inc"
+/// What a call computes.
+enum class Kind : uint8_t { Forward, Saving, Backward };
+
+/// What each token adds to the state, shaped as v, and the states [S, H, V, K]
+/// before every HopperSavedTokens tokens of a sequence, in the type of v. The
+/// state before token t of sequence n, which begins at token b, has the number
+/// floor(b / HopperSavedTokens) + n + (t - b) / HopperSavedTokens.
+struct Saved {
+  cpu::Array writes, states;
 };
-using cost::Schedule;
 
 /// The exception that a status of the runtime becomes.
 Error errorOf(GdnRuntimeStatus status);
 
-/// The cost model's chip of a device.
-Error readChip(int32_t device, cost::Chip &chip);
-
-/// The compiled functions of forwards.
+/// The compiled functions.
 const GdnCallTable &allFunctions();
-
-/// Plans a call that `check` and `checkDevice` took, and launches it on
-/// `stream`. A call that was like an earlier one but for addresses runs what
-/// that did. The first call of a function on a device loads it there; later
-/// ones do not synchronise, and allocate nothing but a workspace, if there are
-/// arrays between the kernels or copies of inputs.
-Error run(const Problem &problem, const GdnCallPlan *known, void *stream,
-          Allocate allocate);
 
 /// The plan of a call that was like this one but for addresses: it has been
 /// checked, and asked for the same. Null if this thread made none lately.
-const GdnCallPlan *recallPlan(const Problem &problem);
+const GdnCallPlan *recallPlan(const Problem &problem, Kind kind);
+
+class HopperCall;
+
+/// Plans a call that was checked, unless its plan is there already.
+Error planCall(const Problem &problem, Kind kind, const HopperCall &call,
+               const GdnCallPlan *&plan);
+
+/// Launches a call on `stream`. The first call of a function on a device loads
+/// it there; later ones do not synchronise, and allocate nothing but a
+/// workspace, if there are arrays between the kernels or copies of inputs.
+Error launch(const HopperCall &call, const GdnCallPlan &plan, void *stream,
+             Allocate allocate);
+
+/// Plans a forward, unless its plan is known, and launches it.
+Error runForward(const Problem &problem, const GdnCallPlan *known, void *stream,
+                 Allocate allocate);
 
 /// What a call would run as JSON: the facts of `gdn.explain`.
-Error describe(const Problem &problem, std::string &facts);
+Error describe(HopperCall &call, std::string &facts);
+Error describeForward(const Problem &problem, std::string &facts);
 
 } // namespace gdn::hopper
 

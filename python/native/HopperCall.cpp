@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HopperArguments.h"
+#include "HopperCall.h"
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 using namespace gdn::hopper;
 using gdn::cpu::Array;
@@ -68,6 +69,8 @@ static constexpr GdnFact words[] = {
   {"gate_domain=" fact, name},
 #define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {"beta_domain=" fact, name},
 #include "Manifest.inc"
+    {"d_o", "gradient of o"},
+    {"d_final_state", "gradient of the final state"},
     {"qk_l2norm", "use_qk_l2norm_in_kernel"},
     {"qk_l2norm=true", "True"},
     {"qk_l2norm=false", "False"},
@@ -76,7 +79,9 @@ static constexpr GdnFact words[] = {
     {"split_length", "segment_length"},
     {"split_length=none", "None"},
     {"split_into", "context_parallel"},
-    {"split_into=none", "False"}};
+    {"split_into=none", "False"},
+    {"state_interval", "save_for_backward"},
+    {"state_interval=none", "\"inputs\""}};
 
 static constexpr const char *gateFacts[] = {
 #define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact) fact,
@@ -87,64 +92,88 @@ static constexpr const char *betaFacts[] = {
 #include "Manifest.inc"
 };
 
-namespace {
-/// A problem as the library of calls takes it. The problem outlives it.
-class HopperCall {
-public:
-  explicit HopperCall(const Problem &problem);
-  HopperCall(const HopperCall &) = delete;
-  HopperCall &operator=(const HopperCall &) = delete;
-
-  /// Gives arrays whose addresses nobody knows those of allocations, none of
-  /// which is read.
-  void inventAddresses();
-  const GdnCall *get() const { return &call; }
-
-private:
-  static constexpr int kNumArrays = 0
-#define GDN_HOPPER_ARGUMENT(...) +1
+static int32_t dtypeOf(Element element) {
+  switch (element) {
+#define GDN_TYPE(key, ...)                                                     \
+  case Element::key:                                                           \
+    return GDN_DTYPE_##key;
 #include "Manifest.inc"
-      ;
-  static constexpr int kNumInputs = kNumArrays - gdn::manifest::HopperResults;
-  GdnTensor tensors[kNumArrays] = {};
-  GdnCallArray arrays[kNumArrays];
-  GdnFact facts[4];
-  GdnCall call = {};
-};
-} // namespace
+  case Element::Other:
+    break;
+  }
+  return 0;
+}
 
-HopperCall::HopperCall(const Problem &p) {
-  int count = 0;
-  auto add = [&](const char *name, const Array &array) {
-    arrays[count] = {name, nullptr};
-    if (array.isPresent()) {
-      tensors[count] = {array.data, dtypeOf(array.element), array.rank,
-                        array.sizes.data(), array.strides.data()};
-      arrays[count].tensor = &tensors[count];
-    }
-    ++count;
-  };
-#define GDN_HOPPER_ARGUMENT(field, operand, name) add(operand, p.field);
+void HopperCall::add(const char *name, const Array &array) {
+  int32_t place = call.num_arrays++;
+  arrays[place] = {name, nullptr};
+  if (!array.isPresent())
+    return;
+  tensors[place] = {array.data, dtypeOf(array.element), array.rank,
+                    array.sizes.data(), array.strides.data()};
+  arrays[place].tensor = &tensors[place];
+}
+
+/// The name of an array in a backward: results of the forward are there as
+/// their gradients.
+static const char *nameInBackward(const char *name) {
+  std::string_view forward = name;
+  return forward == "o"             ? "d_o"
+         : forward == "final_state" ? "d_final_state"
+                                    : name;
+}
+
+HopperCall::HopperCall(const Problem &p, Kind kind) {
+  bool isBackward = kind == Kind::Backward;
+  call.arrays = arrays;
+#define GDN_HOPPER_ARGUMENT(field, operand, name)                              \
+  add(isBackward ? nameInBackward(operand) : operand, p.field);
 #include "Manifest.inc"
-  facts[0] = {"op", p.recurrent ? "gdn.recurrent_gated_delta_rule"
-                                : "gdn.chunk_gated_delta_rule"};
+  numInputs = call.num_arrays - (isBackward ? 0 : gdn::manifest::HopperResults);
+  facts[0] = {"op", isBackward    ? "gdn.chunk_gated_delta_rule_bwd"
+                    : p.recurrent ? "gdn.recurrent_gated_delta_rule"
+                                  : "gdn.chunk_gated_delta_rule"};
   facts[1] = {"gate_domain", gateFacts[static_cast<int>(p.gateDomain)]};
   facts[2] = {"beta_domain", betaFacts[static_cast<int>(p.betaDomain)]};
   facts[3] = {"qk_l2norm", p.l2norm ? "true" : "false"};
+  static const std::string savedTokens =
+      std::to_string(gdn::manifest::HopperSavedTokens);
+  facts[4] = {"state_interval", savedTokens.c_str()};
+  bool saves = kind == Kind::Saving || (isBackward && p.savesStates);
   call.struct_size = sizeof(GdnCall);
   call.device = p.device.index;
-  call.num_facts = std::size(facts);
-  call.num_arrays = kNumArrays;
+  call.num_facts = saves ? 5 : 4;
   call.facts = facts;
-  call.arrays = arrays;
   call.state_layout = p.stateVFirst ? "vk" : "kv";
   call.split = static_cast<int32_t>(p.split.kind);
   call.is_undecayed = !p.split.decays;
   call.split_value = p.split.value;
   call.scale = p.scale;
   call.longest = p.maxSeqlen;
+  // Those that states have memory for (_torch_saved.py).
+  using namespace gdn::manifest;
+  if (saves)
+    call.saved_segments = std::min<int64_t>(
+        p.tokens() / HopperSavedSegmentTokens,
+        HopperSavedItems / std::max<int64_t>(p.valueHeads(), 1));
   call.words = words;
   call.num_words = std::size(words);
+}
+
+void HopperCall::add(const gdn::cpu::Gradients &gradients) {
+  add("dq", gradients.q);
+  add("dk", gradients.k);
+  add("dv", gradients.v);
+  add("dbeta", gradients.beta);
+  add("dgate", gradients.gate);
+  add("dinitial_state", gradients.initialState);
+  add("da_log", gradients.aLog);
+  add("ddt_bias", gradients.dtBias);
+}
+
+void HopperCall::add(const Saved &saved) {
+  add("writes", saved.writes);
+  add("states", saved.states);
 }
 
 void HopperCall::inventAddresses() {
@@ -154,14 +183,25 @@ void HopperCall::inventAddresses() {
   auto isUnknown = [](const GdnCallArray &array) {
     return array.tensor && !array.tensor->data;
   };
-  if (std::none_of(arrays, arrays + kNumArrays, isUnknown))
+  const int count = call.num_arrays;
+  if (std::none_of(arrays, arrays + count, isUnknown))
     return;
-  for (int i = 0; i < kNumArrays; ++i) {
+  for (int i = 0; i < count; ++i) {
+    if (!arrays[i].tensor)
+      continue;
     uintptr_t address = reinterpret_cast<uintptr_t>(tensors[i].data);
-    bool isOutput = i >= kNumInputs && address == 0;
+    bool isOutput = i >= numInputs && address == 0;
     tensors[i].data = reinterpret_cast<void *>(
         address + (isOutput ? kOutputs + i * kBase : kBase));
   }
+}
+
+Error gdn::hopper::errorOf(GdnRuntimeStatus status) {
+  if (status == GDN_SUCCESS)
+    return {};
+  bool isArgument = status == GDN_ERROR_INVALID_ARGUMENT;
+  return {isArgument ? "ValueError" : "RuntimeError",
+          std::string("gdn: ") + gdnGetLastErrorMessage()};
 }
 
 /// The exception of a call that is not planned.
@@ -186,6 +226,7 @@ namespace {
 /// A call that has been checked, with what it runs.
 struct KnownCall {
   Problem problem;
+  Kind kind;
   GdnCallPlan plan;
 };
 
@@ -219,17 +260,18 @@ static bool areAlike(const Problem &a, const Problem &b) {
       ;
 }
 
-const GdnCallPlan *gdn::hopper::recallPlan(const Problem &problem) {
+const GdnCallPlan *gdn::hopper::recallPlan(const Problem &problem, Kind kind) {
   for (const KnownCall &call : knownCalls.list)
-    if (call.plan.variant && areAlike(call.problem, problem))
+    if (call.plan.variant && call.kind == kind &&
+        areAlike(call.problem, problem))
       return &call.plan;
   return nullptr;
 }
 
-static const GdnCallPlan &rememberPlan(const Problem &problem,
+static const GdnCallPlan &rememberPlan(const Problem &problem, Kind kind,
                                        const GdnCallPlan &plan) {
   KnownCall &call = knownCalls.list[knownCalls.oldest];
-  call = {problem, plan};
+  call = {problem, kind, plan};
   knownCalls.oldest = (knownCalls.oldest + 1) % KnownCalls::size;
   return call.plan;
 }
@@ -257,24 +299,34 @@ static GdnRuntimeStatus allocateFor(void *user, int32_t device, uint64_t bytes,
   return GDN_SUCCESS;
 }
 
-Error gdn::hopper::run(const Problem &problem, const GdnCallPlan *known,
-                       void *stream, Allocate allocate) {
-  HopperCall call(problem);
-  if (!known) {
-    GdnCallPlan plan;
-    if (Error error =
-            refusalOf(gdnCallPlan(&allFunctions(), call.get(), &plan)))
-      return error;
-    known = &rememberPlan(problem, plan);
-  }
+Error gdn::hopper::planCall(const Problem &problem, Kind kind,
+                            const HopperCall &call, const GdnCallPlan *&known) {
+  if (known)
+    return {};
+  GdnCallPlan plan;
+  if (Error error = refusalOf(gdnCallPlan(&allFunctions(), call.get(), &plan)))
+    return error;
+  known = &rememberPlan(problem, kind, plan);
+  return {};
+}
+
+Error gdn::hopper::launch(const HopperCall &call, const GdnCallPlan &plan,
+                          void *stream, Allocate allocate) {
   Memory memory = {allocate, {}, {}};
   GdnRuntimeStatus status =
-      gdnCallRun(known, call.get(), allocateFor, &memory, stream);
+      gdnCallRun(&plan, call.get(), allocateFor, &memory, stream);
   return memory.error ? memory.error : errorOf(status);
 }
 
-Error gdn::hopper::describe(const Problem &problem, std::string &facts) {
-  HopperCall call(problem);
+Error gdn::hopper::runForward(const Problem &problem, const GdnCallPlan *known,
+                              void *stream, Allocate allocate) {
+  HopperCall call(problem, Kind::Forward);
+  if (Error error = planCall(problem, Kind::Forward, call, known))
+    return error;
+  return launch(call, *known, stream, allocate);
+}
+
+Error gdn::hopper::describe(HopperCall &call, std::string &facts) {
   call.inventAddresses();
   size_t size = 0;
   GdnRuntimeStatus status =
@@ -286,4 +338,9 @@ Error gdn::hopper::describe(const Problem &problem, std::string &facts) {
       gdnCallDescribe(&allFunctions(), call.get(), facts.data(), size, &size);
   facts.resize(size - 1);
   return refusalOf(status);
+}
+
+Error gdn::hopper::describeForward(const Problem &problem, std::string &facts) {
+  HopperCall call(problem, Kind::Forward);
+  return describe(call, facts);
 }

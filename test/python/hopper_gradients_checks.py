@@ -156,7 +156,6 @@ REFUSED = {
     "dk of value heads": ({"dk": Tensor("bfloat16", 1, 256, 4, 128)}, {}, ValueError, "gradient of k: expected the shape"),
     "no dv": ({"dv": None}, {}, ValueError, "gradient of v: expected the shape"),
     "d_o": ({"d_o": Tensor("bfloat16", 1, 255, 4, 128)}, {}, ValueError, "d_o: expected the shape"),
-    "misaligned": ({"q": Tensor("bfloat16", 1, 256, 2, 128, offset=2)}, {}, ValueError, "aligned to 16 bytes"),
 }
 
 
@@ -182,7 +181,7 @@ def explain(K=128, V=128, dtype=torch.bfloat16, T=4096, H=2, N=None, ask=gdn.exp
 
 def test_explain():
     choice = explain(N=3)
-    assert choice.backward.kernel == "gdn_hopper_backward_bf16" and choice.backward.launches == KERNELS
+    assert choice.backward.kernel == "gdn_hopper_backward_bf16_cta_per_v_tile" and choice.backward.launches == KERNELS
     # q, k, v in 2 bytes, two gates in 4, the boundaries.
     assert choice.backward.saved_bytes == 4096 * (2 * (2 + 2 + 4) * 128 + 2 * 4 * 4) + 4 * 4
     # What each token writes, and two states for 64 tokens of a head.
@@ -190,22 +189,22 @@ def test_explain():
     assert choice.backward.workspace_bytes == 4096 * 4 * 128 * 2 + states
     assert f"{choice.backward}" in str(choice) and choice.backward.segment_tokens == 0
     cut = explain(T=32768, parallel=None).backward
-    assert cut.kernel == "gdn_hopper_backward_segments_bf16" and cut.launches == KERNELS_OF_SEGMENTS
+    assert cut.kernel == "gdn_hopper_backward_bf16_segments" and cut.launches == KERNELS_OF_SEGMENTS
     assert cut.segment_tokens % 64 == 0 and f"segments of {cut.segment_tokens} tokens" in str(cut)
     assert explain(parallel=4).backward.segment_tokens == 1024
     with torch.no_grad():
         assert explain().backward is None
     state = torch.empty(1, 4, 128, 128, device="meta")
     lies_as_vk = explain(dtype=torch.float16, N=1, initial_state=state, state_v_first=True)
-    assert lies_as_vk.backward.kernel == "gdn_hopper_backward_f16"
-    assert explain(K=40, V=60, dtype=torch.float16).backward.kernel == "gdn_hopper_backward_64_f16"
+    assert lies_as_vk.backward.kernel == "gdn_hopper_backward_f16_cta_per_v_tile"
+    assert explain(K=40, V=60, dtype=torch.float16).backward.kernel == "gdn_hopper_backward_64_f16_cta_per_v_tile"
     norms = explain(use_qk_l2norm_in_kernel=True).backward
-    assert norms.kernel == "gdn_hopper_backward_bf16_l2" and norms.launches == WITH_NORMS
+    assert norms.kernel == "gdn_hopper_backward_bf16_l2_cta_per_v_tile" and norms.launches == WITH_NORMS
     assert explain(use_qk_l2norm_in_kernel=True, gate_domain="linear").backward.kernel == norms.kernel
     A_log = torch.empty(4, device="meta")
     words = {"use_qk_l2norm_in_kernel": True, "gate_domain": "raw", "use_beta_sigmoid_in_kernel": True, "A_log": A_log}
     of_a_model = explain(N=1, initial_state=state, **words).backward
-    assert of_a_model.kernel == "gdn_hopper_backward_bf16_l2_raw_f32_logit_f32"
+    assert of_a_model.kernel == "gdn_hopper_backward_bf16_l2_raw_f32_logit_f32_cta_per_v_tile"
     assert of_a_model.launches == OF_A_MODEL
 
 

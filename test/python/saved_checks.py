@@ -161,11 +161,11 @@ def test_explain_segments():
     # The default saves states where that pays.
     forward = explain(T=32768, H=8, parallel=None, save_for_backward=None)
     cut = forward.backward
-    assert forward.kernel.startswith("gdn_hopper_saving_bf16_segments_") and forward.workspace_bytes > 0
+    assert forward.kernel.startswith("gdn_hopper_saving_bf16_waiting_") and forward.workspace_bytes > 0
     assert cut.saves == "states" and cut.segment_tokens % INTERVAL == 0 and cut.launches == BACKWARD_OF_SEGMENTS
     assert cut.forward_segment_tokens > 0 and cut.forward_segment_tokens % INTERVAL == 0
     apart = explain(T=65536, N=3, H=6, parallel=None, save_for_backward=None)
-    assert apart.kernel.startswith("gdn_hopper_saving_bf16_segments_") and apart.backward.forward_segment_tokens > 0
+    assert apart.kernel.startswith("gdn_hopper_saving_bf16_waiting_") and apart.backward.forward_segment_tokens > 0
     assert apart.backward.saves == "states" and apart.backward.segment_tokens == 0
     inputs = explain(T=32768, H=8).backward
     assert cut.saved_bytes - inputs.saved_bytes == (32768 // INTERVAL + 1 + 8) * 16 * 128 * 128 * 2

@@ -379,7 +379,8 @@ int main(int argc, char **argv) {
     return reportError(toolName, std::move(error));
   Session session(flags.compile.printOps);
   OwningOpRef<ModuleOp> module = session.parseFile(flags.input);
-  if (!module)
+  // Each variant of a layer function is a function to run.
+  if (!module || failed(planCalls(*module)))
     return 1;
   RunReport report;
   if (llvm::Error error = run(flags, *module, report))

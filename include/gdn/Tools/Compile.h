@@ -118,6 +118,10 @@ private:
 /// CPU, or to Warp and NVVM for a GPU.
 enum class Level { Stages, Tile, LLVM, Warp, NVVM };
 
+/// Makes the layer functions with variants entries of these (gdn-plan-calls);
+/// failure after a diagnostic.
+LogicalResult planCalls(ModuleOp module);
+
 /// The level as a word: stages, tile, llvm, warp or nvvm.
 llvm::StringRef name(Level level);
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeDriver.h"
-#include "ReadyDevices.h"
+#include "HopperCall.h"
 
 #include "gtest/gtest.h"
 
@@ -166,7 +166,7 @@ static Error allocateForTest(int32_t device, void *, uint64_t bytes,
 }
 
 TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
-  Error error = run(problem, &plan, fakeStream(0), allocateForTest);
+  Error error = runForward(problem, &plan, fakeStream(0), allocateForTest);
   ASSERT_FALSE(error) << error.message;
   EXPECT_EQ(bytesAsked, kBytes);
   EXPECT_TRUE(isGivenBack);
@@ -180,7 +180,7 @@ TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
 
 TEST_F(Call, AFailedAllocationLaunchesNothing) {
   Error error =
-      run(problem, &plan, fakeStream(0),
+      runForward(problem, &plan, fakeStream(0),
           [](int32_t, void *, uint64_t, std::unique_ptr<Workspace> &) {
             return Error{"MemoryError", "none left"};
           });
@@ -191,7 +191,7 @@ TEST_F(Call, AFailedAllocationLaunchesNothing) {
 /// Without an allocator one piece of memory a stream serves all calls.
 TEST_F(Call, OwnMemoryIsKept) {
   auto launch = [&](void *stream) {
-    Error error = run(problem, &plan, stream, allocateOwn);
+    Error error = runForward(problem, &plan, stream, allocateOwn);
     EXPECT_FALSE(error) << error.message;
     return readByLast();
   };
@@ -216,7 +216,7 @@ TEST_F(Call, OwnMemoryIsKept) {
 TEST_F(Call, OwnMemoryThatIsNotThere) {
   fakeFail("cuMemAlloc", 2);
   setTokens(100000);
-  Error error = run(problem, &plan, fakeStream(0), allocateOwn);
+  Error error = runForward(problem, &plan, fakeStream(0), allocateOwn);
   EXPECT_STREQ(error.kind, "MemoryError");
   EXPECT_NE(error.message.find("bytes of workspace on cuda:0, got: "),
             std::string::npos)
@@ -224,12 +224,11 @@ TEST_F(Call, OwnMemoryThatIsNotThere) {
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
 }
 
-/// A device that the runtime does not know is not another one's bit.
+/// Devices that the runtime does not know are refused.
 TEST_F(Call, DevicesBeyondTheRuntimesAreRefused) {
-  ReadyDevices ready;
-  EXPECT_FALSE(ready.prepare(&function, 0));
   for (int32_t device : {64, 128, -1, -64}) {
-    Error error = ready.prepare(&function, device);
+    problem.device.index = device;
+    Error error = runForward(problem, &plan, fakeStream(0), allocateForTest);
     EXPECT_TRUE(error) << device;
   }
 }

@@ -150,12 +150,10 @@ def write(folder, lengths, Hq, H, D, flags, layout):
     given += [ends.astype("i4")] if "packed" in flags else []
     given += [a_log, dt_bias] if "raw" in flags else []
     given += [d_o] + ([turn(d_state)] if layout else [])
-    # The tokens of a segment are a scalar.
-    given += [None for _ in segments]
     given += [rounded(writes.reshape(*shape, H, D)), rounded(numpy.nan_to_num(saved))] if saves else []
+    # The tokens of a segment, the last argument, are a scalar.
     for number, array in enumerate(given):
-        if array is not None:
-            numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
+        numpy.save(folder / f"in{number}.npy", numpy.ascontiguousarray(array))
     results = dict(zip(RESULTS, (row.reshape(*shape, *row.shape[1:]) for row in rows)))
     results |= {"dinitial_state": turn(before)} if layout else {}
     results |= dict(zip(RESULTS[6:], sums))

@@ -1,0 +1,126 @@
+//===- Describe.cpp - Calls as JSON ---------------------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Describe.h"
+
+#include <cstdio>
+
+using namespace gdn::calls;
+namespace cost = gdn::cost;
+
+/// The schedules that lost, each with the reason.
+static std::string alternativesOf(const cost::Choice &choice) {
+  std::string text;
+  for (const cost::Estimate &estimate : choice.estimates)
+    if (estimate.schedule != choice.schedule)
+      text += std::string(text.empty() ? "" : ", ") + "[\"" +
+              std::string(estimate.schedule.name) + "\", \"" +
+              choice.whyNot(estimate) + "\"]";
+  return "[" + text + "]";
+}
+
+static std::string splitToJson(const cost::SplitChoice &split) {
+  if (!split.best)
+    return "null";
+  const cost::SplitEstimate &best = *split.best;
+  auto number = [](int64_t value) { return static_cast<long long>(value); };
+  char text[640];
+  std::snprintf(
+      text, sizeof(text),
+      "{\"splits\": %s, \"forced\": %s, \"length\": %lld, "
+      "\"longer_length\": %lld, \"parts\": %lld, \"late\": %s, \"longest\": "
+      "%lld, \"segments\": %lld, \"schedule\": \"%s\", \"map_seconds\": "
+      "%.9g, \"scan_seconds\": %.9g, \"forward_seconds\": %.9g, "
+      "\"slow_gate_seconds\": %.9g, \"whole_seconds\": %.9g}",
+      split.splits ? "true" : "false", split.isForced ? "true" : "false",
+      number(best.length), number(best.longerLength), number(best.parts),
+      best.isLate ? "true" : "false", number(best.ofLongest),
+      number(best.segments), std::string(best.schedule.name).c_str(),
+      best.mapSeconds, best.scanSeconds, best.forwardSeconds,
+      best.slowGateSeconds, split.wholeSeconds);
+  return text;
+}
+
+static std::string describeForward(const Call &call, const Choice &chosen,
+                                   const Copies &copies,
+                                   uint64_t workspaceBytes) {
+  const cost::Choice &choice = chosen.whole;
+  cost::Chip chip = *cost::findChip("sm_90a", chosen.plan.multiprocessors);
+  const GdnVariantDesc &variant = *chosen.plan.variant;
+  double seconds = chosen.plan.seconds;
+  for (const Copy &copy : copies.get())
+    seconds += Copies::predictSeconds(copy, chip);
+  bool byToken = variant.schedule == cost::Schedule::Token.name;
+  char text[1024];
+  std::snprintf(
+      text, sizeof(text),
+      "{\"device\": \"cuda:%d\", \"kernel\": \"%s\", \"algorithm\": \"%s\", "
+      "\"isa\": \"sm_90a\", \"kernel_channels\": %lld, \"padded\": false, "
+      "\"chunk_size\": %lld, \"items\": %lld, \"threads\": 0, "
+      "\"schedule\": \"%s\", \"ctas\": %lld, \"multiprocessors\": %d, "
+      "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
+      "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
+      "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
+      call.get().device, variant.function->name,
+      byToken ? "recurrent" : "chunk", static_cast<long long>(call.keyChannels),
+      static_cast<long long>(byToken ? 1 : kChunkTokens),
+      static_cast<long long>(call.sequences * call.heads), variant.schedule,
+      static_cast<long long>(choice.chosen().ctas), chosen.plan.multiprocessors,
+      static_cast<long long>(call.sequences), choice.flop, choice.bytes,
+      static_cast<unsigned long long>(workspaceBytes), seconds,
+      choice.floorSeconds, static_cast<long long>(choice.longest),
+      choice.knowsLongest ? "true" : "false");
+  return text + alternativesOf(choice) +
+         ", \"copies\": " + copies.toJson(call, chip) +
+         ", \"split\": " + splitToJson(chosen.split) + "}";
+}
+
+/// A forward that saves states, with the times of a step of training.
+static std::string describeSaving(const Call &call, const Choice &chosen,
+                                  uint64_t workspaceBytes) {
+  const GdnCallPlan &plan = chosen.plan;
+  const cost::SavingEstimate &forward = chosen.saving.forward;
+  int64_t segments = plan.saved_states - call.tokens / call.savedTokens();
+  bool isPerHead = forward.schedule == cost::Schedule::CtaPerHead;
+  int64_t tiles = isPerHead ? 1 : call.valueChannels / cost::kVTileChannels;
+  char text[512];
+  std::snprintf(
+      text, sizeof(text),
+      "{\"kernel\": \"%s\", \"schedule\": \"%s\", \"ctas\": %lld, "
+      "\"seconds\": %.9g, \"step_seconds\": %.9g, \"inputs_seconds\": "
+      "%.9g, \"segment_tokens\": %lld, \"workspace_bytes\": %llu}",
+      plan.variant->function->name, plan.variant->schedule,
+      static_cast<long long>(segments * call.heads * tiles), forward.seconds,
+      chosen.saving.seconds(), chosen.saving.inputsSeconds,
+      static_cast<long long>(plan.segment_length),
+      static_cast<unsigned long long>(workspaceBytes));
+  return text;
+}
+
+static std::string describeBackward(const Choice &chosen,
+                                    uint64_t workspaceBytes) {
+  const GdnFunctionDesc &function = *chosen.plan.variant->function;
+  char text[384];
+  std::snprintf(text, sizeof(text),
+                "{\"kernel\": \"%s\", \"launches\": %d, "
+                "\"segment_tokens\": %lld, \"workspace_bytes\": %llu}",
+                function.name, function.num_launches,
+                static_cast<long long>(chosen.plan.segment_length),
+                static_cast<unsigned long long>(workspaceBytes));
+  return text;
+}
+
+std::string gdn::calls::describeChoice(const Call &call, const Choice &chosen,
+                                       const Copies &copies,
+                                       uint64_t workspaceBytes) {
+  if (call.isBackward())
+    return describeBackward(chosen, workspaceBytes);
+  return call.savedTokens()
+             ? describeSaving(call, chosen, workspaceBytes)
+             : describeForward(call, chosen, copies, workspaceBytes);
+}

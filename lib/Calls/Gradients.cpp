@@ -1,0 +1,244 @@
+//===- Gradients.cpp - Forwards that save, and backwards ------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Choice.h"
+
+#include "gdn/CostModel/BackwardSegments.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace gdn::calls;
+namespace cost = gdn::cost;
+using cost::Schedule;
+
+static constexpr std::string_view kForward = "gdn.chunk_gated_delta_rule",
+                                  kBackward = "gdn.chunk_gated_delta_rule_bwd";
+
+/// Tokens between the states that gradients keep.
+static constexpr int64_t kGradientTokens = 64;
+
+//===----------------------------------------------------------------------===//
+// What is saved
+//===----------------------------------------------------------------------===//
+
+GdnRuntimeStatus gdn::calls::chooseSaving(const Call &call, bool hasSegments,
+                                          cost::SavingChoice &choice) {
+  cost::Chip chip;
+  if (GdnRuntimeStatus status = readChip(call.get().device, chip))
+    return status;
+  cost::Problem problem;
+  problem.packed = true;
+  problem.sequences = call.sequences;
+  problem.tokens = call.tokens;
+  problem.keyHeads = call.keyHeads;
+  problem.heads = call.heads;
+  problem.stateBytes = 2 * sizeOf(GDN_DTYPE_F32);
+  cost::SavingLimits limits;
+  limits.stateTokens = call.savedTokens();
+  // Segments are of whole intervals between states, and between their
+  // gradients.
+  limits.chunk = std::max(limits.stateTokens, kGradientTokens);
+  limits.segments = call.get().saved_segments;
+  cost::SplitRequest request = call.splitRequest();
+  if (!hasSegments)
+    request = {cost::SplitRequest::Kind::Never};
+  // A call that saves nothing has them in most forms that may save.
+  request.ownStarts = hasSegments;
+  choice = cost::chooseSaving(problem, chip, cost::choose(problem, chip),
+                              limits, request);
+  return GDN_SUCCESS;
+}
+
+/// The states that a call with a plan saves or reads. Functions of segments ask
+/// for a state more in each segment than they number.
+static int64_t countSavedStates(const Call &call, int64_t length) {
+  int64_t segments = length ? cost::countSegments(call.sequences, call.tokens,
+                                                  length, call.isPacked())
+                            : call.sequences;
+  return call.tokens / call.savedTokens() + segments;
+}
+
+/// Says how many of the states in memory a plan's function takes.
+static GdnRuntimeStatus fitStates(const Call &call, GdnCallPlan &plan) {
+  plan.saved_states = countSavedStates(call, plan.segment_length);
+  const GdnTensor *states = call.find("states");
+  if (!states || states->rank != 4)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                call.say("states") + ": expected 4 dimensions, got " +
+                    std::to_string(states ? states->rank : 0));
+  if (states->shape[0] < plan.saved_states)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                call.say("states") + ": expected room for " +
+                    std::to_string(plan.saved_states) +
+                    " states of all sequences or segments, got " +
+                    std::to_string(states->shape[0]));
+  return GDN_SUCCESS;
+}
+
+/// What a call hears that no functions with saved states serve.
+static GdnRuntimeStatus refuseSaving(const Call &call, const char *what) {
+  return fail(GDN_ERROR_NOT_SERVED,
+              call.say("state_interval") + ": expected " + what +
+                  " in this version, got another call; pass " +
+                  call.say("state_interval=none"));
+}
+
+static void begin(const GdnCallTable &table, const GdnEntryDesc *entry,
+                  GdnCallPlan &plan) {
+  plan.struct_size = sizeof(GdnCallPlan);
+  plan.table = &table;
+  plan.entry = entry;
+}
+
+GdnRuntimeStatus gdn::calls::chooseSavingForward(const GdnCallTable &table,
+                                                 const Call &call,
+                                                 Choice &chosen) {
+  const char *what = "packed sequences of a form with a forward that saves";
+  const GdnEntryDesc *entry = findEntry(table, signatureOf(call, kForward));
+  if (!entry || !call.isPacked())
+    return refuseSaving(call, what);
+  CutKind waiting = {.isCut = true};
+  bool hasSegments = findVariant(entry, Schedule::CtaPerHead.name, waiting);
+  if (GdnRuntimeStatus status = chooseSaving(call, hasSegments, chosen.saving))
+    return status;
+  const cost::SavingEstimate &forward = chosen.saving.forward;
+  begin(table, entry, chosen.plan);
+  chosen.plan.segment_length = forward.length;
+  chosen.plan.seconds = forward.seconds;
+  chosen.plan.variant = findVariant(entry, forward.schedule.name,
+                                    forward.length ? waiting : CutKind());
+  if (!chosen.plan.variant)
+    return refuseSaving(call, what);
+  if (GdnRuntimeStatus status = fitStates(call, chosen.plan))
+    return status;
+  return placeArguments(call, chosen.plan);
+}
+
+//===----------------------------------------------------------------------===//
+// Backwards
+//===----------------------------------------------------------------------===//
+
+static GdnRuntimeStatus expected(const std::string &name, const char *rule) {
+  return fail(GDN_ERROR_NOT_SERVED,
+              name + ": expected " + rule +
+                  " for gradients on a GPU in this version, got another form");
+}
+
+/// What callers bring all calls to.
+static GdnRuntimeStatus checkForm(const Call &call) {
+  for (const char *name : {"gate", "beta"})
+    if (!call.find(name))
+      return expected(call.say(name), "a tensor");
+  bool isRaw = call.fact("gate_domain") == "softplus";
+  for (const char *name : {"a_log", "dt_bias"})
+    if ((call.typeOf(name) == GDN_DTYPE_F32) != isRaw ||
+        static_cast<bool>(call.find(name)) != isRaw)
+      return expected(call.say(name), isRaw ? "a tensor in float32" : "None");
+  double scale = call.get().scale;
+  double factor = scale * std::sqrt(static_cast<double>(call.keyChannels));
+  if (scale != 0 && std::abs(factor - 1) > 1e-6)
+    return expected(call.say("scale"), "K^(-1/2)");
+  if (!call.isPacked())
+    return expected(call.say("cu_seqlens"), "a tensor");
+  if (!call.find("d_o"))
+    return expected(call.say("d_o"), "a tensor");
+  int32_t before = call.typeOf("initial_state"),
+          behind = call.typeOf("d_final_state");
+  std::string states =
+      call.say("initial_state") + ", " + call.say("d_final_state");
+  if (!before != !behind)
+    return expected(states, "both or neither");
+  if (before && (before != GDN_DTYPE_F32 || behind != GDN_DTYPE_F32))
+    return expected(states, "float32");
+  return GDN_SUCCESS;
+}
+
+static GdnRuntimeStatus explainNoGradients(const GdnCallTable &table,
+                                           const Call &call,
+                                           const Signature &wanted) {
+  if (call.savedTokens())
+    return refuseSaving(call, "a form whose gradients can read states");
+  if (hasGradientsOf(table, wanted))
+    return fail(GDN_ERROR_NOT_SERVED,
+                call.say("gate") + ", " + call.say("beta") + ", " +
+                    call.say("qk_l2norm") +
+                    ": expected a form that this version has gradients of on a "
+                    "GPU, got " +
+                    call.say("gate_domain=" + std::string(wanted.gateDomain)) +
+                    " gates in " + typeName(wanted.gate) + ", " +
+                    call.say("beta_domain=" + std::string(wanted.betaDomain)) +
+                    " in " + typeName(wanted.beta) + " and " +
+                    call.say("qk_l2norm=" + std::string(wanted.norm)));
+  return fail(GDN_ERROR_NOT_SERVED,
+              call.say("q") + ", " + call.say("v") +
+                  ": expected bfloat16 or float16 with K = V = 64 or 128 for "
+                  "gradients on a GPU in this version, got " +
+                  typeName(wanted.element) +
+                  " with K = " + std::to_string(call.keyChannels) +
+                  " and V = " + std::to_string(call.valueChannels));
+}
+
+/// Tokens of a segment; 0 for whole sequences.
+static GdnRuntimeStatus chooseLength(const Call &call, int64_t &length) {
+  cost::Chip chip;
+  if (GdnRuntimeStatus status = readChip(call.get().device, chip))
+    return status;
+  cost::Problem problem = call.describe();
+  // The longest sequence, as somebody says it is or as the model guesses.
+  int64_t longest = cost::choose(problem, chip).longest;
+  length = cost::chooseBackwardSplit(problem, chip, longest, kGradientTokens,
+                                     call.splitRequest())
+               .length;
+  return GDN_SUCCESS;
+}
+
+/// The function of whole sequences by that schedule, or by the one that there
+/// is.
+static const GdnVariantDesc *findWhole(const GdnEntryDesc *entry,
+                                       std::string_view schedule) {
+  const GdnVariantDesc *found = findVariant(entry, schedule);
+  for (std::string_view other :
+       {Schedule::CtaPerVTile.name, Schedule::CtaPerHead.name})
+    if (!found)
+      found = findVariant(entry, other);
+  return found;
+}
+
+GdnRuntimeStatus gdn::calls::chooseBackward(const GdnCallTable &table,
+                                            const Call &call, Choice &chosen) {
+  if (GdnRuntimeStatus status = checkForm(call))
+    return status;
+  Signature wanted = signatureOf(call, kBackward);
+  const GdnEntryDesc *entry = findEntry(table, wanted);
+  if (!entry)
+    return explainNoGradients(table, call, wanted);
+  // Without functions of segments the gradients are those of whole sequences.
+  const GdnVariantDesc *cut =
+      findVariant(entry, Schedule::CtaPerVTile.name, {.isCut = true});
+  GdnCallPlan &plan = chosen.plan;
+  begin(table, entry, plan);
+  std::string_view schedule = Schedule::CtaPerVTile.name;
+  bool readsSaved = call.savedTokens();
+  if (readsSaved) {
+    if (GdnRuntimeStatus status = chooseSaving(call, cut, chosen.saving))
+      return status;
+    plan.segment_length = chosen.saving.backward.length;
+    schedule = chosen.saving.backward.schedule.name;
+  } else if (cut && call.get().split != GDN_SPLIT_NEVER) {
+    if (GdnRuntimeStatus status = chooseLength(call, plan.segment_length))
+      return status;
+  }
+  plan.variant = plan.segment_length ? cut : findWhole(entry, schedule);
+  if (!plan.variant)
+    return explainNoGradients(table, call, wanted);
+  if (readsSaved)
+    if (GdnRuntimeStatus status = fitStates(call, plan))
+      return status;
+  return placeArguments(call, plan);
+}
