@@ -1,0 +1,144 @@
+//===- CallTest.cpp - Which function a call runs --------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestEntries.h"
+
+#include "gtest/gtest.h"
+
+namespace {
+/// Entries for batch rows with states in float32 and in bfloat16, and for
+/// packed sequences.
+struct Table : ::testing::Test {
+  TestEntry rows, halves, packed;
+  std::array<const GdnEntryDesc *, 3> entries;
+  void *room = nullptr;
+  GdnCallTable table = {};
+  GdnCallPlan plan = {};
+
+  Table() {
+    addVariants(rows, GDN_DTYPE_F32, /*isPacked=*/false);
+    addVariants(halves, GDN_DTYPE_BF16, /*isPacked=*/false);
+    packed.add("one", "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/true);
+    entries = {&rows.desc, &halves.desc, &packed.desc};
+    table = {sizeof(table), 3, 0, entries.data(), nullptr, &room};
+  }
+
+  static void addVariants(TestEntry &entry, int32_t state, bool isPacked) {
+    entry.add("per_head", "cta_per_head", state, isPacked);
+    entry.add("per_v_tile", "cta_per_v_tile", state, isPacked);
+    for (const char *schedule : {"cta_per_head", "cta_per_v_tile"})
+      entry.add("waiting", schedule, state, isPacked, {"segment_length"});
+  }
+
+  std::string choose(TestCall &call) {
+    GdnRuntimeStatus status = gdnCallPlan(&table, &call.get(), &plan);
+    if (status == GDN_SUCCESS)
+      return plan.variant->function->name;
+    return std::string(status == GDN_ERROR_NOT_SERVED ? "not served: " : "") +
+           gdnGetLastErrorMessage();
+  }
+};
+} // namespace
+
+/// Few items have a CTA for each V tile, many one for each head.
+TEST_F(Table, TheScheduleFollowsFromTheSizes) {
+  TestCall few(512, 4), many(512, 64, 8);
+  few.call.split = many.call.split = GDN_SPLIT_NEVER;
+  EXPECT_EQ(choose(few), "per_v_tile");
+  EXPECT_EQ(choose(many), "per_head");
+  EXPECT_EQ(plan.segment_length, 0);
+  EXPECT_GT(plan.seconds, 0);
+}
+
+TEST_F(Table, StatesChooseTheEntry) {
+  TestCall none(512), single(512), half(512);
+  for (const char *name : {"initial_state", "final_state"}) {
+    single.add(name, GDN_DTYPE_F32, {1, 8, 128, 128});
+    half.add(name, GDN_DTYPE_BF16, {1, 8, 128, 128});
+  }
+  for (auto [call, entry] : {std::pair(&none, &rows), std::pair(&single, &rows),
+                             std::pair(&half, &halves)}) {
+    choose(*call);
+    EXPECT_EQ(plan.entry, &entry->desc);
+  }
+}
+
+/// Packed sequences have an entry with one schedule alone, which is taken.
+TEST_F(Table, AnEntryMayLackASchedule) {
+  TestCall call(512, 2);
+  call.add("cu_seqlens", GDN_DTYPE_I32, {3});
+  EXPECT_EQ(choose(call), "one");
+}
+
+TEST_F(Table, ALongSequenceIsCut) {
+  TestCall call(32768, 8);
+  EXPECT_EQ(choose(call), "waiting");
+  EXPECT_GT(plan.segment_length, 0);
+  EXPECT_EQ(plan.segment_length % 32, 0);
+  EXPECT_EQ(plan.segment_parts, 0);
+}
+
+TEST_F(Table, ALengthIsTakenAsItIs) {
+  TestCall call(4096, 64);
+  call.call.split = GDN_SPLIT_LENGTH;
+  call.call.split_value = 96;
+  EXPECT_EQ(choose(call), "waiting");
+  EXPECT_EQ(plan.segment_length, 96);
+  EXPECT_STREQ(plan.variant->schedule, "cta_per_head");
+}
+
+TEST_F(Table, RowsWithGapsStayWhole) {
+  TestCall call(32768, 8, 2);
+  call.add("v", GDN_DTYPE_BF16, {2, 32768, 8, 128}, {1 << 27, 1024, 128, 1});
+  EXPECT_EQ(choose(call), "per_v_tile");
+  call.call.split = GDN_SPLIT_SEGMENTS;
+  call.call.split_value = 4;
+  EXPECT_EQ(choose(call),
+            "not served: split_into: expected batch rows of v that lie one "
+            "behind the other on a GPU in this version, got rows with gaps");
+}
+
+/// Functions of packed sequences have no variants of segments.
+TEST_F(Table, ACutThatIsNotThereIsRefused) {
+  TestCall call(512);
+  call.add("cu_seqlens", GDN_DTYPE_I32, {3});
+  call.call.split = GDN_SPLIT_LENGTH;
+  call.call.split_value = 64;
+  EXPECT_EQ(choose(call).find("not served: split_length: expected a form of"),
+            0u);
+}
+
+TEST_F(Table, WhatIsMissingIsNamedInTheCallersWords) {
+  TestCall call(512);
+  call.add("gate", GDN_DTYPE_BF16, {1, 512, 8});
+  EXPECT_EQ(choose(call), "not served: gate: expected float32 on a GPU in this "
+                          "version, got bfloat16");
+  const GdnFact words[] = {{"gate", "g"}, {"gate_domain=linear", "'linear'"}};
+  call.call.words = words;
+  call.call.num_words = 2;
+  EXPECT_EQ(choose(call), "not served: g: expected float32 on a GPU in this "
+                          "version, got bfloat16");
+  call.facts[1].value = "linear";
+  EXPECT_EQ(choose(call), "not served: gate_domain: expected log on a GPU in "
+                          "this version, got 'linear'");
+}
+
+TEST_F(Table, BadCallsAreRefused) {
+  TestCall call(512);
+  call.call.scale = 0.5;
+  EXPECT_EQ(choose(call).find("not served: scale: expected K^(-1/2)"), 0u);
+  call.call.scale = 0;
+  call.tensors.erase("k");
+  EXPECT_EQ(choose(call), "expected k of 4 dimensions, got none");
+  TestCall later(512);
+  later.get();
+  later.call.struct_size += 8;
+  EXPECT_EQ(gdnCallPlan(&table, &later.call, &plan), GDN_ERROR_VERSION);
+  EXPECT_EQ(gdnCallPlan(nullptr, &later.call, &plan),
+            GDN_ERROR_INVALID_ARGUMENT);
+}
