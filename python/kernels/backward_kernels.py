@@ -137,9 +137,10 @@ def _backward_module(manifest: dict[str, Any], row: dict[str, str], reads_saved:
     variants = [variant("cta_per_v_tile")]
     if reads_saved and row["element"] in manifest["hopper"]["saving"].get("per_head_backward", []):
         variants.append(variant("cta_per_head", stage="adjoint", template="adjoint.cta_per_head"))
+    options = ["--follow-adjoint"] if reads_saved else []
     if _has_segments(manifest, row):
         variants.append(variant("cta_per_v_tile", "segments", 1))
-    options = ["--side-by-side", *(["--follow-adjoint"] if reads_saved else [])]
+        options.append("--side-by-side")
     text = _text(manifest, name, row, reads_saved, noted(variants))
     return entry_module(name, [(name, text)], options, f"Backward{'Saved' * reads_saved}", row)
 
