@@ -140,7 +140,6 @@ def _backward_module(manifest: dict[str, Any], row: dict[str, str], reads_saved:
     options = ["--follow-adjoint"] if reads_saved else []
     if _has_segments(manifest, row):
         variants.append(variant("cta_per_v_tile", "segments", 1))
-        options.append("--side-by-side")
     text = _text(manifest, name, row, reads_saved, noted(variants))
     return entry_module(name, [(name, text)], options, f"Backward{'Saved' * reads_saved}", row)
 

@@ -127,8 +127,10 @@ public:
 private:
   Value findEnds();
   Value addGradients(Value ends);
-  /// The states before segments.
+  /// The states before segments; null without a replay, which alone reads them.
   Value scanStates();
+  /// These states, and the gradients of those behind segments.
+  std::pair<Value, StateGradients> makeStates();
   /// The stage that makes writes and states once more, from the states before
   /// segments.
   ReplayStageOp createReplay(Value entry);
@@ -177,10 +179,29 @@ Value PartsSplitter::addGradients(Value ends) {
 }
 
 Value PartsSplitter::scanStates() {
+  if (!parts.replay)
+    return {};
   return splitter
       .scanMaps(splitter.states, parts.replay.getInitialState(), /*last=*/{},
                 /*reverse=*/false)
       .getResult(0);
+}
+
+std::pair<Value, StateGradients> PartsSplitter::makeStates() {
+  AdjointStageOp op = parts.adjoint;
+  bool hasReplay = static_cast<bool>(parts.replay);
+  // What makes the gradients' B, the maps and B takes nothing of each other; so
+  // do the scans. The gradients' B is first: it takes longest.
+  Value ends = findEnds();
+  splitter.findStarts();
+  Value added = addGradients(ends);
+  splitter.addMaps(/*areBeside=*/hasReplay);
+  if (hasReplay)
+    splitter.addStates();
+  Type initial = op.getNumResults() > 2 ? op.getResult(2).getType() : Type();
+  StateGradients gradients = scanGradients(splitter, added, op.getDFinalState(),
+                                           initial, /*isBeside=*/hasReplay);
+  return {scanStates(), gradients};
 }
 
 Type PartsSplitter::keptType(Type type, int64_t length) {
@@ -213,7 +234,8 @@ ReplayStageOp PartsSplitter::createReplay(Value entry) {
 
 AdjointStageOp PartsSplitter::createAdjoint(Value behind) {
   AdjointStageOp op = parts.adjoint;
-  // The two recurrences change places, and run beside each other as before.
+  // Of the two recurrences the first says whether they run beside each other.
+  // It was replay.
   UnitAttr beside = parts.replay ? parts.replay.getBesideAttr() : UnitAttr();
   return AdjointStageOp::create(
       b, recurrenceTypes(op), splitter.q, splitter.k, splitter.v, splitter.beta,
@@ -263,26 +285,11 @@ void PartsSplitter::split() {
   splitter.cutSequences(cutsOf(gradients), /*runsBefore=*/false,
                         /*numbersSequences=*/!replay &&
                             splitter.cut.lengthOfCall);
-  // What makes B, the maps and the gradients' B, one behind the other, takes
-  // nothing of each other; so do the scans, and the two recurrences. Of each of
-  // them the gradients' is first: their pass is the longest of the three.
-  Value ends = findEnds();
-  splitter.findStarts();
-  Value added = addGradients(ends);
-  bool hasReplay = static_cast<bool>(replay);
-  splitter.addMaps(/*areBeside=*/hasReplay);
-  if (replay)
-    splitter.addStates();
-  bool wantsState = adjoint.getNumResults() > 2;
-  StateGradients states =
-      scanGradients(splitter, added, adjoint.getDFinalState(),
-                    wantsState ? adjoint.getResult(2).getType() : Type(),
-                    /*isBeside=*/hasReplay);
-  Value entry = replay ? scanStates() : Value();
+  auto [entry, states] = makeStates();
   AdjointStageOp newAdjoint = createAdjoint(states.behind);
   ReplayStageOp newReplay = replay ? createReplay(entry) : ReplayStageOp();
   GradientsStageOp newGradients = createGradients(newReplay, newAdjoint);
-  if (wantsState)
+  if (states.initial)
     adjoint.getResult(2).replaceAllUsesWith(states.initial);
   replace(gradients, newGradients.getResults());
   // It alone reads the states that the others keep, which are not packed as

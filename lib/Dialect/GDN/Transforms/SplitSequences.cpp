@@ -123,27 +123,8 @@ static Value findLengthOfCall(Operation *op) {
   return findCutOfCall(op, GDNDialect::kSegmentLength);
 }
 
-/// Checks how the calls of its function cut a forward.
-static LogicalResult checkCutOfCall(FusedStageOp op, const Cut &cut) {
-  if (cut.lateForward && !cut.partsOfCall)
-    return op->emitOpError("expected ")
-           << GDNDialect::kSegmentParts << " beside "
-           << GDNDialect::getLateForwardAttrName() << ", got none";
-  bool samples =
-      !op.getALog() && op.getGate() && op.getGateDomain() == GateDomain::Log;
-  if (cut.longerOfCall && !samples)
-    return op->emitOpError("expected log gates to sample by ")
-           << GDNDialect::kLongerSegmentLength << ", got others";
-  if (cut.partsOfCall && (!mayRunBefore(op, cut) || op.getStateInterval()))
-    return op->emitOpError("expected side-by-side, a decay-tolerance and a "
-                           "gate a head to 16-bit keys, and nothing saved, "
-                           "with ")
-           << GDNDialect::kSegmentParts;
-  return success();
-}
-
-/// Takes over how the calls of a function cut `op`.
-static LogicalResult readCutOfCall(Operation *op, Cut &cut) {
+/// `cut`, with what the calls of its function say instead of how to cut `op`.
+static Cut readCutOfCall(Operation *op, Cut cut) {
   cut.segments = cut.length = cut.fewerSegments = {};
   cut.lengthOfCall = findLengthOfCall(op);
   cut.partsOfCall = findCutOfCall(op, GDNDialect::kSegmentParts);
@@ -151,15 +132,40 @@ static LogicalResult readCutOfCall(Operation *op, Cut &cut) {
   cut.ownStarts = static_cast<bool>(cut.partsOfCall);
   auto function = op->getParentOfType<FunctionOpInterface>();
   cut.lateForward = function->hasAttr(GDNDialect::getLateForwardAttrName());
-  if (auto forward = dyn_cast<FusedStageOp>(op))
-    return checkCutOfCall(forward, cut);
-  // Gradients wait for the states behind their segments.
-  if (cut.partsOfCall)
-    return op->emitOpError("expected ")
-           << GDNDialect::getCutAttrName() << " = \""
-           << GDNDialect::kSegmentLength << "\" alone with a backward, got \""
-           << GDNDialect::kSegmentParts << "\" beside it";
+  return cut;
+}
+
+/// Checks that a forward may be cut into parts of segments.
+static LogicalResult checkParts(FusedStageOp op, const Cut &cut) {
+  bool samples =
+      !op.getALog() && op.getGate() && op.getGateDomain() == GateDomain::Log;
+  if (cut.longerOfCall && !samples)
+    return op->emitOpError("expected log gates to sample by ")
+           << GDNDialect::kLongerSegmentLength << ", got others";
+  if (!mayRunBefore(op, cut) || op.getStateInterval())
+    return op->emitOpError("expected side-by-side, a decay-tolerance and a "
+                           "gate a head to 16-bit keys, and nothing saved, "
+                           "with ")
+           << GDNDialect::kSegmentParts;
   return success();
+}
+
+/// Checks how the calls of its function cut `op`.
+static LogicalResult checkCutOfCall(Operation *op, const Cut &cut) {
+  if (cut.lateForward && !cut.partsOfCall)
+    return op->emitOpError("expected ")
+           << GDNDialect::kSegmentParts << " beside "
+           << GDNDialect::getLateForwardAttrName() << ", got none";
+  if (!cut.partsOfCall)
+    return success();
+  if (auto forward = dyn_cast<FusedStageOp>(op))
+    return checkParts(forward, cut);
+  // With parts a segment runs what is before it itself. No plan of gradients
+  // does so.
+  return op->emitOpError("expected ")
+         << GDNDialect::getCutAttrName() << " = \""
+         << GDNDialect::kSegmentLength << "\" alone with a backward, got \""
+         << GDNDialect::kSegmentParts << "\" beside it";
 }
 
 //===----------------------------------------------------------------------===//
@@ -234,7 +240,8 @@ static Cut withinChunks(Cut cut, Operation *op) {
 /// How `op` is cut: as the calls of its function say, or else the options.
 static FailureOr<Cut> cutOf(Operation *op, Cut cut) {
   if (findLengthOfCall(op)) {
-    if (failed(readCutOfCall(op, cut)))
+    cut = readCutOfCall(op, cut);
+    if (failed(checkCutOfCall(op, cut)))
       return failure();
     return cut;
   }

@@ -42,7 +42,10 @@ def GDN_Dialect : Dialect {
     - `gdn.cut`: by the argument, an index, each call chooses how `gdn-cp-split`
       cuts the sequences of the function; each word stands on one argument at
       most. `"segment_length"`: the tokens of a segment, a positive multiple of
-      those of a chunk and, with them, of the parts. `"segment_parts"`: the parts of a segment whose maps are made; with
+      those of a chunk and, with them, of the parts. Where states are saved or
+      read, it is a multiple of the tokens between these. A backward has this
+      word alone; its chunks are those of its gradients, 64 tokens in three
+      stages. `"segment_parts"`: the parts of a segment whose maps are made; with
       it segments that forget what is before them run it themselves.
       `"longer_segment_length"`: the tokens of a segment where a sample of the
       gates says that shorter ones do not pay; at least `"segment_length"`, as
