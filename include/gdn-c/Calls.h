@@ -117,7 +117,7 @@ typedef struct GdnCall {
   int32_t num_arrays;
   const GdnFact *facts;
   const GdnCallArray *arrays;
-  /// How its states lie: "kv" or "vk".
+  /// How its states lie: "kv", which null stands for, or "vk".
   const char *state_layout;
   /// GDN_SPLIT_*.
   int32_t split;

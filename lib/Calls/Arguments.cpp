@@ -112,8 +112,7 @@ static bool isSavedStates(const GdnArgDesc &arg) {
 Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
     : function(*plan.variant->function), count(function.num_args) {
   const GdnCallArray *arrays = call.get().arrays;
-  bool isTurned =
-      std::string_view(call.get().state_layout) != plan.variant->state_layout;
+  bool isTurned = call.stateLayout() != plan.variant->state_layout;
   for (int32_t i = 0; i < count; ++i) {
     int place = plan.arguments[i];
     if (place < 0) {
@@ -128,7 +127,9 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
       continue;
     if (isTurned && hasAnyLayout(function.args[i]))
       transpose(change(i));
-    if (plan.saved_states && isSavedStates(function.args[i]))
+    // With fewer than that the function refuses the array.
+    if (array->shape[0] > plan.saved_states && plan.saved_states &&
+        isSavedStates(function.args[i]))
       change(i).shape[0] = plan.saved_states;
     // Boundaries of 64 bits are their lower halves, with a stride of 2.
     if (array->dtype == GDN_DTYPE_I64 &&

@@ -143,7 +143,6 @@ gdn::cost::Problem Call::describe() const {
   problem.gateBytes = sizeOf(typeOf("gate")) + sizeOf(typeOf("beta"));
   problem.stateBytes =
       sizeOf(typeOf("initial_state")) + sizeOf(typeOf("final_state"));
-  problem.stateVFirst =
-      problem.stateBytes != 0 && std::string_view(given.state_layout) == "vk";
+  problem.stateVFirst = problem.stateBytes != 0 && stateLayout() == "vk";
   return problem;
 }

@@ -48,6 +48,10 @@ public:
   std::string_view fact(std::string_view name) const {
     return findFact(given.facts, given.num_facts, name);
   }
+  /// How its states lie: "kv" unless the call says otherwise.
+  std::string_view stateLayout() const {
+    return given.state_layout ? given.state_layout : "kv";
+  }
   /// What messages call something.
   std::string say(std::string_view name) const;
 

@@ -49,7 +49,7 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
                                                   : "final_state");
   wanted.ends = initial ? Ends::Both : last ? Ends::Final : Ends::None;
   wanted.state = initial ? initial : last;
-  wanted.stateLayout = call.get().state_layout;
+  wanted.stateLayout = call.stateLayout();
   wanted.op = op;
   wanted.gateDomain = call.fact("gate_domain");
   wanted.betaDomain = call.fact("beta_domain");

@@ -11,6 +11,8 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
+
 using namespace gdn::calls;
 
 namespace {
@@ -83,6 +85,28 @@ TEST_F(Planned, BoundariesOf64BitsAreReadAs32) {
   Arguments arguments(call, plan);
   EXPECT_EQ(arguments.get(6)->dtype, GDN_DTYPE_I32);
   EXPECT_EQ(arguments.get(6)->strides[0], 2);
+}
+
+/// There may be memory for more states than a forward saves.
+TEST_F(Planned, SavedStatesHaveTheExtentOfThePlan) {
+  entry.add("layer", "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/false);
+  entry.functions.back().add("states", GDN_DTYPE_BF16, {-1, -1, 128, 128});
+  GdnFunctionDesc &function = entry.functions.back().desc;
+  function.args = entry.functions.back().args.data();
+  ++function.num_args;
+  plan.variant = &entry.variants.back();
+  given.get();
+  GdnTensor &states = given.add("states", GDN_DTYPE_BF16, {9, 8, 128, 128});
+  given.arrays.push_back({"states", &states});
+  given.call.arrays = given.arrays.data();
+  ++given.call.num_arrays;
+  Call call(given.call);
+  ASSERT_EQ(placeArguments(call, plan), GDN_SUCCESS);
+  for (int64_t count : {5, 12}) {
+    plan.saved_states = count;
+    Arguments arguments(call, plan);
+    EXPECT_EQ(arguments.get(8)->shape[0], std::min<int64_t>(count, 9));
+  }
 }
 
 TEST_F(Planned, AnArrayThatIsNotListedIsNamed) {

@@ -127,8 +127,6 @@ struct TestCall {
     call.num_arrays = static_cast<int32_t>(arrays.size());
     call.facts = facts.data();
     call.arrays = arrays.data();
-    if (!call.state_layout)
-      call.state_layout = "kv";
     return call;
   }
 };
