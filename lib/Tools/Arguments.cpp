@@ -110,13 +110,29 @@ std::optional<Element> tools::scalarOf(Type type) {
   return type.isIndex() ? Element::I64 : elementOf(type);
 }
 
+/// The numbers of which the ops of a function expect a positive multiple in
+/// what an argument says of segments: these have whole chunks and, if states
+/// are saved, whole intervals between these.
+static void addMultiples(func::FuncOp func, StringRef cut,
+                         llvm::SmallVectorImpl<int64_t> &multiples) {
+  multiples.push_back(1);
+  if (cut == GDNDialect::kSegmentParts)
+    return;
+  func.walk([&](DeltaRuleOpInterface op) {
+    for (StringRef name : {"chunk_size", "state_interval"})
+      if (auto tokens = op->getAttrOfType<IntegerAttr>(name))
+        multiples.push_back(tokens.getInt());
+  });
+}
+
 /// The numbers of which the ops that take `scalar` expect a positive multiple:
 /// segments have whole chunks, and there are parts of them.
 static llvm::SmallVector<int64_t, 1> multiplesOf(func::FuncOp func,
                                                  BlockArgument scalar) {
   llvm::SmallVector<int64_t, 1> multiples;
-  if (func.getArgAttr(scalar.getArgNumber(), GDNDialect::getCutAttrName()))
-    multiples.push_back(1);
+  if (auto cut = func.getArgAttrOfType<StringAttr>(
+          scalar.getArgNumber(), GDNDialect::getCutAttrName()))
+    addMultiples(func, cut.getValue(), multiples);
   llvm::SmallVector<Value> values = {scalar};
   for (size_t i = 0; i < values.size(); ++i)
     for (Operation *user : values[i].getUsers()) {

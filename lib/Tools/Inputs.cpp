@@ -296,7 +296,7 @@ llvm::Expected<HostArray> InputMaker::makeScalar(const Argument &argument,
     if (value <= 0 || std::fmod(value, unit) != 0)
       return fail(
           "expected --scalar {0} of a positive multiple of {1}, got {2}",
-          argument.index, unit, value);
+          argument.index, unit, static_cast<int64_t>(value));
   return HostArray(element, {}, value);
 }
 
