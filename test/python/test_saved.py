@@ -236,17 +236,17 @@ def test_forms(monkeypatch):
     monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "python" / "kernels")
     from backward_kernels import saving_kernels
 
-    found = {}
+    types, found = _library.MANIFEST["types"], {}
+    domains = [list(_library.MANIFEST[f"{name}_domains"]) for name in ("gate", "beta")]
     for kernel in saving_kernels(_library.MANIFEST, _manifest.gradient_rows(_library.MANIFEST)):
-        for fields in re.findall(r"\((.*)\)", kernel.line):
-            _, K, q, in_segments, domain, g, beta_domain, beta, norm, schedule = fields.split(", ")
-            domains = [list(_library.MANIFEST[f"{name}_domains"]) for name in ("gate", "beta")]
-            types = [_library.MANIFEST["types"][name]["name"] for name in (q, g, beta)]
-            form = GradientForm(
-                int(K), types[0], norm == "L2", domains[0].index(domain), types[1], domains[1].index(beta_domain), types[2]
-            )
-            found.setdefault(form, []).append((in_segments, schedule))
+        (gate_domain, g), (beta_domain, beta) = kernel.traits["gate"].split(), kernel.traits["beta"].split()
+        q, g, beta = (types[name]["name"] for name in (kernel.traits["element"], g, beta))
+        D = _library.MANIFEST["hopper"]["channels"][kernel.traits["channels"]]["k"]
+        norm, *numbers = kernel.traits["norm"] == "L2", domains[0].index(gate_domain), domains[1].index(beta_domain)
+        form = GradientForm(D, q, norm, numbers[0], g, numbers[1], beta)
+        (variants,) = re.findall(r"gdn.variants = \[(.*)\]}", kernel.text)
+        found[form] = [("cut" in text, text.split('"')[1]) for text in variants.split("schedule = ")[1:]]
     assert found.keys() == {form for form in _torch_backward_gpu._FORMS if form.channels in _torch_saved._CHANNELS}
-    for form, kernels in found.items():
-        cuts = ("false", "true") if _torch_backward_gpu.has_segments(form) else ("false",)
-        assert kernels == list(itertools.product(cuts, ("CtaPerHead", "CtaPerVTile")))
+    for form, variants in found.items():
+        cuts = (False, True) if _torch_backward_gpu.has_segments(form) else (False,)
+        assert variants == list(itertools.product(cuts, ("cta_per_head", "cta_per_v_tile")))
