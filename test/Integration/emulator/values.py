@@ -119,6 +119,8 @@ CASES = [
     ("mul.hi.s32 %r4, %r1, %r2", lambda a, b, c: (s(a).astype("i8") * s(b) >> 32).astype("i4")),
     ("mul.wide.s32 %rd4, %r1, %r2; shr.u64 %rd5, %rd4, 20; cvt.u32.u64 %r4, %rd5",
      lambda a, b, c: (s(a).astype("i8") * s(b) >> 20).astype("u4")),
+    ("cvt.u16.u32 %rs1, %r1; cvt.u16.u32 %rs2, %r2; mul.wide.u16 %r4, %rs1, %rs2",
+     lambda a, b, c: (a & np.uint32(0xFFFF)) * (b & np.uint32(0xFFFF))),
     ("mov.b64 %rd4, {%r1, %r2}; shr.s64 %rd5, %rd4, 40; mov.b64 {%r4, %r5}, %rd5", lambda a, b, c: s(b) >> 8),
     ("shl.b32 %r4, %r1, %r2", lambda a, b, c: shift(a, b, np.left_shift, np.zeros_like)),
     ("shr.u32 %r4, %r1, %r2", lambda a, b, c: shift(a, b, np.right_shift, np.zeros_like)),

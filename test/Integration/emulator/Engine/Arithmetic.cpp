@@ -132,6 +132,7 @@ Status ternary(Warp &w, const Instruction &x) {
   X(mul_hi_u32, U32, U32, U32(U64(a) * b >> 32))                               \
   X(mul_hi_s32, S32, S32, S32(S64(a) * b >> 32))                               \
   X(mul_hi_u64, U64, U64, U64((unsigned __int128)(a) * b >> 64))               \
+  X(mul_wide_u16, U32, U16, U32(a) * b)                                        \
   X(mul_wide_u32, U64, U32, U64(a) * b)                                        \
   X(mul_wide_s32, S64, S32, S64(a) * b)                                        \
   X(pack_32, U32, U16, U32(b) << 16 | a)                                       \

@@ -41,6 +41,8 @@ def _multiply(gen, op, parts, a):
     if form == "wide" and width == 32:
         operands = [(a[1], 32), (a[2], 32)] + ([(a[3], 64)] if op == "mad" else [])
         _emit(gen, f"{op}_wide_{wide}", (a[0], 64), operands)
+    elif form == "wide" and kind == "u16" and op == "mul":
+        _emit(gen, "mul_wide_u16", (a[0], 32), [(a[1], 16), (a[2], 16)])
     elif form == "hi" and op == "mul":
         _emit(gen, f"mul_hi_{kind}", (a[0], width), [(x, width) for x in a[1:]])
     elif form == "lo":
