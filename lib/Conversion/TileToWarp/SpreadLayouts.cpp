@@ -240,25 +240,28 @@ LogicalResult SpreadLayouts::convertExtract(Operation *op) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
+FailureOr<SmallVector<Value>> SpreadLayouts::lookupAll(ValueRange values) {
+  SmallVector<Value> found;
+  for (Value value : values) {
+    FailureOr<Value> converted = lookup(value);
+    if (failed(converted))
+      return failure();
+    found.push_back(*converted);
+  }
+  return found;
+}
+
+/// Notes that `made` stand for `old`, each in its own encoding.
+void SpreadLayouts::define(ValueRange old, ValueRange made) {
+  for (auto [from, to] : llvm::zip(old, made)) {
+    if (auto type = dyn_cast<RankedTensorType>(to.getType()))
+      vectors[{from, type.getEncoding()}] = to;
+    else
+      map.map(from, to);
+  }
+}
+
 LogicalResult SpreadLayouts::convertFor(scf::ForOp loop) {
-  auto lookupAll = [&](ValueRange values) -> FailureOr<SmallVector<Value>> {
-    SmallVector<Value> found;
-    for (Value value : values) {
-      FailureOr<Value> converted = lookup(value);
-      if (failed(converted))
-        return failure();
-      found.push_back(*converted);
-    }
-    return found;
-  };
-  auto define = [&](ValueRange from, ValueRange to) {
-    for (auto [old, made] : llvm::zip(from, to)) {
-      if (auto type = dyn_cast<RankedTensorType>(made.getType()))
-        vectors[{old, type.getEncoding()}] = made;
-      else
-        map.map(old, made);
-    }
-  };
   FailureOr<SmallVector<Value>> inits = lookupAll(loop.getInits());
   if (failed(inits))
     return failure();
@@ -284,6 +287,41 @@ LogicalResult SpreadLayouts::convertFor(scf::ForOp loop) {
   return success();
 }
 
+/// All threads take the same branch, whose tiles lie as those of loops.
+LogicalResult SpreadLayouts::convertIf(scf::IfOp branch) {
+  SmallVector<Type> types =
+      llvm::map_to_vector(branch.getResults(), [&](Value result) -> Type {
+        if (!isa<RankedTensorType>(result.getType()))
+          return result.getType();
+        return typeOf(result, isTile(result.getType(), 2) ? Attribute(spread)
+                                                          : getNatural(result));
+      });
+  auto copy = scf::IfOp::create(b, branch.getLoc(), types,
+                                map.lookupOrDefault(branch.getCondition()),
+                                /*withElseRegion=*/branch.elseBlock());
+  copy->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
+  for (auto [from, to] : {std::pair(branch.thenBlock(), copy.thenBlock()),
+                          {branch.elseBlock(), copy.elseBlock()}}) {
+    if (!from)
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(to);
+    // What a branch makes is no value behind it.
+    auto outside = vectors;
+    if (failed(convertBlock(*from)))
+      return failure();
+    FailureOr<SmallVector<Value>> yielded =
+        lookupAll(from->getTerminator()->getOperands());
+    if (failed(yielded))
+      return failure();
+    if (!types.empty())
+      scf::YieldOp::create(b, branch.getLoc(), *yielded);
+    vectors = std::move(outside);
+  }
+  define(branch.getResults(), copy.getResults());
+  return success();
+}
+
 LogicalResult SpreadLayouts::convert(Operation *op) {
   if (isa<GetOp, PutOp>(op))
     return op->emitOpError("expected no channels in a role whose tiles lie "
@@ -300,6 +338,8 @@ LogicalResult SpreadLayouts::convert(Operation *op) {
     return convertExtract(op);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return convertFor(loop);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return convertIf(branch);
   // Made where they are used.
   bool isTileConstant = op->hasTrait<OpTrait::ConstantLike>() &&
                         isa<RankedTensorType>(op->getResult(0).getType());

@@ -39,6 +39,9 @@ private:
   LogicalResult convertBlock(Block &block);
   LogicalResult convert(Operation *op);
   LogicalResult convertFor(scf::ForOp loop);
+  LogicalResult convertIf(scf::IfOp branch);
+  FailureOr<SmallVector<Value>> lookupAll(ValueRange values);
+  void define(ValueRange old, ValueRange made);
   LogicalResult convertLoad(tile::LoadOp load);
   LogicalResult convertStore(tile::StoreOp store);
   LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);

@@ -186,3 +186,37 @@ gdn_warp.kernel @hundred(%s: memref<64x100xf32>) threads(128) shared(0) attribut
     gdn_tile.store %sum, %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x100xf32> -> memref<64x100xf32>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
+// A tile that a branch makes lies as all tiles of the role.
+// CHECK-LABEL: gdn_warp.kernel @branch(
+// CHECK: %[[S:.*]] = scf.if %{{.*}} -> (tensor<32x128xf32, #gdn_warp.spread<rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>>) {
+// CHECK:   %[[LOADED:.*]] = gdn_warp.array_load %s
+// CHECK:   scf.yield %[[LOADED]]
+// CHECK: } else {
+// CHECK:   scf.yield %{{.*}} : tensor<32x128xf32, #gdn_warp.spread<rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>>
+// CHECK: %[[SUM:.*]] = arith.addf %[[S]], %[[S]]
+// CHECK: scf.if %{{[^ ]*}} {
+// CHECK-NEXT: gdn_warp.array_store %[[SUM]], %s
+gdn_warp.kernel @branch(%s: memref<?x32x128xf32>, %n: i64) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %row = arith.index_cast %n : i64 to index
+  %rows = memref.dim %s, %c0 : memref<?x32x128xf32>
+  %there = arith.cmpi ult, %row, %rows : index
+  gdn_warp.role "state" warps(0, 4) {
+    %zero = arith.constant dense<0.0> : tensor<32x128xf32>
+    %state = scf.if %there -> (tensor<32x128xf32>) {
+      %loaded = gdn_tile.load %s[%row, %c0, %c0] axes [1, 2] {gdn_tile.step = "state"} : memref<?x32x128xf32> -> tensor<32x128xf32>
+      scf.yield %loaded : tensor<32x128xf32>
+    } else {
+      scf.yield %zero : tensor<32x128xf32>
+    }
+    %sum = arith.addf %state, %state {gdn_tile.step = "state"} : tensor<32x128xf32>
+    scf.if %there {
+      gdn_tile.store %sum, %s[%row, %c0, %c0] axes [1, 2] {gdn_tile.step = "state"} : tensor<32x128xf32> -> memref<?x32x128xf32>
+    }
+  }
+}
