@@ -190,8 +190,11 @@ static std::pair<Value, int64_t> splitOffset(Value offset) {
   if (std::optional<int64_t> constant = getConstantIntValue(offset))
     return {Value(), *constant};
   if (auto sum = offset.getDefiningOp<arith::AddIOp>())
-    if (std::optional<int64_t> constant = getConstantIntValue(sum.getRhs()))
+    if (std::optional<int64_t> constant = getConstantIntValue(sum.getRhs())) {
+      if (std::optional<int64_t> first = getConstantIntValue(sum.getLhs()))
+        return {Value(), *first + *constant};
       return {sum.getLhs(), *constant};
+    }
   return {offset, 0};
 }
 
@@ -205,40 +208,77 @@ static bool isFixed(Value base) {
          !region->getParentOfType<scf::ForOp>();
 }
 
-/// Whether two stores to an array write other elements of it, told by offsets
-/// that are a constant apart, or one at each iteration and one behind the last.
-static bool areDisjoint(tile::StoreOp x, tile::StoreOp y) {
-  auto size = [](tile::StoreOp store, int64_t dim) -> int64_t {
-    auto type = dyn_cast<RankedTensorType>(store.getTile().getType());
-    for (auto [tileDim, axis] : llvm::enumerate(store.getAxes()))
-      if (type && axis == dim)
-        return type.getDimSize(tileDim);
+namespace {
+/// The elements of an array that a load or a store takes.
+struct Access {
+  OperandRange offsets;
+  ArrayRef<int64_t> axes;
+  RankedTensorType tile;
+
+  Access(tile::LoadOp load)
+      : offsets(load.getOffsets()), axes(load.getAxes()), tile(load.getType()) {
+  }
+  Access(tile::StoreOp store)
+      : offsets(store.getOffsets()), axes(store.getAxes()),
+        tile(store.getTile().getType()) {}
+
+  /// How many there are along a dimension of the array.
+  int64_t getSize(int64_t dim) const {
+    for (auto [tileDim, axis] : llvm::enumerate(axes))
+      if (axis == dim)
+        return tile.getDimSize(tileDim);
     return 1;
-  };
-  for (int64_t dim = 0, rank = x.getOffsets().size(); dim < rank; ++dim) {
-    auto [xBase, xFirst] = splitOffset(x.getOffsets()[dim]);
-    auto [yBase, yFirst] = splitOffset(y.getOffsets()[dim]);
-    Value xAt = x.getOffsets()[dim], yAt = y.getOffsets()[dim];
-    if (size(x, dim) == 1 && size(y, dim) == 1 &&
+  }
+};
+} // namespace
+
+/// Whether two accesses take other elements of an array, told by offsets that
+/// are a constant apart, or one at each iteration and one behind the last.
+static bool areDisjoint(const Access &x, const Access &y) {
+  for (int64_t dim = 0, rank = x.offsets.size(); dim < rank; ++dim) {
+    auto [xBase, xFirst] = splitOffset(x.offsets[dim]);
+    auto [yBase, yFirst] = splitOffset(y.offsets[dim]);
+    Value xAt = x.offsets[dim], yAt = y.offsets[dim];
+    if (x.getSize(dim) == 1 && y.getSize(dim) == 1 &&
         (isEachToken(xAt, yAt) || isEachToken(yAt, xAt)))
       return true;
     if (xBase == yBase && isFixed(xBase) &&
-        (xFirst + size(x, dim) <= yFirst || yFirst + size(y, dim) <= xFirst))
+        (xFirst + x.getSize(dim) <= yFirst ||
+         yFirst + y.getSize(dim) <= xFirst))
       return true;
   }
   return false;
 }
 
+/// Whether two accesses take the same elements in the same order.
+static bool areSame(const Access &x, const Access &y) {
+  return x.axes == y.axes && x.tile.getShape() == y.tile.getShape() &&
+         llvm::all_of(llvm::zip(x.offsets, y.offsets), [](auto pair) {
+           auto [left, right] = pair;
+           return splitOffset(left) == splitOffset(right);
+         });
+}
+
+/// Whether what `load` takes is there until it has been taken: `store` writes
+/// other elements, or a step updates these, which the same threads hold.
+static bool areOrdered(tile::LoadOp load, tile::StoreOp store) {
+  return areDisjoint(load, store) ||
+         (getStep(load) == getStep(store) && areSame(load, store));
+}
+
 /// Roles run ahead of each other and order no accesses to memory: an array is
-/// loaded or stored, and elements of it are stored by one step.
+/// loaded or stored, or a step updates it, and elements of it are stored by one
+/// step.
 static LogicalResult checkArrays(const Partition &partition) {
-  DenseMap<Value, tile::LoadOp> loads;
+  DenseMap<Value, SmallVector<tile::LoadOp>> loads;
   tile::ProgramOp program = partition.program;
   program.walk(
-      [&](tile::LoadOp load) { loads.insert({load.getSource(), load}); });
+      [&](tile::LoadOp load) { loads[load.getSource()].push_back(load); });
   DenseMap<Value, SmallVector<tile::StoreOp>> stores;
   auto visit = [&](tile::StoreOp store) -> LogicalResult {
-    if (tile::LoadOp load = loads.lookup(store.getTarget())) {
+    for (tile::LoadOp load : loads.lookup(store.getTarget())) {
+      if (areOrdered(load, store))
+        continue;
       InFlightDiagnostic diagnostic = store.emitOpError(
           "expected an array that is not loaded too: nothing orders the "
           "accesses of roles");

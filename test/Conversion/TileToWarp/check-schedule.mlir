@@ -207,3 +207,38 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
   gdn_tile.launch @both grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }
+
+// -----
+
+// A step may update an array that it has loaded: the threads that hold an element load and store it.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["state"]>], channels = []>
+gdn_tile.program @updated() outs(%y: memref<?x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %a = gdn_tile.load %y[%n, %c0] axes [1] {gdn_tile.step = "state"} : memref<?x64xf32> -> tensor<64xf32>
+  %b = arith.negf %a {gdn_tile.step = "state"} : tensor<64xf32>
+  gdn_tile.store %b, %y[%n, %c0] axes [1] {gdn_tile.step = "state"} : tensor<64xf32> -> memref<?x64xf32>
+}
+func.func @host(%n: index, %y: memref<?x64xf32>) {
+  %c1 = arith.constant 1 : index
+  gdn_tile.launch @updated grid(%n, %c1, %c1) tokens(%n) outs(%y : memref<?x64xf32>)
+  return
+}
+
+// -----
+
+// Not other elements: who holds these may not have loaded them yet.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["state"]>], channels = []>
+gdn_tile.program @moved() outs(%y: memref<?x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  // expected-note @below {{loaded here}}
+  %a = gdn_tile.load %y[%n, %c0] axes [1] {gdn_tile.step = "state"} : memref<?x64xf32> -> tensor<64xf32>
+  // expected-error @below {{expected an array that is not loaded too: nothing orders the accesses of roles}}
+  gdn_tile.store %a, %y[%h, %c0] axes [1] {gdn_tile.step = "state"} : tensor<64xf32> -> memref<?x64xf32>
+}
+func.func @host(%n: index, %y: memref<?x64xf32>) {
+  %c1 = arith.constant 1 : index
+  gdn_tile.launch @moved grid(%n, %c1, %c1) tokens(%n) outs(%y : memref<?x64xf32>)
+  return
+}
