@@ -272,8 +272,36 @@ struct StoreToLoops : OpRewritePattern<StoreOp> {
     return success();
   }
 };
+
+/// Element by element: seldom there is anything to clear.
+struct ClearToLoops : OpRewritePattern<ClearOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ClearOp clear,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(clear.getLoc(), rewriter);
+    auto branch =
+        scf::IfOp::create(b, clear.getCondition(), /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> place(clear.getOffsets());
+    Value one = arith::ConstantIndexOp::create(b, 1), first = place.back();
+    Value columns = arith::ConstantIndexOp::create(b, clear.getColumns());
+    Value zero = arith::ConstantOp::create(
+        b, b.getZeroAttr(clear.getArray().getType().getElementType()));
+    scf::buildLoopNest(
+        b, clear.getLoc(), {place[clear.getDim()], first},
+        {clear.getEnd(), arith::AddIOp::create(b, first, columns)}, {one, one},
+        [&](OpBuilder &body, Location loc, ValueRange at) {
+          place[clear.getDim()] = at[0];
+          place.back() = at[1];
+          memref::StoreOp::create(body, loc, zero, clear.getArray(), place);
+        });
+    rewriter.eraseOp(clear);
+    return success();
+  }
+};
 } // namespace
 
 void mlir::gdn::tile::populateAccessPatterns(RewritePatternSet &patterns) {
-  patterns.add<LoadToLoops, StoreToLoops>(patterns.getContext());
+  patterns.add<LoadToLoops, StoreToLoops, ClearToLoops>(patterns.getContext());
 }

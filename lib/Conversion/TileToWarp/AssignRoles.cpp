@@ -73,8 +73,9 @@ FailureOr<unsigned> RoleAssignment::findRole(Operation *op) {
 LogicalResult RoleAssignment::assign(Block &block) {
   for (Operation &op : block.without_terminator()) {
     // What each CTA does before its roles begin, or behind them.
-    if (isFree(&op) || isa<tile::LeaveOp, tile::AwaitOp, tile::AwaitReportOp,
-                           tile::CountDownOp, tile::HoldBackOp>(op))
+    if (isFree(&op) ||
+        isa<tile::LeaveOp, tile::AwaitOp, tile::AwaitReportOp,
+            tile::CountDownOp, tile::HoldBackOp, tile::ClearOp>(op))
       continue;
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       if (op.getParentOp() != program) {

@@ -214,8 +214,10 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
            llvm::is_contained(form.getSchedules().getAsValueRange<StringAttr>(),
                               StringRef(one.schedule.name));
   });
-  FailureOr<ScheduleAttr> fitted =
-      fitSchedule(form, program, launch, facts, form.getPersistent() && inTurn);
+  // A CTA writes zeros before its roles begin, once.
+  bool clears = !program.getBody().getOps<tile::ClearOp>().empty();
+  FailureOr<ScheduleAttr> fitted = fitSchedule(
+      form, program, launch, facts, form.getPersistent() && inTurn && !clears);
   if (failed(fitted))
     return failure();
   program->setAttr(ScheduleAttr::kName, *fitted);

@@ -31,7 +31,7 @@ LogicalResult WorkItemWriter::checkTurns(ScheduleAttr schedule) {
   // These count once for each CTA.
   WalkResult found = program.walk([](Operation *op) {
     if (!isa<tile::AwaitOp, tile::AwaitReportOp, tile::ReportOp,
-             tile::ClusterSumOp>(op))
+             tile::ClusterSumOp, tile::ClearOp>(op))
       return WalkResult::advance();
     op->emitOpError("expected a CTA for each work item, got a persistent "
                     "schedule");
@@ -88,6 +88,24 @@ void WorkItemWriter::clearOutputs(OpBuilder &b, ValueRange arrays,
   }
 }
 
+LogicalResult WorkItemWriter::clearSkipped(OpBuilder &b, tile::ClearOp clear,
+                                           IRMapping workItem) {
+  for (Value operand : clear->getOperands())
+    if (operand != clear.getArray() && !copyNumber(b, clear, operand, workItem))
+      return failure();
+  // Seldom: its code is not to lie in front of the roles'.
+  auto branch =
+      scf::IfOp::create(b, loc, workItem.lookup(clear.getCondition()));
+  branch->setAttr(WarpDialect::getLikelyAttrName(), b.getBoolAttr(false));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  ArrayClearOp::create(b, loc, workItem.lookup(clear.getArray()),
+                       lookupAll(clear.getOffsets(), workItem),
+                       workItem.lookup(clear.getEnd()), clear.getDim(),
+                       clear.getColumns());
+  return success();
+}
+
 LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
                                     bool isBeside, bool early) {
   IRMapping map = workItem;
@@ -113,6 +131,15 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
       this->leave(b);
       ExitOp::create(b, loc);
     }
+    if (auto clear = dyn_cast<tile::ClearOp>(op); clear && !early)
+      for (int64_t vTile = 0; vTile < (isFolded ? allVTiles : 1); ++vTile) {
+        IRMapping ofTile = workItem;
+        if (isFolded)
+          ofTile.map(program.getVTile(),
+                     arith::ConstantIndexOp::create(b, loc, vTile));
+        if (failed(clearSkipped(b, clear, std::move(ofTile))))
+          return failure();
+      }
     if (auto await = dyn_cast<tile::AwaitOp>(op); await && !early) {
       auto branch = createBranch(await, await.getCondition());
       if (!branch)

@@ -42,7 +42,8 @@ public:
   /// Writes zeros where outputs have tokens that no sequence has: in front of
   /// the first one, and behind the last one. `workItem` has one of these two.
   void clearOutside(OpBuilder &b, const IRMapping &workItem);
-  /// Ends a CTA whose work item has nothing to do, and lets others wait for the
+  /// Ends a CTA whose work item has nothing to do, clears what one does not
+  /// compute (`gdn_tile.clear`), and lets others wait for the
   /// program that theirs says (`gdn_tile.leave`, `gdn_tile.await`,
   /// `gdn_tile.await_report`). If `early`, ends those alone that need not wait
   /// for the launch in front.
@@ -65,6 +66,9 @@ public:
   Value getCount() const { return count; }
 
 private:
+  /// Writes the zeros of `clear`.
+  LogicalResult clearSkipped(OpBuilder &b, tile::ClearOp clear,
+                             IRMapping workItem);
   /// Writes zeros to the work item's part of each of `arrays`.
   void clearOutputs(OpBuilder &b, ValueRange arrays, const IRMapping &workItem);
   /// One of the program's reports, which are all of one entry.

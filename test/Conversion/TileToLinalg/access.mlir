@@ -125,3 +125,20 @@ gdn_tile.program @reports(%progress : memref<?x4x2xi32>) work_item(%n, %h, %vt) 
   gdn_tile.await_report %progress[%n, %h] count %h done %end : memref<?x4x2xi32>
   gdn_tile.report %end, %progress[%n, %h, %vt] : memref<?x4x2xi32>
 }
+
+// -----
+
+// Rows of zeros, where there are any.
+// CHECK-LABEL: func.func private @cleared
+// CHECK-SAME: (%[[X:.*]]: memref<1x?x4x64xbf16>, %{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %[[B:.*]]: index, %[[BEGIN:.*]]: index, %[[END:.*]]: index)
+// CHECK: %[[EMPTY:.*]] = arith.cmpi
+// CHECK: scf.if %[[EMPTY]]
+// CHECK:   %[[LAST:.*]] = arith.addi %[[FIRST:.*]], %{{.*}} : index
+// CHECK:   scf.for %[[T:.*]] = %[[BEGIN]] to %[[END]]
+// CHECK:     scf.for %[[C:.*]] = %[[FIRST]] to %[[LAST]]
+// CHECK:       memref.store %{{.*}}, %[[X]][%[[B]], %[[T]], %[[H]], %[[C]]]
+gdn_tile.program @cleared(%x: memref<1x?x4x64xbf16>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %c32 = arith.constant 32 : index
+  %empty = arith.cmpi eq, %n, %h : index
+  gdn_tile.clear %x[%batch, %begin, %h, %c32] until(%end, dim = 1) columns 32 if %empty : memref<1x?x4x64xbf16>
+}

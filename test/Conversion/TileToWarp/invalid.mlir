@@ -667,3 +667,22 @@ func.func @host(%x: memref<1x?xi1>, %y: memref<1x?xi1>) {
   gdn_tile.launch @masks grid(%c1, %c1, %c1) tokens(%t) ins(%x : memref<1x?xi1>) outs(%y : memref<1x?xi1>)
   return
 }
+
+// -----
+
+// A CTA that takes several work items would clear those of the first one alone.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, roles = [
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>], channels = []>
+gdn_tile.program @clears(%x: memref<1x?x4x32xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %none = arith.cmpi eq, %n, %c0 : index
+  // expected-error @below {{expected a CTA for each work item, got a persistent schedule}}
+  gdn_tile.clear %x[%batch, %begin, %h, %c0] until(%end, dim = 1) columns 32 if %none : memref<1x?x4x32xf32>
+}
+func.func @host(%n: index, %x: memref<1x?x4x32xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @clears grid(%n, %c4, %c1) tokens(%n) ins(%x : memref<1x?x4x32xf32>)
+  return
+}

@@ -275,3 +275,27 @@ func.func @wide_chunk(%x: f32) -> f32 {
   %y = arith.negf %x {gdn_tile.chunk = 1 : i128} : f32
   return %y : f32
 }
+
+// -----
+
+gdn_tile.program @clear_offsets(%x: memref<1x?x4x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %empty = arith.cmpi eq, %begin, %end : index
+  // expected-error @below {{expected 4 offsets, one a dimension of the array, got 3}}
+  gdn_tile.clear %x[%batch, %begin, %h] until(%end, dim = 1) columns 64 if %empty : memref<1x?x4x64xf32>
+}
+
+// -----
+
+gdn_tile.program @clear_last_dim(%x: memref<1x?x4x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %empty = arith.cmpi eq, %begin, %end : index
+  // expected-error @below {{expected `dim` to be a dimension before the last one, got 3}}
+  gdn_tile.clear %x[%batch, %begin, %h, %n] until(%end, dim = 3) columns 64 if %empty : memref<1x?x4x64xf32>
+}
+
+// -----
+
+gdn_tile.program @clear_nothing(%x: memref<1x?x4x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %empty = arith.cmpi eq, %begin, %end : index
+  // expected-error @below {{expected at least one column, got 0}}
+  gdn_tile.clear %x[%batch, %begin, %h, %n] until(%end, dim = 1) columns 0 if %empty : memref<1x?x4x64xf32>
+}

@@ -51,6 +51,8 @@ gdn_tile.program @meeting(%x: memref<4x2x64x64xf16>, %count: memref<?xi32>) work
   gdn_tile.leave %empty clears(%x : memref<4x2x64x64xf16>)
   // CHECK: gdn_tile.leave %[[EMPTY]]{{$}}
   gdn_tile.leave %empty
+  // CHECK: gdn_tile.clear %x[%n, %h, %begin, %n] until(%end, dim = 2) columns 16 if %[[EMPTY]] : memref<4x2x64x64xf16>
+  gdn_tile.clear %x[%n, %h, %begin, %n] until(%end, dim = 2) columns 16 if %empty : memref<4x2x64x64xf16>
   // CHECK: gdn_tile.await %count if %[[EMPTY]] : memref<?xi32>
   gdn_tile.await %count if %empty : memref<?xi32>
   // CHECK: gdn_tile.hold_back if %[[EMPTY]]

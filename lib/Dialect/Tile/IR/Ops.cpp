@@ -170,6 +170,29 @@ void StoreOp::getEffects(EffectList &effects) {
 }
 
 //===----------------------------------------------------------------------===//
+// ClearOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ClearOp::verify() {
+  MemRefType array = getArray().getType();
+  if (failed(verifyOffsets(*this, array, getOffsets().size())))
+    return failure();
+  if (static_cast<int64_t>(getDim()) < 0 ||
+      static_cast<int64_t>(getDim()) >= array.getRank() - 1)
+    return emitOpError("expected `dim` to be a dimension before the last one, "
+                       "got ")
+           << static_cast<int64_t>(getDim());
+  if (static_cast<int64_t>(getColumns()) < 1)
+    return emitOpError("expected at least one column, got ")
+           << static_cast<int64_t>(getColumns());
+  return success();
+}
+
+void ClearOp::getEffects(EffectList &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), &getArrayMutable());
+}
+
+//===----------------------------------------------------------------------===//
 // ReportOp and AwaitReportOp
 //===----------------------------------------------------------------------===//
 

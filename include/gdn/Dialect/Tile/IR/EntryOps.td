@@ -36,6 +36,35 @@ def Tile_LeaveOp : Tile_Op<"leave"> {
   }];
 }
 
+def Tile_ClearOp : Tile_Op<"clear", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Zeros instead of what a work item does not compute";
+  let description = [{
+    Where `condition` holds, rows offsets[dim] .. `end` of dimension `dim` of `array`
+    become zeros, `columns` elements of the last dimension from its offset on.
+    For a work item of whose tokens nothing is computed: no other access of the
+    program touches these elements then.
+
+    Example:
+
+    ```mlir
+    gdn_tile.clear %o[%batch, %begin, %h, %c0] until(%end, dim = 1) columns 64 if %isSkipped
+        : memref<1x?x4x128xbf16>
+    ```
+  }];
+  let arguments = (ins
+      Arg<AnyMemRef, "The array.">:$array,
+      Arg<Variadic<Index>, "The first element of the first row, one index per dimension of the array.">:$offsets,
+      Arg<Index, "The row past the last one.">:$end,
+      Arg<I64Attr, "The dimension along which the rows follow each other; not the last one.">:$dim,
+      Arg<I64Attr, "Elements of a row.">:$columns,
+      Arg<I1, "What follows from the work item alone.">:$condition);
+  let assemblyFormat = [{
+    $array `[` $offsets `]` `until` `(` $end `,` `dim` `=` $dim `)` `columns` $columns `if` $condition
+    attr-dict `:` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_AwaitOp : Tile_Op<"await"> {
   let summary = "Wait for a program that runs at the same time";
   let description = [{
