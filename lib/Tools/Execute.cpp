@@ -10,6 +10,7 @@
 #include "gdn/Tools/Compile.h"
 #include "gdn/Tools/Error.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
 #include <cstring>
@@ -56,9 +57,14 @@ llvm::Expected<Executable> Executable::compile(ModuleOp module,
     }
     results.push_back({*element, tensor.getRank()});
   }
-  std::vector<bool> scalars;
-  for (Type type : entry.getArgumentTypes())
-    scalars.push_back(scalarOf(type).has_value());
+  std::vector<Parameter> parameters;
+  for (BlockArgument argument : entry.getArguments()) {
+    auto writable = entry.getArgAttrOfType<BoolAttr>(
+        argument.getArgNumber(),
+        bufferization::BufferizationDialect::kWritableAttrName);
+    parameters.push_back({scalarOf(argument.getType()).has_value(),
+                          writable && writable.getValue()});
+  }
   // The function is rewritten on the way down.
   std::string name = entry.getSymName().str();
   if (failed(lower(module, Level::LLVM, options)))
@@ -70,7 +76,7 @@ llvm::Expected<Executable> Executable::compile(ModuleOp module,
   if (llvm::Error error = program->materialize(name))
     return std::move(error);
   return Executable(std::move(*program), std::move(name), std::move(results),
-                    std::move(scalars));
+                    std::move(parameters));
 }
 
 namespace {
@@ -113,8 +119,14 @@ Executable::run(llvm::MutableArrayRef<HostArray> inputs, double *seconds) {
     resultWords += descriptorWords(result.rank);
   std::vector<Word> room(resultWords);
   std::vector<std::vector<Word>> descriptors;
-  for (HostArray &input : inputs)
-    descriptors.push_back(describeArray(input));
+  std::vector<HostArray> copies;
+  copies.reserve(inputs.size());
+  for (auto [input, parameter] : llvm::zip_equal(inputs, parameters)) {
+    if (parameter.isWritable)
+      copies.push_back(input);
+    descriptors.push_back(
+        describeArray(parameter.isWritable ? copies.back() : input));
+  }
 
   // The call takes pointers to arguments: to scalars, and to pointers to
   // arrays.
@@ -125,8 +137,9 @@ Executable::run(llvm::MutableArrayRef<HostArray> inputs, double *seconds) {
   if (!results.empty())
     arguments.push_back(&values[0]);
   for (size_t i = 0; i < inputs.size(); ++i)
-    arguments.push_back(scalars[i] ? static_cast<void *>(inputs[i].data())
-                                   : &values[i + 1]);
+    arguments.push_back(parameters[i].isScalar
+                            ? static_cast<void *>(inputs[i].data())
+                            : &values[i + 1]);
 
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();

@@ -142,6 +142,7 @@ public:
                                             const CompileOptions &options);
 
   /// Calls the function. `seconds`, if not null, is the time of the call alone.
+  /// What it updates in place is a copy of an input.
   llvm::Expected<std::vector<HostArray>>
   run(llvm::MutableArrayRef<HostArray> inputs, double *seconds = nullptr);
 
@@ -150,17 +151,19 @@ private:
     Element element;
     int64_t rank;
   };
+  struct Parameter {
+    bool isScalar, isWritable;
+  };
 
   Executable(cpu::Program program, std::string name,
-             std::vector<Result> results, std::vector<bool> scalars)
+             std::vector<Result> results, std::vector<Parameter> parameters)
       : program(std::move(program)), name(std::move(name)),
-        results(std::move(results)), scalars(std::move(scalars)) {}
+        results(std::move(results)), parameters(std::move(parameters)) {}
 
   cpu::Program program;
   std::string name;
   std::vector<Result> results;
-  /// Whether each argument is a scalar.
-  std::vector<bool> scalars;
+  std::vector<Parameter> parameters;
 };
 
 } // namespace mlir::gdn::tools

@@ -45,12 +45,15 @@ static void dropNotes(FunctionOpInterface function) {
     function.setResultAttrs(i, withoutNotes(function.getResultAttrs(i)));
 }
 
-/// Callers keep their arrays: nothing is computed in place in an argument.
+/// Callers keep their arrays: nothing is computed in place in an argument,
+/// unless the function says so.
 static void prepareInterface(func::FuncOp function) {
   dropNotes(function);
   Builder builder(function.getContext());
   for (BlockArgument argument : function.getArguments())
-    if (isa<TensorType>(argument.getType()))
+    if (isa<TensorType>(argument.getType()) &&
+        !function.getArgAttr(argument.getArgNumber(),
+                             BufferizationDialect::kWritableAttrName))
       function.setArgAttr(argument.getArgNumber(),
                           BufferizationDialect::kWritableAttrName,
                           builder.getBoolAttr(false));

@@ -8,6 +8,13 @@ func.func @interface(%x : tensor<8xf32>) -> tensor<8xf32> {
   return %x : tensor<8xf32>
 }
 
+// Unless the function says that it may write them.
+// CHECK-LABEL: func.func @writable
+// CHECK-SAME: tensor<8xf32> {bufferization.writable = true})
+func.func @writable(%x : tensor<8xf32> {bufferization.writable = true}) -> tensor<8xf32> {
+  return %x : tensor<8xf32>
+}
+
 // A tile that is scaled every iteration is scaled in the buffer that carries it, and
 // whoever needs the old one comes before.
 // CHECK-LABEL: func.func private @carried

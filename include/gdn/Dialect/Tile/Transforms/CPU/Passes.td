@@ -36,8 +36,9 @@ def LaunchToParallelPass : Pass<"gdn-tile-launch-to-parallel", "::mlir::ModuleOp
 def PrepareBufferizationPass : Pass<"gdn-tile-prepare-bufferization", "::mlir::ModuleOp"> {
   let summary = "State what one-shot bufferization cannot know";
   let description = [{
-    Arguments of public functions belong to the caller and are marked read-only;
-    public functions get a C interface. In the functions that programs became,
+    Arguments of public functions belong to the caller and are marked read-only,
+    unless the function says `bufferization.writable` of them; public functions
+    get a C interface. In the functions that programs became,
     every tile that a loop carries stays in one buffer: what the loop yields is
     written into the buffer of its argument, which is no copy where it is there
     already. Rows of a tensor.expand_shape into two open sizes are copied, which is more than
