@@ -21,51 +21,6 @@ using namespace mlir::gdn::tools;
 namespace reference = ::gdn::reference;
 using reference::Output;
 
-llvm::StringRef tools::name(Output output) {
-  switch (output) {
-  case Output::O:
-    return "o";
-  case Output::FinalState:
-    return "final_state";
-  case Output::DQ:
-    return "dq";
-  case Output::DK:
-    return "dk";
-  case Output::DV:
-    return "dv";
-  case Output::DBeta:
-    return "dbeta";
-  case Output::DGate:
-    return "dgate";
-  case Output::DInitialState:
-    return "dinitial_state";
-  case Output::DALog:
-    return "da_log";
-  case Output::DDtBias:
-    return "ddt_bias";
-  }
-  llvm_unreachable("covered switch");
-}
-
-llvm::SmallVector<Output> tools::outputsOf(Operation *op) {
-  if (isa<StatePassStageOp>(op))
-    return {Output::FinalState};
-  if (!isa<ChunkGatedDeltaRuleBwdOp>(op))
-    return {Output::O, Output::FinalState};
-  auto rule = cast<DeltaRuleOpInterface>(op);
-  llvm::SmallVector<Output> outputs = {Output::DQ, Output::DK, Output::DV,
-                                       Output::DBeta};
-  if (rule.getGate())
-    outputs.push_back(Output::DGate);
-  if (rule.getInitialState())
-    outputs.push_back(Output::DInitialState);
-  if (rule.getALog())
-    outputs.push_back(Output::DALog);
-  if (rule.getDtBias())
-    outputs.push_back(Output::DDtBias);
-  return outputs;
-}
-
 /// The gradient that the reference computes for an output.
 static std::vector<double> &select(reference::Gradients &gradients,
                                    Output output) {

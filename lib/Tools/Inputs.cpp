@@ -53,12 +53,10 @@ private:
   llvm::Error bindDim(llvm::StringRef name, int64_t size);
   llvm::Error bindDefaults();
   llvm::Error settleShape(const Argument &argument);
-  llvm::Error checkOp(const Argument &argument);
   std::vector<int64_t> lengthsOf(Operation *op) const;
   llvm::Expected<HostArray> makeScalar(const Argument &argument,
                                        Element element);
   llvm::Expected<HostArray> makeArray(const Argument &argument);
-  llvm::Error checkBoundaries(const Argument &argument, const HostArray &cu);
 
   std::vector<Argument> arguments;
   const InputOptions &options;
@@ -254,26 +252,6 @@ llvm::Error InputMaker::settleShape(const Argument &argument) {
   return llvm::Error::success();
 }
 
-/// The rules between dimensions that dynamic types leave to the run.
-llvm::Error InputMaker::checkOp(const Argument &argument) {
-  DeltaRuleOpInterface op = argument.op;
-  if (!op)
-    return llvm::Error::success();
-  int64_t batch = sizes.get(op, "B").value_or(1);
-  int64_t count = sizes.get(op, "N").value_or(1);
-  int64_t heads = sizes.get(op, "H").value_or(1);
-  int64_t queryHeads = sizes.get(op, "Hq").value_or(1);
-  if (op.getCuSeqlens() && batch != 1)
-    return fail("expected B = 1 with cu_seqlens, got {0}", batch);
-  if (!op.getCuSeqlens() && batch != count)
-    return fail("expected N = B = {0} without cu_seqlens, got {1}", batch,
-                count);
-  if (queryHeads < 1 || heads < 1 || heads % queryHeads != 0)
-    return fail("expected H to be a multiple of Hq = {0}, got {1}", queryHeads,
-                heads);
-  return llvm::Error::success();
-}
-
 std::vector<int64_t> InputMaker::lengthsOf(Operation *op) const {
   if (options.lengths)
     return *options.lengths;
@@ -328,24 +306,6 @@ llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
   return array;
 }
 
-llvm::Error InputMaker::checkBoundaries(const Argument &argument,
-                                        const HostArray &cu) {
-  int64_t tokens = sizes.get(argument.op, "T").value_or(0);
-  if (cu[0] != 0)
-    return fail("expected cu_seqlens to start at 0, got {0} in argument {1}",
-                int64_t(cu[0]), argument.index);
-  for (int64_t i = 1; i < cu.size(); ++i)
-    if (cu[i] < cu[i - 1])
-      return fail("expected sorted cu_seqlens, got {0} after {1} in argument "
-                  "{2}",
-                  int64_t(cu[i]), int64_t(cu[i - 1]), argument.index);
-  if (cu[cu.size() - 1] != static_cast<double>(tokens))
-    return fail("expected cu_seqlens to end at T = {0}, got {1} in argument "
-                "{2}",
-                tokens, int64_t(cu[cu.size() - 1]), argument.index);
-  return llvm::Error::success();
-}
-
 llvm::Expected<std::vector<HostArray>> InputMaker::make() {
   if (auto error = checkOptions())
     return std::move(error);
@@ -357,7 +317,7 @@ llvm::Expected<std::vector<HostArray>> InputMaker::make() {
   for (const Argument &argument : arguments) {
     if (auto error = settleShape(argument))
       return std::move(error);
-    if (auto error = checkOp(argument))
+    if (auto error = checkSizes(argument.op, sizes))
       return std::move(error);
   }
   // Each argument has a stream of random numbers of its own, and drawing one
@@ -379,7 +339,8 @@ llvm::Expected<std::vector<HostArray>> InputMaker::make() {
     if (!array)
       error = array.takeError();
     else if (argument.role == Role::CuSeqlens)
-      error = checkBoundaries(argument, *array);
+      error = checkBoundaries(argument.index, *array,
+                              sizes.get(argument.op, "T").value_or(0));
     if (!error)
       inputs.push_back(std::move(*array));
   }

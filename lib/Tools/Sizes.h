@@ -9,7 +9,9 @@
 #ifndef GDN_LIB_TOOLS_SIZES_H
 #define GDN_LIB_TOOLS_SIZES_H
 
+#include "gdn/Dialect/GDN/IR/GDN.h"
 #include "gdn/Tools/Error.h"
+#include "gdn/Tools/HostArray.h"
 #include "mlir/IR/Operation.h"
 #include <map>
 #include <optional>
@@ -51,6 +53,14 @@ private:
   std::map<std::pair<Operation *, std::string>, std::pair<int64_t, std::string>>
       known;
 };
+
+/// The rules between dimensions that dynamic types leave to the run. `op` may
+/// be null.
+llvm::Error checkSizes(DeltaRuleOpInterface op, const Sizes &sizes);
+
+/// Checks boundaries of `tokens` tokens, which argument `index` is.
+llvm::Error checkBoundaries(unsigned index, const HostArray &cu,
+                            int64_t tokens);
 
 } // namespace mlir::gdn::tools
 
