@@ -15,9 +15,12 @@ using namespace gdn::reference;
 /// Runs sequence n of v-head `head` and writes its part of the result.
 static void forwardHead(const Problem &p, int64_t n, int64_t head,
                         Forward &result, Progress &progress) {
+  std::optional<int64_t> row = p.stateRow(n);
+  if (!row)
+    return progress.add(p.sequenceStart(n + 1) - p.sequenceStart(n));
   ActivatedChunk chunk(p);
   std::vector<double> state, v(chunkTokens * lanes), o(v);
-  loadState(p, p.initialState, n, head, state);
+  loadState(p, p.initialState, *row, head, state);
   int64_t end = p.sequenceStart(n + 1);
   for (int64_t first = p.sequenceStart(n); first < end; first += chunkTokens) {
     int64_t tokens = std::min(chunkTokens, end - first);
@@ -30,7 +33,7 @@ static void forwardHead(const Problem &p, int64_t n, int64_t head,
     }
     progress.add(tokens);
   }
-  storeState(p, state, n, head, result.finalState);
+  storeState(p, state, *row, head, result.finalState);
 }
 
 Result<Forward> gdn::reference::forward(const Problem &p,
@@ -42,7 +45,10 @@ Result<Forward> gdn::reference::forward(const Problem &p,
   int64_t N = p.numSequences(), tokens = p.B * p.T;
   Forward result;
   result.o.resize(tokens * p.H * p.V);
-  result.finalState.resize(N * p.H * p.K * p.V);
+  // Rows of a pool that no sequence names stay as they are.
+  if (!p.stateIndices.empty())
+    result.finalState = p.initialState;
+  result.finalState.resize(p.numStates() * p.H * p.K * p.V);
   Progress progress(options, tokens * p.H);
   parallelFor(N * p.H, options, [&](int64_t task) {
     forwardHead(p, task / p.H, task % p.H, result, progress);

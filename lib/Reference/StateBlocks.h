@@ -36,7 +36,7 @@ inline int64_t blockColumns(const Problem &p, int64_t block) {
 }
 
 /// Calls copy(index in the array, index in the blocks) for every element of the
-/// state of sequence n and head h.
+/// state in row n and of head h.
 template <typename Copy>
 void forEachStateElement(const Problem &p, int64_t n, int64_t h, Copy copy) {
   int64_t base = (n * p.H + h) * p.K * p.V;

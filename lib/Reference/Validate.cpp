@@ -10,6 +10,7 @@
 
 #include <initializer_list>
 #include <limits>
+#include <set>
 
 using namespace gdn::reference;
 
@@ -142,10 +143,32 @@ static std::string checkState(const char *name, const Problem &p,
                               const std::vector<double> &state) {
   if (state.empty())
     return {};
-  Extent n{"N", p.numSequences()}, h{"H", p.H}, k{"K", p.K}, v{"V", p.V};
+  Extent n{p.stateIndices.empty() ? "N" : "P", p.numStates()}, h{"H", p.H},
+      k{"K", p.K}, v{"V", p.V};
   return p.stateLayout == StateLayout::KV
              ? checkArray(name, state, {n, h, k, v})
              : checkArray(name, state, {n, h, v, k});
+}
+
+/// States in a pool.
+static std::string checkStateIndices(const Problem &p) {
+  if (p.stateIndices.empty())
+    return {};
+  if (p.poolSize < 0)
+    return "expected a pool size >= 0, got " + number(p.poolSize);
+  if (p.initialState.empty() && p.poolSize != 0)
+    return "expected initial_state, a pool, with state_indices, got none";
+  int64_t count = p.stateIndices.size();
+  if (count != p.numSequences())
+    return "expected state_indices of shape [N=" + number(p.numSequences()) +
+           "], got " + number(count) + " values";
+  std::set<int64_t> rows;
+  for (int64_t n = 0; n < count; ++n)
+    if (std::optional<int64_t> row = p.stateRow(n);
+        row && !rows.insert(*row).second)
+      return "expected a row of the pool for each sequence, got row " +
+             number(*row) + " twice";
+  return {};
 }
 
 /// The first of the checks that has something to say.
@@ -164,6 +187,7 @@ std::string gdn::reference::validate(const Problem &p) {
       [&] { return checkArray("k", p.k, {b, t, hq, k}); },
       [&] { return checkArray("v", p.v, {b, t, h, v}); },
       [&] { return checkGate(p); }, [&] { return checkBeta(p); },
+      [&] { return checkStateIndices(p); },
       [&] { return checkState("initial_state", p, p.initialState); });
 }
 
@@ -173,6 +197,12 @@ gdn::reference::validateBackward(const Problem &p,
                                  const std::vector<double> &dFinalState) {
   return firstError(
       [&] { return validate(p); },
+      [&] {
+        return p.stateIndices.empty()
+                   ? std::string()
+                   : "expected no state_indices with gradients, got " +
+                         std::to_string(p.stateIndices.size()) + " values";
+      },
       [&] {
         return checkArray("d_o", dO,
                           {{"B", p.B}, {"T", p.T}, {"H", p.H}, {"V", p.V}});

@@ -73,6 +73,15 @@ struct Problem {
   std::vector<double> dtBias; ///< [H] or [H, K]; optional, absent means 0.
   std::vector<double> initialState; ///< [N, H, K, V]; optional, absent means 0.
 
+  /// Optional, [N]: the state of sequence n is row stateIndices[n] of a pool,
+  /// which is initialState, and becomes the final state there. An index below
+  /// firstState or of poolSize and more names no row: the sequence has no state
+  /// and outputs of zero. No two sequences name the same row. forward() alone
+  /// knows it.
+  std::vector<int64_t> stateIndices;
+  int64_t firstState = 0;
+  int64_t poolSize = 0; ///< P, the rows of initialState with stateIndices.
+
   GateKind gateKind = GateKind::None;
   GateDomain gateDomain = GateDomain::Log;
   /// The bound of RawBounded, below 0.
@@ -96,6 +105,19 @@ struct Problem {
   int64_t numSequences() const {
     return cuSeqlens.empty() ? B : static_cast<int64_t>(cuSeqlens.size()) - 1;
   }
+  /// Rows of initialState and of the final state.
+  int64_t numStates() const {
+    return stateIndices.empty() ? numSequences() : poolSize;
+  }
+  /// The row that has the state of sequence n, or none.
+  std::optional<int64_t> stateRow(int64_t n) const {
+    if (stateIndices.empty())
+      return n;
+    int64_t row = stateIndices[n];
+    if (row < firstState || row < 0 || row >= poolSize)
+      return std::nullopt;
+    return row;
+  }
   /// First token of sequence n (n = N gives the end) in the flat [B * T] order.
   int64_t sequenceStart(int64_t n) const {
     return cuSeqlens.empty() ? n * T : cuSeqlens[n];
@@ -105,7 +127,7 @@ struct Problem {
 /// Result of forward().
 struct Forward {
   std::vector<double> o;          ///< [B, T, H, V]
-  std::vector<double> finalState; ///< [N, H, K, V] or [N, H, V, K]
+  std::vector<double> finalState; ///< [N, H, K, V] or [N, H, V, K], or the pool
 };
 
 /// Result of backward(): gradients with respect to the inputs as given in the

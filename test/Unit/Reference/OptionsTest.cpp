@@ -201,3 +201,25 @@ TEST(OptionsTest, ProgressRisesToOneOnTheCallingThread) {
   for (std::thread::id id : threads)
     EXPECT_EQ(id, std::this_thread::get_id());
 }
+
+TEST(OptionsTest, StateIndices) {
+  Problem p = makeProblem(GateKind::Head, 3, 6);
+  Forward dense = runForward(p);
+  // The pool has a row in front; sequence 1 has none.
+  int64_t state = p.H * p.K * p.V, output = p.T * p.H * p.V;
+  std::vector<double> pool(4 * state, 0.5);
+  std::copy_n(p.initialState.begin(), state, pool.begin() + 3 * state);
+  std::copy_n(p.initialState.begin() + 2 * state, state, pool.begin() + state);
+  p.initialState = pool;
+  p.poolSize = 4;
+  p.firstState = 1;
+  p.stateIndices = {3, 0, 1};
+  Forward pooled = runForward(p);
+  std::vector<double> o = dense.o;
+  std::fill_n(o.begin() + output, output, 0.0);
+  expectSame(pooled.o, o);
+  std::copy_n(dense.finalState.begin(), state, pool.begin() + 3 * state);
+  std::copy_n(dense.finalState.begin() + 2 * state, state,
+              pool.begin() + state);
+  expectSame(pooled.finalState, pool);
+}

@@ -153,3 +153,26 @@ TEST(ValidateTest, RunsReport) {
             "expected k of shape [B=1, T=6, Hq=1, K=3], 18 values, got 0");
   EXPECT_EQ(backward(p, p.v, {}).error, forward(p).error);
 }
+
+TEST(ValidateTest, StateIndices) {
+  auto message = [](std::vector<int64_t> indices, int64_t size) {
+    Problem p = makeProblem(GateKind::Head, 2, 6);
+    p.stateIndices = std::move(indices);
+    p.poolSize = size;
+    return validate(p);
+  };
+  EXPECT_EQ(message({1, 0}, 2), "");
+  EXPECT_EQ(message({-1, -1}, 2), "");
+  EXPECT_EQ(message({1, 1}, 2),
+            "expected a row of the pool for each sequence, got row 1 twice");
+  EXPECT_EQ(message({1}, 2),
+            "expected state_indices of shape [N=2], got 1 values");
+  EXPECT_EQ(message({0, 1}, 3),
+            "expected initial_state of shape [P=3, H=2, K=3, V=10], 180 "
+            "values, got 120");
+  Problem p = makeProblem(GateKind::Head, 1, 6);
+  p.stateIndices = {0};
+  p.poolSize = 1;
+  EXPECT_EQ(backward(p, {}, {}).error,
+            "expected no state_indices with gradients, got 1 values");
+}
