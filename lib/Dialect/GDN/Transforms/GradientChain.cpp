@@ -208,6 +208,14 @@ static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
       });
 }
 
+Value gdn::makeNeutralGate(OpBuilder &b, DeltaRuleOpInterface op) {
+  Location loc = op->getLoc();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getBeta());
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
+  return linalg::FillOp::create(b, loc, zero, empty)->getResult(0);
+}
+
 Value gdn::normalizeRows(OpBuilder &b, DeltaRuleOpInterface op, Value x) {
   WholeTensors w(b, op);
   Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}},

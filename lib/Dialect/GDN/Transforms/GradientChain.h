@@ -23,6 +23,10 @@ SmallVector<Value> applyGradientChain(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
 /// q or k of `op` with rows of length 1, in its own type.
 Value normalizeRows(OpBuilder &b, DeltaRuleOpInterface op, Value x);
 
+/// A log gate of zeros for `op`. The kernels of three stages have one: ptxas
+/// serialises their products without.
+Value makeNeutralGate(OpBuilder &b, DeltaRuleOpInterface op);
+
 } // namespace mlir::gdn
 
 #endif // GDN_LIB_DIALECT_GDN_TRANSFORMS_GRADIENTCHAIN_H

@@ -97,16 +97,6 @@ static SmallVector<Value> ruleOperands(DeltaRuleOpInterface op) {
           op.getCuSeqlens(), op.getALog(), op.getDtBias()};
 }
 
-/// A log gate of zeros. The kernels of three stages have one: ptxas serialises
-/// their products without.
-static Value makeNeutralGate(OpBuilder &b, DeltaRuleOpInterface op) {
-  Location loc = op->getLoc();
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getBeta());
-  Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
-  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
-  return linalg::FillOp::create(b, loc, zero, empty)->getResult(0);
-}
-
 /// The operands of the stages of a backward in three kernels, and of a forward
 /// that saves for one: rows of q and k of length 1 where the op asks for it,
 /// and a gate.
