@@ -14,10 +14,9 @@
 
 #include "states.h"
 
-#include "check.h"
+#include "upload.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { tokens = 70, sequences = 3, heads = 2, width = 64 };
@@ -32,40 +31,6 @@ typedef struct Result {
   uint16_t o[output];
   float state[states];
 } Result;
-
-static void *upload(const void *from, size_t bytes) {
-  void *data;
-  CHECK(gdnMemoryAllocate(0, bytes, &data));
-  CHECK(gdnMemoryCopyToDevice(0, data, from, bytes));
-  return data;
-}
-
-/// Numbers of about -1 to 1 times `scale`, as bf16 or float.
-static float next(void) {
-  static uint32_t seed = 1;
-  seed = seed * 1664525 + 1013904223;
-  return (float)(seed >> 8) / (1 << 23) - 1;
-}
-static void *uploadBF16(size_t count, float scale) {
-  uint16_t *host = malloc(count * sizeof(uint16_t));
-  for (size_t i = 0; i < count; ++i) {
-    float value = scale * next();
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    host[i] = (uint16_t)(bits >> 16);
-  }
-  void *data = upload(host, count * sizeof(uint16_t));
-  free(host);
-  return data;
-}
-static void *uploadF32(size_t count, float from, float to) {
-  float *host = malloc(count * sizeof(float));
-  for (size_t i = 0; i < count; ++i)
-    host[i] = from + (to - from) * (next() + 1) / 2;
-  void *data = upload(host, count * sizeof(float));
-  free(host);
-  return data;
-}
 
 /// How states lie: the strides of [N, H, K, V].
 typedef struct Form {
