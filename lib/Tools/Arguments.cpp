@@ -31,7 +31,8 @@ tools::operandsOf(DeltaRuleOpInterface op) {
       {op.getInitialState(), Role::InitialState},
       {op.getCuSeqlens(), Role::CuSeqlens},
       {op.getALog(), Role::ALog},
-      {op.getDtBias(), Role::DtBias}};
+      {op.getDtBias(), Role::DtBias},
+      {op.getStateIndices(), Role::StateIndices}};
   if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
     operands.emplace_back(backward.getDO(), Role::DOut);
     operands.emplace_back(backward.getDFinalState(), Role::DFinalState);
@@ -62,10 +63,14 @@ llvm::SmallVector<llvm::StringRef> tools::dimNamesOf(DeltaRuleOpInterface op,
     return rank == 3 ? llvm::SmallVector<llvm::StringRef>{"B", "T", "H"}
                      : llvm::SmallVector<llvm::StringRef>{"B", "T", "H", "K"};
   case Role::InitialState:
-  case Role::DFinalState:
+  case Role::DFinalState: {
+    llvm::StringRef states = op.getStateIndices() ? "P" : "N";
     return op.getStateLayout() == StateLayout::KV
-               ? llvm::SmallVector<llvm::StringRef>{"N", "H", "K", "V"}
-               : llvm::SmallVector<llvm::StringRef>{"N", "H", "V", "K"};
+               ? llvm::SmallVector<llvm::StringRef>{states, "H", "K", "V"}
+               : llvm::SmallVector<llvm::StringRef>{states, "H", "V", "K"};
+  }
+  case Role::StateIndices:
+    return {"N"};
   case Role::CuSeqlens:
     return {"N+1"};
   case Role::ALog:

@@ -102,6 +102,7 @@ private:
                   llvm::MutableArrayRef<std::vector<double>> results,
                   llvm::ArrayRef<std::vector<double>> spreads);
   void setSizes(reference::Problem &problem, Value q, Value k, Value v);
+  void setStateIndices(reference::Problem &problem, DeltaRuleOpInterface op);
   reference::Problem makeProblem(DeltaRuleOpInterface op);
   reference::Problem makeProblem(LinearAttentionStageOp op);
   /// Copies the value of an operand; nothing for an absent one.
@@ -117,6 +118,12 @@ private:
 } // namespace
 
 llvm::Error Evaluator::evaluateConstant(arith::ConstantOp op) {
+  if (auto number = dyn_cast<IntegerAttr>(op.getValue())) {
+    auto value = static_cast<double>(number.getValue().getSExtValue());
+    values[op.getResult()].values =
+        std::make_shared<std::vector<double>>(1, value);
+    return llvm::Error::success();
+  }
   auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!elements || !elementOf(elements.getElementType()))
     return failAt(op, "expected a constant tensor of f32, bf16, f16, i32 or "
@@ -175,6 +182,18 @@ reference::Problem Evaluator::makeProblem(LinearAttentionStageOp op) {
   return problem;
 }
 
+/// Where the states of sequences lie in a pool.
+void Evaluator::setStateIndices(reference::Problem &problem,
+                                DeltaRuleOpInterface op) {
+  for (double index : copy(op.getStateIndices()))
+    problem.stateIndices.push_back(static_cast<int64_t>(index));
+  if (!op.getStateIndices())
+    return;
+  problem.poolSize = values[op.getInitialState()].shape[0];
+  if (Value first = op.getFirstState())
+    problem.firstState = static_cast<int64_t>(copy(first).front());
+}
+
 reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
   reference::Problem problem;
   setSizes(problem, op.getQ(), op.getK(), op.getV());
@@ -183,6 +202,7 @@ reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
   problem.aLog = copy(op.getALog());
   problem.dtBias = copy(op.getDtBias());
   problem.initialState = copy(op.getInitialState());
+  setStateIndices(problem, op);
   for (double boundary : copy(op.getCuSeqlens()))
     problem.cuSeqlens.push_back(static_cast<int64_t>(boundary));
   if (op.getGate())
@@ -226,8 +246,7 @@ shapeOf(const reference::Problem &p, Output output, bool gateParameterHasK) {
     return {p.H};
   case Output::FinalState:
   case Output::DInitialState:
-    return {p.numSequences(), p.H, transposed ? p.V : p.K,
-            transposed ? p.K : p.V};
+    return {p.numStates(), p.H, transposed ? p.V : p.K, transposed ? p.K : p.V};
   }
   llvm_unreachable("covered switch");
 }

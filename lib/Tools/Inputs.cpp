@@ -8,7 +8,7 @@
 //
 // A compiled function trusts the sizes it is given, so everything that static
 // types leave open is settled here: each op has one size for each of the names
-// B, T, Hq, H, K, V, N; whoever gives a second one that differs is refused.
+// B, T, Hq, H, K, V, N, P; whoever gives a second one that differs is refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -221,6 +221,10 @@ llvm::Error InputMaker::bindDefaults() {
     if (!count)
       if (auto error = sizes.set(op, "N", packed ? 1 : *batch, "the default"))
         return error;
+    // As many as the sequences may name, and not a row for each.
+    if (op.getStateIndices() && !sizes.get(op, "P"))
+      if (auto error = sizes.set(op, "P", *sizes.get(op, "N"), "the default"))
+        return error;
   }
   return llvm::Error::success();
 }
@@ -290,6 +294,11 @@ llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
     std::vector<int64_t> lengths;
     if (argument.role == Role::CuSeqlens)
       lengths = lengthsOf(argument.op);
+    if (argument.role == Role::StateIndices)
+      return HostArray(element, shape,
+                       drawStateIndices(argument, shape[0],
+                                        sizes.get(argument.op, "P").value_or(0),
+                                        options.random));
     return HostArray(element, shape,
                      drawRandom(argument, shape, lengths, options.random));
   }

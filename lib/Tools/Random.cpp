@@ -10,6 +10,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -220,4 +221,18 @@ std::vector<double> tools::drawRandom(const Argument &argument,
     drawElements(argument, values, options, generator);
   }
   return values;
+}
+
+std::vector<double> tools::drawStateIndices(const Argument &argument,
+                                            int64_t count, int64_t states,
+                                            const RandomOptions &options) {
+  Generator generator(options.seed, argument.index);
+  std::vector<double> rows(states + 1);
+  std::iota(rows.begin(), rows.end(), 0.0);
+  for (int64_t left = states + 1; left > 1; --left) {
+    auto other = static_cast<int64_t>(generator.uniform() * left) % left;
+    std::swap(rows[left - 1], rows[other]);
+  }
+  rows.resize(count, -1.0);
+  return rows;
 }

@@ -29,6 +29,7 @@ enum class Role {
   CuSeqlens,
   ALog,
   DtBias,
+  StateIndices,
   DOut,
   DFinalState,
   Other

@@ -31,6 +31,13 @@ std::vector<double> drawRandom(const Argument &argument,
                                llvm::ArrayRef<int64_t> lengths,
                                const RandomOptions &options);
 
+/// Different rows of a pool of `states` for `count` sequences. One may be
+/// `states`, which names no row, as -1 does, which those have that are too
+/// many.
+std::vector<double> drawStateIndices(const Argument &argument, int64_t count,
+                                     int64_t states,
+                                     const RandomOptions &options);
+
 } // namespace mlir::gdn::tools
 
 #endif // GDN_TOOLS_RANDOM_H

@@ -60,7 +60,7 @@ static Value loadSequenceState(Program &p, Value isFirst) {
   Program whole = p;
   whole.facts.stateLayout = p.facts.sequenceLayout;
   // -1 - n is not n.
-  whole.sequence = arith::SubIOp::create(b, b.index(-1),
+  whole.stateRow = arith::SubIOp::create(b, b.index(-1),
                                          loadNumber(p, "before", {p.sequence}));
   return choose(
       p, isFirst,
@@ -116,7 +116,7 @@ static void storeSequenceState(Program &p, Value state, Value isBusy) {
   TileBuilder &b = p.b;
   Program whole = p;
   whole.facts.stateLayout = p.facts.sequenceLayout;
-  whole.sequence = loadNumber(p, "closes", {p.sequence});
+  whole.stateRow = loadNumber(p, "closes", {p.sequence});
   auto branch =
       scf::IfOp::create(b, arith::AndIOp::create(b, isLastSegment(p), isBusy),
                         /*withElseRegion=*/false);
@@ -141,6 +141,7 @@ void gdn::writeFused(Program &p) {
     carried = {loadSequenceState(p, entersFirst)};
   } else {
     p.begin = loadStart(p);
+    skipUnnamed(p);
     carried = {loadStateT(p)};
   }
   bool saves = static_cast<bool>(p["writes"]);
@@ -226,6 +227,7 @@ static Value loadDecay(Program &p, Value t) {
 
 void gdn::writeRun(Program &p) {
   TileBuilder &b = p.b;
+  skipUnnamed(p);
   Value state = loadStateT(p);
   auto writeChunk = [&](Value t, ValueRange carried) -> SmallVector<Value> {
     b.step("load");

@@ -139,10 +139,15 @@ static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Axis dim) {
   llvm_unreachable("covered switch");
 }
 
-/// The empty tensor of one result, whose dimensions the stage's table tells.
+/// The tensor that one result is made in: an empty one, whose dimensions the
+/// stage's table tells, unless the stage updates another one.
 static Value createOutput(OpBuilder &b, const Stage &stage,
                           const NamedOutput &output) {
   Location loc = stage.op->getLoc();
+  if (output.updated)
+    return output.updated.getType() == output.type
+               ? output.updated
+               : tensor::CastOp::create(b, loc, output.type, output.updated);
   SmallVector<Value> dynamic;
   for (auto [size, dim] : llvm::zip(output.type.getShape(), output.dims))
     if (ShapedType::isDynamic(size))

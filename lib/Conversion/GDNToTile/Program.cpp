@@ -44,6 +44,9 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
   else if (facts.sequenceSegments)
     savedSequence =
         arith::DivUIOp::create(b, sequence, b.index(facts.sequenceSegments));
+  stateRow = sequence;
+  if ((*this)["state_indices"])
+    readStateIndex();
   firstV = facts.vTileChannels == facts.V
                ? zero
                : arith::MulIOp::create(b, tile, b.index(facts.vTileChannels));

@@ -103,6 +103,13 @@ struct Program {
   Value firstStored;
   /// Of a segment, the sequence that saved states are numbered by; else null.
   Value savedSequence;
+  /// The row of the states of sequences that has this one's: its number, or
+  /// where states lie in a pool that of `state_indices`. There a sequence may
+  /// have none; else `hasState` is null.
+  Value stateRow, hasState;
+  /// Of a stage with `state_indices`, whether its sequence has a state in the
+  /// pool; else null.
+  Value isNamed;
   Value zero;
   /// A_log and dt_bias of the head: a scalar, or f32 [K]; null without.
   Value logRate, bias;
@@ -115,6 +122,7 @@ struct Program {
   void loadGateParameters();
 
 private:
+  void readStateIndex();
   Value findKeyHead();
   Value loadGateParameter(StringRef name);
 };
@@ -155,8 +163,10 @@ Value loadLog2Gate(Program &p, Value t);
 Value loadChannelLog2Gate(Program &p, Value t);
 /// 1 for the chunk's tokens, 0 beyond the end, f32 [C].
 Value tokenMask(Program &p, Value t);
-/// Whether the call has the optional state `name`; null for one that each call
-/// has.
+/// Leaves out a sequence that has no state in the pool: its outputs are zeros.
+void skipUnnamed(Program &p);
+/// Whether the call has the optional state `name`, or the sequence one in the
+/// pool; null for one that is there always.
 Value isThere(Program &p, StringRef name);
 /// A part of the states `name` in f32; zero if the stage, or the call, has
 /// none.

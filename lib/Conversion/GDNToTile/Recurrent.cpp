@@ -97,6 +97,7 @@ void gdn::writeRecurrent(Program &p) {
     b.store(o, p["o"], tokenOffsets(p, t, p.head, p.firstV), {3});
     return {state};
   };
+  skipUnnamed(p);
   Value state = forEachChunk(p, loadStateT(p), writeToken)[0];
   storeStateT(p, state);
 }

@@ -129,7 +129,7 @@ static Value applySegment(Program &p, Value s, Value state) {
 
 /// The state as the scan takes it.
 static Value loadScanned(Program &p) {
-  auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
+  auto [place, axes] = scannedPlace(p, p.stateRow, p.facts.stateLayout);
   return loadState(p, "initial_state", place, axes,
                    {p.facts.K, p.facts.vTileChannels});
 }
@@ -229,7 +229,7 @@ void gdn::writeSegmentScan(Program &p) {
     Value next = applySegment(p, s, loop.getRegionIterArg(0));
     scf::YieldOp::create(b, next);
   }
-  auto [place, axes] = scannedPlace(p, p.sequence, p.facts.stateLayout);
+  auto [place, axes] = scannedPlace(p, p.stateRow, p.facts.stateLayout);
   storeState(p, loop.getResult(0), "final_state", place, axes);
   if (p["before"])
     leaveScan(p, loop.getResult(0));

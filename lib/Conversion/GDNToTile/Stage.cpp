@@ -41,9 +41,13 @@ static constexpr int64_t kParts = 16;
 
 static constexpr StringLiteral kBoundaries = "cu_seqlens";
 
-static constexpr StringLiteral kRuleOperands[] = {
-    "q",         "k",     "v",      "beta", "gate", "initial_state",
-    kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kRecurrentOperands[] = {
+    "q",          "k",
+    "v",          "beta",
+    "gate",       "initial_state",
+    kBoundaries,  "a_log",
+    "dt_bias",    "state_indices",
+    "first_state"};
 static constexpr StringLiteral kFusedOperands[] = {"q",
                                                    "k",
                                                    "v",
@@ -53,12 +57,15 @@ static constexpr StringLiteral kFusedOperands[] = {"q",
                                                    kBoundaries,
                                                    "a_log",
                                                    "dt_bias",
+                                                   "state_indices",
+                                                   "first_state",
                                                    "starts",
                                                    "before",
                                                    "closes",
                                                    "sequence_state",
                                                    "",
-                                                   "sequence_numbers"};
+                                                   "sequence_numbers",
+                                                   "num_states"};
 static constexpr StringLiteral kStatePassOperands[] = {"",
                                                        "k",
                                                        "v",
@@ -83,10 +90,19 @@ static constexpr StringLiteral kSegmentStartsOperands[] = {
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {
     "k", "sampled_gate", kBoundaries, "length", "parts", "longer_length"};
 static constexpr StringLiteral kSegmentScanOperands[] = {
-    "map",    "decay",  "states",     "initial_state", kBoundaries,
-    "before", "starts", "boundaries", "last_segments"};
-static constexpr StringLiteral kRunOperands[] = {
-    "q", "k", "v", "beta", "bm", "decay", "initial_state", kBoundaries};
+    "map",           "decay",         "states",     "initial_state",
+    kBoundaries,     "before",        "starts",     "boundaries",
+    "last_segments", "state_indices", "first_state"};
+static constexpr StringLiteral kRunOperands[] = {"q",
+                                                 "k",
+                                                 "v",
+                                                 "beta",
+                                                 "bm",
+                                                 "decay",
+                                                 "initial_state",
+                                                 kBoundaries,
+                                                 "state_indices",
+                                                 "first_state"};
 static constexpr StringLiteral kLinearAttentionOperands[] = {
     "q", "k", "v", "initial_state", kBoundaries};
 static constexpr StringLiteral kBackwardOperands[] = {
@@ -190,7 +206,7 @@ static constexpr OutputForm kSegmentScanOutputs[] = {
 static const StageForm kForms[] = {
     {"gdn.stage.fused", kFusedOperands, kForwardOutputs, writeFused,
      /*splitsV=*/true, /*rounds=*/true},
-    {"gdn.stage.recurrent", kRuleOperands, kForwardOutputs, writeRecurrent,
+    {"gdn.stage.recurrent", kRecurrentOperands, kForwardOutputs, writeRecurrent,
      /*splitsV=*/true, /*rounds=*/false},
     {"gdn.stage.state_pass", kStatePassOperands, kStatePassOutputs, writeFused,
      /*splitsV=*/true, /*rounds=*/true},
@@ -267,6 +283,24 @@ static void readResults(Stage &stage, ArrayRef<OutputForm> outputs) {
             {output.name, cast<RankedTensorType>(types[next]), output.dims});
 }
 
+/// Final states that go to where the initial ones are: the program takes the
+/// pool once, as what it writes.
+static void updatePool(Stage &stage) {
+  if (!stage["state_indices"] || stage["num_states"])
+    return;
+  NamedOutput *written =
+      llvm::find_if(stage.outputs, [](const NamedOutput &output) {
+        return output.name == "final_state";
+      });
+  NamedInput *read = llvm::find_if(stage.inputs, [](const NamedInput &input) {
+    return input.name == "initial_state";
+  });
+  if (written == stage.outputs.end())
+    return;
+  written->updated = read->tensor;
+  stage.inputs.erase(read);
+}
+
 /// The results of a stage: where attributes say so, others than its form's.
 static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
   if (isa<SegmentBoundariesStageOp>(op) &&
@@ -305,6 +339,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.write = form->write;
   readOperands(stage, *form);
   readResults(stage, findOutputs(op, *form));
+  updatePool(stage);
   stage.facts = readFacts(stage);
   stage.facts.parts = form->parts;
   // What follows waits for the cuts, so work items share those of a sequence.

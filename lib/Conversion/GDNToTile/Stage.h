@@ -44,6 +44,8 @@ struct NamedOutput {
   RankedTensorType type;
   /// What its first dimensions are; the others are static.
   ArrayRef<Axis> dims;
+  /// The array that it updates in place, or null for a new one.
+  Value updated = {};
   ArrayNotes notes = {};
 };
 

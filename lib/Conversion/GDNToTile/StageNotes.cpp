@@ -76,6 +76,10 @@ static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
            << nameOf(notes) << " on states alone, got it on " << name;
   if (!notes.isOptional)
     return success();
+  if (stage["state_indices"])
+    return stage.op->emitOpError("expected a pool of states that each call "
+                                 "has beside state_indices, got ")
+           << GDNDialect::getOptionalAttrName() << " on " << name;
   if (!cast<ShapedType>(type).isDynamicDim(0))
     return stage.op->emitOpError("expected ")
            << name << " of a dynamic first extent, since the function says "
@@ -98,6 +102,8 @@ LogicalResult gdn::readNotes(Stage &stage) {
   for (auto [output, result] :
        llvm::zip_first(stage.outputs, stage.op->getResults())) {
     output.notes = readResultNotes(result);
+    if (output.updated)
+      output.notes = readArgumentNotes(output.updated);
     if (failed(keepNotes(stage, output.name, output.type, output.notes)))
       return failure();
   }
@@ -131,7 +137,8 @@ static LogicalResult verifyArgumentNotes(FunctionOpInterface function,
   if (!notes.isOptional && !notes.isStrided)
     return success();
   for (OpOperand *use : usesThroughCasts(argument))
-    if (!isStageOrLaunch(use->getOwner()))
+    if (!isStageOrLaunch(use->getOwner()) &&
+        !isa<tensor::DimOp>(use->getOwner()))
       return function.emitOpError("expected ")
              << nameOf(notes) << " on a state that only stages take, got it on "
              << "argument " << argument.getArgNumber() << ", which '"

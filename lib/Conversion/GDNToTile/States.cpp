@@ -19,11 +19,46 @@ using namespace mlir::gdn;
 static std::pair<SmallVector<Value>, SmallVector<int64_t>>
 stateAccess(Program &p) {
   if (p.facts.stateLayout == StateLayout::KV)
-    return {{p.sequence, p.head, p.zero, p.firstV}, {3, 2}};
-  return {{p.sequence, p.head, p.firstV, p.zero}, {2, 3}};
+    return {{p.stateRow, p.head, p.zero, p.firstV}, {3, 2}};
+  return {{p.stateRow, p.head, p.firstV, p.zero}, {2, 3}};
+}
+
+void Program::readStateIndex() {
+  // A pool that is updated is an output.
+  Value pool = (*this)["initial_state"];
+  if (!pool)
+    pool = arrays["initial_state"] = (*this)["final_state"];
+  Value count = (*this)["num_states"];
+  bool areOfSegments = static_cast<bool>(count);
+  if (!count)
+    count = memref::DimOp::create(b, pool, 0);
+  Value row = loadNumber(*this, "state_indices",
+                         {areOfSegments ? savedSequence : sequence});
+  // Below zero it is a large number.
+  isNamed = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, count);
+  if (Value first = (*this)["first_state"])
+    isNamed = arith::AndIOp::create(
+        b, isNamed,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, row, first));
+  if (areOfSegments)
+    return;
+  stateRow = row;
+  hasState = isNamed;
+}
+
+void gdn::skipUnnamed(Program &p) {
+  if (!p.isNamed)
+    return;
+  TileBuilder &b = p.b;
+  tile::ClearOp::create(
+      b, p["o"], tokenOffsets(p, p.begin, p.head, p.firstV), p.end,
+      /*dim=*/1, /*columns=*/p.facts.vTileChannels, b.isNot(p.isNamed));
+  p.begin = arith::SelectOp::create(b, p.isNamed, p.begin, p.end);
 }
 
 Value gdn::isThere(Program &p, StringRef name) {
+  if (p.hasState)
+    return p.hasState;
   if (!llvm::is_contained(p.facts.optionalStates, name))
     return {};
   Value rows = memref::DimOp::create(p.b, p[name], 0);

@@ -133,7 +133,7 @@ func.func @saved_c6(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
 // -----
 
 func.func @saved_c7(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<2xi32>) {
-  // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states, without sequence_segments}}
+  // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states or num_states, without sequence_segments}}
   %o = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
       beta(%b : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) sequence_numbers(%n : tensor<2xi32>)
       {chunk_size = 32} -> tensor<1x64x2x32xf32>
@@ -154,7 +154,7 @@ func.func @saved_c7_count(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu
 // -----
 
 func.func @saved_c7_gradients(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<2x2x32x32xf32>, %n: tensor<1xi32>) {
-  // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states, without sequence_segments}}
+  // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states or num_states, without sequence_segments}}
   %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
       v(%q : tensor<1x64x2x32xf32>) beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>)
       writes(%q : tensor<1x64x2x32xf32>) dv(%q : tensor<1x64x2x32xf32>)

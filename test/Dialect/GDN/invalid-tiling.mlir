@@ -68,3 +68,27 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// A pool is one for all batch rows.
+func.func @pool(%q: tensor<2x64x2x32xf32>, %b: tensor<2x64x2xf32>, %pool: tensor<9x2x32x32xf32>, %rows: tensor<2xi32>)
+    -> tensor<2x64x2x32xf32> {
+  // expected-error @below {{expected states of sequences when tiling, got state_indices}}
+  // expected-error @below {{faild to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %o = gdn.chunk_gated_delta_rule q(%q : tensor<2x64x2x32xf32>) k(%q : tensor<2x64x2x32xf32>) v(%q : tensor<2x64x2x32xf32>)
+      beta(%b : tensor<2x64x2xf32>) initial_state(%pool : tensor<9x2x32x32xf32>) state_indices(%rows : tensor<2xi32>)
+      -> tensor<2x64x2x32xf32>
+  return %o : tensor<2x64x2x32xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["gdn.chunk_gated_delta_rule"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [1]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -46,3 +46,20 @@ func.func @tensors(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>)
       beta(%b : tensor<1x64x2xf32>) -> tensor<1x64x2x32xf32>
   return %o : tensor<1x64x2x32xf32>
 }
+
+// A pool, which is among `outs` too, may be written where it is.
+// CHECK-LABEL: @pool
+// CHECK: %[[POOL:.*]] = bufferization.to_tensor %arg2 restrict writable : memref<9x2x32x16xf32>
+// CHECK: %[[R:.*]]:2 = gdn.recurrent_gated_delta_rule {{.*}} initial_state(%[[POOL]] : {{[^)]*}}) state_indices(%{{.*}} : tensor<1xi32>) first_state(%arg4 : index)
+// CHECK: materialize_in_destination %[[R]]#1 in restrict writable %arg2
+// BACK-LABEL: @pool
+// BACK-NOT: memref.copy %{{.*}}, %arg2
+// BACK: gdn.recurrent_gated_delta_rule {{.*}} outs(%{{.*}}, %arg2 : memref<1x1x2x16xf32>, memref<9x2x32x16xf32>)
+// BACK: return
+func.func @pool(%q: memref<1x1x2x32xf32>, %v: memref<1x1x2x16xf32>, %pool: memref<9x2x32x16xf32>, %rows: memref<1xi32>, %first: index,
+                %b: memref<1x1x2xf32>, %o: memref<1x1x2x16xf32>) {
+  gdn.recurrent_gated_delta_rule q(%q : memref<1x1x2x32xf32>) k(%q : memref<1x1x2x32xf32>) v(%v : memref<1x1x2x16xf32>)
+      beta(%b : memref<1x1x2xf32>) initial_state(%pool : memref<9x2x32x16xf32>) state_indices(%rows : memref<1xi32>)
+      first_state(%first : index) outs(%o, %pool : memref<1x1x2x16xf32>, memref<9x2x32x16xf32>) {output_final_state}
+  return
+}

@@ -66,7 +66,8 @@ struct RemoveZeroInitialState : OpRewritePattern<ForwardOp> {
   using OpRewritePattern<ForwardOp>::OpRewritePattern;
   LogicalResult matchAndRewrite(ForwardOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isFilledWith(op.getInitialState(), 0.0))
+    // A pool is named by its rows, zero or not.
+    if (!isFilledWith(op.getInitialState(), 0.0) || op.getStateIndices())
       return rewriter.notifyMatchFailure(op, "state is not known to be zero");
     // The final state has the initial one's element type, or f32 without one.
     Type element = getElementTypeOrSelf(op.getInitialState().getType());
@@ -159,9 +160,10 @@ struct ChunkOfOneToken : OpRewritePattern<ChunkGatedDeltaRuleOp> {
     auto recurrent = rewriter.replaceOpWithNewOp<RecurrentGatedDeltaRuleOp>(
         op, op.getResultTypes(), op.getQ(), op.getK(), op.getV(), op.getBeta(),
         op.getGate(), op.getInitialState(), op.getCuSeqlens(), op.getALog(),
-        op.getDtBias(), op.getOuts(), op.getScaleAttr(), op.getGateDomainAttr(),
-        op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-        op.getStateLayoutAttr(), op.getOutputFinalStateAttr());
+        op.getDtBias(), op.getStateIndices(), op.getFirstState(), op.getOuts(),
+        op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+        op.getQkL2normAttr(), op.getBetaDomainAttr(), op.getStateLayoutAttr(),
+        op.getOutputFinalStateAttr());
     recurrent->setDiscardableAttrs(attributes);
     return success();
   }
@@ -226,13 +228,13 @@ struct FoldTensorCasts : OpInterfaceRewritePattern<DeltaRuleOpInterface> {
                                 PatternRewriter &rewriter) const override {
     Rule rule = getRule(op);
     SmallVector<NamedShape> shapes = getOperandShapes(rule);
-    SmallVector<std::pair<unsigned, Value>> folded;
-    for (auto [index, shape] : llvm::enumerate(shapes)) {
+    DenseMap<Value, Value> folded;
+    for (NamedShape &shape : shapes) {
       auto cast = shape.value.getDefiningOp<tensor::CastOp>();
       if (!cast || !tensor::canFoldIntoConsumerOp(cast))
         continue;
       shape.type = mlir::cast<ShapedType>(cast.getSource().getType());
-      folded.emplace_back(index, cast.getSource());
+      folded[shape.value] = cast.getSource();
     }
     if (folded.empty())
       return rewriter.notifyMatchFailure(op, "no cast to fold");
@@ -245,8 +247,8 @@ struct FoldTensorCasts : OpInterfaceRewritePattern<DeltaRuleOpInterface> {
     if (clash || (!ShapedType::isDynamic(dims.N) && dims.N < 1))
       return rewriter.notifyMatchFailure(op, "sizes contradict each other");
     rewriter.modifyOpInPlace(op, [&] {
-      for (auto [index, source] : folded)
-        op->setOperand(index, source);
+      for (auto [cast, source] : folded)
+        op->replaceUsesOfWith(cast, source);
     });
     return success();
   }

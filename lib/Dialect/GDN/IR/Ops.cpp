@@ -59,10 +59,12 @@ static Speculation::Speculatability getRuleSpeculatability(Operation *op,
 static SmallVector<ResultShape>
 getResults(ChunkGatedDeltaRuleOp::Adaptor adaptor, Rule &rule) {
   rule.stateInterval = adaptor.getStateIntervalAttr();
+  rule.stateIndices = adaptor.getStateIndices();
   return getForwardResults(rule, adaptor.getOutputFinalState());
 }
 static SmallVector<ResultShape>
 getResults(RecurrentGatedDeltaRuleOp::Adaptor adaptor, Rule &rule) {
+  rule.stateIndices = adaptor.getStateIndices();
   return getForwardResults(rule, adaptor.getOutputFinalState());
 }
 static SmallVector<ResultShape> getResults(ChunkGatedDeltaRuleBwdOp::Adaptor,
@@ -198,6 +200,8 @@ static ParseResult parseNoMoreOperands(OpAsmParser &parser,
                                          "cu_seqlens",
                                          "a_log",
                                          "dt_bias",
+                                         "state_indices",
+                                         "first_state",
                                          "d_o",
                                          "d_final_state",
                                          "writes",
@@ -212,6 +216,17 @@ static ParseResult parseNoMoreOperands(OpAsmParser &parser,
          << "' behind a later one";
 }
 static void printNoMoreOperands(OpAsmPrinter &, Operation *, Value) {}
+
+/// Says of a backward that it takes no pool, where one is written.
+static ParseResult parseNoPool(OpAsmParser &parser,
+                               OpAsmParser::UnresolvedOperand &) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalKeyword("state_indices")))
+    return success();
+  return parser.emitError(loc, "expected no state_indices in a backward, got "
+                               "them: gradients are those of states [N, ...]");
+}
+static void printNoPool(OpAsmPrinter &, Operation *, Value) {}
 
 #define GET_OP_CLASSES
 #include "gdn/Dialect/GDN/IR/Ops.cpp.inc"

@@ -15,8 +15,11 @@ using namespace mlir::gdn;
 
 Rule gdn::getRule(Operation *op) {
   Rule rule;
-  if (auto common = dyn_cast<DeltaRuleOpInterface>(op))
+  if (auto common = dyn_cast<DeltaRuleOpInterface>(op)) {
     rule = makeCommonRule(common);
+    rule.stateIndices = common.getStateIndices();
+    rule.firstState = common.getFirstState();
+  }
   rule.chunked = !isa<RecurrentGatedDeltaRuleOp, RecurrentStageOp>(op);
   if (rule.chunked)
     rule.chunkSize = op->getAttrOfType<IntegerAttr>("chunk_size");
@@ -33,6 +36,7 @@ Rule gdn::getRule(Operation *op) {
         rule.sequenceSegments = forward.getSequenceSegmentsAttr();
         rule.sequenceNumbers = forward.getSequenceNumbers();
         rule.cutSegments = forward.getFirstSegments();
+        rule.numStates = forward.getNumStates();
       })
       .Case([&](ReplayStageOp replay) {
         rule.segmentLength = replay.getSegmentLengthAttr();
@@ -116,6 +120,11 @@ Rule gdn::getRule(Operation *op) {
         rule.cuSeqlens = stage.getCuSeqlens();
         rule.scale = stage.getScaleAttr();
         rule.stateLayout = stage.getStateLayout();
+      });
+  llvm::TypeSwitch<Operation *>(op).Case<RunStageOp, SegmentScanStageOp>(
+      [&](auto stage) {
+        rule.stateIndices = stage.getStateIndices();
+        rule.firstState = stage.getFirstState();
       });
   if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op)) {
     rule.writes = backward.getWrites();

@@ -37,7 +37,8 @@ static SmallVector<Dim, 4> getStateDims(Dim first, StateLayout layout) {
   return {first, Dim::H, Dim::V, Dim::K};
 }
 static SmallVector<Dim, 4> getStateDims(const Rule &rule) {
-  return getStateDims(getSequences(rule), rule.stateLayout);
+  return getStateDims(rule.hasPool() ? Dim::P : getSequences(rule),
+                      rule.stateLayout);
 }
 
 /// Dimensions of a segment's decay, with one entry a head or a channel.
@@ -75,8 +76,10 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("gate", rule.gate, getGateDims(rule.gate));              // delta_rule_c6
   add("initial_state", rule.initialState, getStateDims(rule)); // delta_rule_c7
   add("cu_seqlens", rule.cuSeqlens, {Dim::Boundaries});
-  add("a_log", rule.aLog, {Dim::H});                          // delta_rule_c8
-  add("dt_bias", rule.dtBias, bias);                          // delta_rule_c9
+  add("a_log", rule.aLog, {Dim::H}); // delta_rule_c8
+  add("dt_bias", rule.dtBias, bias); // delta_rule_c9
+  add("state_indices", rule.stateIndices,
+      {rule.numStates ? Dim::Cut : getSequences(rule)});      // pool_c1
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};

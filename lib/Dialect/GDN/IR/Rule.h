@@ -18,6 +18,8 @@ namespace mlir::gdn {
 /// Verification, inference, reification and tiling all read this one form.
 struct Rule {
   Value q, k, v, beta, gate, initialState, cuSeqlens, aLog, dtBias;
+  /// Of forwards whose states lie in a pool.
+  Value stateIndices, firstState, numStates;
   /// Of the backward only.
   Value dO, dFinalState;
   /// Of a backward, of what its forward has left to it.
@@ -58,6 +60,9 @@ struct Rule {
   /// Whether the states that are read have numbers of their own, beside those
   /// of every segment.
   bool keepsOthers() const { return keptStates && segmentLength; }
+  /// Whether the states that are read and made are those of a pool. Where the
+  /// sequences are segments, they are not.
+  bool hasPool() const { return stateIndices && !numStates; }
 };
 
 /// The part of a rule that the forward ops, their adaptors and

@@ -28,6 +28,8 @@ template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
     return dims.K;
   case Dim::V:
     return dims.V;
+  case Dim::P:
+    return dims.P;
   case Dim::C:
     return dims.C;
   case Dim::S:
@@ -63,6 +65,8 @@ StringRef gdn::getDimName(Dim dim) {
     return "V";
   case Dim::N:
     return "N";
+  case Dim::P:
+    return "P";
   case Dim::C:
     return "C";
   case Dim::S:

@@ -120,6 +120,10 @@ static FailureOr<TilingResult> tileLayer(OpBuilder &builder, Operation *op,
   if (getRule(op).stateInterval)
     return op->emitOpError("expected a forward that saves nothing when tiling, "
                            "got a state_interval");
+  // Tiles of the batch would each have a pool of their own.
+  if (getRule(op).stateIndices)
+    return op->emitOpError("expected states of sequences when tiling, got "
+                           "state_indices");
   if (!getGroup(getRule(op)))
     return op->emitOpError("expected static Hq and H when tiling, got a "
                            "dynamic one");

@@ -49,7 +49,8 @@ static LogicalResult verifyForm(Operation *op) {
   if (buffers && !hasBufferForm)
     return op->emitOpError("expected tensors, got a memref operand");
   for (Value operand : op->getOperands())
-    if (isa<MemRefType>(operand.getType()) != buffers)
+    if (isa<ShapedType>(operand.getType()) &&
+        isa<MemRefType>(operand.getType()) != buffers)
       return op->emitOpError("expected all operands to be tensors or all to be "
                              "memrefs, got ")
              << op->getOperand(0).getType() << " and " << operand.getType();
@@ -244,15 +245,55 @@ static LogicalResult verifyResults(Operation *op, const Rule &rule) {
   return success();
 }
 
-/// The buffer form may not write what it reads.
-static LogicalResult verifyOuts(Operation *op) {
+/// The buffer form may not write what it reads, but for a pool.
+static LogicalResult verifyOuts(Operation *op, const Rule &rule) {
   OperandRange operands = op->getOperands();
-  for (unsigned i = operands.size() - getNumOuts(op); i < operands.size(); ++i)
+  unsigned first = operands.size() - getNumOuts(op);
+  for (unsigned i = first; i < operands.size(); ++i) {
+    bool isPool = rule.hasPool() && i == first + 1;
+    // pool_c5
+    if (isPool && operands[i] != rule.initialState)
+      return op->emitOpError("expected initial_state, the pool, as the second "
+                             "of outs, got another array");
     // buffer_c2
-    if (llvm::is_contained(operands.take_front(i), operands[i]))
+    if (!isPool && llvm::is_contained(operands.take_front(i), operands[i]))
       return op->emitOpError("expected outs apart from the inputs and from "
                              "each other, got operand ")
              << i << " twice";
+  }
+  return success();
+}
+
+/// What belongs to states in a pool.
+static LogicalResult verifyPool(Operation *op, const Rule &rule) {
+  if (!rule.stateIndices) {
+    // pool_c2
+    if (rule.firstState || rule.numStates)
+      return op->emitOpError("expected ")
+             << (rule.firstState ? "first_state" : "num_states")
+             << " only beside state_indices, got no state_indices";
+    return success();
+  }
+  // pool_c3
+  if (rule.hasPool() && !rule.initialState)
+    return op->emitOpError("expected initial_state, a pool of states, beside "
+                           "state_indices, got none");
+  // pool_c4
+  if (rule.stateInterval)
+    return op->emitOpError("expected no state_interval beside state_indices, "
+                           "got ")
+           << rule.stateInterval.getInt();
+  auto scan = dyn_cast<SegmentScanStageOp>(op);
+  // pool_c6
+  if (rule.before || (scan && scan.getReverse()))
+    return op->emitOpError("expected no ")
+           << (rule.before ? "before" : "reverse")
+           << " beside state_indices, got it";
+  // pool_c7
+  if (static_cast<bool>(rule.numStates) !=
+      static_cast<bool>(rule.sequenceNumbers))
+    return op->emitOpError("expected num_states and sequence_numbers together "
+                           "beside state_indices, got one of them");
   return success();
 }
 
@@ -280,10 +321,12 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
     return op->emitOpError("expected sequence_segments to divide the ")
            << dims.N << " segments, got " << rule.sequenceSegments.getInt();
   // saved_c7
-  if (rule.sequenceNumbers && (rule.sequenceSegments || !rule.cuSeqlens ||
-                               (isa<FusedStageOp>(op) && !rule.stateInterval)))
+  if (rule.sequenceNumbers &&
+      (rule.sequenceSegments || !rule.cuSeqlens ||
+       (isa<FusedStageOp>(op) && !rule.stateInterval && !rule.numStates)))
     return op->emitOpError("expected sequence_numbers beside cu_seqlens and "
-                           "saved states, without sequence_segments");
+                           "saved states or num_states, without "
+                           "sequence_segments");
   if (!rule.stateInterval)
     return success();
   int64_t interval = rule.stateInterval.getInt();
@@ -331,8 +374,8 @@ LogicalResult gdn::detail::verifyRule(Operation *op) {
       succeeded(verifyBoundaries(op, rule)) &&
       succeeded(verifyOperands(op, rule, shapes)) &&
       succeeded(verifySizes(op, rule, shapes)) &&
-      succeeded(verifyGate(op, rule)) && succeeded(verifySegments(op, rule)) &&
-      succeeded(verifySaved(op, rule)) &&
+      succeeded(verifyGate(op, rule)) && succeeded(verifyPool(op, rule)) &&
+      succeeded(verifySegments(op, rule)) && succeeded(verifySaved(op, rule)) &&
       succeeded(verifyStateCounts(op, rule)) &&
-      succeeded(verifyResults(op, rule)) && succeeded(verifyOuts(op)));
+      succeeded(verifyResults(op, rule)) && succeeded(verifyOuts(op, rule)));
 }

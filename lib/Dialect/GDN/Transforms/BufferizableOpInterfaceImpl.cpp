@@ -35,32 +35,54 @@ static FailureOr<Value> allocateResult(RewriterBase &rewriter, OpResult result,
 }
 
 namespace {
-/// A layer op reads all its operands and writes all its results to buffers of
-/// its own: later tokens still read v while o is written.
+/// A layer op reads all its operands and writes its results to buffers of its
+/// own: later tokens still read v while o is written. A pool of states alone is
+/// updated in place.
 template <typename LayerOp>
 struct LayerModel
     : BufferizableOpInterface::ExternalModel<LayerModel<LayerOp>, LayerOp> {
-  bool bufferizesToAllocation(Operation *, Value) const { return true; }
+  /// The operand that is a pool, null where states are not updated in one.
+  static OpOperand *findPool(Operation *op) {
+    auto layer = cast<LayerOp>(op);
+    if (!cast<DeltaRuleOpInterface>(op).getStateIndices() ||
+        op->getNumResults() < 2)
+      return nullptr;
+    return &layer.getInitialStateMutable()[0];
+  }
+
+  /// Whether `result` is the updated pool.
+  static bool isPool(Operation *op, Value result) {
+    return findPool(op) && result == op->getResult(1);
+  }
+
+  bool bufferizesToAllocation(Operation *op, Value result) const {
+    return !isPool(op, result);
+  }
 
   bool bufferizesToMemoryRead(Operation *, OpOperand &,
                               const AnalysisState &) const {
     return true;
   }
 
-  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+  bool bufferizesToMemoryWrite(Operation *op, OpOperand &operand,
                                const AnalysisState &) const {
-    return false;
+    return findPool(op) == &operand;
   }
 
-  AliasingValueList getAliasingValues(Operation *, OpOperand &,
+  AliasingValueList getAliasingValues(Operation *op, OpOperand &operand,
                                       const AnalysisState &) const {
-    return {};
+    if (findPool(op) != &operand)
+      return {};
+    return {{op->getResult(1), BufferRelation::Equivalent}};
   }
 
   FailureOr<BufferLikeType> getBufferType(Operation *op, Value value,
                                           const BufferizationOptions &options,
-                                          const BufferizationState &,
-                                          SmallVector<Value> &) const {
+                                          const BufferizationState &state,
+                                          SmallVector<Value> &stack) const {
+    if (isPool(op, value))
+      return bufferization::getBufferType(findPool(op)->get(), options, state,
+                                          stack);
     auto type = cast<TensorType>(value.getType());
     std::optional<Attribute> space = options.defaultMemorySpaceFn(type);
     if (!space)
@@ -77,12 +99,20 @@ struct LayerModel
       return failure();
     SmallVector<Value> inputs, outs;
     for (Value operand : op->getOperands()) {
+      if (!isa<TensorType>(operand.getType())) {
+        inputs.push_back(operand);
+        continue;
+      }
       FailureOr<Value> buffer = getBuffer(rewriter, operand, options, state);
       if (failed(buffer))
         return failure();
       inputs.push_back(*buffer);
     }
     for (auto [result, sizes] : llvm::zip(op->getResults(), shapes)) {
+      if (isPool(op, result)) {
+        outs.push_back(inputs[findPool(op)->getOperandNumber()]);
+        continue;
+      }
       FailureOr<Value> out =
           allocateResult(rewriter, result, sizes, options, state);
       if (failed(out))

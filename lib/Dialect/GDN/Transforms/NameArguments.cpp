@@ -34,6 +34,7 @@ public:
   void run();
 
 private:
+  void nameOperand(Value value, const Twine &name, ArrayAttr dims);
   void nameOperands(Operation *op, StringRef suffix);
   void nameResults(Operation *op, StringRef suffix);
   DictionaryAttr describe(Operation *op);
@@ -69,21 +70,26 @@ ArrayAttr Namer::makeDims(const NamedArray &array, StringRef suffix) {
   return builder.getArrayAttr(dims);
 }
 
+/// Names the argument that `value` is; `dims` is null for a scalar.
+void Namer::nameOperand(Value value, const Twine &name, ArrayAttr dims) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getOwner() != &function.front() ||
+      function.getArgAttr(argument.getArgNumber(), kName))
+    return;
+  ++named;
+  function.setArgAttr(argument.getArgNumber(), kName,
+                      builder.getStringAttr(name));
+  if (dims)
+    function.setArgAttr(argument.getArgNumber(), kDims, dims);
+}
+
 void Namer::nameOperands(Operation *op, StringRef suffix) {
-  for (const NamedArray &array : getNamedOperands(op)) {
-    Value value = array.operand;
-    while (auto cast = value.getDefiningOp<tensor::CastOp>())
-      value = cast.getSource();
-    auto argument = dyn_cast<BlockArgument>(value);
-    if (!argument || argument.getOwner() != &function.front() ||
-        function.getArgAttr(argument.getArgNumber(), kName))
-      continue;
-    ++named;
-    function.setArgAttr(argument.getArgNumber(), kName,
-                        builder.getStringAttr(array.name + suffix));
-    function.setArgAttr(argument.getArgNumber(), kDims,
-                        makeDims(array, suffix));
-  }
+  for (const NamedArray &array : getNamedOperands(op))
+    nameOperand(array.operand, array.name + suffix, makeDims(array, suffix));
+  if (Value first = cast<DeltaRuleOpInterface>(op).getFirstState())
+    nameOperand(first, "first_state" + suffix, /*dims=*/{});
 }
 
 void Namer::nameResults(Operation *op, StringRef suffix) {

@@ -12,9 +12,6 @@
 #include "gdn/Dialect/GDN/IR/RuleDims.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -112,14 +109,24 @@ static SmallVector<Value> trainingOperands(OpBuilder &b,
   return operands;
 }
 
+/// A forward token by token. Returns the results.
+static SmallVector<Value> planRecurrent(OpBuilder &b, DeltaRuleOpInterface op) {
+  SmallVector<Value> operands = ruleOperands(op);
+  operands.append({op.getStateIndices(), op.getFirstState()});
+  auto stage = createStage<RecurrentStageOp>(b, op, op->getResultTypes(),
+                                             operands, /*chunkSize=*/0);
+  return llvm::to_vector_of<Value>(stage.getResults());
+}
+
 /// A forward as one stage. Returns the results.
 static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
                                     int64_t chunkSize) {
   bool saves = op.getStateInterval().has_value();
   SmallVector<Value> operands =
       saves ? trainingOperands(b, op) : ruleOperands(op);
+  operands.append({op.getStateIndices(), op.getFirstState()});
   // Only segments have starts, know those beside them, and are of sequences.
-  operands.append(6, Value());
+  operands.append(7, Value());
   auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
                                          chunkSize);
   // The backward takes normalised rows, rounded: so what it reads is of these.
@@ -152,7 +159,8 @@ static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   auto run = createStage<RunStageOp>(b, op, op->getResultTypes(),
                                      {op.getQ(), op.getK(), op.getV(),
                                       op.getBeta(), prepare.getResult(0), decay,
-                                      op.getInitialState(), op.getCuSeqlens()},
+                                      op.getInitialState(), op.getCuSeqlens(),
+                                      op.getStateIndices(), op.getFirstState()},
                                      chunkSize);
   return llvm::to_vector_of<Value>(run.getResults());
 }
@@ -329,9 +337,6 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
   auto chunkOf = [&](auto layer) -> int64_t {
     return layer.getChunkSize().value_or(chunkSize);
   };
-  auto one = [&](auto stage) {
-    return llvm::to_vector_of<Value>(stage.getResults());
-  };
   SmallVector<Value> results;
   if (auto chunk = dyn_cast<ChunkGatedDeltaRuleOp>(*op))
     results = plans.forward == Plan::Separate
@@ -340,8 +345,7 @@ void PlanStages::replaceLayer(DeltaRuleOpInterface op, Plans plans) {
   else if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(*op))
     results = planBackward(b, backward, plans, chunkOf(backward));
   else if (isa<RecurrentGatedDeltaRuleOp>(op))
-    results = one(createStage<RecurrentStageOp>(
-        b, op, op->getResultTypes(), ruleOperands(op), /*chunkSize=*/0));
+    results = planRecurrent(b, op);
   else
     return; // a stage op already
   op->replaceAllUsesWith(results);

@@ -25,7 +25,7 @@ using namespace mlir::gdn;
 
 /// Replaces a layer op on memrefs with one on tensors. Each memref is wrapped
 /// once, whatever operands it is: two `restrict` tensors of one buffer would
-/// be a lie.
+/// be a lie. A pool, which is one of `outs` too, may be written.
 template <typename LayerOp>
 static void raise(RewriterBase &rewriter, LayerOp op) {
   if (op.getOuts().empty())
@@ -36,14 +36,18 @@ static void raise(RewriterBase &rewriter, LayerOp op) {
   DenseMap<Value, Value> tensors;
   SmallVector<Value> operands;
   for (Value input : inputs) {
+    auto type = dyn_cast<MemRefType>(input.getType());
+    if (!type) {
+      operands.push_back(input);
+      continue;
+    }
     Value &tensor = tensors[input];
-    if (!tensor) {
-      auto type = cast<MemRefType>(input.getType());
+    if (!tensor)
       tensor = bufferization::ToTensorOp::create(
           rewriter, op.getLoc(),
           RankedTensorType::get(type.getShape(), type.getElementType()), input,
-          /*restrict=*/true);
-    }
+          /*restrict=*/true,
+          /*writable=*/llvm::is_contained(outs, input));
     operands.push_back(tensor);
   }
   SmallVector<Type> types = llvm::map_to_vector(outs, [](Value out) -> Type {

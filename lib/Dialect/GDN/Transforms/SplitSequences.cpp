@@ -41,15 +41,26 @@ IntegerAttr gdn::cutsOf(Operation *op) {
   return {};
 }
 
+/// The rows of a pool.
+static Value countRows(OpBuilder &b, Value pool) {
+  return getValueOrCreateConstantIndexOp(
+      b, pool.getLoc(), tensor::getMixedSize(b, pool.getLoc(), pool, 0));
+}
+
 /// A forward: each segment from the state before it.
 static void split(FusedStageOp op, const Cut &cut) {
   Splitter<FusedStageOp> splitter(op, cut);
   splitter.packOperands();
-  // A forward that saves would do so of tokens before the segment, too.
-  // The states that it saves have the numbers of whole sequences.
+  // A forward that saves would do so of tokens before the segment, too. With a
+  // pool, a last segment that does not wait might store the final state before
+  // the first one has loaded the initial state.
   IntegerAttr interval = op.getStateIntervalAttr();
-  splitter.cutSequences(cutsOf(op), /*runsBefore=*/!interval,
-                        /*numbersSequences=*/interval && cut.lengthOfCall);
+  bool hasPool = static_cast<bool>(op.getStateIndices());
+  // The states that it saves have the numbers of whole sequences, and so have
+  // those of a pool.
+  splitter.cutSequences(cutsOf(op), /*runsBefore=*/!interval && !hasPool,
+                        /*numbersSequences=*/(interval && cut.lengthOfCall) ||
+                            hasPool);
   splitter.makeMapsAndStates();
   ImplicitLocOpBuilder &b = splitter.b;
   bool hasState = op.getNumResults() % 2 == 0;
@@ -74,17 +85,18 @@ static void split(FusedStageOp op, const Cut &cut) {
       b, types, splitter.q, splitter.k, splitter.v, splitter.beta,
       splitter.gate, splitter.ofSegments(scan.getResult(0)),
       splitter.ofSegments(splitter.boundaries, /*last=*/false, /*behind=*/true),
-      op.getALog(), op.getDtBias(),
+      op.getALog(), op.getDtBias(), op.getStateIndices(), op.getFirstState(),
       runsBefore ? splitter.ofSegments(splitter.starts, /*last=*/true)
                  : Value(),
       splitter.ofSegments(splitter.before, /*last=*/false, /*behind=*/true),
       splitter.ofSegments(splitter.closes, /*last=*/true),
       runsBefore ? op.getInitialState() : Value(),
       runsBefore && hasState ? splitter.firstSegments : Value(),
-      splitter.sequenceNumbers, op.getScaleAttr(), op.getGateDomainAttr(),
-      op.getLowerBoundAttr(), op.getQkL2normAttr(), op.getBetaDomainAttr(),
-      splitter.segmentLayout(), op.getChunkSizeAttr(), interval,
-      interval ? cut.segments : IntegerAttr(),
+      splitter.sequenceNumbers,
+      hasPool ? countRows(b, op.getInitialState()) : Value(), op.getScaleAttr(),
+      op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
+      op.getBetaDomainAttr(), splitter.segmentLayout(), op.getChunkSizeAttr(),
+      interval, interval ? cut.segments : IntegerAttr(),
       runsBefore ? op.getStateLayoutAttr() : nullptr);
   SmallVector<Value> results;
   unsigned next = 0;
@@ -142,10 +154,10 @@ static LogicalResult checkParts(FusedStageOp op, const Cut &cut) {
   if (cut.longerOfCall && !samples)
     return op->emitOpError("expected log gates to sample by ")
            << GDNDialect::kLongerSegmentLength << ", got others";
-  if (!mayRunBefore(op, cut) || op.getStateInterval())
+  if (!mayRunBefore(op, cut) || op.getStateInterval() || op.getStateIndices())
     return op->emitOpError("expected side-by-side, a decay-tolerance and a "
-                           "gate a head to 16-bit keys, and nothing saved, "
-                           "with ")
+                           "gate a head to 16-bit keys, nothing saved and no "
+                           "state_indices, with ")
            << GDNDialect::kSegmentParts;
   return success();
 }

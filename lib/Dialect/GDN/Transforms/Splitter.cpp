@@ -193,9 +193,10 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   auto beside = [&](Value value) { return before ? value : Value(); };
   return SegmentScanStageOp::create(
       b, types, map, decay, added, initialState, firstSegments, before,
-      beside(starts), beside(boundaries), lastSegments,
-      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
-      segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
+      beside(starts), beside(boundaries), lastSegments, op.getStateIndices(),
+      op.getFirstState(), reverse ? b.getUnitAttr() : UnitAttr(),
+      op.getStateLayoutAttr(), segmentLayout(),
+      isBeside ? cut.sideBySide : UnitAttr());
 }
 
 template class mlir::gdn::Splitter<FusedStageOp>;

@@ -32,7 +32,7 @@ func.func @gradients(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %s: 
 
 func.func @no_gate(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"},
     %parts: index {gdn.cut = "segment_parts"}) -> tensor<1x64x1x64xbf16> {
-  // expected-error @below {{expected side-by-side, a decay-tolerance and a gate a head to 16-bit keys, and nothing saved, with segment_parts}}
+  // expected-error @below {{expected side-by-side, a decay-tolerance and a gate a head to 16-bit keys, nothing saved and no state_indices, with segment_parts}}
   %o = gdn.stage.fused q(%q : tensor<1x64x1x64xbf16>) k(%q : tensor<1x64x1x64xbf16>) v(%q : tensor<1x64x1x64xbf16>)
       beta(%beta : tensor<1x64x1xf32>) {chunk_size = 32} -> tensor<1x64x1x64xbf16>
   return %o : tensor<1x64x1x64xbf16>
@@ -63,7 +63,7 @@ func.func @linear(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length
 
 func.func @saves(%q: tensor<1x128x1x64xbf16>, %beta: tensor<1x128x1xf32>, %length: index {gdn.cut = "segment_length"},
     %parts: index {gdn.cut = "segment_parts"}) -> (tensor<1x128x1x64xbf16>, tensor<1x128x1x64xbf16>, tensor<2x1x64x64xbf16>) {
-  // expected-error @below {{and nothing saved, with segment_parts}}
+  // expected-error @below {{nothing saved and no state_indices, with segment_parts}}
   %o, %writes, %states = gdn.stage.fused q(%q : tensor<1x128x1x64xbf16>) k(%q : tensor<1x128x1x64xbf16>) v(%q : tensor<1x128x1x64xbf16>)
       beta(%beta : tensor<1x128x1xf32>) gate(%beta : tensor<1x128x1xf32>) {chunk_size = 32, state_interval = 128}
       -> tensor<1x128x1x64xbf16>, tensor<1x128x1x64xbf16>, tensor<2x1x64x64xbf16>

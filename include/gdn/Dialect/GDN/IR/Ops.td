@@ -39,6 +39,7 @@ def GDN_Beta : GDN_Array<parameterTypes, [3]>;
 def GDN_Gate : GDN_Array<parameterTypes, [3, 4]>;
 def GDN_State : GDN_Array<parameterTypes, [4]>;
 def GDN_Boundaries : GDN_Array<boundaryTypes, [1]>;
+def GDN_StateIndices : GDN_Array<boundaryTypes, [1]>;
 def GDN_GateParameter : GDN_Array<parameterTypes, [1, 2]>;
 
 // What operands and attributes are, in a sentence each, whatever holds them.
@@ -60,6 +61,9 @@ class GDN_ALogOf<Type type> : Arg<Optional<type>,
   "Parameter A_log [H] of a raw gate.">;
 class GDN_DtBiasOf<Type type> : Arg<Optional<type>,
   "Parameter dt_bias of a raw gate, [H] or [H, K] as the gate is.">;
+class GDN_StateIndicesOf<Type type> : Arg<Optional<type>, !strconcat(
+  "The row of the pool `initial_state` that has the state of each sequence, [N]. ",
+  "Absent, that of sequence n is row n.")>;
 class GDN_DOOf<Type type> : Arg<type, "Gradient [B, T, H, V] of o.">;
 class GDN_DFinalStateOf<Type type> : Arg<Optional<type>,
   "Gradient of the final state, shaped as a state. Absent is zero.">;
@@ -113,6 +117,15 @@ defvar ruleAttributes = (ins
   lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
   betaDomainAttribute:$beta_domain, stateLayoutAttribute:$state_layout);
 
+/// Of ops that take states from a pool and put them back.
+defvar firstStateOperand = Arg<Optional<Index>,
+  "The first row of the pool that belongs to a sequence; absent, 0.">;
+class GDN_PoolOperands<Type indices> {
+  dag operands = (ins GDN_StateIndicesOf<indices>:$state_indices, firstStateOperand:$first_state);
+}
+defvar layerPoolOperands = GDN_PoolOperands<GDN_StateIndices>.operands;
+defvar stagePoolOperands = GDN_PoolOperands<TensorRankOf<boundaryTypes, [1]>>.operands;
+
 defvar besideAttribute = Arg<UnitAttr,
   "The stage behind it takes nothing of it, and may run at the same time.">;
 
@@ -148,6 +161,10 @@ defvar ruleFormat = [{
   (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
   (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
   (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+}];
+defvar poolFormat = [{
+  (`state_indices` `(` $state_indices^ `:` type($state_indices) `)`)?
+  (`first_state` `(` $first_state^ `:` type($first_state) `)`)?
 }];
 // Results may be absent, so an operand out of order would end the op.
 defvar resultFormat = [{
@@ -189,16 +206,27 @@ class GDN_RuleOp<string mnemonic, list<Trait> traits = []>
 defvar forwardResults = [{
     Results: `o` [B, T, H, V] and, if asked for, the final state, of the element
     type of `initial_state`, or f32.
+
+    With `state_indices` [N], i32 or i64, `initial_state` is a pool [P, H, K, V] or
+    [P, H, V, K]: sequence n begins with row state_indices[n] of it, and the
+    second result is the pool with the final states in the same rows. All other
+    rows are as they were. If nothing else reads `initial_state`, and the caller
+    lets it be written (`bufferization.writable`), the pool is updated in place.
+    An index below `first_state`, or of P or more, names no row: no state is
+    read or written, and the outputs of this sequence's tokens are zeros. The
+    final state of a row that several sequences name is any mixture of theirs.
+    It needs an `initial_state`, and nothing may be saved for a backward.
+
 }];
 
 class GDN_ForwardOp<string mnemonic, dag ownAttributes>
     : GDN_RuleOp<mnemonic, [DeclareOpInterfaceMethods<TilingInterface,
         ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
          "getResultTilePosition"]>]> {
-  let arguments = !con(ruleOperands, outsOperands, ruleAttributes,
+  let arguments = !con(ruleOperands, layerPoolOperands, outsOperands, ruleAttributes,
     (ins Arg<UnitAttr, "The state after the last token is the second result.">:$output_final_state),
     ownAttributes);
-  let assemblyFormat = !strconcat(ruleFormat, resultFormat);
+  let assemblyFormat = !strconcat(ruleFormat, poolFormat, resultFormat);
   let forwardDeclaration = [{
     /// Outputs [B, T, H, V]: the first result, null in the buffer form.
     ::mlir::Value getO() { return getResults().empty() ? nullptr : getResults()[0]; }
@@ -260,6 +288,19 @@ def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", 
         initial_state(%h : tensor<8x4x128x128xf32>) {output_final_state}
         -> tensor<8x1x4x128xbf16>, tensor<8x4x128x128xf32>
     ```
+
+    The same with states in a pool:
+
+    ```mlir
+    %o, %updated = gdn.recurrent_gated_delta_rule
+        q(%q : tensor<8x1x2x128xbf16>) k(%k : tensor<8x1x2x128xbf16>)
+        v(%v : tensor<8x1x4x128xbf16>) beta(%beta : tensor<8x1x4xf32>)
+        gate(%g : tensor<8x1x4xf32>)
+        initial_state(%pool : tensor<?x4x128x128xf32>)
+        state_indices(%rows : tensor<8xi32>) first_state(%one : index)
+        {output_final_state}
+        -> tensor<8x1x4x128xbf16>, tensor<?x4x128x128xf32>
+    ```
   }]);
 }
 
@@ -293,7 +334,7 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
     outsOperands, ruleAttributes,
     (ins chunkSizeWish:$chunk_size, stateIntervalAttribute:$state_interval));
   let assemblyFormat = !strconcat(ruleFormat, [{
-    `d_o` `(` $d_o `:` type($d_o) `)`
+    `` custom<NoPool>(ref($q)) `d_o` `(` $d_o `:` type($d_o) `)`
     (`d_final_state` `(` $d_final_state^ `:` type($d_final_state) `)`)?
     (`writes` `(` $writes^ `:` type($writes) `)`)?
     (`states` `(` $states^ `:` type($states) `)`)?

@@ -16,7 +16,8 @@ namespace mlir::gdn {
 class DeltaRuleOpInterface;
 
 /// The dimensions that the dialect names. `Boundaries` is N + 1,
-/// `SegmentBoundaries` S + 1, and `KeptStates` the states that gradients read.
+/// `SegmentBoundaries` S + 1, `KeptStates` the states that gradients read, and
+/// P those of a pool.
 /// Where the sequences are segments, `Cut` counts the sequences that were cut,
 /// and `CutBoundaries` one more. `VTiles` are those that report.
 enum class Dim {
@@ -27,6 +28,7 @@ enum class Dim {
   K,
   V,
   N,
+  P,
   C,
   S,
   KeptStates,
@@ -46,6 +48,8 @@ struct RuleDims {
   int64_t K = ShapedType::kDynamic;
   int64_t V = ShapedType::kDynamic;
   int64_t N = ShapedType::kDynamic;
+  /// States of a pool.
+  int64_t P = ShapedType::kDynamic;
   /// Tokens of a chunk, where the op says so.
   int64_t C = ShapedType::kDynamic;
   /// Segments of all sequences.

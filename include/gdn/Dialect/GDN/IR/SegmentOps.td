@@ -200,6 +200,10 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     `segment_layout` the states of segments lie otherwise than those of
     sequences: [V, K] is as they are computed, and the fastest.
 
+    With `state_indices` the initial and final states lie in a pool, as
+    `gdn.chunk_gated_delta_rule` has it. A sequence that has no row begins with
+    zero, and its final state is not stored.
+
     With `reverse` it is the same scan for gradients: from the last segment to
     the first, with M_s^T for M_s. `states` are then what each segment adds to
     the gradient of the state before it, `initial_state` is the gradient of the
@@ -224,7 +228,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
         -> tensor<16x4x128x128xf32>, tensor<2x4x128x128xf32>
     ```
   }];
-  let arguments = (ins
+  let arguments = !con((ins
     Arg<TensorRankOf<dataTypes, [4]>, "The matrices D [S, H, K, K].">:$map,
     Arg<Optional<TensorRankOf<[F32], [2, 3]>>, !strconcat(
       "The gate's sum over each segment in log2 units, [S, H] or [S, H, K]. ",
@@ -242,12 +246,12 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
       "The segments' first tokens, [S + 1].">:$boundaries,
     Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
       "The last segment of each sequence that has tokens, [N]; absent, the last ",
-      "one.")>:$last_segments,
-    Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
+      "one.")>:$last_segments), stagePoolOperands,
+    (ins Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
     stateLayoutAttribute:$state_layout,
     Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout,
-    besideAttribute:$beside);
-  let assemblyFormat = [{
+    besideAttribute:$beside));
+  let assemblyFormat = !strconcat([{
     `map` `(` $map `:` type($map) `)` (`decay` `(` $decay^ `:` type($decay) `)`)?
     `states` `(` $states `:` type($states) `)`
     (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
@@ -256,8 +260,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`boundaries` `(` $boundaries^ `:` type($boundaries) `)`)?
     (`last_segments` `(` $last_segments^ `:` type($last_segments) `)`)?
-    attr-dict `->` type($results)
-  }];
+  }], poolFormat, "attr-dict `->` type($results)");
 }
 
 #endif // GDN_DIALECT_GDN_IR_SEGMENTOPS_TD

@@ -17,10 +17,10 @@
 class GDN_StageOp<string name, list<Trait> traits = []>
     : GDN_Op<"stage." # name, [AttrSizedOperandSegments, Pure] # traits>;
 
-class GDN_ForwardStageOp<string name, dag ownAttributes>
+class GDN_ForwardStageOp<string name, dag ownAttributes, dag ownOperands = (ins), string ownFormat = "">
     : GDN_StageOp<name, [DeclareOpInterfaceMethods<GDN_DeltaRuleOpInterface>]> {
-  let arguments = !con(ruleOperands, ruleAttributes, ownAttributes);
-  let assemblyFormat = !strconcat(ruleFormat, "attr-dict `->` type($results)");
+  let arguments = !con(ruleOperands, ownOperands, ruleAttributes, ownAttributes);
+  let assemblyFormat = !strconcat(ruleFormat, ownFormat, "attr-dict `->` type($results)");
 }
 
 def GDN_FusedStageOp : GDN_StageOp<"fused",
@@ -41,6 +41,11 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     this stage may run at the same time as the scan. The final state is that of
     the sequences that were cut, which `first_segments` counts.
 
+    With `state_indices` states lie in a pool, as `gdn.chunk_gated_delta_rule` has
+    it. Of segments the states do not, but the outputs of a sequence that has no
+    row are zeros, too: then `state_indices` [sequences] are those of the
+    sequences that were cut, and `num_states` is P.
+
     Example:
 
     ```mlir
@@ -51,30 +56,33 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
         -> tensor<1x256x4x128xbf16>
     ```
   }];
-  let arguments = !con(ruleOperands, startsOperand,
+  let arguments = !con(ruleOperands, stagePoolOperands, startsOperand,
     (ins GDN_BeforeOf<"">:$before), closesOperand, sequenceStateOperand,
     (ins Arg<Optional<TensorRankOf<boundaryTypes, [1]>>,
       "Where the segments of each sequence begin, [N + 1]. Read for its size.">:$first_segments),
-    (ins sequenceNumbersArgument:$sequence_numbers), ruleAttributes,
+    (ins sequenceNumbersArgument:$sequence_numbers, Arg<Optional<Index>, !strconcat(
+      "Rows of the pool, where the sequences here are segments, which know their sequences ",
+      "by `sequence_numbers`: `initial_state` is no pool then.")>:$num_states), ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval,
       sequenceSegmentsAttribute:$sequence_segments,
       sequenceLayoutAttribute:$sequence_layout));
-  let assemblyFormat = !strconcat(ruleFormat, [{
+  let assemblyFormat = !strconcat(ruleFormat, poolFormat, [{
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?
     (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
     (`first_segments` `(` $first_segments^ `:` type($first_segments) `)`)?
     (`sequence_numbers` `(` $sequence_numbers^ `:` type($sequence_numbers) `)`)?
+    (`num_states` `(` $num_states^ `:` type($num_states) `)`)?
     attr-dict `->` type($results)
   }]);
 }
 
-def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins)> {
+def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins), stagePoolOperands, poolFormat> {
   let summary = "The token by token forward as one kernel";
   let description = [{
     `gdn.recurrent_gated_delta_rule` as one kernel. Results: `o`, and the final
-    state if there are two.
+    state, or the pool of states, if there are two.
 
     Example:
 
@@ -169,7 +177,8 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
   let summary = "The chunk recurrence with output, after prepare";
   let description = [{
     The state recurrence and read-out of spec 3.3 from `bm` and `decay` of
-    `gdn.stage.prepare`. Results: `o`, and the final state if there are two.
+    `gdn.stage.prepare`. Results: `o`, and the final state, or the pool of states,
+    if there are two.
 
     Example:
 
@@ -181,25 +190,24 @@ def GDN_RunStageOp : GDN_StageOp<"run"> {
         {chunk_size = 32} -> tensor<1x256x4x128xbf16>
     ```
   }];
-  let arguments = (ins GDN_QOf<TensorRankOf<dataTypes, [4]>>:$q, GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+  let arguments = !con((ins GDN_QOf<TensorRankOf<dataTypes, [4]>>:$q, GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
     GDN_VOf<TensorRankOf<dataTypes, [4]>>:$v, GDN_BetaOf<TensorRankOf<parameterTypes, [3]>>:$beta,
     Arg<TensorRankOf<dataTypes, [4]>, "The solved chunks [B, T, H, C].">:$bm,
     Arg<Optional<TensorRankOf<[F32, F64], [3, 4]>>, !strconcat("The gate's sum since the start of the chunk ",
       "in log2 units. Absent where there is no gate.")>:$decay,
     GDN_InitialStateOf<TensorRankOf<parameterTypes, [4]>>:$initial_state,
-    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
-    scaleAttribute:$scale, l2normAttribute:$qk_l2norm,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens), stagePoolOperands,
+    (ins scaleAttribute:$scale, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
     stateLayoutAttribute:$state_layout,
-    chunkSizeAttribute:$chunk_size);
-  let assemblyFormat = [{
+    chunkSizeAttribute:$chunk_size));
+  let assemblyFormat = !strconcat([{
     `q` `(` $q `:` type($q) `)` `k` `(` $k `:` type($k) `)`
     `v` `(` $v `:` type($v) `)` `beta` `(` $beta `:` type($beta) `)`
     `bm` `(` $bm `:` type($bm) `)` (`decay` `(` $decay^ `:` type($decay) `)`)?
     (`initial_state` `(` $initial_state^ `:` type($initial_state) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
-    attr-dict `->` type($results)
-  }];
+  }], poolFormat, "attr-dict `->` type($results)");
 }
 
 def GDN_BackwardStageOp : GDN_StageOp<"backward",
