@@ -22,7 +22,8 @@ const std::array<Axis, kProgramAxes> &gdn::numerics::programAxes() {
       {"packed", {"no", "yes"}},
       {"group", {"1", "2", "4"}},
       {"states",
-       {"none", "in-kv", "in-vk", "out-kv", "out-vk", "inout-kv", "inout-vk"}},
+       {"none", "in-kv", "in-vk", "out-kv", "out-vk", "inout-kv", "inout-vk",
+        "in-pool-kv", "in-pool-vk", "inout-pool-kv", "inout-pool-vk"}},
       {"data", {"bf16", "f16", "f32"}},
       {"state-type", {"f32", "bf16", "f16"}},
       {"parameter-type", {"f32", "bf16"}},
@@ -63,6 +64,9 @@ Program gdn::numerics::normalise(Program program) {
     program[kChunk] = 0;
   if (op == "backward")
     program[kVTiles] = 0;
+  // No gradients of a pool.
+  if (op == "backward" && valueOf(program, kStates).contains("pool"))
+    program[kStates] = 0;
   llvm::StringRef states = valueOf(program, kStates);
   if (states == "none" || states.starts_with("out"))
     program[kStateType] = 0;

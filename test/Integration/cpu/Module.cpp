@@ -149,6 +149,9 @@ void Writer::writeOperands() {
     operand("a_log", parameters);
     operand("dt_bias", biases);
   }
+  if (valueOf(program, kStates).contains("pool"))
+    operand("state_indices",
+            type({dim(sizes.sequences)}, valueOf(program, kBoundaries)));
   if (isBackward()) {
     operand("d_o", values);
     if (hasFinalState())

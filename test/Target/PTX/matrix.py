@@ -21,7 +21,7 @@ CROSSED = {
     "gate": ["none", "log", "linear", "softplus", "bounded"],
     "beta": ["value", "logit", "doubled_logit"],
     "l2norm": ["no", "yes"],
-    "states": ["none", "out", "in", "inout"],
+    "states": ["none", "out", "in", "inout", "in-pool-out"],
     "boundaries": ["none", "i32", "i64"],
 }
 DRAWN = {
@@ -57,7 +57,9 @@ def write(layer):
     small = tensor(batch, tokens, heads, parameters)
     rows = tensor(batch, tokens, query_heads, k, layer["data"])
     values = tensor(batch, tokens, heads, v, layer["data"])
-    state = tensor(sequences, heads, *((k, v) if layer["layout"] == "kv" else (v, k)), layer["state"])
+    has_pool = "pool" in layer["states"]
+    states = sequences if not has_pool else "9" if static else "?"
+    state = tensor(states, heads, *((k, v) if layer["layout"] == "kv" else (v, k)), layer["state"])
     arguments = {"q": rows, "k": rows, "v": values, "beta": small}
     attributes = [f"beta_domain = #gdn.beta_domain<{layer['beta']}>",
                   f"state_layout = #gdn.state_layout<{layer['layout']}>"]
@@ -70,6 +72,8 @@ def write(layer):
         arguments["cu_seqlens"] = tensor(4 if static else "?", layer["boundaries"])
     if layer["gate"] in ("softplus", "bounded"):
         arguments |= {"a_log": vector, "dt_bias": vector}
+    if has_pool:
+        arguments["state_indices"] = tensor(sequences, layer["boundaries"] if packed else "i32")
     if layer["gate"] == "bounded":
         attributes.append("lower_bound = -5.0 : f64")
     if layer["l2norm"] == "yes":
@@ -81,7 +85,9 @@ def write(layer):
         results += f", {final}"
     count = results.count("tensor<")
     operands = "\n      ".join(f"{name}(%{name} : {kind})" for name, kind in arguments.items())
-    parameter_list = ",\n    ".join(f"%{name}: {kind}" for name, kind in arguments.items())
+    writable = " {bufferization.writable = true}"
+    parameter_list = ",\n    ".join(f"%{name}: {kind}{writable if has_pool and kind == state else ''}"
+                                    for name, kind in arguments.items())
     returned = ", ".join(f"%r#{i}" for i in range(count)) if count > 1 else "%r"
     left = f"%r:{count}" if count > 1 else "%r"
     return (f"func.func @layer({parameter_list}) -> ({results}) {{\n"
