@@ -89,8 +89,7 @@ static bool isOfHost(Operation &op) { return isa<func::FuncOp, EntryOp>(op); }
 /// it holds something else than kernels.
 static OwningOpRef<ModuleOp> copyKernels(ModuleOp module) {
   for (Operation &op : *module.getBody())
-    if (!isOfHost(op) &&
-        !isa_and_present<LLVM::LLVMDialect>(op.getDialect()))
+    if (!isOfHost(op) && !isa_and_present<LLVM::LLVMDialect>(op.getDialect()))
       return emitError(op.getLoc(), "expected a kernel in the llvm and nvvm "
                                     "dialects, got '")
                  << op.getName() << "'",

@@ -99,8 +99,8 @@ static GdnFunctionDesc makeFunction() {
 
 static const GdnFunctionDesc function = makeFunction();
 static const GdnVariantDesc variant = {&function, "cta_per_head", "kv", 0};
-static const GdnCallTable noTable = {sizeof(GdnCallTable), 0, 0, nullptr,
-                                     nullptr,              nullptr};
+static const GdnCallTable noTable = {
+    sizeof(GdnCallTable), 0, 0, nullptr, nullptr, nullptr};
 
 //===----------------------------------------------------------------------===//
 // Calls
@@ -181,9 +181,9 @@ TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
 TEST_F(Call, AFailedAllocationLaunchesNothing) {
   Error error =
       runForward(problem, &plan, fakeStream(0),
-          [](int32_t, void *, uint64_t, std::unique_ptr<Workspace> &) {
-            return Error{"MemoryError", "none left"};
-          });
+                 [](int32_t, void *, uint64_t, std::unique_ptr<Workspace> &) {
+                   return Error{"MemoryError", "none left"};
+                 });
   EXPECT_STREQ(error.kind, "MemoryError");
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
 }
