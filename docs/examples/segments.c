@@ -35,7 +35,7 @@
 enum { Hq = 4, H = 8, D = 128 };
 
 /// What this program has compiled.
-static const GdnEntryDesc *const entries[] = {&layer_entry};
+static const GdnEntryDesc *const entries[] = {&long_layer_entry};
 static void *room = NULL;
 static const GdnCallTable table = {
     sizeof(GdnCallTable), 1, 0, entries, NULL, &room};

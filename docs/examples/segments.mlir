@@ -4,9 +4,9 @@
 // libgdn-calls (segments.c).
 //
 //   gdn-compile docs/examples/segments.mlir --target=sm_90a --side-by-side --emit=obj
-func.func @layer(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>,
-                 %beta: tensor<?x?x?xf32>, %gate: tensor<?x?x?xf32>,
-                 %initial_state: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided})
+func.func @long_layer(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>,
+                      %beta: tensor<?x?x?xf32>, %gate: tensor<?x?x?xf32>,
+                      %initial_state: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided})
     -> (tensor<?x?x?x128xbf16>, tensor<?x?x128x128xf32> {gdn.optional, gdn.strided})
     attributes {gdn.variants = [
       {schedule = "cta_per_head", gdn_warp.schedules = {fused = "cta_per_head"}},
