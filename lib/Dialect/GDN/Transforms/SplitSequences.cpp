@@ -47,6 +47,27 @@ static Value countRows(OpBuilder &b, Value pool) {
       b, pool.getLoc(), tensor::getMixedSize(b, pool.getLoc(), pool, 0));
 }
 
+/// The results of a forward: those of that of its segments, and the final state
+/// of whichever of the two makes it.
+static SmallVector<Value> joinResults(Splitter<FusedStageOp> &splitter,
+                                      FusedStageOp forward,
+                                      SegmentScanStageOp scan) {
+  FusedStageOp op = splitter.op;
+  bool hasState = op.getNumResults() % 2 == 0, saves = !!op.getStateInterval();
+  bool scansState = scan.getNumResults() > 1;
+  SmallVector<Value> results;
+  unsigned next = 0;
+  for (auto [number, type] : llvm::enumerate(op.getResultTypes()))
+    if (number == 1 && hasState)
+      results.push_back(scansState ? scan.getResult(1)
+                                   : forward.getResult(next++));
+    else if (saves && number + 1 == op.getNumResults())
+      results.push_back(forward.getResult(next++));
+    else
+      results.push_back(splitter.unpacked(forward.getResult(next++), type));
+  return results;
+}
+
 /// A forward: each segment from the state before it.
 static void split(FusedStageOp op, const Cut &cut) {
   Splitter<FusedStageOp> splitter(op, cut);
@@ -98,16 +119,7 @@ static void split(FusedStageOp op, const Cut &cut) {
       op.getBetaDomainAttr(), splitter.segmentLayout(), op.getChunkSizeAttr(),
       interval, interval ? cut.segments : IntegerAttr(),
       runsBefore ? op.getStateLayoutAttr() : nullptr);
-  SmallVector<Value> results;
-  unsigned next = 0;
-  for (auto [number, type] : llvm::enumerate(op.getResultTypes()))
-    if (number == 1 && hasState)
-      results.push_back(scansState ? scan.getResult(1)
-                                   : forward.getResult(next++));
-    else if (interval && number + 1 == op.getNumResults())
-      results.push_back(forward.getResult(next++));
-    else
-      results.push_back(splitter.unpacked(forward.getResult(next++), type));
+  SmallVector<Value> results = joinResults(splitter, forward, scan);
   op->replaceAllUsesWith(results);
   op->erase();
 }
