@@ -48,7 +48,8 @@ struct ConvertGDNToTile
 /// How a program sees an array: any strides, but contiguous in the last
 /// dimension, so that views of a fused projection need no copy, unless the
 /// function says that it may be no such view. Of segments that start on their
-/// own some arrays may be none either.
+/// own some arrays may be none either. Nor need indices be contiguous: of 64
+/// bits they are ones of 32 bits with a stride of 2.
 static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
                             ArrayNotes notes) {
   auto tensor = cast<RankedTensorType>(type);
@@ -56,7 +57,7 @@ static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
   static constexpr StringLiteral kViews[] = {"before", "closes",
                                              "sequence_state", "final_state"};
   // A state pass has states of segments, which are whole arrays.
-  bool isView = notes.isStrided ||
+  bool isView = notes.isStrided || name == "state_indices" ||
                 (stage["before"] && llvm::is_contained(kViews, name) &&
                  (name != "final_state" || isa<FusedStageOp>(stage.op)));
   if (!strides.empty() && !isView)

@@ -3,7 +3,7 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile -split-input-file -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: gdn_tile.program @decode_recurrent(
-// CHECK-SAME: %state_indices: memref<?xi32, strided<[1], offset: ?>>, %first_state: index) outs(
+// CHECK-SAME: %state_indices: memref<?xi32, strided<[?], offset: ?>>, %first_state: index) outs(
 // CHECK-SAME: %final_state: memref<?x2x64x64xf32, strided<[?, ?, ?, ?], offset: ?>>)
 // CHECK-DAG: %[[ROWS:.*]] = memref.dim %final_state, %{{.*}}
 // CHECK-DAG: %[[NUMBER:.*]] = memref.load %state_indices[%n]
