@@ -5,7 +5,8 @@
 
 FOLDER is where the build has its kernels: NAME.mlir, NAME.hash (gdn-compile --fingerprint) and kernels.cmake.
 python/kernels/hashes.txt has a line for each kernel of the wheel, and the versions of LLVM and ptxas that made it. Kernels
-of the file that FOLDER lacks are compiled here by --compiler, a few that the hash of the tree draws: so a tree has one answer.
+of the file that FOLDER lacks, or has with fewer functions, as a sample may, are compiled here by --compiler, a few that the
+hash of the tree draws: so a tree has one answer.
 With --write the kernels of FOLDER, which must be all of the wheel's, become the lines of the file (scripts/test-full.sh).
 """
 
@@ -42,6 +43,11 @@ def read(folder: pathlib.Path) -> dict[str, str]:
     return {path.stem: path.with_suffix(".hash").read_text().strip() for path in sorted(folder.glob("*.mlir"))}
 
 
+def read_texts(folder: pathlib.Path) -> dict[str, str]:
+    """What each kernel is compiled from, by name."""
+    return {path.stem: path.read_text() for path in folder.glob("*.mlir")}
+
+
 def read_options(folder: pathlib.Path) -> dict[str, list[str]]:
     """What each kernel is compiled with."""
     text = (folder / "kernels.cmake").read_text()
@@ -56,21 +62,15 @@ def compile_one(compiler: pathlib.Path, ptxas: pathlib.Path, folder: pathlib.Pat
     return pathlib.Path(f"{file}.hash").read_text().strip()
 
 
-def compile_others(compiler: pathlib.Path, ptxas: pathlib.Path, names: list[str], count: int) -> dict[str, str]:
-    """The hashes of `count` kernels that the hash of the tree draws from `names`."""
-    if not names or not count:
-        return {}
+def compile_drawn(
+    compiler: pathlib.Path, ptxas: pathlib.Path, folder: pathlib.Path, names: list[str], count: int
+) -> dict[str, str]:
+    """The hashes of `count` kernels of `folder` that the hash of the tree draws from `names`."""
     tree = output_of("git", "-C", ROOT, "rev-parse", "HEAD^{tree}").strip()
-    drawn = random.Random(tree).sample(names, min(count, len(names)))
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        subprocess.run([sys.executable, ROOT / "python" / "kernels" / "generate.py", folder], check=True)
-        known = read_options(folder)
-        if gone := sorted(set(drawn) - set(known)):
-            sys.exit(f"error: expected kernels of the wheel in {FILE.name}, got {', '.join(gone)}: run scripts/test-full.sh")
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            hashes = pool.map(lambda name: compile_one(compiler, ptxas, folder, name, known[name]), drawn)
-            return dict(zip(drawn, hashes))
+    drawn, options = random.Random(tree).sample(names, min(count, len(names))), read_options(folder)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        hashes = pool.map(lambda name: compile_one(compiler, ptxas, folder, name, options[name]), drawn)
+        return dict(zip(drawn, hashes))
 
 
 def main() -> int:
@@ -93,8 +93,16 @@ def main() -> int:
         return 0
     lines = FILE.read_text().splitlines()
     expected = dict(line.split() for line in lines if not line.startswith("#"))
-    left = sorted(set(expected) - set(built))
-    others = compile_others(arguments.compiler, arguments.ptxas, left, arguments.others)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, texts = pathlib.Path(temporary), read_texts(arguments.folder)
+        subprocess.run([sys.executable, ROOT / "python" / "kernels" / "generate.py", folder], check=True)
+        whole = read_texts(folder)
+        if unlike := sorted(set(expected) ^ set(whole)):
+            sys.exit(f"error: expected {FILE.name} to list the wheel's kernels, got {', '.join(unlike)} in one of the two "
+                     "alone: run scripts/test-full.sh")  # fmt: skip
+        built = {name: code for name, code in built.items() if texts[name] == whole.get(name)}
+        left = sorted(set(whole) - set(built))
+        others = compile_drawn(arguments.compiler, arguments.ptxas, folder, left, arguments.others)
     wrong = [name for name, code in {**built, **others}.items() if expected.get(name) != code]
     for name in wrong[:10]:
         print(f"{name}: expected the hash {expected.get(name, 'of a kernel that is not in the file')}", file=sys.stderr)
