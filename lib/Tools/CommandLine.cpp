@@ -114,7 +114,16 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
           cl::value_desc("name"), cl::cat(category)),
       features("features",
                cl::desc("CPU features to add or take away: +avx2,-avx512f"),
-               cl::value_desc("list"), cl::cat(category)) {}
+               cl::value_desc("list"), cl::cat(category)),
+      optLevel("opt-level", cl::desc("How much LLVM optimises code for CPUs:"),
+               cl::values(clEnumValN(llvm::CodeGenOptLevel::None, "0",
+                                     "compiles in half the time"),
+                          clEnumValN(llvm::CodeGenOptLevel::Less, "1", ""),
+                          clEnumValN(llvm::CodeGenOptLevel::Default, "2", ""),
+                          clEnumValN(llvm::CodeGenOptLevel::Aggressive, "3",
+                                     "runs fastest; without the option")),
+               cl::init(llvm::CodeGenOptLevel::Aggressive), cl::cat(category)) {
+}
 
 SizeFlags::SizeFlags(cl::OptionCategory &category)
     : dims("dim", cl::desc("Size of a dynamic dimension: B, T, N, P, Hq or H"),
@@ -177,6 +186,7 @@ CompileOptions CompileFlags::get() const {
   options.twoProductChain = twoProductChain;
   options.target.cpu = cpu;
   options.target.features = features;
+  options.target.optLevel = static_cast<unsigned>(optLevel.getValue());
   return options;
 }
 

@@ -10,6 +10,7 @@
 #define GDN_TOOLS_COMMANDLINE_H
 
 #include "gdn/Tools/Compile.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/CommandLine.h"
 
 namespace mlir::gdn::tools {
@@ -44,6 +45,7 @@ struct CompileFlags {
   llvm::cl::opt<bool> printOps;
   llvm::cl::opt<std::string> cpu;
   llvm::cl::opt<std::string> features;
+  llvm::cl::opt<llvm::CodeGenOptLevel> optLevel;
 };
 
 /// The sizes that a file leaves open, made as CompileFlags are.

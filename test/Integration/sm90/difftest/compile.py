@@ -93,7 +93,7 @@ class Tools:
         if program.packed:
             np.save(folder / "cu.npy", inputs["cu"])
             arguments.append(f"--arg={len(program.inputs())}={folder}/cu.npy")
-        code, _, err = call([self.bin / "gdn-run", path, *arguments, f"--out-dir={folder}"], {"OMP_NUM_THREADS": "1"})
+        code, _, err = call([self.bin / "gdn-run", path, *arguments, "--opt-level=0", f"--out-dir={folder}"], {"OMP_NUM_THREADS": "1"})
         if code != 0:
             return Outcome("failed", f"gdn-run: exit code {code}: {first_error(err)[:300]}")
         expected = Expected(program, inputs)
