@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 
 using namespace gdn::calls;
@@ -78,8 +79,12 @@ std::string Call::say(std::string_view name) const {
   return std::string(findFact(given.words, given.num_words, name, name));
 }
 
-bool Call::isByToken() const {
-  return fact("op") == "gdn.recurrent_gated_delta_rule";
+bool Call::isByToken() const { return fact("op") == kTokenOp; }
+
+bool Call::hasUsualScale() const {
+  constexpr double kTolerance = 1e-6;
+  double factor = given.scale * std::sqrt(static_cast<double>(keyChannels));
+  return given.scale == 0 || std::abs(factor - 1) <= kTolerance;
 }
 
 int64_t Call::savedTokens() const {

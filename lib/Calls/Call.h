@@ -30,6 +30,12 @@ std::string_view findFact(const GdnFact *facts, int32_t count,
                           std::string_view name,
                           std::string_view none = "false");
 
+/// The ops whose functions serve calls.
+inline constexpr std::string_view kChunkOp = "gdn.chunk_gated_delta_rule",
+                                  kTokenOp = "gdn.recurrent_gated_delta_rule",
+                                  kBackwardOp =
+                                      "gdn.chunk_gated_delta_rule_bwd";
+
 /// A call with its arrays and sizes at hand. B, T, N, H, Hq, K, V as in
 /// docs/Spec.md.
 class Call {
@@ -59,6 +65,8 @@ public:
   /// Whether sequences are to be computed token by token, whatever is faster.
   bool isByToken() const;
   bool isBackward() const { return fact("op").ends_with("_bwd"); }
+  /// Whether its scale is K^(-1/2), the one that functions have.
+  bool hasUsualScale() const;
   /// Tokens between the states that are saved; 0 if none are.
   int64_t savedTokens() const;
   /// Whether types and options alone choose the function, so that the bits of a

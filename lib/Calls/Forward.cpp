@@ -9,15 +9,11 @@
 #include "Choice.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 using namespace gdn::calls;
 namespace cost = gdn::cost;
 using cost::Schedule;
-
-static constexpr std::string_view kChunk = "gdn.chunk_gated_delta_rule",
-                                  kToken = "gdn.recurrent_gated_delta_rule";
 
 GdnRuntimeStatus gdn::calls::readChip(int32_t device, cost::Chip &chip) {
   GdnDeviceInfo info = {};
@@ -39,13 +35,11 @@ static GdnRuntimeStatus checkSizes(const Call &call) {
                 call.say("q") +
                     ": expected T of at most 2^31 - 1 on a GPU, got " +
                     std::to_string(call.tokens));
-  double scale = call.get().scale;
-  double factor = scale * std::sqrt(static_cast<double>(call.keyChannels));
-  if (scale != 0 && std::abs(factor - 1) > 1e-6)
+  if (!call.hasUsualScale())
     return fail(GDN_ERROR_NOT_SERVED,
                 call.say("scale") +
                     ": expected K^(-1/2) on a GPU in this version, got " +
-                    std::to_string(scale));
+                    std::to_string(call.get().scale));
   return GDN_SUCCESS;
 }
 
@@ -239,8 +233,8 @@ static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
 
 GdnRuntimeStatus gdn::calls::chooseForward(const GdnCallTable &table,
                                            const Call &call, Choice &chosen) {
-  Signature wanted = signatureOf(call, kChunk), step = wanted;
-  step.op = kToken;
+  Signature wanted = signatureOf(call, kChunkOp), step = wanted;
+  step.op = kTokenOp;
   if (!hasChannels(table, wanted))
     return explainMissing(table, call, wanted);
   if (GdnRuntimeStatus status = checkSizes(call))

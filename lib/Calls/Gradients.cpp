@@ -11,17 +11,10 @@
 #include "gdn/CostModel/BackwardSegments.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace gdn::calls;
 namespace cost = gdn::cost;
 using cost::Schedule;
-
-static constexpr std::string_view kForward = "gdn.chunk_gated_delta_rule",
-                                  kBackward = "gdn.chunk_gated_delta_rule_bwd";
-
-/// Tokens between the states that gradients keep.
-static constexpr int64_t kGradientTokens = 64;
 
 //===----------------------------------------------------------------------===//
 // What is saved
@@ -43,7 +36,7 @@ GdnRuntimeStatus gdn::calls::chooseSaving(const Call &call, bool hasSegments,
   limits.stateTokens = call.savedTokens();
   // Segments are of whole intervals between states, and between their
   // gradients.
-  limits.chunk = std::max(limits.stateTokens, kGradientTokens);
+  limits.chunk = std::max(limits.stateTokens, cost::kGradientTokens);
   limits.segments = call.get().saved_segments;
   cost::SplitRequest request = call.splitRequest();
   if (!hasSegments)
@@ -100,7 +93,7 @@ GdnRuntimeStatus gdn::calls::chooseSavingForward(const GdnCallTable &table,
                                                  const Call &call,
                                                  Choice &chosen) {
   const char *what = "packed sequences of a form with a forward that saves";
-  const GdnEntryDesc *entry = findEntry(table, signatureOf(call, kForward));
+  const GdnEntryDesc *entry = findEntry(table, signatureOf(call, kChunkOp));
   if (!entry || !call.isPacked())
     return refuseSaving(call, what);
   CutKind waiting = {.isCut = true};
@@ -140,9 +133,7 @@ static GdnRuntimeStatus checkForm(const Call &call) {
     if ((call.typeOf(name) == GDN_DTYPE_F32) != isRaw ||
         static_cast<bool>(call.find(name)) != isRaw)
       return expected(call.say(name), isRaw ? "a tensor in float32" : "None");
-  double scale = call.get().scale;
-  double factor = scale * std::sqrt(static_cast<double>(call.keyChannels));
-  if (scale != 0 && std::abs(factor - 1) > 1e-6)
+  if (!call.hasUsualScale())
     return expected(call.say("scale"), "K^(-1/2)");
   if (!call.isPacked())
     return expected(call.say("cu_seqlens"), "a tensor");
@@ -164,24 +155,7 @@ static GdnRuntimeStatus explainNoGradients(const GdnCallTable &table,
                                            const Signature &wanted) {
   if (call.savedTokens())
     return refuseSaving(call, "a form whose gradients can read states");
-  if (hasGradientsOf(table, wanted))
-    return fail(GDN_ERROR_NOT_SERVED,
-                call.say("gate") + ", " + call.say("beta") + ", " +
-                    call.say("qk_l2norm") +
-                    ": expected a form that this version has gradients of on a "
-                    "GPU, got " +
-                    call.say("gate_domain=" + std::string(wanted.gateDomain)) +
-                    " gates in " + typeName(wanted.gate) + ", " +
-                    call.say("beta_domain=" + std::string(wanted.betaDomain)) +
-                    " in " + typeName(wanted.beta) + " and " +
-                    call.say("qk_l2norm=" + std::string(wanted.norm)));
-  return fail(GDN_ERROR_NOT_SERVED,
-              call.say("q") + ", " + call.say("v") +
-                  ": expected bfloat16 or float16 with K = V = 64 or 128 for "
-                  "gradients on a GPU in this version, got " +
-                  typeName(wanted.element) +
-                  " with K = " + std::to_string(call.keyChannels) +
-                  " and V = " + std::to_string(call.valueChannels));
+  return explainMissing(table, call, wanted);
 }
 
 /// Tokens of a segment; 0 for whole sequences.
@@ -192,8 +166,8 @@ static GdnRuntimeStatus chooseLength(const Call &call, int64_t &length) {
   cost::Problem problem = call.describe();
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = cost::choose(problem, chip).longest;
-  length = cost::chooseBackwardSplit(problem, chip, longest, kGradientTokens,
-                                     call.splitRequest())
+  length = cost::chooseBackwardSplit(problem, chip, longest,
+                                     cost::kGradientTokens, call.splitRequest())
                .length;
   return GDN_SUCCESS;
 }
@@ -214,7 +188,7 @@ GdnRuntimeStatus gdn::calls::chooseBackward(const GdnCallTable &table,
                                             const Call &call, Choice &chosen) {
   if (GdnRuntimeStatus status = checkForm(call))
     return status;
-  Signature wanted = signatureOf(call, kBackward);
+  Signature wanted = signatureOf(call, kBackwardOp);
   const GdnEntryDesc *entry = findEntry(table, wanted);
   if (!entry)
     return explainNoGradients(table, call, wanted);

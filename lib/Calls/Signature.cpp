@@ -332,6 +332,7 @@ GdnRuntimeStatus gdn::calls::explainMissing(const GdnCallTable &table,
       isServed |= text.empty() || text == got;
       if (!text.empty())
         addChoice(known, text);
+                      (call.isBackward() ? " for gradients" : "") +
     }
     if (!isServed)
       return fail(GDN_ERROR_NOT_SERVED,

@@ -24,8 +24,6 @@ using namespace gdn::cost;
 static constexpr double kWritesPerHead = 0.18, kStatesPerHead = 0.20,
                         kWritesPerVTile = 0.60, kStatesPerVTile = 0.10;
 static constexpr double kStateTokens = 64;
-/// Tokens of which segments of a call that saves its inputs are multiples.
-static constexpr int64_t kGradientTokens = 64;
 
 /// The kernel of the forward, which saves states every so many tokens, or
 /// nothing.

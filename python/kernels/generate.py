@@ -24,7 +24,7 @@ import pathlib
 import sys
 from typing import Any, NamedTuple
 
-from backward_kernels import GRADIENT_TOKENS, hopper_backward_kernels, saved_tokens, saving_kernels
+from backward_kernels import hopper_backward_kernels, saved_tokens, saving_kernels
 from forward_kernels import forward_kernels
 from kernel_traits import HERE, Kernel, fill
 from sample import check_sample, choose_sample
@@ -167,7 +167,6 @@ def _macro_rows(manifest: dict[str, Any], reader: Any) -> dict[str, list[list[An
         "CPUChunkTokens": cpu["chunk_tokens"],
         "HopperChunkTokens": hopper["chunk_tokens"],
         "HopperResults": len(hopper["results"]),
-        "HopperGradientTokens": GRADIENT_TOKENS,
         "HopperSavedTokens": saved_tokens(manifest),
         "HopperSavedSegmentTokens": saving.get("least_segment", 1),
         "HopperSavedItems": saving.get("most_items", 0),

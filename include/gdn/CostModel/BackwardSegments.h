@@ -17,6 +17,9 @@
 
 namespace gdn::cost {
 
+/// Tokens between the states that gradients keep.
+inline constexpr int64_t kGradientTokens = 64;
+
 /// What is predicted of a backward in segments.
 struct BackwardEstimate {
   /// Tokens of a segment.
