@@ -13,7 +13,7 @@
 
 #include "pool.h"
 
-#include "upload.h"
+#include "inputs.h"
 
 enum { tokens = 70, sequences = 4, heads = 2, width = 64, rows = 5 };
 enum { states = rows * heads * width * width };
@@ -50,8 +50,6 @@ static size_t placeOf(const Form *form, int number) {
   }
   return place;
 }
-
-static GdnTensor q, k, v, beta, gate, cu;
 
 static void call(const Form *form, const float *initial, Result *result) {
   static float host[2 * states];
@@ -103,23 +101,9 @@ static void report(const float *initial, const Result *result) {
 }
 
 int main(void) {
-  static const int64_t shapeK[] = {1, tokens, 1, width},
-                       shapeV[] = {1, tokens, heads, width},
-                       shapeB[] = {1, tokens, heads},
-                       shapeCu[] = {sequences + 1};
   CHECK(layer_prepare(0));
   CHECK(gdnDeviceMakeCurrent(0));
-  q = (GdnTensor){uploadBF16(tokens * width, 0.2f), GDN_DTYPE_BF16, 4, shapeK,
-                  NULL};
-  k = (GdnTensor){uploadBF16(tokens * width, 0.2f), GDN_DTYPE_BF16, 4, shapeK,
-                  NULL};
-  v = (GdnTensor){uploadBF16(output, 1), GDN_DTYPE_BF16, 4, shapeV, NULL};
-  beta = (GdnTensor){uploadF32(tokens * heads, 0, 1), GDN_DTYPE_F32, 3, shapeB,
-                     NULL};
-  gate = (GdnTensor){uploadF32(tokens * heads, -1, 0), GDN_DTYPE_F32, 3, shapeB,
-                     NULL};
-  cu = (GdnTensor){upload(bounds, sizeof(bounds)), GDN_DTYPE_I32, 1, shapeCu,
-                   NULL};
+  makeInputs(tokens, heads, width, bounds, sequences);
 
   enum { state = width * width, slot = heads * state };
   const Form forms[] = {{"kv", {slot, state, width, 1}, 0},

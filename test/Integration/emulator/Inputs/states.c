@@ -14,7 +14,7 @@
 
 #include "states.h"
 
-#include "upload.h"
+#include "inputs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,8 +50,6 @@ static size_t placeOf(const Form *form, int number) {
   return place;
 }
 
-static GdnTensor q, k, v, beta, gate, cu;
-
 static void call(const Form *form, const float *initial, Result *result) {
   static float host[room];
   static const int64_t shapeO[] = {1, tokens, heads, width};
@@ -78,24 +76,10 @@ static void call(const Form *form, const float *initial, Result *result) {
 }
 
 int main(void) {
-  static const int64_t shapeK[] = {1, tokens, 1, width},
-                       shapeV[] = {1, tokens, heads, width},
-                       shapeB[] = {1, tokens, heads},
-                       shapeCu[] = {sequences + 1};
   static const int32_t bounds[] = {0, 33, 33, tokens};
   CHECK(layer_prepare(0));
   CHECK(gdnDeviceMakeCurrent(0));
-  q = (GdnTensor){uploadBF16(tokens * width, 0.2f), GDN_DTYPE_BF16, 4, shapeK,
-                  NULL};
-  k = (GdnTensor){uploadBF16(tokens * width, 0.2f), GDN_DTYPE_BF16, 4, shapeK,
-                  NULL};
-  v = (GdnTensor){uploadBF16(output, 1), GDN_DTYPE_BF16, 4, shapeV, NULL};
-  beta = (GdnTensor){uploadF32(tokens * heads, 0, 1), GDN_DTYPE_F32, 3, shapeB,
-                     NULL};
-  gate = (GdnTensor){uploadF32(tokens * heads, -1, 0), GDN_DTYPE_F32, 3, shapeB,
-                     NULL};
-  cu = (GdnTensor){upload(bounds, sizeof(bounds)), GDN_DTYPE_I32, 1, shapeCu,
-                   NULL};
+  makeInputs(tokens, heads, width, bounds, sequences);
 
   const Form forms[] = {
       {"kv", {heads * state, state, width, 1}, 1, 1},
