@@ -37,6 +37,18 @@ struct Planned : ::testing::Test {
       given.add(name, GDN_DTYPE_F32, {1, 8, 128, 128});
   }
 };
+
+/// What a plan's functions take, once its copies are planned.
+struct Copied {
+  Call call;
+  Arguments arguments;
+  Copies copies;
+
+  Copied(const GdnCall &given, GdnCallPlan &plan)
+      : call(given), arguments(call, plan) {
+    copies.plan(arguments, plan);
+  }
+};
 } // namespace
 
 TEST_F(Planned, ArraysAreTakenByName) {
@@ -129,10 +141,7 @@ TEST_F(Planned, AnArrayThatIsNotListedIsNamed) {
 TEST_F(Planned, NothingIsCopiedOfDenseArrays) {
   addStates();
   choose();
-  Call call(given.get());
-  Arguments arguments(call, plan);
-  Copies copies;
-  copies.plan(arguments, plan);
+  auto [call, arguments, copies] = Copied(given.get(), plan);
   EXPECT_TRUE(copies.isEmpty());
 }
 
@@ -142,10 +151,7 @@ TEST_F(Planned, AMisalignedInputIsCopied) {
   GdnTensor &q = given.tensors["q"];
   q.data = static_cast<char *>(q.data) + 2;
   choose();
-  Call call(given.get());
-  Arguments arguments(call, plan);
-  Copies copies;
-  copies.plan(arguments, plan);
+  auto [call, arguments, copies] = Copied(given.get(), plan);
   ASSERT_EQ(copies.get().size(), 1u);
   EXPECT_EQ(copies.getBytes(), uint64_t(512) * 8 * 128 * 2);
   EXPECT_NE(arguments.get(0)->data, q.data);
@@ -158,10 +164,7 @@ TEST_F(Planned, FunctionsWithoutMapsReadMore) {
   GdnTensor &q = given.tensors["q"];
   q.data = static_cast<char *>(q.data) + 2;
   choose({}, /*isPacked=*/false, "token");
-  Call call(given.get());
-  Arguments arguments(call, plan);
-  Copies copies;
-  copies.plan(arguments, plan);
+  auto [call, arguments, copies] = Copied(given.get(), plan);
   EXPECT_TRUE(copies.isEmpty());
 }
 
@@ -177,10 +180,7 @@ TEST_F(Planned, ViewsOfOneBufferHaveOneCopy) {
     offset += 8 * 128 * 512 * 2;
   }
   choose();
-  Call call(given.get());
-  Arguments arguments(call, plan);
-  Copies copies;
-  copies.plan(arguments, plan);
+  auto [call, arguments, copies] = Copied(given.get(), plan);
   ASSERT_EQ(copies.get().size(), 1u);
   EXPECT_TRUE(copies.get().front().isTransposed);
   EXPECT_EQ(copies.get().front().inputs.size(), 3u);
@@ -197,10 +197,7 @@ TEST_F(Planned, StatesThatAreReplacedEarlyAreCopied) {
   choose({"segment_length", "segment_parts"});
   for (int64_t parts : {0, 1}) {
     plan.segment_parts = parts;
-    Call call(given.get());
-    Arguments arguments(call, plan);
-    Copies copies;
-    copies.plan(arguments, plan);
+    auto [call, arguments, copies] = Copied(given.get(), plan);
     EXPECT_EQ(copies.get().size(), static_cast<size_t>(parts));
   }
 }
