@@ -135,6 +135,9 @@ typedef struct GdnCall {
   /// instead of its name; `num_words` of them.
   const GdnFact *words;
   int32_t num_words;
+  /// Of a call with state_indices, the first row of the pool that sequences may
+  /// name: one that names a lower one has no state.
+  int64_t first_state;
 } GdnCall;
 
 /// Most arguments of a function that a plan has.
@@ -160,14 +163,16 @@ typedef struct GdnCallPlan {
   /// The predicted time.
   double seconds;
   /// Of each argument of the function, the number of the call's array; of a
-  /// scalar -1, -2 and -3 for the lengths and parts above, in their order.
+  /// scalar -1, -2 and -3 for the lengths and parts above, in their order, and
+  /// -4 for the call's first_state.
   int8_t arguments[GDN_CALL_MAX_ARGUMENTS];
   /// The arguments that may be copied: of each input the library's own number.
   int8_t inputs[8];
 } GdnCallPlan;
 
 /// Finds the functions that serve a call and chooses one. Pure host work, which
-/// reads no address but for how far it is aligned. `plan->struct_size` is set.
+/// reads no address but for how far it is aligned, and whether final_state is
+/// initial_state. `plan->struct_size` is set.
 /// GDN_ERROR_NOT_SERVED, with what there is instead, if no function serves it.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table,
                                                 const GdnCall *call,

@@ -45,10 +45,12 @@ View::View(const GdnTensor &array)
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A scalar of a plan, by the word of gdn.cut that its argument is called.
+/// A scalar of a plan, by the word of gdn.cut that its argument is called, or
+/// of a call.
 struct Scalar {
   std::string_view name;
-  int64_t GdnCallPlan::*value;
+  int64_t GdnCallPlan::*ofPlan = nullptr;
+  int64_t GdnCall::*ofCall = nullptr;
 };
 } // namespace
 
@@ -56,7 +58,8 @@ struct Scalar {
 static constexpr Scalar scalars[] = {
     {"segment_length", &GdnCallPlan::segment_length},
     {"segment_parts", &GdnCallPlan::segment_parts},
-    {"longer_segment_length", &GdnCallPlan::longer_segment_length}};
+    {"longer_segment_length", &GdnCallPlan::longer_segment_length},
+    {"first_state", nullptr, &GdnCall::first_state}};
 
 /// The place of an argument: a scalar or an array of the call; nothing if the
 /// call has none of that name.
@@ -117,7 +120,9 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
     int place = plan.arguments[i];
     if (place < 0) {
       args[i].kind = GDN_ARG_I64;
-      args[i].value.i64 = plan.*scalars[-1 - place].value;
+      const Scalar &scalar = scalars[-1 - place];
+      args[i].value.i64 =
+          scalar.ofPlan ? plan.*scalar.ofPlan : call.get().*scalar.ofCall;
       continue;
     }
     const GdnTensor *array = arrays[place].tensor;
@@ -131,7 +136,8 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
     if (array->shape[0] > plan.saved_states && plan.saved_states &&
         isSavedStates(function.args[i]))
       change(i).shape[0] = plan.saved_states;
-    // Boundaries of 64 bits are their lower halves, with a stride of 2.
+    // Boundaries and rows of 64 bits are their lower halves, with a stride of
+    // 2.
     if (array->dtype == GDN_DTYPE_I64 &&
         function.args[i].dtype == GDN_DTYPE_I32) {
       View &view = change(i);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Arguments.h"
 #include "Choice.h"
 
 #include <algorithm>
@@ -64,6 +65,33 @@ static GdnRuntimeStatus checkTypes(const Call &call) {
               call.say("final_state") + ": expected " + typeName(initial) +
                   " as " + call.say("initial_state") +
                   " is, on a GPU in this version, got " + typeName(last));
+}
+
+/// Whether two arrays are one.
+static bool areOne(const GdnTensor &a, const GdnTensor &b) {
+  return a.data == b.data && a.dtype == b.dtype && a.rank == b.rank &&
+         std::equal(a.shape, a.shape + a.rank, b.shape) &&
+         stridesOf(a) == stridesOf(b);
+}
+
+/// States in a pool are read and written in place.
+static GdnRuntimeStatus checkPool(const Call &call) {
+  if (!call.find("state_indices"))
+    return GDN_SUCCESS;
+  const GdnTensor *pool = call.find("initial_state"),
+                  *last = call.find("final_state");
+  if (!pool)
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                call.say("initial_state") +
+                    ": expected a pool of states with " +
+                    call.say("state_indices") + ", got None");
+  if (!last || !areOne(*pool, *last))
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                call.say("final_state") + ": expected " +
+                    call.say("initial_state") + ", the pool, with " +
+                    call.say("state_indices") + ", got " +
+                    (last ? "another array" : "None"));
+  return GDN_SUCCESS;
 }
 
 /// Refuses long sequences in a form that only functions token by token have, if
@@ -238,6 +266,8 @@ GdnRuntimeStatus gdn::calls::chooseForward(const GdnCallTable &table,
   if (!hasChannels(table, wanted))
     return explainMissing(table, call, wanted);
   if (GdnRuntimeStatus status = checkSizes(call))
+    return status;
+  if (GdnRuntimeStatus status = checkPool(call))
     return status;
   if (GdnRuntimeStatus status = checkTypes(call))
     return status;

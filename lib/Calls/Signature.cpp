@@ -29,9 +29,9 @@ bool Signature::isServedBy(const Signature &function) const {
   return keyChannels == function.keyChannels &&
          valueChannels == function.valueChannels &&
          element == function.element && gate == function.gate &&
-         beta == function.beta && isPacked == function.isPacked && hasEnds &&
-         hasState && hasLayout && op == function.op &&
-         gateDomain == function.gateDomain &&
+         beta == function.beta && stateIndices == function.stateIndices &&
+         isPacked == function.isPacked && hasEnds && hasState && hasLayout &&
+         op == function.op && gateDomain == function.gateDomain &&
          betaDomain == function.betaDomain && norm == function.norm &&
          stateInterval == function.stateInterval;
 }
@@ -43,6 +43,8 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   wanted.element = call.typeOf("q");
   wanted.gate = call.typeOf("gate");
   wanted.beta = call.typeOf("beta");
+  // Those of 64 bits are read as ones of 32.
+  wanted.stateIndices = call.find("state_indices") ? GDN_DTYPE_I32 : 0;
   wanted.isPacked = call.isPacked();
   int32_t initial = call.typeOf("initial_state"),
           last = call.typeOf(op.ends_with("_bwd") ? "d_final_state"
@@ -72,7 +74,7 @@ static const GdnArgDesc *findArgument(const GdnEntryDesc &entry,
 }
 
 bool gdn::calls::hasAnyLayout(const GdnArgDesc &arg) {
-  return isState(arg) && arg.flags & GDN_ARG_FLAG_OPTIONAL;
+  return isState(arg) && arg.flags & GDN_ARG_FLAG_STRIDED;
 }
 
 bool gdn::calls::isState(const GdnArgDesc &arg) {
@@ -112,6 +114,7 @@ Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
   signature.element = typeOf("q");
   signature.gate = typeOf("gate");
   signature.beta = typeOf("beta");
+  signature.stateIndices = typeOf("state_indices");
   signature.isPacked = findArgument(entry, "cu_seqlens");
   readStates(entry, signature);
   signature.op = fact("op");
@@ -155,17 +158,6 @@ bool gdn::calls::hasChannels(const GdnCallTable &table,
   return std::any_of(index.begin(), index.end(), [&](const auto &one) {
     return one.signature.keyChannels == wanted.keyChannels &&
            one.signature.valueChannels == wanted.valueChannels;
-  });
-}
-
-bool gdn::calls::hasGradientsOf(const GdnCallTable &table,
-                                const Signature &wanted) {
-  const Index &index = indexOf(table);
-  return std::any_of(index.begin(), index.end(), [&](const auto &one) {
-    return one.signature.op == wanted.op &&
-           one.signature.keyChannels == wanted.keyChannels &&
-           one.signature.valueChannels == wanted.valueChannels &&
-           one.signature.element == wanted.element;
   });
 }
 
@@ -279,6 +271,10 @@ static constexpr Trait allTraits[] = {
      [](const Signature &s, const Call &) -> std::string {
        return s.isPacked ? "a tensor" : "None";
      }},
+    {{"state_indices"},
+     [](const Signature &s, const Call &) -> std::string {
+       return typeName(s.stateIndices);
+     }},
     {{"initial_state", "final_state"}, describeEnds},
     {{"initial_state", "final_state"},
      [](const Signature &s, const Call &) -> std::string {
@@ -332,11 +328,11 @@ GdnRuntimeStatus gdn::calls::explainMissing(const GdnCallTable &table,
       isServed |= text.empty() || text == got;
       if (!text.empty())
         addChoice(known, text);
-                      (call.isBackward() ? " for gradients" : "") +
     }
     if (!isServed)
       return fail(GDN_ERROR_NOT_SERVED,
                   nameTrait(trait, call) + ": expected " + known +
+                      (call.isBackward() ? " for gradients" : "") +
                       " on a GPU in this version, got " + got);
   }
   return fail(GDN_ERROR_NOT_SERVED, "expected a function for a GPU, got none");

@@ -22,6 +22,8 @@ enum class Ends : uint8_t { None, Final, Both, Any };
 struct Signature {
   int64_t keyChannels = 0, valueChannels = 0;
   int32_t element = 0, gate = 0, beta = 0;
+  /// That of the rows of a pool that sequences name.
+  int32_t stateIndices = 0;
   Ends ends = Ends::None;
   bool isPacked = false;
   /// That of states, 0 where there is none.
@@ -40,17 +42,12 @@ Signature signatureOf(const Call &call, std::string_view op);
 Signature signatureOf(const GdnEntryDesc &entry);
 
 /// Whether an argument of a function is a state that may lie in either way.
-/// Optional states have any strides.
 bool hasAnyLayout(const GdnArgDesc &arg);
 /// Whether it is one of the states of sequences, of a forward or a backward.
 bool isState(const GdnArgDesc &arg);
 
 /// Whether any function has the channels of heads that a call has.
 bool hasChannels(const GdnCallTable &table, const Signature &wanted);
-
-/// Whether any function makes gradients of the channels and the element type of
-/// a call.
-bool hasGradientsOf(const GdnCallTable &table, const Signature &wanted);
 
 /// The functions that serve what a call asks for; null if there is none.
 const GdnEntryDesc *findEntry(const GdnCallTable &table,

@@ -29,7 +29,10 @@ enum {
   /// The last dimension has stride 1.
   GDN_ARG_FLAG_LAST_CONTIGUOUS = 2,
   /// The array is contiguous in row-major order.
-  GDN_ARG_FLAG_CONTIGUOUS = 4
+  GDN_ARG_FLAG_CONTIGUOUS = 4,
+  /// Of a function's states: they may have any strides (gdn.strided), so that
+  /// those that lie as [N, H, V, K] are views [N, H, K, V].
+  GDN_ARG_FLAG_STRIDED = 8
 };
 
 /// What an argument must be.

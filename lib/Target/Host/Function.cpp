@@ -51,6 +51,9 @@ LogicalResult FunctionBuilder::addArgument(unsigned number, Type type,
   if (getNote<UnitAttr>(function, number, isResult,
                         GDNDialect::getOptionalAttrName()))
     argument.flags |= GDN_ARG_FLAG_OPTIONAL;
+  if (getNote<UnitAttr>(function, number, isResult,
+                        GDNDialect::getStridedAttrName()))
+    argument.flags |= GDN_ARG_FLAG_STRIDED;
   auto name = getNote<StringAttr>(function, number, isResult,
                                   GDNDialect::getNameAttrName());
   argument.name =

@@ -6,9 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Arguments.h"
 #include "TestEntries.h"
 
 #include "gtest/gtest.h"
+
+using gdn::calls::Arguments;
+using gdn::calls::Call;
 
 namespace {
 /// Entries for batch rows with states in float32 and in bfloat16, and for
@@ -66,6 +70,65 @@ TEST_F(Table, StatesChooseTheEntry) {
     choose(*call);
     EXPECT_EQ(plan.entry, &entry->desc);
   }
+}
+
+namespace {
+/// A table with an entry for states in a pool, and a call of two rows that has
+/// one.
+struct Pools : Table {
+  TestEntry pools;
+  TestCall call{512, 8, 2};
+
+  Pools() {
+    pools.add("pool", "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/false, {},
+              "kv", /*isLate=*/false, TestStates::Pool);
+    entries[2] = &pools.desc;
+    GdnTensor &pool =
+        call.add("initial_state", GDN_DTYPE_F32, {16, 8, 128, 128});
+    call.tensors["final_state"] = pool;
+    call.add("state_indices", GDN_DTYPE_I64, {2});
+    call.call.first_state = 1;
+  }
+};
+} // namespace
+
+TEST_F(Pools, SequencesNameRows) {
+  ASSERT_EQ(choose(call), "pool");
+  Call read(call.get());
+  Arguments arguments(read, plan);
+  int32_t rows = arguments.find("state_indices"),
+          first = arguments.find("first_state");
+  EXPECT_EQ(arguments.get(rows)->dtype, GDN_DTYPE_I32);
+  EXPECT_EQ(arguments.get(rows)->strides[0], 2);
+  EXPECT_EQ(arguments.data()[first].value.i64, 1);
+  EXPECT_EQ(arguments.get(arguments.find("initial_state")),
+            &call.tensors["initial_state"]);
+}
+
+/// A function for pools serves no call without one.
+TEST_F(Pools, OtherCallsHaveOtherFunctions) {
+  TestCall other(512, 64, 8);
+  other.call.split = GDN_SPLIT_NEVER;
+  EXPECT_EQ(choose(other), "per_head");
+}
+
+TEST_F(Pools, StatesAreUpdatedInPlace) {
+  call.tensors["final_state"].data = nullptr;
+  EXPECT_EQ(choose(call), "final_state: expected initial_state, the pool, with "
+                          "state_indices, got another array");
+  call.tensors.erase("final_state");
+  EXPECT_EQ(choose(call), "final_state: expected initial_state, the pool, with "
+                          "state_indices, got None");
+  call.tensors.erase("initial_state");
+  EXPECT_EQ(choose(call), "initial_state: expected a pool of states with "
+                          "state_indices, got None");
+}
+
+/// Without functions for pools the call hears so.
+TEST_F(Pools, APoolThatNobodyReadsIsRefused) {
+  table.num_entries = 2;
+  EXPECT_EQ(choose(call), "not served: state_indices: expected None on a GPU "
+                          "in this version, got int32");
 }
 
 /// Packed sequences have an entry with one schedule alone, which is taken.

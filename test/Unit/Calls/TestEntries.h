@@ -22,6 +22,10 @@
 #include <string>
 #include <vector>
 
+/// How the states of a function are given: as two arrays, or as a pool, whose
+/// rows sequences name.
+enum class TestStates { Apart, Pool };
+
 /// A function with the arrays of a forward of K = V = 128, and scalars.
 struct TestFunction {
   std::deque<std::vector<int64_t>> shapes;
@@ -37,20 +41,29 @@ struct TestFunction {
   }
 
   TestFunction(const char *name, int32_t state, bool isPacked,
-               std::vector<const char *> scalars = {}) {
+               std::vector<const char *> scalars = {},
+               TestStates states = TestStates::Apart) {
     constexpr int64_t any = GDN_SYMBOL(0);
+    bool hasPool = states == TestStates::Pool;
+    uint32_t flags =
+        GDN_ARG_FLAG_STRIDED | (hasPool ? 0u : GDN_ARG_FLAG_OPTIONAL);
     for (const char *array : {"q", "k", "v"})
       add(array, GDN_DTYPE_BF16, {any, any, any, 128});
     add("beta", GDN_DTYPE_F32, {any, any, any});
     add("gate", GDN_DTYPE_F32, {any, any, any});
-    add("initial_state", state, {any, any, 128, 128}, GDN_ARG_FLAG_OPTIONAL);
+    add("initial_state", state, {any, any, 128, 128}, flags);
     if (isPacked)
       add("cu_seqlens", GDN_DTYPE_I32, {any});
+    if (hasPool) {
+      add("state_indices", GDN_DTYPE_I32, {any});
+      scalars.push_back("first_state");
+    }
     for (const char *scalar : scalars)
       args.push_back({scalar, GDN_ARG_I64, 0, 0, 0, nullptr, 0});
     desc.num_inputs = static_cast<int32_t>(args.size());
     add("o", GDN_DTYPE_BF16, {any, any, any, 128});
-    add("final_state", state, {any, any, 128, 128}, GDN_ARG_FLAG_OPTIONAL);
+    if (!hasPool)
+      add("final_state", state, {any, any, 128, 128}, flags);
     desc.struct_size = sizeof(desc);
     desc.version = GDN_RUNTIME_VERSION;
     desc.name = name;
@@ -70,8 +83,8 @@ struct TestEntry {
 
   void add(const char *name, const char *schedule, int32_t state, bool isPacked,
            std::vector<const char *> scalars = {}, const char *layout = "kv",
-           bool isLate = false) {
-    functions.emplace_back(name, state, isPacked, std::move(scalars));
+           bool isLate = false, TestStates states = TestStates::Apart) {
+    functions.emplace_back(name, state, isPacked, std::move(scalars), states);
     variants.push_back({&functions.back().desc, schedule, layout, isLate});
     desc = {sizeof(desc),
             GDN_RUNTIME_VERSION,
@@ -116,8 +129,9 @@ struct TestCall {
   /// The call with the arrays that were added so far.
   const GdnCall &get() {
     arrays.clear();
-    for (const char *name : {"q", "k", "v", "beta", "gate", "initial_state",
-                             "cu_seqlens", "o", "final_state"}) {
+    for (const char *name :
+         {"q", "k", "v", "beta", "gate", "initial_state", "cu_seqlens",
+          "state_indices", "o", "final_state"}) {
       auto found = tensors.find(name);
       arrays.push_back(
           {name, found == tensors.end() ? nullptr : &found->second});
