@@ -18,6 +18,7 @@ from ._arguments import (
     number,
     old_arguments,
     options_of,
+    pool_of,
     refuse,
     saves_of,
     shape_of,
@@ -66,9 +67,9 @@ def _explained(function: F) -> F:
 
 def _run(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any, scale: Any, output_final_state: Any, longest: int, raw_gate: Any, gate_domain: str | None,
-    beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any, state_v_first: Any, state_layout: str | None,
-    recurrent: bool, then: Callable[..., tuple[Any, Any]] | None, split: int = 0,
+    final_state: Any, state_indices: Any, scale: Any, output_final_state: Any, longest: int, raw_gate: Any,
+    gate_domain: str | None, beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any, state_v_first: Any,
+    state_layout: str | None, recurrent: bool, then: Callable[..., tuple[Any, Any]] | None, split: int = 0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """What both functions do with arguments whose values no tensor depends on."""
     forward = _FORWARDS.get(type(q)) or _find_forward(q)
@@ -85,8 +86,8 @@ def _run(
         A_log = dt_bias = None
     wants_state = bool(output_final_state) or final_state is not None
     return (then or forward)(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, options, wants_state,
-        longest,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, scale, options,
+        wants_state, longest,
     )  # fmt: skip
 
 
@@ -119,6 +120,7 @@ def chunk_gated_delta_rule(
     final_state: Any = None,
     max_seqlen: int | None = None,
     state_indices: Any = None,
+    first_state: int = 0,
     context_parallel: bool | int | None = None,
     segment_length: int | None = None,
     save_for_backward: str | None = None,
@@ -145,7 +147,7 @@ def chunk_gated_delta_rule(
         g: gates [B, T, HV], float32, float16 or bfloat16; see `gate_domain`. None is no decay (DeltaNet).
         beta: write strengths [B, T, HV], types as g; None is 1.
         scale: factor of the read-out; None is K ** -0.5.
-        initial_state: states [N, HV, K, V], types as g; None is zero.
+        initial_state: states [N, HV, K, V], types as g; None is zero. With `state_indices` a pool [P, HV, K, V] of such.
         output_final_state: return the state after each sequence's last token as well.
         use_qk_l2norm_in_kernel: q and k are first divided by sqrt(sum(x ** 2) + 1e-6), head by head.
         use_beta_sigmoid_in_kernel: beta is logits, its sigmoid is taken.
@@ -166,7 +168,11 @@ def chunk_gated_delta_rule(
         final_state: where to write the final state: float32, float16 or bfloat16. It may be `initial_state`.
         max_seqlen: the longest sequence's tokens: a hint for GPUs, by which a schedule is chosen; it changes no
             shape and is not trusted.
-        state_indices: None (refused until there are pools of states).
+        state_indices: rows [N] of the pool `initial_state` (int32 or int64), one for each sequence, which no other
+            sequence may name. States are read and written in place: `final_state` is the pool, or None to read alone
+            (on a CPU). A sequence with a row below `first_state`, or of P and more, touches no state, and its outputs
+            are zeros. On a GPU int64 counts by its lower 32 bits.
+        first_state: the first row of the pool that sequences may name.
         context_parallel: whether sequences are cut into segments that are computed side by side: None or True for
             what is predicted to be the fastest, False or 1 for never, a number n for n segments of the longest
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
@@ -186,8 +192,8 @@ def chunk_gated_delta_rule(
     Raises:
         TypeError: an argument that is no tensor, or one of another type.
         ValueError: a shape, stride, device or value; the message has the rule and what came.
-        NotImplementedError: what is marked as refused above; inputs that require gradients, with `out` or `final_state`,
-            or on a GPU in float32 or with K or V above 128 (docs/Training.md); a double backward.
+        NotImplementedError: what is marked as refused above; inputs that require gradients, with `out`, `final_state`
+            or `state_indices`, or on a GPU in float32 or with K or V above 128 (docs/Training.md); a double backward.
         RuntimeError: no kernel for this device or CPU.
 
     Example:
@@ -215,12 +221,12 @@ def chunk_gated_delta_rule(
     split |= _library.SAVES_STATES if save_for_backward is None else saves_of(save_for_backward)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
-    if state_indices is not None:
-        refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
+    if state_indices is not None or first_state != 0:
+        split |= pool_of(state_indices, first_state, output_final_state, final_state)
     return _run(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, output_final_state,
-        longest, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval, use_qk_l2norm_in_kernel,
-        state_v_first, state_layout, False, then, split,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, scale,
+        output_final_state, longest, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval,
+        use_qk_l2norm_in_kernel, state_v_first, state_layout, False, then, split,
     )  # fmt: skip
 
 
@@ -250,6 +256,7 @@ def fused_recurrent_gated_delta_rule(
     out: Any = None,
     final_state: Any = None,
     state_indices: Any = None,
+    first_state: int = 0,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
     r"""The gated delta rule token by token, in float32: the function of decoding.
@@ -282,12 +289,13 @@ def fused_recurrent_gated_delta_rule(
         state_v_first = old_arguments(kwargs, state_v_first)
     if gk is not None or gv is not None:
         refuse("gv" if gk is None else "gk", "gates per channel are not there yet; expected None")
-    if state_indices is not None:
-        refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
+    pool = 0
+    if state_indices is not None or first_state != 0:
+        pool = pool_of(state_indices, first_state, output_final_state, final_state)
     return _run(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, scale, output_final_state,
-        0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval, use_qk_l2norm_in_kernel,
-        state_v_first, state_layout, True, then,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, scale,
+        output_final_state, 0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval,
+        use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then, pool,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import itertools
 import math
 import numbers
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from . import _library, _manifest
@@ -31,6 +31,7 @@ class Call(NamedTuple):
     cu_seqlens: Any
     out: Any
     final_state: Any
+    state_indices: Any
     scale: float
     options: int
     output_final_state: bool
@@ -42,9 +43,18 @@ class Call(NamedTuple):
         call = cls(*values)
         return call if call.scale is not None else call._replace(scale=default_scale(shape_of("q", call.q)))
 
+    @property
+    def tensors(self) -> tuple[Any, ...]:
+        """The tensors, in the library's order."""
+        return self[: len(TENSORS)]
 
-#: The tensors of a call, in the library's order.
-TENSORS = Call._fields[:11]
+    def with_tensors(self, tensors: Iterable[Any]) -> Call:
+        """The call with other tensors."""
+        return Call(*tensors, *self[len(TENSORS) :])
+
+
+#: The names of the tensors of a call, in the library's order.
+TENSORS = tuple(_library.MANIFEST["arguments"])
 
 
 def refuse(name: str, reason: str) -> None:
@@ -178,6 +188,24 @@ def split_of(context_parallel: Any, segment_length: Any) -> int:
     if not 0 <= count <= _library.MOST_SPLIT_BY:
         raise ValueError(f"context_parallel: expected 0 to 2^32 - 1 segments, got {context_parallel}")
     return _library.NO_SEGMENTS if count < 2 else _library.pack_segments(count)
+
+
+def pool_of(state_indices: Any, first_state: Any, output_final_state: Any, final_state: Any) -> int:
+    """What a call says about a pool of states, as options."""
+    if isinstance(first_state, bool) or not isinstance(first_state, numbers.Integral):
+        raise TypeError(f"first_state: expected an integer, got {type(first_state).__name__}")
+    first = int(first_state)
+    if not 0 <= first <= _library.MOST_FIRST_STATE:
+        raise ValueError(f"first_state: expected 0 to {_library.MOST_FIRST_STATE}, got {first_state}")
+    if state_indices is None:
+        if first:
+            raise ValueError(f"first_state: expected 0 without state_indices, got {first_state}")
+        return 0
+    if output_final_state and final_state is None:
+        raise ValueError(
+            "final_state: expected initial_state, the pool, with state_indices and output_final_state, got None"
+        )
+    return _library.pack_first_state(first)
 
 
 def saves_of(what: Any) -> int:

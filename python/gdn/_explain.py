@@ -266,17 +266,18 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
 
     from . import _torch, _torch_backward, _torch_checks, _torch_mixed
 
-    _torch_checks.check_kinds(call[:11])
+    _torch_checks.check_kinds(call.tensors)
     where = _place(str(call.q.device), device)
     writes = call.out is not None or call.final_state is not None
     kind = where.split(":")[0]
-    reason = _torch_checks.no_backward(kind, *call[:3], call.options, writes=writes)
+    has_pool = call.state_indices is not None
+    reason = _torch_checks.no_backward(kind, *call[:3], call.options, writes=writes, has_pool=has_pool)
     if _torch_checks.refuse_derivatives(zip(TENSORS, call), reason):
         call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch_mixed.without_mixed_types(call)
     if where.startswith("cuda"):
         call = _torch.as_on_gpu(call)
-    described = [None if tensor is None else _torch.describe(tensor) for tensor in call[:11]]
+    described = [None if tensor is None else _torch.describe(tensor) for tensor in call.tensors]
     return call, where, described, torch.get_num_threads()
 
 
@@ -300,7 +301,7 @@ def _ask_converted(call: Call, where: str, threads: int) -> tuple[dict[str, Any]
     converted, conversions = found
     scale, converted = converted.scale, _torch.as_on_gpu(converted)
     conversions += _torch_convert.as_scaled(converted.q, converted.out, scale)
-    described = [None if tensor is None else _torch.describe(tensor) for tensor in converted[:11]]
+    described = [None if tensor is None else _torch.describe(tensor) for tensor in converted.tensors]
     return _ask(converted, where, described, threads), conversions
 
 

@@ -40,6 +40,18 @@ FLOAT32_ARITHMETIC = 1 << FIELDS["float32_arithmetic"].shift
 UNDECAYED = 1 << FIELDS["undecayed"].shift
 #: An option: the forward saves what tokens write and states for its gradients, where there are kernels that do.
 SAVES_STATES = 1 << FIELDS["saves_states"].shift
+#: The largest first row of a pool that the library can be told.
+MOST_FIRST_STATE = (1 << FIELDS["first_state"].bits) - 1
+
+
+def pack_first_state(row: int) -> int:
+    """The first row of a pool that sequences may name, as options."""
+    return row << FIELDS["first_state"].shift
+
+
+def first_state_of(options: int) -> int:
+    """That row of a call with these options."""
+    return options >> FIELDS["first_state"].shift & MOST_FIRST_STATE
 
 
 def gate_domain_of(options: int) -> int:
@@ -180,3 +192,4 @@ class Functions:
         self.explain = module.explain
         self.kernels = module.kernels
         self.check_boundaries = module.check_boundaries
+        self.check_state_indices = module.check_state_indices

@@ -34,7 +34,7 @@ _INPUTS = (
 _REST = "float scale, int options, int max_seqlen"
 _SCHEMAS = (
     f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)",
-    f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, {_REST}) -> ()",
+    f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, {_REST}) -> ()",
 )
 
 
@@ -102,10 +102,10 @@ def _call_library(
 
 def _compute_on_cpu(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any,
-    o: Any, state: Any, scale: float | None, options: int, max_seqlen: int,
+    o: Any, state: Any, state_indices: Any, scale: float | None, options: int, max_seqlen: int,
 ) -> None:  # fmt: skip
     """Runs the library, on as many threads as torch uses."""
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
     _call_library(tensors, scale, options, torch.get_num_threads(), max_seqlen)
 
 
@@ -121,16 +121,17 @@ def _compute_on_gpu(
     cu_seqlens: torch.Tensor | None,
     o: torch.Tensor,
     state: torch.Tensor | None,
+    state_indices: torch.Tensor | None,
     scale: float | None,
     options: int,
     max_seqlen: int,
 ) -> None:
     """Runs the library on the current stream of the tensors' GPU."""
-    if _CHECKS_BOUNDARIES and cu_seqlens is not None:
-        _check_boundaries(cu_seqlens, q.shape)
+    if _CHECKS_VALUES:
+        _check_values(q, initial_state, cu_seqlens, state_indices, options)
     if options not in _ADAPTED:
         try:
-            tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+            tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
             return _call_library(tensors, scale, options, 1, max_seqlen)
         except (NotImplementedError, ValueError):
             if len(_ADAPTED) >= MOST_OPTIONS:
@@ -145,12 +146,16 @@ def _compute_on_gpu(
     ):
         options |= _library.UNDECAYED if g is None else 0
         g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
-    if initial_state is not None and (state is None or state.dtype is not initial_state.dtype):
+    if (
+        initial_state is not None
+        and state_indices is None
+        and (state is None or state.dtype is not initial_state.dtype)
+    ):
         initial_state, state = _adapt_states(initial_state, state)
     if scale is not None:
         factor = factor_on_gpu(q.shape, scale)
         scale /= factor
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
     call = Call(*tensors, scale, options, final_state is not None, max_seqlen)  # type: ignore[arg-type]
     run = functools.partial(run_in_any_form, _call_library, _compute_on_gpu)
     try:
@@ -167,16 +172,30 @@ def _compute_on_gpu(
 #: The options of calls that no kernel served as they were. The types and the scale of others are not looked at here.
 _ADAPTED: set[int] = set()
 
-#: Whether boundaries on a GPU are looked at on the host before each call, which waits for the GPU.
-_CHECKS_BOUNDARIES = os.environ.get("GDN_CHECK") == "1"
+#: Whether boundaries and rows of a pool on a GPU are looked at on the host before each call, which waits for the GPU.
+_CHECKS_VALUES = os.environ.get("GDN_CHECK") == "1"
 
 
-def _check_boundaries(cu_seqlens: torch.Tensor, q_shape: torch.Size) -> None:
-    """The CPU's check of boundaries on a GPU. A graph that is captured cannot wait; the library refuses other shapes
+def _check_values(
+    q: torch.Tensor,
+    initial_state: torch.Tensor | None,
+    cu_seqlens: torch.Tensor | None,
+    state_indices: torch.Tensor | None,
+    options: int,
+) -> None:
+    """The CPU's checks of what lies on a GPU. A graph that is captured cannot wait; the library refuses other shapes
     and types."""
-    known = cu_seqlens.dim() == 1 and cu_seqlens.dtype in (torch.int32, torch.int64) and len(q_shape) == 4
-    if known and not (cu_seqlens.is_cuda and torch.cuda.is_current_stream_capturing()):
-        _library.load().check_boundaries(cu_seqlens.cpu(), q_shape[1])
+
+    def is_known(integers: torch.Tensor | None) -> bool:
+        if integers is None or integers.dim() != 1 or integers.dtype not in (torch.int32, torch.int64):
+            return False
+        return not (integers.is_cuda and torch.cuda.is_current_stream_capturing())
+
+    if cu_seqlens is not None and is_known(cu_seqlens) and q.dim() == 4:
+        _library.load().check_boundaries(cu_seqlens.cpu(), q.shape[1])
+    if state_indices is not None and is_known(state_indices) and initial_state is not None and initial_state.dim():
+        first, count = _library.first_state_of(options), initial_state.shape[0]
+        _library.load().check_state_indices(state_indices.cpu(), first, count)
 
 
 #: The options' domains of g and beta, and the types that GPU kernels take with them: (domains, q, g, beta).
@@ -229,9 +248,18 @@ _DEVICES = {"cpu": _compute_on_cpu, "cuda": _compute_on_gpu}
 def _run(compute: Callable[..., None], *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(q, v, cu_seqlens, options, with_state)
-    values = (*arguments[:9], o, state if with_state else None, scale, options, max_seqlen)
+    values = (*arguments[:9], o, state if with_state else None, None, scale, options, max_seqlen)
     compute(*values)
     return o, state
+
+
+def _run_into(compute: Callable[..., None], *arguments: Any) -> None:
+    """A pool that is written is the final state alone: an operator that also reads it would have it cloned by
+    torch.compile."""
+    *inputs, initial_state, cu_seqlens, o, state, state_indices, scale, options, max_seqlen = arguments
+    if state_indices is not None and initial_state is None:
+        initial_state = state
+    compute(*inputs, initial_state, cu_seqlens, o, state, state_indices, scale, options, max_seqlen)
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -246,12 +274,13 @@ def _fake_into(*arguments: Any) -> None:
 def _with_autograd(op: Any) -> Any:
     """The operator for tensors that autograd may follow. One that writes into given tensors has no gradient."""
     names = [argument.name for argument in op._schema.arguments]
-    options = names.index("options")
+    options, pool = names.index("options"), names.index("state_indices") if "state_indices" in names else None
 
     def run(*arguments: Any) -> Any:
         q, k, v = arguments[:3]
         _torch_sharded.refuse_sharded(op._schema.name.removeprefix("gdn::"), zip(names, arguments))
-        reason = no_backward(q.device.type, q, k, v, arguments[options], writes=op is _into)
+        has_pool = pool is not None and arguments[pool] is not None
+        reason = no_backward(q.device.type, q, k, v, arguments[options], writes=op is _into, has_pool=has_pool)
         if refuse_derivatives(zip(names, arguments), reason):
             return _torch_backward.forward_with_autograd(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
@@ -280,7 +309,7 @@ def _implement(ops: torch.library.Library) -> None:
     """Implements the operators of `_SCHEMAS`."""
     for device, compute in _DEVICES.items():
         ops.impl("gated_delta_rule", functools.partial(_run, compute), device.upper())
-        ops.impl("gated_delta_rule_out", compute, device.upper())
+        ops.impl("gated_delta_rule_out", functools.partial(_run_into, compute), device.upper())
     for name, fake in (("gated_delta_rule", _fake), ("gated_delta_rule_out", _fake_into)):
         op = getattr(torch.ops.gdn, name).default
         ops.impl(name, _with_autograd(op), "Autograd")
@@ -306,13 +335,14 @@ def forward(
     cu_seqlens: Any,
     out: Any,
     final_state: Any,
+    state_indices: Any,
     scale: float | None,
     options: int,
     wants_state: bool,
     max_seqlen: int,
 ) -> tuple[Any, Any]:
     """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state)
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices)
     compute = None
     if is_plain(*tensors):
         compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
@@ -328,7 +358,10 @@ def forward(
             _count_write(state)
         elif wants_state:
             state = _new_state(q, v, initial_state, cu_seqlens, options)
-        compute(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, scale, options, max_seqlen)
+        compute(
+            q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, scale, options,
+            max_seqlen,
+        )  # fmt: skip
     except Exception:
         # What the operator would have said first.
         check_kinds(tensors)
@@ -346,18 +379,20 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
         return _torch_sharded.run_local(forward, call)
     o, state = call.out, call.final_state
     wants_state = call.output_final_state
-    check_kinds(call[:11])
+    check_kinds(call.tensors)
     # Autocast gives all three one type.
     if is_mixed(call.q, call.k, call.v) and not torch.is_autocast_enabled(call.q.device.type):
         return forward_mixed(forward, call)
-    if o is None and state is None:
+    if o is None and state is None and call.state_indices is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
     if o is None or (state is None and wants_state):
         new_o, new_state = _allocate(call.q, call.v, call.cu_seqlens, call.options, wants_state)
         o = new_o if o is None else o
         state = new_state if state is None else state
-    _into(*call[:9], o, state, call.scale, call.options, call.max_seqlen)
+    initial_state = None if call.state_indices is not None and call.initial_state is state else call.initial_state
+    inputs = call._replace(initial_state=initial_state)[:9]
+    _into(*inputs, o, state, call.state_indices, call.scale, call.options, call.max_seqlen)
     return o, state
 
 
@@ -369,22 +404,22 @@ def _count_write(given: torch.Tensor) -> None:
 
 def as_on_gpu(call: Call) -> Call:
     """The call as a kernel on a GPU gets it. Nothing runs: tensors that the call makes have no data here."""
-    given = call[:11]
+    given = call.tensors
     bare = without_data(given)
-    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state = bare
+    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices = bare
     assert q is not None and v is not None
     check_shapes(q, v, cu_seqlens)
-    o, state = map(output_of_kernel, given[9:], (o, state))
+    o, state = map(output_of_kernel, (call.out, call.final_state), (o, state))
     o = _new_output(v) if o is None else o
     if state is None and call.output_final_state:
         state = _new_state(q, v, initial_state, cu_seqlens, call.options)
     options = call.options | (_library.UNDECAYED if g is None else 0)
     g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
-    initial_state, state = _adapt_states(initial_state, state)
-    taken = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
-    tensors = with_data(given, bare, taken)
+    if state_indices is None:
+        initial_state, state = _adapt_states(initial_state, state)
+    taken = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
     scale = call.scale / factor_on_gpu(q.shape, call.scale)
-    return Call._make((*tensors, scale, options, *call[13:]))
+    return call.with_tensors(with_data(given, bare, taken))._replace(scale=scale, options=options)
 
 
 def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str, int]:

@@ -53,7 +53,7 @@ def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
     *tensors, scale, options = arguments
     gradients = _allocate(tensors[:_DIFFERENTIABLE], tensors[_INPUTS - 1] is not None)
     given = [None if tensor is None else tensor.detach() for tensor in tensors]
-    _library.load().backward(*given, *gradients, scale, options, torch.get_num_threads(), 0)
+    _library.load().backward(*given, None, *gradients, scale, options, torch.get_num_threads(), 0)
     return _or_empty(gradients)
 
 

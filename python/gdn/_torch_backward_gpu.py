@@ -282,7 +282,7 @@ def without_data(call: Call) -> tuple[Tensor | None, ...]:
     gate, beta = (bare(1, tokens, v.shape[2], dtype=getattr(torch, name)) for name in (form.g, form.beta))
     parameter = bare(v.shape[2]) if form.gate_domain == _RAW else None
     boundaries = bare(sequences + 1, dtype=torch.int32)
-    return keys, keys, values, gate, beta, parameter, parameter, state, boundaries, values, state
+    return keys, keys, values, gate, beta, parameter, parameter, state, boundaries, values, state, None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _launch(call: KernelCall, rows: tuple[int, int], states: Tensor | None) -> t
     `states` of a forward that saved them v is what tokens wrote."""
     given = (call.q, call.k, call.v, call.g, call.beta, call.A_log, call.dt_bias, call.initial_state)
     found = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
-    arguments = (*given, call.cu_seqlens, call.d_o, call.d_final_state, *found)
+    arguments = (*given, call.cu_seqlens, call.d_o, call.d_final_state, None, *found)
     if states is None:
         _library.load().backward(*arguments, None, call.options, 1, 0)
     else:

@@ -31,7 +31,7 @@ _has_gradients = torch.is_grad_enabled
 
 def is_plain(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any,
+    final_state: Any, state_indices: Any,
 ) -> bool:  # fmt: skip
     """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
     the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
@@ -56,6 +56,7 @@ def is_plain(
         and type(cu_seqlens) in PLAIN
         and type(out) in PLAIN
         and type(final_state) in PLAIN
+        and type(state_indices) in PLAIN
         and k is not None
         and v is not None
     ):
@@ -110,9 +111,13 @@ def check_kinds(tensors: Sequence[Any]) -> None:
             raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
-def no_backward(device: str, q: Any, k: Any, v: Any, options: int, *, writes: bool) -> str | None:
+def no_backward(
+    device: str, q: Any, k: Any, v: Any, options: int, *, writes: bool, has_pool: bool = False
+) -> str | None:
     """Why a call whose inputs require gradients is refused, or None. As FLA's, a recurrent call is not refused for having
     no backward: it raises where a gradient is asked for."""
+    if has_pool:
+        return "gdn has no backward of calls with state_indices"
     if writes:
         return "gdn has no backward of calls with out or final_state"
     if device != "cuda" or _library.is_recurrent(options):

@@ -62,6 +62,8 @@ def _form_of(call: Call) -> Form | None:
         return None
     options, states = call.options, [x for x in (call.initial_state, call.final_state) if x is not None]
     ends = "None" if not states else "Final" if call.initial_state is None else "Both"
+    if call.state_indices is not None:
+        ends = "Pool"
     types = {torch_type(x) for x in states}
     return Form(
         k=call.q.shape[3],
@@ -87,6 +89,9 @@ def _candidates(form: Form, widens: bool) -> Iterator[Form]:
     channels = [sizes for sizes in _CHANNELS if sizes[0] >= form.k and sizes[1] >= form.v]
     types = [form.q, _F32] if widens and form.q in _SHORT_TYPES else [form.q]
     states = [(form.ends, form.state), (form.ends, _F32), ("Both", _F32)]
+    if form.ends == "Pool":
+        # It is the caller's, to be updated in place.
+        channels, states = [(form.k, form.v)], [(form.ends, form.state)]
     gates = [form.gate_domain, _LOG] if form.gate_domain in (_LINEAR, _RAW) else [form.gate_domain]
     for k, v in channels:
         for q in types:
@@ -245,7 +250,7 @@ def _convert_data(run: _Run, call: Call, target: Form) -> Call:
 
 def _convert_states(run: _Run, call: Call, target: Form) -> Call:
     """States in the target's type and channels."""
-    if target.ends == "None":
+    if target.ends in ("None", "Pool"):
         return call
     initial, final, dtype = call.initial_state, call.final_state, getattr(torch, target.state)
     sizes = (target.v, target.k) if target.v_first else (target.k, target.v)
@@ -289,7 +294,7 @@ def _convert_and_run(compute: Callable[..., None], call: Call, form: Form) -> bo
     run, converted = _Run(), call
     for convert in _BEFORE:
         converted = convert(run, converted, target)
-    if all(x is y for x, y in zip(call[:11], converted)) and call.options == converted.options:
+    if all(x is y for x, y in zip(call.tensors, converted)) and call.options == converted.options:
         return False
     *tensors, scale, options, _, max_seqlen = converted
     compute(*tensors, scale, options, max_seqlen)
@@ -307,7 +312,7 @@ MOST_OPTIONS = 256
 
 def run_in_any_form(call_library: Callable[..., None], compute: Callable[..., None], call: Call) -> None:
     """Runs the library; a call that it refuses, by `compute` in a form that a kernel has."""
-    tensors, options = call[:11], call.options
+    tensors, options = call.tensors, call.options
     if not call.output_final_state:
         # A state that nobody asked for is not brought back.
         call = call._replace(final_state=None)
@@ -332,7 +337,7 @@ def run_in_any_form(call_library: Callable[..., None], compute: Callable[..., No
 
 def _key_of(call: Call) -> tuple[Any, ...]:
     """All that the library's rules of a call look at beside the options, so that conversions need none of their own."""
-    tensors = call[:11]
+    tensors = call.tensors
     return tuple([x if x is None else (x.dtype, x.shape, x.stride(), x.device) for x in tensors])
 
 
@@ -382,7 +387,7 @@ def as_converted(call: Call) -> tuple[Call, tuple[Conversion, ...]] | None:
     conversions make have no data here."""
     if not call.output_final_state:
         call = call._replace(final_state=None)
-    bare = Call._make((*without_data(call[:11]), *call[11:]))
+    bare = call.with_tensors(without_data(call.tensors))
     form = _form_of(bare)
     target = None if form is None else _target_of(bare, form)
     if form is None or target is None:
@@ -397,4 +402,4 @@ def as_converted(call: Call) -> tuple[Call, tuple[Conversion, ...]] | None:
     _finish(plan, bare, converted)
     if plan.launches:
         found.append(Conversion("outputs back", plan.bytes, plan.launches))
-    return Call._make((*with_data(call[:11], bare, converted[:11]), *converted[11:])), tuple(found)
+    return converted.with_tensors(with_data(call.tensors, bare, converted)), tuple(found)

@@ -21,7 +21,9 @@ def is_mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
 def forward_mixed(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[Any, Any]:
     """Runs such a call by `forward`, in float32."""
     if call.out is not None:
-        refuse_derivatives(zip(TENSORS, call), no_backward(call.q.device.type, *call[:3], call.options, writes=True))
+        has_pool = call.state_indices is not None
+        reason = no_backward(call.q.device.type, *call[:3], call.options, writes=True, has_pool=has_pool)
+        refuse_derivatives(zip(TENSORS, call), reason)
     wide = call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), out=None)
     o, state = forward(*wide)
     o = o.to(typed_as_output(call).dtype)

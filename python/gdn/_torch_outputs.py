@@ -35,6 +35,9 @@ def run_dense(run: Callable[[Call], None], call: Call) -> bool:
     """Runs a call that was refused once more, with dense outputs that are copied to the caller's. False if the outputs
     were not at fault."""
     out, final_state = map(as_written, (call.out, call.final_state))
+    if call.state_indices is not None:
+        # A pool is written where it is.
+        final_state = call.final_state
     if out is call.out and final_state is call.final_state:
         return False
     run(call._replace(out=out, final_state=final_state))

@@ -162,8 +162,8 @@ def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
     if (reason := _disagreement(*given[:9])) is not None:
         raise ValueError(f"gdn: {reason}")
-    if _torch._CHECKS_BOUNDARIES and cu_seqlens is not None:
-        _torch._check_boundaries(cu_seqlens, q.shape)
+    if _torch._CHECKS_VALUES:
+        _torch._check_values(q, None, cu_seqlens, None, options)
     form, D = chain.form_of(q, v, g, beta, options), q.shape[-1]
     gates, *_ = chain._gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, _ = chain._beta(v, beta, _library.beta_domain_of(options), form)
@@ -174,7 +174,7 @@ def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     q, k, v = (chain._readable(chain._packed(x), (D,)) for x in (q, k, v))
     _library.load().forward_saving(
         q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o),
-        state if with_state else None,
+        state if with_state else None, None,
         chain._packed(writes), states, None, chain.kernel_options(form, options, given[3]), 1, 0,
     )  # fmt: skip
     return made

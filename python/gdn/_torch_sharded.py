@@ -41,7 +41,7 @@ def _is_dtensor(x: Any) -> bool:
 
 def is_sharded(call: Call) -> bool:
     """Whether tensors of a call are DTensors."""
-    return any([_is_dtensor(x) for x in call[:11]])
+    return any([_is_dtensor(x) for x in call.tensors])
 
 
 def refuse_sharded(op: str, named: Iterable[tuple[str, Any]]) -> None:
@@ -56,7 +56,9 @@ def refuse_sharded(op: str, named: Iterable[tuple[str, Any]]) -> None:
 
 def _check_kinds(call: Call) -> None:
     """All tensors of a call are DTensors on one mesh; boundaries may be there as they are."""
-    first = next(x for x in call[:11] if _is_dtensor(x))
+    if call.state_indices is not None:
+        raise NotImplementedError(f"state_indices: expected None with DTensors, got a tensor; {_WAY_OUT}")
+    first = next(x for x in call.tensors if _is_dtensor(x))
     for name, x in zip(TENSORS, call):
         if (x is None and name not in ("q", "k", "v")) or (name == "cu_seqlens" and not _is_dtensor(x)):
             continue
@@ -153,7 +155,7 @@ def _local_call(call: Call, sends: bool) -> tuple[Call, list[_Cut]]:
     cuts = _cuts(call)
     _check_heads(call, cuts)
     local = {name: _to_local(cuts, name, x, sends) for name, x in zip(TENSORS[:9], call)}
-    local |= {name: _written(cuts, name, getattr(call, name)) for name in TENSORS[9:]}
+    local |= {name: _written(cuts, name, getattr(call, name)) for name in ("out", "final_state")}
     return call._replace(**local), cuts
 
 

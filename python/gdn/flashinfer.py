@@ -84,6 +84,35 @@ def _run_beside(states: Any, cu_seqlens: Any, run: Callable[[Any], Any]) -> Any:
     return result
 
 
+def _check_pool(indices: Any, output_final_state: bool, output_state: Any, sequences: int) -> None:
+    """FlashInfer's rules of `state_indices`, in FlashInfer's words; `sequences` is negative if not known."""
+    if not torch_type(indices).startswith(("int", "uint")):
+        raise ValueError(f"state_indices must have an integer dtype, got {indices.dtype}")
+    if sequences >= 0 and tuple(shape_of("state_indices", indices)) != (sequences,):
+        raise ValueError(f"state_indices must have shape {(sequences,)}, got {tuple(indices.shape)}")
+    if output_final_state and output_state is None:
+        raise ValueError("state_indices requires an explicit output_state pool sized like initial_state")
+
+
+def _copy_rows(indices: Any, cu_seqlens: Any, initial_state: Any, output_state: Any) -> None:
+    """Brings the rows that sequences with tokens name from one pool to another; zeros without one."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(output_state, torch.Tensor):
+        kept = output_state[indices]
+        taken = torch.zeros_like(kept) if initial_state is None else initial_state[indices].to(output_state.dtype)
+        has_tokens = (cu_seqlens[1:] > cu_seqlens[:-1]).view(-1, 1, 1, 1)
+        output_state[indices] = torch.where(has_tokens, taken, kept)
+        return
+    from ._arrays import to_numpy
+
+    rows: Any = to_numpy("state_indices", indices)
+    ends: Any = to_numpy("cu_seqlens", cu_seqlens)
+    rows = rows[ends[1:] != ends[:-1]]
+    written: Any = to_numpy("output_state", output_state)
+    read: Any = to_numpy("initial_state", initial_state)
+    written[rows] = 0 if read is None else read[rows]
+
+
 def chunk_gated_delta_rule(
     q: Any,
     k: Any,
@@ -123,8 +152,11 @@ def chunk_gated_delta_rule(
         output, output_state: where to write o and the final states. The state of a sequence without tokens is left as
             it is. With torch that costs a copy of the states, unless `output_state` is `initial_state`.
         use_cp, backend, max_seqlen: hints, which change no result.
-        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, state_indices: refused if given; wrong
-            ones by FlashInfer's own messages. States of 8 bits are refused too.
+        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: refused if given; wrong ones by FlashInfer's
+            own messages. States of 8 bits are refused too.
+        state_indices: rows [N] of pools of states [P, H, V, K], no two of them equal: sequence n begins with row
+            state_indices[n] of `initial_state` and ends with that of `output_state`. In place, if these are one pool,
+            which negative rows do not touch. Otherwise the named rows are copied first.
 
     Returns:
         o [T, max(Hq, Hv), V], or (o, final states) with `output_final_state`.
@@ -147,8 +179,6 @@ def chunk_gated_delta_rule(
     _check_checkpoints(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
     if cu_seqlens is None:
         raise ValueError("cu_seqlens: expected a tensor of boundaries [N + 1], got None")
-    if state_indices is not None:
-        refuse("state_indices", "pools of states are not there yet; gather the states into initial_state")
     for name, states in (("initial_state", initial_state), ("output_state", output_state)):
         if states is not None and shape_of(name, states) and torch_type(states).startswith("float8"):
             refuse(name, f"states of 8 bits are not there yet; expected 16 or 32 bits, got {torch_type(states)}")
@@ -166,6 +196,15 @@ def chunk_gated_delta_rule(
                     f"got {tensor.shape[1]} with {shared} of v"
                 )
         k, v = _share_heads(k, heads // shared), _share_heads(v, heads // shared)
+    pool: dict[str, Any] = {}
+    if state_indices is not None:
+        _check_pool(state_indices, output_final_state, output_state, sequences)
+        if output_state is None and initial_state is not None:
+            initial_state = initial_state[state_indices]
+        elif output_state is not None:
+            if output_state is not initial_state:
+                _copy_rows(state_indices, cu_seqlens, initial_state, output_state)
+            initial_state, pool = output_state, {"state_indices": state_indices}
     run = functools.partial(
         _api.chunk_gated_delta_rule,
         q[None],
@@ -181,6 +220,7 @@ def chunk_gated_delta_rule(
         state_layout="vk",
         out=_row(output),
         max_seqlen=max_seqlen,
+        **pool,
     )
     if output_state is None or output_state is initial_state or sequences < 0:
         o, state = run(final_state=output_state)

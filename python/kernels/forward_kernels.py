@@ -86,10 +86,10 @@ def entry_module(
 
 
 def forward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) -> list[Kernel]:
-    """The modules of forwards: of each form of a call in chunks, whose states are a matter of run time, and of each
-    function token by token."""
+    """The modules of forwards: of each form of a call in chunks, whose states are a matter of run time, but for whether
+    they lie in a pool, and of each function token by token."""
     axes = ("element", "layout", "state", "gate", "beta", "norm", "channels", "schedule")
-    chunks: dict[Form, dict[tuple[str, str], list[str]]] = {}
+    chunks: dict[tuple[Form, str], dict[tuple[str, str], list[str]]] = {}
     tokens: dict[str, Kernel] = {}
     seen = set()
     for row in rows:
@@ -103,16 +103,18 @@ def forward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) 
             table = manifest["hopper"]["schedules"][schedule]
             if has_run_time_states(table):
                 form = Form(*(choice[axis] for axis in Form._fields))
-                place = choice["layout"], f"Any {traits_of(choice).state}"
-                found = chunks.setdefault(form, {}).setdefault(place, [])
+                traits = traits_of(choice)
+                states = "Pool" if traits.ends == "Pool" else "Any"
+                place = choice["layout"], f"{states} {traits.state}"
+                found = chunks.setdefault((form, states), {}).setdefault(place, [])
                 found += [schedule] if schedule not in found else []
                 continue
             layer = _layer(manifest, choice, schedule, [variant(table["option"])])
-            traits = {**choice, "schedule": schedule}
-            tokens[layer[0]] = entry_module(f"{layer[0]}_{table['option']}", [layer], [f"--schedule={table['option']}"], schedule, traits)
+            values = {**choice, "schedule": schedule}
+            tokens[layer[0]] = entry_module(f"{layer[0]}_{table['option']}", [layer], [f"--schedule={table['option']}"], schedule, values)
     split = set(forms_of(manifest, rows))
     modules = []
-    for form, places in chunks.items():
+    for (form, states), places in chunks.items():
         values = form._asdict()
         layers = [
             _layer(
@@ -121,5 +123,6 @@ def forward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) 
             )
             for (layout, state), schedules in places.items()
         ]  # fmt: skip
-        modules.append(entry_module(_name_of(manifest, values), layers, OPTIONS, "Chunk", values))
+        name = _name_of(manifest, values) + ("_pool" if states == "Pool" else "")
+        modules.append(entry_module(name, layers, OPTIONS, "Chunk", values))
     return [*modules, *tokens.values()]

@@ -58,10 +58,12 @@ class Traits(NamedTuple):
 
 def traits_of(row: dict[str, str]) -> Traits:
     """The traits of one choice of a row's values. Where there is no state, its layout and type are the first. A function
-    for any states is one for both, [K, V]."""
+    for states of any layout is one for [K, V], and one for any states is one for both."""
     ends, *rest = row["state"].split()
+    if rest and len(rest[0]) > len("KV"):
+        rest = ["KV", *rest]
     if ends == "Any":
-        ends, rest = "Both", ["KV", *rest]
+        ends = "Both"
     state_layout, state = (*rest, *("KV", "F32")[len(rest) :])
     return Traits(
         row["channels"], row["element"], row["layout"], ends, state_layout, state,

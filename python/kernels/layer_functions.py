@@ -35,6 +35,15 @@ def _absent_arguments(manifest: dict[str, Any], chosen: list[dict[str, Any]]) ->
 RUN_TIME_STATE = ("gdn.optional", "gdn.strided")
 
 
+def _state_notes(manifest: dict[str, Any], traits: Traits, at_run_time: bool) -> dict[str, tuple[str, ...]]:
+    """What a function says of its states. A pool is updated in place."""
+    ends = manifest["hopper"]["ends"]
+    pool = ends[traits.ends].get("pool")
+    if pool:
+        return {pool: ("bufferization.writable = true", *(["gdn.strided"] if at_run_time else []))}
+    return {state: RUN_TIME_STATE for state in brought_by(ends.values())} if at_run_time else {}
+
+
 def layer_function(
     manifest: dict[str, Any], name: str, traits: Traits, schedule: dict[str, Any], *, scalars: dict[str, str] | None = None,
     attributes: Iterable[str] = (), results: dict[str, str] | None = None, notes: str = "",
@@ -43,11 +52,12 @@ def layer_function(
     `results` are more of the op; `notes` are attributes of the function."""
     chosen, values = chosen_rows(manifest, traits), _shape_values(manifest, traits)
     absent = _absent_arguments(manifest, chosen)
-    states = brought_by(manifest["hopper"]["ends"].values()) if has_run_time_states(schedule) else set()
+    notes_of = _state_notes(manifest, traits, has_run_time_states(schedule))
+    numbers = {operand: kind for row in chosen for operand, kind in row.get("scalars", {}).items()}
 
     def typed(names: list[str]) -> list[tuple[str, str, str]]:
         rows = [
-            (manifest["arguments"][argument], f" {{{', '.join(RUN_TIME_STATE)}}}" if argument in states else "")
+            (manifest["arguments"][argument], f" {{{', '.join(notes_of[argument])}}}" if argument in notes_of else "")
             for argument in names
             if argument not in absent
         ]
@@ -56,7 +66,8 @@ def layer_function(
     inputs, outputs = typed(manifest["hopper"]["arguments"]), typed(manifest["hopper"]["results"])
     outputs += [(operand, kind, "") for operand, kind in (results or {}).items()]
     arguments = [f"%{operand}: {kind}{note}" for operand, kind, note in inputs]
-    arguments += [f"%{operand}: {kind}" for operand, kind in (scalars or {}).items()]
+    inputs += [(operand, kind, "") for operand, kind in numbers.items()]
+    arguments += [f"%{operand}: {kind}" for operand, kind in {**numbers, **(scalars or {})}.items()]
     return fill(
         (HERE / "hopper.mlir.in").read_text(),
         {

@@ -34,6 +34,8 @@
 //           predicted to take less time with them than one that does not
 //   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
 //           boundaries, for a copy of those that lie on a GPU
+//   check_state_indices(state_indices, first_state, count): the same of the
+//           rows of a pool
 //   kernels() -> JSON
 //
 // A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
@@ -170,26 +172,58 @@ GDN_FUNCTION(explain) {
                      });
 }
 
+/// Reads one array of a problem, which is a list of integers on the CPU, and
+/// the integers behind it.
+static Error readIntegers(const char *name, const TVMFFIAny *args,
+                          int32_t count, Problem &problem, Array &list) {
+  std::array<Array *, kNumArrays> arrays = arraysOf(problem);
+  int index = std::find(arrays.begin(), arrays.end(), &list) - arrays.begin();
+  if (Error error = readArray(args[0], index, list, problem))
+    return error;
+  bool isReadable =
+      problem.device.type == Device::CPU && list.rank == 1 &&
+      (list.element == Element::I32 || list.element == Element::I64);
+  for (int32_t i = 1; i < count; ++i)
+    isReadable &= args[i].type_index == kTVMFFIInt;
+  if (isReadable)
+    return {};
+  return {"TypeError", std::string(name) +
+                           ": expected a list of int32 or int64 on the CPU, "
+                           "and integers"};
+}
+
 GDN_FUNCTION(check_boundaries) {
   if (count != 2)
     return wrongCount("check_boundaries", 2, count);
   return guarded([&] {
     Problem problem;
-    Array &boundaries = problem.cuSeqlens;
-    std::array<Array *, kNumArrays> arrays = arraysOf(problem);
-    int index =
-        std::find(arrays.begin(), arrays.end(), &boundaries) - arrays.begin();
-    if (Error error = readArray(args[0], index, boundaries, problem))
+    Array &list = problem.cuSeqlens;
+    if (Error error = readIntegers("cu_seqlens", args, count, problem, list))
       return raise(error);
-    bool isReadable = problem.device.type == Device::CPU &&
-                      boundaries.rank == 1 &&
-                      (boundaries.element == Element::I32 ||
-                       boundaries.element == Element::I64);
-    if (!isReadable || args[1].type_index != kTVMFFIInt)
-      return raise({"TypeError",
-                    "cu_seqlens: expected a list of int32 or int64 "
-                    "on the CPU, and the number of tokens"});
-    if (Error error = checkBoundaries(boundaries, args[1].v_int64))
+    if (Error error = checkBoundaries(list, args[1].v_int64))
+      return raise(error);
+    return returnNothing(result);
+  });
+}
+
+GDN_FUNCTION(check_state_indices) {
+  if (count != 3)
+    return wrongCount("check_state_indices", 3, count);
+  return guarded([&] {
+    Problem problem;
+    Array &list = problem.stateIndices;
+    if (Error error = readIntegers("state_indices", args, count, problem, list))
+      return raise(error);
+    for (int64_t n = 0; n < list.sizes[0]; ++n) {
+      int64_t row = loadInteger(list.data, list.element, n * list.strides[0]);
+      if (row < -1 || row >= args[2].v_int64)
+        return raise(
+            fail("ValueError", "state_indices",
+                 "rows of -1 to P - 1 = " + std::to_string(args[2].v_int64 - 1),
+                 "state_indices[" + std::to_string(n) +
+                     "] = " + std::to_string(row)));
+    }
+    if (Error error = checkStateIndices(list, args[1].v_int64, args[2].v_int64))
       return raise(error);
     return returnNothing(result);
   });

@@ -191,6 +191,7 @@ Error gdn::bridge::unpackOptions(int64_t options, Problem &p) {
   p.split = {static_cast<cost::SplitRequest::Kind>(fields.split.of(options)),
              fields.split_by.of(options)};
   p.split.decays = !fields.undecayed.of(options);
+  p.firstState = fields.first_state.of(options);
   bool isLength = p.split.kind == cost::SplitRequest::Kind::Length;
   constexpr int64_t chunk = manifest::HopperChunkTokens;
   if (isLength && (p.split.value < chunk || p.split.value % chunk))

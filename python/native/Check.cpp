@@ -8,10 +8,12 @@
 
 #include "Check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 using namespace gdn::cpu;
 
@@ -140,6 +142,22 @@ Error gdn::cpu::checkBoundaries(const Array &cu, int64_t tokens) {
   return {};
 }
 
+Error gdn::cpu::checkStateIndices(const Array &rows, int64_t first,
+                                  int64_t count) {
+  std::vector<int64_t> named;
+  for (int64_t n = 0; n < rows.sizes[0]; ++n) {
+    int64_t row = loadInteger(rows.data, rows.element, n * rows.strides[0]);
+    if (row >= first && row < count)
+      named.push_back(row);
+  }
+  std::sort(named.begin(), named.end());
+  auto twice = std::adjacent_find(named.begin(), named.end());
+  if (twice == named.end())
+    return {};
+  return fail("ValueError", "state_indices", "rows that differ",
+              std::to_string(*twice) + " twice");
+}
+
 static Error checkSizes(const Problem &p) {
   auto channels = [](const char *name, const char *dim, int64_t size) -> Error {
     if (size >= 1 && size <= kMaxChannels)
@@ -245,7 +263,9 @@ static Error checkRest(const Problem &p) {
   int64_t rows = p.keyChannels(), columns = p.valueChannels();
   if (p.stateVFirst)
     std::swap(rows, columns);
-  const char *stateDims = p.stateVFirst ? "[N, HV, V, K]" : "[N, HV, K, V]";
+  const char *allDims[2][2] = {{"[N, HV, K, V]", "[N, HV, V, K]"},
+                               {"[P, HV, K, V]", "[P, HV, V, K]"}};
+  const char *stateDims = allDims[p.hasPool()][p.stateVFirst];
   auto floats = {
 #define GDN_GATES_AND_STATES_TYPE(key) Element::key,
 #include "Manifest.inc"
@@ -267,17 +287,18 @@ static Error checkRest(const Problem &p) {
   if (p.cuSeqlens.isPresent() && p.cuSeqlens.sizes[0] < 2)
     return fail("ValueError", "cu_seqlens", "at least two boundaries",
                 std::to_string(p.cuSeqlens.sizes[0]));
-  int64_t N = p.sequences();
-  const Rule states[] = {
+  int64_t N = p.sequences(), states = p.hasPool() ? -1 : N;
+  const Rule others[] = {
+      {"state_indices", &p.stateIndices, "[N]", {N}, integers},
       {"initial_state",
        &p.initialState,
        stateDims,
-       {N, H, rows, columns},
+       {states, H, rows, columns},
        floats},
       {p.finalStateName,
        &p.finalState,
        stateDims,
-       {N, H, rows, columns},
+       {states, H, rows, columns},
        floats},
       {p.oName,
        &p.o,
@@ -285,9 +306,26 @@ static Error checkRest(const Problem &p) {
        {B, T, H, p.valueChannels()},
        {p.v.element}},
   };
-  for (const Rule &rule : states)
+  for (const Rule &rule : others)
     if (Error error = checkRule(rule))
       return error;
+  return {};
+}
+
+/// States in a pool are read and written in place.
+static Error checkPool(const Problem &p) {
+  if (!p.hasPool())
+    return {};
+  if (!p.initialState.isPresent())
+    return fail("ValueError", "initial_state",
+                "a pool of states with state_indices", "None");
+  if (p.finalState.isPresent() && !isSameView(p.initialState, p.finalState))
+    return fail("ValueError", p.finalStateName,
+                "initial_state, the pool, with state_indices",
+                "another tensor");
+  if (p.stateIndices.data && p.device.type == Device::CPU)
+    return checkStateIndices(p.stateIndices, p.firstState,
+                             p.initialState.sizes[0]);
   return {};
 }
 
@@ -297,6 +335,8 @@ Error gdn::cpu::checkArguments(const Problem &p) {
   if (Error error = checkRest(p))
     return error;
   if (Error error = checkOptions(p))
+    return error;
+  if (Error error = checkPool(p))
     return error;
   const Array &cu = p.cuSeqlens;
   if (cu.isPresent() && cu.data && p.device.type == Device::CPU)

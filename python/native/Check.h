@@ -33,6 +33,13 @@ inline int64_t countElements(const Array &array) {
 /// Boundaries that lie on the host: they ascend from 0 to at most `tokens`.
 Error checkBoundaries(const Array &boundaries, int64_t tokens);
 
+/// Rows of a pool of `count` states that lie on the host: of those from `first`
+/// on no two are equal.
+Error checkStateIndices(const Array &rows, int64_t first, int64_t count);
+
+/// Whether two arrays are one.
+bool isSameView(const Array &a, const Array &b);
+
 /// The elements of an output have memory apart from one another.
 Error checkSpread(Named output);
 

@@ -37,11 +37,12 @@ namespace {
 class Worker {
 public:
   Worker(const Problem &problem, const KernelChoice &chosen);
-  void runItem(const Range &range, int64_t sequence, int64_t head);
+  /// `state` is the row of the item's state.
+  void runItem(const Range &range, int64_t state, int64_t head);
 
 private:
   /// The state to start from, as the kernel reads it.
-  StateView readState(int64_t sequence, int64_t head);
+  StateView readState(int64_t row, int64_t head);
   void runDirect(const Range &range, int64_t head, const StateView &from,
                  const StateView &to);
   void runPadded(const Range &range, int64_t head, StateView from,
@@ -74,14 +75,14 @@ StateView Worker::scratchState(std::vector<float> &memory) const {
   return {reinterpret_cast<char *>(memory.data()), Element::F32, D, D, D};
 }
 
-StateView Worker::readState(int64_t sequence, int64_t head) {
+StateView Worker::readState(int64_t row, int64_t head) {
   if (!p.initialState.isPresent()) {
     StateView zero = scratchState(states[0]);
     // A padded run may have left its states here.
     std::fill(states[0].begin(), states[0].end(), 0.0f);
     return zero;
   }
-  StateView given = stateOf(p.initialState, sequence, head);
+  StateView given = stateOf(p.initialState, row, head);
   if (given.isDirect() && !chosen.padded)
     return given;
   StateView copy = scratchState(states[0]);
@@ -238,12 +239,12 @@ Worker::Worker(const Problem &problem, const KernelChoice &chosen)
   factor = std::abs(exact - 1.0) < 1e-7 ? 1.0f : static_cast<float>(exact);
 }
 
-void Worker::runItem(const Range &range, int64_t sequence, int64_t head) {
+void Worker::runItem(const Range &range, int64_t state, int64_t head) {
   loadGate(p, range, head, gate);
   loadBeta(p, range, head, beta);
-  StateView from = readState(sequence, head), to;
+  StateView from = readState(state, head), to;
   if (p.finalState.isPresent())
-    to = stateOf(p.finalState, sequence, head);
+    to = stateOf(p.finalState, state, head);
   if (chosen.padded)
     return runPadded(range, head, from, to);
   // The kernel writes the caller's state where it may: float32 in rows, and
@@ -261,15 +262,6 @@ void Worker::runItem(const Range &range, int64_t sequence, int64_t head) {
 // All items
 //===----------------------------------------------------------------------===//
 
-/// Outputs of tokens that belong to no sequence: those from `begin` on, the
-/// last boundary as it was read.
-static void clearTail(const Problem &p, int64_t begin) {
-  for (int64_t t = begin; t < p.tokens(); ++t)
-    for (int64_t h = 0; h < p.valueHeads(); ++h)
-      for (int64_t i = 0; i < p.valueChannels(); ++i)
-        storeFloat(at(p.o, 0, t, h), p.o.element, i * p.o.strides[3], 0.0f);
-}
-
 /// The items of the sequences, which are begun in this order.
 static void runItems(const Problem &p, const KernelChoice &chosen,
                      const std::vector<Range> &ranges,
@@ -278,8 +270,11 @@ static void runItems(const Problem &p, const KernelChoice &chosen,
   forEachItem(count, chosen.threads, [&](const std::function<int64_t()> &take) {
     Worker worker(p, chosen);
     for (int64_t i = take(); i < count; i = take()) {
-      int64_t sequence = sequences[i / H];
-      worker.runItem(ranges[sequence], sequence, i % H);
+      int64_t sequence = sequences[i / H], state = stateRowOf(p, sequence);
+      if (state >= 0)
+        worker.runItem(ranges[sequence], state, i % H);
+      else if (i % H == 0)
+        clearOutputs(p, ranges[sequence]);
     }
   });
 }
@@ -292,6 +287,8 @@ void gdn::cpu::runSequences(const Problem &p, const KernelChoice &chosen,
 void gdn::cpu::run(const Problem &p, const KernelChoice &chosen) {
   std::vector<Range> ranges = rangesOf(p);
   runItems(p, chosen, ranges, orderByLength(ranges));
+  // Of tokens that belong to no sequence: those from the last boundary on, as
+  // it was read.
   if (p.cuSeqlens.isPresent())
-    clearTail(p, ranges.back().end);
+    clearOutputs(p, {0, ranges.back().end, p.tokens()});
 }

@@ -121,6 +121,7 @@ Error SegmentedRow::choose(Problem &problem, Array *initial, Array *final,
   problem.stateVFirst = false;
   problem.initialState = initial ? *initial : Array();
   problem.finalState = final ? *final : Array();
+  problem.stateIndices = Array();
   problem.cuSeqlens =
       makeArray(boundaries.data(), Element::I64, {countSegments() + 1}, {1});
   return chooseKernel(problem, chosen);
@@ -169,7 +170,7 @@ Error SegmentedRow::makeMaps() {
 /// The state of a sequence as [K, V], whatever the call's layout is.
 static StateView stateAt(const Problem &p, const Array &states,
                          int64_t sequence, int64_t head) {
-  StateView view = stateOf(states, sequence, head);
+  StateView view = stateOf(states, stateRowOf(p, sequence), head);
   if (p.stateVFirst) {
     std::swap(view.rows, view.columns);
     std::swap(view.rowStride, view.columnStride);
@@ -180,7 +181,7 @@ static StateView stateAt(const Problem &p, const Array &states,
 /// The states before the segments of a sequence.
 void SegmentedRow::scan(int64_t sequence, int64_t head) {
   int64_t begin = first[sequence], end = first[sequence + 1], size = K * V;
-  if (begin < end && p.initialState.isPresent())
+  if (begin < end && p.initialState.isPresent() && stateRowOf(p, sequence) >= 0)
     copyState(stateAt(p, p.initialState, sequence, head),
               stateOf(segmentStates(entry, V), begin, head));
   if (end - begin < 2)
@@ -209,6 +210,8 @@ void SegmentedRow::scan(int64_t sequence, int64_t head) {
 /// tokens keeps its own.
 void SegmentedRow::copyLast(const Array &states, int64_t sequence,
                             int64_t head) const {
+  if (stateRowOf(p, sequence) < 0)
+    return;
   std::vector<float> zeros;
   StateView from;
   if (first[sequence] < first[sequence + 1]) {
@@ -271,7 +274,16 @@ bool gdn::cpu::isCut(const Problem &p) {
          (p.split.kind == Kind::Segments && p.split.value > 1);
 }
 
-Error gdn::cpu::runInSegments(const Problem &p) {
+/// Outputs of sequences that have no state in a pool, which were computed as if
+/// they had one of zeros.
+static void clearUnnamed(const Problem &p) {
+  std::vector<Range> ranges = rangesOf(p);
+  for (size_t n = 0; n < ranges.size() && p.hasPool(); ++n)
+    if (stateRowOf(p, static_cast<int64_t>(n)) < 0)
+      clearOutputs(p, ranges[n]);
+}
+
+static Error runRowsInSegments(const Problem &p) {
   if (p.cuSeqlens.isPresent()) {
     std::vector<int64_t> sequences;
     for (int64_t i = 0; i <= p.sequences(); ++i)
@@ -282,10 +294,20 @@ Error gdn::cpu::runInSegments(const Problem &p) {
   for (int64_t b = 0; b < p.batches(); ++b) {
     Problem row = p;
     for (Array *array : {&row.q, &row.k, &row.v, &row.gate, &row.beta, &row.o,
-                         &row.initialState, &row.finalState})
+                         &row.stateIndices})
       takeRow(*array, b);
+    for (Array *state : {&row.initialState, &row.finalState})
+      if (!p.hasPool())
+        takeRow(*state, b);
     if (Error error = SegmentedRow(row, {0, p.tokens()}).run())
       return error;
   }
   return {};
+}
+
+Error gdn::cpu::runInSegments(const Problem &p) {
+  Error error = runRowsInSegments(p);
+  if (!error)
+    clearUnnamed(p);
+  return error;
 }

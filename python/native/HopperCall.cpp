@@ -8,6 +8,8 @@
 
 #include "HopperCall.h"
 
+#include "Check.h"
+
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -114,6 +116,15 @@ void HopperCall::add(const char *name, const Array &array) {
   arrays[place].tensor = &tensors[place];
 }
 
+void HopperCall::share(std::string_view name, std::string_view other) {
+  auto find = [&](std::string_view wanted) {
+    return std::find_if(
+        arrays, arrays + call.num_arrays,
+        [&](const GdnCallArray &array) { return wanted == array.name; });
+  };
+  find(other)->tensor = find(name)->tensor;
+}
+
 /// The name of an array in a backward: results of the forward are there as
 /// their gradients.
 static const char *nameInBackward(const char *name) {
@@ -129,6 +140,9 @@ HopperCall::HopperCall(const Problem &p, Kind kind) {
 #define GDN_HOPPER_ARGUMENT(field, operand, name)                              \
   add(isBackward ? nameInBackward(operand) : operand, p.field);
 #include "Manifest.inc"
+  // A pool is one array, whose address nobody may know.
+  if (p.hasPool() && gdn::cpu::isSameView(p.initialState, p.finalState))
+    share("initial_state", "final_state");
   numInputs = call.num_arrays - (isBackward ? 0 : gdn::manifest::HopperResults);
   facts[0] = {"op", isBackward    ? "gdn.chunk_gated_delta_rule_bwd"
                     : p.recurrent ? "gdn.recurrent_gated_delta_rule"
@@ -150,6 +164,7 @@ HopperCall::HopperCall(const Problem &p, Kind kind) {
   call.split_value = p.split.value;
   call.scale = p.scale;
   call.longest = p.maxSeqlen;
+  call.first_state = p.firstState;
   // Those that states have memory for (_torch_saved.py).
   using namespace gdn::manifest;
   if (saves)

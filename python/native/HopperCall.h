@@ -31,6 +31,8 @@ public:
 
 private:
   void add(const char *name, const cpu::Array &array);
+  /// Makes an array the same as that of a name.
+  void share(std::string_view name, std::string_view other);
 
   /// Those of a forward or a backward, its gradients, and what is saved.
   static constexpr int kMaxArrays = 10

@@ -86,9 +86,25 @@ void gdn::cpu::loadBeta(const Problem &p, const Range &range, int64_t head,
     x = static_cast<float>(most) * sigmoid(x);
 }
 
-StateView gdn::cpu::stateOf(const Array &states, int64_t sequence,
-                            int64_t head) {
-  int64_t index = sequence * states.strides[0] + head * states.strides[1];
+int64_t gdn::cpu::stateRowOf(const Problem &p, int64_t sequence) {
+  if (!p.hasPool())
+    return sequence;
+  const Array &rows = p.stateIndices;
+  int64_t row =
+      loadInteger(rows.data, rows.element, sequence * rows.strides[0]);
+  return row >= p.firstState && row < p.initialState.sizes[0] ? row : -1;
+}
+
+void gdn::cpu::clearOutputs(const Problem &p, const Range &range) {
+  for (int64_t t = range.begin; t < range.end; ++t)
+    for (int64_t h = 0; h < p.valueHeads(); ++h)
+      for (int64_t i = 0; i < p.valueChannels(); ++i)
+        storeFloat(at(p.o, range.batch, t, h), p.o.element, i * p.o.strides[3],
+                   0.0f);
+}
+
+StateView gdn::cpu::stateOf(const Array &states, int64_t row, int64_t head) {
+  int64_t index = row * states.strides[0] + head * states.strides[1];
   return {static_cast<char *>(states.data) + index * sizeOf(states.element),
           states.element,
           states.sizes[2],

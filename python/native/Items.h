@@ -85,7 +85,14 @@ void loadGate(const Problem &problem, const Range &range, int64_t head,
 void loadBeta(const Problem &problem, const Range &range, int64_t head,
               std::vector<float> &beta);
 
-StateView stateOf(const Array &states, int64_t sequence, int64_t head);
+StateView stateOf(const Array &states, int64_t row, int64_t head);
+
+/// The row of `problem.initialState` and `problem.finalState` that has the
+/// state of a sequence; -1 of a sequence that has none in a pool.
+int64_t stateRowOf(const Problem &problem, int64_t sequence);
+
+/// Makes outputs of tokens zeros, of all heads.
+void clearOutputs(const Problem &problem, const Range &range);
 
 /// Copies what both states have.
 void copyState(const StateView &from, const StateView &to);

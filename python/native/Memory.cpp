@@ -50,7 +50,7 @@ static Extent extentOf(const Array &array) {
   return {base + low * bytes, base + high * bytes};
 }
 
-static bool isSameView(const Array &a, const Array &b) {
+bool gdn::cpu::isSameView(const Array &a, const Array &b) {
   bool same = a.data == b.data && a.element == b.element && a.sizes == b.sizes;
   // Nothing steps along an extent of 1, so its stride says nothing.
   for (int i = 0; i < a.rank && same; ++i)
@@ -101,7 +101,8 @@ Error gdn::cpu::checkOverlaps(const Problem &p) {
                           {"beta", &p.beta},
                           {"A_log", &p.aLog},
                           {"dt_bias", &p.dtBias},
-                          {"cu_seqlens", &p.cuSeqlens}};
+                          {"cu_seqlens", &p.cuSeqlens},
+                          {"state_indices", &p.stateIndices}};
   constexpr size_t numOutputs = 2, numArrays = std::size(arrays);
   Extent extents[numArrays];
   for (size_t i = 0; i < numArrays; ++i)

@@ -124,6 +124,8 @@ struct Options {
   int64_t maxSeqlen = 0;
   /// Whether sequences are cut into segments.
   cost::SplitRequest split;
+  /// With `stateIndices`, the first row of the pool that sequences may name.
+  int64_t firstState = 0;
 
   /// Whether types and options alone choose the kernels. The bits of a sequence
   /// then depend on nothing beside it: kernels of chunks compute segments of
@@ -144,10 +146,15 @@ struct Problem : Options {
   Array gate, beta;
   /// [H], parameters of a raw gate.
   Array aLog, dtBias;
-  /// [N, H, K, V], or [N, H, V, K] with `stateVFirst`.
+  /// [N, H, K, V], or [N, H, V, K] with `stateVFirst`; with `stateIndices` a
+  /// pool [P, ...] of such.
   Array initialState;
   /// [N + 1].
   Array cuSeqlens;
+  /// [N]: the row of the pool that has a sequence's state. A sequence with a
+  /// row below `firstState`, or of P and more, has none, and an output of
+  /// zeros.
+  Array stateIndices;
   /// Outputs: as v, and as the state. In a backward they are the gradients of
   /// these, and inputs.
   Array o, finalState;
@@ -160,6 +167,7 @@ struct Problem : Options {
   int64_t keyChannels() const { return q.sizes[3]; }
   int64_t valueHeads() const { return v.sizes[2]; }
   int64_t valueChannels() const { return v.sizes[3]; }
+  bool hasPool() const { return stateIndices.isPresent(); }
   int64_t sequences() const {
     return cuSeqlens.isPresent() ? cuSeqlens.sizes[0] - 1 : batches();
   }

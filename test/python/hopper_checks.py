@@ -17,7 +17,10 @@ import gdn
 from gdn import _library
 
 SCALE = 128**-0.5
-ARGUMENTS = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "out", "final_state")
+ARGUMENTS = (
+    "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "out", "final_state",
+    "state_indices",
+)
 driver = Driver()
 
 

@@ -15,7 +15,9 @@ from gdn import _library  # noqa: E402
 
 #: Of the plain form; with norms; with raw gates and logits, too.
 KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
-INPUTS = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state")
+INPUTS = (
+    "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
+)
 GRADIENTS = ("dq", "dk", "dv", "dg", "dbeta", "dA_log", "ddt_bias", "dh0")
 
 
@@ -141,12 +143,12 @@ def test_a_call_does_only_its_launches():
 
 
 REFUSED = {
-    "type": ({"dtype": "float32"}, {}, NotImplementedError, "q, v: expected bfloat16 or float16 with K = V = 64 or 128"),
-    "channels": ({"K": 96}, {}, NotImplementedError, "got bfloat16 with K = 96"),
-    "gate": ({"g": Tensor("bfloat16", 1, 256, 4)}, {}, NotImplementedError, "got 'log' gates in bfloat16, values in float32"),
-    "domain": ({}, {"options": 1}, NotImplementedError, "got 'linear' gates in float32"),
-    "logits": ({}, {"options": 4}, NotImplementedError, "got 'log' gates in float32, logits .* in float32 and False"),
-    "norms": ({"K": 64, "dtype": "float16", "states": False}, {"options": 16}, NotImplementedError, "values in float32 and True"),
+    "type": ({"dtype": "float32"}, {}, NotImplementedError, "q: expected bfloat16 or float16 for gradients on a GPU in this version, got float32"),
+    "channels": ({"K": 96}, {}, NotImplementedError, "q, v: expected .*K = V = 128.* for gradients on a GPU in this version, got K = V = 96"),
+    "gate": ({"g": Tensor("bfloat16", 1, 256, 4)}, {}, NotImplementedError, "g: expected float32 for gradients on a GPU in this version, got bfloat16"),
+    "domain": ({}, {"options": 1}, NotImplementedError, "gate_domain: expected 'log' or 'raw' for gradients .* got 'linear'"),
+    "logits": ({}, {"options": 4}, NotImplementedError, "beta: expected values for gradients .* got logits"),
+    "norms": ({"K": 64, "dtype": "float16", "states": False}, {"options": 16}, NotImplementedError, "use_qk_l2norm_in_kernel: expected False for gradients .* got True"),
     "no gate": ({"g": None}, {}, NotImplementedError, "g: expected a tensor"),
     "no parameters": ({}, {"options": MODEL}, ValueError, "A_log"),
     "parameters": ({"A_log": Tensor("float32", 4)}, {}, ValueError, "A_log"),

@@ -38,7 +38,7 @@ def make_call(
         q.to(dtype), k.to(dtype), v.to(dtype), g.to(other), (y if domain else y.sigmoid()).to(other),
         random(4).to(other) if gate == "raw" else None, random(4) if gate == "raw" else None,
         initial, None if cu is None else torch.tensor(cu), torch.empty(B, T, 4, V, dtype=dtype), final,
-        scale, options, final is not None, 0,
+        None, scale, options, final is not None, 0,
     )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def run(call):
 def expect(library, call, tolerance):
     """Runs the call as on a GPU, and in float32 on the CPU."""
     outputs = [x if x is None else torch.empty_like(x, dtype=F32) for x in call[9:11]]
-    library.compute((*call[:9], *outputs), call.scale, call.options)
+    library.compute((*call[:9], *outputs, None), call.scale, call.options)
     run(call)
     for got, expected in zip((call.out, call.final_state), outputs):
         if got is not None:
@@ -141,7 +141,7 @@ def test_the_function_of_tokens_computes_in_float32(library, dtype):
     """q, k and v in 16 bits are widened where there is no kernel: o is rounded once, the state not at all."""
     call = make_call(D=60, dtype=dtype, states="both", recurrent=True, beta="doubled_logit")
     o, state = torch.empty_like(call.out, dtype=F32), torch.empty_like(call.final_state)
-    library.compute((*call[:9], o, state), None, call.options)
+    library.compute((*call[:9], o, state, None), None, call.options)
     run(call)
     if library.served[0].q == "float32":
         assert (call.out.float() - o).abs().max() <= torch.finfo(dtype).eps * o.abs().max()

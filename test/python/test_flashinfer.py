@@ -111,7 +111,6 @@ CHECKPOINTS = {
 
 @pytest.mark.parametrize("error,match,changes", [
     (ValueError, "cu_seqlens: expected a tensor of boundaries", {"cu_seqlens": None}),
-    (NotImplementedError, "state_indices: pools", {"state_indices": np.zeros(3, np.int32)}),
     (NotImplementedError, "state_checkpoints", CHECKPOINTS),
     (ValueError, "must be a multiple of the chunk size", {**CHECKPOINTS, "checkpoint_every_n_tokens": 100}),
     (ValueError, "must be non-negative", {"checkpoint_every_n_tokens": -1}),

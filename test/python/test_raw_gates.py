@@ -95,7 +95,7 @@ def test_conversions_for_a_gpu(dt_bias):
     exact = [given[name].double().requires_grad_() for name in ("g", "A_log", "dt_bias")]
     want = logarithms(*exact)
     call = _torch_convert.Call(
-        *(given[name] for name in NAMES[:5]), A_LOG, bias, None, None, given["v"], None, None,
+        *(given[name] for name in NAMES[:5]), A_LOG, bias, None, None, given["v"], None, None, None,
         _library.pack_options(_library.GATE_DOMAINS["raw"], 0, False, False, False), False, 0,
     )  # fmt: skip
     logs = _library.GATE_DOMAINS["log"]

@@ -45,7 +45,7 @@ def test_words():
     assert all(torch.equal(x, y) for other in found[1:] for x, y in zip(found[0], other))
 
 
-def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, writes, states, scale, options, *_):
+def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, rows, writes, states, scale, options, *_):
     """The library's: packed sequences. It saves v for what tokens write."""
     assert q.shape[0] == 1 and scale is None and writes.shape == v.shape
     assert all(x is None or x.dtype == torch.float32 for x in (state, final))
@@ -189,7 +189,7 @@ def test_wrong_shapes(kernels, changes, message):
 def test_boundaries_can_be_checked(kernels, monkeypatch):
     """GDN_CHECK=1 holds for a forward that saves, too."""
     given = make(T=20, H=1, HV=2, K=128, V=128, dtype=torch.float16)
-    monkeypatch.setattr(_torch, "_CHECKS_BOUNDARIES", True)
+    monkeypatch.setattr(_torch, "_CHECKS_VALUES", True)
     with pytest.raises(ValueError, match="cu_seqlens"):
         gdn.chunk_gated_delta_rule(**given, **STATES, cu_seqlens=torch.tensor([0, 15, 10, 20]))
 

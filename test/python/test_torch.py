@@ -91,9 +91,9 @@ def test_boundaries_of_a_gpu_can_be_checked(monkeypatch, dtype, boundaries):
         raise Launched
 
     monkeypatch.setattr(_torch, "_call_library", call)
-    monkeypatch.setattr(_torch, "_CHECKS_BOUNDARIES", True)
+    monkeypatch.setattr(_torch, "_CHECKS_VALUES", True)
     with pytest.raises(expected[0], match=expected[1]):
-        _torch._compute_on_gpu(q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None, 0, 0)
+        _torch._compute_on_gpu(q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None, None, 0, 0)
 
 
 def test_given_outputs():
@@ -122,7 +122,7 @@ def test_opcheck(packed, with_state, dtype):
 @pytest.mark.parametrize("with_state", [False, True])
 def test_opcheck_into(with_state):
     out, state = torch.empty(1, 70, 4, 64), torch.empty(1, 4, 64, 64) if with_state else None
-    arguments = (*tensors(), *NO_STATE, out, state, 0.125, 0, 0)
+    arguments = (*tensors(), *NO_STATE, out, state, None, 0.125, 0, 0)
     torch.library.opcheck(torch.ops.gdn.gated_delta_rule_out.default, arguments)
 
 
@@ -320,7 +320,7 @@ def given_to_gpu(monkeypatch, q, k, v, g, beta, domain):
     monkeypatch.setattr(_torch, "_call_library", call)
     monkeypatch.setattr(_torch, "_ADAPTED", set())
     options = _library.pack_options(_library.GATE_DOMAINS[domain], 0, False, False, False)
-    _torch._compute_on_gpu(q, k, v, g, beta, *NO_STATE, torch.empty_like(v), None, None, options, 0)
+    _torch._compute_on_gpu(q, k, v, g, beta, *NO_STATE, torch.empty_like(v), None, None, None, options, 0)
     return calls[1]
 
 

@@ -12,6 +12,7 @@ import sys
 from package_cases import Case, CASES, LIMIT, SENTINEL, TOLERANCE, error_of, make, reference
 from package_gradients import gradient_runs
 from package_models import model_runs
+from package_pools import pool_runs
 
 
 def check_case(torch, gdn, case, repeats):
@@ -250,6 +251,7 @@ def check(options):
         ("another stream", lambda: stream_check(torch, gdn)),
         ("calls one behind the other", lambda: chain_check(torch, gdn)),
         ("other addresses", lambda: moved_check(torch, gdn)),
+        *pool_runs(torch, gdn),
     ]
     return run_all(runs, options)
 

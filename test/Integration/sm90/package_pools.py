@@ -1,0 +1,156 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""States in a pool on a GPU, for package_checks.py: calls with `state_indices` have the bits of calls that are given
+their states in the sequences' order. Rows that nobody names stay, and sequences without a row have outputs of zeros."""
+
+import itertools
+
+from package_cases import TOLERANCE, error_of
+
+#: Rows of four sequences of which two have a state: rows below FIRST and of STATES and more are none.
+FIRST, STATES = 1, 9
+ROWS = ((3, 0, 8, 9), (1, -1, 100, 5))
+
+
+class Pools:
+    """A call of four sequences, and what differs between calls."""
+
+    def __init__(
+        self, torch, gdn, name, lengths, state="float32", layout="kv", gate="log", gap=0, index="int32", **options
+    ):  # fmt: skip
+        self.torch, self.gdn, self.function, self.lengths = torch, gdn, getattr(gdn, name), lengths
+        self.layout, self.gate, self.gap, self.options = layout, gate, gap, options
+        self.state, self.index = getattr(torch, state), getattr(torch, index)
+        random = torch.Generator("cuda").manual_seed(0)
+
+        def normal(*shape):
+            return torch.randn(*shape, device="cuda", generator=random)
+
+        packed = lengths[0] is not None
+        rows, tokens, H, HV = (1, sum(lengths), 4, 8) if packed else (4, lengths[1], 4, 8)
+        keys = [torch.nn.functional.normalize(normal(rows, tokens, H, 128), dim=-1).bfloat16() for _ in range(2)]
+        g = -normal(rows, tokens, HV).abs() * 0.1
+        self.inputs = {
+            "q": keys[0], "k": keys[1], "v": normal(rows, tokens, HV, 128).bfloat16(),
+            "g": g.exp() if gate == "linear" else g, "beta": normal(rows, tokens, HV).sigmoid(),
+        }  # fmt: skip
+        ends = list(itertools.accumulate(lengths, initial=0)) if packed else None
+        if packed:
+            self.inputs["cu_seqlens"] = torch.tensor(ends, device="cuda", dtype=torch.int32)
+        spans = [(0, slice(a, b)) for a, b in itertools.pairwise(ends)] if packed else None
+        self.spans = spans or [(n, slice(None)) for n in range(4)]
+        size = HV * 128 * 128
+        memory = normal(STATES, size + gap).to(self.state)
+        self.pool = memory[:, :size].unflatten(1, (HV, 128, 128))
+
+    def call(self, pool, rows, **others):
+        """The call itself; rows are a tensor."""
+        return self.function(
+            **self.inputs, initial_state=pool, final_state=pool, state_indices=rows, first_state=FIRST,
+            state_layout=self.layout, gate_domain=self.gate, **self.options, **others,
+        )  # fmt: skip
+
+    def wanted(self, pool, rows):
+        """Outputs and pool, from a call that is given the states."""
+        torch = self.torch
+        named = [FIRST <= row < STATES for row in rows]
+        given = torch.stack([pool[row] if known else torch.zeros_like(pool[0]) for row, known in zip(rows, named)])
+        o, final = self.function(
+            **self.inputs, initial_state=given, final_state=torch.empty_like(given), state_layout=self.layout,
+            gate_domain=self.gate, **self.options,
+        )  # fmt: skip
+        after = pool.clone()
+        for n, (row, known) in enumerate(zip(rows, named)):
+            batch, span = self.spans[n]
+            if known:
+                after[row] = final[n]
+            else:
+                o[batch, span] = 0
+        return o, after
+
+    def rows(self, values):
+        return self.torch.tensor(values, device="cuda", dtype=self.index)
+
+    def check(self):
+        """Two calls, of which the second finds the pool as the first left it. Segments of other calls may start on their
+        own, with other roundings."""
+        errors, is_cut = [], "segment_length" in self.options
+        for values in ROWS:
+            want_o, want_pool = self.wanted(self.pool, values)
+            o, _ = self.call(self.pool, self.rows(values))
+            for got, want in ((o, want_o), (self.pool, want_pool)):
+                errors.append(0.0 if self.torch.equal(got, want) else error_of(got, want))
+        return "  ".join(f"{e:.1e}" for e in errors), max(errors) <= (TOLERANCE if is_cut else 0.0)
+
+    def check_graph(self):
+        """A captured call follows rows that change."""
+        torch, rows, out = self.torch, self.rows(ROWS[0]), self.torch.empty_like(self.inputs["v"])
+        kept = self.pool.clone()
+        self.call(self.pool, rows, out=out)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.call(self.pool, rows, out=out)
+        self.pool.copy_(kept)
+        faults = []
+        for values in ROWS * 2:
+            want_o, want_pool = self.wanted(self.pool, values)
+            rows.copy_(self.rows(values))
+            graph.replay()
+            faults += [] if torch.equal(out, want_o) and torch.equal(self.pool, want_pool) else [str(values)]
+        return "; ".join(faults) or "equal bits", not faults
+
+    def time(self, count=200):
+        """Microseconds of a captured call, and of one with a gather and a scatter around it."""
+        torch, rows, out = self.torch, self.rows((1, 2, 3, 4)), self.torch.empty_like(self.inputs["v"])
+        long = rows.long()
+
+        def gathered():
+            given = self.pool[long]
+            self.function(
+                **self.inputs, initial_state=given, final_state=given, out=out, state_layout=self.layout,
+                gate_domain=self.gate, **self.options,
+            )  # fmt: skip
+            self.pool[long] = given
+
+        times = []
+        for run in (lambda: self.call(self.pool, rows, out=out), gathered):
+            run()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for _ in range(20):
+                    run()
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            graph.replay()
+            begin.record()
+            for _ in range(count // 20):
+                graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end) * 1e3 / (count // 20 * 20))
+        return f"{times[0]:.2f} us, with copies around it {times[1]:.2f} us", True
+
+
+def pool_runs(torch, gdn):
+    """The checks by name."""
+    packed, step, chunk = (70, 1, 33, 200), (None, 1), "chunk_gated_delta_rule"
+    cases = {
+        "chunks": (chunk, packed),
+        "chunks [V, K], gaps, int64": (chunk, packed, "float32", "vk", "log", 256, "int64"),
+        "chunks in bfloat16": (chunk, packed, "bfloat16"),
+        "chunks, linear gates [V, K]": (chunk, packed, "float32", "vk", "linear"),
+        "batch rows": (chunk, (None, 130)),
+        "tokens": ("fused_recurrent_gated_delta_rule", step),
+        "tokens [V, K] in bfloat16": ("fused_recurrent_gated_delta_rule", step, "bfloat16", "vk", "log", 64),
+        "tokens, int64": ("fused_recurrent_gated_delta_rule", step, "float32", "kv", "log", 0, "int64"),
+    }
+    runs = [(f"pool, {name}", lambda case=case: Pools(torch, gdn, *case).check()) for name, case in cases.items()]
+    long = (chunk, (6000, 0, 64, 3000))
+    runs += [
+        ("pool, segments", lambda: Pools(torch, gdn, *long, segment_length=512).check()),
+        ("pool, segments [V, K]", lambda: Pools(torch, gdn, *long, "float32", "vk", segment_length=1024).check()),
+        ("pool, CUDA graph of chunks", lambda: Pools(torch, gdn, *cases["chunks"]).check_graph()),
+        ("pool, CUDA graph of tokens", lambda: Pools(torch, gdn, *cases["tokens"]).check_graph()),
+        ("pool, time of a token", lambda: Pools(torch, gdn, *cases["tokens"]).time()),
+        ("pool, time of chunks", lambda: Pools(torch, gdn, chunk, (2048, 100, 700, 500)).time()),
+    ]
+    return runs

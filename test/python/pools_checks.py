@@ -1,0 +1,83 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""States in a pool on a GPU that is not there: which kernels run, how many, and what is refused.
+
+test_hopper.py runs this file in a process that opens the fake driver.
+"""
+
+import pytest
+from fake_cuda import Tensor
+from hopper_checks import device, driver, meta, run, tensors  # noqa: F401
+
+import gdn
+
+torch = pytest.importorskip("torch")
+
+
+def explain(T, N=4, dtype="float32", index="int32", data="bfloat16", layout="kv", **words):
+    """A call of packed sequences with rows in a pool."""
+    q, v, g = meta(1, T, 2, 128, dtype=data), meta(1, T, 4, 128, dtype=data), meta(1, T, 4, dtype="float32")
+    pool, rows = meta(64, 4, 128, 128, dtype=dtype), meta(N, dtype=index)
+    return gdn.explain(
+        q, q, v, g, g, initial_state=pool, final_state=pool, state_indices=rows, first_state=1, state_layout=layout,
+        cu_seqlens=meta(N + 1, dtype="int32"), device="cuda", **words,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["kv", "vk"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_chunks(layout, index):
+    """One kernel for both layouts; nothing is converted."""
+    choice = explain(4096, layout=layout, index=index, context_parallel=False)
+    assert choice.kernel.startswith("gdn_hopper_bf16_packed_pool_f32_log_f32_value_f32_plain_cta_per_")
+    assert not choice.conversions
+
+
+def test_segments():
+    choice = explain(65536, N=1)
+    assert "_pool_f32_" in choice.kernel and choice.split.splits and "waiting" in choice.kernel
+
+
+@pytest.mark.parametrize("layout,dtype", [("kv", "float32"), ("vk", "float32"), ("kv", "bfloat16"), ("vk", "bfloat16")])
+def test_tokens(layout, dtype):
+    q, v, g = meta(8, 1, 2, 128), meta(8, 1, 4, 128), meta(8, 1, 4, dtype="float32")
+    pool = meta(64, 4, 128, 128, dtype=dtype)
+    choice = gdn.explain(
+        q, q, v, g, beta=g, initial_state=pool, final_state=pool, state_indices=meta(8, dtype="int32"),
+        state_layout=layout, device="cuda", function="fused_recurrent_gated_delta_rule",
+    )  # fmt: skip
+    name = {"float32": "f32", "bfloat16": "bf16"}[dtype]
+    assert choice.kernel == f"gdn_hopper_bf16_fixed_pool_{layout}_{name}_log_f32_value_f32_plain_token"
+
+
+@pytest.mark.parametrize("T", [1, 256])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("gap", [0, 64])
+def test_launches(T, index, gap):
+    """One, whatever the strides of slots are; a call alike is known."""
+    size = 4 * 128 * 128
+    pool, same = (Tensor("float32", 64, 4, 128, 128, strides=[size + gap, 128 * 128, 128, 1]) for _ in range(2))
+    same.address = pool.address
+    arguments = tensors(N=4, T=4 * T, initial_state=pool, final_state=same, state_indices=Tensor(index, 4))
+    for _ in range(2):
+        before = driver.count("cuLaunchKernelEx")
+        run(arguments)
+        assert driver.count("cuLaunchKernelEx") == before + 1
+
+
+@pytest.mark.parametrize("message,words", [
+    ("state_indices: expected None on a GPU in this version, got int32", {"data": "float16"}),
+    ("initial_state, final_state: expected float32 .* got float16", {"dtype": "float16"}),
+])  # fmt: skip
+def test_what_is_not_there(message, words):
+    """A pool is not converted."""
+    with pytest.raises(NotImplementedError, match=message):
+        explain(4096, **words)
+
+
+def test_a_pool_is_updated():
+    arguments = tensors(N=4, state_indices=Tensor("int32", 4))
+    with pytest.raises(ValueError, match="final_state: expected initial_state, the pool, with state_indices"):
+        run(arguments)
+    with pytest.raises(ValueError, match="final_state: expected initial_state, the pool, with state_indices, got None"):
+        run({**arguments, "final_state": None})
