@@ -409,7 +409,9 @@ def as_on_gpu(call: Call) -> Call:
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices = bare
     assert q is not None and v is not None
     check_shapes(q, v, cu_seqlens)
-    o, state = map(output_of_kernel, (call.out, call.final_state), (o, state))
+    o = output_of_kernel(call.out, o)
+    if state_indices is None:
+        state = output_of_kernel(call.final_state, state)
     o = _new_output(v) if o is None else o
     if state is None and call.output_final_state:
         state = _new_state(q, v, initial_state, cu_seqlens, call.options)

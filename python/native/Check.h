@@ -38,7 +38,13 @@ Error checkBoundaries(const Array &boundaries, int64_t tokens);
 Error checkStateIndices(const Array &rows, int64_t first, int64_t count);
 
 /// Whether two arrays are one.
-bool isSameView(const Array &a, const Array &b);
+inline bool isSameView(const Array &a, const Array &b) {
+  bool same = a.data == b.data && a.element == b.element && a.sizes == b.sizes;
+  // Nothing steps along an extent of 1, so its stride says nothing.
+  for (int i = 0; i < a.rank && same; ++i)
+    same = a.sizes[i] == 1 || a.strides[i] == b.strides[i];
+  return same;
+}
 
 /// The elements of an output have memory apart from one another.
 Error checkSpread(Named output);

@@ -125,6 +125,11 @@ void HopperCall::share(std::string_view name, std::string_view other) {
   find(other)->tensor = find(name)->tensor;
 }
 
+/// Whether a call updates its states in place.
+static bool isInPlace(const Problem &problem) {
+  return gdn::cpu::isSameView(problem.initialState, problem.finalState);
+}
+
 /// The name of an array in a backward: results of the forward are there as
 /// their gradients.
 static const char *nameInBackward(const char *name) {
@@ -141,7 +146,7 @@ HopperCall::HopperCall(const Problem &p, Kind kind) {
   add(isBackward ? nameInBackward(operand) : operand, p.field);
 #include "Manifest.inc"
   // A pool is one array, whose address nobody may know.
-  if (p.hasPool() && gdn::cpu::isSameView(p.initialState, p.finalState))
+  if (p.hasPool() && isInPlace(p))
     share("initial_state", "final_state");
   numInputs = call.num_arrays - (isBackward ? 0 : gdn::manifest::HopperResults);
   facts[0] = {"op", isBackward    ? "gdn.chunk_gated_delta_rule_bwd"
@@ -269,7 +274,7 @@ static bool areAlike(const Array &a, const Array &b) {
 
 static bool areAlike(const Problem &a, const Problem &b) {
   const gdn::cpu::Options &left = a, &right = b;
-  return left == right && a.device == b.device
+  return left == right && a.device == b.device && isInPlace(a) == isInPlace(b)
 #define GDN_ARRAY(field, name) &&areAlike(a.field, b.field)
 #include "Manifest.inc"
       ;

@@ -50,14 +50,6 @@ static Extent extentOf(const Array &array) {
   return {base + low * bytes, base + high * bytes};
 }
 
-bool gdn::cpu::isSameView(const Array &a, const Array &b) {
-  bool same = a.data == b.data && a.element == b.element && a.sizes == b.sizes;
-  // Nothing steps along an extent of 1, so its stride says nothing.
-  for (int i = 0; i < a.rank && same; ++i)
-    same = a.sizes[i] == 1 || a.strides[i] == b.strides[i];
-  return same;
-}
-
 /// Elements of an output have memory of their own, as those of an expanded
 /// view have not: a step along a dimension leads past all that the dimensions
 /// of smaller steps reach.

@@ -33,6 +33,18 @@ def test_chunks(layout, index):
     assert not choice.conversions
 
 
+def test_slots_with_gaps():
+    """A pool is read and written where it is."""
+    q, v, g = meta(1, 4096, 2, 128), meta(1, 4096, 4, 128), meta(1, 4096, 4, dtype="float32")
+    size = 4 * 128 * 128
+    pool = torch.empty_strided((8, 4, 128, 128), (size + 3, 128 * 128, 128, 1), device="meta")
+    choice = gdn.explain(
+        q, q, v, g, g, initial_state=pool, final_state=pool, state_indices=meta(2, dtype="int32"),
+        cu_seqlens=meta(3, dtype="int32"), device="cuda",
+    )  # fmt: skip
+    assert "_pool_f32_" in choice.kernel and not choice.conversions and not choice.copies
+
+
 def test_segments():
     choice = explain(65536, N=1)
     assert "_pool_f32_" in choice.kernel and choice.split.splits and "waiting" in choice.kernel
@@ -76,7 +88,11 @@ def test_what_is_not_there(message, words):
 
 
 def test_a_pool_is_updated():
+    """Also if a call that is alike but for that is known."""
     arguments = tensors(N=4, state_indices=Tensor("int32", 4))
+    same = Tensor("float32", 4, 4, 128, 128)
+    same.address = arguments["initial_state"].address
+    run({**arguments, "final_state": same})
     with pytest.raises(ValueError, match="final_state: expected initial_state, the pool, with state_indices"):
         run(arguments)
     with pytest.raises(ValueError, match="final_state: expected initial_state, the pool, with state_indices, got None"):
