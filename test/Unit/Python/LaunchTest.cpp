@@ -119,9 +119,14 @@ struct Call : ::testing::Test {
     plan.struct_size = sizeof(plan);
     plan.table = &noTable;
     plan.variant = &variant;
-    // o is the first result, behind the nine inputs of a call.
+    // o is the first result, behind the inputs of a call.
+    constexpr int8_t arrays = 0
+#define GDN_HOPPER_ARGUMENT(...) +1
+#include "Manifest.inc"
+        ;
+    constexpr int8_t firstResult = arrays - manifest::HopperResults;
     int8_t place = 0;
-    for (int8_t array : {0, 1, 2, 9})
+    for (int8_t array : {int8_t(0), int8_t(1), int8_t(2), firstResult})
       plan.arguments[place++] = array;
     std::fill(std::begin(plan.inputs), std::end(plan.inputs), -1);
   }
