@@ -80,11 +80,13 @@ static GdnRuntimeStatus checkPool(const Call &call) {
     return GDN_SUCCESS;
   const GdnTensor *pool = call.find("initial_state"),
                   *last = call.find("final_state");
-  if (!pool)
+  constexpr int32_t kRank = 4;
+  if (!pool || pool->rank != kRank)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 call.say("initial_state") +
                     ": expected a pool of states with " +
-                    call.say("state_indices") + ", got None");
+                    call.say("state_indices") + ", got " +
+                    (pool ? "another rank" : "None"));
   if (!last || !areOne(*pool, *last))
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 call.say("final_state") + ": expected " +
@@ -92,6 +94,14 @@ static GdnRuntimeStatus checkPool(const Call &call) {
                     call.say("state_indices") + ", got " +
                     (last ? "another array" : "None"));
   return GDN_SUCCESS;
+}
+
+/// Whether functions that want rows of states side by side read a call's pool,
+/// which nobody copies.
+static bool hasPoolOfRows(const Call &call) {
+  const GdnTensor *pool = call.find("initial_state");
+  return !call.find("state_indices") || pool->shape[3] == 1 ||
+         stridesOf(*pool)[3] == 1;
 }
 
 /// Refuses long sequences in a form that only functions token by token have, if
@@ -273,6 +283,8 @@ GdnRuntimeStatus gdn::calls::chooseForward(const GdnCallTable &table,
     return status;
   const GdnEntryDesc *chunks = findEntry(table, wanted),
                      *tokens = findEntry(table, step);
+  if (chunks && !hasPoolOfRows(call))
+    tokens = nullptr;
   if (!chunks && !tokens)
     return explainMissing(table, call, wanted);
   if (!chunks && call.isFixed())

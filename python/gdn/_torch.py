@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
-from . import _library, _torch_backward, _torch_library, _torch_sharded
+from . import _library, _torch_backward, _torch_checks, _torch_library, _torch_sharded
 from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, torch_type, widened_on_gpu
 from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
-from ._torch_convert import MOST_OPTIONS, run_in_any_form, with_data, without_data
+from ._torch_convert import MOST_OPTIONS, run_in_any_form
 from ._torch_mixed import forward_mixed, is_mixed
-from ._torch_outputs import output_of_kernel, run_dense
+from ._torch_outputs import output_of_kernel, run_dense, with_data, without_data
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
@@ -110,25 +109,14 @@ def _compute_on_cpu(
 
 
 def _compute_on_gpu(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    g: torch.Tensor | None,
-    beta: torch.Tensor | None,
-    A_log: torch.Tensor | None,
-    dt_bias: torch.Tensor | None,
-    initial_state: torch.Tensor | None,
-    cu_seqlens: torch.Tensor | None,
-    o: torch.Tensor,
-    state: torch.Tensor | None,
-    state_indices: torch.Tensor | None,
-    scale: float | None,
-    options: int,
-    max_seqlen: int,
-) -> None:
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g: torch.Tensor | None, beta: torch.Tensor | None,
+    A_log: torch.Tensor | None, dt_bias: torch.Tensor | None, initial_state: torch.Tensor | None,
+    cu_seqlens: torch.Tensor | None, o: torch.Tensor, state: torch.Tensor | None, state_indices: torch.Tensor | None,
+    scale: float | None, options: int, max_seqlen: int,
+) -> None:  # fmt: skip
     """Runs the library on the current stream of the tensors' GPU."""
-    if _CHECKS_VALUES:
-        _check_values(q, initial_state, cu_seqlens, state_indices, options)
+    if _torch_checks.CHECKS_VALUES:
+        _torch_checks.check_values(q, initial_state, cu_seqlens, state_indices, options)
     if options not in _ADAPTED:
         try:
             tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
@@ -171,32 +159,6 @@ def _compute_on_gpu(
 
 #: The options of calls that no kernel served as they were. The types and the scale of others are not looked at here.
 _ADAPTED: set[int] = set()
-
-#: Whether boundaries and rows of a pool on a GPU are looked at on the host before each call, which waits for the GPU.
-_CHECKS_VALUES = os.environ.get("GDN_CHECK") == "1"
-
-
-def _check_values(
-    q: torch.Tensor,
-    initial_state: torch.Tensor | None,
-    cu_seqlens: torch.Tensor | None,
-    state_indices: torch.Tensor | None,
-    options: int,
-) -> None:
-    """The CPU's checks of what lies on a GPU. A graph that is captured cannot wait; the library refuses other shapes
-    and types."""
-
-    def is_known(integers: torch.Tensor | None) -> bool:
-        if integers is None or integers.dim() != 1 or integers.dtype not in (torch.int32, torch.int64):
-            return False
-        return not (integers.is_cuda and torch.cuda.is_current_stream_capturing())
-
-    if cu_seqlens is not None and is_known(cu_seqlens) and q.dim() == 4:
-        _library.load().check_boundaries(cu_seqlens.cpu(), q.shape[1])
-    if state_indices is not None and is_known(state_indices) and initial_state is not None and initial_state.dim():
-        first, count = _library.first_state_of(options), initial_state.shape[0]
-        _library.load().check_state_indices(state_indices.cpu(), first, count)
-
 
 #: The options' domains of g and beta, and the types that GPU kernels take with them: (domains, q, g, beta).
 _DOMAINS = _library.pack_domains(_library.GATE_MASK, _library.BETA_MASK)

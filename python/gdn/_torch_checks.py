@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -109,6 +110,32 @@ def check_kinds(tensors: Sequence[Any]) -> None:
             raise TypeError(f"{name}: expected a tensor of floats, got a quantized one")
         elif name in ("out", "final_state") and not torch.compiler.is_dynamo_compiling() and value.is_neg():
             raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
+
+
+#: Whether boundaries and rows of a pool on a GPU are looked at on the host before each call, which waits for the GPU.
+CHECKS_VALUES = os.environ.get("GDN_CHECK") == "1"
+
+
+def check_values(
+    q: torch.Tensor,
+    initial_state: torch.Tensor | None,
+    cu_seqlens: torch.Tensor | None,
+    state_indices: torch.Tensor | None,
+    options: int,
+) -> None:
+    """The CPU's checks of what lies on a GPU. A graph that is captured cannot wait; the library refuses other shapes
+    and types."""
+
+    def is_known(integers: torch.Tensor | None) -> bool:
+        if integers is None or integers.dim() != 1 or integers.dtype not in (torch.int32, torch.int64):
+            return False
+        return not (integers.is_cuda and torch.cuda.is_current_stream_capturing())
+
+    if cu_seqlens is not None and is_known(cu_seqlens) and q.dim() == 4:
+        _library.load().check_boundaries(cu_seqlens.cpu(), q.shape[1])
+    if state_indices is not None and is_known(state_indices) and initial_state is not None and initial_state.dim():
+        first, count = _library.first_state_of(options), initial_state.shape[0]
+        _library.load().check_state_indices(state_indices.cpu(), first, count)
 
 
 def no_backward(

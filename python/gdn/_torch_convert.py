@@ -18,6 +18,7 @@ import torch
 from . import _library, _manifest
 from ._arguments import Call, default_scale, factor_on_gpu, torch_type
 from ._manifest import Form
+from ._torch_outputs import with_data, without_data
 
 _F32 = "float32"
 _SHORT_TYPES = ("float16", "bfloat16")
@@ -344,18 +345,6 @@ def _key_of(call: Call) -> tuple[Any, ...]:
 # ----------------------------------------------------------------------------------------------------------------------
 # What `explain` says
 # ----------------------------------------------------------------------------------------------------------------------
-
-
-def without_data(tensors: Iterable[torch.Tensor | None]) -> list[torch.Tensor | None]:
-    """Tensors like these on the meta device."""
-    return [
-        None if x is None else torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta") for x in tensors
-    ]
-
-
-def with_data(given: Iterable[Any], bare: Iterable[Any], taken: Iterable[Any]) -> list[Any]:
-    """What a kernel takes: of what it reads as it was given, the tensor that has an address."""
-    return [old if new is same else new for old, same, new in zip(given, bare, taken)]
 
 
 def _changes(form: Form, target: Form) -> Iterator[str]:

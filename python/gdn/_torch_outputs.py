@@ -1,10 +1,11 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Outputs of the caller's that kernels on a GPU do not write in place."""
+"""Outputs of the caller's that kernels on a GPU do not write in place, and tensors without data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 
@@ -45,3 +46,15 @@ def run_dense(run: Callable[[Call], None], call: Call) -> bool:
         if given is not None and given is not dense:
             given.copy_(dense)
     return True
+
+
+def without_data(tensors: Iterable[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """Tensors like these on the meta device."""
+    return [
+        None if x is None else torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta") for x in tensors
+    ]
+
+
+def with_data(given: Iterable[Any], bare: Iterable[Any], taken: Iterable[Any]) -> list[Any]:
+    """What a kernel takes: of what it reads as it was given, the tensor that has an address."""
+    return [old if new is same else new for old, same, new in zip(given, bare, taken)]

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import _library
+from . import _library, _torch_checks
 from . import _torch_backward_gpu as chain
 from ._arguments import default_scale
 from ._manifest import GradientForm
@@ -156,14 +156,12 @@ def _allocate(
 
 
 def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    from . import _torch
-
     given: list[Any] = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
     if (reason := _disagreement(*given[:9])) is not None:
         raise ValueError(f"gdn: {reason}")
-    if _torch._CHECKS_VALUES:
-        _torch._check_values(q, None, cu_seqlens, None, options)
+    if _torch_checks.CHECKS_VALUES:
+        _torch_checks.check_values(q, None, cu_seqlens, None, options)
     form, D = chain.form_of(q, v, g, beta, options), q.shape[-1]
     gates, *_ = chain._gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, _ = chain._beta(v, beta, _library.beta_domain_of(options), form)

@@ -33,11 +33,11 @@ def test_chunks(layout, index):
     assert not choice.conversions
 
 
-def test_slots_with_gaps():
+@pytest.mark.parametrize("strides", [(4 * 128 * 128 + 3, 128 * 128, 128, 1), (9 * 128 * 128, 2 * 128 * 128, 256, 2)])
+def test_strides(strides):
     """A pool is read and written where it is."""
     q, v, g = meta(1, 4096, 2, 128), meta(1, 4096, 4, 128), meta(1, 4096, 4, dtype="float32")
-    size = 4 * 128 * 128
-    pool = torch.empty_strided((8, 4, 128, 128), (size + 3, 128 * 128, 128, 1), device="meta")
+    pool = torch.empty_strided((8, 4, 128, 128), strides, device="meta")
     choice = gdn.explain(
         q, q, v, g, g, initial_state=pool, final_state=pool, state_indices=meta(2, dtype="int32"),
         cu_seqlens=meta(3, dtype="int32"), device="cuda",

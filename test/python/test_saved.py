@@ -19,7 +19,7 @@ from test_gradients_gpu import backward  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import gdn  # noqa: E402
-from gdn import _library, _manifest, _torch, _torch_backward_gpu, _torch_saved  # noqa: E402
+from gdn import _library, _manifest, _torch_backward_gpu, _torch_checks, _torch_saved  # noqa: E402
 from gdn._api import BUILDERS  # noqa: E402
 from gdn._manifest import GradientForm  # noqa: E402
 
@@ -189,7 +189,7 @@ def test_wrong_shapes(kernels, changes, message):
 def test_boundaries_can_be_checked(kernels, monkeypatch):
     """GDN_CHECK=1 holds for a forward that saves, too."""
     given = make(T=20, H=1, HV=2, K=128, V=128, dtype=torch.float16)
-    monkeypatch.setattr(_torch, "_CHECKS_VALUES", True)
+    monkeypatch.setattr(_torch_checks, "CHECKS_VALUES", True)
     with pytest.raises(ValueError, match="cu_seqlens"):
         gdn.chunk_gated_delta_rule(**given, **STATES, cu_seqlens=torch.tensor([0, 15, 10, 20]))
 

@@ -11,7 +11,7 @@ import gdn
 
 torch = pytest.importorskip("torch")
 
-from gdn import _torch  # noqa: E402
+from gdn import _torch, _torch_checks  # noqa: E402
 
 TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 NO_STATE = (None,) * 4
@@ -91,7 +91,7 @@ def test_boundaries_of_a_gpu_can_be_checked(monkeypatch, dtype, boundaries):
         raise Launched
 
     monkeypatch.setattr(_torch, "_call_library", call)
-    monkeypatch.setattr(_torch, "_CHECKS_VALUES", True)
+    monkeypatch.setattr(_torch_checks, "CHECKS_VALUES", True)
     with pytest.raises(expected[0], match=expected[1]):
         _torch._compute_on_gpu(q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None, None, 0, 0)
 

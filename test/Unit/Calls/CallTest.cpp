@@ -105,6 +105,23 @@ TEST_F(Pools, SequencesNameRows) {
             &call.tensors["initial_state"]);
 }
 
+/// Functions of tokens want rows of states side by side.
+TEST_F(Pools, FewTokensOfAStridedPoolRunByChunks) {
+  TestEntry tokens;
+  tokens.facts[0].value = "gdn.recurrent_gated_delta_rule";
+  tokens.add("by token", "token", GDN_DTYPE_F32, /*isPacked=*/false, {}, "kv",
+             /*isLate=*/false, TestStates::Pool);
+  entries[1] = &tokens.desc;
+  TestCall few(1, 8, 2);
+  few.add("state_indices", GDN_DTYPE_I32, {2});
+  for (int64_t step : {1, 2}) {
+    few.tensors["final_state"] =
+        few.add("initial_state", GDN_DTYPE_F32, {16, 8, 128, 128},
+                {8 * 128 * 128 * step, 128 * 128 * step, 128 * step, step});
+    EXPECT_EQ(choose(few), step == 1 ? "by token" : "pool");
+  }
+}
+
 /// A function for pools serves no call without one.
 TEST_F(Pools, OtherCallsHaveOtherFunctions) {
   TestCall other(512, 64, 8);
