@@ -172,7 +172,7 @@ def chunk_gated_delta_rule(
             sequence may name. States are read and written in place: `final_state` is the pool, or None to read alone
             (on a CPU). A sequence with a row below `first_state`, or of P and more, touches no state, and its outputs
             are zeros. On a GPU int64 counts by its lower 32 bits.
-        first_state: the first row of the pool that sequences may name.
+        first_state: the first row of the pool that sequences may name, at most 2^18 - 1.
         context_parallel: whether sequences are cut into segments that are computed side by side: None or True for
             what is predicted to be the fastest, False or 1 for never, a number n for n segments of the longest
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
