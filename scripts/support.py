@@ -46,6 +46,7 @@ class Layer:
     initial: bool = True
     final: bool = True
     state: str = "f32"
+    pool: str = ""  # The type of the rows of a pool, if states lie in one.
     layout: str = "kv"
     packed: str = ""
     query_heads: int = 2
@@ -75,6 +76,7 @@ MATRIX = [
     ("l2norm inside", "f16", [Layer(l2norm=True, data="f16")]),
     ("states", "none, final only, bf16, [V, K]",
      [Layer(initial=False, final=False), Layer(initial=False), Layer(state="bf16"), Layer(layout="vk")]),
+    ("states", "in a pool: `state_indices` i32, i64", [Layer(pool=kind) for kind in ("i32", "i64")]),
     ("packed sequences", "`cu_seqlens` i32, i64", [Layer(packed=kind) for kind in ("i32", "i64")]),
     ("chunk length", "16, 32", [Layer(chunk=n) for n in (16, 32)]),
     ("chunk length", "64", [Layer(chunk=64)]),
@@ -92,7 +94,7 @@ def tensor(*shape):
 def write(layer, op):
     """The layer as a function of MLIR."""
     batch, tokens = ("1", "?") if layer.packed else ("2", "?")
-    sequences = "?" if layer.packed else batch
+    sequences = "?" if layer.packed or layer.pool else batch
     heads, query_heads = ("?", "?") if layer.dynamic_heads else (layer.heads, layer.query_heads)
     keys, values = layer.keys, layer.values
     row = tensor(batch, tokens, query_heads, keys, layer.data)
@@ -107,6 +109,8 @@ def write(layer, op):
         attributes.append(f"gate_domain = #gdn.gate_domain<{layer.gate}>")
     if layer.initial:
         arguments["initial_state"] = state
+    if layer.pool:
+        arguments["state_indices"] = tensor(batch, layer.pool)
     if layer.packed:
         arguments["cu_seqlens"] = tensor("?", layer.packed)
     raw = layer.gate in ("softplus", "bounded")
@@ -128,7 +132,8 @@ def write(layer, op):
     if layer.chunk and op != "token by token":
         attributes.append(f"chunk_size = {layer.chunk} : i64")
     operands = " ".join(f"{name}(%{name} : {kind})" for name, kind in arguments.items())
-    parameters = ", ".join(f"%{name}: {kind}" for name, kind in arguments.items())
+    notes = {"initial_state": " {bufferization.writable = true}"} if layer.pool else {}
+    parameters = ", ".join(f"%{name}: {kind}{notes.get(name, '')}" for name, kind in arguments.items())
     count, kinds = len(results), ", ".join(results)
     names = ", ".join(f"%r#{i}" for i in range(count)) if count > 1 else "%r"
     return (f"func.func @layer({parameters}) -> ({kinds}) {{ "
