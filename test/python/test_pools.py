@@ -243,3 +243,23 @@ def test_no_gradients():
         gdn.chunk_gated_delta_rule(**call)
     with torch.no_grad():
         gdn.chunk_gated_delta_rule(**call)
+
+
+@pytest.mark.parametrize("message,rows", [
+    (r"state_indices: expected rows of -1 to P - 1 = 5, got state_indices\[1\] = 6", [3, 6, 0, 1, 2]),
+    (r"state_indices: expected rows of -1 to P - 1 = 5, got state_indices\[4\] = -2", [3, 5, 0, 1, -2]),
+    ("state_indices: expected rows that differ, got 3 twice", [3, -1, 0, -1, 3]),
+    (None, [3, -1, 0, -1, 0]),
+])  # fmt: skip
+def test_rows_on_a_gpu_can_be_checked(message, rows):
+    """By the CPU's check, on a copy. Rows below the first state may be equal."""
+    from gdn import _library, _torch_checks
+
+    call = torch_call()
+    options = _library.pack_first_state(FIRST)
+    checked = (call["q"], call["initial_state"], call["cu_seqlens"], torch.tensor(rows), options)
+    if message is None:
+        _torch_checks.check_values(*checked)
+    else:
+        with pytest.raises(ValueError, match=message):
+            _torch_checks.check_values(*checked)
