@@ -152,9 +152,11 @@ def PlanCallsPass : Pass<"gdn-plan-calls", "::mlir::ModuleOp"> {
     becomes an attribute of the function.
 
     ```mlir
-    func.func @layer(%q: ..., %initial: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}) -> ... attributes {gdn.variants = [
-        {schedule = "cta_per_v_tile", gdn_warp.schedules = {fused = "cta_per_v_tile"}},
-        {schedule = "cta_per_head", name = "waiting", cut = ["segment_length"], gdn_warp.schedules = {fused = "cta_per_head"}}]} {...}
+    func.func @layer(%q: ..., %initial: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}) -> ...
+        attributes {gdn.variants = [
+          {schedule = "cta_per_v_tile", gdn_warp.schedules = {fused = "cta_per_v_tile"}},
+          {schedule = "cta_per_head", name = "waiting", cut = ["segment_length"],
+           gdn_warp.schedules = {fused = "cta_per_head"}}]} {...}
     // becomes
     func.func @layer_cta_per_v_tile(...) -> ... attributes {gdn_warp.schedules = {fused = "cta_per_v_tile"}} {...}
     func.func @layer_waiting(..., %length: index {gdn.cut = "segment_length"}) -> ... {...}
