@@ -2,7 +2,8 @@
 # Runs what scripts/test.sh and scripts/test-python.sh leave out, after both of them: about an hour on two cores.
 # - the wheel with all kernels, as users install it; python/kernels/hashes.txt gets their hashes
 # - the package's tests with that wheel, those marked `full` among them
-# - a larger sample of the numerical matrix, and other random tile programs than the tests'
+# - a larger sample of the numerical matrix, its regressions with all of LLVM's optimisations, and other random tile
+#   programs than the tests'
 # - fuzzing: mutated files, each pass alone over all tests' files, element types exchanged
 # The closing line is that of scripts/test.sh. SECONDS_OF_FUZZING=N makes each kind of fuzzing longer or shorter (300).
 set -uo pipefail
@@ -32,6 +33,7 @@ second=$(tail -n 1 "$log")
 for op in chunk recurrent backward; do
   check "matrix, $op" "$numerics" --sample=60 --settings=3 --seed="$seed" --only op=$op --save-dir=build/matrix
 done
+check "regressions" "$numerics" --regressions --save-dir=build/matrix
 check "tile programs" test/Integration/sm90/differential.py check --seed "$seed" --count 300 --bin build/bin --work build/differential
 check "mutated files" test/Fuzz/fuzz.py --seed "$seed" --seconds "$seconds" --count 1000000
 check "passes alone" test/Fuzz/passes.py --seed "$seed" --seconds "$seconds"

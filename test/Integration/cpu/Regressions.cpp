@@ -178,7 +178,7 @@ static bool reportFailure(const std::string &title, llvm::Error error,
 /// Runs every spoiler of a program's gate through it.
 static void runSpoilers(const Program &program, Totals &totals) {
   Setting setting = makeSetting("128", "-0.05");
-  auto compiled = CompiledProgram::make(program, setting, totals.device);
+  auto compiled = CompiledProgram::make(program, setting, totals);
   if (!compiled) {
     reportFailure(describe(program), compiled.takeError(), totals);
     return;
@@ -221,7 +221,7 @@ static bool sequenceIsEqual(const HostArray &left, const HostArray &right,
 static void runNeighbours(const Program &program, Totals &totals) {
   Setting setting = {0, 1, 0};
   std::string title = "NaN in a neighbour: " + describe(program);
-  auto compiled = CompiledProgram::make(program, setting, totals.device);
+  auto compiled = CompiledProgram::make(program, setting, totals);
   if (!compiled) {
     reportFailure(title, compiled.takeError(), totals);
     return;
@@ -269,7 +269,7 @@ static void runNeighbours(const Program &program, Totals &totals) {
 static void runTwice(const Program &program, Totals &totals) {
   Setting setting = makeSetting("1000", "-0.05");
   std::string title = "repeated run: " + describe(program);
-  auto compiled = CompiledProgram::make(program, setting, totals.device);
+  auto compiled = CompiledProgram::make(program, setting, totals);
   auto inputs =
       compiled ? makeInputs(compiled->getEntry(), inputsOf(program, setting))
                : compiled.takeError();

@@ -43,9 +43,10 @@ compileForGPU(mlir::ModuleOp module, const CompileOptions &options) {
 
 llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
                                                       const Setting &setting,
-                                                      Device device) {
+                                                      const Totals &totals) {
   Module source = writeModule(program, setting);
-  source.compile.device = device;
+  source.compile.device = totals.device;
+  source.compile.target.optLevel = totals.optLevel;
   CompiledProgram compiled;
   compiled.session = std::make_unique<Session>();
   compiled.module = compiled.session->parseText(source.text, "case.mlir");
@@ -56,7 +57,7 @@ llvm::Expected<CompiledProgram> CompiledProgram::make(const Program &program,
     return entry.takeError();
   compiled.entry = *entry;
   mlir::OwningOpRef<mlir::ModuleOp> lowered = compiled.module->clone();
-  if (device == Device::GPU) {
+  if (totals.device == Device::GPU) {
     auto executable = compileForGPU(*lowered, source.compile);
     if (!executable)
       return executable.takeError();
@@ -191,7 +192,7 @@ void gdn::numerics::runCase(const Case &testCase, llvm::StringRef directory,
                             Totals &totals) {
   const Program &program = testCase.program;
   auto compiled =
-      CompiledProgram::make(program, testCase.settings.front(), totals.device);
+      CompiledProgram::make(program, testCase.settings.front(), totals);
   if (!compiled) {
     llvm::Error error = compiled.takeError();
     bool isRefused = error.isA<Refusal>();

@@ -29,6 +29,8 @@ public:
 /// device has no kernels for.
 struct Totals {
   mlir::gdn::tools::Device device = mlir::gdn::tools::Device::CPU;
+  /// How much LLVM optimises code for CPUs, 0 to 3.
+  unsigned optLevel = mlir::gdn::cpu::TargetOptions().optLevel;
   unsigned passed = 0, failed = 0, refused = 0;
   /// The largest error of each output as a part of its tolerance, and where.
   std::map<std::string, std::pair<double, std::string>> worst;
@@ -37,12 +39,12 @@ struct Totals {
 /// A program that is compiled and can be run on any setting.
 class CompiledProgram {
 public:
-  /// Compiles a program, with static sizes for `setting` if it has any. An
-  /// error says why not, a Refusal where the compiler says that it has no
-  /// kernels for it; other diagnostics are on stderr.
-  static llvm::Expected<CompiledProgram> make(const Program &program,
-                                              const Setting &setting,
-                                              mlir::gdn::tools::Device device);
+  /// Compiles a program for the device of the totals, with static sizes for
+  /// `setting` if it has any. An error says why not, a Refusal where the
+  /// compiler says that it has no kernels for it; other diagnostics are on
+  /// stderr.
+  static llvm::Expected<CompiledProgram>
+  make(const Program &program, const Setting &setting, const Totals &totals);
 
   /// The function before it was lowered.
   mlir::func::FuncOp getEntry() { return entry; }

@@ -52,6 +52,10 @@ struct Flags {
   cl::opt<std::string> target{
       "target", cl::desc("Where to run: cpu (the default) or sm_90a"),
       cl::init(mlir::gdn::support::cpuTarget.str()), cl::cat(category)};
+  cl::opt<unsigned> optLevel{
+      "opt-level",
+      cl::desc("How much LLVM optimises code for CPUs, 0 to 3 (3)"),
+      cl::init(mlir::gdn::cpu::TargetOptions().optLevel), cl::cat(category)};
   cl::opt<bool> list{"list", cl::desc("Print the cases, run nothing"),
                      cl::cat(category)};
   cl::opt<std::string> directory{
@@ -174,6 +178,7 @@ int main(int argc, char **argv) {
   if (!device)
     return reportError(toolName, device.takeError());
   totals.device = *device;
+  totals.optLevel = flags.optLevel;
   if (*device == Device::GPU && !flags.list)
     if (llvm::Error error = GPUExecutable::checkDevice())
       return reportError(toolName, std::move(error));
