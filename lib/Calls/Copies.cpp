@@ -179,11 +179,19 @@ static void setStrides(View &view, const Copy &copy, const Input &input) {
 
 void gdn::calls::placeInputs(GdnCallPlan &plan) {
   const GdnFunctionDesc &function = *plan.variant->function;
+  auto find = [&](std::string_view name) {
+    const GdnArgDesc *end = function.args + function.num_inputs;
+    const GdnArgDesc *found =
+        std::find_if(function.args, end,
+                     [&](const GdnArgDesc &arg) { return name == arg.name; });
+    return static_cast<int8_t>(found == end ? -1 : found - function.args);
+  };
+  // A pool is written, too: a copy would take what is for the caller. The
+  // function refuses one that it cannot read.
+  bool hasPool = find("state_indices") >= 0;
   for (size_t k = 0; k < std::size(inputs); ++k) {
-    plan.inputs[k] = -1;
-    for (int32_t i = 0; i < function.num_inputs; ++i)
-      if (function.args[i].name == inputs[k].name)
-        plan.inputs[k] = static_cast<int8_t>(i);
+    bool isPool = hasPool && inputs[k].name == "initial_state";
+    plan.inputs[k] = isPool ? int8_t(-1) : find(inputs[k].name);
   }
 }
 

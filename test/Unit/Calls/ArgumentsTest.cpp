@@ -190,6 +190,27 @@ TEST_F(Planned, ViewsOfOneBufferHaveOneCopy) {
             8 * 128 * 2);
 }
 
+/// A function writes its pool, so that no copy of it would do.
+TEST_F(Planned, APoolIsNotCopied) {
+  for (const char *name : {"initial_state", "final_state"})
+    given.add(name, GDN_DTYPE_F32, {16, 8, 128, 128},
+              {1 << 20, 1 << 15, 256, 2});
+  given.tensors["final_state"].data = given.tensors["initial_state"].data;
+  given.add("state_indices", GDN_DTYPE_I32, {1});
+  entry.add("layer", "token", GDN_DTYPE_F32, /*isPacked=*/false, {}, "kv",
+            /*isLate=*/false, TestStates::Pool);
+  entry.functions.back().args[5].flags = 0;
+  plan.variant = &entry.variants.back();
+  Call read(given.get());
+  ASSERT_EQ(placeArguments(read, plan), GDN_SUCCESS);
+  placeInputs(plan);
+  auto [call, arguments, copies] = Copied(given.get(), plan);
+  EXPECT_TRUE(copies.isEmpty());
+  int32_t pool = arguments.find("initial_state");
+  EXPECT_EQ(pool, 5);
+  EXPECT_EQ(arguments.get(pool), &given.tensors["initial_state"]);
+}
+
 /// In place, segments that do not wait read the initial state from a copy.
 TEST_F(Planned, StatesThatAreReplacedEarlyAreCopied) {
   addStates();
