@@ -1,9 +1,9 @@
 // Layers in loops that carry what a layer makes: the numbers of the same layers one behind the other.
-// RUN: rm -rf %t && gdn-run %s --entry=counted --out-dir %t/counted && cmp %t/counted/0.npy %t/counted/1.npy
-// RUN: gdn-run %s --entry=conditional --dim T=37 --repeat=3 --out-dir %t/conditional
+// RUN: rm -rf %t && gdn-run %s --opt-level=0 --entry=counted --out-dir %t/counted && cmp %t/counted/0.npy %t/counted/1.npy
+// RUN: gdn-run %s --opt-level=0 --entry=conditional --dim T=37 --repeat=3 --out-dir %t/conditional
 // RUN: cmp %t/conditional/0.npy %t/conditional/1.npy
 // A loop without a trip returns the argument's elements, in an array of its own.
-// RUN: gdn-run %s --entry=none --dim T=37 --arg-shape 2=1x37x4x64 --repeat=3 --out-dir %t/none
+// RUN: gdn-run %s --opt-level=0 --entry=none --dim T=37 --arg-shape 2=1x37x4x64 --repeat=3 --out-dir %t/none
 // RUN: cmp %t/none/0.npy %t/none/1.npy
 
 !qk = tensor<1x40x2x64xbf16>
