@@ -214,16 +214,10 @@ GDN_FUNCTION(check_state_indices) {
     Array &list = problem.stateIndices;
     if (Error error = readIntegers("state_indices", args, count, problem, list))
       return raise(error);
-    for (int64_t n = 0; n < list.sizes[0]; ++n) {
-      int64_t row = loadInteger(list.data, list.element, n * list.strides[0]);
-      if (row < -1 || row >= args[2].v_int64)
-        return raise(
-            fail("ValueError", "state_indices",
-                 "rows of -1 to P - 1 = " + std::to_string(args[2].v_int64 - 1),
-                 "state_indices[" + std::to_string(n) +
-                     "] = " + std::to_string(row)));
-    }
-    if (Error error = checkStateIndices(list, args[1].v_int64, args[2].v_int64))
+    int64_t first = args[1].v_int64, states = args[2].v_int64;
+    if (Error error = checkStateRange(list, states))
+      return raise(error);
+    if (Error error = checkStateIndices(list, first, states))
       return raise(error);
     return returnNothing(result);
   });

@@ -158,6 +158,18 @@ Error gdn::cpu::checkStateIndices(const Array &rows, int64_t first,
               std::to_string(*twice) + " twice");
 }
 
+Error gdn::cpu::checkStateRange(const Array &rows, int64_t count) {
+  for (int64_t n = 0; n < rows.sizes[0]; ++n) {
+    int64_t row = loadInteger(rows.data, rows.element, n * rows.strides[0]);
+    if (row < -1 || row >= count)
+      return fail("ValueError", "state_indices",
+                  "rows of -1 to P - 1 = " + std::to_string(count - 1),
+                  "state_indices[" + std::to_string(n) +
+                      "] = " + std::to_string(row));
+  }
+  return {};
+}
+
 static Error checkSizes(const Problem &p) {
   auto channels = [](const char *name, const char *dim, int64_t size) -> Error {
     if (size >= 1 && size <= kMaxChannels)

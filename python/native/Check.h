@@ -36,6 +36,8 @@ Error checkBoundaries(const Array &boundaries, int64_t tokens);
 /// Rows of a pool of `count` states that lie on the host: of those from `first`
 /// on no two are equal.
 Error checkStateIndices(const Array &rows, int64_t first, int64_t count);
+/// The same rows: each is one of the pool, or -1, which engines write for none.
+Error checkStateRange(const Array &rows, int64_t count);
 
 /// Whether two arrays are one.
 inline bool isSameView(const Array &a, const Array &b) {
