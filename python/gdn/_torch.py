@@ -236,7 +236,8 @@ def _fake_into(*arguments: Any) -> None:
 def _with_autograd(op: Any) -> Any:
     """The operator for tensors that autograd may follow. One that writes into given tensors has no gradient."""
     names = [argument.name for argument in op._schema.arguments]
-    options, pool = names.index("options"), names.index("state_indices") if "state_indices" in names else None
+    options = names.index("options")
+    pool = names.index("state_indices") if "state_indices" in names else None
 
     def run(*arguments: Any) -> Any:
         q, k, v = arguments[:3]

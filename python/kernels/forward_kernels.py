@@ -104,7 +104,7 @@ def forward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) 
             if has_run_time_states(table):
                 form = Form(*(choice[axis] for axis in Form._fields))
                 traits = traits_of(choice)
-                states = "Pool" if traits.ends == "Pool" else "Any"
+                states = traits.ends if "pool" in manifest["hopper"]["ends"][traits.ends] else "Any"
                 place = choice["layout"], f"{states} {traits.state}"
                 found = chunks.setdefault((form, states), {}).setdefault(place, [])
                 found += [schedule] if schedule not in found else []
@@ -123,6 +123,6 @@ def forward_kernels(manifest: dict[str, Any], rows: list[dict[str, list[str]]]) 
             )
             for (layout, state), schedules in places.items()
         ]  # fmt: skip
-        name = _name_of(manifest, values) + ("_pool" if states == "Pool" else "")
+        name = _name_of(manifest, values) + ("" if states == "Any" else f"_{states.lower()}")
         modules.append(entry_module(name, layers, OPTIONS, "Chunk", values))
     return [*modules, *tokens.values()]

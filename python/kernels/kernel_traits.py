@@ -60,7 +60,7 @@ def traits_of(row: dict[str, str]) -> Traits:
     """The traits of one choice of a row's values. Where there is no state, its layout and type are the first. A function
     for states of any layout is one for [K, V], and one for any states is one for both."""
     ends, *rest = row["state"].split()
-    if rest and len(rest[0]) > len("KV"):
+    if rest and rest[0] not in ("KV", "VK"):
         rest = ["KV", *rest]
     if ends == "Any":
         ends = "Both"
