@@ -12,6 +12,7 @@ import sys
 from package_cases import Case, CASES, LIMIT, SENTINEL, TOLERANCE, error_of, make, reference
 from package_gradients import gradient_runs
 from package_models import model_runs
+from package_pool_times import pool_times
 from package_pools import pool_runs
 
 
@@ -254,6 +255,16 @@ def check(options):
         *pool_runs(torch, gdn),
     ]
     return run_all(runs, options)
+
+
+def pools(options):
+    """Times of calls with states in a pool, which must have the bits of calls with the same states in order."""
+    import torch
+
+    import gdn
+
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
+    return run_all(pool_times(torch, gdn), options)
 
 
 def gradients(options):

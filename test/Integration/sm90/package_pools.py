@@ -72,8 +72,8 @@ class Pools:
         return self.torch.tensor(values, device="cuda", dtype=self.index)
 
     def check(self):
-        """Two calls, of which the second finds the pool as the first left it. Segments of other calls may start on their
-        own, with other roundings."""
+        """Two calls, of which the second finds the pool as the first left it. Segments of calls without a pool may
+        start on their own, with other roundings."""
         errors, is_cut = [], "segment_length" in self.options
         for values in ROWS:
             want_o, want_pool = self.wanted(self.pool, values)
@@ -99,36 +99,6 @@ class Pools:
             faults += [] if torch.equal(out, want_o) and torch.equal(self.pool, want_pool) else [str(values)]
         return "; ".join(faults) or "equal bits", not faults
 
-    def time(self, count=200):
-        """Microseconds of a captured call, and of one with a gather and a scatter around it."""
-        torch, rows, out = self.torch, self.rows((1, 2, 3, 4)), self.torch.empty_like(self.inputs["v"])
-        long = rows.long()
-
-        def gathered():
-            given = self.pool[long]
-            self.function(
-                **self.inputs, initial_state=given, final_state=given, out=out, state_layout=self.layout,
-                gate_domain=self.gate, **self.options,
-            )  # fmt: skip
-            self.pool[long] = given
-
-        times = []
-        for run in (lambda: self.call(self.pool, rows, out=out), gathered):
-            run()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                for _ in range(20):
-                    run()
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            graph.replay()
-            begin.record()
-            for _ in range(count // 20):
-                graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end) * 1e3 / (count // 20 * 20))
-        return f"{times[0]:.2f} us, with copies around it {times[1]:.2f} us", True
-
 
 def pool_runs(torch, gdn):
     """The checks by name."""
@@ -150,7 +120,5 @@ def pool_runs(torch, gdn):
         ("pool, segments [V, K]", lambda: Pools(torch, gdn, *long, "float32", "vk", segment_length=1024).check()),
         ("pool, CUDA graph of chunks", lambda: Pools(torch, gdn, *cases["chunks"]).check_graph()),
         ("pool, CUDA graph of tokens", lambda: Pools(torch, gdn, *cases["tokens"]).check_graph()),
-        ("pool, time of a token", lambda: Pools(torch, gdn, *cases["tokens"]).time()),
-        ("pool, time of chunks", lambda: Pools(torch, gdn, chunk, (2048, 100, 700, 500)).time()),
     ]
     return runs

@@ -1,0 +1,96 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times of a model's calls with states in a pool, for python.py: Qwen3-Next's 16 and 32 heads, views of one projection,
+raw gates and logits in bfloat16, norms, float32 states [V, K] in slots with gaps."""
+
+import itertools
+
+H, HV, D, STATES = 16, 32, 128, 512
+
+
+class Layer:
+    """Inputs of so many batch rows and tokens, and the pool."""
+
+    def __init__(self, torch, batch, tokens):
+        torch.manual_seed(0)
+
+        def make(*shape):
+            return torch.randn(*shape, device="cuda")
+
+        heads = {"q": H, "k": H, "v": HV}
+        parts = make(batch, tokens, sum(heads.values()) * D).bfloat16().split([n * D for n in heads.values()], -1)
+        gates, logits = make(batch, tokens, 2 * HV).bfloat16().split([HV, HV], -1)
+        step = make(HV).mul(0.6).sub(4.6).exp()
+        self.inputs = {
+            **{name: part.unflatten(-1, (-1, D)) for name, part in zip(heads, parts)}, "g": gates, "beta": logits,
+            "A_log": make(HV).abs().mul(8).add(1).log(), "dt_bias": step + (-(-step).expm1()).log(),
+            "use_gate_in_kernel": True, "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True,
+            "state_v_first": True,
+        }  # fmt: skip
+        size = HV * D * D
+        self.pool = (make(STATES, size + 64) * 0.1)[:, :size].unflatten(1, (HV, D, D))
+        self.out = torch.empty(batch, tokens, HV, D, device="cuda", dtype=torch.bfloat16)
+
+
+def seconds(torch, run, count):
+    """The median time of a captured call."""
+    run()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(count):
+            run()
+    graph.replay()
+    times = []
+    for _ in range(9):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) * 1e-3 / count)
+    return sorted(times)[4]
+
+
+def case(torch, function, layer, sequences, count, **options):
+    """A call with a pool, one with a gather and a scatter around it, and one with states in the sequences' order."""
+    rows = torch.randperm(STATES - 1, device="cuda")[:sequences] + 1
+    narrow, ordered = rows.int(), layer.pool[rows].clone()
+    before = ordered.clone()
+
+    def call(state, **others):
+        return function(**layer.inputs, **options, initial_state=state, final_state=state, out=layer.out, **others)
+
+    def pooled():
+        call(layer.pool, state_indices=narrow, first_state=1)
+
+    def copied():
+        given = layer.pool[rows]
+        call(given)
+        layer.pool[rows] = given
+
+    pooled()
+    o = layer.out.clone()
+    call(ordered)
+    equal = torch.equal(o, layer.out) and torch.equal(layer.pool[rows], ordered)
+    layer.pool[rows] = before
+    runs = [pooled, copied, lambda: call(ordered)]
+    # In turn, so that a clock that changes meets all of them.
+    times = [[seconds(torch, run, count) for run in runs] for _ in range(3)]
+    pool, copies, order = (sorted(each)[1] * 1e6 for each in zip(*times))
+    text = f"pool {pool:.2f} us, copies around a call {copies:.2f}, states in order {order:.2f}: {pool / order:.3f}"
+    return f"{text}{'' if equal else '  other bits'}", equal
+
+
+def pool_times(torch, gdn):
+    """The cases by name."""
+    for batch in (1, 8, 32, 64, 256):
+        yield f"step of {batch} sequences", lambda batch=batch: case(
+            torch, gdn.fused_recurrent_gated_delta_rule, Layer(torch, batch, 1), batch, 20 if batch < 256 else 8
+        )
+    torch.manual_seed(0)
+    for lengths in ((2048, 100, 700, 500), torch.randint(1, 400, (64,)).tolist(), (8192,)):
+        ends = torch.tensor([0, *itertools.accumulate(lengths)], device="cuda", dtype=torch.int32)
+        yield f"prefill of {len(lengths)}, {sum(lengths)} tokens", lambda lengths=lengths, ends=ends: case(
+            torch, gdn.chunk_gated_delta_rule, Layer(torch, 1, sum(lengths)), len(lengths), 5, cu_seqlens=ends,
+            context_parallel=False,
+        )  # fmt: skip
