@@ -88,7 +88,7 @@ def _self_test() -> bool:
         (function, "cpu", dtype, channels)
         for function in ("chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule")
         for dtype in ("float32", "float16")
-        for channels in _library.MANIFEST["cpu"]["channels"]
+        for channels in map(int, _library.MANIFEST["cpu"]["channels"])
     ]
     if json.loads(_library.load().kernels())["gpu_kernels"] and _has_torch_gpu():
         cases += [

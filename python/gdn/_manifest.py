@@ -104,7 +104,7 @@ def _form_rows(manifest: dict[str, Any], op: str) -> Iterator[tuple[Form, dict[s
     hopper, types = manifest["hopper"], manifest["types"]
     gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
     for row in gpu_rows(manifest):
-        if not any(hopper["schedules"][key]["op"] == op for key in row["schedule"]):
+        if not any(hopper["algorithms"][key]["op"] == op for key in row["algorithm"]):
             continue
         for values in itertools.product(*(row[key] for key in _FORM_AXES)):
             channels, element, layout, norm, state, gate, beta = values

@@ -10,20 +10,25 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 using namespace gdn::cpu;
 
 // The build writes one line a set: GDN_KERNELS(algorithm, element, channels,
-// isa, name), where the functions' names begin with `name`.
+// isa, name) and GDN_BACKWARD_KERNELS(Backward, channels, isa, name). The
+// functions' names begin with `name`.
 #define GDN_KERNELS(algorithm, element, channels, isa, name)                   \
-  extern "C" void _mlir_ciface_##name##_kv(                                    \
-      MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<3> *, MemRef<3> *,         \
-      MemRef<4> *, MemRef<4> *, MemRef<4> *);                                  \
-  extern "C" decltype(_mlir_ciface_##name##_kv) _mlir_ciface_##name##_kv_l2,   \
-      _mlir_ciface_##name##_vk, _mlir_ciface_##name##_vk_l2;
+  extern "C" std::remove_pointer_t<Kernel> _mlir_ciface_##name##_kv,           \
+      _mlir_ciface_##name##_kv_l2, _mlir_ciface_##name##_vk,                   \
+      _mlir_ciface_##name##_vk_l2;
+#define GDN_BACKWARD_KERNELS(backward, channels, isa, name)                    \
+  extern "C" std::remove_pointer_t<BackwardKernel> _mlir_ciface_##name##_log,  \
+      _mlir_ciface_##name##_linear;
 #include "Kernels.inc"
 #undef GDN_KERNELS
+#undef GDN_BACKWARD_KERNELS
 
+#define GDN_BACKWARD_KERNELS(...)
 static const KernelSet table[] = {
 #define GDN_KERNELS(algorithm, element, channels, isa, name)                   \
   {Algorithm::algorithm,                                                       \
@@ -34,28 +39,20 @@ static const KernelSet table[] = {
    {{_mlir_ciface_##name##_kv, _mlir_ciface_##name##_kv_l2},                   \
     {_mlir_ciface_##name##_vk, _mlir_ciface_##name##_vk_l2}}},
 #include "Kernels.inc"
+};
+
 #undef GDN_KERNELS
+#undef GDN_BACKWARD_KERNELS
+
+#define GDN_KERNELS(...)
+static const BackwardKernelSet backwardTable[] = {
+#define GDN_BACKWARD_KERNELS(backward, channels, isa, name)                    \
+  {channels, Isa::isa, #name, _mlir_ciface_##name##_log,                       \
+   _mlir_ciface_##name##_linear},
+#include "Kernels.inc"
 };
 
 std::span<const KernelSet> gdn::cpu::allKernels() { return table; }
-
-// As above: GDN_BACKWARD_KERNELS(channels, isa, name).
-#define GDN_BACKWARD_KERNELS(channels, isa, name)                              \
-  extern "C" void _mlir_ciface_##name##_log(                                   \
-      MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<3> *, MemRef<3> *,         \
-      MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<4> *, MemRef<4> *,         \
-      MemRef<4> *, MemRef<3> *, MemRef<3> *, MemRef<4> *);                     \
-  extern "C" decltype(_mlir_ciface_##name##_log) _mlir_ciface_##name##_linear;
-#include "BackwardKernels.inc"
-#undef GDN_BACKWARD_KERNELS
-
-static const BackwardKernelSet backwardTable[] = {
-#define GDN_BACKWARD_KERNELS(channels, isa, name)                              \
-  {channels, Isa::isa, #name, _mlir_ciface_##name##_log,                       \
-   _mlir_ciface_##name##_linear},
-#include "BackwardKernels.inc"
-#undef GDN_BACKWARD_KERNELS
-};
 
 std::span<const BackwardKernelSet> gdn::cpu::allBackwardKernels() {
   return backwardTable;

@@ -234,11 +234,13 @@ def test_forms(monkeypatch):
     """Each form of the gradients' kernels with 128 channels has a forward that saves, by each schedule, and each that is cut
     one of segments."""
     monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "python" / "kernels")
-    from backward_kernels import saving_kernels
+    from modules import gradient_modules
 
     types, found = _library.MANIFEST["types"], {}
     domains = [list(_library.MANIFEST[f"{name}_domains"]) for name in ("gate", "beta")]
-    for kernel in saving_kernels(_library.MANIFEST, _manifest.gradient_rows(_library.MANIFEST)):
+    for kernel in gradient_modules(_library.MANIFEST, _manifest.gradient_rows(_library.MANIFEST)):
+        if kernel.kind != "Saving":
+            continue
         (gate_domain, g), (beta_domain, beta) = kernel.traits["gate"].split(), kernel.traits["beta"].split()
         q, g, beta = (types[name]["name"] for name in (kernel.traits["element"], g, beta))
         D = _library.MANIFEST["hopper"]["channels"][kernel.traits["channels"]]["k"]

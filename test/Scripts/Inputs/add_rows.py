@@ -8,7 +8,7 @@ import sys
 source, target = map(pathlib.Path, sys.argv[1:])
 manifest = json.loads(source.read_text())
 hopper = manifest["hopper"]
-schedule = [next(iter(hopper["schedules"]))]
+algorithm = ["Chunk"]
 hopper["channels"]["64"] = {"k": 64, "v": 64}
 manifest["gate_domains"]["Bounded"] = {
     "name": "bounded", "fact": "bounded", "no_decay": None, "cpu": None, "takes": ["A_log", "dt_bias"],
@@ -16,13 +16,13 @@ manifest["gate_domains"]["Bounded"] = {
 }  # fmt: skip
 row = {
     "channels": ["64"], "layout": ["Fixed"], "state": ["Both KV F32"], "gate": ["Log F32"], "beta": ["Value F32"],
-    "norm": ["Plain"], "schedule": schedule,
+    "norm": ["Plain"], "algorithm": algorithm,
 }  # fmt: skip
 hopper["kernels"] += [
     row,
     {
         "layout": ["Packed"], "state": ["None"], "gate": ["Bounded F32"], "beta": ["Logit F32"], "norm": ["Plain"],
-        "schedule": schedule,
+        "algorithm": algorithm,
     },
 ]  # fmt: skip
 target.write_text(json.dumps(manifest))
