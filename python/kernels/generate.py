@@ -61,6 +61,7 @@ def _macro_rows(manifest: Manifest, reader: Any) -> dict[str, list[list[Any]]]:
         "BETA_DOMAIN": [
             [key, quote(row["says"]), row["sigmoid"], quote(row["fact"])] for key, row in manifest["beta_domains"].items()
         ],
+        "DECAY": [[key] for key in manifest["decays"]],
         "CPU_ALGORITHM": [[key] for key in cpu["algorithms"]],
         "CPU_ISA": [[key, quote(row["name"])] for key, row in cpu["isas"].items()],
         "HOPPER_ARGUMENT": [

@@ -38,7 +38,7 @@ def traits_of(choice: Choice) -> Choice:
     if rest and rest[0] not in ("KV", "VK"):
         rest = ["KV", *rest]
     state_layout, state_type = (*rest, *("KV", "F32")[len(rest) :])
-    traits = {**choice, "ends": "Both" if ends == "Any" else ends, "state_layout": state_layout, "state_type": state_type}
+    traits = {"decay": "Head", **choice, "ends": "Both" if ends == "Any" else ends, "state_layout": state_layout, "state_type": state_type}
     for axis in ("gate", "beta"):
         traits[f"{axis}_domain"], traits[f"{axis}_type"] = choice[axis].split()
     return traits
@@ -49,7 +49,7 @@ def _tables(manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
     hopper = manifest["hopper"]
     layouts = {**hopper["layouts"], "Item": manifest["cpu"]["item"]}
     return {
-        "gate_domain": manifest["gate_domains"], "beta_domain": manifest["beta_domains"], "norm": hopper["norms"],
+        "decay": manifest["decays"], "gate_domain": manifest["gate_domains"], "beta_domain": manifest["beta_domains"], "norm": hopper["norms"],
         "state_layout": hopper["state_layouts"], "ends": hopper["ends"], "layout": layouts,
     }  # fmt: skip
 
@@ -81,8 +81,10 @@ def layer_function(
     # A pool is updated in place.
     pool = chosen["ends"].get("pool")
 
+    shapes = {name: shape for row in chosen.values() for name, shape in row.get("shapes", {}).items()}
+
     def type_of(array: str) -> str:
-        shape = arrays[array]["shape"].format(**values)
+        shape = shapes.get(array, arrays[array]["shape"]).format(**values)
         if not function.in_memory:
             return f"tensor<{shape}>"
         return f"memref<{shape}{', strided<[?, ?, ?, 1], offset: ?>' if shape.count('x') == 4 else ''}>"

@@ -63,17 +63,18 @@ def cpu_modules(manifest: Manifest) -> list[Module]:
     plain = {**_USUAL, "state": "Both KV F32", "layout": "Item"}
 
     def add(macro: str, words: list[str], kind: str, choice: Choice, function: Function, forms: dict[str, Choice]) -> None:
-        name = "_".join(["gdn_cpu", *words]).lower()
+        name = "_".join(["gdn_cpu", *(word for word in words if word != "Head")]).lower()
         texts = [
             layer_function(manifest, f"{name}_{word}", function, {**plain, **choice, **form}) for word, form in forms.items()
         ]
         line, options = f"{macro}({', '.join([*words, name])})", cpu["isas"][choice["isa"]]["options"]
         modules.append(Module(name, "".join(texts), options, [line], f"CPU{kind}", choice))
 
-    for choice in _choices([cpu], ("algorithms", "elements", "channels", "isas")):
-        algorithm, element, channels, isa = choice.values()
-        level, traits = cpu["isas"][isa], {"element": element, "channels": channels, "isa": isa}
-        if algorithm in level.get("algorithms", [algorithm]) and element in level.get("elements", [element]):
+    for choice in _choices([cpu], ("algorithms", "decays", "elements", "channels", "isas")):
+        algorithm, decay, element, channels, isa = choice.values()
+        level, traits = cpu["isas"][isa], {"decay": decay, "element": element, "channels": channels, "isa": isa}
+        is_there = algorithm in level.get("algorithms", [algorithm]) and element in level.get("elements", [element])
+        if is_there and element in cpu["decays"][decay]:
             function = Function(cpu["algorithms"][algorithm]["op"], cpu["arguments"], results, in_memory=True)
             add("GDN_KERNELS", [*choice.values()], algorithm, traits, function, cpu["forwards"])
     gradients = cpu["backward"]

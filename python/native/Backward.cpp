@@ -247,7 +247,7 @@ void Worker::runHead(const Range &range, int64_t sequence, int64_t head,
   if (linear)
     loadColumn(p.gate, range, head, gate);
   else
-    loadGate(p, range, head, gate);
+    loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
   loadState(p.initialState, sequence, head, from);
   loadState(p.finalState, sequence, head, dTo);

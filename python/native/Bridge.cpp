@@ -71,7 +71,12 @@ using namespace gdn::cpu;
 static Error checkCall(Problem &problem) {
   if (Error error = check(problem))
     return error;
-  return checkDevice(problem.device);
+  if (Error error = checkDevice(problem.device))
+    return error;
+  if (problem.device.type != Device::CPU && problem.hasChannelGates())
+    return {"NotImplementedError", "g: expected gates [B, T, HV] on a GPU in "
+                                   "this version, got one per channel"};
+  return {};
 }
 
 static Error runOnCPU(Problem &problem) {

@@ -20,6 +20,9 @@ static Error run(Problem &problem, const Gradients &gradients,
                  const hopper::Saved &saved) {
   if (Error error = checkArguments(problem))
     return error;
+  if (problem.hasChannelGates())
+    return {"NotImplementedError", "g: expected gates [B, T, HV] for gradients "
+                                   "in this version, got one per channel"};
   if (Error error = checkDevice(problem.device))
     return error;
   if (Error error = checkAddresses(problem))

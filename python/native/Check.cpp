@@ -286,12 +286,24 @@ static Error checkRest(const Problem &p) {
 #define GDN_BOUNDARIES_TYPE(key) Element::key,
 #include "Manifest.inc"
   };
+  // Gates of heads, and of key channels.
+  int64_t K = p.keyChannels();
+  const Rule gates[] = {
+      {"g", &p.gate, "[B, T, HV]", {B, T, H}, floats},
+      {"g", &p.gate, "[B, T, HV, K]", {B, T, H, K}, floats},
+  };
+  const Rule biases[] = {
+      {"dt_bias", &p.dtBias, "[HV]", {H}, floats},
+      {"dt_bias", &p.dtBias, "[HV * K]", {H * K}, floats},
+      {"dt_bias", &p.dtBias, "[HV, K]", {H, K}, floats},
+  };
+  bool isWide = p.hasChannelGates();
   const Rule rules[] = {
       {"cu_seqlens", &p.cuSeqlens, "[N + 1]", {-1}, integers},
-      {"g", &p.gate, "[B, T, HV]", {B, T, H}, floats},
+      gates[isWide],
       {"beta", &p.beta, "[B, T, HV]", {B, T, H}, floats},
       {"A_log", &p.aLog, "[HV]", {H}, floats},
-      {"dt_bias", &p.dtBias, "[HV]", {H}, floats},
+      biases[isWide && p.dtBias.rank == 2 ? 2 : isWide],
   };
   for (const Rule &rule : rules)
     if (Error error = checkRule(rule))

@@ -100,9 +100,12 @@ void Worker::call(MemRef<4> &q, MemRef<4> &k, MemRef<4> &v, MemRef<4> &o,
                   const StateView &to) {
   int64_t tokens = q.sizes[1];
   MemRef<3> gates = viewOf(gate.data() + firstToken, tokens);
+  MemRef<4> channelGates = viewOf(gate.data() + firstToken * D, tokens, D, D);
   MemRef<3> betas = viewOf(beta.data() + firstToken, tokens);
   MemRef<4> initial = viewOf(from), final = viewOf(to);
-  kernel(&q, &k, &v, &betas, &gates, &initial, &o, &final);
+  void *decays = p.hasChannelGates() ? static_cast<void *>(&channelGates)
+                                     : static_cast<void *>(&gates);
+  kernel(&q, &k, &v, &betas, decays, &initial, &o, &final);
 }
 
 void Worker::scaleRow(char *row, Element element, int64_t size) const {
@@ -240,7 +243,7 @@ Worker::Worker(const Problem &problem, const KernelChoice &chosen)
 }
 
 void Worker::runItem(const Range &range, int64_t state, int64_t head) {
-  loadGate(p, range, head, gate);
+  loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
   StateView from = readState(state, head), to;
   if (p.finalState.isPresent())

@@ -53,23 +53,40 @@ float gdn::cpu::loadParameter(const Array &array, int64_t head) {
 
 static float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
+/// The biases of the raw gates of a head.
+static std::vector<double> loadBiases(const Problem &p, int64_t head,
+                                      int64_t count) {
+  std::vector<double> biases(count, 0.0);
+  const Array &array = p.dtBias;
+  // [H], [H K] and [H, K].
+  int64_t first = array.rank == 2 ? head * array.strides[0]
+                                  : head * count * array.strides[0];
+  int64_t stride = array.strides[array.rank == 2 ? 1 : 0];
+  for (int64_t i = 0; i < count && array.isPresent(); ++i)
+    biases[i] = loadFloat(array.data, array.element, first + i * stride);
+  return biases;
+}
+
 void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
-                        std::vector<float> &gate) {
-  if (!p.gate.isPresent()) {
-    gate.assign(range.length(), 0.0f);
+                        int64_t channels, std::vector<float> &gate) {
+  bool isWide = p.hasChannelGates();
+  int64_t width = isWide ? channels : 1, given = isWide ? p.keyChannels() : 1;
+  gate.assign(range.length() * width, 0.0f);
+  if (!p.gate.isPresent())
     return;
-  }
-  loadColumn(p.gate, range, head, gate);
   GateFormula formula = infoOf(p.gateDomain).formula;
-  if (formula == GateFormula::Log)
-    for (float &x : gate)
-      x = std::log(x);
-  if (formula != GateFormula::Softplus)
-    return;
   RawGate raw(loadParameter(p.aLog, head));
-  double bias = loadParameter(p.dtBias, head);
-  for (float &x : gate)
-    x = raw.gate(x + bias);
+  std::vector<double> biases = loadBiases(p, head, given);
+  for (int64_t t = 0; t < range.length(); ++t) {
+    const char *row = at(p.gate, range.batch, range.begin + t, head);
+    float *to = gate.data() + t * width;
+    for (int64_t i = 0; i < given; ++i)
+      to[i] = loadFloat(row, p.gate.element, i * p.gate.strides[3]);
+    for (int64_t i = 0; i < given && formula == GateFormula::Log; ++i)
+      to[i] = std::log(to[i]);
+    for (int64_t i = 0; i < given && formula == GateFormula::Softplus; ++i)
+      to[i] = raw.gate(to[i] + biases[i]);
+  }
 }
 
 void gdn::cpu::loadBeta(const Problem &p, const Range &range, int64_t head,

@@ -78,9 +78,10 @@ struct RawGate {
   double rate;
 };
 
-/// The logarithms of the decay at one head.
+/// The logarithms of the decay at one head, [tokens]; of gates per channel
+/// [tokens, channels], with zeros behind those of the call.
 void loadGate(const Problem &problem, const Range &range, int64_t head,
-              std::vector<float> &gate);
+              int64_t channels, std::vector<float> &gate);
 /// The write strengths at one head.
 void loadBeta(const Problem &problem, const Range &range, int64_t head,
               std::vector<float> &beta);

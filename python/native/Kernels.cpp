@@ -14,10 +14,10 @@
 
 using namespace gdn::cpu;
 
-// The build writes one line a set: GDN_KERNELS(algorithm, element, channels,
-// isa, name) and GDN_BACKWARD_KERNELS(Backward, channels, isa, name). The
-// functions' names begin with `name`.
-#define GDN_KERNELS(algorithm, element, channels, isa, name)                   \
+// The build writes one line a set: GDN_KERNELS(algorithm, decay, element,
+// channels, isa, name) and GDN_BACKWARD_KERNELS(Backward, channels, isa, name).
+// The functions' names begin with `name`.
+#define GDN_KERNELS(algorithm, decay, element, channels, isa, name)            \
   extern "C" std::remove_pointer_t<Kernel> _mlir_ciface_##name##_kv,           \
       _mlir_ciface_##name##_kv_l2, _mlir_ciface_##name##_vk,                   \
       _mlir_ciface_##name##_vk_l2;
@@ -30,8 +30,9 @@ using namespace gdn::cpu;
 
 #define GDN_BACKWARD_KERNELS(...)
 static const KernelSet table[] = {
-#define GDN_KERNELS(algorithm, element, channels, isa, name)                   \
+#define GDN_KERNELS(algorithm, decay, element, channels, isa, name)            \
   {Algorithm::algorithm,                                                       \
+   Decay::decay,                                                               \
    Element::element,                                                           \
    channels,                                                                   \
    Isa::isa,                                                                   \
@@ -108,10 +109,11 @@ static const Set *findSmallest(std::span<const Set> sets, int64_t channels,
   return best;
 }
 
-const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Element element,
-                                      int64_t channels) {
+const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Decay decay,
+                                      Element element, int64_t channels) {
   return findSmallest(allKernels(), channels, [&](const KernelSet &set) {
-    return set.algorithm == algorithm && set.element == element;
+    return set.algorithm == algorithm && set.decay == decay &&
+           set.element == element;
   });
 }
 

@@ -26,14 +26,20 @@ template <int rank> struct MemRef {
 };
 
 /// One item of the grid, a sequence and a value head: q, k, v, beta, gate,
-/// initial state, o, final state. B = Hq = H = 1; gates are logarithms.
+/// initial state, o, final state. B = Hq = H = 1; gates are logarithms, a
+/// MemRef<3> of one a token or a MemRef<4> of one a token and key channel.
 using Kernel = void (*)(MemRef<4> *q, MemRef<4> *k, MemRef<4> *v,
-                        MemRef<3> *beta, MemRef<3> *gate,
-                        MemRef<4> *initialState, MemRef<4> *o,
-                        MemRef<4> *finalState);
+                        MemRef<3> *beta, void *gate, MemRef<4> *initialState,
+                        MemRef<4> *o, MemRef<4> *finalState);
 
 enum class Algorithm : uint8_t {
 #define GDN_CPU_ALGORITHM(key) key,
+#include "Manifest.inc"
+};
+
+/// What a gate decays: the state of a head, or a key channel of it.
+enum class Decay : uint8_t {
+#define GDN_DECAY(key) key,
 #include "Manifest.inc"
 };
 
@@ -47,6 +53,7 @@ enum class Isa : uint8_t {
 /// normalised q and k.
 struct KernelSet {
   Algorithm algorithm;
+  Decay decay;
   Element element;
   /// K = V.
   int64_t channels;
@@ -65,7 +72,7 @@ std::span<const KernelSet> allKernels();
 
 /// The smallest kernel of at least `channels` channels for this CPU, in its
 /// highest level; null if there is none.
-const KernelSet *findKernel(Algorithm algorithm, Element element,
+const KernelSet *findKernel(Algorithm algorithm, Decay decay, Element element,
                             int64_t channels);
 
 /// The gradients of one item, in float32: q, k, v, beta, gate, initial state,

@@ -142,9 +142,11 @@ struct Problem : Options {
   Device device;
   /// [B, T, Hq, K], the same, [B, T, H, V].
   Array q, k, v;
-  /// [B, T, H]; an absent gate is no decay, an absent beta is 1.
+  /// [B, T, H], and a gate per key channel [B, T, H, K]; an absent gate is no
+  /// decay, an absent beta is 1.
   Array gate, beta;
-  /// [H], parameters of a raw gate.
+  /// Parameters of a raw gate: [H], and dtBias [H K] or [H, K] of one per
+  /// channel.
   Array aLog, dtBias;
   /// [N, H, K, V], or [N, H, V, K] with `stateVFirst`; with `stateIndices` a
   /// pool [P, ...] of such.
@@ -167,6 +169,7 @@ struct Problem : Options {
   int64_t keyChannels() const { return q.sizes[3]; }
   int64_t valueHeads() const { return v.sizes[2]; }
   int64_t valueChannels() const { return v.sizes[3]; }
+  bool hasChannelGates() const { return gate.rank == 4; }
   bool hasPool() const { return stateIndices.isPresent(); }
   int64_t sequences() const {
     return cuSeqlens.isPresent() ? cuSeqlens.sizes[0] - 1 : batches();
