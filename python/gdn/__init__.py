@@ -4,9 +4,10 @@
 
 - `chunk_gated_delta_rule`, `fused_recurrent_gated_delta_rule`: FLA's functions, on torch tensors, NumPy arrays and
   everything with `__dlpack__`.
+- `chunk_kda`, `fused_recurrent_kda`: the same of Kimi Delta Attention.
 - `segment_map`, `compose`: what spans of tokens make of a state, for callers who split sequences themselves.
 - `explain`, `supported`: what a call would run, and whether it can.
-- `gdn.flashinfer`: FlashInfer's call; `gdn.fla.install()`: FLA's own functions run ours.
+- `gdn.flashinfer`, `gdn.flash_kda`: FlashInfer's and FlashKDA's calls; `gdn.fla.install()`: FLA's own functions run ours.
 - `gdn.transformers.install()`: the models of Transformers run ours.
 - `python -m gdn`: what is installed, with a self-test; `python -m gdn bench`: times.
 """
@@ -22,11 +23,12 @@ from ._api import (
     fused_recurrent_gdn,
 )
 from ._explain import KernelChoice, Support, explain, supported
+from ._kda import chunk_kda, fused_recurrent_kda
 from ._registration import register_with_torch
 from ._segments import compose, segment_map
 
 if TYPE_CHECKING:
-    from . import fla, flashinfer, transformers
+    from . import fla, flash_kda, flashinfer, transformers
 
 __version__ = "0.1.0"
 
@@ -35,12 +37,15 @@ __all__ = [
     "Support",
     "chunk_gated_delta_rule",
     "chunk_gdn",
+    "chunk_kda",
     "compose",
     "explain",
     "fla",
+    "flash_kda",
     "flashinfer",
     "fused_recurrent_gated_delta_rule",
     "fused_recurrent_gdn",
+    "fused_recurrent_kda",
     "segment_map",
     "supported",
     "transformers",
@@ -49,7 +54,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The modules for other libraries, imported when they are first asked for."""
-    if name in ("fla", "flashinfer", "transformers"):
+    if name in ("fla", "flash_kda", "flashinfer", "transformers"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

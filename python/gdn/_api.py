@@ -59,7 +59,7 @@ BUILDERS: dict[str, Callable[..., Call]] = {}
 _THEN = "_gdn_then"
 
 
-def _explained(function: F) -> F:
+def explained(function: F) -> F:
     """Makes the function one that `explain` knows."""
     BUILDERS[function.__name__] = functools.partial(function, **{_THEN: Call.of})
     return function
@@ -91,7 +91,7 @@ def _run(
     )  # fmt: skip
 
 
-@_explained
+@explained
 def chunk_gated_delta_rule(
     q: Any,
     k: Any,
@@ -144,7 +144,9 @@ def chunk_gated_delta_rule(
     Args:
         q, k: queries and keys [B, T, H, K]; float32, float16 or bfloat16.
         v: values [B, T, HV, V] of the same type. Value head h reads query/key head h // (HV // H).
-        g: gates [B, T, HV], float32, float16 or bfloat16; see `gate_domain`. None is no decay (DeltaNet).
+        g: gates [B, T, HV], float32, float16 or bfloat16; see `gate_domain`. None is no decay (DeltaNet). Gates
+            [B, T, HV, K] decay a key channel each, as in Kimi Delta Attention (`chunk_kda`): without gradients, and on
+            CPUs alone in this version.
         beta: write strengths [B, T, HV], types as g; None is 1.
         scale: factor of the read-out; None is K ** -0.5.
         initial_state: states [N, HV, K, V], types as g; None is zero. With `state_indices` a pool [P, HV, K, V] of such.
@@ -159,7 +161,8 @@ def chunk_gated_delta_rule(
         chunk_indices: taken for FLA's sake, not needed.
         cp_context: None (refused until there is context parallelism).
         use_gate_in_kernel: `gate_domain="raw"`, as FLA says it.
-        A_log, dt_bias: parameters [HV] of a raw gate; dt_bias may be None.
+        A_log, dt_bias: parameters [HV] of a raw gate; dt_bias may be None. With gates per channel dt_bias is [HV * K]
+            or [HV, K].
         chunk_size: 16, 32 or 64, for FLA's sake: results do not depend on it.
         gate_domain: "log" (the default): g is the logarithm of the decay. "linear": g is the decay itself. "raw":
             the logarithm is -exp(A_log) softplus(g + dt_bias).
@@ -230,7 +233,7 @@ def chunk_gated_delta_rule(
     )  # fmt: skip
 
 
-@_explained
+@explained
 def fused_recurrent_gated_delta_rule(
     q: Any,
     k: Any,
@@ -263,8 +266,8 @@ def fused_recurrent_gated_delta_rule(
 
     A call that no such kernel serves on a GPU runs those of `chunk_gated_delta_rule`, with their roundings
     (docs/Python.md). It computes what that function does, whose page explains the arguments, with FLA 0.6's signature
-    of this name: `gk` and `gv` (gates per channel) are refused if given, `beta` may be None for 1, and what stands
-    after `cu_seqlens` is by keyword only.
+    of this name: `gk` are gates [B, T, HV, K] per key channel, in the place of `g`; both of them, and `gv`, are refused.
+    `beta` may be None for 1, and what stands after `cu_seqlens` is by keyword only.
 
     Raises:
         TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`. But inputs that require
@@ -287,8 +290,9 @@ def fused_recurrent_gated_delta_rule(
     if kwargs:
         then = kwargs.pop(_THEN, None)
         state_v_first = old_arguments(kwargs, state_v_first)
-    if gk is not None or gv is not None:
-        refuse("gv" if gk is None else "gk", "gates per channel are not there yet; expected None")
+    if gv is not None or (g is not None and gk is not None):
+        refuse("gk" if gv is None else "gv", "gates are those of a head, or of its key channels; expected None")
+    g = gk if g is None else g
     pool = 0
     if state_indices is not None or first_state != 0:
         pool = pool_of(state_indices, first_state, output_final_state, final_state)

@@ -271,7 +271,7 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
     writes = call.out is not None or call.final_state is not None
     kind = where.split(":")[0]
     has_pool = call.state_indices is not None
-    reason = _torch_checks.no_backward(kind, *call[:3], call.options, writes=writes, has_pool=has_pool)
+    reason = _torch_checks.no_backward(kind, *call[:4], call.options, writes=writes, has_pool=has_pool)
     if _torch_checks.refuse_derivatives(zip(TENSORS, call), reason):
         call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch_mixed.without_mixed_types(call)
@@ -328,7 +328,7 @@ def explain(
 
     Args:
         *args, **kwargs: the arguments of the function.
-        function: "chunk_gated_delta_rule" or "fused_recurrent_gated_delta_rule".
+        function: "chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule", "chunk_kda" or "fused_recurrent_kda".
         device: where torch tensors on the meta device would be: "cpu" (the default) or "cuda". Others are where
             they are.
 

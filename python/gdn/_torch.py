@@ -240,10 +240,10 @@ def _with_autograd(op: Any) -> Any:
     pool = names.index("state_indices") if "state_indices" in names else None
 
     def run(*arguments: Any) -> Any:
-        q, k, v = arguments[:3]
+        q, k, v, g = arguments[:4]
         _torch_sharded.refuse_sharded(op._schema.name.removeprefix("gdn::"), zip(names, arguments))
         has_pool = pool is not None and arguments[pool] is not None
-        reason = no_backward(q.device.type, q, k, v, arguments[options], writes=op is _into, has_pool=has_pool)
+        reason = no_backward(q.device.type, q, k, v, g, arguments[options], writes=op is _into, has_pool=has_pool)
         if refuse_derivatives(zip(names, arguments), reason):
             return _torch_backward.forward_with_autograd(*arguments)
         with torch._C._AutoDispatchBelowAutograd():

@@ -139,7 +139,7 @@ def check_values(
 
 
 def no_backward(
-    device: str, q: Any, k: Any, v: Any, options: int, *, writes: bool, has_pool: bool = False
+    device: str, q: Any, k: Any, v: Any, g: Any, options: int, *, writes: bool, has_pool: bool = False
 ) -> str | None:
     """Why a call whose inputs require gradients is refused, or None. As FLA's, a recurrent call is not refused for having
     no backward: it raises where a gradient is asked for."""
@@ -147,6 +147,8 @@ def no_backward(
         return "gdn has no backward of calls with state_indices"
     if writes:
         return "gdn has no backward of calls with out or final_state"
+    if g is not None and g.dim() == 4:
+        return "gdn has no backward of gates per channel in this version"
     if device != "cuda" or _library.is_recurrent(options):
         return None
     return _torch_backward_gpu.why_not(q, k, v)

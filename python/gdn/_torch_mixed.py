@@ -22,7 +22,7 @@ def forward_mixed(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[
     """Runs such a call by `forward`, in float32."""
     if call.out is not None:
         has_pool = call.state_indices is not None
-        reason = no_backward(call.q.device.type, *call[:3], call.options, writes=True, has_pool=has_pool)
+        reason = no_backward(call.q.device.type, *call[:4], call.options, writes=True, has_pool=has_pool)
         refuse_derivatives(zip(TENSORS, call), reason)
     wide = call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), out=None)
     o, state = forward(*wide)

@@ -13,7 +13,7 @@ def sigmoid(x):
 
 def gated_delta_rule(
     q, k, v, g, beta, scale=None, initial_state=None, cu_seqlens=None, l2norm=False, gate_domain="log",
-    A_log=None, dt_bias=None, beta_domain="value", v_first=False,
+    A_log=None, dt_bias=None, beta_domain="value", v_first=False, lower_bound=None,
 ):
     """Returns (o, final states); all arguments as gdn takes them, of any float type."""
     q, k, v = (np.asarray(x, np.float64) for x in (q, k, v))
@@ -26,9 +26,17 @@ def gated_delta_rule(
     decay = np.ones((B, T, HV)) if g is None else np.asarray(g, np.float64)
     if g is not None and gate_domain == "log":
         decay = np.exp(decay)
-    if gate_domain == "raw":
-        bias = 0 if dt_bias is None else np.asarray(dt_bias, np.float64)
-        decay = np.exp(-np.exp(np.asarray(A_log, np.float64)) * np.logaddexp(0, decay + bias))
+    if gate_domain in ("raw", "bounded"):
+        heads = (HV, K)[: decay.ndim - 2]
+        bias = 0 if dt_bias is None else np.asarray(dt_bias, np.float64).reshape(heads)
+        rate = np.exp(np.zeros(HV) if A_log is None else np.asarray(A_log, np.float64))
+        rate = rate.reshape(HV, *(1,) * (len(heads) - 1))
+        if gate_domain == "raw":
+            decay = np.exp(-rate * np.logaddexp(0, decay + bias))
+        else:
+            decay = np.exp(lower_bound * sigmoid(rate * (decay + bias)))
+    if decay.ndim == 3:
+        decay = decay[..., None]
     beta = np.ones((B, T, HV)) if beta is None else np.asarray(beta, np.float64)
     if beta_domain != "value":
         beta = sigmoid(beta) * (2 if beta_domain == "doubled_logit" else 1)
@@ -41,7 +49,7 @@ def gated_delta_rule(
         states[:] = np.asarray(initial_state, np.float64).swapaxes(2, 3) if v_first else initial_state
     for S, (b, begin, end) in zip(states, ranges):
         for t in range(begin, end):
-            S *= decay[b, t, :, None, None]
+            S *= decay[b, t, :, :, None]
             u = beta[b, t, :, None] * (v[b, t] - np.einsum("hkv,hk->hv", S, k[b, t]))
             S += k[b, t, :, :, None] * u[:, None, :]
             o[b, t] = scale * np.einsum("hkv,hk->hv", S, q[b, t])

@@ -85,7 +85,7 @@ def test_supported():
 
 def test_unknown_function_and_device():
     with pytest.raises(ValueError, match="function: expected one of chunk_gated_delta_rule, fused_recurrent"):
-        gdn.explain(*arguments(), function="chunk_kda")
+        gdn.explain(*arguments(), function="delta_net")
 
 
 def test_tensors_without_data():

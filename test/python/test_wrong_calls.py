@@ -237,10 +237,10 @@ def test_there_are_enough():
 
 
 @pytest.mark.parametrize("name", ["gk", "gv"])
-def test_recurrent_gates_per_channel(name):
+def test_recurrent_gates_twice(name):
     x = make_inputs()
-    with pytest.raises(NotImplementedError, match=f"{name}: gates per channel"):
-        gdn.fused_recurrent_gated_delta_rule(x.q, x.k, x.v, **{name: x.g})
+    with pytest.raises(NotImplementedError, match=f"{name}: gates are those of a head, or of its key channels"):
+        gdn.fused_recurrent_gated_delta_rule(x.q, x.k, x.v, x.g, **{name: x.g})
 
 
 def test_overlapping_outputs():
