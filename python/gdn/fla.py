@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """FLA's own functions, run by gdn.
 
-`chunk_gated_delta_rule` and `fused_recurrent_gated_delta_rule` are those of `gdn` for callers of FLA's: they ignore
-keywords that they do not know, as FLA does. `install` puts gdn into FLA's public registry (`fla.backends`, FLA 0.6).
+`chunk_gated_delta_rule`, `fused_recurrent_gated_delta_rule`, `chunk_kda` and `fused_recurrent_kda` are those of `gdn` for
+callers of FLA's: they ignore keywords that they do not know, as FLA does. `install` puts gdn into FLA's public registry
+(`fla.backends`, FLA 0.6).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from . import _api
+from . import _api, _kda
 from ._explain import supported
 
 #: Keywords of older FLA releases, which the functions read from **kwargs.
@@ -53,12 +54,16 @@ def _as_fla(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any
 
 chunk_gated_delta_rule = _as_fla(_api.chunk_gated_delta_rule)
 fused_recurrent_gated_delta_rule = _as_fla(_api.fused_recurrent_gated_delta_rule)
+chunk_kda = _as_fla(_kda.chunk_kda)
+fused_recurrent_kda = _as_fla(_kda.fused_recurrent_kda)
+
+
 
 
 def install(priority: int = 1) -> None:
-    """Registers gdn for `fla.ops.gated_delta_rule.chunk_gated_delta_rule`.
+    """Registers gdn for `fla.ops.gated_delta_rule.chunk_gated_delta_rule` and `fla.ops.kda.chunk_kda`.
 
-    From then on FLA's function asks gdn first. A call that gdn cannot run goes on to FLA's next backend, and FLA
+    From then on FLA's functions ask gdn first. A call that gdn cannot run goes on to FLA's next backend, and FLA
     logs the reason (logger "fla.backends", level INFO). The environment variable FLA_GDN=0 turns the backend off.
 
     Args:
@@ -79,22 +84,27 @@ def install(priority: int = 1) -> None:
             f"got an import error: {error}"
         ) from error
 
-    class GDNBackend(BaseBackend):  # type: ignore[misc]
-        """The kernels of gdn."""
+    def make_backend(function: Callable[..., tuple[Any, Any]]) -> Any:
+        """A backend of FLA's that runs one function, which it has beside a `_verifier` of its name."""
 
-        backend_type = "gdn"
-        package_name = "gdn"
-        env_var = "FLA_GDN"
-        default_enable = True
-
-        def chunk_gated_delta_rule_verifier(self, *args: Any, **kwargs: Any) -> tuple[bool, str | None]:
+        def verify(self: Any, *args: Any, **kwargs: Any) -> tuple[bool, str | None]:
             """Whether gdn can run the call, and if not, why."""
-            answer = supported(*args, **_drop_unknown(_api.chunk_gated_delta_rule, kwargs))
+            ours = function.__wrapped__  # type: ignore[attr-defined]
+            answer = supported(*args, function=ours.__name__, **_drop_unknown(ours, kwargs))
             return answer.ok, None if answer.ok else "; ".join(answer.reasons)
 
-        def chunk_gated_delta_rule(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            """The function itself."""
-            return chunk_gated_delta_rule(*args, **kwargs)
+        def run(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            return function(*args, **kwargs)
 
-    GDNBackend.priority = priority
-    register("gated_delta_rule")(GDNBackend)
+        name = function.__name__
+        facts = {
+            "__doc__": "The kernels of gdn.", "backend_type": "gdn", "package_name": "gdn", "env_var": "FLA_GDN",
+            "default_enable": True, "priority": priority, f"{name}_verifier": verify, name: run,
+        }  # fmt: skip
+        return type("GDNBackend", (BaseBackend,), facts)
+
+    register("gated_delta_rule")(make_backend(chunk_gated_delta_rule))
+    # FLA 0.6 asks the backends of this function, and not those of all functions of its name.
+    from fla.ops.kda import chunk_kda as theirs
+
+    register(theirs)(make_backend(chunk_kda))

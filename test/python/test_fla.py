@@ -13,8 +13,11 @@ import gdn
 torch = pytest.importorskip("torch")
 pytest.importorskip("fla", reason="FLA 0.6 is not installed")
 fla = pytest.importorskip("fla.ops.gated_delta_rule", reason="FLA does not import here")
+kda = pytest.importorskip("fla.ops.kda", reason="FLA does not import here")
 
 from fla.ops.gated_delta_rule.naive import naive_recurrent_gated_delta_rule  # noqa: E402
+from fla.ops.kda.gate import naive_kda_gate, naive_kda_lowerbound_gate  # noqa: E402
+from fla.ops.kda.naive import naive_recurrent_kda  # noqa: E402
 
 
 def tensors(**sizes):
@@ -22,10 +25,13 @@ def tensors(**sizes):
     return [torch.from_numpy(a) for a in (x.q, x.k, x.v, x.g, x.beta)]
 
 
-@pytest.mark.parametrize("name", ["chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule"])
-def test_signature(name):
+@pytest.mark.parametrize("module,name", [
+    (fla, "chunk_gated_delta_rule"), (fla, "fused_recurrent_gated_delta_rule"), (kda, "chunk_kda"),
+    (kda, "fused_recurrent_kda"),
+])  # fmt: skip
+def test_signature(module, name):
     """FLA's parameters in FLA's order with FLA's defaults; ours after them, by keyword only."""
-    theirs = inspect.signature(inspect.unwrap(getattr(fla, name))).parameters
+    theirs = inspect.signature(inspect.unwrap(getattr(module, name))).parameters
     ours = inspect.signature(getattr(gdn, name)).parameters
     positional = [p for p in theirs.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     for expected, got in zip(positional, ours.values()):
@@ -47,17 +53,54 @@ def test_values(state):
             assert rms_error(a, b) < 1e-5
 
 
+def channel_tensors():
+    """A call of Kimi Delta Attention with raw gates, and their parameters."""
+    q, k, v, _, beta = tensors(H=4, HV=4)
+    torch.manual_seed(0)
+    return (q, k, v, torch.randn(*v.shape[:3], 64), beta), {"A_log": torch.randn(4), "dt_bias": torch.randn(4 * 64)}
+
+
+@pytest.mark.parametrize("lower_bound", [None, -5.0, -2.5])
+def test_values_of_channels(lower_bound):
+    (q, k, v, g, beta), parameters = channel_tensors()
+    initial = torch.randn(1, 4, 64, 64)
+    bound = {} if lower_bound is None else {"lower_bound": lower_bound}
+    logarithms = (naive_kda_lowerbound_gate if bound else naive_kda_gate)(g, **parameters, **bound)
+    expected = naive_recurrent_kda(q, k, v, logarithms, beta, initial_state=initial, output_final_state=True)
+    for function in (gdn.chunk_kda, gdn.fused_recurrent_kda):
+        got = function(
+            q, k, v, g, beta, initial_state=initial, output_final_state=True, use_gate_in_kernel=True, **parameters,
+            **bound,
+        )  # fmt: skip
+        for a, b in zip(got, expected):
+            assert rms_error(a, b) < 1e-5
+
+
 @pytest.fixture
 def installed():
     from fla import backends
 
-    registry = backends._get_operation_registry("gated_delta_rule")
-    before = dict(registry._backends)
+    registries = [
+        backends._get_operation_registry("gated_delta_rule"),
+        backends._function_registries[inspect.unwrap(kda.chunk_kda)],
+    ]
+    before = [dict(registry._backends) for registry in registries]
     gdn.fla.install()
-    registry._logged.clear()
-    yield registry
-    registry._backends.clear()
-    registry._backends.update(before)
+    for registry in registries:
+        registry._logged.clear()
+    yield registries[0]
+    for registry, backends_before in zip(registries, before):
+        registry._backends.clear()
+        registry._backends.update(backends_before)
+
+
+def test_fla_runs_ours_for_channels(installed, caplog):
+    arguments, parameters = channel_tensors()
+    words = {**parameters, "use_gate_in_kernel": True, "safe_gate": True, "lower_bound": -5.0}
+    with caplog.at_level(logging.INFO, "fla.backends"), torch.inference_mode():
+        o, _ = kda.chunk_kda(*arguments, **words)
+    assert torch.equal(o, gdn.chunk_kda(*arguments, **words)[0])
+    assert "chunk_kda -> gdn" in caplog.text
 
 
 def test_fla_runs_ours(installed, caplog):
