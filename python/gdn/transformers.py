@@ -1,9 +1,10 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The Gated DeltaNet models of Hugging Face Transformers (5.17 to 5.24), run by gdn.
+"""The models of Hugging Face Transformers (5.17 to 5.24) with Gated DeltaNet or Kimi Delta Attention, run by gdn.
 
-A model's file of Transformers has two functions, `torch_chunk_gated_delta_rule` and `torch_recurrent_gated_delta_rule`,
-which are FLA's where FLA is installed and plain torch otherwise. Its layers look both up by name at each call.
+A model's file of Transformers has two functions, `torch_chunk_gated_delta_rule` and `torch_recurrent_gated_delta_rule`
+(or `chunk_kimi_delta_attention` and `recurrent_kimi_delta_attention`), which are FLA's where FLA is installed and plain
+torch otherwise. Its layers look both up by name at each call.
 `install` binds these names to functions that run gdn, and that hand on to the former ones what gdn does not serve.
 
 Transformers has two public ways too. Neither will do. `KernelConfig` needs the package `kernels`, and a call for each
@@ -23,22 +24,29 @@ from typing import Any
 
 import torch
 
-from . import _api
+from . import _api, _kda
 from ._explain import supported
 
 #: The class of each model that runs the layers, and gives them all keywords that it does not know.
 _STACKS = {
     "qwen3_next": "Qwen3NextModel", "qwen3_5": "Qwen3_5TextModel", "qwen3_5_moe": "Qwen3_5MoeTextModel",
     "qwen4_exp": "Qwen4ExpTextModel", "olmo_hybrid": "OlmoHybridModel", "lara_mini": "LaraMiniModel",
+    "kimi_linear": "KimiLinearModel", "glm5_next": "Glm5NextTextModel", "bailing_hybrid": "BailingHybridModel",
 }  # fmt: skip
 #: The models whose files have the functions, in transformers.models.
 MODELS = tuple(_STACKS)
 
-#: What runs instead of a function of a model's file: ours, and the name by which `supported` asks for it.
-_FUNCTIONS: dict[str, Callable[..., tuple[Any, Any]]] = {
-    "torch_chunk_gated_delta_rule": _api.chunk_gated_delta_rule,
-    "torch_recurrent_gated_delta_rule": _api.fused_recurrent_gated_delta_rule,
-}
+#: What runs instead of a function of a model's file, which has both of one kind of layers.
+_FUNCTIONS: tuple[dict[str, Callable[..., tuple[Any, Any]]], ...] = (
+    {
+        "torch_chunk_gated_delta_rule": _api.chunk_gated_delta_rule,
+        "torch_recurrent_gated_delta_rule": _api.fused_recurrent_gated_delta_rule,
+    },
+    {
+        "chunk_kimi_delta_attention": _kda.chunk_kda,
+        "recurrent_kimi_delta_attention": _kda.fused_recurrent_kda,
+    },
+)
 _CONVOLUTION = "causal_conv1d_fn"
 
 #: Type, extents and strides of a tensor, or None.
@@ -49,16 +57,17 @@ _bound: list[tuple[Any, str, Any, Any]] = []
 
 
 def install() -> tuple[str, ...]:
-    """Puts gdn under the Gated DeltaNet layers of Transformers, for all models of this process.
+    """Puts gdn under the layers of Gated DeltaNet and Kimi Delta Attention of Transformers, for all models of this process.
 
-    From then on a layer's prefill runs `gdn.chunk_gated_delta_rule`, and a token with a cache
-    `gdn.fused_recurrent_gated_delta_rule`. Models that were loaded before follow too. A call goes where it went before
-    (FLA, a kernel of the Hub, or torch) under torch.export, and wherever `gdn.supported` says no, as for gradients of
-    float32 on a GPU; the logger "gdn.transformers" has a warning then, once for each reason. Models with Kimi Delta
-    Attention are left as they are.
+    From then on a layer's prefill runs `gdn.chunk_gated_delta_rule` (`gdn.chunk_kda`), and a token with a cache
+    `gdn.fused_recurrent_gated_delta_rule` (`gdn.fused_recurrent_kda`). Models that were loaded before follow too. A call
+    goes where it went before (FLA, a kernel of the Hub, or torch) under torch.export, and wherever `gdn.supported` says
+    no, as for gradients of float32 on a GPU, or of Kimi Delta Attention; the logger "gdn.transformers" has a warning
+    then, once for each reason.
 
-    Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart. That includes the convolution before the
-    layer, which gets zeros between them. Only causal-conv1d on a GPU keeps them apart itself, if the model gets
+    Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart, also in layers of Kimi Delta Attention, whose
+    functions in Transformers do not look at them. That includes the convolution before the layer, which gets zeros
+    between them. Only causal-conv1d on a GPU keeps them apart itself, if the model gets
     `seq_idx` too. A cache that has tokens goes on with one sequence; several in such a call are a ValueError.
     `position_ids` alone tell of packed sequences too, where the masks of Transformers follow them: in a call of one row
     without `attention_mask` and cache. Elsewhere the logger has a warning, once. Compiled models do not look at them.
@@ -72,7 +81,7 @@ def install() -> tuple[str, ...]:
     Example:
         >>> import gdn.transformers
         >>> gdn.transformers.install()  # doctest: +SKIP
-        ('qwen3_next', 'qwen3_5', 'qwen3_5_moe', 'qwen4_exp', 'olmo_hybrid', 'lara_mini')
+        ('qwen3_next', 'qwen3_5', 'qwen3_5_moe', 'qwen4_exp', 'olmo_hybrid', 'lara_mini', 'kimi_linear', ...)
     """
     uninstall()
     installed = []
@@ -85,9 +94,10 @@ def install() -> tuple[str, ...]:
             if error.name is None or not path.startswith(error.name):
                 raise
             continue
-        if not all(callable(getattr(module, function, None)) for function in _FUNCTIONS):
+        functions = next((row for row in _FUNCTIONS if all(callable(getattr(module, name, None)) for name in row)), {})
+        if not functions:
             continue
-        for function, ours in _FUNCTIONS.items():
+        for function, ours in functions.items():
             _bind(module, function, functools.partial(_around_rule, ours))
         if callable(getattr(module, _CONVOLUTION, None)):
             _bind(module, _CONVOLUTION, _around_convolution)
@@ -97,7 +107,7 @@ def install() -> tuple[str, ...]:
     if not installed:
         raise ImportError(
             "gdn.transformers: expected Transformers 5.17 or newer (pip install 'transformers>=5.17'), "
-            "got none with a Gated DeltaNet model"
+            "got none with a model of Gated DeltaNet or Kimi Delta Attention"
         )
     cache = importlib.import_module("transformers.cache_utils").Cache
     if hasattr(cache, "update_conv_state"):
@@ -137,6 +147,8 @@ def _around_rule(ours: Callable[..., tuple[Any, Any]], before: Callable[..., Any
         # The two functions order what follows beta differently; models say it by keyword.
         if run.is_active and len(rest) <= 2:  # type: ignore[attr-defined]
             named = {**dict(zip(("g", "beta"), rest)), **kwargs}
+            # Layers of Kimi Delta Attention hand on what the model got.
+            named.setdefault("cu_seqlens", named.get("cu_seq_lens_q"))
             tensors = (query, key, value, *map(named.get, _TENSORS))
             words = tuple([(word, named[word]) for word in _WORDS if named.get(word) is not None])
             if _serves(name, tensors, words):
@@ -153,9 +165,9 @@ _WORDS = (
     "scale", "output_final_state", "use_qk_l2norm_in_kernel", "use_gate_in_kernel", "use_beta_sigmoid_in_kernel",
     "allow_neg_eigval",
 )  # fmt: skip
-#: How many of the last extents of each tensor an answer depends on: on heads and channels, not on sequences and tokens,
-#: so that few calls are asked about. It depends on no strides.
-_KEPT = (2, 2, 2, 1, 1, 1, 1, 3, 0)
+#: How many of the first extents of each tensor no answer depends on: those of sequences and tokens, so that few calls are
+#: asked about. It depends on no strides.
+_LEFT_OUT = (2, 2, 2, 2, 2, 0, 0, 1, None)
 
 _logger = logging.getLogger(__name__)
 #: Why calls went where they went before, as far as it was said.
@@ -169,20 +181,19 @@ def _serves(function: str, tensors: tuple[Any, ...], words: tuple[tuple[str, Any
         return False
     device, index = q.device.type, q.device.index
     wants_gradients = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
-    described = tuple([_describe(x, kept) for x, kept in zip(tensors, _KEPT)])
+    described = tuple([_describe(x, left_out) for x, left_out in zip(tensors, _LEFT_OUT)])
     ask = _ask_while_compiling if torch.compiler.is_dynamo_compiling() else _ask
     # GPUs of one machine may be of several kinds.
     place = device if index is None else f"{device}:{index}"
     return ask(function, place, described, words, wants_gradients)
 
 
-def _describe(tensor: Any, kept: int) -> _Described:
-    """A tensor as far as an answer depends on it: with 1 for the other extents, dense."""
+def _describe(tensor: Any, left_out: int | None) -> _Described:
+    """A tensor as far as an answer depends on it: with 1 for the extents that are left out, dense. Of boundaries, which
+    have None, the one sequence of a batch of 1 has two."""
     if tensor is None:
         return None
-    others = tensor.dim() - kept
-    # The one sequence of a batch of 1 has two boundaries.
-    shape = tuple([1] * others + list(tensor.shape[others:])) if kept else (2,)
+    shape = (2,) if left_out is None else tuple([1] * left_out + list(tensor.shape[left_out:]))
     strides = [1]
     for size in shape[:0:-1]:
         strides.insert(0, strides[0] * size)

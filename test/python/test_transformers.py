@@ -345,14 +345,6 @@ def test_functions_around_ours_stay():
         module.torch_chunk_gated_delta_rule = before
 
 
-def test_kimi_is_left_alone():
-    """Its gates are per channel, which no kernel of the package has."""
-    module = pytest.importorskip("transformers.models.kimi_linear.modeling_kimi_linear")
-    before = dict(vars(module))
-    gdn.transformers.install()
-    assert vars(module) == before
-
-
 def test_the_example():
     """A small case of docs/examples/qwen3_next.py."""
     example = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "qwen3_next.py"
