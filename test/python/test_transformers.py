@@ -345,10 +345,11 @@ def test_functions_around_ours_stay():
         module.torch_chunk_gated_delta_rule = before
 
 
-def test_the_example():
-    """A small case of docs/examples/qwen3_next.py."""
-    example = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "qwen3_next.py"
-    options = ["--tokens", "100", "--new", "3", "--heads", "2", "--runs", "1", "--threads", "1", "--train"]
+@pytest.mark.parametrize("model", ["qwen3_next", *(["kimi_linear"] if RELEASE >= (5, 24) else [])])
+def test_the_example(model):
+    """A small case of docs/examples/models.py."""
+    example = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "models.py"
+    options = ["--model", model, "--tokens", "100", "--new", "3", "--heads", "2", "--runs", "1", "--threads", "1", "--train"]
     run = subprocess.run([sys.executable, example, *options], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "as torch's: yes" in run.stdout and "one token torch" in run.stdout and "training  torch" in run.stdout

@@ -4,10 +4,12 @@
 """A model of Hugging Face Transformers with one line more, on a CPU.
 
     pip install . torch transformers
-    python docs/examples/qwen3_next.py
+    python docs/examples/models.py
+    python docs/examples/models.py --model kimi_linear
 
-The model is a Qwen3-Next of four layers with random weights. Its three linear layers have the heads of the real one: 16
-for queries and keys, 32 for values, 128 channels each. It runs on Transformers' own torch code and on gdn, in turn.
+The model has four layers with random weights, three of them linear. Those of Qwen3-Next are Gated DeltaNet, with the
+heads of the real one: 16 for queries and keys, 32 for values, 128 channels each. Those of Kimi-Linear are Kimi Delta
+Attention, of 16 heads. The model runs on Transformers' own torch code and on gdn, in turn.
 """
 
 import argparse
@@ -19,14 +21,38 @@ import transformers
 import gdn.transformers
 
 
-def make_model(heads, dtype):
+COMMON = {"vocab_size": 512, "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 4}
+
+
+def make_qwen3_next(heads):
     config = transformers.Qwen3NextConfig(
-        vocab_size=512, hidden_size=512, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=128, linear_num_key_heads=heads, linear_num_value_heads=2 * heads, num_experts=2,
-        num_experts_per_tok=2, moe_intermediate_size=256, shared_expert_intermediate_size=256,
+        **COMMON, num_key_value_heads=2, head_dim=128, linear_num_key_heads=heads, linear_num_value_heads=2 * heads,
+        num_experts=2, num_experts_per_tok=2, moe_intermediate_size=256, shared_expert_intermediate_size=256,
     )  # fmt: skip
+    return transformers.Qwen3NextForCausalLM(config)
+
+
+def make_kimi_linear(heads):
+    config = transformers.KimiLinearConfig(
+        **COMMON, num_key_value_heads=4, kv_lora_rank=64, qk_nope_head_dim=64, qk_rope_head_dim=32, v_head_dim=64,
+        linear_num_heads=heads, linear_head_dim=128, intermediate_size=512, mlp_layer_types=["dense"] * 4,
+        layer_types=["linear_attention"] * 3 + ["full_attention"], pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    return transformers.KimiLinearForCausalLM(config)
+
+
+MODELS = {"qwen3_next": make_qwen3_next, "kimi_linear": make_kimi_linear}
+
+
+def make_model(name, heads, dtype):
     torch.manual_seed(0)
-    return transformers.Qwen3NextForCausalLM(config).to(dtype).eval()
+    return MODELS[name](heads).to(dtype).eval()
+
+
+def cache_of(out):
+    """What a model's next call goes on from, by the name that the model has for it."""
+    name = next(name for name in ("cache", "past_key_values") if name in out)
+    return {name: out[name]}
 
 
 def run(model, prompt, count, clock):
@@ -37,7 +63,7 @@ def run(model, prompt, count, clock):
     tokens = [out.logits[:, -1:].argmax(-1)]
     start = clock()
     for _ in range(count - 1):
-        out = model(tokens[-1], past_key_values=out.past_key_values, use_cache=True)
+        out = model(tokens[-1], use_cache=True, **cache_of(out))
         tokens.append(out.logits[:, -1:].argmax(-1))
     decode = (clock() - start) / max(count - 1, 1)
     return logits, torch.cat(tokens, 1), prefill, decode
@@ -54,9 +80,10 @@ def step(model, prompt, clock):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", choices=MODELS, default="qwen3_next", help="whose layers the model has")
     parser.add_argument("--tokens", type=int, nargs="+", default=[1024], help="lengths of the prompt")
     parser.add_argument("--new", type=int, default=8, help="tokens that follow")
-    parser.add_argument("--heads", type=int, default=16, help="heads of queries and keys, half of those of values")
+    parser.add_argument("--heads", type=int, default=16, help="heads of queries and keys in linear layers")
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--train", action="store_true", help="a training step's forward and backward as well")
     parser.add_argument("--runs", type=int, default=2, help="times that each is run; the fastest counts")
@@ -66,7 +93,7 @@ def main():
     # One thread's own time does not depend on what else the machine does.
     clock = time.process_time if options.threads == 1 else time.perf_counter
     transformers.logging.set_verbosity_error()
-    model = make_model(options.heads, getattr(torch, options.dtype))
+    model = make_model(options.model, options.heads, getattr(torch, options.dtype))
     print(f"Transformers {transformers.__version__}, torch {torch.__version__}, {torch.get_num_threads()} threads")
     equal = True
     for length in options.tokens:
