@@ -8,10 +8,10 @@
 //
 // A caller names the arrays of a call and says what it is to compute. This
 // library finds the compiled functions that do so among those of a table,
-// chooses one and the cut of its sequences by the cost model, copies inputs
-// that the function does not read in place, and launches it. It needs libgdn-
-// runtime alone: no MLIR, and CUDA only at run time. docs/Calls.md explains the
-// use.
+// chooses one and the cut of its sequences by the cost model, converts arrays
+// that the function does not take as they are, and launches it. It needs
+// libgdn-runtime alone: no MLIR, and CUDA only at run time. docs/Calls.md
+// explains the use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,14 +62,26 @@ typedef struct GdnEntryDesc {
   const GdnVariantDesc *variants;
 } GdnEntryDesc;
 
-/// A function that copies an array, of elements of so many bits: any array [B,
-/// T, H, C], or with `is_transposed` one [B, H, C, T] whose tokens lie side by
-/// side.
-typedef struct GdnCopyDesc {
-  int32_t is_transposed;
-  int32_t bits;
+/// A function that brings an array of a call to what another function takes, or
+/// an output of that to the call's array. Arrays are [B, T, H, C]. Its
+/// arguments are known by their names: "input" is read; the output is written,
+/// whose extents "like" has; elements beyond the input are zeros. An array has
+/// any strides, but for the output of a copy, whose channels lie side by side.
+typedef struct GdnConversionDesc {
+  /// "copy", of elements of as many bits, in the name of GDN_DTYPE_BF16 or
+  /// GDN_DTYPE_F32; "transpose", which is one of an input [B, H, C, T] whose
+  /// tokens lie side by side; "cast", which multiplies by "factor"; "fill", by
+  /// "factor", without an input; or the names of two domains: "linear_to_log",
+  /// "softplus_to_log", which has "a_log" and "dt_bias", "logit_to_value",
+  /// which multiplies by "factor".
+  const char *kind;
+  /// GDN_DTYPE_* of the input, 0 of a fill, and of the output.
+  int32_t from;
+  int32_t to;
+  /// What the call's "factor" is multiplied by.
+  double factor;
   const GdnFunctionDesc *function;
-} GdnCopyDesc;
+} GdnConversionDesc;
 
 /// What a program has compiled. It stays as it is while it is in use, but for
 /// what `index` points to.
@@ -77,9 +89,9 @@ typedef struct GdnCallTable {
   /// sizeof(GdnCallTable).
   uint32_t struct_size;
   int32_t num_entries;
-  int32_t num_copies;
+  int32_t num_conversions;
   const GdnEntryDesc *const *entries;
-  const GdnCopyDesc *copies;
+  const GdnConversionDesc *conversions;
   /// Room for the library: a pointer, null at first.
   void **index;
 } GdnCallTable;
@@ -140,11 +152,14 @@ typedef struct GdnCall {
   int64_t first_state;
 } GdnCall;
 
-/// Most arguments of a function that a plan has.
+/// Most arguments of a function that a plan has, and of these that may be
+/// converted.
 #define GDN_CALL_MAX_ARGUMENTS 32
+#define GDN_CALL_MAX_CONVERTED 10
 
 /// What a call runs. A plan serves each call that lists the same arrays in the
-/// same order, and is like the planned one but for addresses.
+/// same order, and is like the planned one but for addresses, which are aligned
+/// alike.
 typedef struct GdnCallPlan {
   /// sizeof(GdnCallPlan).
   uint32_t struct_size;
@@ -166,20 +181,23 @@ typedef struct GdnCallPlan {
   /// scalar -1, -2 and -3 for the lengths and parts above, in their order, and
   /// -4 for the call's first_state.
   int8_t arguments[GDN_CALL_MAX_ARGUMENTS];
-  /// The arguments that may be copied: of each input the library's own number.
-  int8_t inputs[8];
+  /// The function's arguments that are converted, in the library's order; -1
+  /// for what is not.
+  int8_t converted[GDN_CALL_MAX_CONVERTED];
 } GdnCallPlan;
 
 /// Finds the functions that serve a call and chooses one. Pure host work, which
 /// reads no address but for how far it is aligned, and whether final_state is
 /// initial_state. `plan->struct_size` is set.
-/// GDN_ERROR_NOT_SERVED, with what there is instead, if no function serves it.
+/// Where no function takes the call as it is, but one takes a call that the
+/// table's conversions bring it to, that is planned.
+/// GDN_ERROR_NOT_SERVED, with what there is instead, if none does either.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table,
                                                 const GdnCall *call,
                                                 GdnCallPlan *plan);
 
 /// Bytes of workspace of a planned call, aligned to GDN_WORKSPACE_ALIGNMENT:
-/// its function's, and copies of inputs. Checks the call's arrays as
+/// its function's, and what is converted. Checks the call's arrays as
 /// gdnFunctionCheck does.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallGetWorkspaceBytes(
     const GdnCallPlan *plan, const GdnCall *call, uint64_t *bytes);

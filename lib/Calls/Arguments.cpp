@@ -155,6 +155,26 @@ View &Arguments::change(int32_t index) {
   return views[index];
 }
 
+View &Arguments::make(int32_t index, const Call &call) {
+  constexpr int32_t kTokenRank = 3;
+  // A call that is launched has not been read.
+  Call sized(call.get());
+  sized.read();
+  const GdnArgDesc &arg = function.args[index];
+  View &view = views[index];
+  view.tensor = {nullptr, arg.dtype, arg.rank, view.shape.data(),
+                 view.strides.data()};
+  view.shape = arg.rank == kTokenRank
+                   ? Strides{sized.batches, sized.tokens, sized.heads}
+               : arg.rank == 1 ? Strides{sized.heads}
+                               : Strides{sized.sequences, sized.heads};
+  for (int i = 0; i < arg.rank; ++i)
+    if (arg.shape[i] >= 0)
+      view.shape[i] = arg.shape[i];
+  args[index].value.tensor = &view.tensor;
+  return view;
+}
+
 int32_t Arguments::find(std::string_view name) const {
   for (int32_t i = 0; i < count; ++i)
     if (function.args[i].name == name)

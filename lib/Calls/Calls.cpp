@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Copies.h"
+#include "Conversions.h"
 #include "Describe.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table, const GdnCall *given,
     Choice chosen;
     if (GdnRuntimeStatus status = choose(*table, call, chosen))
       return status;
-    placeInputs(chosen.plan);
+    placeConversions(call, chosen.plan);
     *plan = chosen.plan;
     return GDN_SUCCESS;
   });
@@ -72,13 +72,13 @@ struct PlannedCall {
   const GdnCallPlan &plan;
   Call call;
   Arguments arguments;
-  Copies copies;
+  Conversions conversions;
   const GdnFunctionDesc *function;
 
   PlannedCall(const GdnCallPlan &plan, const GdnCall &given)
       : plan(plan), call(given), arguments(call, plan),
         function(plan.variant->function) {
-    copies.plan(arguments, plan);
+    conversions.plan(arguments, call, plan);
   }
 
   GdnRuntimeStatus check() const {
@@ -97,36 +97,40 @@ GdnRuntimeStatus PlannedCall::countWorkspace(uint64_t &bytes) const {
     if (GdnRuntimeStatus status = gdnFunctionGetWorkspaceBytes(
             function, arguments.data(), arguments.size(), &bytes))
       return status;
-  bytes += copies.getBytes();
+  bytes += conversions.getBytes();
   return GDN_SUCCESS;
 }
 
 GdnRuntimeStatus PlannedCall::prepare() const {
   int32_t device = call.get().device;
-  if (GdnRuntimeStatus status = copies.prepare(*plan.table, device))
+  if (GdnRuntimeStatus status = conversions.prepare(*plan.table, device))
     return status;
   return gdnFunctionPrepare(function, device);
 }
 
 GdnRuntimeStatus PlannedCall::launch(void *workspace, size_t workspaceBytes,
                                      void *stream) {
-  uint64_t taken = copies.getBytes();
+  uint64_t taken = conversions.getBytes();
   if (taken > workspaceBytes)
     return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
                 "expected a workspace of at least " + std::to_string(taken) +
                     " bytes, got " + std::to_string(workspaceBytes));
   if (taken) {
-    copies.place(workspace);
-    // Nothing is copied for a call that is refused.
+    conversions.place(workspace);
+    // Nothing is converted for a call that is refused.
     if (GdnRuntimeStatus status = check())
       return status;
-    if (GdnRuntimeStatus status = copies.launch(*plan.table, call, stream))
-      return status;
   }
+  if (GdnRuntimeStatus status =
+          conversions.launch(*plan.table, call, /*isBehind=*/false, stream))
+    return status;
   char *own = static_cast<char *>(workspace);
-  return gdnFunctionLaunchOn(function, call.get().device, arguments.data(),
-                             arguments.size(), own ? own + taken : nullptr,
-                             workspaceBytes - taken, stream);
+  GdnRuntimeStatus status = gdnFunctionLaunchOn(
+      function, call.get().device, arguments.data(), arguments.size(),
+      own ? own + taken : nullptr, workspaceBytes - taken, stream);
+  if (status)
+    return status;
+  return conversions.launch(*plan.table, call, /*isBehind=*/true, stream);
 }
 
 GdnRuntimeStatus gdnCallGetWorkspaceBytes(const GdnCallPlan *plan,
@@ -165,8 +169,8 @@ GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan, const GdnCall *call,
     return status;
   return guarded([&]() -> GdnRuntimeStatus {
     PlannedCall planned(*plan, *call);
-    // Nothing is copied for a function that is not ready.
-    if (!planned.copies.isEmpty())
+    // Nothing is converted for a function that is not ready.
+    if (!planned.conversions.isEmpty())
       if (GdnRuntimeStatus status = planned.prepare())
         return status;
     uint64_t bytes = 0;
@@ -196,14 +200,14 @@ static GdnRuntimeStatus describe(const GdnCallTable &table, const Call &call,
   Choice chosen;
   if (GdnRuntimeStatus status = choose(table, call, chosen))
     return status;
-  placeInputs(chosen.plan);
+  placeConversions(call, chosen.plan);
   PlannedCall planned(chosen.plan, call.get());
   if (GdnRuntimeStatus status = planned.check())
     return status;
   uint64_t bytes = 0;
   if (GdnRuntimeStatus status = planned.countWorkspace(bytes))
     return status;
-  json = describeChoice(call, chosen, planned.copies, bytes);
+  json = describeChoice(call, chosen, planned.conversions, bytes);
   return GDN_SUCCESS;
 }
 

@@ -21,6 +21,8 @@ inline constexpr int64_t kChunkTokens = 32;
 /// A plan with what speaks for it.
 struct Choice {
   GdnCallPlan plan = {};
+  /// What a forward's function computes.
+  Signature form;
   cost::Choice whole;
   cost::SplitChoice split;
   /// Of calls that save states, or read them.

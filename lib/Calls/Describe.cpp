@@ -47,14 +47,14 @@ static std::string splitToJson(const cost::SplitChoice &split) {
 }
 
 static std::string describeForward(const Call &call, const Choice &chosen,
-                                   const Copies &copies,
+                                   const Conversions &conversions,
                                    uint64_t workspaceBytes) {
   const cost::Choice &choice = chosen.whole;
   cost::Chip chip = *cost::findChip("sm_90a", chosen.plan.multiprocessors);
   const GdnVariantDesc &variant = *chosen.plan.variant;
   double seconds = chosen.plan.seconds;
-  for (const Copy &copy : copies.get())
-    seconds += Copies::predictSeconds(copy, chip);
+  for (const Conversion &one : conversions.get())
+    seconds += Conversions::predictSeconds(one, chip);
   bool byToken = variant.schedule == cost::Schedule::Token.name;
   char text[1024];
   std::snprintf(
@@ -67,7 +67,8 @@ static std::string describeForward(const Call &call, const Choice &chosen,
       "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
       call.get().device, variant.function->name,
-      byToken ? "recurrent" : "chunk", static_cast<long long>(call.keyChannels),
+      byToken ? "recurrent" : "chunk",
+      static_cast<long long>(chosen.form.keyChannels),
       static_cast<long long>(byToken ? 1 : kChunkTokens),
       static_cast<long long>(call.sequences * call.heads), variant.schedule,
       static_cast<long long>(choice.chosen().ctas), chosen.plan.multiprocessors,
@@ -76,7 +77,9 @@ static std::string describeForward(const Call &call, const Choice &chosen,
       choice.floorSeconds, static_cast<long long>(choice.longest),
       choice.knowsLongest ? "true" : "false");
   return text + alternativesOf(choice) +
-         ", \"copies\": " + copies.toJson(call, chip) +
+         ", \"copies\": " + copiesToJson(conversions, call, chip) +
+         ", \"conversions\": " +
+         conversionsToJson(conversions, call, chosen.plan, chip) +
          ", \"split\": " + splitToJson(chosen.split) + "}";
 }
 
@@ -116,11 +119,11 @@ static std::string describeBackward(const Choice &chosen,
 }
 
 std::string gdn::calls::describeChoice(const Call &call, const Choice &chosen,
-                                       const Copies &copies,
+                                       const Conversions &conversions,
                                        uint64_t workspaceBytes) {
   if (call.isBackward())
     return describeBackward(chosen, workspaceBytes);
   return call.savedTokens()
              ? describeSaving(call, chosen, workspaceBytes)
-             : describeForward(call, chosen, copies, workspaceBytes);
+             : describeForward(call, chosen, conversions, workspaceBytes);
 }

@@ -9,13 +9,14 @@
 #ifndef GDN_LIB_CALLS_DESCRIBE_H
 #define GDN_LIB_CALLS_DESCRIBE_H
 
-#include "Copies.h"
+#include "Conversions.h"
 
 namespace gdn::calls {
 
 /// What was chosen for a call, and what is predicted of it, as JSON.
 std::string describeChoice(const Call &call, const Choice &chosen,
-                           const Copies &copies, uint64_t workspaceBytes);
+                           const Conversions &conversions,
+                           uint64_t workspaceBytes);
 
 } // namespace gdn::calls
 

@@ -12,8 +12,7 @@
 #include <atomic>
 #include <iterator>
 #include <memory>
-#include <span>
-#include <vector>
+#include <unordered_map>
 
 using namespace gdn::calls;
 
@@ -60,17 +59,32 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   return wanted;
 }
 
-static std::span<const GdnArgDesc> argumentsOf(const GdnEntryDesc &entry) {
-  const GdnFunctionDesc &function = *entry.variants[0].function;
-  return {function.args, static_cast<size_t>(function.num_args)};
+static const GdnArgDesc *findArgument(const GdnFunctionDesc &function,
+                                      std::string_view name) {
+  const GdnArgDesc *end = function.args + function.num_args;
+  const GdnArgDesc *found = std::find_if(
+      function.args, end, [&](const auto &arg) { return name == arg.name; });
+  return found == end ? nullptr : found;
 }
 
 static const GdnArgDesc *findArgument(const GdnEntryDesc &entry,
                                       std::string_view name) {
-  std::span<const GdnArgDesc> args = argumentsOf(entry);
-  auto found = std::find_if(args.begin(), args.end(),
-                            [&](const auto &arg) { return name == arg.name; });
-  return found == args.end() ? nullptr : &*found;
+  return findArgument(*entry.variants[0].function, name);
+}
+
+/// The last extent of an array; 0 if there is none.
+static int64_t channelsOf(const GdnFunctionDesc &function,
+                          std::string_view name) {
+  const GdnArgDesc *arg = findArgument(function, name);
+  return arg ? arg->shape[arg->rank - 1] : 0;
+}
+
+int64_t gdn::calls::keyChannelsOf(const GdnFunctionDesc &function) {
+  return channelsOf(function, "q");
+}
+
+int64_t gdn::calls::valueChannelsOf(const GdnFunctionDesc &function) {
+  return channelsOf(function, "v");
 }
 
 bool gdn::calls::hasAnyLayout(const GdnArgDesc &arg) {
@@ -106,11 +120,8 @@ Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
     return arg ? arg->dtype : 0;
   };
   Signature signature;
-  const GdnArgDesc *q = findArgument(entry, "q"), *v = findArgument(entry, "v");
-  if (q && v) {
-    signature.keyChannels = q->shape[q->rank - 1];
-    signature.valueChannels = v->shape[v->rank - 1];
-  }
+  signature.keyChannels = keyChannelsOf(*entry.variants[0].function);
+  signature.valueChannels = valueChannelsOf(*entry.variants[0].function);
   signature.element = typeOf("q");
   signature.gate = typeOf("gate");
   signature.beta = typeOf("beta");
@@ -134,17 +145,52 @@ struct IndexedEntry {
   Signature signature;
   const GdnEntryDesc *entry;
 };
-using Index = std::vector<IndexedEntry>;
+
+/// What tells entries apart at a glance.
+uint64_t keyOf(const Signature &s) {
+  constexpr int kSize = 12, kType = 8;
+  uint64_t key = static_cast<uint64_t>(s.keyChannels) << kSize |
+                 static_cast<uint64_t>(s.valueChannels);
+  for (int32_t type : {s.element, s.gate, s.beta})
+    key = key << kType | static_cast<uint64_t>(type);
+  return key << 2 | static_cast<uint64_t>(s.isPacked) << 1 |
+         static_cast<uint64_t>(s.stateIndices != 0);
+}
+
+/// The entries of a table in its order, and by what tells them apart.
+struct Index {
+  std::vector<IndexedEntry> entries;
+  std::unordered_map<uint64_t, std::vector<const IndexedEntry *>> byKey;
+  std::vector<Channels> channels;
+};
 } // namespace
+
+static std::unique_ptr<Index> makeIndex(const GdnCallTable &table) {
+  auto made = std::make_unique<Index>();
+  made->entries.reserve(table.num_entries);
+  for (int32_t i = 0; i < table.num_entries; ++i) {
+    made->entries.push_back({signatureOf(*table.entries[i]), table.entries[i]});
+    const IndexedEntry &one = made->entries.back();
+    made->byKey[keyOf(one.signature)].push_back(&one);
+    Channels own = {one.signature.keyChannels, one.signature.valueChannels};
+    auto &all = made->channels;
+    if (std::find(all.begin(), all.end(), own) == all.end())
+      all.push_back(own);
+  }
+  std::sort(made->channels.begin(), made->channels.end(),
+            [](const Channels &a, const Channels &b) {
+              return std::pair(a.first * a.second, a) <
+                     std::pair(b.first * b.second, b);
+            });
+  return made;
+}
 
 /// The entries of a table with their signatures, which are made once.
 static const Index &indexOf(const GdnCallTable &table) {
   std::atomic_ref<void *> kept(*table.index);
   if (void *index = kept.load(std::memory_order_acquire))
     return *static_cast<const Index *>(index);
-  auto made = std::make_unique<Index>();
-  for (int32_t i = 0; i < table.num_entries; ++i)
-    made->push_back({signatureOf(*table.entries[i]), table.entries[i]});
+  std::unique_ptr<Index> made = makeIndex(table);
   void *other = nullptr;
   if (kept.compare_exchange_strong(other, made.get(),
                                    std::memory_order_acq_rel))
@@ -152,20 +198,27 @@ static const Index &indexOf(const GdnCallTable &table) {
   return *static_cast<const Index *>(other);
 }
 
+const std::vector<Channels> &gdn::calls::channelsOf(const GdnCallTable &table) {
+  return indexOf(table).channels;
+}
+
 bool gdn::calls::hasChannels(const GdnCallTable &table,
                              const Signature &wanted) {
-  const Index &index = indexOf(table);
-  return std::any_of(index.begin(), index.end(), [&](const auto &one) {
-    return one.signature.keyChannels == wanted.keyChannels &&
-           one.signature.valueChannels == wanted.valueChannels;
-  });
+  const std::vector<Channels> &all = channelsOf(table);
+  return std::find(all.begin(), all.end(),
+                   Channels(wanted.keyChannels, wanted.valueChannels)) !=
+         all.end();
 }
 
 const GdnEntryDesc *gdn::calls::findEntry(const GdnCallTable &table,
                                           const Signature &wanted) {
-  for (const IndexedEntry &one : indexOf(table))
-    if (wanted.isServedBy(one.signature))
-      return one.entry;
+  const Index &index = indexOf(table);
+  auto found = index.byKey.find(keyOf(wanted));
+  if (found == index.byKey.end())
+    return nullptr;
+  for (const IndexedEntry *one : found->second)
+    if (wanted.isServedBy(one->signature))
+      return one->entry;
   return nullptr;
 }
 
@@ -318,7 +371,7 @@ GdnRuntimeStatus gdn::calls::explainMissing(const GdnCallTable &table,
     const Trait &trait = allTraits[i];
     std::string known, got = trait.describe(wanted, call);
     bool isServed = false;
-    for (const auto &[function, entry] : indexOf(table)) {
+    for (const auto &[function, entry] : indexOf(table).entries) {
       bool isNear =
           function.stateInterval == wanted.stateInterval &&
           function.op.ends_with("_bwd") == wanted.op.ends_with("_bwd");

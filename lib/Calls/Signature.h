@@ -11,6 +11,9 @@
 
 #include "Call.h"
 
+#include <utility>
+#include <vector>
+
 namespace gdn::calls {
 
 /// States that a call has: none, one after each sequence, or one before it too.
@@ -41,11 +44,21 @@ Signature signatureOf(const Call &call, std::string_view op);
 /// What the functions of an entry serve.
 Signature signatureOf(const GdnEntryDesc &entry);
 
+/// The channels of a function's heads: of q, and of v.
+int64_t keyChannelsOf(const GdnFunctionDesc &function);
+int64_t valueChannelsOf(const GdnFunctionDesc &function);
+
 /// Whether an argument of a function is a state that may lie in either way.
 bool hasAnyLayout(const GdnArgDesc &arg);
 /// Whether it is one of the states of sequences, of a forward or a backward.
 bool isState(const GdnArgDesc &arg);
 
+/// K and V.
+using Channels = std::pair<int64_t, int64_t>;
+
+/// The channels of heads that functions of a table have, the smallest heads
+/// first.
+const std::vector<Channels> &channelsOf(const GdnCallTable &table);
 /// Whether any function has the channels of heads that a call has.
 bool hasChannels(const GdnCallTable &table, const Signature &wanted);
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import numbers
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from . import _library, _manifest
+from . import _library
 
 _CHUNK_SIZES = (16, 32, 64)
 
@@ -256,35 +255,8 @@ def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tupl
     return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
 
 
-#: The types of gates and beta that the GPU kernels take.
-GPU_GATE_TYPES = _manifest.gate_types(_library.MANIFEST)
-#: K ** -0.5 for each K that there are GPU kernels for: the one scale that they have.
-GPU_SCALES = _manifest.gpu_scales(_library.MANIFEST)
-
-
-def widened_on_gpu(options: int, q_type: str, types: dict[str, str | None]) -> list[str]:
-    """Which gate tensors a call widens to float32 for the GPU kernels, by the types of g, beta, A_log and dt_bias: as
-    few of g and beta as lead to a kernel, g before beta, and the parameters always."""
-    domains = _library.gate_domain_of(options), _library.beta_domain_of(options)
-    given = types["g"], types["beta"]
-    for kept in (("g", "beta"), ("beta",), ("g",), ()):
-        g, beta = (
-            given_type if name in kept else "float32" for name, given_type in zip(("g", "beta"), given)
-        )
-        if (*domains, q_type, g, beta) in GPU_GATE_TYPES:
-            break
-    return [name for name, dtype in types.items() if dtype in ("float16", "bfloat16") and name not in kept]
-
-
 #: The largest number of tokens that the library can be told.
 _MOST_TOKENS = 2**63 - 1
-
-
-def factor_on_gpu(q_shape: Any, scale: float) -> float:
-    """What the outputs of a GPU kernel, made with K ** -0.5, are to be multiplied by. Scales that are no numbers, and
-    q of other shapes, are the library's to refuse."""
-    made = GPU_SCALES.get(q_shape[3]) if len(q_shape) == 4 else None
-    return scale / made if made and math.isfinite(scale) and scale != 0 else 1.0
 
 
 def longest_sequence(max_seqlen: Any, cu_seqlens_cpu: Any, chunk_indices: Any) -> int:

@@ -58,6 +58,26 @@ class Copy:
 
 
 @dataclasses.dataclass(frozen=True)
+class Conversion:
+    """What is converted before a kernel on a GPU or behind it, as no kernel takes the call as it is.
+
+    Attributes:
+        what: the arguments, and what becomes of them.
+        bytes: bytes that are read and written.
+        launches: kernels that do it.
+        seconds: predicted time.
+    """
+
+    what: str
+    bytes: float
+    launches: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.bytes:.4g} bytes, {self.launches} launches, {self.seconds * 1e6:.3g} us"
+
+
+@dataclasses.dataclass(frozen=True)
 class Split:
     """The segments that sequences are cut into on a GPU, or would best be cut into.
 
@@ -137,7 +157,7 @@ class KernelChoice:
         knows_longest: whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`.
         alternatives: other ways, each with the reason why it lost.
         copies: on a GPU, the copies of inputs that are not read in place.
-        conversions: on a GPU, what torch converts because no kernel has the call's form, or its scale.
+        conversions: on a GPU, what is converted because no kernel has the call's form, or its scale.
         split: on a GPU, the segments that sequences are cut into, or those that lost; None where there are none.
         backward: on a GPU, what computes the gradients; None if no input requires one.
     """
@@ -163,7 +183,7 @@ class KernelChoice:
     knows_longest: bool
     alternatives: tuple[tuple[str, str], ...]
     copies: tuple[Copy, ...]
-    conversions: tuple[Any, ...]
+    conversions: tuple[Conversion, ...]
     split: Split | None
     backward: Backward | None
 
@@ -261,7 +281,7 @@ def _describe_arrays(call: Call) -> tuple[Call, str, list[_Described | None], in
 
 
 def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_Described | None], int]:
-    """The same of torch tensors; on a GPU those that a kernel gets."""
+    """The same of torch tensors; on a GPU with the outputs."""
     import torch
 
     from . import _torch, _torch_backward, _torch_checks, _torch_mixed
@@ -276,7 +296,7 @@ def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_
         call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch_mixed.without_mixed_types(call)
     if where.startswith("cuda"):
-        call = _torch.as_on_gpu(call)
+        call = _torch.with_outputs(call)
     described = [None if tensor is None else _torch.describe(tensor) for tensor in call.tensors]
     return call, where, described, torch.get_num_threads()
 
@@ -288,21 +308,6 @@ def _ask(call: Call, where: str, described: list[_Described | None], threads: in
         _library.load().explain(blob, call.scale, call.options, threads, call.max_seqlen)
     )
     return facts
-
-
-def _ask_converted(call: Call, where: str, threads: int) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """The same of the call that runs for one that the library refuses, and the conversions; while the library's
-    refusal is handled, which is raised again if there are none."""
-    from . import _torch, _torch_convert
-
-    found = _torch_convert.as_converted(call)
-    if found is None:
-        raise
-    converted, conversions = found
-    scale, converted = converted.scale, _torch.as_on_gpu(converted)
-    conversions += _torch_convert.as_scaled(converted.q, converted.out, scale)
-    described = [None if tensor is None else _torch.describe(tensor) for tensor in converted.tensors]
-    return _ask(converted, where, described, threads), conversions
 
 
 def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -348,7 +353,7 @@ def explain(
     if function not in BUILDERS:
         raise ValueError(f"function: expected one of {', '.join(BUILDERS)}, got {function!r}")
     call = given = BUILDERS[function](*args, **kwargs)
-    torch, scale, backward = sys.modules.get("torch"), call.scale, None
+    torch, backward = sys.modules.get("torch"), None
     forward: dict[str, Any] = {}
     if torch is not None and isinstance(call.q, torch.Tensor):
         from . import _torch_sharded
@@ -357,21 +362,12 @@ def explain(
         call, where, described, threads = _describe_tensors(call, device)
     else:
         call, where, described, threads = _describe_arrays(call)
-    conversions: tuple[Any, ...] = ()
-    try:
-        facts = _ask(call, where, described, threads)
-        if where.startswith("cuda"):
-            from . import _torch_convert
-
-            conversions = _torch_convert.as_scaled(call.q, call.out, scale)
-    except NotImplementedError:
-        if not where.startswith("cuda"):
-            raise
-        facts, conversions = _ask_converted(call, where, threads)
+    facts = _ask(call, where, described, threads)
     if torch is not None and isinstance(given.q, torch.Tensor):
         backward, forward = ask_backward(given, where, _pack)
     alternatives = _alternatives(facts)
     copies = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
+    conversions = tuple(Conversion(**row) for row in facts.get("conversions", ()))
     # What only a choice of a GPU has.
     facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, "split": None, **facts}
     facts |= {"alternatives": alternatives, "copies": copies, "conversions": conversions, "backward": backward}

@@ -18,8 +18,6 @@ MANIFEST = _manifest.read()
 GATE_DOMAINS = {row["name"]: number for number, row in enumerate(MANIFEST["gate_domains"].values())}
 #: The gate domains that have parameters, A_log and dt_bias.
 PARAMETRIC_GATES = frozenset(GATE_DOMAINS[row["name"]] for row in MANIFEST["gate_domains"].values() if "takes" in row)
-#: What an absent gate stands for, by domain; None where it must be there.
-NO_DECAY: tuple[float | None, ...] = tuple(row["no_decay"] for row in MANIFEST["gate_domains"].values())
 #: beta as a value, as logits, and as logits whose sigmoid is doubled.
 BETA_VALUE, BETA_LOGIT, BETA_DOUBLED_LOGIT = map(
     list(MANIFEST["beta_domains"]).index, ("Value", "Logit", "DoubledLogit")
@@ -67,11 +65,6 @@ def beta_domain_of(options: int) -> int:
 def pack_domains(gate_domain: int, beta_domain: int) -> int:
     """The domains of g and beta as options."""
     return gate_domain << _GATE_DOMAIN | beta_domain << _BETA_DOMAIN
-
-
-def with_domains(options: int, gate_domain: int, beta_domain: int) -> int:
-    """The options with these domains of g and beta."""
-    return options & ~pack_domains(GATE_MASK, BETA_MASK) | pack_domains(gate_domain, beta_domain)
 
 
 def pack_options(
@@ -130,15 +123,6 @@ def state_is_v_first(options: int) -> bool:
     return bool(options >> _STATE_V_FIRST & 1)
 
 
-class OverlapError(ValueError):
-    """Outputs whose memory overlaps, with themselves or with another array."""
-
-
-def is_overlap(error: Exception) -> bool:
-    """Whether an error is an `OverlapError`, of whichever copy of the package that TVM-FFI was told of last."""
-    return type(error).__name__ == OverlapError.__name__
-
-
 def path() -> pathlib.Path:
     """The library: GDN_LIBRARY if set, else the one beside this file."""
     return pathlib.Path(os.environ.get("GDN_LIBRARY") or pathlib.Path(__file__).with_name("libgdn.so"))
@@ -167,7 +151,6 @@ def load() -> Any:
             "(pip install .), or set GDN_LIBRARY to a build's python/gdn/libgdn.so"
         )
     tvm_ffi.register_error("NotImplementedError", NotImplementedError)
-    tvm_ffi.register_error("OverlapError", OverlapError)
     try:
         return Functions(tvm_ffi.load_module(str(file)))
     except (AttributeError, OSError, RuntimeError) as error:

@@ -12,17 +12,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from . import _library, _torch_backward, _torch_checks, _torch_library, _torch_sharded
-from ._arguments import GPU_GATE_TYPES, Call, factor_on_gpu, torch_type, widened_on_gpu
+from ._arguments import Call, torch_type
 from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
-from ._torch_convert import MOST_OPTIONS, run_in_any_form
 from ._torch_mixed import forward_mixed, is_mixed
-from ._torch_outputs import output_of_kernel, run_dense, with_data, without_data
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
@@ -117,90 +115,8 @@ def _compute_on_gpu(
     """Runs the library on the current stream of the tensors' GPU."""
     if _torch_checks.CHECKS_VALUES:
         _torch_checks.check_values(q, initial_state, cu_seqlens, state_indices, options)
-    if options not in _ADAPTED:
-        try:
-            tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
-            return _call_library(tensors, scale, options, 1, max_seqlen)
-        except (NotImplementedError, ValueError):
-            if len(_ADAPTED) >= MOST_OPTIONS:
-                _ADAPTED.clear()
-            _ADAPTED.add(options)
-    final_state, factor = state, 1.0
-    if (
-        g is None
-        or beta is None
-        or (options & _DOMAINS, q.dtype, g.dtype, beta.dtype) not in _GATE_TYPES
-        or (A_log is not None and (dt_bias is None or A_log.dtype is not _F32 or dt_bias.dtype is not _F32))
-    ):
-        options |= _library.UNDECAYED if g is None else 0
-        g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
-    if (
-        initial_state is not None
-        and state_indices is None
-        and (state is None or state.dtype is not initial_state.dtype)
-    ):
-        initial_state, state = _adapt_states(initial_state, state)
-    if scale is not None:
-        factor = factor_on_gpu(q.shape, scale)
-        scale /= factor
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
-    call = Call(*tensors, scale, options, final_state is not None, max_seqlen)  # type: ignore[arg-type]
-    run = functools.partial(run_in_any_form, _call_library, _compute_on_gpu)
-    try:
-        run(call)
-    except ValueError as error:
-        if _library.is_overlap(error) or not run_dense(run, call):
-            raise
-    if factor != 1.0:
-        o.mul_(factor)
-    if final_state is not state and final_state is not None and state is not None:
-        final_state.copy_(state)
-
-
-#: The options of calls that no kernel served as they were. The types and the scale of others are not looked at here.
-_ADAPTED: set[int] = set()
-
-#: The options' domains of g and beta, and the types that GPU kernels take with them: (domains, q, g, beta).
-_DOMAINS = _library.pack_domains(_library.GATE_MASK, _library.BETA_MASK)
-_GATE_TYPES = frozenset(
-    (_library.pack_domains(gate_domain, beta_domain), *(getattr(torch, name) for name in types))
-    for gate_domain, beta_domain, *types in GPU_GATE_TYPES
-)
-
-
-def _adapt_gates(
-    q: torch.Tensor,
-    v: torch.Tensor,
-    g: torch.Tensor | None,
-    beta: torch.Tensor | None,
-    A_log: torch.Tensor | None,
-    dt_bias: torch.Tensor | None,
-    options: int,
-) -> Iterable[torch.Tensor | None]:
-    """Gate tensors as the kernels take them: all that the domain has are there, in the types that are shipped."""
-    no_decay = _library.NO_DECAY[_library.gate_domain_of(options)]
-    if g is None and no_decay is not None:
-        g = v.new_full(v.shape[:3], no_decay, dtype=torch.float32)
-    if beta is None and _library.beta_domain_of(options) == _library.BETA_VALUE:
-        beta = v.new_ones(v.shape[:3], dtype=torch.float32)
-    if A_log is not None and dt_bias is None:
-        dt_bias = torch.zeros_like(A_log, dtype=torch.float32)
-    gates = {"g": g, "beta": beta, "A_log": A_log, "dt_bias": dt_bias}
-    types = {name: None if gate is None else torch_type(gate) for name, gate in gates.items()}
-    for name in widened_on_gpu(options, torch_type(q), types):
-        gates[name] = gates[name].float()  # type: ignore[union-attr]
-    return gates.values()
-
-
-def _adapt_states(
-    initial_state: torch.Tensor | None, state: torch.Tensor | None
-) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """States as the kernels take them: one that takes a state gives one, of the same type."""
-    if initial_state is None or (state is not None and state.dtype == initial_state.dtype):
-        return initial_state, state
-    if state is None:
-        return initial_state, torch.empty_like(initial_state, memory_format=torch.contiguous_format)
-    return initial_state.float(), state if state.dtype == _F32 else torch.empty_like(state, dtype=_F32)
+    _call_library(tensors, scale, options, 1, max_seqlen)
 
 
 #: What runs the library, by device.
@@ -365,26 +281,13 @@ def _count_write(given: torch.Tensor) -> None:
         torch.autograd.graph.increment_version(given)
 
 
-def as_on_gpu(call: Call) -> Call:
-    """The call as a kernel on a GPU gets it. Nothing runs: tensors that the call makes have no data here."""
-    given = call.tensors
-    bare = without_data(given)
-    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices = bare
-    assert q is not None and v is not None
-    check_shapes(q, v, cu_seqlens)
-    o = output_of_kernel(call.out, o)
-    if state_indices is None:
-        state = output_of_kernel(call.final_state, state)
-    o = _new_output(v) if o is None else o
+def with_outputs(call: Call) -> Call:
+    """The call with outputs as `forward` makes them. Nothing runs: these have no data here."""
+    check_shapes(call.q, call.v, call.cu_seqlens)
+    o, state, v = call.out, call.final_state, torch.empty(call.v.shape, dtype=call.v.dtype, device="meta")
     if state is None and call.output_final_state:
-        state = _new_state(q, v, initial_state, cu_seqlens, call.options)
-    options = call.options | (_library.UNDECAYED if g is None else 0)
-    g, beta, A_log, dt_bias = _adapt_gates(q, v, g, beta, A_log, dt_bias, options)
-    if state_indices is None:
-        initial_state, state = _adapt_states(initial_state, state)
-    taken = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
-    scale = call.scale / factor_on_gpu(q.shape, call.scale)
-    return call.with_tensors(with_data(given, bare, taken))._replace(scale=scale, options=options)
+        state = _new_state(call.q, v, None, call.cu_seqlens, call.options)
+    return call._replace(out=v if o is None else o, final_state=state)
 
 
 def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str, int]:

@@ -18,7 +18,6 @@ import torch
 from . import _library, _manifest
 from ._arguments import Call, default_scale, torch_type
 from ._manifest import GradientForm
-from ._torch_convert import raw_gate
 
 _LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
 _F32 = torch.float32
@@ -167,6 +166,15 @@ def _normalise(x: Tensor, sum_rows: _Chain = _sum_rows) -> tuple[Tensor, _Chain]
     return rows.to(x.dtype), back
 
 
+def _raw_gate(g: torch.Tensor, A_log: torch.Tensor, dt_bias: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+    """The logarithms -exp(A_log) softplus(x), x = g + dt_bias, with x and -exp(A_log), in float64: float32 has no room
+    for the factors of many a gate that it has room for."""
+    x = g.double() if dt_bias is None else g.double() + dt_bias
+    rate = A_log.double().exp().neg_()
+    # Above 40 softplus(x) is x in float64.
+    return torch.nn.functional.softplus(x, threshold=40.0).mul_(rate), x, rate
+
+
 def _gate(
     v: Tensor, g: Tensor | None, A_log: Any, dt_bias: Any, domain: int, form: GradientForm
 ) -> tuple[Tensor, _Chain, Any]:
@@ -181,7 +189,7 @@ def _gate(
         x = x.clamp_min(_LEAST_GATE)
         return x.log().contiguous(), lambda gradient: gradient / x, None
     if domain == _RAW:
-        log, x, rate = raw_gate(g, A_log, dt_bias)
+        log, x, rate = _raw_gate(g, A_log, dt_bias)
         # Kernels raise gates to this. One below has no gradient, and what rounding leaves of it may meet a huge rate.
         forgets = log < _LEAST_LOG_GATE
         slope = (rate * x.sigmoid()).masked_fill_(forgets, 0.0).float()

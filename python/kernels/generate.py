@@ -22,6 +22,7 @@ import pathlib
 import sys
 from typing import Any
 
+from conversions import conversion_modules
 from modules import (
     Manifest, Module, check_sample, choose_sample, copy_modules, cpu_modules, forward_modules, gradient_modules,
 )  # fmt: skip
@@ -96,8 +97,8 @@ def check_options(manifest: Manifest, reader: Any) -> None:
 def modules_of(manifest: Manifest, reader: Any) -> list[Module]:
     """All modules; ends the program if two have one name."""
     modules = [
-        *cpu_modules(manifest), *forward_modules(manifest, reader.gpu_rows(manifest)), *copy_modules(manifest),
-        *gradient_modules(manifest, reader.gradient_rows(manifest)),
+        *cpu_modules(manifest), *forward_modules(manifest, reader.gpu_rows(manifest)),
+        *gradient_modules(manifest, reader.gradient_rows(manifest)), *copy_modules(manifest), *conversion_modules(manifest),
     ]  # fmt: skip
     names = collections.Counter(module.name for module in modules)
     if twice := sorted(name for name, count in names.items() if count > 1):

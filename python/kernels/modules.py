@@ -199,7 +199,8 @@ def copy_modules(manifest: Manifest) -> list[Module]:
         name = f"gdn_hopper_relayout_{source}_{bits}"
         values = {**copies["sources"][source], **copies["elements"][bits], "name": name, "bits": bits}
         text = re.sub("@([a-z_]+)@", lambda found: values[found[1]], template)
-        line = f"GDN_COPY({name}, {values['is_transposed']}, {bits})"
+        dtype = f"GDN_DTYPE_{values['element']}".upper()
+        line = f"GDN_CONVERSION({name}, {json.dumps(values['kind'])}, {dtype}, {dtype}, 1)"
         modules.append(Module(name, text, [], [line], "Relayout", {"source": source, "bits": bits}))
     return modules
 

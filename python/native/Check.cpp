@@ -101,22 +101,6 @@ static Error checkRule(const Rule &rule) {
   return {};
 }
 
-/// Kernels of a GPU write rows of channels; on a CPU others are copied head by
-/// head.
-static Error checkLastStride(Device device, Named argument) {
-  const Array &array = *argument.array;
-  // NumPy gives an array without elements strides of 0.
-  if (device.type == Device::CPU || array.rank < 1 || countElements(array) == 0)
-    return {};
-  int last = array.rank - 1;
-  if (array.sizes[last] <= 1 || array.strides[last] == 1)
-    return {};
-  return fail("ValueError", argument.name,
-              "a contiguous last dimension (other dimensions may have any "
-              "stride; .contiguous() makes a copy)",
-              "strides " + listOf(array.strides.data(), array.rank));
-}
-
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -375,13 +359,5 @@ Error gdn::cpu::check(const Problem &p) {
   for (Named output : outputs)
     if (Error error = checkSpread(output))
       return error;
-  if (Error error = checkOverlaps(p))
-    return error;
-  // Last: the package makes up for strides, but not for what is said above. A
-  // pool is read and written where it is; its functions say what they can.
-  for (Named output : outputs)
-    if (output.array != &p.finalState || !p.hasPool())
-      if (Error error = checkLastStride(p.device, output))
-        return error;
-  return {};
+  return checkOverlaps(p);
 }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <string_view>
 
 using namespace gdn::hopper;
@@ -21,29 +22,30 @@ using gdn::cpu::Array;
 // The functions
 //===----------------------------------------------------------------------===//
 
-// The build writes a line an entry and one for each function that copies.
+// The build writes a line an entry and one for each conversion.
 #define GDN_ENTRY(name) extern "C" const GdnEntryDesc name##_entry;
-#define GDN_COPY(name, ...) extern "C" const GdnFunctionDesc name##_function;
+#define GDN_CONVERSION(name, ...)                                              \
+  extern "C" const GdnFunctionDesc name##_function;
 #if GDN_PYTHON_HOPPER
 #include "HopperKernels.inc"
 #endif
 #undef GDN_ENTRY
-#undef GDN_COPY
+#undef GDN_CONVERSION
 
 // The last row keeps each table from being empty.
 static const GdnEntryDesc *const entries[] = {
 #define GDN_ENTRY(name) &name##_entry,
-#define GDN_COPY(...)
+#define GDN_CONVERSION(...)
 #if GDN_PYTHON_HOPPER
 #include "HopperKernels.inc"
 #endif
 #undef GDN_ENTRY
-#undef GDN_COPY
+#undef GDN_CONVERSION
     nullptr};
-static const GdnCopyDesc copies[] = {
+static const GdnConversionDesc conversions[] = {
 #define GDN_ENTRY(...)
-#define GDN_COPY(name, isTransposed, bits)                                     \
-  {isTransposed, bits, &name##_function},
+#define GDN_CONVERSION(name, kind, from, to, factor)                           \
+  {kind, from, to, factor, &name##_function},
 #if GDN_PYTHON_HOPPER
 #include "HopperKernels.inc"
 #endif
@@ -53,9 +55,9 @@ const GdnCallTable &gdn::hopper::allFunctions() {
   static void *index = nullptr;
   static const GdnCallTable table = {sizeof(GdnCallTable),
                                      std::size(entries) - 1,
-                                     std::size(copies) - 1,
+                                     std::size(conversions) - 1,
                                      entries,
-                                     copies,
+                                     conversions,
                                      &index};
   return table;
 }
@@ -167,7 +169,8 @@ HopperCall::HopperCall(const Problem &p, Kind kind) {
   call.split = static_cast<int32_t>(p.split.kind);
   call.is_undecayed = !p.split.decays;
   call.split_value = p.split.value;
-  call.scale = p.scale;
+  // 0 would stand for K^(-1/2).
+  call.scale = p.scale != 0 ? p.scale : std::numeric_limits<double>::min();
   call.longest = p.maxSeqlen;
   call.first_state = p.firstState;
   // Those that states have memory for (_torch_saved.py).

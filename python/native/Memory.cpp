@@ -14,10 +14,6 @@
 
 using namespace gdn::cpu;
 
-/// A ValueError of the package's, which does not run such a call with other
-/// outputs instead.
-static constexpr const char *kOverlap = "OverlapError";
-
 Error gdn::cpu::checkMemory(const char *name, const Array &array) {
   if (!array.isPresent() || array.data || countElements(array) == 0)
     return {};
@@ -71,7 +67,7 @@ Error gdn::cpu::checkSpread(Named output) {
   for (int n = 0; n < count; ++n) {
     int64_t i = order[n];
     if (steps[i] <= reach)
-      return fail(kOverlap, output.name,
+      return fail("ValueError", output.name,
                   "a tensor whose elements have memory of their own",
                   "stride " + std::to_string(array.strides[i]) +
                       " in dimension " + std::to_string(i));
@@ -106,7 +102,7 @@ Error gdn::cpu::checkOverlaps(const Problem &p) {
   for (size_t i = 0; i < numOutputs; ++i)
     for (size_t j = i + 1; j < numArrays; ++j)
       if (extents[i].overlaps(extents[j]))
-        return fail(kOverlap, arrays[i].name,
+        return fail("ValueError", arrays[i].name,
                     std::string("memory apart from ") + arrays[j].name,
                     "tensors that overlap");
   return {};

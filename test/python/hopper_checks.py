@@ -142,28 +142,6 @@ def options(**kwargs):
     return _library.pack_options(**{**values, **kwargs})
 
 
-REFUSED = {
-    "gate type": ("g: expected float32 on a GPU", tensors(g=Tensor("bfloat16", 1, 256, 4)), {}),
-    "no gate": ("g: expected float32 on a GPU in this version, got None", tensors(g=None), {}),
-    "no beta": ("beta: expected float32 or bfloat16 on a GPU", tensors(beta=None), {}),
-    "scale": (r"scale: expected K\^\(-1/2\) on a GPU", tensors(), {"scale": 1.0}),
-    "state types": (
-        "final_state: expected bfloat16 as initial_state is",
-        tensors(initial_state=Tensor("bfloat16", 1, 4, 128, 128)),
-        {},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused(case):
-    message, arguments, settings = REFUSED[case]
-    launches = driver.count("cuLaunchKernelEx")
-    with pytest.raises(NotImplementedError, match=message):
-        run(arguments, **settings)
-    assert driver.count("cuLaunchKernelEx") == launches
-
-
 def with_channels(channels):
     arguments = tensors()
     for name in ("q", "k", "v", "out"):
@@ -173,9 +151,56 @@ def with_channels(channels):
     return arguments
 
 
-def test_channels():
-    with pytest.raises(NotImplementedError, match="q, v: expected K = V = 128 .*on a GPU in this version, got K = V = 96"):
-        run(with_channels(96), scale=96**-0.5)
+#: Calls that no function takes as they are, with what is launched around the one that takes the rest: casts and fills.
+CONVERTED = {
+    "gate type": (tensors(g=Tensor("bfloat16", 1, 256, 4)), {}, ["cast_bf16_f32"], []),
+    "no gate": (tensors(g=None), {}, ["fill_f32"], []),
+    "no beta": (tensors(beta=None), {}, ["fill_f32"], []),
+    "scale": (tensors(), {"scale": 1.0}, [], ["cast_bf16_bf16"]),
+    "no scale": (tensors(), {"scale": None}, [], []),
+    "a scale of 0": (tensors(), {"scale": 0.0}, [], ["cast_bf16_bf16"]),
+    "state types": (tensors(initial_state=Tensor("bfloat16", 1, 4, 128, 128)), {}, ["cast_bf16_f32"], []),
+    "no final state": (tensors(final=False), {}, [], []),
+    "a misaligned output": (tensors(out=Tensor("bfloat16", 1, 256, 4, 128, offset=2)), {}, [], ["cast_bf16_bf16"]),
+    "channels of an output side by side": (
+        tensors(out=Tensor("bfloat16", 1, 256, 4, 128, strides=[256 * 512, 1, 128 * 256, 256])), {}, [], ["cast_bf16_bf16"],
+    ),
+    "channels": (
+        with_channels(96), {"scale": 96**-0.5}, [*3 * ["cast_bf16_bf16"], "cast_f32_f32"], ["cast_bf16_bf16", "cast_f32_f32"],
+    ),
+    "gates and channels": (
+        {**with_channels(96), "g": None, "beta": Tensor("bfloat16", 1, 256, 4)}, {"options": 1 << 2},
+        [*3 * ["cast_bf16_bf16"], "fill_f32", "logit_to_value_bf16_f32", "cast_f32_f32"], ["cast_bf16_bf16", "cast_f32_f32"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONVERTED)
+def test_converted(case):
+    arguments, settings, before, behind = CONVERTED[case]
+    for _ in range(2):
+        kernels = driver.kernels_of(lambda: run(arguments, **settings))
+        conversions = [name.removeprefix("gdn_hopper_").removesuffix("_rows") for name in kernels]
+        assert conversions[: len(before)] == before and conversions[len(before) + 1 :] == behind
+
+
+def test_a_failed_conversion():
+    """Behind the function, too; nothing is launched behind what fails."""
+    arguments = tensors(g=None)
+    run(arguments, scale=1.0)
+    driver.fail("cuLaunchKernelEx", 719)
+    try:
+        with pytest.raises(RuntimeError, match="^gdn: g: expected a conversion .*, got: launching .*fill_f32.* failed"):
+            run(arguments, scale=1.0)
+    finally:
+        driver.fail("cuLaunchKernelEx", 0)
+
+
+def test_types_that_nothing_converts():
+    """There are no functions of segments in float32."""
+    arguments = tensors(dtype="float32")
+    with pytest.raises(NotImplementedError, match="segment_length: expected a form of q, v, g, beta and states"):
+        run(arguments, options=_library.pack_segment_length(64))
 
 
 @pytest.mark.parametrize("arguments,settings", [
@@ -186,18 +211,6 @@ def test_token_by_token(arguments, settings):
     launches = driver.count("cuLaunchKernelEx")
     run(arguments, **settings)
     assert driver.count("cuLaunchKernelEx") == launches + 1
-
-
-def test_misaligned():
-    """Inputs are copied (relayout_checks.py), outputs by Python."""
-    with pytest.raises(ValueError, match="expected o to be aligned to 16 bytes"):
-        run(tensors(out=Tensor("bfloat16", 1, 256, 4, 128, offset=2)))
-
-
-def test_initial_state_alone():
-    """The caller brings memory for what the kernel gives."""
-    with pytest.raises(ValueError, match="final_state: expected a tensor with initial_state on a GPU, got None"):
-        run(tensors(final=False))
 
 
 def test_devices_must_agree():
@@ -241,9 +254,15 @@ def test_raw_gates(types, l2norm):
 
 
 def test_gate_parameters():
-    for name, value, got in (("A_log", Tensor("bfloat16", 4), "bfloat16"), ("dt_bias", None, "None")):
-        with pytest.raises(NotImplementedError, match=f"{name}: expected float32 with a raw gate on a GPU, got {got}"):
-            run({**raw(), name: value}, options=options(gate_domain=2, beta_domain=1))
+    """Those of 16 bits are cast, and an absent bias is zeros."""
+    for name, value in (("A_log", Tensor("bfloat16", 4)), ("dt_bias", None)):
+        changed = {**raw(), name: value}
+        kernels = driver.kernels_of(lambda: run(changed, options=options(gate_domain=2, beta_domain=1)))
+        assert kernels[0] == f"gdn_hopper_{'fill' if value is None else 'cast_bf16'}_f32_rows" and len(kernels) == 2
+    # As logarithms, where functions take those alone.
+    arguments = {**raw(), "A_log": Tensor("bfloat16", 4), "dt_bias": None}
+    kernels = driver.kernels_of(lambda: run(arguments, options=options(gate_domain=2)))
+    assert kernels[:2] == ["gdn_hopper_cast_bf16_f32_rows", "gdn_hopper_softplus_to_log_f32_f32_rows"] and len(kernels) == 3
 
 
 def meta(*shape, dtype="bfloat16"):

@@ -287,43 +287,6 @@ def test_kinds_of_tensors(name, make, match):
         assert gdn.supported(**arguments, scale=scale).reasons == (f"{name}: {match}",)
 
 
-@pytest.mark.parametrize("domain,filling", [("log", 0.0), ("linear", 1.0)])
-def test_absent_gates_on_a_gpu(monkeypatch, domain, filling):
-    """What a GPU's kernel gets, seen on a CPU: no decay in each domain."""
-    q, k, v, _, beta = tensors(torch.bfloat16)
-    got = given_to_gpu(monkeypatch, q, k, v, None, beta, domain)
-    assert got[3].dtype == torch.float32 and got[3].shape == (1, 70, 4) and (got[3] == filling).all()
-    assert got[4] is beta
-
-
-@pytest.mark.parametrize("dtype,beta_dtype,widened", [
-    ("bfloat16", "bfloat16", False), ("float16", "bfloat16", True), ("bfloat16", "float16", True),
-])
-def test_types_of_beta_on_a_gpu(monkeypatch, dtype, beta_dtype, widened):
-    q, k, v, g, beta = tensors(TYPES[dtype])
-    beta = beta.to(TYPES[beta_dtype])
-    got = given_to_gpu(monkeypatch, q, k, v, g, beta, "log")[4]
-    assert got.dtype == (torch.float32 if widened else beta.dtype) and torch.equal(got, beta.to(got.dtype))
-
-
-def given_to_gpu(monkeypatch, q, k, v, g, beta, domain):
-    """What the library is called with for such tensors on a GPU."""
-    from gdn import _library, _torch
-
-    calls = []
-
-    def call(tensors, *_):
-        calls.append(tensors)
-        if len(calls) == 1:
-            raise NotImplementedError
-
-    monkeypatch.setattr(_torch, "_call_library", call)
-    monkeypatch.setattr(_torch, "_ADAPTED", set())
-    options = _library.pack_options(_library.GATE_DOMAINS[domain], 0, False, False, False)
-    _torch._compute_on_gpu(q, k, v, g, beta, *NO_STATE, torch.empty_like(v), None, None, None, options, 0)
-    return calls[1]
-
-
 def test_tensors_as_objects_of_tvm_ffi(monkeypatch):
     """As a torch that is older than 2.10 hands them over."""
     from gdn import _torch

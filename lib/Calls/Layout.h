@@ -1,0 +1,39 @@
+//===- Layout.h - How arrays lie in memory ----------------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CALLS_LAYOUT_H
+#define GDN_LIB_CALLS_LAYOUT_H
+
+#include "Arguments.h"
+
+namespace gdn::calls {
+
+/// What the copy engine asks of addresses and strides, in bytes.
+inline constexpr int64_t kUnit = 16;
+
+bool hasElements(const GdnTensor &array);
+/// Whether the last dimension has a stride of 1, or steps nowhere.
+bool hasLastStride1(const GdnTensor &array);
+/// Whether a tensor map can be made of an array.
+bool isMapped(const GdnTensor &array);
+
+uint64_t roundUp(uint64_t value, uint64_t unit);
+
+// Of views [B, T, H, C]:
+
+/// Makes heads that follow one another channels of one head.
+void mergeHeads(View &view);
+/// Gives a view rows of all heads' channels, each on a multiple of 16 bytes.
+/// Returns the bytes of all.
+uint64_t setRows(View &rows);
+/// Whether `next` has the channels that follow those of `first`.
+bool follows(const View &first, const View &next);
+
+} // namespace gdn::calls
+
+#endif // GDN_LIB_CALLS_LAYOUT_H

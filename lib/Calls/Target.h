@@ -1,0 +1,32 @@
+//===- Target.h - The form that a call is brought to ------------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CALLS_TARGET_H
+#define GDN_LIB_CALLS_TARGET_H
+
+#include "Signature.h"
+
+namespace gdn::calls {
+
+/// The form of a call that functions serve: the call's own, or one that
+/// conversions bring it to. One of the entries is there.
+struct Target {
+  Signature form;
+  const GdnEntryDesc *chunks = nullptr, *tokens = nullptr;
+};
+
+/// Finds the nearest form of a forward that functions of a table serve.
+GdnRuntimeStatus findTarget(const GdnCallTable &table, const Call &call,
+                            Target &target);
+
+/// Whether sequences in a form of the entry can be cut.
+bool hasSegments(const GdnEntryDesc *chunks);
+
+} // namespace gdn::calls
+
+#endif // GDN_LIB_CALLS_TARGET_H
