@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 from package_cases import Case, CASES, LIMIT, SENTINEL, TOLERANCE, error_of, make, reference
+from package_conversions import conversion_runs
 from package_gradients import gradient_runs
 from package_models import model_runs
 from package_pool_times import pool_times
@@ -255,6 +256,16 @@ def check(options):
         *pool_runs(torch, gdn),
     ]
     return run_all(runs, options)
+
+
+def conversions(options):
+    """Calls that the library converts, beside calls that torch has converted."""
+    import torch
+
+    import gdn
+
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
+    return run_all(conversion_runs(torch, gdn), options)
 
 
 def pools(options):
