@@ -29,41 +29,17 @@ static Value loadKey(Program &p, StringRef name, Value t) {
   return b.mul(key, b.splat(inverseLength(p, b.mul(key, key)), p.facts.K));
 }
 
-namespace {
-/// The decay of one token: nothing, a number, or f32 [K].
-struct TokenDecay {
-  DecayKind kind;
-  Value factor;
-
-  /// What a product of the decayed state with `key` has for `key`.
-  Value ofKey(TileBuilder &b, Value key) const {
-    return kind == DecayKind::Channel ? b.mul(key, factor) : key;
-  }
-  /// A product of the decayed state, from that of the state itself.
-  Value ofProduct(TileBuilder &b, Value product, int64_t channels) const {
-    return kind == DecayKind::Scalar ? b.mul(product, b.splat(factor, channels))
-                                     : product;
-  }
-  Value ofState(TileBuilder &b, Value state, ArrayRef<int64_t> shape) const {
-    if (kind == DecayKind::None)
-      return state;
-    return b.mul(state, kind == DecayKind::Scalar
-                            ? b.splat(factor, shape)
-                            : b.broadcast(factor, shape, 1));
-  }
-};
-} // namespace
-
-static TokenDecay loadDecay(Program &p, Value t) {
+/// The decay of one token: null, a number, or f32 [K].
+static Value loadDecay(Program &p, Value t) {
   TileBuilder &b = p.b;
   p.loadGateParameters();
   switch (p.facts.decay) {
   case DecayKind::None:
-    return {DecayKind::None, Value()};
+    return {};
   case DecayKind::Scalar:
-    return {DecayKind::Scalar, b.extract(b.exp2(loadLog2Gate(p, t)), {0})};
+    return b.extract(b.exp2(loadLog2Gate(p, t)), {0});
   case DecayKind::Channel:
-    return {DecayKind::Channel, b.exp2(loadChannelLog2Gate(p, t))};
+    return b.exp2(loadChannelLog2Gate(p, t));
   }
   llvm_unreachable("all kinds of decay are named");
 }
@@ -72,6 +48,8 @@ static TokenDecay loadDecay(Program &p, Value t) {
 /// belongs to it are vectors. Both products are with the state before the
 /// token, so neither waits for the other one's sums:
 ///   q (g S + u k^T) = g (q S) + (q k) u.
+/// Decays of channels come before the products: keys times them would be two
+/// more vectors for registers.
 void gdn::writeRecurrent(Program &p) {
   TileBuilder &b = p.b;
   int64_t channels = p.facts.vTileChannels;
@@ -80,17 +58,23 @@ void gdn::writeRecurrent(Program &p) {
     Value k = loadKey(p, "k", t), q = loadKey(p, "q", t);
     Value v = loadVector(p, "v", t, p.head, p.firstV, channels);
     Value beta = b.splat(b.extract(loadBeta(p, t), {0}), channels);
-    TokenDecay decay = loadDecay(p, t);
+    Value decay = loadDecay(p, t);
     b.step("state");
-    auto multiply = [&](Value key) {
-      Value product = b.product("vk,k->v", carried[0], decay.ofKey(b, key));
-      return decay.ofProduct(b, product, channels);
+    Value state = carried[0];
+    if (p.facts.decay == DecayKind::Channel)
+      state = b.mulAxis(state, decay, 1);
+    bool isScalar = p.facts.decay == DecayKind::Scalar;
+    auto multiply = [&](Value key) -> Value {
+      Value product = b.product("vk,k->v", state, key);
+      return isScalar ? b.mul(product, b.splat(decay, channels)) : product;
     };
     Value known = multiply(k), read = multiply(q);
     Value both = b.extract(b.sum(b.mul(q, k), 0), {});
     Value u = b.mul(beta, b.sub(v, known));
     Value write = b.mul(b.broadcast(u, shape, 0), b.broadcast(k, shape, 1));
-    Value state = b.add(decay.ofState(b, carried[0], shape), write);
+    if (isScalar)
+      state = b.mul(state, b.splat(decay, shape));
+    state = b.add(state, write);
     read = b.add(read, b.mul(u, b.splat(both, channels)));
     Value o = b.scaled(read, p.facts.scale);
     b.step("store");

@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 
+OPS = {"chunk": "gdn.chunk_gated_delta_rule", "token": "gdn.recurrent_gated_delta_rule"}
 CROSSED = {
-    "data": ["bf16", "f16"],
-    "gate": ["none", "log", "linear", "softplus", "bounded"],
+    "op": list(OPS),
+    "data": ["bf16", "f16", "f32"],
+    "gate": ["none", "log", "linear", "softplus", "bounded", "channel-log", "channel-softplus", "channel-bounded"],
     "beta": ["value", "logit", "doubled_logit"],
     "l2norm": ["no", "yes"],
     "states": ["none", "out", "in", "inout", "in-pool-out"],
@@ -33,6 +35,11 @@ DRAWN = {
     "heads": ["2", "48"],  # Query heads: with few a part of V has a CTA of its own, with many a head.
     "sizes": ["dynamic", "static"],
 }
+
+
+def is_lowered(layer):
+    """Whether there are kernels of such layers: in chunks for operands of 16 bits and a gate a head."""
+    return layer["op"] == "token" or (layer["data"] != "f32" and not layer["gate"].startswith("channel"))
 
 
 def draw(seed, crossed):
@@ -53,7 +60,8 @@ def write(layer):
     query_heads = int(layer["heads"])
     heads = query_heads * int(layer["group"])
     k, v = layer["dims"].split("x")
-    vector, parameters = tensor(heads, "f32"), layer["parameters"]
+    parameters, domain = layer["parameters"], layer["gate"].removeprefix("channel-")
+    per_head = (heads, k) if domain != layer["gate"] else (heads,)
     small = tensor(batch, tokens, heads, parameters)
     rows = tensor(batch, tokens, query_heads, k, layer["data"])
     values = tensor(batch, tokens, heads, v, layer["data"])
@@ -64,17 +72,17 @@ def write(layer):
     attributes = [f"beta_domain = #gdn.beta_domain<{layer['beta']}>",
                   f"state_layout = #gdn.state_layout<{layer['layout']}>"]
     if layer["gate"] != "none":
-        arguments["gate"] = small
-        attributes.append(f"gate_domain = #gdn.gate_domain<{layer['gate']}>")
+        arguments["gate"] = tensor(batch, tokens, *per_head, parameters)
+        attributes.append(f"gate_domain = #gdn.gate_domain<{domain}>")
     if layer["states"].startswith("in"):
         arguments["initial_state"] = state
     if packed:
         arguments["cu_seqlens"] = tensor(4 if static else "?", layer["boundaries"])
-    if layer["gate"] in ("softplus", "bounded"):
-        arguments |= {"a_log": vector, "dt_bias": vector}
+    if domain in ("softplus", "bounded"):
+        arguments |= {"a_log": tensor(heads, "f32"), "dt_bias": tensor(*per_head, "f32")}
     if has_pool:
         arguments["state_indices"] = tensor(sequences, layer["boundaries"] if packed else "i32")
-    if layer["gate"] == "bounded":
+    if domain == "bounded":
         attributes.append("lower_bound = -5.0 : f64")
     if layer["l2norm"] == "yes":
         attributes.append("qk_l2norm")
@@ -91,7 +99,7 @@ def write(layer):
     returned = ", ".join(f"%r#{i}" for i in range(count)) if count > 1 else "%r"
     left = f"%r:{count}" if count > 1 else "%r"
     return (f"func.func @layer({parameter_list}) -> ({results}) {{\n"
-            f"  {left} = gdn.chunk_gated_delta_rule\n      {operands}\n"
+            f"  {left} = {OPS[layer['op']]}\n      {operands}\n"
             f"      {{{', '.join(attributes)}}} -> {results}\n"
             f"  return {returned} : {results}\n}}\n")
 
@@ -120,7 +128,7 @@ def main():
             parser.error(f"expected --only of an axis and one of its values, got '{axis}={value}'")
     layers = [draw(arguments.seed, dict(zip(CROSSED, values))) | only
               for values in itertools.product(*CROSSED.values())]
-    layers = list({str(layer): layer for layer in layers}.values())
+    layers = list({str(layer): layer for layer in layers if is_lowered(layer)}.values())
     if not arguments.all:
         layers = random.Random(arguments.seed).sample(layers, min(arguments.sample, len(layers)))
     names = [" ".join(f"{axis}={value}" for axis, value in layer.items()) for layer in layers]
