@@ -119,8 +119,11 @@ enum {
   GDN_SPLIT_LENGTH = 3
 };
 
-/// A call. Everything that it points to stays where it is while the call is
-/// planned or launched.
+/// A call. Its facts are those of the layer op: "op", "gate_domain",
+/// "beta_domain", "qk_l2norm", "state_interval", and with bounded gates
+/// "lower_bound", as tables print it ("-5"). A gate of four dimensions is one
+/// for each key channel; its "dt_bias" may be [H K] or [H, K]. Everything that
+/// it points to stays where it is while the call is planned or launched.
 typedef struct GdnCall {
   /// sizeof(GdnCall).
   uint32_t struct_size;

@@ -136,6 +136,14 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
     if (array->shape[0] > plan.saved_states && plan.saved_states &&
         isSavedStates(function.args[i]))
       change(i).shape[0] = plan.saved_states;
+    // Parameters of channels in a row are those of one head after the other.
+    const GdnArgDesc &arg = function.args[i];
+    if (array->rank == 1 && arg.rank == 2 && arg.shape[1] > 0) {
+      View &view = change(i);
+      view.tensor.rank = 2;
+      view.shape = {array->shape[0] / arg.shape[1], arg.shape[1]};
+      view.strides = {view.strides[0] * arg.shape[1], view.strides[0]};
+    }
     // Boundaries and rows of 64 bits are their lower halves, with a stride of
     // 2.
     if (array->dtype == GDN_DTYPE_I64 &&
@@ -166,7 +174,7 @@ View &Arguments::make(int32_t index, const Call &call) {
                  view.strides.data()};
   view.shape = arg.rank == kTokenRank
                    ? Strides{sized.batches, sized.tokens, sized.heads}
-               : arg.rank == 1 ? Strides{sized.heads}
+               : arg.rank <= 2 ? Strides{sized.heads}
                                : Strides{sized.sequences, sized.heads};
   for (int i = 0; i < arg.rank; ++i)
     if (arg.shape[i] >= 0)

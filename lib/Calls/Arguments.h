@@ -15,8 +15,6 @@
 
 namespace gdn::calls {
 
-/// Largest number of dimensions of an array.
-inline constexpr int kMaxRank = 4;
 using Strides = std::array<int64_t, kMaxRank>;
 
 /// The strides of an array, those of a dense one if it names none.

@@ -145,7 +145,9 @@ gdn::cost::Problem Call::describe() const {
   problem.valueChannels = valueChannels;
   problem.vTiles = std::max<int64_t>(1, valueChannels / cost::kVTileChannels);
   problem.dataBytes = sizeOf(typeOf("q"));
-  problem.gateBytes = sizeOf(typeOf("gate")) + sizeOf(typeOf("beta"));
+  problem.gateBytes =
+      sizeOf(typeOf("gate")) * (hasChannelGates() ? keyChannels : 1) +
+      sizeOf(typeOf("beta"));
   problem.stateBytes =
       sizeOf(typeOf("initial_state")) + sizeOf(typeOf("final_state"));
   problem.stateVFirst = problem.stateBytes != 0 && stateLayout() == "vk";

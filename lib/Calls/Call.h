@@ -30,6 +30,9 @@ std::string_view findFact(const GdnFact *facts, int32_t count,
                           std::string_view name,
                           std::string_view none = "false");
 
+/// Largest number of dimensions of an array.
+inline constexpr int kMaxRank = 4;
+
 /// The ops whose functions serve calls.
 inline constexpr std::string_view kChunkOp = "gdn.chunk_gated_delta_rule",
                                   kTokenOp = "gdn.recurrent_gated_delta_rule",
@@ -64,6 +67,11 @@ public:
   bool isPacked() const { return find("cu_seqlens"); }
   /// Whether sequences are to be computed token by token, whatever is faster.
   bool isByToken() const;
+  /// Whether there is a gate for each key channel.
+  bool hasChannelGates() const {
+    const GdnTensor *gate = find("gate");
+    return gate && gate->rank == kMaxRank;
+  }
   bool isBackward() const { return fact("op").ends_with("_bwd"); }
   /// Whether its scale is K^(-1/2), the one that functions have.
   bool hasUsualScale() const;

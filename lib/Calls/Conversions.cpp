@@ -33,31 +33,43 @@ namespace {
 /// An array that may be converted.
 struct Role {
   std::string_view name;
-  /// Whether functions of chunks have a tensor map of it.
+  /// Whether functions of chunks have a tensor map of it, if it has rows of
+  /// channels.
   bool isMapped;
   /// Its dimensions as batches, tokens, heads and channels; -1 is none.
   std::array<int, kMaxRank> dims;
   /// The fact that says its domain.
   std::string_view fact = {};
+  /// Its dimensions where it has one more: of gates per channel.
+  std::array<int, kMaxRank> channelDims = {};
+
+  const std::array<int, kMaxRank> &getDims(int32_t rank) const {
+    auto isThere = [](int dim) { return dim >= 0; };
+    return std::count_if(dims.begin(), dims.end(), isThere) == rank
+               ? dims
+               : channelDims;
+  }
 };
 } // namespace
 
-static constexpr Role roles[] = {{"q", true, {0, 1, 2, 3}},
-                                 {"k", true, {0, 1, 2, 3}},
-                                 {"v", true, {0, 1, 2, 3}},
-                                 {"gate", false, {0, 1, -1, 2}, "gate_domain"},
-                                 {"beta", false, {0, 1, -1, 2}, "beta_domain"},
-                                 {"a_log", false, {-1, -1, -1, 0}},
-                                 {"dt_bias", false, {-1, -1, -1, 0}},
-                                 {"initial_state", false, {0, 2, 1, 3}},
-                                 {"o", true, {0, 1, 2, 3}},
-                                 {"final_state", false, {0, 2, 1, 3}}};
+static constexpr Role roles[] = {
+    {"q", true, {0, 1, 2, 3}},
+    {"k", true, {0, 1, 2, 3}},
+    {"v", true, {0, 1, 2, 3}},
+    {"gate", true, {0, 1, -1, 2}, "gate_domain", {0, 1, 2, 3}},
+    {"beta", false, {0, 1, -1, 2}, "beta_domain"},
+    {"a_log", false, {-1, -1, -1, 0}},
+    {"dt_bias", false, {-1, -1, -1, 0}, {}, {-1, -1, 0, 1}},
+    {"initial_state", false, {0, 2, 1, 3}},
+    {"o", true, {0, 1, 2, 3}},
+    {"final_state", false, {0, 2, 1, 3}}};
 static_assert(std::size(roles) == GDN_CALL_MAX_CONVERTED);
 
 /// Whether a function accesses an array where it lies.
 static bool isAccessible(const GdnTensor &array, const Role &role,
                          const GdnArgDesc &arg, const GdnCallPlan &plan) {
-  bool maps = plan.variant->schedule != cost::Schedule::Token.name;
+  bool maps = plan.variant->schedule != cost::Schedule::Token.name &&
+              array.rank == kMaxRank;
   return role.isMapped && maps ? isMapped(array)
                                : hasAnyLayout(arg) || hasLastStride1(array);
 }
@@ -151,7 +163,7 @@ static View viewAs(const View &array, const Role &role) {
   View view = array;
   view.tensor.rank = kMaxRank;
   for (int i = 0; i < kMaxRank; ++i) {
-    int dim = role.dims[i];
+    int dim = role.getDims(array.tensor.rank)[i];
     view.shape[i] = dim < 0 ? 1 : array.shape[dim];
     view.strides[i] = dim < 0 ? 0 : array.strides[dim];
   }
@@ -163,9 +175,10 @@ static void setStrides(View &view, const View &rows, const Role &role) {
   const int64_t ofPlace[] = {rows.strides[0], rows.strides[1],
                              view.shape[view.tensor.rank - 1], 1};
   Strides strides = {1};
+  const auto &dims = role.getDims(view.tensor.rank);
   for (int place = 0; place < kMaxRank; ++place)
-    if (role.dims[place] >= 0)
-      strides[role.dims[place]] = ofPlace[place];
+    if (dims[place] >= 0)
+      strides[dims[place]] = ofPlace[place];
   view.strides = strides;
 }
 

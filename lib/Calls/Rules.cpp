@@ -38,7 +38,7 @@ GdnRuntimeStatus gdn::calls::checkTypes(const Call &call) {
                     ": expected K^(-1/2) on a GPU in this version, got " +
                     std::to_string(call.get().scale));
   for (const char *name : {"a_log", "dt_bias"})
-    if (call.fact("gate_domain") == "softplus" &&
+    if (hasParameters(call.fact("gate_domain")) &&
         call.typeOf(name) != GDN_DTYPE_F32)
       return fail(GDN_ERROR_NOT_SERVED,
                   call.say(name) +

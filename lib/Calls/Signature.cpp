@@ -29,8 +29,10 @@ bool Signature::isServedBy(const Signature &function) const {
          valueChannels == function.valueChannels &&
          element == function.element && gate == function.gate &&
          beta == function.beta && stateIndices == function.stateIndices &&
-         isPacked == function.isPacked && hasEnds && hasState && hasLayout &&
-         op == function.op && gateDomain == function.gateDomain &&
+         isPacked == function.isPacked &&
+         hasChannelGates == function.hasChannelGates && hasEnds && hasState &&
+         hasLayout && lowerBound == function.lowerBound && op == function.op &&
+         gateDomain == function.gateDomain &&
          betaDomain == function.betaDomain && norm == function.norm &&
          stateInterval == function.stateInterval;
 }
@@ -45,6 +47,7 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   // Those of 64 bits are read as ones of 32.
   wanted.stateIndices = call.find("state_indices") ? GDN_DTYPE_I32 : 0;
   wanted.isPacked = call.isPacked();
+  wanted.hasChannelGates = call.hasChannelGates();
   int32_t initial = call.typeOf("initial_state"),
           last = call.typeOf(op.ends_with("_bwd") ? "d_final_state"
                                                   : "final_state");
@@ -56,6 +59,8 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   wanted.betaDomain = call.fact("beta_domain");
   wanted.norm = call.fact("qk_l2norm");
   wanted.stateInterval = call.fact("state_interval");
+  if (wanted.gateDomain == "bounded")
+    wanted.lowerBound = call.fact("lower_bound");
   return wanted;
 }
 
@@ -127,12 +132,16 @@ Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
   signature.beta = typeOf("beta");
   signature.stateIndices = typeOf("state_indices");
   signature.isPacked = findArgument(entry, "cu_seqlens");
+  const GdnArgDesc *gate = findArgument(entry, "gate");
+  signature.hasChannelGates = gate && gate->rank == kMaxRank;
   readStates(entry, signature);
   signature.op = fact("op");
   signature.gateDomain = fact("gate_domain");
   signature.betaDomain = fact("beta_domain");
   signature.norm = fact("qk_l2norm");
   signature.stateInterval = fact("state_interval");
+  if (signature.gateDomain == "bounded")
+    signature.lowerBound = fact("lower_bound");
   return signature;
 }
 
@@ -153,7 +162,8 @@ uint64_t keyOf(const Signature &s) {
                  static_cast<uint64_t>(s.valueChannels);
   for (int32_t type : {s.element, s.gate, s.beta})
     key = key << kType | static_cast<uint64_t>(type);
-  return key << 2 | static_cast<uint64_t>(s.isPacked) << 1 |
+  return key << 3 | static_cast<uint64_t>(s.hasChannelGates) << 2 |
+         static_cast<uint64_t>(s.isPacked) << 1 |
          static_cast<uint64_t>(s.stateIndices != 0);
 }
 
@@ -300,9 +310,17 @@ static constexpr Trait allTraits[] = {
      [](const Signature &s, const Call &) -> std::string {
        return typeName(s.element);
      }},
+    {{"gate"},
+     [](const Signature &s, const Call &) -> std::string {
+       return s.hasChannelGates ? "[B, T, HV, K]" : "[B, T, HV]";
+     }},
     {{"gate_domain"},
      [](const Signature &s, const Call &call) {
        return sayFact(call, "gate_domain", s.gateDomain);
+     }},
+    {{"lower_bound"},
+     [](const Signature &s, const Call &) {
+       return std::string(s.lowerBound.empty() ? "none" : s.lowerBound);
      }},
     {{"gate"},
      [](const Signature &s, const Call &) -> std::string {

@@ -29,11 +29,15 @@ struct Signature {
   int32_t stateIndices = 0;
   Ends ends = Ends::None;
   bool isPacked = false;
+  /// Whether there is a gate for each key channel.
+  bool hasChannelGates = false;
   /// That of states, 0 where there is none.
   int32_t state = 0;
   /// "kv" or "vk"; empty if states may lie in either way, or are absent.
   std::string_view stateLayout;
   std::string_view op, gateDomain, betaDomain, norm, stateInterval;
+  /// The bound of a bounded gate, as tables print it.
+  std::string_view lowerBound;
 
   /// Whether a function serves what this one asks for.
   bool isServedBy(const Signature &function) const;
@@ -43,6 +47,11 @@ struct Signature {
 Signature signatureOf(const Call &call, std::string_view op);
 /// What the functions of an entry serve.
 Signature signatureOf(const GdnEntryDesc &entry);
+
+/// Whether gates of a domain have parameters, a_log and dt_bias.
+inline bool hasParameters(std::string_view gateDomain) {
+  return gateDomain == "softplus" || gateDomain == "bounded";
+}
 
 /// The channels of a function's heads: of q, and of v.
 int64_t keyChannelsOf(const GdnFunctionDesc &function);

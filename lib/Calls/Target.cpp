@@ -39,9 +39,9 @@ public:
 
   bool has(const Target &target) const {
     const Signature &form = target.form;
-    return hasData(form) && hasGate("gate", form.gateDomain, form.gate) &&
-           hasGate("beta", form.betaDomain, form.beta) && hasParameters(form) &&
-           hasStates(target);
+    return hasData(form) && hasGate("gate", form, form.gateDomain, form.gate) &&
+           hasGate("beta", form, form.betaDomain, form.beta) &&
+           hasParameters(form) && hasStates(target);
   }
 
 private:
@@ -72,21 +72,29 @@ private:
             casts(form.element, out));
   }
 
-  bool hasGate(std::string_view array, std::string_view domain,
-               int32_t type) const {
+  bool hasGate(std::string_view array, const Signature &form,
+               std::string_view domain, int32_t type) const {
     int32_t given = call.typeOf(array);
     if (!given)
       return !type || fills(array, domain, type);
     std::string fact = std::string(array) + "_domain";
-    std::string kind = kindOf(call.fact(fact), domain);
-    return (kind == kCast && given == type) ||
+    std::string_view own = call.fact(fact);
+    std::string kind = kindOf(own, domain);
+    bool isWide = array == "gate" && call.hasChannelGates();
+    // Conversions know the parameters of heads alone.
+    if (isWide && kind != kCast && gdn::calls::hasParameters(own))
+      return false;
+    // Those of channels are padded where channels are.
+    bool isKept = kind == kCast && given == type;
+    return (isKept && !(isWide && isPadded(form))) ||
            findConversion(table, kind, given, type);
   }
 
   bool hasParameters(const Signature &form) const {
-    if (call.fact("gate_domain") != "softplus")
+    std::string_view domain = call.fact("gate_domain");
+    if (!gdn::calls::hasParameters(domain))
       return true;
-    bool isKept = form.gateDomain == "softplus";
+    bool isKept = form.gateDomain == domain;
     return casts("a_log", GDN_DTYPE_F32, false) &&
            casts("dt_bias", GDN_DTYPE_F32, false) &&
            (call.find("dt_bias") || !isKept ||
@@ -209,6 +217,8 @@ bool Search::tryDomains(Signature form, Of functions) {
   for (std::string_view gate : gates)
     for (std::string_view beta : betas) {
       form.gateDomain = gate;
+      if (gate != "bounded")
+        form.lowerBound = {};
       form.betaDomain = beta;
       if (look(form, functions))
         return true;

@@ -12,6 +12,13 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::host;
 
+/// "-5", "0.1".
+static std::string printed(const APFloat &number) {
+  SmallString<16> text;
+  number.toString(text);
+  return text.str().str();
+}
+
 /// What a function computes, without what its variants may differ in: the
 /// layout of states, and a scale, which is the default one.
 static SmallVector<std::pair<std::string, std::string>>
@@ -26,6 +33,8 @@ readFacts(DictionaryAttr source) {
       value = text.str();
     else if (auto number = dyn_cast<IntegerAttr>(fact.getValue()))
       value = std::to_string(number.getInt());
+    else if (auto number = dyn_cast<FloatAttr>(fact.getValue()))
+      value = printed(number.getValue());
     facts.emplace_back(name.str(), value);
   }
   return facts;

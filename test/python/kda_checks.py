@@ -1,0 +1,64 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kimi Delta Attention on a GPU that is not there: which kernels run, and what they are given.
+
+test_hopper.py runs this file in a process that opens the fake driver.
+"""
+
+import pytest
+from hopper_checks import meta
+
+import gdn
+
+torch = pytest.importorskip("torch")
+
+
+def explain(T=1, B=8, dtype="bfloat16", gates="float32", state="float32", layout="vk", function="fused_recurrent_kda", **words):
+    """A token of sequences with 4 heads of 128 channels."""
+    q, g = meta(B, T, 4, 128, dtype=dtype), meta(B, T, 4, 128, dtype=gates)
+    beta, state = meta(B, T, 4, dtype=gates), meta(B, 4, 128, 128, dtype=state)
+    return gdn.explain(
+        q, q, q, g, beta, initial_state=state, output_final_state=True, state_v_first=layout == "vk", device="cuda",
+        function=function, **words,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["kv", "vk"])
+def test_tokens(layout):
+    choice = explain(layout=layout)
+    assert choice.kernel == f"gdn_hopper_channel_bf16_fixed_both_{layout}_f32_log_f32_value_f32_plain_token"
+    assert not choice.conversions and not choice.copies
+
+
+@pytest.mark.parametrize("bound,name", [(None, "raw"), (-5, "bounded")])
+@pytest.mark.parametrize("shape", [(4 * 128,), (4, 128)])
+def test_raw_gates(bound, name, shape):
+    """Biases of all channels in a row, and by head."""
+    parameters = {"A_log": meta(4, dtype="float32"), "dt_bias": meta(*shape, dtype="float32")}
+    q, beta, state = meta(1, 9, 4, 128), meta(1, 9, 4), meta(9, 4, 128, 128, dtype="float32")
+    choice = gdn.explain(
+        q, q, q, q, beta, **parameters, lower_bound=bound, initial_state=state, output_final_state=True,
+        state_v_first=True, use_gate_in_kernel=True, use_qk_l2norm_in_kernel=True, use_beta_sigmoid_in_kernel=True,
+        cu_seqlens=meta(10, dtype="int32"), device="cuda", function="fused_recurrent_kda",
+    )  # fmt: skip
+    assert choice.kernel == f"gdn_hopper_channel_bf16_packed_both_vk_f32_{name}_bf16_logit_bf16_l2_token"
+    assert not choice.conversions
+
+
+def test_conversions():
+    """Gates in 16 bits become float32, row by row."""
+    (conversion, *_) = explain(gates="bfloat16").conversions
+    assert "g" in conversion.what and conversion.bytes == pytest.approx(8 * 4 * 128 * (2 + 4))
+
+
+def test_long_sequences():
+    """Run token by token until there are kernels of chunks."""
+    assert explain(T=4096, B=1, function="chunk_kda").algorithm == "recurrent"
+
+
+def test_what_is_refused():
+    with pytest.raises(NotImplementedError, match=r"g: expected \[B, T, HV\] on a GPU in this version, got \[B, T, HV, K\]"):
+        gdn.explain(*(meta(1, 8, 4, 256),) * 4, meta(1, 8, 4), device="cuda", function="chunk_kda")
+    q = meta(1, 8, 4, 128).requires_grad_()
+    with pytest.raises(NotImplementedError, match="no backward of gates per channel"):
+        gdn.explain(q, q, q, q, meta(1, 8, 4), device="cuda", function="chunk_kda")
