@@ -145,8 +145,8 @@ def chunk_gated_delta_rule(
         q, k: queries and keys [B, T, H, K]; float32, float16 or bfloat16.
         v: values [B, T, HV, V] of the same type. Value head h reads query/key head h // (HV // H).
         g: gates [B, T, HV], float32, float16 or bfloat16; see `gate_domain`. None is no decay (DeltaNet). Gates
-            [B, T, HV, K] decay a key channel each, as in Kimi Delta Attention (`chunk_kda`): without gradients, and on
-            CPUs alone in this version.
+            [B, T, HV, K] decay a key channel each, as in Kimi Delta Attention (`chunk_kda`): without gradients in this
+            version.
         beta: write strengths [B, T, HV], types as g; None is 1.
         scale: factor of the read-out; None is K ** -0.5.
         initial_state: states [N, HV, K, V], types as g; None is zero. With `state_indices` a pool [P, HV, K, V] of such.
@@ -165,7 +165,7 @@ def chunk_gated_delta_rule(
             or [HV, K].
         chunk_size: 16, 32 or 64, for FLA's sake: results do not depend on it.
         gate_domain: "log" (the default): g is the logarithm of the decay. "linear": g is the decay itself. "raw":
-            the logarithm is -exp(A_log) softplus(g + dt_bias).
+            the logarithm is -exp(A_log) softplus(g + dt_bias). "bounded": it is -5 sigmoid(exp(A_log) (g + dt_bias)).
         state_layout: "kv" or "vk", another word for `state_v_first`.
         out: where to write o.
         final_state: where to write the final state: float32, float16 or bfloat16. It may be `initial_state`.

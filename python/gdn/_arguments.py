@@ -95,8 +95,9 @@ def _gate_domain(name: str | None, raw: bool) -> int:
     if name is None:
         return _library.GATE_DOMAINS["raw" if raw else "log"]
     if not isinstance(name, str) or name not in _library.GATE_DOMAINS:
-        raise ValueError(f"gate_domain: expected 'log', 'linear' or 'raw', got {name!r}")
-    if raw and name != "raw":
+        known = ", ".join(map(repr, list(_library.GATE_DOMAINS)[:-1]))
+        raise ValueError(f"gate_domain: expected {known} or {list(_library.GATE_DOMAINS)[-1]!r}, got {name!r}")
+    if raw and _library.GATE_DOMAINS[name] not in _library.PARAMETRIC_GATES:
         raise ValueError(f"gate_domain: expected 'raw' with use_gate_in_kernel=True, got {name!r}")
     return _library.GATE_DOMAINS[name]
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _api
+from . import _api, _library
 from ._arguments import number, refuse, shape_of
 
 _CHUNK_SIZES = (32, 64)
+#: The bound that kernels have. Gates with another one become logarithms first.
+_BOUND = _library.MANIFEST["gate_domains"]["Bounded"]["lower_bound"]
 #: The bounds that FLA's fast path takes: over them its factors leave the range of float32. Here any bound is exact.
 _SAFE_BOUNDS = (-5.0, 0.0)
 
@@ -74,6 +76,8 @@ def _gates(
         raise ValueError(f"`lower_bound` must be in the safe range [-5, 0), got {lower_bound}.")
     if not bound < 0 or bound == -float("inf"):
         raise ValueError(f"lower_bound: expected a finite number below 0, got {lower_bound}")
+    if bound == _BOUND and A_log is not None:
+        return {"g": g, "A_log": A_log, "dt_bias": dt_bias, "gate_domain": "bounded"}
     heads, channels = shape[2:]
     for name, value, sizes in (
         ("A_log", A_log, {"[HV]": heads}), ("dt_bias", dt_bias, {"[HV * K]": heads * channels}),
@@ -144,7 +148,8 @@ def chunk_kda(
 
     Raises:
         TypeError, ValueError, RuntimeError: as `chunk_gated_delta_rule`.
-        NotImplementedError: what is refused above; inputs that require gradients; tensors on a GPU, in this version.
+        NotImplementedError: what is refused above; inputs that require gradients; on a GPU what docs/Python.md does not
+            list.
 
     Example:
         >>> import gdn, numpy

@@ -56,7 +56,8 @@ def _macro_rows(manifest: Manifest, reader: Any) -> dict[str, list[list[Any]]]:
         "ARRAY": [[row["field"], quote(name)] for name, row in arguments.items()],
         "OPTION": [[name, field.shift, field.bits] for name, field in reader.option_fields(manifest).items()],
         "GATE_DOMAIN": [
-            [key, quote(f"'{row['name']}'"), row["cpu"] or "None", quote("takes" in row), quote(row["fact"])]
+            [key, quote(f"'{row['name']}'"), row["cpu"] or "None", quote("takes" in row), quote(row["fact"]),
+             quote(str(row["lower_bound"])) if "lower_bound" in row else "nullptr"]
             for key, row in manifest["gate_domains"].items()
         ],
         "BETA_DOMAIN": [

@@ -18,7 +18,9 @@ Manifest = dict[str, Any]
 Rows = list[dict[str, list[str]]]
 
 #: What a module of forwards in chunks has one choice of.
-_FORM = ("channels", "element", "gate", "beta", "norm")
+_FORM = ("decay", "channels", "element", "gate", "beta", "norm")
+#: What a gate decays if no name says it.
+_UNNAMED = "Head"
 #: Values that names of gradients leave out.
 _USUAL = {"norm": "Plain", "gate": "Log F32", "beta": "Value F32"}
 #: A CTA has all V tiles of a map, so it prepares each chunk once. B and the maps are made at the same time.
@@ -63,7 +65,7 @@ def cpu_modules(manifest: Manifest) -> list[Module]:
     plain = {**_USUAL, "state": "Both KV F32", "layout": "Item"}
 
     def add(macro: str, words: list[str], kind: str, choice: Choice, function: Function, forms: dict[str, Choice]) -> None:
-        name = "_".join(["gdn_cpu", *(word for word in words if word != "Head")]).lower()
+        name = "_".join(["gdn_cpu", *(word for word in words if word != _UNNAMED)]).lower()
         texts = [
             layer_function(manifest, f"{name}_{word}", function, {**plain, **choice, **form}) for word, form in forms.items()
         ]
@@ -108,7 +110,7 @@ def _name(manifest: Manifest, stage: str, choice: Choice, axes: Iterable[str]) -
     """The words of a choice's values, channels first; a value's key is its word if it has no other."""
     channels = manifest["hopper"]["channels"][choice["channels"]].get("word", choice["channels"])
     words = [stage, channels, *(choice[axis] for axis in axes if axis in choice)]
-    return "_".join(filter(None, words)).replace(" ", "_").lower()
+    return "_".join(word for word in words if word and word != _UNNAMED).replace(" ", "_").lower()
 
 
 def _entries(name: str, layers: list[tuple[str, str]], options: list[str], kind: str, traits: Choice) -> Module:
@@ -120,7 +122,7 @@ def _entries(name: str, layers: list[tuple[str, str]], options: list[str], kind:
 def forward_modules(manifest: Manifest, rows: Rows) -> list[Module]:
     """The modules of forwards: of each form of a call in chunks, whose states are a matter of run time but for whether
     they lie in a pool, and of each function token by token."""
-    hopper, cuts, axes = manifest["hopper"], manifest["hopper"]["segments"], ("element", "layout", "state", *_FORM[2:])
+    hopper, cuts, axes = manifest["hopper"], manifest["hopper"]["segments"], ("decay", "element", "layout", "state", *_FORM[3:])
     chunks: dict[tuple[str, ...], tuple[Choice, str, dict[tuple[str, str], None]]] = {}
     seen, split, modules = set(), set(), []
 

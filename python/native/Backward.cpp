@@ -54,7 +54,7 @@ private:
   StateView turned(const Array &states, int64_t sequence, int64_t head) const;
   void loadState(const Array &states, int64_t sequence, int64_t head,
                  Floats &memory) const;
-  void undoSoftplus(const Range &range, int64_t sequence, int64_t head);
+  void undoRawGate(const Range &range, int64_t sequence, int64_t head);
   void storeGate(const Range &range, int64_t sequence, int64_t head);
   void storeBeta(const Range &range, int64_t head);
 
@@ -179,10 +179,10 @@ static void storeColumn(const Array &array, const Range &range, int64_t head,
 
 /// From the gradient of a raw gate, in place, to that of x; and the parts of
 /// this sequence in those of the parameters.
-void Worker::undoSoftplus(const Range &range, int64_t sequence, int64_t head) {
+void Worker::undoRawGate(const Range &range, int64_t sequence, int64_t head) {
   Floats x;
   loadColumn(p.gate, range, head, x);
-  RawGate raw(loadParameter(p.aLog, head));
+  RawGate raw(infoOf(p.gateDomain), loadParameter(p.aLog, head));
   double bias = loadParameter(p.dtBias, head);
   double sumRate = 0, sumBias = 0;
   for (int64_t t = 0; t < range.length(); ++t) {
@@ -191,7 +191,7 @@ void Worker::undoSoftplus(const Range &range, int64_t sequence, int64_t head) {
     bool forgets = gate[t] <= kLeastGate;
     double dg = forgets ? 0.0 : dGate[t];
     double slope = forgets ? 0.0 : raw.slope(x[t] + bias);
-    sumRate += static_cast<double>(gate[t]) * dg;
+    sumRate += raw.slopeOfRate(x[t] + bias, gate[t]) * dg;
     dGate[t] = static_cast<float>(slope * dg);
     sumBias += dGate[t];
   }
@@ -201,14 +201,9 @@ void Worker::undoSoftplus(const Range &range, int64_t sequence, int64_t head) {
 }
 
 void Worker::storeGate(const Range &range, int64_t sequence, int64_t head) {
-  switch (infoOf(p.gateDomain).formula) {
-  case GateFormula::None:
-  case GateFormula::Identity:
-  case GateFormula::Log: // the kernel's own gradient is that of the factor
-    break;
-  case GateFormula::Softplus:
-    undoSoftplus(range, sequence, head);
-  }
+  // Of factors the kernel's own gradient is theirs.
+  if (infoOf(p.gateDomain).hasParameters)
+    undoRawGate(range, sequence, head);
   storeColumn(wanted.gate, range, head, dGate);
 }
 

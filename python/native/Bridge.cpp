@@ -71,12 +71,7 @@ using namespace gdn::cpu;
 static Error checkCall(Problem &problem) {
   if (Error error = check(problem))
     return error;
-  if (Error error = checkDevice(problem.device))
-    return error;
-  if (problem.device.type != Device::CPU && problem.hasChannelGates())
-    return {"NotImplementedError", "g: expected gates [B, T, HV] on a GPU in "
-                                   "this version, got one per channel"};
-  return {};
+  return checkDevice(problem.device);
 }
 
 static Error runOnCPU(Problem &problem) {

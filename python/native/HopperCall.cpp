@@ -69,7 +69,7 @@ const GdnCallTable &gdn::hopper::allFunctions() {
 /// What Python calls arrays, facts and their values.
 static constexpr GdnFact words[] = {
 #define GDN_HOPPER_ARGUMENT(field, operand, name) {operand, name},
-#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact)               \
+#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact, bound)        \
   {"gate_domain=" fact, name},
 #define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {"beta_domain=" fact, name},
 #include "Manifest.inc"
@@ -87,10 +87,6 @@ static constexpr GdnFact words[] = {
     {"state_interval", "save_for_backward"},
     {"state_interval=none", "\"inputs\""}};
 
-static constexpr const char *gateFacts[] = {
-#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact) fact,
-#include "Manifest.inc"
-};
 static constexpr const char *betaFacts[] = {
 #define GDN_BETA_DOMAIN(key, name, sigmoid, fact) fact,
 #include "Manifest.inc"
@@ -154,16 +150,19 @@ HopperCall::HopperCall(const Problem &p, Kind kind) {
   facts[0] = {"op", isBackward    ? "gdn.chunk_gated_delta_rule_bwd"
                     : p.recurrent ? "gdn.recurrent_gated_delta_rule"
                                   : "gdn.chunk_gated_delta_rule"};
-  facts[1] = {"gate_domain", gateFacts[static_cast<int>(p.gateDomain)]};
+  const gdn::cpu::GateDomainInfo &gate = infoOf(p.gateDomain);
+  facts[1] = {"gate_domain", gate.fact};
   facts[2] = {"beta_domain", betaFacts[static_cast<int>(p.betaDomain)]};
   facts[3] = {"qk_l2norm", p.l2norm ? "true" : "false"};
   static const std::string savedTokens =
       std::to_string(gdn::manifest::HopperSavedTokens);
-  facts[4] = {"state_interval", savedTokens.c_str()};
+  facts[4] = {"lower_bound", gate.lowerBound};
+  call.num_facts = gate.lowerBound ? 5 : 4;
   bool saves = kind == Kind::Saving || (isBackward && p.savesStates);
+  if (saves)
+    facts[call.num_facts++] = {"state_interval", savedTokens.c_str()};
   call.struct_size = sizeof(GdnCall);
   call.device = p.device.index;
-  call.num_facts = saves ? 5 : 4;
   call.facts = facts;
   call.state_layout = p.stateVFirst ? "vk" : "kv";
   call.split = static_cast<int32_t>(p.split.kind);

@@ -42,7 +42,7 @@ private:
   int numInputs = 0;
   GdnTensor tensors[kMaxArrays];
   GdnCallArray arrays[kMaxArrays];
-  GdnFact facts[5];
+  GdnFact facts[6];
   GdnCall call = {};
 };
 

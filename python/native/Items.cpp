@@ -74,17 +74,18 @@ void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
   gate.assign(range.length() * width, 0.0f);
   if (!p.gate.isPresent())
     return;
-  GateFormula formula = infoOf(p.gateDomain).formula;
-  RawGate raw(loadParameter(p.aLog, head));
+  const GateDomainInfo &domain = infoOf(p.gateDomain);
+  RawGate raw(domain, loadParameter(p.aLog, head));
   std::vector<double> biases = loadBiases(p, head, given);
   for (int64_t t = 0; t < range.length(); ++t) {
     const char *row = at(p.gate, range.batch, range.begin + t, head);
     float *to = gate.data() + t * width;
     for (int64_t i = 0; i < given; ++i)
       to[i] = loadFloat(row, p.gate.element, i * p.gate.strides[3]);
-    for (int64_t i = 0; i < given && formula == GateFormula::Log; ++i)
+    bool isFactor = domain.formula == GateFormula::Log;
+    for (int64_t i = 0; i < given && isFactor; ++i)
       to[i] = std::log(to[i]);
-    for (int64_t i = 0; i < given && formula == GateFormula::Softplus; ++i)
+    for (int64_t i = 0; i < given && domain.hasParameters; ++i)
       to[i] = raw.gate(to[i] + biases[i]);
   }
 }

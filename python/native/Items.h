@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 namespace gdn::cpu {
@@ -62,20 +63,37 @@ float loadParameter(const Array &array, int64_t head);
 /// left of a state.
 constexpr float kLeastGate = -89.0f;
 
-/// A raw gate -e^A_log softplus(x) and its derivative. float has no room for
-/// the factors of many a gate that it has room for itself: they are double.
-struct RawGate {
-  /// Of a head, from its A_log.
-  explicit RawGate(float aLog) : rate(std::exp(static_cast<double>(aLog))) {}
+/// A raw gate of a head: -e^A_log softplus(x), or bound sigmoid(e^A_log x).
+/// float has no room for the factors of many a gate that it has room for
+/// itself: they are double.
+class RawGate {
+public:
+  RawGate(const GateDomainInfo &domain, float aLog)
+      : rate(std::exp(static_cast<double>(aLog))),
+        bound(domain.lowerBound ? std::strtod(domain.lowerBound, nullptr) : 0) {
+  }
 
   /// Raised to kLeastGate; NaN stays NaN.
   float gate(double x) const {
     double softplus = std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-    return static_cast<float>(std::max<double>(-rate * softplus, kLeastGate));
+    double gate = bound ? bound * sigmoid(rate * x) : -rate * softplus;
+    return static_cast<float>(std::max<double>(gate, kLeastGate));
   }
-  double slope(double x) const { return -rate / (1.0 + std::exp(-x)); }
+  /// The derivative of the gate by x, and by A_log.
+  double slope(double x) const {
+    double part = sigmoid(rate * x);
+    return bound ? bound * rate * part * (1.0 - part) : -rate * sigmoid(x);
+  }
+  double slopeOfRate(double x, float gate) const {
+    return bound ? x * slope(x) : static_cast<double>(gate);
+  }
+
+private:
+  static double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
   double rate;
+  /// 0 of a gate without one.
+  double bound;
 };
 
 /// The logarithms of the decay at one head, [tokens]; of gates per channel

@@ -65,7 +65,9 @@ enum class GateFormula : uint8_t {
   Identity,
   Log,
   /// -exp(A_log) softplus(x + dt_bias).
-  Softplus
+  Softplus,
+  /// A bound times sigmoid(exp(A_log) (x + dt_bias)).
+  Sigmoid
 };
 
 /// What there is to know of a gate's domain.
@@ -75,6 +77,8 @@ struct GateDomainInfo {
   GateFormula formula;
   /// Whether it has parameters, A_log and dt_bias.
   bool hasParameters;
+  /// Its name in functions, and the least logarithm that it makes, or null.
+  const char *fact, *lowerBound;
 };
 
 /// What there is to know of beta's domain.
@@ -86,8 +90,8 @@ struct BetaDomainInfo {
 };
 
 inline constexpr GateDomainInfo allGateDomains[] = {
-#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact)               \
-  {name, GateFormula::formula, hasParameters},
+#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact, bound)        \
+  {name, GateFormula::formula, hasParameters, fact, bound},
 #include "Manifest.inc"
 };
 inline constexpr BetaDomainInfo allBetaDomains[] = {

@@ -15,8 +15,11 @@ def recurrence(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, scal
         q, k = (x * torch.rsqrt((x * x).sum(-1, keepdim=True) + 1e-6) for x in (q, k))
     q, k = (x.repeat_interleave(HV // H, 2) for x in (q, k))
     decay = torch.ones(B, T, HV, dtype=q.dtype) if g is None else g.exp() if gate == "log" else g
+    x = g if g is None or dt_bias is None else g + dt_bias
     if gate == "raw":
-        decay = (-A_log.exp() * softplus(g + (0 if dt_bias is None else dt_bias))).exp()
+        decay = (-A_log.exp() * softplus(x)).exp()
+    if gate == "bounded":
+        decay = (-5 * (A_log.exp() * x).sigmoid()).exp()
     beta = torch.ones(B, T, HV, dtype=q.dtype) if beta is None else logits * beta.sigmoid() if logits else beta
     ranges = [(b, 0, T) for b in range(B)]
     if cu_seqlens is not None:
@@ -42,7 +45,7 @@ def make(B=1, T=70, H=2, HV=4, K=64, V=64, N=None, dtype=torch.float32, gates=to
     ones with it, beside some of 0 and -1e4."""
     torch.manual_seed(0)
     q, k = (torch.randn(B, T, H, K) * 2 if l2norm else normalize(torch.randn(B, T, H, K), dim=-1) for _ in range(2))
-    g = {"log": -0.3 * torch.randn(B, T, HV).abs(), "linear": torch.rand(B, T, HV), "raw": torch.randn(B, T, HV)}[gate]
+    g = {"log": -0.3 * torch.randn(B, T, HV).abs(), "linear": torch.rand(B, T, HV)}.get(gate, torch.randn(B, T, HV))
     beta = torch.randn(B, T, HV) if logits else torch.rand(B, T, HV)
     # A gate of 0 forgets all, a beta of 0 writes nothing: neither is divided by.
     if gate == "linear":
@@ -51,7 +54,7 @@ def make(B=1, T=70, H=2, HV=4, K=64, V=64, N=None, dtype=torch.float32, gates=to
         beta[:, T // 2 : T // 2 + 1] = 0
     made = {"q": q.to(dtype), "k": k.to(dtype), "v": torch.randn(B, T, HV, V).to(dtype)}
     made |= {"g": g.to(gates), "beta": beta.to(gates)}
-    if gate == "raw":
+    if gate in ("raw", "bounded"):
         made |= {"A_log": log_rate + torch.randn(HV), **({"dt_bias": torch.randn(HV)} if bias else {})}
     if log_rate:
         made["g"] = made["g"] - log_rate

@@ -51,6 +51,19 @@ def test_conversions():
     assert "g" in conversion.what and conversion.bytes == pytest.approx(8 * 4 * 128 * (2 + 4))
 
 
+def test_raw_gates_of_other_types():
+    """Gates become float32, and logits values: kernels take neither together as they are."""
+    parameters = {"A_log": meta(4, dtype="float32"), "dt_bias": meta(4 * 128, dtype="float32")}
+    q, beta = meta(2, 9, 4, 128), meta(2, 9, 4)
+    choice = gdn.explain(
+        q, q, q, q, beta, **parameters, initial_state=meta(2, 4, 128, 128, dtype="float32"), output_final_state=True,
+        use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True, state_v_first=True, device="cuda",
+        function="fused_recurrent_kda",
+    )  # fmt: skip
+    assert choice.kernel == "gdn_hopper_channel_bf16_fixed_both_vk_f32_raw_f32_value_f32_plain_token"
+    assert [conversion.what.split()[0] for conversion in choice.conversions] == ["g", "beta"]
+
+
 def test_long_sequences():
     """Run token by token until there are kernels of chunks."""
     assert explain(T=4096, B=1, function="chunk_kda").algorithm == "recurrent"

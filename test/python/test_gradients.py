@@ -19,11 +19,15 @@ import gdn  # noqa: E402
 TOLERANCES = {torch.float32: 2e-6, torch.float16: 6e-4, torch.bfloat16: 5e-3}
 
 
-@pytest.mark.parametrize("case", CASES)
+#: Of forms that a GPU has no gradients of.
+MORE_CASES = {"bounded": {"gate": "bounded", "state": True}, "bounded, no bias": {"gate": "bounded", "bias": False}}
+
+
+@pytest.mark.parametrize("case", [*CASES, *MORE_CASES])
 @pytest.mark.parametrize("function", ["chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule"])
 def test_values(case, function):
     """All gradients, of o and of the final states together."""
-    sizes = dict(CASES[case])
+    sizes = dict({**CASES, **MORE_CASES}[case])
     cu_seqlens, scale = sizes.pop("cu_seqlens", None), sizes.pop("scale", None)
     given = make(**sizes)
     form = {"l2norm": False, "gate": "log", "logits": 0, "v_first": False}

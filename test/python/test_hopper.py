@@ -14,6 +14,7 @@ CHECKS = (
     "hopper_gates_checks.py",
     "hopper_host_checks.py",
     "hopper_token_checks.py",
+    "kda_checks.py",
     "pools_checks.py",
     "relayout_checks.py",
     "convert_checks.py",

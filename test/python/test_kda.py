@@ -60,11 +60,11 @@ def test_raw_gates(function, bias):
     o, _ = function(**call, **raw)
     expected, _ = gated_delta_rule(**call, gate_domain="raw", A_log=A_log, dt_bias=dt_bias)
     assert rms_error(o, expected) < 1e-6
-    for parameter in (A_log, None):
-        bounded = {**raw, "A_log": parameter, "lower_bound": -3.5}
-        o, _ = function(**call, **bounded)
+    # Kernels have a bound of -5; gates with others are made logarithms first.
+    for parameter, bound in ((A_log, -5), (A_log, -3.5), (None, -5.0)):
+        o, _ = function(**call, **{**raw, "A_log": parameter}, lower_bound=bound)
         expected, _ = gated_delta_rule(
-            **call, gate_domain="bounded", A_log=parameter, dt_bias=dt_bias, lower_bound=-3.5
+            **call, gate_domain="bounded", A_log=parameter, dt_bias=dt_bias, lower_bound=bound
         )
         assert rms_error(o, expected) < 1e-6
 

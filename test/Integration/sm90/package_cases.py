@@ -37,6 +37,9 @@ class Case:
     in_place: bool = False
     #: Rows of q and k are e^(spread x) times as long, for normal x.
     spread: float = 0.0
+    #: Whether there is a gate for each key channel: every seventh keeps what it has, others forget it in a few tokens.
+    channels: bool = False
+    function: str = "chunk_gated_delta_rule"
     #: Type of raw gates.
     raw_type: str = "float32"
     #: About A_log of all heads, for raw gates that are ordinary ones with it, beside some of 0 to infinity and -1e4.
@@ -156,6 +159,25 @@ CASES = [
     Case("segments of two lengths", heads=(2, 4), lengths=(32768,), initial="float32", live=1),
     Case("segments of two lengths, half of the heads live", heads=(2, 4), lengths=(32768,), initial="float32", live=2),
     Case("segments of two lengths, rows", heads=(2, 4), tokens=32768, initial="float32", v_first=True),
+    *(
+        Case(f"channels, {function[:5]}, {name}", heads=(4, 8), channels=True, function=function, **sizes)
+        for function in ("chunk_gated_delta_rule", "fused_recurrent_gated_delta_rule")
+        for name, sizes in {
+            "tokens": {"batch": 3, "tokens": 7, "initial": "float32"},
+            "vk": {"batch": 3, "tokens": 70, "initial": "float32", "v_first": True},
+            "packed": {"lengths": (70, 0, 1, 33), "slack": 5, "initial": "float32"},
+            "bf16 states": {"batch": 2, "tokens": 40, "initial": "bfloat16", "v_first": True},
+            "no states": {"batch": 2, "tokens": 40, "final": False},
+            "f16": {"batch": 2, "tokens": 40, "dtype": "float16", "initial": "float32"},
+            "gates of -40": {"batch": 2, "tokens": 40, "gate": -40.0},
+            "normalised": {"batch": 2, "tokens": 40, "options": {"use_qk_l2norm_in_kernel": True}},
+            "raw": {"lengths": (20, 30), "beta": "bfloat16", "raw_type": "bfloat16", "v_first": True, "initial": "float32",
+                    "options": MODEL},
+            "bounded": {"batch": 2, "tokens": 40, "beta": "bfloat16", "raw_type": "bfloat16", "initial": "float32",
+                        "options": {**MODEL, "gate_domain": "bounded"}},
+            "in place": {"batch": 4, "tokens": 1, "initial": "float32", "v_first": True, "in_place": True},
+        }.items()
+    ),
     Case("segments, f16", lengths=(170, 430), dtype="float16", initial="float32", v_first=True,
          options={"context_parallel": 3}),
 ]
@@ -203,19 +225,22 @@ def make(torch, case, seed=0):
         q, k = (x * (case.spread * normal(*x.shape[:3], 1)).exp() for x in (q, k))
     if "use_qk_l2norm_in_kernel" not in case.options:
         q, k = (x / x.norm(dim=-1, keepdim=True).clamp_min(1e-6) for x in (q, k))
-    g = case.gate * (0.5 + torch.rand(B, T, HV, device="cuda", generator=generator))
+    gates = (B, T, HV, 128) if case.channels else (B, T, HV)
+    g = case.gate * (0.5 + torch.rand(gates, device="cuda", generator=generator))
+    if case.channels:
+        g[..., ::7], g[..., 3::7] = 0, 30 * g[..., 3::7]
     if case.gate == float("-inf"):
-        g = torch.where(torch.rand(B, T, HV, device="cuda", generator=generator) < 0.1, g, -0.1)
-    g[..., : case.live] = 0
+        g = torch.where(torch.rand(gates, device="cuda", generator=generator) < 0.1, g, -0.1)
+    g[:, :, : case.live] = 0
     if case.options.get("gate_domain") == "linear":
         g = g.exp()
     beta = torch.rand(B, T, HV, device="cuda", generator=generator)
     if case.options.get("use_beta_sigmoid_in_kernel"):
         beta = 4 * beta - 2
     kwargs = dict(case.options, output_final_state=case.final, state_v_first=case.v_first)
-    if kwargs.get("gate_domain") == "raw":
-        g = normal(B, T, HV).to(getattr(torch, case.raw_type))
-        kwargs |= {"A_log": 0.5 * normal(HV), "dt_bias": normal(HV)}
+    if kwargs.get("gate_domain") in ("raw", "bounded"):
+        g = normal(*gates).to(getattr(torch, case.raw_type))
+        kwargs |= {"A_log": 0.5 * normal(HV), "dt_bias": normal(*gates[2:])}
         if case.log_rate:
             kwargs["A_log"] += case.log_rate
             g -= case.log_rate
@@ -252,9 +277,12 @@ def reference(torch, case, tensors, kwargs):
         q, k = (x * (x.square().sum(-1, keepdim=True) + 1e-6).rsqrt() for x in (q, k))
     q, k = (x[0].repeat_interleave(group, 1) for x in (q, k))
     v, g, beta = v[0], g[0], beta[0]
-    if case.options.get("gate_domain") == "raw":
+    domain = case.options.get("gate_domain")
+    if domain in ("raw", "bounded"):
         bias, rate = (kwargs[name].double() for name in ("dt_bias", "A_log"))
-        g = -rate.exp() * torch.nn.functional.softplus(g + bias)
+        rate = rate.exp()[:, None] if case.channels else rate.exp()
+        soft = torch.nn.functional.softplus(g + bias)
+        g = -rate * soft if domain == "raw" else -5 * (rate * (g + bias)).sigmoid()
     decay = g if case.options.get("gate_domain") == "linear" else g.exp()
     if case.options.get("use_beta_sigmoid_in_kernel"):
         beta = beta.sigmoid() * (2 if case.options.get("allow_neg_eigval") else 1)
@@ -268,7 +296,7 @@ def reference(torch, case, tensors, kwargs):
         n = torch.nonzero(lengths > t).flatten()
         at = torch.tensor(ends)[n] + t
         n, at = n.cuda(), at.cuda()
-        state = states[n] * decay[at][..., None, None]
+        state = states[n] * (decay[at][..., None] if case.channels else decay[at][..., None, None])
         write = beta[at][..., None] * (v[at] - torch.einsum("nhkv,nhk->nhv", state, k[at]))
         state += k[at][..., None] * write[..., None, :]
         states[n] = state

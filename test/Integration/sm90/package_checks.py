@@ -20,7 +20,8 @@ from package_pools import pool_runs
 def check_case(torch, gdn, case, repeats):
     """Text of the case's errors, and whether it passes."""
     tensors, kwargs = make(torch, case)
-    answer = gdn.supported(*tensors, **kwargs)
+    run = functools.partial(getattr(gdn, case.function), **dict(zip(("q", "k", "v", "g", "beta"), tensors)))
+    answer = gdn.supported(**run.keywords, **kwargs, function=case.function)
     if not answer:
         return f"refused: {answer.reasons[0]}", None
     want_o, want_state = reference(torch, case, tensors, kwargs)
@@ -31,7 +32,7 @@ def check_case(torch, gdn, case, repeats):
         more["final_state"] = initial.clone() if case.in_place else torch.full_like(initial, float("nan"))
         if case.in_place:
             kwargs["initial_state"] = more["final_state"]
-    o, state = gdn.chunk_gated_delta_rule(*tensors, **kwargs, **more)
+    o, state = run(**kwargs, **more)
     torch.cuda.synchronize()
     flat = o.flatten(0, 1)
     used = want_o.shape[0]
@@ -45,7 +46,7 @@ def check_case(torch, gdn, case, repeats):
         for _ in range(repeats):
             # The type of the final state can choose the kernel, so a call with one of another type may have other bits.
             given = {"final_state": torch.full_like(state, float("nan"))} if "final_state" in more else {}
-            again, state_again = gdn.chunk_gated_delta_rule(*tensors, **kwargs, **given)
+            again, state_again = run(**kwargs, **given)
             equal = torch.equal(again.flatten(0, 1)[:used], flat[:used])
             equal = equal and (state is None or torch.equal(state_again, state))
             if not equal:
