@@ -158,7 +158,7 @@ typedef struct GdnCall {
 /// Most arguments of a function that a plan has, and of these that may be
 /// converted.
 #define GDN_CALL_MAX_ARGUMENTS 32
-#define GDN_CALL_MAX_CONVERTED 10
+#define GDN_CALL_MAX_CONVERTED 20
 
 /// What a call runs. A plan serves each call that lists the same arrays in the
 /// same order, and is like the planned one but for addresses, which are aligned

@@ -8,6 +8,8 @@
 
 #include "Arguments.h"
 
+#include "Signature.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -172,10 +174,11 @@ View &Arguments::make(int32_t index, const Call &call) {
   View &view = views[index];
   view.tensor = {nullptr, arg.dtype, arg.rank, view.shape.data(),
                  view.strides.data()};
-  view.shape = arg.rank == kTokenRank
-                   ? Strides{sized.batches, sized.tokens, sized.heads}
-               : arg.rank <= 2 ? Strides{sized.heads}
-                               : Strides{sized.sequences, sized.heads};
+  view.shape =
+      arg.rank == kTokenRank ? Strides{sized.batches, sized.tokens, sized.heads}
+      : arg.rank <= 2        ? Strides{sized.heads}
+      : isState(arg) ? Strides{sized.sequences, sized.heads}
+                     : Strides{sized.batches, sized.tokens, sized.heads};
   for (int i = 0; i < arg.rank; ++i)
     if (arg.shape[i] >= 0)
       view.shape[i] = arg.shape[i];

@@ -51,7 +51,7 @@ public:
   /// The array of an argument, which is there, to be changed for the function.
   View &change(int32_t index);
   /// One for an argument that the call has no array for, at no address: gates,
-  /// beta, parameters or states.
+  /// beta, parameters, states, or an array of the value heads.
   View &make(int32_t index, const Call &call);
   /// The number of the argument of that name; -1 for none.
   int32_t find(std::string_view name) const;

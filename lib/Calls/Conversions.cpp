@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 using namespace gdn::calls;
 namespace cost = gdn::cost;
@@ -42,6 +43,9 @@ struct Role {
   std::string_view fact = {};
   /// Its dimensions where it has one more: of gates per channel.
   std::array<int, kMaxRank> channelDims = {};
+  /// Arrays of which a function that has one has this one too, though each may
+  /// be absent.
+  std::array<std::string_view, 2> partners = {};
 
   const std::array<int, kMaxRank> &getDims(int32_t rank) const {
     auto isThere = [](int dim) { return dim >= 0; };
@@ -52,17 +56,36 @@ struct Role {
 };
 } // namespace
 
+static constexpr std::array<int, kMaxRank> kTokens = {0, 1, 2, 3},
+                                           kGates = {0, 1, -1, 2},
+                                           kVector = {-1, -1, -1, 0},
+                                           kStates = {0, 2, 1, 3};
 static constexpr Role roles[] = {
-    {"q", true, {0, 1, 2, 3}},
-    {"k", true, {0, 1, 2, 3}},
-    {"v", true, {0, 1, 2, 3}},
-    {"gate", true, {0, 1, -1, 2}, "gate_domain", {0, 1, 2, 3}},
-    {"beta", false, {0, 1, -1, 2}, "beta_domain"},
-    {"a_log", false, {-1, -1, -1, 0}},
-    {"dt_bias", false, {-1, -1, -1, 0}, {}, {-1, -1, 0, 1}},
-    {"initial_state", false, {0, 2, 1, 3}},
-    {"o", true, {0, 1, 2, 3}},
-    {"final_state", false, {0, 2, 1, 3}}};
+    {"q", true, kTokens},
+    {"k", true, kTokens},
+    {"v", true, kTokens},
+    {"gate", true, kGates, "gate_domain", kTokens},
+    {"beta", false, kGates, "beta_domain"},
+    {"a_log", false, kVector},
+    {"dt_bias", false, kVector, {}, {-1, -1, 0, 1}},
+    {"initial_state", false, kStates, {}, {}, {"d_final_state"}},
+    {"d_o", true, kTokens},
+    {"d_final_state", false, kStates, {}, {}, {"initial_state"}},
+    {"o", true, kTokens},
+    {"final_state", false, kStates, {}, {}, {"initial_state"}},
+    {"dq", true, kTokens},
+    {"dk", true, kTokens},
+    {"dv", true, kTokens},
+    {"dgate", false, kGates},
+    {"dbeta", false, kGates},
+    {"da_log", false, kVector},
+    {"ddt_bias", false, kVector},
+    {"dinitial_state",
+     false,
+     kStates,
+     {},
+     {},
+     {"initial_state", "d_final_state"}}};
 static_assert(std::size(roles) == GDN_CALL_MAX_CONVERTED);
 
 /// Whether a function accesses an array where it lies.
@@ -72,16 +95,6 @@ static bool isAccessible(const GdnTensor &array, const Role &role,
               array.rank == kMaxRank;
   return role.isMapped && maps ? isMapped(array)
                                : hasAnyLayout(arg) || hasLastStride1(array);
-}
-
-/// Whether an array has an argument's type and the extents that it fixes.
-static bool hasForm(const GdnTensor &array, const GdnArgDesc &arg) {
-  if (array.dtype != arg.dtype)
-    return false;
-  for (int i = 0; i < std::min(array.rank, arg.rank); ++i)
-    if (arg.shape[i] >= 0 && array.shape[i] != arg.shape[i])
-      return false;
-  return true;
 }
 
 /// Whether final states replace the initial ones early: of segments that do not
@@ -109,10 +122,11 @@ struct Domains {
 };
 } // namespace
 
-/// The factor that is still to be multiplied into an output.
+/// The factor that is still to be multiplied into an output, or into the
+/// gradient of one.
 static double factorOf(const Role &role, const Call &call,
                        const GdnCallPlan &plan) {
-  bool isScaled = role.name == "o" && !call.isBackward();
+  bool isScaled = role.name == "o" || role.name == "d_o";
   return isScaled ? factorOf(call, keyChannelsOf(*plan.variant->function)) : 1;
 }
 
@@ -123,15 +137,17 @@ static bool isTaken(const Role &role, const Arguments &arguments,
   const GdnTensor *array = arguments.get(place);
   bool isOutput = place >= plan.variant->function->num_inputs;
   if (!array) {
-    // A function that gives a state may take none.
-    bool isLeft = role.name == "final_state" && call.find("initial_state");
-    return role.name == "o" || (arg.flags & GDN_ARG_FLAG_OPTIONAL && !isLeft);
+    bool hasPartner = std::any_of(role.partners.begin(), role.partners.end(),
+                                  [&](std::string_view name) {
+                                    return !name.empty() && call.find(name);
+                                  });
+    return role.name == "o" ||
+           (arg.flags & GDN_ARG_FLAG_OPTIONAL && !hasPartner);
   }
-  if (!hasForm(*array, arg))
+  if (!hasForm(*array, arg) || factorOf(role, call, plan) != 1)
     return false;
   if (isOutput)
-    return isAccessible(*array, role, arg, plan) &&
-           factorOf(role, call, plan) == 1;
+    return isAccessible(*array, role, arg, plan);
   Domains domains(role, call, plan);
   if (domains.from != domains.to)
     return false;
@@ -266,16 +282,19 @@ void Conversions::fill(Arguments &arguments, const Call &call,
                                           plan.entry->num_facts, role.fact));
   if (!neutral)
     return;
-  // Every row is the same one.
   View &view = arguments.make(place, call);
   Conversion &made = add(std::string(kFill), number);
   made.factor = *neutral;
-  made.target = View(view);
-  made.target.tensor.rank = kMaxRank;
-  made.target.shape = {1, 1, 1, view.shape[arg.rank - 1]};
+  made.target = viewAs(view, role);
+  // Every row is the same one, but of what is read by a tensor map.
+  if (!role.isMapped)
+    made.target.shape = {1, 1, 1, view.shape[arg.rank - 1]};
   size_t memory = layOut(made.target);
-  view.strides = {};
-  view.strides[arg.rank - 1] = 1;
+  setStrides(view, made.target, role);
+  if (!role.isMapped) {
+    view.strides = {};
+    view.strides[arg.rank - 1] = 1;
+  }
   uses.push_back({&view, memory, 0});
 }
 
@@ -316,10 +335,17 @@ void Conversions::planInput(Arguments &arguments, const Call &call,
   if (!array)
     return fill(arguments, call, plan, number, place);
   Domains domains(role, call, plan);
-  if (domains.from == domains.to && hasForm(*array, arg))
+  double factor = factorOf(role, call, plan);
+  if (domains.from == domains.to && hasForm(*array, arg) && factor == 1)
     return copy(arguments.change(place), number);
   View &view = arguments.change(place);
-  Conversion &made = add(kindOf(domains.from, domains.to), number);
+  // What makes logarithms of raw gates knows the parameters of heads alone.
+  std::string kind = kindOf(domains.from, domains.to);
+  if (role.name == "gate" && kind != kCast && call.hasChannelGates() &&
+      hasParameters(domains.from))
+    kind = "channels_" + kind;
+  Conversion &made = add(std::move(kind), number);
+  made.factor = factor;
   made.source = viewAs(view, role);
   setForm(view, arg);
   made.target = viewAs(view, role);

@@ -72,6 +72,11 @@ double factorOf(const Call &call, int64_t keyChannels);
 /// Finds the arguments of a plan's function that are converted.
 void placeConversions(const Call &call, GdnCallPlan &plan);
 
+/// Whether a table has what brings a call to the functions of an entry. Copies
+/// are not looked at.
+bool isReachable(const GdnCallTable &table, const Call &call,
+                 const GdnEntryDesc &entry);
+
 /// The conversions of a call. Most calls have none.
 class Conversions {
 public:

@@ -153,21 +153,6 @@ static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
   chosen.plan.seconds = chosen.whole.chosen().seconds;
 }
 
-/// A call of a form as the cost model sees it.
-static cost::Problem describe(const Call &call, const Signature &form) {
-  cost::Problem problem = call.describe();
-  problem.keyChannels = form.keyChannels;
-  problem.valueChannels = form.valueChannels;
-  problem.vTiles =
-      std::max<int64_t>(1, form.valueChannels / cost::kVTileChannels);
-  problem.dataBytes = sizeOf(form.element);
-  problem.gateBytes = sizeOf(form.gate) + sizeOf(form.beta);
-  int states = form.ends == Ends::None ? 0 : form.ends == Ends::Both ? 2 : 1;
-  problem.stateBytes = states * sizeOf(form.state);
-  problem.stateVFirst = problem.stateBytes && call.stateLayout() == "vk";
-  return problem;
-}
-
 GdnRuntimeStatus gdn::calls::chooseForward(const GdnCallTable &table,
                                            const Call &call, Choice &chosen) {
   Target target;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Choice.h"
+#include "Target.h"
 
 #include "gdn/CostModel/BackwardSegments.h"
 
@@ -93,7 +94,8 @@ GdnRuntimeStatus gdn::calls::chooseSavingForward(const GdnCallTable &table,
                                                  const Call &call,
                                                  Choice &chosen) {
   const char *what = "packed sequences of a form with a forward that saves";
-  const GdnEntryDesc *entry = findEntry(table, signatureOf(call, kChunkOp));
+  Signature form = signatureOf(call, kChunkOp);
+  const GdnEntryDesc *entry = findNear(table, call, form, /*isWidened=*/false);
   if (!entry || !call.isPacked())
     return refuseSaving(call, what);
   CutKind waiting = {.isCut = true};
@@ -117,37 +119,14 @@ GdnRuntimeStatus gdn::calls::chooseSavingForward(const GdnCallTable &table,
 // Backwards
 //===----------------------------------------------------------------------===//
 
-static GdnRuntimeStatus expected(const std::string &name, const char *rule) {
-  return fail(GDN_ERROR_NOT_SERVED,
-              name + ": expected " + rule +
-                  " for gradients on a GPU in this version, got another form");
-}
-
-/// What callers bring all calls to.
+/// Gradients are of packed sequences, and of o.
 static GdnRuntimeStatus checkForm(const Call &call) {
-  for (const char *name : {"gate", "beta"})
-    if (!call.find(name))
-      return expected(call.say(name), "a tensor");
-  bool isRaw = call.fact("gate_domain") == "softplus";
-  for (const char *name : {"a_log", "dt_bias"})
-    if ((call.typeOf(name) == GDN_DTYPE_F32) != isRaw ||
-        static_cast<bool>(call.find(name)) != isRaw)
-      return expected(call.say(name), isRaw ? "a tensor in float32" : "None");
-  if (!call.hasUsualScale())
-    return expected(call.say("scale"), "K^(-1/2)");
-  if (!call.isPacked())
-    return expected(call.say("cu_seqlens"), "a tensor");
-  if (!call.find("d_o"))
-    return expected(call.say("d_o"), "a tensor");
-  int32_t before = call.typeOf("initial_state"),
-          behind = call.typeOf("d_final_state");
-  std::string states =
-      call.say("initial_state") + ", " + call.say("d_final_state");
-  if (!before != !behind)
-    return expected(states, "both or neither");
-  if (before && (before != GDN_DTYPE_F32 || behind != GDN_DTYPE_F32))
-    return expected(states, "float32");
-  return GDN_SUCCESS;
+  if (call.isPacked())
+    return GDN_SUCCESS;
+  return fail(GDN_ERROR_NOT_SERVED,
+              call.say("cu_seqlens") +
+                  ": expected a tensor for gradients on a GPU in this version, "
+                  "got None");
 }
 
 static GdnRuntimeStatus explainNoGradients(const GdnCallTable &table,
@@ -159,11 +138,12 @@ static GdnRuntimeStatus explainNoGradients(const GdnCallTable &table,
 }
 
 /// Tokens of a segment; 0 for whole sequences.
-static GdnRuntimeStatus chooseLength(const Call &call, int64_t &length) {
+static GdnRuntimeStatus chooseLength(const Call &call, const Signature &form,
+                                     int64_t &length) {
   cost::Chip chip;
   if (GdnRuntimeStatus status = readChip(call.get().device, chip))
     return status;
-  cost::Problem problem = call.describe();
+  cost::Problem problem = describe(call, form);
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = cost::choose(problem, chip).longest;
   length = cost::chooseBackwardSplit(problem, chip, longest,
@@ -189,7 +169,10 @@ GdnRuntimeStatus gdn::calls::chooseBackward(const GdnCallTable &table,
   if (GdnRuntimeStatus status = checkForm(call))
     return status;
   Signature wanted = signatureOf(call, kBackwardOp);
-  const GdnEntryDesc *entry = findEntry(table, wanted);
+  // States in other types are cast.
+  wanted.state = GDN_DTYPE_F32;
+  const GdnEntryDesc *entry =
+      findNear(table, call, wanted, !call.savedTokens());
   if (!entry)
     return explainNoGradients(table, call, wanted);
   // Without functions of segments the gradients are those of whole sequences.
@@ -205,7 +188,8 @@ GdnRuntimeStatus gdn::calls::chooseBackward(const GdnCallTable &table,
     plan.segment_length = chosen.saving.backward.length;
     schedule = chosen.saving.backward.schedule.name;
   } else if (cut && call.get().split != GDN_SPLIT_NEVER) {
-    if (GdnRuntimeStatus status = chooseLength(call, plan.segment_length))
+    if (GdnRuntimeStatus status =
+            chooseLength(call, wanted, plan.segment_length))
       return status;
   }
   plan.variant = plan.segment_length ? cut : findWhole(entry, schedule);

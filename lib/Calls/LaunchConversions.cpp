@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Choice.h"
 #include "Conversions.h"
+#include "Signature.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +34,7 @@ std::optional<double> gdn::calls::neutralOf(std::string_view array,
                                 : std::nullopt;
   if (array == "beta")
     return domain == "value" ? std::optional(1.0) : std::nullopt;
-  if (array == "dt_bias" || array == "initial_state")
+  if (array == "dt_bias" || array.ends_with("_state") || array == "d_o")
     return 0.0;
   return std::nullopt;
 }
@@ -72,6 +74,29 @@ static const GdnConversionDesc *findConversion(const GdnCallTable &table,
   if (conversion.isCopy())
     from = to = bitsOf(to);
   return findConversion(table, conversion.kind, from, to);
+}
+
+bool gdn::calls::isReachable(const GdnCallTable &table, const Call &call,
+                             const GdnEntryDesc &entry) {
+  GdnCallPlan plan = {};
+  plan.entry = &entry;
+  plan.variant = &entry.variants[0];
+  const GdnFunctionDesc &function = *plan.variant->function;
+  if (!std::isfinite(factorOf(call, keyChannelsOf(function))) ||
+      placeArguments(call, plan))
+    return false;
+  placeConversions(call, plan);
+  Arguments arguments(call, plan);
+  Conversions conversions;
+  conversions.plan(arguments, call, plan);
+  for (int32_t i = 0; i < function.num_args; ++i)
+    if (function.args[i].kind == GDN_ARG_TENSOR && !arguments.get(i) &&
+        !(function.args[i].flags & GDN_ARG_FLAG_OPTIONAL))
+      return false;
+  const auto &all = conversions.get();
+  return std::all_of(all.begin(), all.end(), [&](const Conversion &one) {
+    return one.isCopy() || ::findConversion(table, one);
+  });
 }
 
 //===----------------------------------------------------------------------===//

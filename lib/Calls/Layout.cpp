@@ -69,3 +69,12 @@ bool gdn::calls::follows(const View &first, const View &next) {
   return alike && reinterpret_cast<uintptr_t>(first.tensor.data) + reach ==
                       reinterpret_cast<uintptr_t>(next.tensor.data);
 }
+
+bool gdn::calls::hasForm(const GdnTensor &array, const GdnArgDesc &arg) {
+  if (array.dtype != arg.dtype)
+    return false;
+  for (int i = 0; i < std::min(array.rank, arg.rank); ++i)
+    if (arg.shape[i] >= 0 && array.shape[i] != arg.shape[i])
+      return false;
+  return true;
+}

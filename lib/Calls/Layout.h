@@ -22,6 +22,9 @@ bool hasLastStride1(const GdnTensor &array);
 /// Whether a tensor map can be made of an array.
 bool isMapped(const GdnTensor &array);
 
+/// Whether an array has an argument's type and the extents that it fixes.
+bool hasForm(const GdnTensor &array, const GdnArgDesc &arg);
+
 uint64_t roundUp(uint64_t value, uint64_t unit);
 
 // Of views [B, T, H, C]:

@@ -12,7 +12,7 @@
 #include "Rules.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -27,108 +27,45 @@ bool gdn::calls::hasSegments(const GdnEntryDesc *chunks) {
 }
 
 //===----------------------------------------------------------------------===//
-// Which conversions there are
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Whether a table has what brings a call to a form.
-class Reach {
-public:
-  Reach(const GdnCallTable &table, const Call &call)
-      : table(table), call(call) {}
-
-  bool has(const Target &target) const {
-    const Signature &form = target.form;
-    return hasData(form) && hasGate("gate", form, form.gateDomain, form.gate) &&
-           hasGate("beta", form, form.betaDomain, form.beta) &&
-           hasParameters(form) && hasStates(target);
-  }
-
-private:
-  bool isPadded(const Signature &form) const {
-    return form.keyChannels != call.keyChannels ||
-           form.valueChannels != call.valueChannels;
-  }
-  bool casts(int32_t from, int32_t to) const {
-    return findConversion(table, kCast, from, to);
-  }
-  bool casts(std::string_view array, int32_t to, bool always) const {
-    int32_t from = call.typeOf(array);
-    return !from || (from == to && !always) || casts(from, to);
-  }
-  bool fills(std::string_view array, std::string_view domain,
-             int32_t to) const {
-    return neutralOf(array, domain) && findConversion(table, kFill, 0, to);
-  }
-
-  bool hasData(const Signature &form) const {
-    bool always = isPadded(form);
-    double factor = factorOf(call, form.keyChannels);
-    int32_t out = call.typeOf("o");
-    return casts("q", form.element, always) &&
-           casts("k", form.element, always) &&
-           casts("v", form.element, always) && std::isfinite(factor) &&
-           (!out || (out == form.element && !always && factor == 1) ||
-            casts(form.element, out));
-  }
-
-  bool hasGate(std::string_view array, const Signature &form,
-               std::string_view domain, int32_t type) const {
-    int32_t given = call.typeOf(array);
-    if (!given)
-      return !type || fills(array, domain, type);
-    std::string fact = std::string(array) + "_domain";
-    std::string_view own = call.fact(fact);
-    std::string kind = kindOf(own, domain);
-    bool isWide = array == "gate" && call.hasChannelGates();
-    // Conversions know the parameters of heads alone.
-    if (isWide && kind != kCast && gdn::calls::hasParameters(own))
-      return false;
-    // Those of channels are padded where channels are.
-    bool isKept = kind == kCast && given == type;
-    return (isKept && !(isWide && isPadded(form))) ||
-           findConversion(table, kind, given, type);
-  }
-
-  bool hasParameters(const Signature &form) const {
-    std::string_view domain = call.fact("gate_domain");
-    if (!gdn::calls::hasParameters(domain))
-      return true;
-    bool isKept = form.gateDomain == domain;
-    return casts("a_log", GDN_DTYPE_F32, false) &&
-           casts("dt_bias", GDN_DTYPE_F32, false) &&
-           (call.find("dt_bias") || !isKept ||
-            fills("dt_bias", {}, GDN_DTYPE_F32));
-  }
-
-  bool hasStates(const Target &target) const {
-    const Signature &form = target.form;
-    if (form.stateIndices || form.ends == Ends::None)
-      return true;
-    bool always = isPadded(form);
-    int32_t last = call.typeOf("final_state");
-    return casts("initial_state", form.state, always) &&
-           (!last || (last == form.state && !always) ||
-            casts(form.state, last)) &&
-           (call.find("initial_state") || form.ends != Ends::Both ||
-            fills("initial_state", {}, form.state));
-  }
-
-  const GdnCallTable &table;
-  const Call &call;
-};
-
-//===----------------------------------------------------------------------===//
 // Which forms
 //===----------------------------------------------------------------------===//
 
+/// The function that serves a form, if the call can be brought to it.
+static const GdnEntryDesc *findReachable(const GdnCallTable &table,
+                                         const Call &call,
+                                         const Signature &form) {
+  const GdnEntryDesc *entry = findEntry(table, form);
+  return entry && isReachable(table, call, *entry) ? entry : nullptr;
+}
+
+/// A form with as few of gates and beta widened as may lead to functions, gates
+/// before beta.
+static std::array<Signature, 5> withTypesOfGates(const Signature &given) {
+  constexpr int32_t f32 = GDN_DTYPE_F32;
+  auto orFloat = [](int32_t type) { return type ? type : f32; };
+  const std::pair<int32_t, int32_t> types[] = {
+      {given.gate, given.beta},
+      {orFloat(given.gate), orFloat(given.beta)},
+      {f32, orFloat(given.beta)},
+      {orFloat(given.gate), f32},
+      {f32, f32}};
+  std::array<Signature, 5> forms;
+  for (size_t i = 0; i < forms.size(); ++i) {
+    forms[i] = given;
+    forms[i].gate = types[i].first;
+    forms[i].beta = types[i].second;
+  }
+  return forms;
+}
+
+namespace {
 /// Which functions may serve a form.
 enum class Of : uint8_t { Chunks, Tokens, Segments, All };
 
 class Search {
 public:
   Search(const GdnCallTable &table, const Call &call, Target &target)
-      : table(table), call(call), target(target), reach(table, call),
+      : table(table), call(call), target(target),
         given(signatureOf(call, kChunkOp)) {
     int32_t last = call.typeOf("final_state");
     // States of two types are brought to one that holds both.
@@ -151,18 +88,18 @@ private:
   const GdnCallTable &table;
   const Call &call;
   Target &target;
-  Reach reach;
   /// What the call asks for.
   Signature given;
 };
 } // namespace
 
-/// Looks a form up, and says whether there are such functions for it, and what
-/// brings the call to it.
+/// Looks a form up that the call can be brought to, and says whether there are
+/// such functions for it.
 bool Search::look(const Signature &form, Of functions) {
   Signature step = form;
   step.op = kTokenOp;
-  target = {form, findEntry(table, form), findEntry(table, step)};
+  target = {form, findReachable(table, call, form),
+            findReachable(table, call, step)};
   if (target.chunks && !hasPoolOfRows(call))
     target.tokens = nullptr;
   bool isThere = target.chunks || target.tokens;
@@ -179,7 +116,7 @@ bool Search::look(const Signature &form, Of functions) {
   case Of::All:
     break;
   }
-  return isThere && reach.has(target);
+  return isThere;
 }
 
 /// Whether functions of tokens alone serve long sequences, though ones of
@@ -190,24 +127,11 @@ bool Search::isTooLong() const {
          hasNearChunks(table, target.form, ofStates);
 }
 
-/// Widens as few of gates and beta as lead to functions, gates before beta.
 bool Search::findWithGates() {
   Of functions = call.isFixed() ? Of::Segments : Of::All;
-  const int32_t f32 = GDN_DTYPE_F32;
-  auto orFloat = [&](int32_t type) { return type ? type : f32; };
-  std::pair<int32_t, int32_t> types[] = {
-      {given.gate, given.beta},
-      {orFloat(given.gate), orFloat(given.beta)},
-      {f32, orFloat(given.beta)},
-      {orFloat(given.gate), f32},
-      {f32, f32}};
-  for (auto [gate, beta] : types) {
-    Signature form = given;
-    form.gate = gate;
-    form.beta = beta;
+  for (const Signature &form : withTypesOfGates(given))
     if (look(form, functions) && !isTooLong())
       return true;
-  }
   return false;
 }
 
@@ -304,4 +228,41 @@ GdnRuntimeStatus gdn::calls::findTarget(const GdnCallTable &table,
     return status;
   Search search(table, call, target);
   return search.run() ? GDN_SUCCESS : search.refuse();
+}
+
+const GdnEntryDesc *gdn::calls::findNear(const GdnCallTable &table,
+                                         const Call &call, Signature &form,
+                                         bool isWidened) {
+  const Signature given = form;
+  for (auto [key, value] : channelsOf(table)) {
+    bool isEqual = key == call.keyChannels && value == call.valueChannels;
+    if (!isEqual &&
+        (!isWidened || key < call.keyChannels || value < call.valueChannels))
+      continue;
+    Signature wide = given;
+    wide.keyChannels = key;
+    wide.valueChannels = value;
+    for (const Signature &one : withTypesOfGates(wide)) {
+      form = one;
+      if (const GdnEntryDesc *entry = findReachable(table, call, one))
+        return entry;
+    }
+  }
+  form = given;
+  return nullptr;
+}
+
+gdn::cost::Problem gdn::calls::describe(const Call &call,
+                                        const Signature &form) {
+  cost::Problem problem = call.describe();
+  problem.keyChannels = form.keyChannels;
+  problem.valueChannels = form.valueChannels;
+  problem.vTiles =
+      std::max<int64_t>(1, form.valueChannels / cost::kVTileChannels);
+  problem.dataBytes = sizeOf(form.element);
+  problem.gateBytes = sizeOf(form.gate) + sizeOf(form.beta);
+  int states = form.ends == Ends::None ? 0 : form.ends == Ends::Both ? 2 : 1;
+  problem.stateBytes = states * sizeOf(form.state);
+  problem.stateVFirst = problem.stateBytes && call.stateLayout() == "vk";
+  return problem;
 }

@@ -24,6 +24,14 @@ struct Target {
 GdnRuntimeStatus findTarget(const GdnCallTable &table, const Call &call,
                             Target &target);
 
+/// Finds functions of a form but for the types of gates and beta and, of one
+/// that is widened, for more channels; says which form that is. Null for none.
+const GdnEntryDesc *findNear(const GdnCallTable &table, const Call &call,
+                             Signature &form, bool isWidened);
+
+/// A call of a form as the cost model sees it.
+cost::Problem describe(const Call &call, const Signature &form);
+
 /// Whether sequences in a form of the entry can be cut.
 bool hasSegments(const GdnEntryDesc *chunks);
 

@@ -79,7 +79,7 @@ def ask_backward(
         # What tokens write is as large as v.
         options |= _library.SAVES_STATES
         saved += _torch_saved.bytes_of_states(call, call.options)
-    facts = json.loads(_library.load().explain_backward(blob, None, options, 1, 0))
+    facts = json.loads(_library.load().explain_backward(blob, call.scale, options, 1, 0))
     saves = "states" if reads_saved else "inputs"
     forward = facts.pop("forward")
     cut = forward.pop("segment_tokens") if forward else 0

@@ -57,29 +57,28 @@ def gradient_rows(manifest: dict[str, Any]) -> list[dict[str, list[str]]]:
 
 
 class GradientForm(NamedTuple):
-    """What a GPU kernel of gradients is chosen by, but for states: domains by number, types by name."""
+    """What a GPU kernel of gradients is chosen by, but for states and the types of gates: domains by number, types by
+    name."""
 
     channels: int
     q: str
     norm: bool
     gate_domain: int
-    g: str
     beta_domain: int
-    beta: str
 
 
 def gradient_forms(manifest: dict[str, Any]) -> frozenset[GradientForm]:
-    """All that the GPU kernels of gradients take. Each is there without states, and with both in either layout."""
+    """All that the GPU kernels of gradients take, with g and beta in float32 at the least. Each is there without states,
+    and with both in either layout."""
     hopper, types = manifest["hopper"], manifest["types"]
     gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
-    found = set()
-    for row in gradient_rows(manifest):
+    return frozenset(
+        GradientForm(
+            hopper["channels"][channels]["k"], types[element]["name"], "attributes" in hopper["norms"][norm],
+            gates.index(gate.split()[0]), betas.index(beta.split()[0]),
+        )
+        for row in gradient_rows(manifest)
         for channels, element, norm, gate, beta in itertools.product(
             *(row[key] for key in ("channels", "element", "norm", "gate", "beta"))
-        ):
-            (gate_domain, gate_type), (beta_domain, beta_type) = gate.split(), beta.split()
-            found.add(GradientForm(
-                hopper["channels"][channels]["k"], types[element]["name"], "attributes" in hopper["norms"][norm],
-                gates.index(gate_domain), types[gate_type]["name"], betas.index(beta_domain), types[beta_type]["name"],
-            ))
-    return frozenset(found)
+        )
+    )  # fmt: skip

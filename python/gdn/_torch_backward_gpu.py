@@ -3,8 +3,8 @@
 """The gradients of a call on a GPU.
 
 The manifest's rows say which forms of gates, beta and norms there are kernels for. What none of them has is computed
-around one by operations of torch, on the current stream, with their chain rules, as are a scale and other channels.
-None of these operations waits for the GPU, and a CUDA graph may capture them.
+around one by operations of torch, on the current stream, with their chain rules. None of these operations waits for the
+GPU, and a CUDA graph may capture them. The library converts types and channels, and adds what is absent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _library, _manifest
-from ._arguments import Call, default_scale, torch_type
+from ._arguments import Call, torch_type
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
@@ -56,19 +56,13 @@ def why_not(q: Tensor, k: Tensor, v: Tensor) -> str | None:
 
 
 class KernelCall(NamedTuple):
-    """The tensors of a call as the kernels take them, packed, and what leads back."""
+    """The tensors of a call as the library takes them, packed, and what leads back."""
 
     options: int
-    q: Tensor
-    k: Tensor
-    v: Tensor
-    g: Tensor
-    beta: Tensor
-    A_log: Tensor | None
-    dt_bias: Tensor | None
-    initial_state: Tensor | None
-    cu_seqlens: Tensor
-    d_o: Tensor
+    scale: float | None
+    #: From q to cu_seqlens, in the library's order.
+    given: tuple[Tensor | None, ...]
+    d_o: Tensor | None
     d_final_state: Tensor | None
     #: From the gradients of q, k, gates and beta to those of the caller's.
     back: tuple[_Chain, _Chain, _Chain, _Chain]
@@ -77,13 +71,12 @@ class KernelCall(NamedTuple):
 
 
 @functools.cache
-def _choose(channels: int, q: str, norm: bool, gate_domain: int, g: str, beta_domain: int, beta: str) -> GradientForm:
+def _choose(channels: int, q: str, norm: bool, gate_domain: int, beta_domain: int) -> GradientForm:
     """The form of the kernels that leaves the least to do around them; the plain one takes everything."""
-    f32, value = "float32", _library.BETA_VALUE
     for has_norm in (norm, False):
-        for gate in ((gate_domain, g), (gate_domain, f32), (_LOG, f32)):
-            for its_beta in ((beta_domain, beta), (beta_domain, f32), (value, f32)):
-                form = GradientForm(channels, q, has_norm, *gate, *its_beta)
+        for gate in (gate_domain, _LOG):
+            for beta in (beta_domain, _library.BETA_VALUE):
+                form = GradientForm(channels, q, has_norm, gate, beta)
                 if form in _FORMS:
                     return form
     raise NotImplementedError(f"gdn has no gradients of {q} with {channels} channels on a GPU in this build")
@@ -91,18 +84,17 @@ def _choose(channels: int, q: str, norm: bool, gate_domain: int, g: str, beta_do
 
 def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options: int) -> GradientForm:
     """The form of the kernels that serve a call."""
-    gate_domain, beta_domain = _library.gate_domain_of(options), _library.beta_domain_of(options)
     return _choose(
-        _channels_of(q, v), torch_type(q), _library.has_l2norm(options),
-        _LOG if g is None else gate_domain, "float32" if g is None else torch_type(g),
-        _library.BETA_VALUE if beta is None else beta_domain, "float32" if beta is None else torch_type(beta),
+        next(channels for channels in _CHANNELS if channels >= max(q.shape[3], v.shape[3])),
+        torch_type(q), _library.has_l2norm(options),
+        _LOG if g is None else _library.gate_domain_of(options),
+        _library.BETA_VALUE if beta is None else _library.beta_domain_of(options),
     )  # fmt: skip
 
 
 def has_segments(form: GradientForm) -> bool:
     """Whether there are kernels that compute the gradients of this form in segments: the plain one's."""
-    plain = (False, _LOG, "float32", _library.BETA_VALUE, "float32")
-    return form.channels in _CUT_CHANNELS and form[2:] == plain
+    return form.channels in _CUT_CHANNELS and form[2:] == (False, _LOG, _library.BETA_VALUE)
 
 
 def kernel_options(form: GradientForm, options: int, g: Tensor | None) -> int:
@@ -119,25 +111,6 @@ def kernel_options(form: GradientForm, options: int, g: Tensor | None) -> int:
 
 def _same(gradient: Tensor) -> Tensor:
     return gradient
-
-
-def _readable(x: Tensor, sizes: tuple[int, ...] | None = None, dtype: torch.dtype | None = None) -> Tensor:
-    """The tensor as a kernel reads it: in this type, with zeros up to these last extents, by TMA."""
-    dtype = x.dtype if dtype is None else dtype
-    if sizes is not None and tuple(x.shape[-len(sizes) :]) != sizes:
-        wide = x.new_zeros((*x.shape[: -len(sizes)], *sizes), dtype=dtype)
-        wide[tuple(map(slice, x.shape))] = x
-        return wide
-    x = x.to(dtype)
-    *outer, (channels, last) = zip(x.shape, x.stride())
-    dense = (channels == 1 or last == 1) and all(n == 1 or s * x.element_size() % 16 == 0 and s for n, s in outer)
-    in_place = dense and (x.is_meta or x.data_ptr() % 16 == 0)
-    return x if in_place else x.clone(memory_format=torch.contiguous_format)
-
-
-def _vector(x: Tensor, name: str = "float32") -> Tensor:
-    """A dense one, in the type of this name."""
-    return x.to(getattr(torch, name)).contiguous()
 
 
 def _sum_rows(x: Tensor) -> Tensor:
@@ -176,14 +149,12 @@ def _raw_gate(g: torch.Tensor, A_log: torch.Tensor, dt_bias: torch.Tensor | None
 
 
 def _gate(
-    v: Tensor, g: Tensor | None, A_log: Any, dt_bias: Any, domain: int, form: GradientForm
-) -> tuple[Tensor, _Chain, Any]:
+    g: Tensor | None, A_log: Any, dt_bias: Any, domain: int, form: GradientForm
+) -> tuple[Tensor | None, _Chain, Any]:
     """The gates as the kernels take them, the way back, and what the gradients of a raw gate's parameters need where
     the kernels do not compute them."""
-    if g is None:
-        return v.new_zeros(v.shape[:3], dtype=_F32), _same, None
-    if domain == form.gate_domain:
-        return _vector(g, form.g), _same, None
+    if g is None or domain == form.gate_domain:
+        return g, _same, None
     x = g.float()
     if domain == _LINEAR:
         x = x.clamp_min(_LEAST_GATE)
@@ -198,44 +169,22 @@ def _gate(
     raise AssertionError("gates are logarithms, linear or raw")
 
 
-def _beta(v: Tensor, beta: Tensor | None, domain: int, form: GradientForm) -> tuple[Tensor, _Chain]:
+def _beta(beta: Tensor | None, domain: int, form: GradientForm) -> tuple[Tensor | None, _Chain]:
     """beta as the kernels take it, and the way back."""
-    if beta is None:
-        return v.new_ones(v.shape[:3], dtype=_F32), _same
-    if domain == form.beta_domain:
-        return _vector(beta, form.beta), _same
+    if beta is None or domain == form.beta_domain:
+        return beta, _same
     most = 2.0 if domain == _library.BETA_DOUBLED_LOGIT else 1.0
     part = beta.float().sigmoid().contiguous()
     values = part * most if most != 1.0 else part
     return values, lambda gradient: gradient * values * (1.0 - part)
 
 
-def _states(q: Tensor, v: Tensor, state: Any, gradient: Any, cu: Any, D: int) -> tuple[Any, Any]:
-    """The initial state and the gradient of the final one; zeros where one of them alone is there."""
-    if state is None and gradient is None:
-        return None, None
-    sequences = q.shape[0] if cu is None else cu.shape[0] - 1
-
-    def bring(x: Any) -> Tensor:
-        if x is None:
-            return v.new_zeros((sequences, v.shape[2], D, D), dtype=_F32)
-        return _readable(x, (D, D), _F32)
-
-    return bring(state), bring(gradient)
-
-
-def _parameters(v: Tensor, A_log: Tensor, dt_bias: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Those of raw gates, as the kernels take them."""
-    bias = v.new_zeros(v.shape[2], dtype=_F32) if dt_bias is None else _vector(dt_bias)
-    return _vector(A_log), bias
-
-
-def _packed(x: Tensor) -> Tensor:
+def packed(x: Tensor | None) -> Tensor | None:
     """Batch rows one behind the other."""
-    return x if x.shape[0] == 1 else x.flatten(0, 1)[None]
+    return x if x is None or x.shape[0] == 1 else x.flatten(0, 1)[None]
 
 
-def _boundaries(q: Tensor) -> Tensor:
+def boundaries(q: Tensor) -> Tensor:
     """Those of batch rows."""
     return torch.arange(0, (q.shape[0] + 1) * q.shape[1], q.shape[1], dtype=torch.int32, device=q.device)
 
@@ -246,51 +195,46 @@ def convert(
 ) -> KernelCall:  # fmt: skip
     """Brings a call to the form that the kernels have."""
     form = form_of(q, v, g, beta, options)
-    D, normalises = form.channels, _library.has_l2norm(options) and not form.norm
+    normalises = _library.has_l2norm(options) and not form.norm
     sum_rows = _sum_rows_in_pairs if _library.has_segment_length(options) else _sum_rows
     (rows_q, back_q), (rows_k, back_k) = (_normalise(x, sum_rows) if normalises else (x, _same) for x in (q, k))
-    gates, back_g, raw = _gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
-    betas, back_beta = _beta(v, beta, _library.beta_domain_of(options), form)
-    is_raw = form.gate_domain == _RAW
-    parameters: tuple[Tensor | None, Tensor | None] = _parameters(v, A_log, dt_bias) if is_raw else (None, None)
-    # Kernels scale by D^(-1/2). What is asked for is a factor of o, and so of its gradient.
-    factor = (default_scale(q.shape) if scale is None else scale) / D**-0.5
-    d_o = torch.zeros_like(v, memory_format=torch.contiguous_format) if d_o is None else d_o
-    if abs(factor - 1.0) > 1e-6:
-        d_o = d_o * factor
-    state, d_state = _states(q, v, initial_state, d_final_state, cu_seqlens, D)
-    boundaries = _boundaries(q) if cu_seqlens is None else cu_seqlens
-    rows_q, rows_k, v, d_o = (_readable(_packed(x), (D,)) for x in (rows_q, rows_k, v, d_o.to(v.dtype)))
+    gates, back_g, raw = _gate(g, A_log, dt_bias, _library.gate_domain_of(options), form)
+    betas, back_beta = _beta(beta, _library.beta_domain_of(options), form)
+    parameters = (A_log, dt_bias) if form.gate_domain == _RAW else (None, None)
+    tokens = map(packed, (rows_q, rows_k, v, gates, betas))
+    ends = boundaries(q) if cu_seqlens is None else cu_seqlens
     return KernelCall(
-        kernel_options(form, options, g), rows_q, rows_k, v, _packed(gates), _packed(betas), *parameters,
-        state, boundaries, d_o, d_state,
+        kernel_options(form, options, g), scale, (*tokens, *parameters, initial_state, ends),
+        None if d_o is None else packed(d_o.to(v.dtype)), d_final_state,
         back=(back_q, back_k, back_g, back_beta), raw=raw,
     )  # fmt: skip
 
 
-def _channels_of(q: Tensor, v: Tensor) -> int:
-    """The channels of the kernel, for K and V of the call."""
-    return next(channels for channels in _CHANNELS if channels >= max(q.shape[3], v.shape[3]))
-
-
 def without_data(call: Call) -> tuple[Tensor | None, ...]:
-    """The tensors of a call that is differentiated as the kernels take them, in the library's order, without data: out
-    and the final state stand for their gradients."""
-    q, v, D = call.q, call.v, _channels_of(call.q, call.v)
+    """The tensors of a call that is differentiated as the library takes them, in its order, without data: out and the
+    final state stand for their gradients."""
 
-    def bare(*shape: int, dtype: torch.dtype = _F32) -> Tensor:
-        return torch.empty(shape, dtype=dtype, device="meta")
+    def bare(x: Tensor | None, like: Tensor | None = None) -> Tensor | None:
+        return None if x is None else torch.empty(x.shape, dtype=(x if like is None else like).dtype, device="meta")
 
-    sequences = q.shape[0] if call.cu_seqlens is None else call.cu_seqlens.shape[0] - 1
-    tokens = q.shape[0] * q.shape[1]
-    has_states = call.initial_state is not None or call.output_final_state
-    state = bare(sequences, v.shape[2], D, D) if has_states else None
-    keys, values = (bare(1, tokens, x.shape[2], D, dtype=q.dtype) for x in (q, v))
-    form = form_of(q, v, call.g, call.beta, call.options)
-    gate, beta = (bare(1, tokens, v.shape[2], dtype=getattr(torch, name)) for name in (form.g, form.beta))
-    parameter = bare(v.shape[2]) if form.gate_domain == _RAW else None
-    boundaries = bare(sequences + 1, dtype=torch.int32)
-    return keys, keys, values, gate, beta, parameter, parameter, state, boundaries, values, state, None
+    q, k, v, g, beta, A_log, dt_bias, state, cu_seqlens = map(bare, call[:9])
+    assert q is not None and v is not None
+    form = form_of(q, v, g, beta, call.options)
+    # Gates and beta that torch makes are float32.
+    asked = _library.gate_domain_of(call.options), _library.beta_domain_of(call.options)
+    g, beta = (
+        x if x is None or own == theirs else torch.empty(x.shape, device="meta")
+        for x, own, theirs in zip((g, beta), asked, (form.gate_domain, form.beta_domain))
+    )
+    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    if state is None and call.output_final_state:
+        sizes = (v.shape[3], q.shape[3]) if _library.state_is_v_first(call.options) else (q.shape[3], v.shape[3])
+        final: Tensor | None = torch.empty(sequences, v.shape[2], *sizes, device="meta")
+    else:
+        final = None if state is None else torch.empty(state.shape, device="meta")
+    parameters = (A_log, dt_bias) if form.gate_domain == _RAW else (None, None)
+    ends = torch.empty(sequences + 1, dtype=torch.int32, device="meta")
+    return *map(packed, (q, k, v, g, beta)), *parameters, state, ends, packed(v), final, None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -309,15 +253,15 @@ def _without_tokens(arguments: Any) -> tuple[Tensor | None, ...]:
 def _launch(call: KernelCall, rows: tuple[int, int], states: Tensor | None) -> tuple[Any, ...]:
     """The kernels' gradients of q, k, v, g and beta, as [B, T, ...], of A_log, dt_bias, and of the initial state. With
     `states` of a forward that saved them v is what tokens wrote."""
-    given = (call.q, call.k, call.v, call.g, call.beta, call.A_log, call.dt_bias, call.initial_state)
+    *given, ends = call.given
     found = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
-    arguments = (*given, call.cu_seqlens, call.d_o, call.d_final_state, None, *found)
+    arguments = (*given, ends, call.d_o, call.d_final_state, None, *found)
     if states is None:
-        _library.load().backward(*arguments, None, call.options, 1, 0)
+        _library.load().backward(*arguments, call.scale, call.options, 1, 0)
     else:
-        _library.load().backward_saved(*arguments, call.v, states, None, call.options, 1, 0)
-    *tokens, d_A_log, d_dt_bias, d_state = found
-    return *(x.view(*rows, *x.shape[2:]) for x in tokens if x is not None), d_A_log, d_dt_bias, d_state
+        _library.load().backward_saved(*arguments, call.given[2], states, None, call.options, 1, 0)
+    tokens = (None if x is None else x.view(*rows, *x.shape[2:]) for x in found[:5])
+    return *tokens, *found[5:]
 
 
 def _keeper(T: int, cu_seqlens: Tensor | None) -> Callable[[Tensor], Tensor]:
@@ -327,13 +271,6 @@ def _keeper(T: int, cu_seqlens: Tensor | None) -> Callable[[Tensor], Tensor]:
     place = torch.arange(T, dtype=cu_seqlens.dtype, device=cu_seqlens.device)
     inside = (place >= cu_seqlens[0]) & (place < cu_seqlens[-1])
     return lambda x: x.where(inside.view(T, *(1,) * (x.dim() - 2)), 0.0)
-
-
-def _as(like: Tensor | None, found: Tensor | None) -> Tensor | None:
-    """A gradient in the extents and the type of its tensor."""
-    if like is None or found is None:
-        return None
-    return found[tuple(map(slice, like.shape))].to(like.dtype).contiguous()
 
 
 def compute(*arguments: Any, states: Tensor | None = None) -> tuple[Tensor | None, ...]:
@@ -348,16 +285,16 @@ def compute(*arguments: Any, states: Tensor | None = None) -> tuple[Tensor | Non
     d_q, d_k, d_v, d_g, d_beta, d_A_log, d_dt_bias, d_state = _launch(call, v.shape[:2], states)
     keep = _same if all(back is _same for back in call.back) else _keeper(v.shape[1], cu_seqlens)
 
-    def chain(like: Tensor | None, found: Tensor, back: _Chain) -> Tensor | None:
-        if like is None or back is _same:
-            return _as(like, found)
-        width = like.shape[-1] if like.dim() == 4 else None
-        return _as(like, keep(back(found[..., :width].float())))
+    def chain(like: Tensor | None, found: Tensor | None, back: _Chain) -> Tensor | None:
+        if like is None or found is None or back is _same:
+            return found
+        return keep(back(found.float())).to(like.dtype).contiguous()
 
     if call.raw is not None:
-        d_A_log, d_dt_bias = (keep(y * d_g).sum((0, 1)) for y in call.raw)
+        sums = (keep(y * d_g).sum((0, 1)) for y in call.raw)
+        d_A_log, d_dt_bias = (None if x is None else y.to(x.dtype) for x, y in zip((A_log, dt_bias), sums))
     back_q, back_k, back_g, back_beta = call.back
     return (
-        chain(q, d_q, back_q), chain(k, d_k, back_k), _as(v, d_v), chain(g, d_g, back_g),
-        chain(beta, d_beta, back_beta), _as(A_log, d_A_log), _as(dt_bias, d_dt_bias), _as(initial_state, d_state),
+        chain(q, d_q, back_q), chain(k, d_k, back_k), d_v, chain(g, d_g, back_g), chain(beta, d_beta, back_beta),
+        d_A_log, d_dt_bias, d_state,
     )  # fmt: skip

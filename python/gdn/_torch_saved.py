@@ -162,18 +162,13 @@ def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         raise ValueError(f"gdn: {reason}")
     if _torch_checks.CHECKS_VALUES:
         _torch_checks.check_values(q, None, cu_seqlens, None, options)
-    form, D = chain.form_of(q, v, g, beta, options), q.shape[-1]
-    gates, *_ = chain._gate(v, g, A_log, dt_bias, _library.gate_domain_of(options), form)
-    betas, _ = chain._beta(v, beta, _library.beta_domain_of(options), form)
-    parameters = chain._parameters(v, A_log, dt_bias) if A_log is not None else (None, None)
+    form = chain.form_of(q, v, g, beta, options)
     o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options, with_state)
-    before = None if initial_state is None else chain._readable(initial_state)
-    boundaries = chain._boundaries(q) if cu_seqlens is None else cu_seqlens
-    q, k, v = (chain._readable(chain._packed(x), (D,)) for x in (q, k, v))
+    tokens = map(chain.packed, (q, k, v, g, beta))
     _library.load().forward_saving(
-        q, k, v, chain._packed(gates), chain._packed(betas), *parameters, before, boundaries, chain._packed(o),
-        state if with_state else None, None,
-        chain._packed(writes), states, None, chain.kernel_options(form, options, given[3]), 1, 0,
+        *tokens, A_log, dt_bias, initial_state, chain.boundaries(q) if cu_seqlens is None else cu_seqlens,
+        chain.packed(o), state if with_state else None, None, chain.packed(writes), states, None,
+        chain.kernel_options(form, options, g), 1, 0,
     )  # fmt: skip
     return made
 

@@ -144,21 +144,44 @@ def test_a_call_does_only_its_launches():
 
 REFUSED = {
     "type": ({"dtype": "float32"}, {}, NotImplementedError, "q: expected bfloat16 or float16 for gradients on a GPU in this version, got float32"),
-    "channels": ({"K": 96}, {}, NotImplementedError, "q, v: expected .*K = V = 128.* for gradients on a GPU in this version, got K = V = 96"),
-    "gate": ({"g": Tensor("bfloat16", 1, 256, 4)}, {}, NotImplementedError, "g: expected float32 for gradients on a GPU in this version, got bfloat16"),
     "domain": ({}, {"options": 1}, NotImplementedError, "gate_domain: expected 'log' or 'raw' for gradients .* got 'linear'"),
     "logits": ({}, {"options": 4}, NotImplementedError, "beta: expected values for gradients .* got logits"),
     "norms": ({"K": 64, "dtype": "float16", "states": False}, {"options": 16}, NotImplementedError, "use_qk_l2norm_in_kernel: expected False for gradients .* got True"),
-    "no gate": ({"g": None}, {}, NotImplementedError, "g: expected a tensor"),
     "no parameters": ({}, {"options": MODEL}, ValueError, "A_log"),
     "parameters": ({"A_log": Tensor("float32", 4)}, {}, ValueError, "A_log"),
-    "scale": ({}, {"scale": 1.0}, NotImplementedError, "scale: expected K"),
-    "one state": ({"d_state": None}, {}, NotImplementedError, "expected both or neither"),
     "no boundaries": ({"cu_seqlens": None, "states": False}, {}, NotImplementedError, "cu_seqlens: expected a tensor"),
     "dk of value heads": ({"dk": Tensor("bfloat16", 1, 256, 4, 128)}, {}, ValueError, "gradient of k: expected the shape"),
     "no dv": ({"dv": None}, {}, ValueError, "gradient of v: expected the shape"),
     "d_o": ({"d_o": Tensor("bfloat16", 1, 255, 4, 128)}, {}, ValueError, "d_o: expected the shape"),
 }
+
+
+#: Calls that no function takes as they are, with what is launched around the one that takes the rest.
+CONVERTED = {
+    "channels": ({"K": 96, "states": False}, {}, [*3 * ["cast_bf16_bf16"], "cast_bf16_bf16"], 3 * ["cast_bf16_bf16"]),
+    "gate": (
+        {name: Tensor("bfloat16", 1, 256, 4) for name in ("g", "dg")}, {}, ["cast_bf16_f32"], ["cast_f32_bf16"],
+    ),
+    "no gate": ({"g": None, "dg": None}, {}, ["fill_f32"], []),
+    "scale": ({}, {"scale": 1.0}, ["cast_bf16_bf16"], []),
+    "no final state": ({"d_state": None}, {}, ["fill_f32"], []),
+    "no initial state": ({"initial_state": None, "dh0": None}, {}, ["fill_f32"], []),
+    "no gradient of o": ({"d_o": None}, {}, ["fill_bf16"], []),
+    "states in 16 bits": (
+        {name: Tensor("float16", 3, 4, 128, 128) for name in ("initial_state", "dh0")}, {}, ["cast_f16_f32"],
+        ["cast_f32_f16"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONVERTED)
+def test_converted(case):
+    changes, words, before, behind = CONVERTED[case]
+    arguments = tensors(**changes)
+    kernels = driver.kernels_of(lambda: run(arguments, **words))
+    names = [name.removeprefix("gdn_hopper_").removesuffix("_rows") for name in kernels]
+    assert len(kernels) == len(before) + KERNELS + len(behind)
+    assert names[: len(before)] == before and names[len(before) + KERNELS :] == behind
 
 
 @pytest.mark.parametrize("case", REFUSED)

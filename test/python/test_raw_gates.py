@@ -95,10 +95,8 @@ def test_conversions_for_a_gpu(dt_bias):
     exact = [given[name].double().requires_grad_() for name in ("g", "A_log", "dt_bias")]
     want = logarithms(*exact)
     logs = _library.GATE_DOMAINS["log"]
-    form = GradientForm(64, "bfloat16", False, logs, "float32", 0, "float32")
-    log, back, (size, slope) = _torch_backward_gpu._gate(
-        given["v"], given["g"], A_LOG, bias, _library.GATE_DOMAINS["raw"], form
-    )
+    form = GradientForm(64, "bfloat16", False, logs, 0)
+    log, back, (size, slope) = _torch_backward_gpu._gate(given["g"], A_LOG, bias, _library.GATE_DOMAINS["raw"], form)
     kept = want > -88.0
     close = functools.partial(torch.testing.assert_close, rtol=1e-6, atol=1e-38, check_dtype=False)
     assert log.dtype == torch.float32 and not log.isnan().any()

@@ -241,11 +241,11 @@ def test_forms(monkeypatch):
     for kernel in gradient_modules(_library.MANIFEST, _manifest.gradient_rows(_library.MANIFEST)):
         if kernel.kind != "Saving":
             continue
-        (gate_domain, g), (beta_domain, beta) = kernel.traits["gate"].split(), kernel.traits["beta"].split()
-        q, g, beta = (types[name]["name"] for name in (kernel.traits["element"], g, beta))
+        gate_domain, beta_domain = (kernel.traits[name].split()[0] for name in ("gate", "beta"))
+        q = types[kernel.traits["element"]]["name"]
         D = _library.MANIFEST["hopper"]["channels"][kernel.traits["channels"]]["k"]
         norm, *numbers = kernel.traits["norm"] == "L2", domains[0].index(gate_domain), domains[1].index(beta_domain)
-        form = GradientForm(D, q, norm, numbers[0], g, numbers[1], beta)
+        form = GradientForm(D, q, norm, *numbers)
         (variants,) = re.findall(r"gdn.variants = \[(.*)\]}", kernel.text)
         found[form] = [("cut" in text, text.split('"')[1]) for text in variants.split("schedule = ")[1:]]
     assert found.keys() == {form for form in _torch_backward_gpu._FORMS if form.channels in _torch_saved._CHANNELS}
