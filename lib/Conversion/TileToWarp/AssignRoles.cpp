@@ -50,24 +50,28 @@ FailureOr<unsigned> RoleAssignment::findRole(Operation *op) {
   StringAttr step = getStep(op);
   if (!step)
     return op->emitOpError("expected a step: what needs a role has one");
+  unsigned role = 0;
+  while (role < partition.countRoles() && !partition.getRole(role).runs(step))
+    ++role;
+  if (role == partition.countRoles())
+    return op->emitOpError("expected a role for step ")
+           << step << " in the schedule";
+  RoleSpecAttr owner = partition.getRole(role);
   WalkResult one = op->walk([&](Operation *nested) {
     auto label =
         nested->getAttrOfType<StringAttr>(tile::TileDialect::getStepAttrName());
-    if (isFree(nested) || !label || label == step)
+    if (isFree(nested) || !label ||
+        (owner.runs(label) && owner.runsLate(label) == owner.runsLate(step)))
       return WalkResult::advance();
     InFlightDiagnostic diagnostic =
-        op->emitOpError("expected ops of one step inside, got ")
+        op->emitOpError("expected ops of one role inside, got steps ")
         << step << " and " << label;
     diagnostic.attachNote(nested->getLoc()) << "the op of step " << label;
     return WalkResult::interrupt();
   });
   if (one.wasInterrupted())
     return failure();
-  for (unsigned role = 0; role < partition.countRoles(); ++role)
-    if (partition.getRole(role).runs(step))
-      return role;
-  return op->emitOpError("expected a role for step ")
-         << step << " in the schedule";
+  return role;
 }
 
 LogicalResult RoleAssignment::assign(Block &block) {

@@ -36,7 +36,7 @@ struct RoleTiles {
   bool hasArrays = false;
   /// Of all tiles, also those that no array holds: an update of a state that
   /// nobody passes in or wants back.
-  SmallVector<ArrayRef<int64_t>> shapes;
+  SmallVector<SmallVector<int64_t, 2>> shapes;
 
   void addAccess(Value array, ArrayRef<int64_t> axes, Value tile) {
     if (!isTile(tile.getType(), 2))
@@ -50,7 +50,13 @@ struct RoleTiles {
   void addShapes(Operation *op) {
     for (Type type : op->getResultTypes())
       if (isTile(type, 2))
-        shapes.push_back(cast<RankedTensorType>(type).getShape());
+        shapes.emplace_back(cast<RankedTensorType>(type).getShape());
+  }
+  /// Of a role without tiles, whose vectors are rows.
+  void addRows(Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (isTile(type, 1) && cast<RankedTensorType>(type).getDimSize(0) > 1)
+        shapes.push_back({1, cast<RankedTensorType>(type).getDimSize(0)});
   }
   bool fit(SpreadAttr spread, int64_t dim) const {
     return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
@@ -72,6 +78,8 @@ void SpreadLayouts::chooseSpread() {
     tiles.addAccess(op.getTarget(), op.getAxes(), op.getTile());
   });
   role.walk([&](Operation *op) { tiles.addShapes(op); });
+  if (tiles.shapes.empty())
+    role.walk([&](Operation *op) { tiles.addRows(op); });
   int64_t warps = role.getCount(), lanes = lanesPerRow, columnWarps = 1;
   if (tiles.axis == 0) {
     int64_t line = getArch(role).cacheLineBytes / kAccessBytes;
@@ -240,10 +248,11 @@ LogicalResult SpreadLayouts::convertExtract(Operation *op) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-FailureOr<SmallVector<Value>> SpreadLayouts::lookupAll(ValueRange values) {
+FailureOr<SmallVector<Value>>
+SpreadLayouts::lookupAll(ValueRange values, ArrayRef<Attribute> encodings) {
   SmallVector<Value> found;
-  for (Value value : values) {
-    FailureOr<Value> converted = lookup(value);
+  for (auto [value, encoding] : llvm::zip(values, encodings)) {
+    FailureOr<Value> converted = lookup(value, encoding);
     if (failed(converted))
       return failure();
     found.push_back(*converted);
@@ -262,7 +271,10 @@ void SpreadLayouts::define(ValueRange old, ValueRange made) {
 }
 
 LogicalResult SpreadLayouts::convertFor(scf::ForOp loop) {
-  FailureOr<SmallVector<Value>> inits = lookupAll(loop.getInits());
+  SmallVector<Attribute> encodings =
+      llvm::map_to_vector(loop.getRegionIterArgs(),
+                          [&](Value carried) { return getCarried(carried); });
+  FailureOr<SmallVector<Value>> inits = lookupAll(loop.getInits(), encodings);
   if (failed(inits))
     return failure();
   auto copy = scf::ForOp::create(b, loop.getLoc(),
@@ -277,7 +289,8 @@ LogicalResult SpreadLayouts::convertFor(scf::ForOp loop) {
     b.setInsertionPointToStart(copy.getBody());
     if (failed(convertBlock(*loop.getBody())))
       return failure();
-    FailureOr<SmallVector<Value>> yielded = lookupAll(loop.getYieldedValues());
+    FailureOr<SmallVector<Value>> yielded =
+        lookupAll(loop.getYieldedValues(), encodings);
     if (failed(yielded))
       return failure();
     if (!inits->empty())
@@ -289,13 +302,11 @@ LogicalResult SpreadLayouts::convertFor(scf::ForOp loop) {
 
 /// All threads take the same branch, whose tiles lie as those of loops.
 LogicalResult SpreadLayouts::convertIf(scf::IfOp branch) {
-  SmallVector<Type> types =
-      llvm::map_to_vector(branch.getResults(), [&](Value result) -> Type {
-        if (!isa<RankedTensorType>(result.getType()))
-          return result.getType();
-        return typeOf(result, isTile(result.getType(), 2) ? Attribute(spread)
-                                                          : getNatural(result));
-      });
+  SmallVector<Attribute> encodings = llvm::map_to_vector(
+      branch.getResults(), [&](Value result) { return getCarried(result); });
+  SmallVector<Type> types;
+  for (auto [result, encoding] : llvm::zip(branch.getResults(), encodings))
+    types.push_back(encoding ? typeOf(result, encoding) : result.getType());
   auto copy = scf::IfOp::create(b, branch.getLoc(), types,
                                 map.lookupOrDefault(branch.getCondition()),
                                 /*withElseRegion=*/branch.elseBlock());
@@ -311,7 +322,7 @@ LogicalResult SpreadLayouts::convertIf(scf::IfOp branch) {
     if (failed(convertBlock(*from)))
       return failure();
     FailureOr<SmallVector<Value>> yielded =
-        lookupAll(from->getTerminator()->getOperands());
+        lookupAll(from->getTerminator()->getOperands(), encodings);
     if (failed(yielded))
       return failure();
     if (!types.empty())

@@ -40,7 +40,8 @@ private:
   LogicalResult convert(Operation *op);
   LogicalResult convertFor(scf::ForOp loop);
   LogicalResult convertIf(scf::IfOp branch);
-  FailureOr<SmallVector<Value>> lookupAll(ValueRange values);
+  FailureOr<SmallVector<Value>> lookupAll(ValueRange values,
+                                          ArrayRef<Attribute> encodings);
   void define(ValueRange old, ValueRange made);
   LogicalResult convertLoad(tile::LoadOp load);
   LogicalResult convertStore(tile::StoreOp store);
@@ -55,6 +56,9 @@ private:
   void collectWanted(Value vector, Encodings &wanted, DenseSet<Value> &seen);
   /// How a vector lies whose users do not say.
   Attribute getNatural(Value vector);
+  /// How what control flow hands over lies, null for scalars: a vector as all
+  /// of its users want it.
+  Attribute getCarried(Value value);
   Attribute alongAxis(int64_t axis);
   Attribute uniform();
   LogicalResult checkSize(Value old, Attribute encoding);

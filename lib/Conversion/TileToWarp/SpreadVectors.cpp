@@ -37,6 +37,22 @@ Attribute SpreadLayouts::getNatural(Value vector) {
   return alongAxis(0);
 }
 
+/// What control flow makes of an operand: a loop of one that it begins with,
+/// and of one that it yields, as a branch.
+static SmallVector<Value, 2> findCarried(OpOperand &operand) {
+  Operation *user = operand.getOwner();
+  unsigned number = operand.getOperandNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(user)) {
+    BlockArgument arg = loop.getTiedLoopRegionIterArg(&operand);
+    return {arg, loop.getTiedLoopResult(arg)};
+  }
+  if (!isa<scf::YieldOp>(user))
+    return {};
+  if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()))
+    return {loop.getRegionIterArg(number), loop.getResult(number)};
+  return {user->getParentOp()->getResult(number)};
+}
+
 void SpreadLayouts::collectWanted(Value vector, Encodings &wanted,
                                   DenseSet<Value> &seen) {
   if (!seen.insert(vector).second)
@@ -45,7 +61,13 @@ void SpreadLayouts::collectWanted(Value vector, Encodings &wanted,
     wanted.insert(uniform());
     return;
   }
-  for (Operation *user : vector.getUsers()) {
+  for (OpOperand &use : vector.getUses()) {
+    Operation *user = use.getOwner();
+    SmallVector<Value, 2> carried = findCarried(use);
+    for (Value value : carried)
+      collectWanted(value, wanted, seen);
+    if (!carried.empty())
+      continue;
     if (auto broadcast = dyn_cast<linalg::BroadcastOp>(user)) {
       bool isAlongColumns = broadcast.getDimensions() == ArrayRef<int64_t>(0);
       wanted.insert(alongAxis(isAlongColumns ? 1 : 0));
@@ -65,6 +87,20 @@ SpreadLayouts::Encodings SpreadLayouts::getWanted(Value vector) {
   DenseSet<Value> seen;
   collectWanted(vector, wanted, seen);
   return wanted;
+}
+
+Attribute SpreadLayouts::getCarried(Value value) {
+  if (!isa<RankedTensorType>(value.getType()))
+    return {};
+  if (isTile(value.getType(), 2))
+    return spread;
+  Encodings wanted = getWanted(value);
+  auto arg = dyn_cast<BlockArgument>(value);
+  if (arg)
+    wanted.insert_range(
+        getWanted(cast<scf::ForOp>(arg.getOwner()->getParentOp())
+                      .getTiedLoopResult(arg)));
+  return wanted.size() == 1 ? wanted.front() : getNatural(value);
 }
 
 RankedTensorType SpreadLayouts::typeOf(Value old, Attribute encoding) {

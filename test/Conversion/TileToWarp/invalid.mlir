@@ -412,12 +412,13 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 // -----
 
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
-    <name = "move", warps = 4, registers = 96, steps = ["load", "store"]>], channels = []>
-gdn_tile.program @two_steps(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
+    <name = "move", warps = 4, registers = 96, steps = ["load"]>,
+    <name = "put", warps = 4, registers = 96, steps = ["store"]>], channels = []>
+gdn_tile.program @two_roles(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
     tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
   %c0 = arith.constant 0 : index
   %none = arith.cmpi eq, %batch, %c0 : index
-  // expected-error @below {{expected ops of one step inside, got "load" and "store"}}
+  // expected-error @below {{expected ops of one role inside, got steps "load" and "store"}}
   scf.if %none {
     %a = gdn_tile.load %x[%batch, %begin, %h] axes [1] {gdn_tile.step = "load"} : memref<1x?x4xf32> -> tensor<32xf32>
     // expected-note @below {{the op of step "store"}}
@@ -425,7 +426,7 @@ gdn_tile.program @two_steps(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) w
   }
 }
 func.func @host(%n: index, %x: memref<1x?x4xf32>) {
-  gdn_tile.launch @two_steps grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  gdn_tile.launch @two_roles grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
   return
 }
 

@@ -220,3 +220,46 @@ gdn_warp.kernel @branch(%s: memref<?x32x128xf32>, %n: i64) threads(128) shared(0
     }
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 1, registers = 64, steps = ["state"], lanes_per_row = 32>], channels = []>
+
+// Of a role without tiles the vectors are rows. What loops and branches carry lies as its users ask, here along the columns:
+// to be summed.
+// CHECK-LABEL: gdn_warp.kernel @vectors(
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[Y:.*]] = %{{.*}}) -> (tensor<64xf32, #gdn_warp.slice<of = <rows = 1, columns = 2, axis = 1, lanes = 32, warps = 1>, axis = 1>>)
+// CHECK: linalg.reduce {{.*}}ins(%[[Y]] {{.*}} outs(%{{.*}} : tensor<f32, #gdn_warp.uniform>)
+// CHECK: %[[NEXT:.*]] = scf.if %{{.*}} -> (tensor<64xf32, #gdn_warp.slice<of = <rows = 1, columns = 2, axis = 1, lanes = 32, warps = 1>, axis = 1>>) {
+// CHECK-NEXT: scf.yield %[[Y]]
+// CHECK: %[[K:.*]] = gdn_warp.array_load %k[{{.*}} -> tensor<64xf32, #gdn_warp.slice<of = <rows = 1, columns = 2, axis = 1, lanes = 32, warps = 1>, axis = 1>>
+// CHECK: %[[PRODUCT:.*]] = arith.mulf %[[Y]], %[[K]]
+// CHECK-NEXT: scf.yield %[[PRODUCT]]
+// CHECK: scf.yield %[[NEXT]]
+gdn_warp.kernel @vectors(%k: memref<64xf32>, %o: memref<1xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %least = arith.constant 0.5 : f32
+  gdn_warp.role "state" warps(0, 1) {
+    %none = arith.constant dense<0.0> : tensor<f32>
+    %ones = arith.constant dense<1.0> : tensor<64xf32>
+    %last = scf.for %i = %c0 to %c4 step %c1 iter_args(%y = %ones) -> (tensor<64xf32>) {
+      %sum = linalg.reduce { arith.addf } ins(%y : tensor<64xf32>) outs(%none : tensor<f32>) dimensions = [0] {gdn_tile.step = "state"}
+      %number = tensor.extract %sum[] {gdn_tile.step = "state"} : tensor<f32>
+      %small = arith.cmpf ole, %number, %least {gdn_tile.step = "state"} : f32
+      %next = scf.if %small -> (tensor<64xf32>) {
+        scf.yield %y : tensor<64xf32>
+      } else {
+        %key = gdn_tile.load %k[%c0] axes [0] {gdn_tile.step = "state"} : memref<64xf32> -> tensor<64xf32>
+        %product = arith.mulf %y, %key {gdn_tile.step = "state"} : tensor<64xf32>
+        scf.yield %product : tensor<64xf32>
+      } {gdn_tile.step = "state"}
+      scf.yield %next : tensor<64xf32>
+    }
+    %all = linalg.reduce { arith.addf } ins(%last : tensor<64xf32>) outs(%none : tensor<f32>) dimensions = [0] {gdn_tile.step = "state"}
+    %number = tensor.extract %all[] {gdn_tile.step = "state"} : tensor<f32>
+    %one = tensor.splat %number {gdn_tile.step = "state"} : tensor<1xf32>
+    gdn_tile.store %one, %o[%c0] axes [0] {gdn_tile.step = "state"} : tensor<1xf32> -> memref<1xf32>
+  }
+}
