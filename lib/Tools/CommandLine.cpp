@@ -50,7 +50,7 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                     cl::cat(category)),
       decayTolerance("decay-tolerance",
                      cl::desc("Norm of a segment's map below which it is zero "
-                              "(16-bit layers with a gate a head); 0 keeps "
+                              "(16-bit layers with a gate); 0 keeps "
                               "all"),
                      cl::init(CompileOptions().decayTolerance),
                      cl::cat(category)),

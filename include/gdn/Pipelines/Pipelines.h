@@ -56,7 +56,7 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
   PassOptions::Option<double> decayTolerance{
       *this, "decay-tolerance",
       llvm::cl::desc("Norm of a segment's map below which it is zero (16-bit "
-                     "layers with a gate a head); 0 keeps all"),
+                     "layers with a gate); 0 keeps all"),
       llvm::cl::init(6.1442123533282e-06)};
   PassOptions::Option<int64_t> fewerSegments{
       *this, "fewer-segments",

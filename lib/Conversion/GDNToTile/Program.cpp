@@ -188,10 +188,16 @@ Value gdn::tokenMask(Program &p, Value t) {
 static Value getCut(Program &p) { return p.facts.C > 1 ? p.end : Value(); }
 
 Value gdn::loadBeta(Program &p, Value t) {
+  p.b.step("gates");
+  return activateBeta(
+      p, p.b.load(p["beta"], {p.batch, t, p.head}, {1}, {p.facts.C}, getCut(p)),
+      t);
+}
+
+Value gdn::activateBeta(Program &p, Value beta, Value t) {
   TileBuilder &b = p.b;
   b.step("gates");
-  Value beta = b.f32(
-      b.load(p["beta"], {p.batch, t, p.head}, {1}, {p.facts.C}, getCut(p)));
+  beta = b.f32(beta);
   auto raised = [&](Value beta) {
     return p.facts.leastBeta > 0.0 ? b.max(beta, p.facts.leastBeta) : beta;
   };
@@ -280,11 +286,9 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
                                             : b.mulAxis(log2, mask, 0);
 }
 
-Value gdn::loadChannelLog2Gate(Program &p, Value t) {
+Value gdn::activateChannelGate(Program &p, Value gate) {
   TileBuilder &b = p.b;
   b.step("gates");
-  Value gate =
-      b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {3}, {p.facts.K});
   return b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
 }
 

@@ -156,11 +156,20 @@ Value inverseLength(Program &p, Value squares);
 Value loadValuesT(Program &p, Value t);
 /// beta [C] in f32, zero beyond the end.
 Value loadBeta(Program &p, Value t);
+/// The same of an array's `beta`; a chunk of one token needs no `t`.
+Value activateBeta(Program &p, Value beta, Value t = {});
 /// The log2 gate [C] or [C, K] in f32, or in f64 where chunks sum it in that
 /// and it has the digits; zero beyond the end, never -inf.
 Value loadLog2Gate(Program &p, Value t);
-/// The log2 gates [K] of token t, for a gate per key channel.
-Value loadChannelLog2Gate(Program &p, Value t);
+/// The log2 gates [K] of an array's `gate`, of a token and a gate per key
+/// channel.
+Value activateChannelGate(Program &p, Value gate);
+/// q or k of a token in the array `name`, [K]; and in f32, l2-normalised if the
+/// op asks for it.
+Value loadKeyVector(Program &p, StringRef name, Value t);
+Value normalizeKeyVector(Program &p, Value key);
+/// The gate of a token in its array, [K], for a gate per key channel.
+Value loadChannelGate(Program &p, Value t);
 /// 1 for the chunk's tokens, 0 beyond the end, f32 [C].
 Value tokenMask(Program &p, Value t);
 /// Leaves out a sequence that has no state in the pool: its outputs are zeros.
@@ -199,6 +208,9 @@ Value isLastSegment(Program &p);
 /// The token before which it ends: its end, unless the stage has `ends`.
 Value loadEnd(Program &p);
 
+/// A token as `starts` and `ends` have it, i32 [1].
+Value tokenNumber(Program &p, Value token);
+
 /// A loop over the work item's chunks, in order or from the last to the first.
 /// `body` gets the chunk's first token and the carried values and returns the
 /// next ones. Returns the last values.
@@ -229,6 +241,8 @@ void writeAdjoint(Program &p);
 void writeGradients(Program &p);
 void writeSegmentBoundaries(Program &p);
 void writeSegmentStarts(Program &p);
+/// The same with a gate a channel.
+void writeChannelStarts(Program &p);
 void writeSegmentMap(Program &p);
 void writeSegmentScan(Program &p);
 

@@ -14,19 +14,27 @@ using namespace mlir::gdn;
 /// What a token has in the array `name` at `head`, from channel `first` on.
 static Value loadVector(Program &p, StringRef name, Value t, Value head,
                         Value first, int64_t size) {
-  p.b.step("load");
-  return p.b.f32(
-      p.b.load(p[name], tokenOffsets(p, t, head, first), {3}, {size}));
+  return p.b.load(p[name], tokenOffsets(p, t, head, first), {3}, {size});
 }
 
-/// q or k of a token, [K] in f32, l2-normalised if the op asks for it.
-static Value loadKey(Program &p, StringRef name, Value t) {
+Value gdn::loadKeyVector(Program &p, StringRef name, Value t) {
+  p.b.step("load");
+  return loadVector(p, name, t, p.keyHead, p.zero, p.facts.K);
+}
+
+Value gdn::normalizeKeyVector(Program &p, Value key) {
   TileBuilder &b = p.b;
-  Value key = loadVector(p, name, t, p.keyHead, p.zero, p.facts.K);
+  b.step("load");
+  key = b.f32(key);
   if (!p.facts.l2norm)
     return key;
   b.step("norms");
   return b.mul(key, b.splat(inverseLength(p, b.mul(key, key)), p.facts.K));
+}
+
+Value gdn::loadChannelGate(Program &p, Value t) {
+  p.b.step("gates");
+  return loadVector(p, "gate", t, p.head, p.zero, p.facts.K);
 }
 
 /// The decay of one token: null, a number, or f32 [K].
@@ -39,7 +47,7 @@ static Value loadDecay(Program &p, Value t) {
   case DecayKind::Scalar:
     return b.extract(b.exp2(loadLog2Gate(p, t)), {0});
   case DecayKind::Channel:
-    return b.exp2(loadChannelLog2Gate(p, t));
+    return b.exp2(activateChannelGate(p, loadChannelGate(p, t)));
   }
   llvm_unreachable("all kinds of decay are named");
 }
@@ -55,8 +63,10 @@ void gdn::writeRecurrent(Program &p) {
   int64_t channels = p.facts.vTileChannels;
   SmallVector<int64_t> shape = {channels, p.facts.K};
   auto writeToken = [&](Value t, ValueRange carried) -> SmallVector<Value> {
-    Value k = loadKey(p, "k", t), q = loadKey(p, "q", t);
-    Value v = loadVector(p, "v", t, p.head, p.firstV, channels);
+    Value k = normalizeKeyVector(p, loadKeyVector(p, "k", t));
+    Value q = normalizeKeyVector(p, loadKeyVector(p, "q", t));
+    b.step("load");
+    Value v = b.f32(loadVector(p, "v", t, p.head, p.firstV, channels));
     Value beta = b.splat(b.extract(loadBeta(p, t), {0}), channels);
     Value decay = loadDecay(p, t);
     b.step("state");

@@ -74,15 +74,19 @@ static Value isForgetful(Program &p, Value s) {
                                loadNumber(p, "boundaries", {s}));
 }
 
-/// What segment `s` keeps of the state before it, f32 [1]. Beside the forward
+/// What segment `s` keeps of the state before it, f32 [1] or [K]. Beside starts
 /// it is -1 where that is nothing: nobody has made the map then, nor perhaps
 /// the state before it, and neither need be a number.
 static Value segmentDecay(Program &p, Value s) {
   TileBuilder &b = p.b;
-  Value factor = b.exp2(b.load(p["decay"], {s, p.head}, {1}, {1}));
+  Value log2 = p.facts.decay == DecayKind::Scalar
+                   ? b.load(p["decay"], {s, p.head}, {1}, {1})
+                   : b.load(p["decay"], {s, p.head, p.zero}, {2}, {p.facts.K});
+  Value factor = b.exp2(log2);
   if (!p["starts"])
     return factor;
-  return arith::SelectOp::create(b, isForgetful(p, s), b.fill(-1.0, 1), factor);
+  return arith::SelectOp::create(b, isForgetful(p, s),
+                                 b.fill(-1.0, shapeOf(factor)), factor);
 }
 
 /// The state behind segment `s`.
@@ -98,7 +102,7 @@ static Value applySegment(Program &p, Value s, Value state) {
   if (p.facts.decay == DecayKind::Scalar)
     decay = b.extract(segmentDecay(p, s), {0});
   if (p.facts.decay == DecayKind::Channel)
-    decay = b.exp2(b.load(p["decay"], {s, p.head, p.zero}, {2}, {K}));
+    decay = segmentDecay(p, s);
   b.step("state");
   auto [change, columns] = mulMap(p, state, map);
   // While a GPU waits for the product: the entry state, and all of the next one
@@ -107,10 +111,15 @@ static Value applySegment(Program &p, Value s, Value state) {
   auto unlessForgotten = [&](Value tile) -> Value {
     if (!p["starts"])
       return tile;
-    Value forgets = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, decay,
-                                          b.scalar(0.0));
-    return arith::SelectOp::create(b, forgets, b.fill(0.0, shapeOf(tile)),
-                                   tile);
+    ArrayRef<int64_t> shape = shapeOf(tile);
+    Value zero = b.scalar(0.0), mark = decay;
+    if (p.facts.decay == DecayKind::Channel) {
+      zero = b.fill(0.0, shape);
+      mark = b.broadcast(decay, shape, 0);
+    }
+    Value forgets =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, mark, zero);
+    return arith::SelectOp::create(b, forgets, b.fill(0.0, shape), tile);
   };
   if (p.facts.decay == DecayKind::Channel)
     kept = b.mulAxis(kept, decay, 0);

@@ -34,8 +34,7 @@ static Value sumOfGates(Program &p, double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(sumType(p), value));
 }
 
-/// A token's number, i32 [1].
-static Value tokenNumber(Program &p, Value token) {
+Value gdn::tokenNumber(Program &p, Value token) {
   TileBuilder &b = p.b;
   return b.splat(arith::IndexCastOp::create(b, b.getI32Type(), token), 1);
 }
@@ -64,6 +63,8 @@ static SmallVector<Value> sumChunks(Program &group, Value t, int64_t chunk) {
 /// gradients the same forward, to where it ends. Sums of groups need nothing of
 /// each other, so on a GPU other warps make them than the one that walks.
 void gdn::writeSegmentStarts(Program &p) {
+  if (p.facts.decay == DecayKind::Channel)
+    return writeChannelStarts(p);
   TileBuilder &b = p.b;
   bool isReverse = p.facts.reverse;
   int64_t chunk = p.facts.C, chunks = kSummedTokens / chunk;

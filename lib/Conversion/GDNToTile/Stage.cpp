@@ -85,7 +85,7 @@ static constexpr StringLiteral kSegmentMapOperands[] = {
     "k",       "beta",   "gate",   kBoundaries, "a_log",
     "dt_bias", "starts", "before", "closes"};
 static constexpr StringLiteral kSegmentStartsOperands[] = {
-    "k", "gate", kBoundaries, "a_log", "dt_bias"};
+    "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
 // A sample of the gate is no reason for a work item a head.
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {
     "k", "sampled_gate", kBoundaries, "length", "parts", "longer_length"};

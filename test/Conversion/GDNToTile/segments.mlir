@@ -487,6 +487,81 @@ func.func @late(%map: tensor<8x4x64x64xf16>, %decay: tensor<8x4xf32>, %added: te
 
 // -----
 
+// With a gate a channel two bounds of what is left of a state, from the last token back: the slowest channels' decays, and
+// sums over columns of |I - beta k k^T| and the decays behind it. Eight tokens are loaded at a time, until a bound is met.
+
+// CHECK-LABEL: gdn_tile.program @channel_starts_segment_starts(%k: {{.*}}, %beta: {{.*}}, %gate: {{[^%]*}}) outs(%starts: memref<3x4xi32, {{[^%]*}}>)
+// CHECK: %[[LENGTH:.*]] = arith.subi %end, %begin
+// CHECK: %[[WALKED:.*]] = arith.minui %[[LENGTH]], %c96
+// CHECK: %[[FROM:.*]] = arith.index_cast %begin
+// CHECK: %[[BEGIN:.*]] = tensor.splat %[[FROM]]
+// CHECK: %[[WALK:.*]]:3 = scf.for %[[I:.*]] = %c0 to %[[WALKED]] step %c8 iter_args(%[[Y:.*]] = %cst{{.*}}, %[[SLOWEST:.*]] = %cst{{.*}}, %[[PLACE:.*]] = %[[BEGIN]]) -> (tensor<64xf32>, tensor<1xf32>, tensor<1xi32>)
+// CHECK: scf.if %{{.*}} -> (tensor<64xf32>, tensor<1xf32>, tensor<1xi32>) {
+// CHECK-NEXT: scf.yield %[[Y]], %[[SLOWEST]], %[[PLACE]]
+// CHECK: %[[BACK:.*]] = arith.addi %[[I]], %c1
+// CHECK: %[[HELD:.*]] = arith.minui %[[BACK]], %[[LENGTH]]
+// CHECK: %[[AT:.*]] = arith.subi %[[LENGTH]], %[[HELD]]
+// CHECK: %[[NUMBER:.*]] = arith.divui %[[AT]], %c32
+// CHECK: %[[OFFSET:.*]] = arith.muli %[[NUMBER]], %c32
+// CHECK: %[[T:.*]] = arith.addi %begin, %[[AT]]
+// CHECK: gdn_tile.load %k[%{{.*}}, %[[T]],
+// CHECK: gdn_tile.load %gate[%{{.*}}, %[[T]],
+// CHECK: gdn_tile.load %beta[%{{.*}}, %[[T]],
+// CHECK: %[[CHUNK:.*]] = arith.addi %begin, %[[OFFSET]]
+// CHECK-COUNT-7: gdn_tile.load %k
+// CHECK-NOT: gdn_tile.load %k
+// CHECK: %[[K:.*]] = math.absf
+// CHECK: %[[BETA:.*]] = math.absf
+// CHECK: %[[DECAY:.*]] = math.exp2
+// CHECK: %[[BETAS:.*]] = tensor.splat %[[BETA]]
+// CHECK: %[[WRITTEN:.*]] = arith.mulf %[[K]], %[[BETAS]]
+// CHECK: %[[READ:.*]] = arith.mulf %[[K]], %[[Y]]
+// CHECK: %[[SUM:.*]] = linalg.reduce {{.*}}ins(%[[READ]]
+// CHECK: %[[ALL:.*]] = tensor.splat
+// CHECK: %[[SQUARE:.*]] = arith.mulf %[[WRITTEN]], %[[K]]
+// CHECK: %[[LEFT:.*]] = arith.subf %cst{{.*}}, %[[SQUARE]]
+// CHECK: %[[OWN:.*]] = math.absf %[[LEFT]]
+// CHECK: %[[OTHERS:.*]] = arith.subf %[[ALL]], %[[READ]]
+// CHECK: %[[NEXT:.*]] = arith.mulf %[[DECAY]], %
+// CHECK: linalg.reduce {{.*}}ins(%[[DECAY]]
+// CHECK: arith.mulf %[[SLOWEST]], %
+// CHECK: %[[FOUND:.*]] = arith.maxsi %[[PLACE]], %
+// CHECK: arith.select %{{.*}}, %[[FOUND]], %[[PLACE]]
+// CHECK: gdn_tile.store %[[WALK]]#2, %starts[%n, %h] axes [1]
+func.func @channel_starts(%k: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4x64xf32>, %cu: tensor<4xi32>)
+    -> tensor<3x4xi32> {
+  %s = gdn.stage.segment_starts k(%k : tensor<1x256x2x64xbf16>) beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4x64xf32>)
+      cu_seqlens(%cu : tensor<4xi32>) {chunk_size = 32, tolerance = 9.765625e-04} -> tensor<3x4xi32>
+  return %s : tensor<3x4xi32>
+}
+
+// -----
+
+// The scan keeps nothing of a state where a segment forgets, whatever was left for the decays of its channels and its map.
+
+// CHECK-LABEL: gdn_tile.program @channel_scan_segment_scan
+// CHECK: scf.for %[[S:.*]] = %begin to %end
+// CHECK: gdn_tile.load %decay[%[[S]], %h, %c0] axes [2]
+// CHECK: %[[FACTOR:.*]] = math.exp2
+// CHECK: %[[START:.*]] = memref.load %starts[%[[S]], %h]
+// CHECK: %[[FROM:.*]] = memref.load %boundaries[%[[S]]]
+// CHECK: %[[FORGETS:.*]] = arith.cmpi sgt
+// CHECK: %[[KEPT:.*]] = arith.select %[[FORGETS]], %cst{{.*}}, %[[FACTOR]] {gdn_tile.step = "gates"} : tensor<64xf32>
+// CHECK: linalg.contract
+// CHECK: %[[MARK:.*]] = linalg.broadcast ins(%[[KEPT]] : tensor<64xf32>) outs(%{{.*}} : tensor<64x32xf32>) dimensions = [1]
+// CHECK: arith.cmpf olt, %[[MARK]], %
+// CHECK-COUNT-2: arith.select %{{.*}}, %{{.*}}, %{{.*}} {gdn_tile.step = "state"} : tensor<64x32xi1>, tensor<64x32xf32>
+func.func @channel_scan(%map: tensor<8x4x64x64xf16>, %decay: tensor<8x4x64xf32>, %added: tensor<8x4x32x64xf32>, %first: tensor<2xi32>,
+    %starts: tensor<8x4xi32>, %boundaries: tensor<9xi32>) -> (tensor<8x4x32x64xf32>, tensor<1x4x32x64xf32>) {
+  %entry, %last = gdn.stage.segment_scan map(%map : tensor<8x4x64x64xf16>) decay(%decay : tensor<8x4x64xf32>)
+      states(%added : tensor<8x4x32x64xf32>) first_segments(%first : tensor<2xi32>) starts(%starts : tensor<8x4xi32>)
+      boundaries(%boundaries : tensor<9xi32>) {state_layout = #gdn.state_layout<vk>}
+      -> tensor<8x4x32x64xf32>, tensor<1x4x32x64xf32>
+  return %entry, %last : tensor<8x4x32x64xf32>, tensor<1x4x32x64xf32>
+}
+
+// -----
+
 // Where gradients of segments end, found beside where segments begin.
 // CHECK-LABEL: func.func @both_ends(
 // CHECK: gdn_tile.launch @both_ends_segment_starts grid{{.*}} {gdn_tile.first_of_two}

@@ -202,6 +202,27 @@ func.func @segment_scan_c4(%map: tensor<4x2x32x32xf16>, %b: tensor<4x2x32x16xf32
 
 // -----
 
+func.func @segment_scan_c5(%map: tensor<8x2x32x32xf16>, %decay: tensor<8x2x32xf32>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %boundaries: tensor<9xi64>) {
+  // expected-error @below {{expected starts and boundaries together, got no starts}}
+  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) decay(%decay : tensor<8x2x32xf32>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) boundaries(%boundaries : tensor<9xi64>) -> tensor<8x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_scan_c5_rank(%map: tensor<8x2x32x32xf16>, %decay: tensor<8x2xf32>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
+    %starts: tensor<8x2xi32>, %boundaries: tensor<9xi64>) {
+  // expected-error @below {{expected decay [S, H, K] beside starts without before, got 'tensor<8x2xf32>'}}
+  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) decay(%decay : tensor<8x2xf32>) states(%b : tensor<8x2x32x32xf32>)
+      first_segments(%first : tensor<2xi64>) starts(%starts : tensor<8x2xi32>) boundaries(%boundaries : tensor<9xi64>)
+      -> tensor<8x2x32x32xf32>
+  return
+}
+
+// -----
+
 // A final state has the type of the initial one.
 func.func @result_c3_segment_scan(%map: tensor<4x2x32x32xf16>, %b: tensor<4x2x32x16xf32>, %h0: tensor<1x2x32x16xbf16>, %first: tensor<2xi32>) {
   // expected-error @below {{expected final_state to have element type 'bf16', got 'f32'}}
@@ -245,6 +266,24 @@ func.func @segment_starts_c4(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf3
   %r = gdn.stage.adjoint_pass q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>) v(%q : tensor<1x64x2x32xbf16>)
       beta(%beta : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xbf16>) ends(%ends : tensor<2x2xi32>) {chunk_size = 32}
       -> tensor<1x2x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @segment_starts_c5(%k: tensor<1x64x2x32xbf16>, %gate: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected beta exactly with a gate a channel, got none}}
+  %r = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xbf16>) gate(%gate : tensor<1x64x2x32xf32>)
+      {chunk_size = 32, tolerance = 1.0e-05} -> tensor<1x2xi32>
+  return
+}
+
+// -----
+
+func.func @segment_starts_c6(%k: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected no reverse with a gate a channel, got it}}
+  %r = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xbf16>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+      {chunk_size = 32, tolerance = 1.0e-05, reverse} -> tensor<1x2xi32>
   return
 }
 
@@ -395,19 +434,8 @@ func.func @segment_before_c7(%map: tensor<8x2x32x32xf16>, %b: tensor<8x2x32x32xf
 
 func.func @segment_before_c9(%map: tensor<8x2x32x32xf16>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
     %starts: tensor<8x2xi32>, %before: tensor<9xi32>, %boundaries: tensor<9xi64>) {
-  // expected-error @below {{expected decay [S, H] beside before, got none}}
+  // expected-error @below {{expected decay beside before, got none}}
   %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) states(%b : tensor<8x2x32x32xf32>)
-      first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
-      boundaries(%boundaries : tensor<9xi64>) -> tensor<8x2x32x32xf32>
-  return
-}
-
-// -----
-
-func.func @segment_before_c9_rank(%map: tensor<8x2x32x32xf16>, %decay: tensor<8x2x32xf32>, %b: tensor<8x2x32x32xf32>, %first: tensor<2xi64>,
-    %starts: tensor<8x2xi32>, %before: tensor<9xi32>, %boundaries: tensor<9xi64>) {
-  // expected-error @below {{expected decay [S, H] beside before, got 'tensor<8x2x32xf32>'}}
-  %r = gdn.stage.segment_scan map(%map : tensor<8x2x32x32xf16>) decay(%decay : tensor<8x2x32xf32>) states(%b : tensor<8x2x32x32xf32>)
       first_segments(%first : tensor<2xi64>) before(%before : tensor<9xi32>) starts(%starts : tensor<8x2xi32>)
       boundaries(%boundaries : tensor<9xi64>) -> tensor<8x2x32x32xf32>
   return

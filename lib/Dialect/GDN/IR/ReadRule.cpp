@@ -80,6 +80,7 @@ Rule gdn::getRule(Operation *op) {
       })
       .Case([&](SegmentStartsStageOp stage) {
         rule.k = stage.getK();
+        rule.beta = stage.getBeta();
         rule.gate = stage.getGate();
         rule.cuSeqlens = stage.getCuSeqlens();
         rule.aLog = stage.getALog();

@@ -257,8 +257,11 @@ static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
   Type token = IntegerType::get(op.getContext(), 32);
   if (op.getReverse())
     return {{"ends", {segments, Dim::H}, token}};
-  return {{"starts", {segments, Dim::H}, token},
-          {"decay", {segments, Dim::H}, Float32Type::get(op.getContext())}};
+  SmallVector<ResultShape> results = {{"starts", {segments, Dim::H}, token}};
+  if (!rule.gate || !hasChannels(rule.gate))
+    results.push_back(
+        {"decay", {segments, Dim::H}, Float32Type::get(op.getContext())});
+  return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentMapStageOp op,
                                                   const Rule &rule) {

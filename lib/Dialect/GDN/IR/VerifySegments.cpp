@@ -31,9 +31,7 @@ static LogicalResult verifyScanBeside(SegmentScanStageOp op, const Rule &rule) {
   auto decay = dyn_cast_or_null<ShapedType>(
       rule.mapDecay ? rule.mapDecay.getType() : Type());
   if (!decay)
-    return op.emitOpError("expected decay [S, H] beside before, got none");
-  if (decay.getRank() != 2)
-    return op.emitOpError("expected decay [S, H] beside before, got ") << decay;
+    return op.emitOpError("expected decay beside before, got none");
   if (op.getReverse())
     return op.emitOpError("expected no reverse beside before, got it");
   return success();
@@ -60,6 +58,24 @@ static LogicalResult verifyForwardOfSegments(FusedStageOp op,
   return success();
 }
 
+/// Of a scan that knows which segments forget what is before them.
+static LogicalResult verifyStarts(SegmentScanStageOp op, const Rule &rule) {
+  // segment_scan_c5
+  for (auto [name, value, other] :
+       {std::tuple("boundaries", rule.boundaries, rule.starts),
+        {"starts", rule.starts, rule.boundaries}})
+    if (other && !value)
+      return op.emitOpError("expected starts and boundaries together, got no ")
+             << name;
+  auto decay = dyn_cast_or_null<ShapedType>(
+      rule.mapDecay ? rule.mapDecay.getType() : Type());
+  if (!rule.starts || (decay && decay.getRank() == 3))
+    return success();
+  InFlightDiagnostic error = op.emitOpError(
+      "expected decay [S, H, K] beside starts without before, got ");
+  return decay ? error << decay : error << "none";
+}
+
 /// Of stages whose segments run what is before them themselves.
 static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
   // segment_before_c2
@@ -74,13 +90,12 @@ static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
   for (auto [name, value] : {std::pair("closes", rule.closes),
                              {"sequence_state", rule.sequenceState},
                              {"first_segments", rule.cutSegments},
-                             {"boundaries", rule.boundaries},
                              {"last_segments", rule.lastSegments}})
     if (value && !hasBefore)
       return op->emitOpError("expected ")
              << name << " only beside before, got no before";
-  if (auto scan = dyn_cast<SegmentScanStageOp>(op); scan && hasBefore)
-    return verifyScanBeside(scan, rule);
+  if (auto scan = dyn_cast<SegmentScanStageOp>(op))
+    return hasBefore ? verifyScanBeside(scan, rule) : verifyStarts(scan, rule);
   if (auto fused = dyn_cast<FusedStageOp>(op);
       fused && (rule.starts || hasBefore))
     return verifyForwardOfSegments(fused, rule);
@@ -204,6 +219,16 @@ LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
     // segment_starts_c2
     if (failed(verifyTolerance(op, starts.getToleranceAttr())))
       return failure();
+    bool hasChannels = cast<ShapedType>(rule.gate.getType()).getRank() == 4;
+    // segment_starts_c5
+    if (hasChannels != static_cast<bool>(rule.beta))
+      return op->emitOpError(
+                 "expected beta exactly with a gate a channel, got ")
+             << (rule.beta ? "one with a gate a head" : "none");
+    // segment_starts_c6
+    if (hasChannels && starts.getReverse())
+      return op->emitOpError("expected no reverse with a gate a channel, got "
+                             "it");
   }
   if (auto cut = dyn_cast<SegmentBoundariesStageOp>(op);
       cut && failed(verifyCut(cut, rule)))

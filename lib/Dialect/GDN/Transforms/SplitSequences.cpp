@@ -161,14 +161,14 @@ static Cut readCutOfCall(Operation *op, Cut cut) {
 
 /// Checks that a forward may be cut into parts of segments.
 static LogicalResult checkParts(FusedStageOp op, const Cut &cut) {
-  bool samples =
-      !op.getALog() && op.getGate() && op.getGateDomain() == GateDomain::Log;
+  bool samples = !op.getALog() && op.getGate() && !isChannelGate(op) &&
+                 op.getGateDomain() == GateDomain::Log;
   if (cut.longerOfCall && !samples)
-    return op->emitOpError("expected log gates to sample by ")
+    return op->emitOpError("expected log gates a head to sample by ")
            << GDNDialect::kLongerSegmentLength << ", got others";
   if (!mayRunBefore(op, cut) || op.getStateInterval() || op.getStateIndices())
     return op->emitOpError("expected side-by-side, a decay-tolerance and a "
-                           "gate a head to 16-bit keys, nothing saved and no "
+                           "gate to 16-bit keys, nothing saved and no "
                            "state_indices, with ")
            << GDNDialect::kSegmentParts;
   return success();

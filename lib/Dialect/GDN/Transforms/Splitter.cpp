@@ -15,9 +15,9 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 /// Whether a segment's gates may decay whatever is before it below what 16 bits
-/// show. A gate a channel decays some of it alone.
+/// show.
 static bool mayForget(DeltaRuleOpInterface op, const Cut &cut) {
-  return cut.tolerance && op.getGate() && !isChannelGate(op) &&
+  return cut.tolerance && op.getGate() &&
          !getElementTypeOrSelf(op.getK().getType()).isF32();
 }
 
@@ -62,7 +62,8 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
     types.push_back(RankedTensorType::get(dims.get(Dim::S), b.getI32Type()));
   // Of other gates it does not know what they decay.
   bool samples = runsBefore && (cut.fewerSegments || cut.longerOfCall) &&
-                 !op.getALog() && op.getGateDomain() == GateDomain::Log;
+                 !op.getALog() && op.getGateDomain() == GateDomain::Log &&
+                 !isChannelGate(op);
   auto ofParts = [&](Value length) -> Value {
     if (!length || !cut.partsOfCall)
       return length;
@@ -90,10 +91,13 @@ template <typename Op> bool Splitter<Op>::mayForget() {
 
 template <typename Op>
 SegmentStartsStageOp Splitter<Op>::createStarts(TypeRange types, bool reverse) {
+  bool readsKeys = isChannelGate(op);
   // Ends are found beside the starts, which are behind them.
   return SegmentStartsStageOp::create(
-      b, types, k, gate, boundaries, op.getALog(), op.getDtBias(),
-      op.getGateDomainAttr(), op.getLowerBoundAttr(), cut.tolerance,
+      b, types, k, readsKeys ? beta : Value(), gate, boundaries, op.getALog(),
+      op.getDtBias(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
+      readsKeys ? op.getQkL2normAttr() : UnitAttr(),
+      readsKeys ? op.getBetaDomainAttr() : BetaDomainAttr(), cut.tolerance,
       reverse ? b.getUnitAttr() : UnitAttr(), op.getChunkSizeAttr(),
       reverse ? cut.sideBySide : UnitAttr());
 }
@@ -102,11 +106,13 @@ template <typename Op> void Splitter<Op>::findStarts() {
   if (!mayForget())
     return;
   SmallVector<int64_t> shape = {dims.S, dims.H};
-  SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type()),
-                             RankedTensorType::get(shape, b.getF32Type())};
+  SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type())};
+  if (!isChannelGate(op))
+    types.push_back(RankedTensorType::get(shape, b.getF32Type()));
   auto found = createStarts(types, /*reverse=*/false);
   starts = found.getResult(0);
-  decay = found.getResult(1);
+  if (!isChannelGate(op))
+    decay = found.getResult(1);
 }
 
 template <typename Op> void Splitter<Op>::addStates(bool areBeside) {
@@ -163,7 +169,7 @@ template <typename Op> void Splitter<Op>::addMaps(bool areBeside) {
       RankedTensorType::get({dims.S, dims.H, dims.K, dims.K}, element)};
   // The decay of a gate a head is known where the starts are; D is that of the
   // ungated rule.
-  bool isGated = gate && !starts;
+  bool isGated = gate && !decay;
   if (isGated) {
     SmallVector<int64_t> shape = {dims.S, dims.H};
     if (isChannelGate(op))
@@ -190,7 +196,9 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   SmallVector<Type> types = {added.getType()};
   if (last)
     types.push_back(last);
-  auto beside = [&](Value value) { return before ? value : Value(); };
+  // Nobody has the decays of channels of segments that forget.
+  bool knowsStarts = before || (starts && isChannelGate(op));
+  auto beside = [&](Value value) { return knowsStarts ? value : Value(); };
   return SegmentScanStageOp::create(
       b, types, map, decay, added, initialState, firstSegments, before,
       beside(starts), beside(boundaries), lastSegments, op.getStateIndices(),

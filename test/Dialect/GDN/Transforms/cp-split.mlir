@@ -92,6 +92,35 @@ func.func @batch(%q: tensor<?x?x2x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<
 
 // -----
 
+// A gate a channel to keys of 16 bits: where segments forget is found from keys and beta, too. The maps come with the decays,
+// and the scan knows which segments have none.
+
+// CHECK-LABEL: func.func @channels
+// CHECK: %[[CUT:.*]]:5 = gdn.stage.segment_boundaries
+// CHECK: %[[STARTS:.*]] = gdn.stage.segment_starts {{.*}} -> tensor<12x4xi32>
+// CHECK: gdn.stage.segment_map {{.*}} starts(%[[STARTS]] : tensor<12x4xi32>) before(%[[CUT]]#2 : {{.*}}) closes(%[[CUT]]#3 : {{.*}} -> tensor<12x4x64x64xf16>, tensor<12x4x64xf32>
+// CHECK: gdn.stage.segment_scan {{.*}} before(%[[CUT]]#2 : {{.*}}) starts(%[[STARTS]] : {{.*}}) boundaries(%[[CUT]]#0 : {{.*}}) last_segments(%[[CUT]]#4
+// CHECK: gdn.stage.fused {{.*}} starts(%[[STARTS]] : {{.*}}) before(%[[CUT]]#2
+
+// APART-LABEL: func.func @channels
+// APART: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries
+// APART: %[[STARTS:.*]] = gdn.stage.segment_starts k(%{{.*}}) beta(%{{.*}}) gate(%{{.*}} : tensor<1x256x4x64xf32>) cu_seqlens(%[[CUT]]#0 : {{.*}}) a_log(%{{.*}}) dt_bias(%{{.*}} : tensor<4x64xf32>) {beta_domain = #gdn.beta_domain<logit>, chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<softplus>, qk_l2norm, tolerance = 6.{{.*}}E-6 : f64} -> tensor<12x4xi32>
+// APART: %[[B:.*]] = gdn.stage.state_pass {{.*}} starts(%[[STARTS]] : tensor<12x4xi32>)
+// APART: %[[MAP:.*]]:2 = gdn.stage.segment_map {{.*}} gate(%{{.*}} : tensor<1x256x4x64xf32>) {{.*}} starts(%[[STARTS]] : tensor<12x4xi32>) {{.*}} -> tensor<12x4x64x64xf16>, tensor<12x4x64xf32>
+// APART: gdn.stage.segment_scan map(%[[MAP]]#0 : {{.*}}) decay(%[[MAP]]#1 : {{.*}}) states(%[[B]] : {{.*}}) first_segments(%[[CUT]]#1 : {{.*}}) starts(%[[STARTS]] : tensor<12x4xi32>) boundaries(%[[CUT]]#0 : tensor<13xi32>)
+// APART: gdn.stage.fused {{.*}} cu_seqlens(%[[CUT]]#0 : tensor<13xi32>) a_log(%{{.*}}) dt_bias(%{{.*}}) {
+func.func @channels(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4x64xf32>,
+    %a: tensor<4xf32>, %d: tensor<4x64xf32>, %cu: tensor<4xi32>) -> tensor<1x256x4x32xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x256x2x64xbf16>) k(%q : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)
+      beta(%beta : tensor<1x256x4xf32>) gate(%gate : tensor<1x256x4x64xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      a_log(%a : tensor<4xf32>) dt_bias(%d : tensor<4x64xf32>)
+      {chunk_size = 32, gate_domain = #gdn.gate_domain<softplus>, beta_domain = #gdn.beta_domain<logit>, qk_l2norm}
+      -> tensor<1x256x4x32xbf16>
+  return %o : tensor<1x256x4x32xbf16>
+}
+
+// -----
+
 // One row needs no packing; without a gate there is no decay.
 
 // CHECK-LABEL: func.func @row

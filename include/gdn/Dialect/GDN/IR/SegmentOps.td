@@ -93,13 +93,21 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
 
     Results: `starts` [S, H], for each sequence of `cu_seqlens`, which are the
     segments, and head: the last such t that begins a chunk, or the segment's
-    first token if no other is one. `decay` [S, H]: the gate's sum over the
-    segment in log2 units, f32. `k` is taken for its sizes and is not read.
+    first token if no other is one. With a gate a head also `decay` [S, H]: the
+    gate's sum over the segment in log2 units, f32; `k` is then taken for its
+    sizes and is not read.
 
-    With `reverse` it is the same for gradients, which go back: the gradient of
-    the state before a segment is that of the tokens before t alone, if the
-    gates of these multiply to at most `tolerance`. One result, `ends` [S, H]:
-    the first such t that ends a chunk, or the segment's end.
+    With a gate a channel one channel that keeps its state does not keep what
+    others have of it. So t is the first one from the end, of the last 96 tokens,
+    for which one of two bounds holds: the slowest channels' gates multiply to at
+    most `tolerance`, or the product of |I - beta k k^T| Diag(exp g) has columns
+    whose sums are of norm `tolerance` at most. For the latter it reads k and
+    `beta`.
+
+    With `reverse`, of a gate a head, it is the same for gradients, which go back:
+    the gradient of the state before a segment is that of the tokens before t
+    alone, if the gates of these multiply to at most `tolerance`. One result,
+    `ends` [S, H]: the first such t that ends a chunk, or the segment's end.
 
     Example:
 
@@ -111,17 +119,21 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     ```
   }];
   let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
-    GDN_GateOf<TensorRankOf<parameterTypes, [3]>>:$gate,
+    Arg<Optional<TensorRankOf<parameterTypes, [3]>>,
+      "Write strengths [B, T, H], with a gate a channel alone.">:$beta,
+    GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
-    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1]>>:$dt_bias,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
     gateDomainAttribute:$gate_domain,
-    lowerBoundAttribute:$lower_bound,
+    lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
+    betaDomainAttribute:$beta_domain,
     Arg<F64Attr, "What a segment may make of a state of norm 1, between 0 and 1.">:$tolerance,
     Arg<UnitAttr, "Where segments end, for gradients.">:$reverse,
     chunkSizeAttribute:$chunk_size, besideAttribute:$beside);
   let assemblyFormat = [{
-    `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
+    `k` `(` $k `:` type($k) `)` (`beta` `(` $beta^ `:` type($beta) `)`)?
+    (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
     (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
     (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
@@ -210,8 +222,11 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     final state, and the results are the gradients of the state behind every
     segment and of the initial state.
 
-    With `before`, `starts` and `boundaries` it is for `gdn.stage.fused` that runs
-    at the same time: the scan makes the last entry of `before` 0 when it is
+    With `starts` and `boundaries` a segment that begins for a head behind its
+    first token makes nothing of the state before it, whatever `decay` [S, H, K]
+    says. Without `before` they are there with such a decay alone.
+
+    With `before` it is for `gdn.stage.fused` that runs at the same time: the scan makes the last entry of `before` 0 when it is
     done. `states` of a first segment are then the state behind it, and states
     before first segments and final states are not made. Nor is any of a head of
     which all segments of the sequence but the last one forget what is before

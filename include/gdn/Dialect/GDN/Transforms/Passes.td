@@ -84,11 +84,12 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     %dq, %dk, %dbeta, %dg = gdn.stage.gradients q(...) ... cu_seqlens(%boundaries) ... {...} -> ...
     ```
 
-    Where the gates of a segment's last tokens multiply to at most
-    `decay-tolerance`, these tokens alone make its B, and it needs no map (spec
-    6.3). The kernels decide that for each segment and head, by the gates of the
-    call. It holds for 16-bit layers with a gate a head; others, and all with a
-    tolerance of 0, get maps of every segment, and no `segment_starts`.
+    Where a segment's last tokens leave at most `decay-tolerance` of a state,
+    these tokens alone make its B, and it needs no map (spec 6.3). The kernels
+    decide that for each segment and head, by the gates of the call, and where a
+    gate has channels by keys and beta, too. It holds for 16-bit layers with a
+    gate; others, and all with a tolerance of 0, get maps of every segment, and
+    no `segment_starts`.
 
     Batch rows become packed sequences. With `segment-length` the results of a
     sequence do not depend on its neighbours, bit for bit.
@@ -105,7 +106,7 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     Option<"segmentLength", "segment-length", "int64_t", "0",
       "Tokens of a segment, a multiple of the chunk size; 0 leaves it to segments">,
     Option<"tolerance", "decay-tolerance", "double", "6.1442123533282e-06",
-      "Norm of a segment's map below which it is zero (16-bit layers with a gate a head); 0 keeps all">,
+      "Norm of a segment's map below which it is zero (16-bit layers with a gate); 0 keeps all">,
     Option<"sideBySide", "side-by-side", "bool", "true",
       "Let the kernels of B and of the maps run at the same time, and those of a backward's scans">,
     Option<"fewerSegments", "fewer-segments", "int64_t", "0",
