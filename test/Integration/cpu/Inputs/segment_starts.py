@@ -1,6 +1,7 @@
-"""Where segments forget, with a gate a channel: `segment_starts.py FOLDER COMMAND...`, where the command is gdn-run with its
-options, runs the stage and compares what it finds with the two bounds of spec 6.3 in float64. Where a segment is said to
-forget, the norm of the product of its tokens' matrices is below the tolerance, too. Each head has gates of another kind."""
+"""Where segments forget, with a gate a channel: `segment_starts.py FOLDER COMMAND...`, where the command is gdn-run
+with its options, runs the stage and compares what it finds with the two bounds of spec 6.3 in float64. Where a
+segment is said to forget, the norm of the product of its tokens' matrices is below the tolerance, too. Each head has
+gates of another kind."""
 
 import pathlib
 import subprocess
@@ -15,7 +16,7 @@ TOKENS = int(BOUNDARIES[-1])
 
 
 def draw_gates(random, channels):
-    """Log gates [T, HEADS, K]: none, equal ones, two strengths, one slow channel beside fast ones, weak ones, strong ones."""
+    """Log gates [T, HEADS, K]: none, equal ones, a model's, a slow channel beside fast ones, weak and strong."""
     gates = numpy.empty((TOKENS, HEADS, channels))
     gates[:, 0] = 0
     gates[:, 1] = -0.3
@@ -71,7 +72,8 @@ def make_case(random, raw):
     else:
         keys, betas = keys / lengths, numpy.abs(betas) / 3
         rule = keys.astype(float), betas.astype(float), gates.astype(float)
-    return {"k": keys[None], "beta": betas[None], "gate": gates[None], "cu_seqlens": BOUNDARIES, **arrays}, attributes, rule
+    arrays = {"k": keys[None], "beta": betas[None], "gate": gates[None], "cu_seqlens": BOUNDARIES, **arrays}
+    return arrays, attributes, rule
 
 
 def write_program(arrays, attributes):
