@@ -106,7 +106,8 @@ CHECKS = [
 # Slots that are used again, CTAs with several items, clusters, norms.
 SANITIZED = [plain((1, 2), 1, 700, 0, 64, state=True), plain((100, 200), 96, 96, packed=False),
              plain((1, 2), 500, 30, state=True, model=True), plain((100, 200), 130, packed=False, state=True, model=True)]
-GATES = ["none", "gdn-log", "gdn-linear", "gdn-softplus", "gdn-bounded"]
+GATES = {"chunk": ["none", "gdn-log", "gdn-linear", "gdn-softplus", "gdn-bounded"],
+         "recurrent": ["gdn-log", "kda-log", "kda-softplus", "kda-bounded"]}
 
 
 class Session:
@@ -183,14 +184,14 @@ def check(session, arguments):
         if not error:
             result, error = session.launch(path, *layer.sizes(), "--check", "--repeat=100")
         rows.append((layer.name, bool(result and result["pass"]), error or describe_check(result)))
-    for gate in GATES:
+    for op, gate in ((op, gate) for op, gates in GATES.items() for gate in gates):
         if arguments.only not in gate:
             continue
         code, out, err = session.run("./gdn-numerics", "--target=sm_90a", f"--sample={arguments.samples}",
-                                     "--settings=6", "--only", "op=chunk", "--only", f"gate={gate}", "--only",
+                                     "--settings=6", "--only", f"op={op}", "--only", f"gate={gate}", "--only",
                                      "dims=128x128", seconds=240)
         last = ((out.strip() or err.strip()).splitlines() or ["nothing"])[-1]
-        rows.append((f"matrix, gate {gate}", code == 0, last))
+        rows.append((f"matrix, {op}, gate {gate}", code == 0, last))
     return rows
 
 
