@@ -57,6 +57,11 @@ static const StageWork &workOf(std::string_view stage) {
   return stageWorks[0];
 }
 
+/// What a chunk takes with a gate a channel, over one with a gate a head: of a
+/// forward by hand, with all multiprocessors at work (docs/experiments/kda.md).
+/// A V tile apart takes as much more as both in one CTA.
+static constexpr double kChannelGates = 2.3;
+
 /// What the constants were measured with.
 static constexpr double kMeasuredChannels = 128, kMeasuredTokens = 32;
 
@@ -219,7 +224,8 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   auto further = static_cast<double>(together - 1);
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
-  double chunk = (costs.chunk.first + further * costs.chunk.further) * partSize;
+  double chunk = (costs.chunk.first + further * costs.chunk.further) *
+                 partSize * (p.gatesChannels ? kChannelGates : 1);
   double item = costs.item.first + further * costs.item.further;
   auto secondsOf = [&](int64_t tokens) {
     return item +
@@ -228,7 +234,7 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
 
   Estimate result = {};
   result.schedule = {costs.name};
-  result.predicted = costs.predicted;
+  result.predicted = costs.predicted || p.gatesChannels;
   int64_t ofSequence = std::clamp<int64_t>(p.heads, 0, kMaxHeads) * apart;
   int64_t items = lengths.sequences * ofSequence;
   result.inTurn = costs.takesTurns && together > 1 && !p.packed;

@@ -174,6 +174,7 @@ void LayerReader::describe() {
   bool byChannel = gate && cast<ShapedType>(gate.getType()).getRank() == 4;
   problem.gateBytes =
       bytesOf(gate) * (byChannel ? sizes["K"] : 1) + bytesOf(op.getBeta());
+  problem.gatesChannels = byChannel;
   problem.stateBytes =
       bytesOf(op.getInitialState()) + bytesOf(finalStateOf(op));
   if (auto interval = op->getAttrOfType<IntegerAttr>("state_interval"))

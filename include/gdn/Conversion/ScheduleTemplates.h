@@ -29,6 +29,8 @@ struct ProgramFacts {
   int64_t stateColumns = 0, stateEntries = 0;
   /// Whether a tile is loaded outside of the loops.
   bool loadsState = false;
+  /// Whether each key channel has a gate of its own.
+  bool gatesChannels = false;
   /// Chunks of an iteration of a program that is unrolled already, or 0.
   int64_t chunks = 0;
   /// Work items that add up tiles, so that they are a cluster.

@@ -148,6 +148,8 @@ struct Problem {
   int64_t dataBytes = 2;
   /// Bytes of the gate and beta of a token and value head.
   int64_t gateBytes = 8;
+  /// Whether each key channel has a gate of its own.
+  bool gatesChannels = false;
   /// Bytes that the states before and after have for an entry, together.
   int64_t stateBytes = 0;
   /// Tokens between the states that a forward saves for a backward; 0 where it
@@ -183,7 +185,8 @@ enum class Bound {
 /// What is predicted of one schedule.
 struct Estimate {
   Schedule schedule;
-  /// Whether its row is predicted from that of another stage.
+  /// Whether it is predicted from other kernels: of another stage, or with a
+  /// gate a head for one a channel.
   bool predicted = false;
   int64_t ctas = 0;
   /// Whether they take work items in turn.

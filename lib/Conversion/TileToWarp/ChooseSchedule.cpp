@@ -152,6 +152,7 @@ cost::Problem ChooseSchedule::describe(tile::LaunchOp launch,
   problem.heads = problem.keyHeads =
       know(launch.getGrid()[1], 0).value_or(getArch(launch).multiprocessors);
   problem.vTiles = facts.vTiles;
+  problem.gatesChannels = facts.gatesChannels;
   problem.valueChannels = facts.vTiles * cost::kVTileChannels;
   return problem;
 }

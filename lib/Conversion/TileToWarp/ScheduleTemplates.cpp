@@ -45,6 +45,19 @@ static void countChunks(Operation *op, ProgramFacts &facts) {
         std::max(facts.chunks, std::min(chunk.getInt(), kTooMany) + 1);
 }
 
+/// Whether the program has gates [B, T, H, K].
+static bool hasChannelGates(tile::ProgramOp program) {
+  std::optional<ArrayAttr> names = program.getArgNames();
+  return names && llvm::any_of(llvm::zip(program.getArrays(), *names),
+                               [](const auto &one) {
+                                 auto [array, name] = one;
+                                 auto type =
+                                     dyn_cast<MemRefType>(array.getType());
+                                 return cast<StringAttr>(name) == "gate" &&
+                                        type && type.getRank() == 4;
+                               });
+}
+
 ProgramFacts gdn::measureProgram(tile::ProgramOp program,
                                  tile::LaunchOp launch) {
   ProgramFacts facts;
@@ -52,6 +65,7 @@ ProgramFacts gdn::measureProgram(tile::ProgramOp program,
           tile::TileDialect::getStageAttrName()))
     facts.stage = stage.getValue();
   facts.vTiles = getConstantIntValue(launch.getGrid()[2]).value_or(1);
+  facts.gatesChannels = hasChannelGates(program);
   program.walk([&](Operation *op) {
     countChunks(op, facts);
     if (auto step =
