@@ -27,6 +27,8 @@ struct ProgramFacts {
   int64_t vTiles = 1;
   /// Columns of the widest tile that a loop carries, entries of the largest.
   int64_t stateColumns = 0, stateEntries = 0;
+  /// Vectors of more than one element that loops load.
+  int64_t vectors = 0;
   /// Whether a tile is loaded outside of the loops.
   bool loadsState = false;
   /// Whether each key channel has a gate of its own.

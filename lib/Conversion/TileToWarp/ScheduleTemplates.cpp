@@ -82,8 +82,11 @@ ProgramFacts gdn::measureProgram(tile::ProgramOp program,
     if (auto sum = dyn_cast<tile::ClusterSumOp>(op))
       facts.cluster = sum.getItems();
     auto load = dyn_cast<tile::LoadOp>(op);
-    facts.loadsState |= load && load.getType().getRank() == 2 &&
-                        !op->getParentOfType<scf::ForOp>();
+    bool isInLoop = op->getParentOfType<scf::ForOp>();
+    facts.loadsState |= load && load.getType().getRank() == 2 && !isInLoop;
+    if (load && load.getType().getRank() == 1 && isInLoop &&
+        load.getType().getNumElements() > 1)
+      ++facts.vectors;
   });
   return facts;
 }
@@ -123,6 +126,11 @@ static std::string whyNot(warp::ConditionAttr when, const ProgramFacts &facts) {
   if (entries != 0 && facts.stateEntries > entries)
     return llvm::formatv("expected a state of at most {0} entries, got {1}",
                          entries, facts.stateEntries);
+  int64_t vectors = when.getMaxVectors();
+  if (vectors != 0 && facts.vectors > vectors)
+    return llvm::formatv("expected a loop that loads at most {0} vectors, got "
+                         "{1}",
+                         vectors, facts.vectors);
   return "";
 }
 

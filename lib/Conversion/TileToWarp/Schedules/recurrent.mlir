@@ -17,9 +17,18 @@ gdn_warp.schedule_template @recurrent.token.short schedules ["token", "cta_per_h
 #lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 96, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
-    when <max_state_columns = 128>
+    when <max_state_columns = 128, max_vectors = 3>
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 5 : i64, in_order}
     roles [#lanes]
+    channels []
+
+// The same with a gate for each channel: 16 registers more.
+#wide_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 128, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+
+gdn_warp.schedule_template @recurrent.token.wide schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
+    when <max_state_columns = 128>
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 4 : i64, in_order}
+    roles [#wide_lanes]
     channels []
 
 // K of 256: 64 registers of the state, 32 of a key and a query.

@@ -86,8 +86,9 @@ def Warp_ConditionAttr : Warp_Attr<"Condition", "condition"> {
     All must hold: the program has all of `steps` and none of `no_steps`; its
     launch has `min_v_tiles` to `max_v_tiles` tiles of V; with `initial_state` it
     loads a tile before its loop; its loop carries no tile of more than
-    `max_state_columns` columns, or of more than `max_state_entries` entries.
-    0 is no limit.
+    `max_state_columns` columns, or of more than `max_state_entries` entries,
+    and loads at most `max_vectors` vectors of more than one element. 0 is no
+    limit.
 
     Example: `#gdn_warp.condition<steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2>`
   }];
@@ -97,7 +98,8 @@ def Warp_ConditionAttr : Warp_Attr<"Condition", "condition"> {
     DefaultValuedParameter<"int64_t", "0">:$max_v_tiles,
     DefaultValuedParameter<"bool", "false">:$initial_state,
     DefaultValuedParameter<"int64_t", "0">:$max_state_columns,
-    DefaultValuedParameter<"int64_t", "0">:$max_state_entries);
+    DefaultValuedParameter<"int64_t", "0">:$max_state_entries,
+    DefaultValuedParameter<"int64_t", "0">:$max_vectors);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
