@@ -8,6 +8,7 @@
 
 #include "Conversions.h"
 #include "Describe.h"
+#include "KnownCalls.h"
 
 #include <algorithm>
 #include <cstring>
@@ -58,8 +59,14 @@ GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table, const GdnCall *given,
       return status;
     placeConversions(call, chosen.plan);
     *plan = chosen.plan;
+    rememberPlan(*table, *given, *plan);
     return GDN_SUCCESS;
   });
+}
+
+const GdnCallPlan *gdnCallRecall(const GdnCallTable *table,
+                                 const GdnCall *call) {
+  return table && call ? recallPlan(*table, *call) : nullptr;
 }
 
 //===----------------------------------------------------------------------===//

@@ -53,6 +53,7 @@
 #include "Check.h"
 #include "Hopper.h"
 #include "HopperBackward.h"
+#include "HopperCall.h"
 #include "KernelChoice.h"
 #include "PythonObjects.h"
 
@@ -89,13 +90,14 @@ static Error runOnCPU(Problem &problem) {
 }
 
 static Error runOnGPU(Problem &problem) {
-  const GdnCallPlan *known = hopper::recallPlan(problem, hopper::Kind::Forward);
+  const hopper::HopperCall call(problem, hopper::Kind::Forward);
+  const GdnCallPlan *known = call.recall();
   if (Error error = known ? checkOverlaps(problem) : checkCall(problem))
     return error;
   if (Error error = checkAddresses(problem))
     return error;
-  return hopper::runForward(
-      problem, known, streamOfCaller(problem.device.index), allocateForCaller);
+  return hopper::run(call, known, streamOfCaller(problem.device.index),
+                     allocateForCaller);
 }
 
 /// Runs a call whose arrays and options have been read.

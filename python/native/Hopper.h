@@ -42,25 +42,14 @@ Error errorOf(GdnRuntimeStatus status);
 /// The compiled functions.
 const GdnCallTable &allFunctions();
 
-/// The plan of a call that was like this one but for addresses: it has been
-/// checked, and asked for the same. Null if this thread made none lately.
-const GdnCallPlan *recallPlan(const Problem &problem, Kind kind);
-
 class HopperCall;
 
-/// Plans a call that was checked, unless its plan is there already.
-Error planCall(const Problem &problem, Kind kind, const HopperCall &call,
-               const GdnCallPlan *&plan);
-
-/// Launches a call on `stream`. The first call of a function on a device loads
-/// it there; later ones do not synchronise, and allocate nothing but a
-/// workspace, if there are arrays between the kernels or copies of inputs.
-Error launch(const HopperCall &call, const GdnCallPlan &plan, void *stream,
-             Allocate allocate);
-
-/// Plans a forward, unless its plan is known, and launches it.
-Error runForward(const Problem &problem, const GdnCallPlan *known, void *stream,
-                 Allocate allocate);
+/// Launches a call on `stream` by a plan that is known, or plans it first. The
+/// first call of a function on a device loads it there; later ones do not
+/// synchronise, and allocate nothing but a workspace, if there are arrays
+/// between the kernels or conversions.
+Error run(const HopperCall &call, const GdnCallPlan *known, void *stream,
+          Allocate allocate);
 
 /// What a call would run as JSON: the facts of `gdn.explain`.
 Error describe(HopperCall &call, std::string &facts);

@@ -18,10 +18,7 @@ Error gdn::hopper::runSaving(const Problem &p, const Saved &saved, void *stream,
                              Allocate allocate) {
   HopperCall call(p, Kind::Saving);
   call.add(saved);
-  const GdnCallPlan *plan = recallPlan(p, Kind::Saving);
-  if (Error error = planCall(p, Kind::Saving, call, plan))
-    return error;
-  return launch(call, *plan, stream, allocate);
+  return run(call, call.recall(), stream, allocate);
 }
 
 /// The gradients as the kernels write them, dense and at no address.
@@ -71,12 +68,9 @@ Error gdn::hopper::runBackward(const Problem &p, const Gradients &gradients,
   call.add(gradients);
   if (p.savesStates)
     call.add(saved);
-  const GdnCallPlan *plan = recallPlan(p, Kind::Backward);
-  if (Error error = planCall(p, Kind::Backward, call, plan))
-    return error;
   if (Error error = checkGradients(p, gradients))
     return error;
-  return launch(call, *plan, stream, allocate);
+  return run(call, call.recall(), stream, allocate);
 }
 
 /// What a forward saves, dense and at no address, with memory for the states

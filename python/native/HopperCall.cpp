@@ -17,6 +17,7 @@
 
 using namespace gdn::hopper;
 using gdn::cpu::Array;
+namespace cpu = gdn::cpu;
 
 //===----------------------------------------------------------------------===//
 // The functions
@@ -123,11 +124,6 @@ void HopperCall::share(std::string_view name, std::string_view other) {
   find(other)->tensor = find(name)->tensor;
 }
 
-/// Whether a call updates its states in place.
-static bool isInPlace(const Problem &problem) {
-  return gdn::cpu::isSameView(problem.initialState, problem.finalState);
-}
-
 /// The name of an array in a backward: results of the forward are there as
 /// their gradients.
 static const char *nameInBackward(const char *name) {
@@ -144,7 +140,7 @@ HopperCall::HopperCall(const Problem &p, Kind kind) {
   add(isBackward ? nameInBackward(operand) : operand, p.field);
 #include "Manifest.inc"
   // A pool is one array, whose address nobody may know.
-  if (p.hasPool() && isInPlace(p))
+  if (p.hasPool() && cpu::isSameView(p.initialState, p.finalState))
     share("initial_state", "final_state");
   numInputs = call.num_arrays - (isBackward ? 0 : gdn::manifest::HopperResults);
   facts[0] = {"op", isBackward    ? "gdn.chunk_gated_delta_rule_bwd"
@@ -241,64 +237,6 @@ static Error refusalOf(GdnRuntimeStatus status) {
 }
 
 //===----------------------------------------------------------------------===//
-// Calls alike
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A call that has been checked, with what it runs.
-struct KnownCall {
-  Problem problem;
-  Kind kind;
-  GdnCallPlan plan;
-};
-
-/// The last few of a thread: the layers of a model make calls alike, and its
-/// next step differs in the number of tokens or sequences.
-struct KnownCalls {
-  static constexpr int size = 8;
-
-  KnownCall list[size];
-  int oldest = 0;
-};
-} // namespace
-
-static thread_local KnownCalls knownCalls;
-
-/// Addresses may decide by how far they are aligned, and by nothing else.
-static uintptr_t alignmentOf(const Array &array) {
-  return reinterpret_cast<uintptr_t>(array.data) % 16;
-}
-
-static bool areAlike(const Array &a, const Array &b) {
-  const gdn::cpu::ArrayType &left = a, &right = b;
-  return left == right && alignmentOf(a) == alignmentOf(b);
-}
-
-static bool areAlike(const Problem &a, const Problem &b) {
-  const gdn::cpu::Options &left = a, &right = b;
-  return left == right && a.device == b.device && isInPlace(a) == isInPlace(b)
-#define GDN_ARRAY(field, name) &&areAlike(a.field, b.field)
-#include "Manifest.inc"
-      ;
-}
-
-const GdnCallPlan *gdn::hopper::recallPlan(const Problem &problem, Kind kind) {
-  for (const KnownCall &call : knownCalls.list)
-    if (call.plan.variant && call.kind == kind &&
-        areAlike(call.problem, problem))
-      return &call.plan;
-  return nullptr;
-}
-
-static const GdnCallPlan &rememberPlan(const Problem &problem, Kind kind,
-                                       const GdnCallPlan &plan) {
-  KnownCall &call = knownCalls.list[knownCalls.oldest];
-  call = {problem, kind, plan};
-  knownCalls.oldest = (knownCalls.oldest + 1) % KnownCalls::size;
-  return call.plan;
-}
-
-//===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//
 
@@ -321,31 +259,17 @@ static GdnRuntimeStatus allocateFor(void *user, int32_t device, uint64_t bytes,
   return GDN_SUCCESS;
 }
 
-Error gdn::hopper::planCall(const Problem &problem, Kind kind,
-                            const HopperCall &call, const GdnCallPlan *&known) {
-  if (known)
-    return {};
+Error gdn::hopper::run(const HopperCall &call, const GdnCallPlan *known,
+                       void *stream, Allocate allocate) {
   GdnCallPlan plan;
-  if (Error error = refusalOf(gdnCallPlan(&allFunctions(), call.get(), &plan)))
-    return error;
-  known = &rememberPlan(problem, kind, plan);
-  return {};
-}
-
-Error gdn::hopper::launch(const HopperCall &call, const GdnCallPlan &plan,
-                          void *stream, Allocate allocate) {
+  if (!known)
+    if (Error error =
+            refusalOf(gdnCallPlan(&allFunctions(), call.get(), &plan)))
+      return error;
   Memory memory = {allocate, {}, {}};
-  GdnRuntimeStatus status =
-      gdnCallRun(&plan, call.get(), allocateFor, &memory, stream);
+  GdnRuntimeStatus status = gdnCallRun(known ? known : &plan, call.get(),
+                                       allocateFor, &memory, stream);
   return memory.error ? memory.error : errorOf(status);
-}
-
-Error gdn::hopper::runForward(const Problem &problem, const GdnCallPlan *known,
-                              void *stream, Allocate allocate) {
-  HopperCall call(problem, Kind::Forward);
-  if (Error error = planCall(problem, Kind::Forward, call, known))
-    return error;
-  return launch(call, *known, stream, allocate);
 }
 
 Error gdn::hopper::describe(HopperCall &call, std::string &facts) {

@@ -28,6 +28,11 @@ public:
   /// which is read.
   void inventAddresses();
   const GdnCall *get() const { return &call; }
+  /// The plan of a call that was like this one but for addresses: it has been
+  /// checked, and asked for the same. Null if this thread made none lately.
+  const GdnCallPlan *recall() const {
+    return gdnCallRecall(&allFunctions(), &call);
+  }
 
 private:
   void add(const char *name, const cpu::Array &array);

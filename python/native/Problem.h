@@ -137,8 +137,6 @@ struct Options {
   bool hasFixedKernels() const {
     return split.kind == cost::SplitRequest::Kind::Length;
   }
-
-  bool operator==(const Options &) const = default;
 };
 
 /// The arguments of a forward call. B, T, N, H, Hq, K, V as in docs/Spec.md.

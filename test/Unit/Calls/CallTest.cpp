@@ -9,6 +9,8 @@
 #include "Arguments.h"
 #include "TestTable.h"
 
+#include <thread>
+
 #include "gtest/gtest.h"
 
 using gdn::calls::Arguments;
@@ -186,4 +188,61 @@ TEST_F(Table, BadCallsAreRefused) {
   EXPECT_EQ(gdnCallPlan(&table, &later.call, &plan), GDN_ERROR_VERSION);
   EXPECT_EQ(gdnCallPlan(nullptr, &later.call, &plan),
             GDN_ERROR_INVALID_ARGUMENT);
+}
+
+//===----------------------------------------------------------------------===//
+// Known calls
+//===----------------------------------------------------------------------===//
+
+/// A plan is known of calls that differ in addresses alone.
+TEST_F(Table, CallsAlikeHaveAPlan) {
+  TestCall call(512, 4);
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), nullptr);
+  choose(call);
+  const GdnCallPlan *known = gdnCallRecall(&table, &call.get());
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->variant, plan.variant);
+  GdnTensor &q = call.tensors["q"];
+  auto *data = static_cast<char *>(q.data);
+  q.data = data + 4096;
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), known);
+  q.data = data + 4;
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), nullptr);
+  q.data = call.tensors["k"].data;
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), nullptr);
+  q.data = data;
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), known);
+}
+
+TEST_F(Table, WhatAPlanFollowsFromIsKnown) {
+  TestCall call(512, 4);
+  choose(call);
+  call.facts[1].value = "linear";
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), nullptr);
+  call.facts[1].value = "log";
+  call.call.scale = 2;
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), nullptr);
+  call.call.scale = 0;
+  call.call.longest = 12;
+  EXPECT_EQ(gdnCallRecall(&table, &call.get()), nullptr);
+  call.call.longest = 0;
+  GdnCallTable other = table;
+  EXPECT_EQ(gdnCallRecall(&other, &call.get()), nullptr);
+  std::thread([&] {
+    EXPECT_EQ(gdnCallRecall(&table, &call.get()), nullptr);
+  }).join();
+  TestCall longer(513, 4);
+  EXPECT_EQ(gdnCallRecall(&table, &longer.get()), nullptr);
+}
+
+/// The last eight are kept.
+TEST_F(Table, OldCallsAreForgotten) {
+  TestCall first(512, 4);
+  choose(first);
+  for (int tokens = 1; tokens <= 8; ++tokens) {
+    EXPECT_NE(gdnCallRecall(&table, &first.get()), nullptr);
+    TestCall next(tokens, 4);
+    choose(next);
+  }
+  EXPECT_EQ(gdnCallRecall(&table, &first.get()), nullptr);
 }
