@@ -68,6 +68,8 @@ Status ternary(Warp &w, const Instruction &x) {
   X(rsqrt_f32, float, float, 1.0f / sqrtf(a))                                  \
   X(sqrt_f32, float, float, sqrtf(a))                                          \
   X(tanh_f32, float, float, tanhf(a))                                          \
+  X(neg_f64, U64, U64, a ^ (U64(1) << 63))                                     \
+  X(abs_f64, U64, U64, a & ~(U64(1) << 63))                                    \
   X(mov_16, U16, U16, a)                                                       \
   X(mov_32, U32, U32, a)                                                       \
   X(mov_64, U64, U64, a)                                                       \
@@ -99,6 +101,12 @@ Status ternary(Warp &w, const Instruction &x) {
   X(min_f32, float, float, b != b || a < b ? a : b)                            \
   X(maxnan_f32, float, float, a != a || a >= b ? a : b)                        \
   X(minnan_f32, float, float, a != a || a <= b ? a : b)                        \
+  X(add_f64, double, double, a + b)                                            \
+  X(sub_f64, double, double, a - b)                                            \
+  X(mul_f64, double, double, a *b)                                             \
+  X(div_f64, double, double, a / b)                                            \
+  X(max_f64, double, double, b != b || a > b ? a : b)                          \
+  X(min_f64, double, double, b != b || a < b ? a : b)                          \
   X(add_16, U16, U16, U16(a + b))                                              \
   X(add_32, U32, U32, a + b)                                                   \
   X(add_64, U64, U64, a + b)                                                   \
@@ -165,6 +173,7 @@ Status ternary(Warp &w, const Instruction &x) {
 // The third operand has a type of its own.
 #define TERNARY(X)                                                             \
   X(fma_f32, float, float, float, float(double(a) * b + c))                    \
+  X(fma_f64, double, double, double, std::fma(a, b, c))                        \
   X(mad_16, U16, U16, U16, U16(U32(a) * b + c))                                \
   X(mad_32, U32, U32, U32, a *b + c)                                           \
   X(mad_64, U64, U64, U64, a *b + c)                                           \
@@ -361,6 +370,7 @@ void gdn::emulator::addArithmetic(Operations &all) {
                              {"selp_32", select<U32>},
                              {"selp_64", select<U64>},
                              {"setp_f32", setPredicate<float>},
+                             {"setp_f64", setPredicate<double>},
                              {"setp_u16", setPredicate<U16>},
                              {"setp_s16", setPredicate<S16>},
                              {"setp_u32", setPredicate<U32>},

@@ -85,6 +85,7 @@ static Status roundToInteger(Warp &w, const Instruction &x) {
 void gdn::emulator::addConversions(Operations &all) {
 #define FROM(NAME, T)                                                          \
   {"cvt_f32_" NAME, convert<float, T, cast<float, T>>},                        \
+      {"cvt_f64_" NAME, convert<double, T, cast<double, T>>},                  \
       {"cvt_16_" NAME, convert<uint16_t, T, cast<uint16_t, T>>},               \
       {"cvt_32_" NAME, convert<uint32_t, T, cast<uint32_t, T>>},               \
       {"cvt_64_" NAME, convert<uint64_t, T, cast<uint64_t, T>>},
@@ -92,6 +93,8 @@ void gdn::emulator::addConversions(Operations &all) {
       FROM("u16", uint16_t) FROM("s16", int16_t) FROM("u32", uint32_t)
           FROM("s32", int32_t) FROM("u64", uint64_t) FROM("s64", int64_t){
               "cvt_16_s8", convert<uint16_t, int8_t, cast<uint16_t, int8_t>>},
+      {"cvt_f64_f32", convert<double, float, cast<double, float>>},
+      {"cvt_f32_f64", convert<float, double, cast<float, double>>},
       {"cvt_bf16_f32", convert<uint16_t, float, toBF16>},
       {"cvt_f16_f32", convert<uint16_t, float, halfOf>},
       {"cvt_f32_bf16", convert<float, uint16_t, fromBF16>},

@@ -128,7 +128,7 @@ class Lowering:
             self.emit("not_1", d=slot, a=self.operand(text[1:], 1))
             return slot
         if _NUMBER.fullmatch(text):
-            value = int(text[2:], 16) if text.startswith("0f") else int(text, 0)
+            value = int(text[2:], 16) if text[:2] in ("0f", "0d") else int(text, 0)
             return self.constant(value != 0 if width == 1 else value, width)
         if _SPECIAL.fullmatch(text):
             if text not in self.specials:

@@ -7,7 +7,7 @@ UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "g
 #: The width of a type of PTX.
 WIDTH = {
     **{f"{kind}{width}": width for kind in "bus" for width in (16, 32, 64)},
-    **{"f32": 32, "pred": 1, "f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32},
+    **{"f32": 32, "f64": 64, "pred": 1, "f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32},
 }
 
 
@@ -23,11 +23,12 @@ def _emit(gen, name, result, operands, i=0, j=0):
 
 
 def _float(gen, op, parts, a):
-    """Arithmetic on f32; rn and ftz are what the engine does, or as near as makes no difference."""
-    if set(parts[1:-1]) - {"rn", "ftz", "approx", "full", "NaN"}:
+    """Arithmetic on f32 and f64; rn and ftz are what the engine does, or as near as makes no difference."""
+    kind = parts[-1]
+    if set(parts[1:-1]) - ({"rn"} if kind == "f64" else {"rn", "ftz", "approx", "full", "NaN"}):
         raise Unknown
-    name = f"{op}nan_f32" if "NaN" in parts else f"{op}_f32"
-    _emit(gen, name, (a[0], 32), [(x, 32) for x in a[1:]])
+    name = f"{op}nan_{kind}" if "NaN" in parts else f"{op}_{kind}"
+    _emit(gen, name, (a[0], WIDTH[kind]), [(x, WIDTH[kind]) for x in a[1:]])
 
 
 def _packed(gen, op, kind, a):
@@ -85,9 +86,9 @@ def _setp(gen, parts, a):
     if set(extra) - {"ftz", combine} or "|" in a[0] or kind in ("f16", "bf16", "f16x2", "bf16x2", "pred"):
         raise Unknown
     negated, third = 0, None
-    if kind == "f32" and compare in UNORDERED:
+    if kind in ("f32", "f64") and compare in UNORDERED:
         compare, negated = UNORDERED[compare], 8
-    if kind != "f32" and compare == "nan":
+    if kind not in ("f32", "f64") and compare == "nan":
         raise Unknown
     # A number that is not equal is less or greater; one that is no number is none of these.
     how, width = COMPARE[compare], WIDTH[kind]
@@ -97,7 +98,7 @@ def _setp(gen, parts, a):
         third = a[3].strip()
         flags |= {"and": 1, "or": 2, "xor": 3}[combine] | (4 if third.startswith("!") else 0)
         operands.append((third.lstrip("!"), 1))
-    name = "setp_f32" if kind == "f32" else f"setp_{'s' if kind[0] == 's' else 'u'}{width}"
+    name = f"setp_{kind}" if kind[0] == "f" else f"setp_{'s' if kind[0] == 's' else 'u'}{width}"
     _emit(gen, name, (a[0], 1), operands, i=how, j=flags)
 
 
@@ -149,7 +150,7 @@ def lower(ins, gen):
         _cvt(gen, parts, a)
     elif op == "cvta":
         _emit(gen, "mov_64", (a[0], 64), [(a[1], 64)])
-    elif kind == "f32":
+    elif kind in ("f32", "f64"):
         _float(gen, op, parts, a)
     elif kind in ("f16x2", "bf16x2"):
         _packed(gen, op, kind, a)
