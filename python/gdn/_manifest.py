@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import pathlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 PATH = pathlib.Path(__file__).with_name("kernels.json")

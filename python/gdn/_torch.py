@@ -224,6 +224,9 @@ def forward(
     tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices)
     compute = None
     if is_plain(*tensors):
+        if not q.dtype is k.dtype is v.dtype and is_mixed(q, k, v):
+            check_kinds(tensors)
+            return forward_mixed(forward, Call.of(*tensors, scale, options, wants_state, max_seqlen))
         compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
     if compute is None:
         return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
@@ -244,8 +247,6 @@ def forward(
     except Exception:
         # What the operator would have said first.
         check_kinds(tensors)
-        if is_mixed(q, k, v):
-            return forward_mixed(forward, Call.of(*tensors, scale, options, wants_state, max_seqlen))
         if out is None or (final_state is None and wants_state):
             check_shapes(q, v, cu_seqlens)
         raise

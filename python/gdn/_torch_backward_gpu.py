@@ -20,7 +20,6 @@ from ._arguments import Call, torch_type
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
-_F32 = torch.float32
 #: What is added to the squares of a row before its norm, as in the forward.
 _NORM_EPSILON = 1e-6
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
