@@ -169,7 +169,7 @@ CONVERTED = {
         with_channels(96), {"scale": 96**-0.5}, [*3 * ["cast_bf16_bf16"], "cast_f32_f32"], ["cast_bf16_bf16", "cast_f32_f32"],
     ),
     "gates and channels": (
-        {**with_channels(96), "g": None, "beta": Tensor("bfloat16", 1, 256, 4)}, {"options": 1 << 2},
+        {**with_channels(96), "g": None, "beta": Tensor("bfloat16", 1, 256, 4)}, {"options": 2 << 2},
         [*3 * ["cast_bf16_bf16"], "fill_f32", "logit_to_value_bf16_f32", "cast_f32_f32"], ["cast_bf16_bf16", "cast_f32_f32"],
     ),
 }  # fmt: skip

@@ -146,7 +146,6 @@ REFUSED = {
     "type": ({"dtype": "float32"}, {}, NotImplementedError, "q: expected bfloat16 or float16 for gradients on a GPU in this version, got float32"),
     "domain": ({}, {"options": 1}, NotImplementedError, "gate_domain: expected 'log' or 'raw' for gradients .* got 'linear'"),
     "logits": ({}, {"options": 4}, NotImplementedError, "beta: expected values for gradients .* got logits"),
-    "norms": ({"K": 64, "dtype": "float16", "states": False}, {"options": 16}, NotImplementedError, "use_qk_l2norm_in_kernel: expected False for gradients .* got True"),
     "no parameters": ({}, {"options": MODEL}, ValueError, "A_log"),
     "parameters": ({"A_log": Tensor("float32", 4)}, {}, ValueError, "A_log"),
     "no boundaries": ({"cu_seqlens": None, "states": False}, {}, NotImplementedError, "cu_seqlens: expected a tensor"),
