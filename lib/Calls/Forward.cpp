@@ -35,15 +35,20 @@ static bool areRowsJoined(const GdnTensor *array) {
          array->strides[0] == array->shape[1] * array->strides[1];
 }
 
-/// Whether q, k, v or o has other elements or channels in a form: it lies
-/// densely there.
+/// Whether an array has other elements or channels in a form: it lies densely
+/// there.
 static bool isConverted(const Call &call, const Signature &form,
                         std::string_view array) {
-  if (array == "gate" || array == "beta")
-    return false;
+  if (array == "gate")
+    return call.typeOf(array) != form.gate ||
+           call.fact("gate_domain") != form.gateDomain;
+  if (array == "beta")
+    return call.typeOf(array) != form.beta ||
+           call.fact("beta_domain") != form.betaDomain;
+  bool isKey = array == "q" || array == "k";
   return call.typeOf(array) != form.element ||
-         call.keyChannels != form.keyChannels ||
-         call.valueChannels != form.valueChannels;
+         (isKey ? call.keyChannels != form.keyChannels
+                : call.valueChannels != form.valueChannels);
 }
 
 /// Says why the sequences of a call cannot be cut, whatever functions there

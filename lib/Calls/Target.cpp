@@ -58,6 +58,13 @@ static std::array<Signature, 5> withTypesOfGates(const Signature &given) {
   return forms;
 }
 
+/// Whether a call says that its sequences be cut.
+static bool asksForSegments(const Call &call) {
+  const GdnCall &given = call.get();
+  return call.isFixed() ||
+         (given.split == GDN_SPLIT_SEGMENTS && given.split_value > 1);
+}
+
 namespace {
 /// Which functions may serve a form.
 enum class Of : uint8_t { Chunks, Tokens, Segments, All };
@@ -128,7 +135,7 @@ bool Search::isTooLong() const {
 }
 
 bool Search::findWithGates() {
-  Of functions = call.isFixed() ? Of::Segments : Of::All;
+  Of functions = asksForSegments(call) ? Of::Segments : Of::All;
   for (const Signature &form : withTypesOfGates(given))
     if (look(form, functions) && !isTooLong())
       return true;
@@ -191,8 +198,10 @@ bool Search::findOf(Of functions, bool widens) {
 bool Search::findConverted() {
   if (!call.keyChannels || !call.valueChannels || !table.num_conversions)
     return false;
+  if (asksForSegments(call) && findOf(Of::Segments, false))
+    return true;
   if (call.isFixed())
-    return findOf(Of::Segments, false);
+    return false;
   // The function of tokens gets their float32 arithmetic. Others get functions
   // of 16 bits as long as there are any.
   if (call.isByToken() ? findOf(Of::Tokens, true)
@@ -206,15 +215,16 @@ GdnRuntimeStatus Search::refuse() {
   Signature form = given;
   if (table.num_conversions)
     form.gate = form.beta = GDN_DTYPE_F32;
-  if (!hasChannels(table, form))
+  Signature step = form;
+  step.op = kTokenOp;
+  const GdnEntryDesc *chunks = findEntry(table, form);
+  if (!chunks && !findEntry(table, step))
     return explainMissing(table, call, form);
+  if (asksForSegments(call) && !hasSegments(chunks))
+    return explainNoSegments(call);
+  // What stands in the way is not a matter of the form.
   if (GdnRuntimeStatus status = checkTypes(call))
     return status;
-  look(form, Of::All);
-  if (!target.chunks && !target.tokens)
-    return explainMissing(table, call, form);
-  if (call.isFixed())
-    return explainNoSegments(call);
   bool ofStates = false;
   hasNearChunks(table, form, ofStates);
   return explainLength(call, form, ofStates);

@@ -112,3 +112,25 @@ TEST_F(Convertible, AScaleNeedsACast) {
   call.call.scale = INFINITY;
   EXPECT_EQ(chooseWhole(call).find("not served: scale: expected K^(-1/2)"), 0u);
 }
+
+/// Segments that a call asks for are nearer than the same form without.
+TEST_F(Convertible, ACallThatAsksForSegmentsGetsThem) {
+  TestCall call(4096, 4);
+  for (const char *name : {"initial_state", "final_state"})
+    call.add(name, GDN_DTYPE_BF16, {1, 4, 128, 128});
+  call.call.split = GDN_SPLIT_SEGMENTS;
+  call.call.split_value = 3;
+  EXPECT_EQ(choose(call), "waiting");
+  table.num_conversions = 0;
+  EXPECT_EQ(choose(call).find("not served: split_into: expected a form of"),
+            0u);
+}
+
+/// What is converted lies densely, so that its rows have no gaps.
+TEST_F(Convertible, ConvertedRowsAreCut) {
+  TestCall call(32768, 8, 2);
+  call.add("gate", GDN_DTYPE_BF16, {2, 32768, 8}, {1 << 20, 8, 1});
+  EXPECT_EQ(choose(call), "waiting");
+  call.add("gate", GDN_DTYPE_F32, {2, 32768, 8}, {1 << 20, 8, 1});
+  EXPECT_EQ(choose(call), "per_v_tile");
+}
