@@ -12,21 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "check.h"
 #include "kernels.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define CHECK(call)                                                            \
-  do {                                                                         \
-    GdnRuntimeStatus failure = (call);                                         \
-    if (failure != GDN_SUCCESS) {                                              \
-      printf("%s: %s\n", gdnStatusGetString(failure),                          \
-             gdnGetLastErrorMessage());                                        \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
 
 enum { B = 2, T = 3, H = 2, Narrow = 40, Wide = 64, Factor = 2 };
 
