@@ -133,19 +133,24 @@ Value lastRow(Program &p, Value G);
 
 //===--- Channel decay (spec 4.2, 4.3) ------------------------------------===//
 
-/// The decayed products of a chunk with one gate a channel (spec 2: Kk, P).
-struct ChannelScores {
+/// A chunk with one gate a channel as the chain takes it (spec 2). Tiles of
+/// keys and queries [C, K] are normalised if the op asks for it, and rounded.
+struct ChannelTiles {
+  /// What reads the state at the reference, and what writes it at the chunk's
+  /// end.
+  Value readKeys, readQueries, writeKeys;
+  /// Decay of the state from the chunk's start to the reference, and from there
+  /// to its end; f32 [K].
+  Value toReference, toEnd;
   /// sum_c x_ic y_jc exp2(G_ic - G_jc), f32 [C, C]; only i >= j is defined.
   Value queryKey, keyKey;
 };
 
-/// Scores by sub-blocks of 16 tokens while the gates allow it (spec 4.2), by
-/// halves otherwise (spec 4.3). `q` may be null.
-ChannelScores channelScores(Program &p, Value q, Value k, Value G);
-
-/// Bm of a chunk with a gate a channel (spec 4.2).
-Value solveChannels(Program &p, const ChannelScores &scores, KeyRows k,
-                    Value beta);
+/// The tiles of a chunk of cumulated log2 gates `G`: with one reference in its
+/// middle while the gates allow it (spec 4.2), by halves otherwise (spec 4.3).
+/// Of `q`, the tile may be null.
+ChannelTiles channelTiles(Program &p, const KeyRows &q, const KeyRows &k,
+                          Value G);
 
 /// One level of the decay by halves: pairs (i, j), i > j, that lie in the two
 /// halves of a block of 2 `half` tokens. With the base at the boundary both

@@ -20,37 +20,33 @@ Value gdn::writeChannelGate(Program &p, Value t, Value state, Value bm,
   in.values = loadValuesT(p, t);
   Value beta = loadBeta(p, t);
   b.step("norms");
-  measureRows(p, q);
   measureRows(p, k);
-  in.valueFactor = beta;
-  in.readFactor = mulVectors(p, beta, k.norm);
-  in.writeNorm = k.norm;
+  b.step("query_norms");
+  measureRows(p, q);
+  in.valueFactor = in.readFactor = beta;
   if (!G)
     G = cumulatedGate(p, t);
-  ChannelScores scores = channelScores(p, q.tile, k.tile, G);
+  ChannelTiles tiles = channelTiles(p, q, k, G);
+  in.readKeys = tiles.readKeys;
+  in.readQueries = tiles.readQueries;
+  in.writeKeys = tiles.writeKeys;
+  b.step("scores");
   if (q.tile)
-    in.scores = roundScores(
-        p, tile::CausalOp::create(b, scores.queryKey, /*strict=*/false));
-  if (!bm)
-    bm = solveChannels(p, scores, k, beta);
-  in.solve = chainSolve(p, bm, beta);
-  b.step("gates");
-  Value read = b.exp2(G);
-  auto decayed = [&](Value x, Value decay) {
-    return b.round(b.mul(b.f32(x), decay));
-  };
-  in.readKeys = decayed(k.tile, read);
-  if (q.tile)
-    in.readQueries = decayed(q.tile, read);
-  in.writeKeys = decayed(k.tile, decayToEnd(p, G));
-  Value end = b.exp2(lastRow(p, G));
+    in.scores = tile::CausalOp::create(b, roundScores(p, tiles.queryKey),
+                                       /*strict=*/false);
+  if (bm) {
+    in.solve = chainSolve(p, bm, beta);
+  } else {
+    Value m = roundForSolve(p, b.mulAxis(tiles.keyKey, beta, 0));
+    m = tile::CausalOp::create(b, m, /*strict=*/true);
+    in.solve = chainInverse(p, m, /*columns=*/{}, KeyRows());
+  }
   if (p.facts.twoProductChain)
     foldSolve(p, in);
   b.step("state");
-  in.state = state;
-  in.decayedState = b.mulAxis(state, end, 1);
-  Value factor = outputFactor(p, /*decay=*/{}, q.norm);
+  in.state = b.mulAxis(state, tiles.toReference, 1);
+  in.decayedState = b.mulAxis(in.state, tiles.toEnd, 1);
   ChainResult out = writeChain(p, in);
-  writeOutput(p, t, out.output, factor);
+  writeOutput(p, t, out.output, /*factor=*/{});
   return out.state;
 }

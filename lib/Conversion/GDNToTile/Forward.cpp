@@ -181,7 +181,8 @@ void gdn::writePrepare(Program &p) {
     if (p.facts.decay != DecayKind::None)
       G = cumulatedGate(p, t);
     if (p.facts.decay == DecayKind::Channel) {
-      bm = solveChannels(p, channelScores(p, /*q=*/{}, k.tile, G), k, beta);
+      Value keyKey = channelTiles(p, /*q=*/{}, k, G).keyKey;
+      bm = solveBm(p, tile::CausalOp::create(b, keyKey, /*strict=*/true), beta);
     } else {
       b.step("scores");
       Value keyKey = tile::CausalOp::create(b, innerProducts(p, k.tile, k.tile),

@@ -55,7 +55,7 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
 }
 
 void Program::loadGateParameters() {
-  b.step("gates");
+  b.step(facts.decay == DecayKind::Channel && facts.C > 1 ? "decay" : "gates");
   bias = loadGateParameter("dt_bias");
   logRate = loadGateParameter("a_log");
   if (!logRate || facts.gateDomain != GateDomain::Bounded)
@@ -142,12 +142,12 @@ Value gdn::loadKeys(Program &p, StringRef name, Value t) {
 
 KeyRows gdn::loadKeyRows(Program &p, StringRef name, Value t) {
   // f16, to which a chain of two products rounds too, has no room for what such
-  // a chain, or a gate per channel, makes of rows of any length; f32 needs none
-  // of it.
-  FloatType type = p.b.getOperandType();
-  bool hasRoom =
-      type.isBF16() || (type.isF16() && p.facts.decay != DecayKind::Channel);
-  if (!hasRoom || p.facts.twoProductChain)
+  // a chain makes of rows of any length; f32 needs none of it. With a gate per
+  // channel rows are multiplied before they are rounded.
+  bool isLater =
+      p.facts.decay == DecayKind::Channel ||
+      (p.b.getOperandType().getWidth() == 16 && !p.facts.twoProductChain);
+  if (!isLater)
     return {loadKeys(p, name, t)};
   Value rows = loadArrayRows(p, name, t);
   return {p.b.round(rows), rows};
@@ -268,22 +268,28 @@ static Value activateGate(Program &p, Value gate) {
 
 Value gdn::loadLog2Gate(Program &p, Value t) {
   TileBuilder &b = p.b;
-  b.step("gates");
   int64_t C = p.facts.C;
   Value gate;
-  if (p.facts.decay == DecayKind::Scalar)
+  if (p.facts.decay == DecayKind::Scalar) {
+    b.step("gates");
     gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, getCut(p));
-  else
+  } else {
+    b.step("load");
     gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {1, 3},
                   {C, p.facts.K}, p.end);
+    b.step("decay");
+  }
   Value log2 = b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
   // A padded log gate is read as 0; the other domains map 0 elsewhere. A chunk
   // of one token has no padding.
   if (p.facts.gateDomain == GateDomain::Log || C == 1)
     return log2;
+  if (p.facts.decay == DecayKind::Scalar)
+    return b.mul(log2, tokenMask(p, t));
+  b.step("gates");
   Value mask = tokenMask(p, t);
-  return p.facts.decay == DecayKind::Scalar ? b.mul(log2, mask)
-                                            : b.mulAxis(log2, mask, 0);
+  b.step("decay");
+  return b.mulAxis(log2, mask, 0);
 }
 
 Value gdn::activateChannelGate(Program &p, Value gate) {

@@ -56,6 +56,49 @@ struct DiagonalToGeneric : OpRewritePattern<DiagonalOp> {
   }
 };
 
+/// The bases of all blocks at once, spread over these.
+struct RebaseToLinalg : OpRewritePattern<RebaseOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RebaseOp rebase,
+                                PatternRewriter &rewriter) const override {
+    Location loc = rebase.getLoc();
+    RankedTensorType type = rebase.getResult().getType();
+    auto axis = static_cast<int64_t>(rebase.getAxis()),
+         block = static_cast<int64_t>(rebase.getBlock());
+    // The axis becomes two: the block, and the element of it.
+    SmallVector<int64_t> shape(type.getShape()), bases = shape;
+    bases[axis] /= block;
+    shape[axis] = block;
+    shape.insert(shape.begin() + axis, bases[axis]);
+    SmallVector<ReassociationIndices> groups;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (dim == axis)
+        groups.push_back({dim, dim + 1});
+      else
+        groups.push_back({dim < axis ? dim : dim + 1});
+    Value inBlocks = tensor::ExpandShapeOp::create(
+        rewriter, loc, type.clone(shape), rebase.getSource(), groups);
+    SmallVector<int64_t> offsets(shape.size(), 0), sizes(shape),
+        strides(shape.size(), 1);
+    offsets[axis + 1] = static_cast<int64_t>(rebase.getAt());
+    sizes[axis + 1] = 1;
+    Value base = tensor::ExtractSliceOp::create(
+        rewriter, loc, type.clone(bases), inBlocks, ValueRange(), ValueRange(),
+        ValueRange(), offsets, sizes, strides);
+    Value empty =
+        tensor::EmptyOp::create(rewriter, loc, shape, type.getElementType());
+    Value spread = linalg::BroadcastOp::create(rewriter, loc, base, empty,
+                                               ArrayRef<int64_t>{axis + 1})
+                       ->getResult(0);
+    Value bySource =
+        tensor::CollapseShapeOp::create(rewriter, loc, type, spread, groups);
+    rewriter.replaceOpWithNewOp<arith::SubFOp>(rebase, rebase.getSource(),
+                                               bySource);
+    return success();
+  }
+};
+
 struct CausalToGeneric : OpRewritePattern<CausalOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -161,6 +204,6 @@ LogicalResult ScanToLoops::matchAndRewrite(ScanOp scan,
 }
 
 void mlir::gdn::tile::populateScanPatterns(RewritePatternSet &patterns) {
-  patterns.add<ScanToLoops, CausalToGeneric, DiagonalToGeneric>(
+  patterns.add<ScanToLoops, RebaseToLinalg, CausalToGeneric, DiagonalToGeneric>(
       patterns.getContext());
 }

@@ -56,8 +56,7 @@ func.func @layer(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tenso
 // by halves is safe with any gates. Their sum is f64, and so are its differences,
 // of which a row has one of two; what f32 rounds off them is in the decays.
 // CHECK-LABEL: gdn_tile.program @kda_backward(
-// CHECK: tensor.expand_shape {{.*}} into tensor<16x2x64xf64>
-// CHECK: %[[EXPONENT:.*]] = arith.subf {{.*}} : tensor<32x64xf64>
+// CHECK: %[[EXPONENT:.*]] = gdn_tile.rebase {{.*}} axis 0 block 2 at 0 {gdn_tile.step = "scores"} : tensor<32x64xf64>
 // CHECK: %[[CUT:.*]] = arith.mulf %[[EXPONENT]], %{{.*}} : tensor<32x64xf64>
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[CUT]] {{.*}} : tensor<32x64xf64> to tensor<32x64xf32>
 // CHECK: math.exp2 %[[ROUNDED]]

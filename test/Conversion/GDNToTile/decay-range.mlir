@@ -43,11 +43,11 @@ func.func @norms(%q: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>, %beta: te
   return %o : tensor<1x64x4x16xf32>
 }
 
-// Sub-blocks of the channel gate: factors up to 2^8 in f16, e^60 otherwise.
+// Halves of a chunk with a channel gate: factors up to 2^8 in f16, 2^116 otherwise.
 // CHECK-LABEL: gdn_tile.program @kda_fused(
 // F16: arith.constant 8.000000e+00 : f32
-// BF16: arith.constant 8.656170e+01 : f32
-// F32: arith.constant 8.656170e+01 : f32
+// BF16: arith.constant 1.160000e+02 : f32
+// F32: arith.constant 1.160000e+02 : f32
 func.func @kda(%q: tensor<1x64x2x64xf32>, %k: tensor<1x64x2x64xf32>, %v: tensor<1x64x4x16xf32>,
     %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4x64xf32>) -> tensor<1x64x4x16xf32> {
   %o = gdn.stage.fused q(%q : tensor<1x64x2x64xf32>) k(%k : tensor<1x64x2x64xf32>)

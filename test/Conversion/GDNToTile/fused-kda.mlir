@@ -1,79 +1,92 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile --canonicalize --cse --gdn-tile-verify-form --verify-roundtrip | FileCheck %s
 
-// One gate a channel: no decay-free form exists, the gates sit between q and k
-// (spec 4.2). Scores by sub-blocks of 16 tokens while the gates allow it, by
-// halves beyond (spec 4.3), uniformly for the chunk.
+// One gate a channel: no decay-free form exists, the gates sit between q and k. One reference in the middle of the chunk
+// while the gates allow it (spec 4.2), by halves beyond (spec 4.3), uniformly for the chunk.
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
-// The largest exponent of a factor: 60 log2(e).
-// CHECK-DAG: %[[LARGEST:.*]] = arith.constant 8.656170e+01 : f32
+// CHECK-DAG: %[[LARGEST:.*]] = arith.constant 1.160000e+02 : f32
 // CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}}) -> (tensor<16x64xf32>)
 // CHECK: %[[K:.*]] = gdn_tile.load %k
 // CHECK: %[[Q:.*]] = gdn_tile.load %q
-// CHECK: %[[GATE:.*]] = gdn_tile.load %gate{{.*}} axes [1, 3] {{.*}}"gates"} : {{.*}} -> tensor<32x64xf32>
-// CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "gates"} : tensor<32x64xf32>
+// CHECK: %[[BETA:.*]] = gdn_tile.load %beta
+// CHECK: %[[GATE:.*]] = gdn_tile.load %gate{{.*}} axes [1, 3] {{.*}}"load"} : {{.*}} -> tensor<32x64xf32>
+// CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<32x64xf32>
+// CHECK: %[[MIDDLE:.*]] = tensor.extract_slice %[[G]][15, 0] [1, 64]
 // CHECK: %[[IN_RANGE:.*]] = arith.cmpf ole, %{{.*}}, %[[LARGEST]] : f32
-// CHECK: %[[SCORES:.*]]:2 = scf.if %[[IN_RANGE]] -> (tensor<32x32xf32>, tensor<32x32xf32>)
+// CHECK: %[[KF:.*]] = arith.extf %[[K]] {gdn_tile.step = "decay"}
+// CHECK: %[[QF:.*]] = arith.extf %[[Q]] {gdn_tile.step = "decay"}
+// CHECK: %[[TILES:.*]]:7 = scf.if %[[IN_RANGE]]
 
-// By sub-blocks: block (0, 0), row 1 left of the diagonal, block (1, 1); keys
-// and queries each.
-// CHECK-COUNT-2: linalg.contract {{.*}} ins(%{{.*}} : tensor<16x64xbf16>, tensor<16x64xbf16>) outs(%{{.*}} : tensor<16x16xf32>)
-// CHECK: tensor.insert_slice {{.*}}[16, 0] [16, 16]
-// CHECK: tensor.insert_slice {{.*}}[16, 0] [16, 16]
-// CHECK: tensor.insert_slice {{.*}}[16, 16] [16, 16]
-// CHECK: tensor.insert_slice {{.*}}[16, 16] [16, 16]
-// CHECK: scf.yield
+// One reference: what reads the state is an operand of the scores. Keys that write it are taken on to the chunk's end.
+// CHECK: %[[E:.*]] = gdn_tile.rebase %[[G]] axis 0 block 32 at 15
+// CHECK: %[[LATER:.*]] = math.exp2 %[[E]]
+// CHECK: %[[DOWN:.*]] = arith.negf %[[E]]
+// CHECK: %[[EARLIER:.*]] = math.exp2 %[[DOWN]]
+// CHECK: %[[KM:.*]] = arith.mulf %[[KF]], %[[EARLIER]]
+// CHECK: %[[F1:.*]] = math.exp2 %[[MIDDLE]]
+// CHECK: %[[LAST:.*]] = tensor.extract_slice %[[E]][31, 0] [1, 64]
+// CHECK: %[[F2:.*]] = math.exp2 %[[LAST]]
+// CHECK: %[[KUP:.*]] = arith.mulf %[[KF]], %[[LATER]]
+// CHECK: %[[KP:.*]] = arith.truncf %[[KUP]]
+// CHECK: %[[QUP:.*]] = arith.mulf %[[QF]], %[[LATER]]
+// CHECK: %[[QP:.*]] = arith.truncf %[[QUP]]
+// CHECK: %[[KEND:.*]] = arith.mulf %[[KM]], %
+// CHECK: %[[KR:.*]] = arith.truncf %[[KEND]]
+// CHECK: %[[KMB:.*]] = arith.truncf %[[KM]]
+// CHECK: %[[KK:.*]] = linalg.contract {{.*}}"scores"} ins(%[[KP]], %[[KMB]] :
+// CHECK: %[[QK:.*]] = linalg.contract {{.*}}"scores"} ins(%[[QP]], %[[KMB]] :
+// CHECK: scf.yield %[[KP]], %[[KR]], %[[F1]], %[[F2]], %[[KK]], %[[QP]], %[[QK]]
 
-// By halves of 16, 8, 4, 2 and 1: a row's exponent is from the end of the earlier
-// half or up to it, a mask picks the pairs of each level; the diagonal has no decay.
+// By halves of 16, 8, 4, 2 and 1: a factor of at most 1, from the end of the earlier half or up to it; of the products of
+// each level some pairs are taken. The diagonal of queries has no decay. The state is read at the chunk's start.
 // CHECK: } else {
-// CHECK: linalg.reduce
-// CHECK: tensor.expand_shape %[[G]] {{.*}} : tensor<32x64xf32> into tensor<2x16x64xf32>
-// CHECK: %[[FROM:.*]] = arith.subf %[[G]], %
-// CHECK: %[[LATER:.*]] = arith.mulf %[[FROM]], %
-// CHECK: math.exp2 %[[LATER]]
-// CHECK: %[[UP_TO:.*]] = arith.negf %[[FROM]]
-// CHECK: %[[EARLIER:.*]] = arith.mulf %[[UP_TO]], %
-// CHECK: math.exp2 %[[EARLIER]]
-// CHECK: tensor.expand_shape %[[G]] {{.*}} into tensor<16x2x64xf32>
-// CHECK-COUNT-10: linalg.contract {{.*}} ins(%{{.*}} : tensor<32x64xbf16>, tensor<32x64xbf16>) outs(%{{.*}} : tensor<32x32xf32>)
+// CHECK: math.exp2 %[[G]]
+// CHECK: linalg.contract {{.*}} ins(%[[Q]], %[[K]] :
+// CHECK: %[[HALVES:.*]] = gdn_tile.rebase %[[G]] axis 0 block 32 at 15
+// CHECK: %[[DISTANCE:.*]] = math.absf %[[HALVES]]
+// CHECK: %[[BELOW:.*]] = arith.negf %[[DISTANCE]]
+// CHECK: math.exp2 %[[BELOW]]
+// CHECK: gdn_tile.rebase %[[G]] axis 0 block 16 at 7
+// CHECK: gdn_tile.rebase %[[G]] axis 0 block 8 at 3
+// CHECK: gdn_tile.rebase %[[G]] axis 0 block 4 at 1
+// CHECK: gdn_tile.rebase %[[G]] axis 0 block 2 at 0
+// CHECK-COUNT-2: linalg.contract
 // CHECK: scf.yield
 // CHECK: }
 
 // What lies above the diagonal, infinities included, goes here.
-// CHECK: gdn_tile.causal %[[SCORES]]#1
-// CHECK: %[[KK:.*]] = gdn_tile.causal strict %[[SCORES]]#0
-// The matrix of the chain is -Diag(beta) Bm, and beta is in W.
-// CHECK: %[[BM:.*]] = gdn_tile.solve %[[KK]], %[[BETA:[0-9]+]]
-// CHECK: %[[MINUS:.*]] = arith.negf %[[BETA]] {gdn_tile.step = "solve"}
-// CHECK: linalg.broadcast ins(%[[MINUS]] {{.*}} dimensions = [1] {gdn_tile.step = "solve"}
-// CHECK: arith.mulf %[[BM]], %{{.*}}"solve"}
-// K+, Q+ and Kr are rounded; the state decays by channel.
-// CHECK: %[[GAM:.*]] = math.exp2 %[[G]] {gdn_tile.step = "gates"}
-// CHECK: %[[KF:.*]] = arith.extf %[[K]]
-// CHECK: %[[KGAM:.*]] = arith.mulf %[[KF]], %[[GAM]]
-// CHECK: %[[KREAD:.*]] = arith.truncf %[[KGAM]]
-// CHECK: %[[QF:.*]] = arith.extf %[[Q]]
-// CHECK: %[[QGAM:.*]] = arith.mulf %[[QF]], %[[GAM]]
-// CHECK: %[[QREAD:.*]] = arith.truncf %[[QGAM]]
-// CHECK: %[[END:.*]] = tensor.extract_slice %[[G]][31, 0] [1, 64]
-// CHECK: %[[KRHO:.*]] = arith.mulf %[[KF]], %
-// CHECK: %[[KWRITE:.*]] = arith.truncf %[[KRHO]]
-// CHECK: %[[GAMC:.*]] = math.exp2 %[[END]]
-// CHECK: %[[CHANNELS:.*]] = linalg.broadcast ins(%[[GAMC]] {{.*}} dimensions = [0]
-// CHECK: %[[DECAYED:.*]] = arith.mulf %[[S]], %[[CHANNELS]]
-// CHECK: %[[SB:.*]] = arith.truncf %[[S]]
-// CHECK: %[[READ:.*]] = linalg.contract {{.*}} ins(%[[SB]], %[[KREAD]] :
-// CHECK: %[[BETAS:.*]] = linalg.broadcast ins(%[[BETA]] {{.*}} dimensions = [0] {gdn_tile.step = "state"}
-// CHECK: %[[BV:.*]] = arith.mulf %{{.*}}, %[[BETAS]] {{.*}}"state"}
-// CHECK: %[[BREAD:.*]] = arith.mulf %[[READ]], %{{.*}}"state"}
-// CHECK: arith.subf %[[BV]], %[[BREAD]] {{.*}}"state"}
-// CHECK: linalg.contract {{.*}} ins(%[[SB]], %[[QREAD]] :
-// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[KWRITE]] : {{.*}}) outs(%[[DECAYED]] :
+// CHECK: gdn_tile.causal %{{.*}} : tensor<32x32xbf16>
+// CHECK: %[[BM:.*]] = arith.mulf %[[TILES]]#4, %
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[BM]] {{.*}} to tensor<32x32xf16>
+// CHECK: %[[M:.*]] = gdn_tile.causal strict %[[ROUNDED]]
+// CHECK: gdn_tile.tri_inverse %[[M]] merge f16
+// To the reference, and from there to the chunk's end.
+// CHECK: linalg.broadcast ins(%[[TILES]]#2 {{.*}} dimensions = [0] {gdn_tile.step = "state"}
+// CHECK: %[[X:.*]] = arith.mulf %[[S]], %
+// CHECK: linalg.broadcast ins(%[[TILES]]#3 {{.*}} dimensions = [0] {gdn_tile.step = "state"}
+// CHECK: %[[CARRIED:.*]] = arith.mulf %[[X]], %
+// CHECK: %[[XB:.*]] = arith.truncf %[[X]]
+// CHECK: linalg.contract {{.*}} ins(%[[XB]], %[[TILES]]#0 :
+// CHECK: linalg.contract {{.*}} ins(%[[XB]], %[[TILES]]#5 :
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[TILES]]#1 : {{.*}}) outs(%[[CARRIED]] :
 func.func @layer(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>,
     %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4x64xf32>) -> tensor<1x64x4x16xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%k : tensor<1x64x2x64xbf16>)
       v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x64xf32>)
       {chunk_size = 32} -> tensor<1x64x4x16xbf16>
+  return %o : tensor<1x64x4x16xbf16>
+}
+
+// A lower bound of -5 keeps every factor in range: nothing to choose.
+// CHECK-LABEL: gdn_tile.program @bounded_fused(
+// CHECK-NOT: scf.if
+// CHECK: gdn_tile.rebase {{.*}} block 32 at 15
+// CHECK-NOT: scf.if
+// CHECK-LABEL: func.func @bounded
+func.func @bounded(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>,
+    %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4x64xf32>) -> tensor<1x64x4x16xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%k : tensor<1x64x2x64xbf16>)
+      v(%v : tensor<1x64x4x16xbf16>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x64xf32>)
+      {chunk_size = 32, gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0 : f64} -> tensor<1x64x4x16xbf16>
   return %o : tensor<1x64x4x16xbf16>
 }

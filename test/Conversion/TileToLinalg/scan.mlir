@@ -26,6 +26,26 @@ func.func @scan_rows_reverse(%g : tensor<32x128xf32>) -> tensor<32x128xf32> {
   return %r : tensor<32x128xf32>
 }
 
+// The base of each block is spread over it.
+// CHECK-LABEL: func.func @rebase
+// CHECK-SAME: (%[[G:.*]]: tensor<32x128xf32>)
+// CHECK: %[[BLOCKS:.*]] = tensor.expand_shape %[[G]] {{\[\[}}0, 1], [2]] {{.*}} into tensor<4x8x128xf32>
+// CHECK: %[[BASE:.*]] = tensor.extract_slice %[[BLOCKS]][0, 3, 0] [4, 1, 128] [1, 1, 1] : tensor<4x8x128xf32> to tensor<4x128xf32>
+// CHECK: %[[SPREAD:.*]] = linalg.broadcast ins(%[[BASE]] : {{.*}} dimensions = [1]
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %[[SPREAD]] {{\[\[}}0, 1], [2]]
+// CHECK: arith.subf %[[G]], %[[ROWS]]
+func.func @rebase(%g : tensor<32x128xf32>) -> tensor<32x128xf32> {
+  %r = gdn_tile.rebase %g axis 0 block 8 at 3 : tensor<32x128xf32>
+  return %r : tensor<32x128xf32>
+}
+
+// CHECK-LABEL: func.func @rebase_vector
+// CHECK: tensor.expand_shape {{.*}} into tensor<4x2xf32>
+func.func @rebase_vector(%g : tensor<8xf32>) -> tensor<8xf32> {
+  %r = gdn_tile.rebase %g axis 0 block 2 at 0 : tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+
 // The upper triangle is selected away, not multiplied: NaN must not stay.
 // CHECK-LABEL: func.func @causal
 // CHECK: linalg.generic

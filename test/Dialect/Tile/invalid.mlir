@@ -72,6 +72,30 @@ gdn_tile.program @scan_axis() work_item(%n, %h, %vt) tokens(%batch, %begin, %end
 
 // -----
 
+gdn_tile.program @rebase_axis() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{expected an axis in [0, 1), got 1}}
+  %s = gdn_tile.rebase %t axis 1 block 4 at 0 : tensor<8xf32>
+}
+
+// -----
+
+gdn_tile.program @rebase_block() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{expected blocks that divide 8 elements, got blocks of 3}}
+  %s = gdn_tile.rebase %t axis 0 block 3 at 0 : tensor<8xf32>
+}
+
+// -----
+
+gdn_tile.program @rebase_at() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{expected an element in [0, 4), got 4}}
+  %s = gdn_tile.rebase %t axis 0 block 4 at 4 : tensor<8xf32>
+}
+
+// -----
+
 gdn_tile.program @square() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %t = arith.constant dense<0.0> : tensor<8x16xf32>
   // expected-error @below {{expected a square tile, got 'tensor<8x16xf32>'}}

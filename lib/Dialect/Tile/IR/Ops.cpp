@@ -210,7 +210,8 @@ LogicalResult AwaitReportOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// ScanOp, ClusterSumOp, CausalOp, DiagonalOp, SolveOp and TriInverseOp
+// ScanOp, RebaseOp, ClusterSumOp, CausalOp, DiagonalOp, SolveOp and
+// TriInverseOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScanOp::verify() {
@@ -218,6 +219,23 @@ LogicalResult ScanOp::verify() {
   if (getAxis() >= static_cast<uint64_t>(rank))
     return emitOpError("expected an axis in [0, ")
            << rank << "), got " << static_cast<int64_t>(getAxis());
+  return success();
+}
+
+LogicalResult RebaseOp::verify() {
+  RankedTensorType tile = getResult().getType();
+  auto axis = static_cast<int64_t>(getAxis()),
+       block = static_cast<int64_t>(getBlock()),
+       at = static_cast<int64_t>(getAt());
+  if (axis < 0 || axis >= tile.getRank())
+    return emitOpError("expected an axis in [0, ")
+           << tile.getRank() << "), got " << axis;
+  if (block < 1 || tile.getDimSize(axis) % block != 0)
+    return emitOpError("expected blocks that divide ")
+           << tile.getDimSize(axis) << " elements, got blocks of " << block;
+  if (at < 0 || at >= block)
+    return emitOpError("expected an element in [0, ")
+           << block << "), got " << at;
   return success();
 }
 
