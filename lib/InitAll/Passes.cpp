@@ -60,6 +60,7 @@ void gdn::registerPasses() {
   tile::registerScheduleWorkItemsPass();
   tile::registerSplitRowsPass();
   tile::registerStackProductsPass();
+  tile::registerTurnTilesPass();
   registerUnrollChunksPass();
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();

@@ -29,6 +29,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     // gdn_tile programs: products of a tensor core's rows
     OpPassManager &programs = manager.nest<tile::ProgramOp>();
     programs.addPass(tile::createExpandMatrixVectorPass());
+    programs.addPass(tile::createTurnTilesPass());
     programs.addPass(tile::createStackProductsPass());
     // tiles of a fragment's rows
     programs.addPass(tile::createSplitRowsPass());

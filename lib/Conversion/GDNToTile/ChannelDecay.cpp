@@ -136,8 +136,8 @@ static ChannelTiles tilesByHalves(Program &p, Value q, Value k, Value G) {
     Value i = b.broadcast(b.iota(C), {C, C}, 0);
     Value j = b.broadcast(b.iota(C), {C, C}, 1);
     Value diagonal = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i, j);
-    tiles.queryKey =
-        b.select(diagonal, innerProducts(p, b.round(q), b.round(k)), 0.0);
+    Value dots = b.broadcast(b.sum(b.mul(q, k), 1), {C, C}, 1);
+    tiles.queryKey = b.select(diagonal, dots, 0.0);
   }
   for (int64_t half = C / 2; half >= 1; half /= 2) {
     b.step("decay");

@@ -99,6 +99,13 @@ static FieldLayout makeLoadLayout(RankedTensorType tile, tile::LoadOp load,
   return makeCopyLayout(tile, transposed);
 }
 
+bool gdn::fillsPanelsTurned(RankedTensorType tile) {
+  int64_t bytes = tile.getElementTypeBitWidth() / 8;
+  return tile.getDimSize(0) > format::kWgmmaRows &&
+         tile.getDimSize(1) * bytes * 2 == format::kPanelBytes &&
+         tile.getDimSize(0) * bytes % format::kPanelBytes == 0;
+}
+
 static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
   auto tile = dyn_cast<RankedTensorType>(channel.getType().getFields()[field]);
   if (!tile)
@@ -122,7 +129,7 @@ static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
       if (isInverted(taker, get))
         return makeSolveLayout(tile);
   }
-  return makeLayout(tile, /*transposed=*/false);
+  return makeLayout(tile, fillsPanelsTurned(tile));
 }
 
 /// Two tiles of half a panel's width lie side by side in its rows where they
@@ -178,4 +185,45 @@ void FieldLayouts::apply() {
     cast<ChannelOp>(channel).getResult().setType(
         ChannelType::get(channel->getContext(), views));
   }
+}
+
+/// Whether a tile lies in a slot, as a whole or in part.
+static bool isOfSlot(Value tile) {
+  while (Operation *op = tile.getDefiningOp()) {
+    if (isa<GetOp>(op))
+      return true;
+    if (!isa<tensor::ExtractSliceOp, linalg::TransposeOp, arith::ExtFOp>(op))
+      return false;
+    tile = op->getOperand(0);
+  }
+  return false;
+}
+
+int64_t gdn::countPublished(KernelOp kernel) {
+  int64_t all = 0;
+  for (auto role : kernel.getBody().getOps<RoleOp>()) {
+    DenseSet<Value> known;
+    int64_t own = 0, most = 0,
+            groups = llvm::divideCeil(role.getCount(), format::kWarpgroupWarps);
+    role.walk([&](linalg::ContractOp product) {
+      SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+      bool isLeftTurned = maps[0].getResult(0) != maps[2].getResult(0),
+           isRare = isUnlikely(product, tile::TileDialect::getLikelyAttrName());
+      int64_t turn = 0;
+      for (int64_t number : {0, 1}) {
+        Value tile = product.getDpsInputs()[number];
+        if ((number == 0 && !isLeftTurned) || isOfSlot(tile) ||
+            !known.insert(tile).second)
+          continue;
+        auto type = cast<RankedTensorType>(tile.getType());
+        int64_t bytes = llvm::alignTo(type.getNumElements() *
+                                          type.getElementTypeBitWidth() / 8,
+                                      format::kSwizzleAlignment);
+        (isRare ? turn : own) += bytes;
+      }
+      most = std::max(most, turn);
+    });
+    all += std::max(own, most) * groups;
+  }
+  return all;
 }

@@ -25,9 +25,18 @@ struct FieldLayout {
   bool sharesRows = true;
 };
 
+/// Whether columns of a tile are whole panels, of which its rows fill a half.
+/// Of one that a fragment holds, two may lie side by side.
+bool fillsPanelsTurned(RankedTensorType tile);
+
 /// Whether a tensor map copies the tile of `load` to a view of it, transposed
 /// or not: the view's rows run along a dimension of stride 1.
 bool isCopiedAs(tile::LoadOp load, bool isTransposed);
+
+/// Bytes of the operands that the products of a kernel of values read from
+/// shared memory and that their own roles make. Those of rare branches take
+/// turns.
+int64_t countPublished(warp::KernelOp kernel);
 
 /// The layouts of all fields of a kernel's channels.
 class FieldLayouts {

@@ -73,6 +73,8 @@ private:
   SmallVector<int64_t> depths;
   /// Of channels for values that are made outside of loops.
   SmallVector<ChannelSlots> outside;
+  /// Bytes of what roles hand to their own products.
+  int64_t published = 0;
   /// Of each role, in its order.
   SmallVector<int64_t> registers;
 };
@@ -174,6 +176,7 @@ LogicalResult Fit::measureSlots() {
       failed(writeKernel(partition, b, launched)))
     return failure();
   KernelOp kernel = *scratch->getOps<KernelOp>().begin();
+  published = countPublished(kernel);
   FieldLayouts(kernel).apply();
   int64_t times = facts.chunks ? 1 : chunks;
   slots.assign(channels.size(), {});
@@ -196,7 +199,8 @@ int64_t Fit::countShared() const {
   for (auto [slot, depth] : llvm::zip(slots, depths))
     if (slot.bytes != 0)
       used.push_back({slot, depth});
-  return layOutShared(used).end;
+  return llvm::alignTo(layOutShared(used).end, format::kSwizzleAlignment) +
+         published;
 }
 
 /// Numbers first, then what fills, then what is as deep as another channel.

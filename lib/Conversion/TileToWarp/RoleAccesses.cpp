@@ -190,6 +190,27 @@ LogicalResult RoleLayouts::putStack(PutOp put, tensor::ConcatOp stack,
   return success();
 }
 
+/// Vectors of rows, one behind the other.
+LogicalResult RoleLayouts::putVectors(PutOp put, tensor::ConcatOp stack,
+                                      Value view) {
+  int64_t first = 0;
+  for (Value piece : stack.getInputs()) {
+    FailureOr<Value> converted = vector(piece, encodingOf(piece));
+    if (failed(converted))
+      return failure();
+    auto type = cast<RankedTensorType>(piece.getType());
+    Value place = SliceOp::create(
+        b, put.getLoc(), ViewType::get(type.getShape(), type.getElementType()),
+        view, 0, first);
+    VectorStoreOp::create(b, put.getLoc(), *converted, place,
+                          isEncoded<RowsAttr>(converted->getType())
+                              ? getRows(piece)
+                              : DenseI64ArrayAttr());
+    first += type.getDimSize(0);
+  }
+  return success();
+}
+
 LogicalResult RoleLayouts::putSolve(PutOp put, SolvedTile solved, Value view) {
   SmallVector<Value> views;
   ScaledTile m = findScaled(solved.inverse);
@@ -219,6 +240,9 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
     StoreOp::create(b, loc, map.lookupOrDefault(tile), view, zero);
     return success();
   }
+  auto vectors = tile.getDefiningOp<tensor::ConcatOp>();
+  if (isTile(tile.getType(), 1) && vectors)
+    return putVectors(put, vectors, view);
   if (isTile(tile.getType(), 1)) {
     FailureOr<Value> converted = vector(tile, encodingOf(tile));
     if (failed(converted))

@@ -138,6 +138,10 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return convertDiagonal(diagonal);
   if (auto scan = dyn_cast<tile::ScanOp>(op); scan && isTile(scan.getType(), 2))
     return convertScan(scan);
+  if (auto rebase = dyn_cast<tile::RebaseOp>(op))
+    return convertRebase(rebase);
+  if (auto transpose = dyn_cast<linalg::TransposeOp>(op))
+    return convertTranspose(transpose);
   if (auto sum = dyn_cast<tile::ClusterSumOp>(op))
     return convertClusterSum(sum);
   if (auto report = dyn_cast<tile::ReportOp>(op))

@@ -105,6 +105,10 @@ private:
   LogicalResult convertCausal(tile::CausalOp causal);
   LogicalResult convertDiagonal(tile::DiagonalOp diagonal);
   LogicalResult convertScan(tile::ScanOp scan);
+  LogicalResult convertRebase(tile::RebaseOp rebase);
+  LogicalResult convertTranspose(linalg::TransposeOp transpose);
+  LogicalResult putVectors(warp::PutOp put, tensor::ConcatOp stack, Value view);
+  FailureOr<Value> joinFragments(tensor::ConcatOp concat);
   LogicalResult convertClusterSum(tile::ClusterSumOp sum);
   LogicalResult convertIf(scf::IfOp branch);
   LogicalResult convertFor(scf::ForOp loop);

@@ -42,6 +42,19 @@ static bool isNegated(linalg::ContractOp product) {
          isSubtracted(product.getResult(0));
 }
 
+/// Tiles side by side that this role has made.
+FailureOr<Value> RoleLayouts::joinFragments(tensor::ConcatOp concat) {
+  SmallVector<Value> fragments;
+  for (Value input : concat.getInputs()) {
+    FailureOr<Value> registers = fragment(input);
+    if (failed(registers) || failed(placeLike(concat.getResult(), input)))
+      return failure();
+    fragments.push_back(*registers);
+  }
+  return Value(JoinOp::create(b, concat.getLoc(), convertType(concat.getType()),
+                              fragments));
+}
+
 /// Stores what this role has made where its products read it.
 FailureOr<Value> RoleLayouts::publish(Value old) {
   Value &known = published[old];
@@ -62,10 +75,13 @@ FailureOr<Value> RoleLayouts::publish(Value old) {
              << format::kWgmmaRows << " rows before the last one, got "
              << piece.getType();
   }
-  auto view = ViewType::get(tile.getShape(), tile.getElementType(),
-                            format::kPanelBytes);
+  bool isTurned = fillsPanelsTurned(tile);
+  SmallVector<int64_t> shape(tile.getShape());
+  if (isTurned)
+    std::swap(shape[0], shape[1]);
+  auto view = ViewType::get(shape, tile.getElementType(), format::kPanelBytes);
   known = PublishOp::create(b, old.getLoc(), view, fragments,
-                            getRows(pieces.back()));
+                            getRows(pieces.back()), isTurned);
   return known;
 }
 
@@ -75,7 +91,7 @@ FailureOr<InShared> RoleLayouts::getShared(Value old) {
   FailureOr<Value> view = publish(old);
   if (failed(view))
     return failure();
-  return InShared{*view};
+  return InShared{*view, (*view).getDefiningOp<PublishOp>().getTranspose()};
 }
 
 /// From shared memory, or from registers, where it is not turned. A product of

@@ -40,12 +40,16 @@ LogicalResult RoleLayouts::convertRow(tensor::ExtractSliceOp slice) {
     shared[slice] = line;
     return success();
   }
-  if (!isRow)
-    return slice.emitOpError("expected a column of a tile from a channel, or a "
-                             "row of one in registers");
   FailureOr<Value> registers = fragment(source);
   if (failed(registers))
     return failure();
+  if (!isRow) {
+    RankedTensorType type =
+        withEncoding(slice.getType(), RowsAttr::get(b.getContext()));
+    map.map(slice.getResult(), Value(ColumnOp::create(b, slice.getLoc(), type,
+                                                      *registers, offsets[1])));
+    return placeLike(slice.getResult(), source);
+  }
   RankedTensorType type =
       withEncoding(slice.getType(), ColumnsAttr::get(b.getContext()));
   auto row = RowOp::create(b, slice.getLoc(), type, *registers,
@@ -189,6 +193,38 @@ LogicalResult RoleLayouts::convertScan(tile::ScanOp scan) {
     markOverRows(sums, scan.getSource());
   map.map(scan.getResult(), sums.getResult());
   return placeLike(scan.getResult(), scan.getSource());
+}
+
+/// A quad of lanes has all columns of a row.
+LogicalResult RoleLayouts::convertRebase(tile::RebaseOp rebase) {
+  FailureOr<Value> source = fragment(rebase.getSource());
+  if (failed(source))
+    return failure();
+  auto block = static_cast<int64_t>(rebase.getBlock());
+  if (rebase.getAxis() != 1 || !rebase.getType().getElementType().isF32() ||
+      (block % format::kWgmmaColumnUnit != 0 &&
+       format::kWgmmaColumnUnit % block != 0))
+    return rebase.emitOpError("expected blocks of 1, 2, 4 or a multiple of ")
+           << format::kWgmmaColumnUnit
+           << " columns of a tile of f32, got blocks of " << block
+           << " along dimension " << rebase.getAxis() << " of "
+           << rebase.getType();
+  map.map(rebase.getResult(),
+          Value(tile::RebaseOp::create(b, rebase.getLoc(), (*source).getType(),
+                                       *source, rebase.getAxis(),
+                                       rebase.getBlock(), rebase.getAt())));
+  return placeLike(rebase.getResult(), rebase.getSource());
+}
+
+/// What lies in shared memory is read the other way.
+LogicalResult RoleLayouts::convertTranspose(linalg::TransposeOp transpose) {
+  auto place = shared.find(transpose.getInput());
+  if (place == shared.end())
+    return transpose.emitOpError("expected a tile from a channel, got one that "
+                                 "is made here");
+  InShared turned = {place->second.view, !place->second.transposed};
+  shared[transpose->getResult(0)] = turned;
+  return success();
 }
 
 LogicalResult RoleLayouts::convertClusterSum(tile::ClusterSumOp sum) {

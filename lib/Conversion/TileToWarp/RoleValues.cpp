@@ -226,6 +226,13 @@ FailureOr<Value> RoleLayouts::fragment(Value old) {
       return failure();
     return cloneOn(op, *narrow, type);
   }
+  if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op);
+      concat && concat.getDim() == 1) {
+    FailureOr<Value> joined = joinFragments(concat);
+    if (succeeded(joined))
+      map.map(old, *joined);
+    return joined;
+  }
   return emitOpErrorAt(old) << "expected an op that makes a tile in registers";
 }
 

@@ -53,12 +53,15 @@ static bool hasSums(Value value) {
   return passes && llvm::any_of(op->getOperands(), hasSums);
 }
 
-/// Whether the step of `product` makes its operand `value`: a role hands that
-/// to its own products through shared memory.
-static bool isOfStep(Value value, linalg::ContractOp product) {
-  StringRef label = tile::TileDialect::getStepAttrName();
+/// Whether `value` is made in the step that sums squares, whose role holds no
+/// tiles in registers. Others hand what they make to their own products, or to
+/// those of other roles, through shared memory.
+static bool isOfNorms(Value value) {
   Operation *op = value.getDefiningOp();
-  return op && op->getAttr(label) == product->getAttr(label);
+  auto step =
+      op ? op->getAttrOfType<StringAttr>(tile::TileDialect::getStepAttrName())
+         : StringAttr();
+  return step && step.getValue() == "norms";
 }
 
 static LogicalResult verifyProduct(linalg::ContractOp product) {
@@ -76,7 +79,7 @@ static LogicalResult verifyProduct(linalg::ContractOp product) {
   // It is read from shared memory, where arrays are copied to as they are. What
   // a solve writes there has its factors.
   if (!hasSchedule(product) && !findSolve(right) && hasSums(right) &&
-      !isOfStep(right, product))
+      isOfNorms(right))
     return product.emitOpError("expected an unnormalised right operand (norms "
                                "scale the result), got a normalised one; use "
                                "no --two-product-chain with qk_l2norm");

@@ -174,10 +174,123 @@ struct LowerFragmentScan : OpConversionPattern<tile::ScanOp> {
     return success();
   }
 };
+
+/// Gives what one lane of each quad holds of a column to all of its quad.
+class ColumnReader {
+public:
+  explicit ColumnReader(ImplicitLocOpBuilder &b) : b(b), lane(createLane(b)) {
+    inQuad = arith::AndIOp::create(b, lane, createI32(b, kQuad - 1));
+    quad = arith::SubIOp::create(b, lane, inQuad);
+  }
+
+  /// Column `column` of the elements of a row, by column.
+  Value read(ArrayRef<Value> row, int64_t column) {
+    Value from =
+        arith::AddIOp::create(b, quad, createI32(b, column % kColumns / 2));
+    return shuffle(row[column / kColumns * 2 + column % 2], from);
+  }
+  /// Column `at` of each block of `block` columns, at most 8, among columns
+  /// 8 `number` and on.
+  Value readInBlock(ArrayRef<Value> row, int64_t number, int64_t block,
+                    int64_t at) {
+    Value element = row[2 * number + at % 2];
+    if (block <= 2)
+      return element;
+    Value first = arith::AndIOp::create(
+        b, lane, createI32(b, ~static_cast<int32_t>(block / 2 - 1)));
+    return shuffle(element,
+                   arith::AddIOp::create(b, first, createI32(b, at / 2)));
+  }
+
+  static constexpr int64_t kColumns = 2 * kQuad;
+
+private:
+  Value shuffle(Value value, Value from) {
+    return createShuffle(b, ShuffleKind::Index, value, from);
+  }
+
+  ImplicitLocOpBuilder &b;
+  Value lane, inQuad, quad;
+};
+
+struct LowerColumn : OpConversionPattern<ColumnOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ColumnOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!op.getType().getElementType().isF32())
+      return op.emitOpError("expected a fragment of f32, got ")
+             << op.getSource().getType();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> elements = unpack(b, adaptor.getSource());
+    ColumnReader reader(b);
+    SmallVector<Value> rows;
+    for (int64_t half : {0, 1})
+      rows.push_back(reader.read(getHalf(elements, half), op.getColumn()));
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    rewriter.replaceOp(op, pack(b, type, rows));
+    return success();
+  }
+};
+
+struct LowerJoin : OpConversionPattern<JoinOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(JoinOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> elements;
+    for (Value source : adaptor.getSources())
+      llvm::append_range(elements, unpack(b, source));
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    rewriter.replaceOp(op, pack(b, type, elements));
+    return success();
+  }
+};
+
+struct LowerFragmentRebase : OpConversionPattern<tile::RebaseOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::RebaseOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!isEncoded<FragmentAttr>(op.getType()) || op.getAxis() != 1 ||
+        !getElementTypeOrSelf(op.getType()).isF32())
+      return op.emitOpError("expected a fragment of f32, along its columns");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> elements = unpack(b, adaptor.getSource());
+    auto block = static_cast<int64_t>(op.getBlock()),
+         at = static_cast<int64_t>(op.getAt());
+    ColumnReader reader(b);
+    SmallVector<Value> halves[2];
+    for (int64_t number : {0, 1}) {
+      SmallVector<Value> row = getHalf(elements, number);
+      Value base;
+      for (size_t i = 0; i < row.size(); i += 2) {
+        auto first = static_cast<int64_t>(i / 2) * ColumnReader::kColumns;
+        if (block < ColumnReader::kColumns)
+          base = reader.readInBlock(row, i / 2, block, at);
+        else if (first % block == 0)
+          base = reader.read(row, first + at);
+        for (size_t element : {i, i + 1})
+          halves[number].push_back(
+              arith::SubFOp::create(b, row[element], base));
+      }
+    }
+    rewriter.replaceOp(op,
+                       pack(b, cast<VectorType>(adaptor.getSource().getType()),
+                            joinHalves(halves[0], halves[1])));
+    return success();
+  }
+};
 } // namespace
 
 void warp::populateFragmentScanPatterns(const TypeConverter &converter,
                                         RewritePatternSet &patterns) {
   patterns.add<LowerFragmentScan>(converter, patterns.getContext(),
                                   /*benefit=*/2);
+  patterns.add<LowerColumn, LowerFragmentRebase, LowerJoin>(
+      converter, patterns.getContext());
 }

@@ -65,7 +65,7 @@ static void setLegality(ConversionTarget &target,
                                     tensor::TensorDialect>(
       [&](Operation *op) { return converter.isLegal(op); });
   target.addDynamicallyLegalOp<linalg::BroadcastOp, linalg::ReduceOp,
-                               tile::ScanOp>(
+                               tile::RebaseOp, tile::ScanOp>(
       [&](Operation *op) { return converter.isLegal(op); });
   target.addDynamicallyLegalOp<math::ExpOp, math::Exp2Op, math::LogOp,
                                math::Log2Op, math::Log1pOp, math::RsqrtOp>(

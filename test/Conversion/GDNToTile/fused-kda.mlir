@@ -41,7 +41,8 @@
 // each level some pairs are taken. The diagonal of queries has no decay. The state is read at the chunk's start.
 // CHECK: } else {
 // CHECK: math.exp2 %[[G]]
-// CHECK: linalg.contract {{.*}} ins(%[[Q]], %[[K]] :
+// CHECK: %[[DOTS:.*]] = arith.mulf %[[QF]], %[[KF]]
+// CHECK: linalg.reduce ins(%[[DOTS]] {{.*}} dimensions = [1]
 // CHECK: %[[HALVES:.*]] = gdn_tile.rebase %[[G]] axis 0 block 32 at 15
 // CHECK: %[[DISTANCE:.*]] = math.absf %[[HALVES]]
 // CHECK: %[[BELOW:.*]] = arith.negf %[[DISTANCE]]

@@ -166,6 +166,34 @@ gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
 
 // -----
 
+gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a column in [0, 32), got 32}}
+  %d = gdn_warp.column %t[32] : tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64xf32, #gdn_warp.rows>
+}
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x32xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xf32> -> tensor<64x32xf32, #gdn_warp.fragment>
+  // expected-error @below {{expected a result of 64 columns, got}}
+  %d = gdn_warp.join %t, %t : tensor<64x32xf32, #gdn_warp.fragment>, tensor<64x32xf32, #gdn_warp.fragment> -> tensor<64x32xf32, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @k(%x: memref<64x64xbf16>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  // expected-error @below {{expected a view of shape [64, 128], got [128, 64]}}
+  %v = gdn_warp.publish %t, %t transpose : tensor<64x64xbf16, #gdn_warp.fragment>, tensor<64x64xbf16, #gdn_warp.fragment>
+      -> !gdn_warp.view<128x64xbf16, swizzle = 128>
+}
+
+// -----
+
 gdn_warp.kernel @k(%x: memref<64x64xbf16>) threads(128) shared(0) {
   %c0 = arith.constant 0 : index
   %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>

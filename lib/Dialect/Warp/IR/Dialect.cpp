@@ -233,3 +233,14 @@ int64_t gdn::warp::getScratchBytes(Operation *op) {
       op->getAttrOfType<IntegerAttr>(WarpDialect::getScratchBytesAttrName());
   return bytes ? bytes.getInt() : 0;
 }
+
+bool gdn::warp::isUnlikely(Operation *op, StringRef likely) {
+  for (; op->getParentOp(); op = op->getParentOp()) {
+    auto branch = dyn_cast<scf::IfOp>(op->getParentOp());
+    auto usual = branch ? branch->getAttrOfType<BoolAttr>(likely) : BoolAttr();
+    if (usual && usual.getValue() !=
+                     branch.getThenRegion().isAncestor(op->getParentRegion()))
+      return true;
+  }
+  return false;
+}

@@ -168,6 +168,38 @@ LogicalResult RowOp::verify() {
   return success();
 }
 
+LogicalResult ColumnOp::verify() {
+  RankedTensorType source = getSource().getType(), type = getType();
+  if (int64_t column = getColumn();
+      column < 0 || column >= source.getDimSize(1))
+    return emitOpError("expected a column in [0, ")
+           << source.getDimSize(1) << "), got " << column;
+  if (type.getElementType() != source.getElementType() ||
+      type.getDimSize(0) != source.getDimSize(0))
+    return emitOpError("expected a vector of ")
+           << source.getDimSize(0) << " elements of " << source.getElementType()
+           << ", got " << type;
+  return success();
+}
+
+LogicalResult JoinOp::verify() {
+  RankedTensorType type = getType();
+  int64_t columns = 0;
+  for (Value source : getSources()) {
+    auto tile = cast<RankedTensorType>(source.getType());
+    if (tile.getDimSize(0) != type.getDimSize(0) ||
+        tile.getElementType() != type.getElementType())
+      return emitOpError("expected fragments of ")
+             << type.getDimSize(0) << " rows of " << type.getElementType()
+             << ", got " << tile;
+    columns += tile.getDimSize(1);
+  }
+  if (columns != type.getDimSize(1))
+    return emitOpError("expected a result of ")
+           << columns << " columns, got " << type;
+  return success();
+}
+
 int64_t ClusterSendOp::getItems() {
   return getSource().getType().getDimSize(1) / getType().getDimSize(1);
 }
@@ -235,5 +267,5 @@ LogicalResult PublishOp::verify() {
   if (!getType().isSwizzled())
     return emitOpError("expected a swizzled view, which products read, got ")
            << getType();
-  return verifyFragment(*this, last, getType(), /*transpose=*/false, *rows);
+  return verifyFragment(*this, last, getType(), getTranspose(), *rows);
 }

@@ -12,6 +12,7 @@
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Debug.h"
@@ -68,8 +69,8 @@ class Scratch {
 public:
   explicit Scratch(KernelOp kernel) {
     kernel.walk([&](Operation *op) {
-      if (isa<PublishOp>(op))
-        publishes.push_back(op);
+      if (auto publish = dyn_cast<PublishOp>(op))
+        add(publish);
       else if (int64_t bytes = getScratchBytes(op))
         ops[op->getParentOfType<RoleOp>()].emplace_back(op, bytes);
     });
@@ -85,10 +86,12 @@ private:
     return role ? llvm::divideCeil(role.getCount(), format::kWarpgroupWarps)
                 : 1;
   }
+  void add(PublishOp publish);
   /// `bytes` for each warpgroup of `op`'s role from `start` on.
   static void setPlace(Operation *op, int64_t start, int64_t bytes);
 
-  SmallVector<Operation *> publishes;
+  /// Publishes that take turns in one place; most are alone there.
+  SmallVector<SmallVector<PublishOp>> publishes;
   llvm::MapVector<RoleOp, SmallVector<std::pair<Operation *, int64_t>>> ops;
 };
 } // namespace
@@ -121,13 +124,54 @@ static bool isBesideAnother(Operation *op,
          });
 }
 
+/// Whether `other` runs behind all that reads what `publish` has written, or
+/// not in the same iteration.
+static bool isOverBefore(PublishOp publish, PublishOp other) {
+  SmallVector<Value> views = {publish.getResult()};
+  for (size_t i = 0; i < views.size(); ++i)
+    for (Operation *user : views[i].getUsers()) {
+      if (isa<SliceOp>(user))
+        views.push_back(user->getResult(0));
+      Block *block = user->getBlock();
+      while (!block->findAncestorOpInBlock(*other))
+        block = block->getParentOp()->getBlock();
+      Operation *reader = block->findAncestorOpInBlock(*user),
+                *writer = block->findAncestorOpInBlock(*other);
+      bool areApart = reader == writer && isa<scf::IfOp>(reader);
+      if (!areApart && (reader == writer || !reader->isBeforeInBlock(writer)))
+        return false;
+    }
+  return true;
+}
+
+/// What rare cases need takes turns with each other and with the usual case.
+void Scratch::add(PublishOp publish) {
+  auto role = publish->getParentOfType<RoleOp>();
+  if (isUnlikely(publish, WarpDialect::getLikelyAttrName()))
+    for (SmallVector<PublishOp> &turns : publishes) {
+      if (turns.back()->getParentOfType<RoleOp>() == role &&
+          llvm::all_of(turns, [&](PublishOp other) {
+            return isOverBefore(other, publish);
+          })) {
+        turns.push_back(publish);
+        return;
+      }
+    }
+  publishes.push_back({publish});
+}
+
 int64_t Scratch::place(int64_t start) {
-  for (Operation *op : publishes) {
-    auto view = cast<ViewType>(op->getResult(0).getType());
-    int64_t bytes = llvm::alignTo(view.getSpan(), getAlignment(view));
-    start = llvm::alignTo(start, getAlignment(view));
-    setPlace(op, start, bytes);
-    start += bytes * getWarpgroups(op->getParentOfType<RoleOp>());
+  for (ArrayRef<PublishOp> turns : publishes) {
+    int64_t bytes = 0, alignment = 1;
+    for (PublishOp op : turns) {
+      alignment = std::max(alignment, getAlignment(op.getType()));
+      bytes = std::max(bytes, op.getType().getSpan());
+    }
+    bytes = llvm::alignTo(bytes, alignment);
+    start = llvm::alignTo(start, alignment);
+    for (PublishOp op : turns)
+      setPlace(op, start, bytes);
+    start += bytes * getWarpgroups(turns.front()->getParentOfType<RoleOp>());
   }
   for (auto &[role, list] : ops) {
     int64_t bytes = 0;
@@ -153,11 +197,12 @@ int64_t Scratch::place(int64_t start) {
 }
 
 void Scratch::attachNotes(InFlightDiagnostic &diagnostic) const {
-  for (Operation *op : publishes)
-    diagnostic.attachNote(op->getLoc())
-        << "an operand of a product of its own role: "
-        << cast<ViewType>(op->getResult(0).getType()).getSpan()
-        << " bytes for each warpgroup";
+  for (ArrayRef<PublishOp> turns : publishes)
+    for (PublishOp op : turns)
+      diagnostic.attachNote(op->getLoc())
+          << "an operand of a product of its own role: "
+          << op.getType().getSpan() << " bytes for each warpgroup"
+          << (turns.size() > 1 ? ", in turn with others" : "");
 }
 
 /// Places what the CTAs of a cluster add up at or behind byte `start`, and the

@@ -24,24 +24,31 @@ namespace mlir::gdn::warp {
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
-/// Stores the fragments below each other.
+/// Stores the fragments below each other, or side by side where they are
+/// turned.
 static void storeFragments(OpBuilder &b, PublishOp publish, Value view) {
   Location loc = publish.getLoc();
   auto type = cast<ViewType>(view.getType());
+  bool isTurned = publish.getTranspose();
+  int64_t all = isTurned ? type.getColumns() : type.getRows();
   int64_t first = 0;
   for (auto [number, fragment] : llvm::enumerate(publish.getFragments())) {
     bool isLast = number + 1 == publish.getFragments().size();
     DenseI64ArrayAttr rows = isLast ? publish.getRowsAttr() : nullptr;
-    int64_t count = isLast ? type.getRows() - first : format::kWgmmaRows;
+    int64_t count = isLast ? all - first : format::kWgmmaRows;
+    SmallVector<int64_t> shape{count, type.getColumns()};
+    if (isTurned)
+      shape = {type.getRows(), count};
+    int64_t byte = isTurned ? first * type.getElementBytes() : 0;
     Value place = view;
-    if (count != type.getRows())
+    if (count != all)
       place = SliceOp::create(
           b, loc,
-          ViewType::get(b.getContext(), {count, type.getColumns()},
-                        type.getElementType(), type.getSwizzle(),
-                        type.getStride(), type.getColumn()),
-          view, first, /*column=*/0);
-    FragmentStoreOp::create(b, loc, fragment, place, /*transpose=*/false, rows,
+          ViewType::get(b.getContext(), shape, type.getElementType(),
+                        type.getSwizzle(), type.getStride(),
+                        type.getColumn() + byte % format::kPanelBytes),
+          view, isTurned ? 0 : first, isTurned ? first : 0);
+    FragmentStoreOp::create(b, loc, fragment, place, isTurned, rows,
                             /*guarded=*/false);
     first += count;
   }

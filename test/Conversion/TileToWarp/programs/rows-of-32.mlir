@@ -10,33 +10,33 @@
 
 // CHECK-LABEL: gdn_warp.kernel @scaled
 // CHECK: gdn_warp.role "prep"
-// CHECK: gdn_warp.fragment_load %{{.*}} rows [0, 32] : {{.*}}<32x128xbf16, swizzle = 128> -> tensor<64x128xbf16, #gdn_warp.fragment>
+// CHECK: gdn_warp.fragment_load %{{.*}} rows [0, 32] : {{.*}}<32x32xbf16, swizzle = 128> -> tensor<64x32xbf16, #gdn_warp.fragment>
 // CHECK: gdn_warp.fragment_store %{{.*}}, %{{.*}} rows [0, 32]
-// CHECK-SAME: -> {{.*}}<32x128xbf16, swizzle = 128>
+// CHECK-SAME: -> {{.*}}<32x32xbf16, swizzle = 128>
 // PTX: .entry scaled
 gdn_tile.program @scaled(%k: memref<1x?x4x128xbf16>, %g: memref<1x?x4x128xbf16>) outs(%s: memref<4x128x128xf32>)
     work_item(%n, %h, %v) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #roles} {
   %c0 = arith.constant 0 : index
   %chunk = arith.constant 32 : index
-  %zero = arith.constant {gdn_tile.step = "state"} dense<0.0> : tensor<64x128xf32>
+  %zero = arith.constant {gdn_tile.step = "state"} dense<0.0> : tensor<64x32xf32>
   %none = arith.constant {gdn_tile.step = "state"} dense<0.0> : tensor<64x32xf32>
-  %r = scf.for %t = %begin to %end step %chunk iter_args(%st = %zero) -> (tensor<64x128xf32>) {
-    %kt = gdn_tile.load %k[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<1x?x4x128xbf16> -> tensor<32x128xbf16>
-    %gt = gdn_tile.load %g[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<1x?x4x128xbf16> -> tensor<32x128xbf16>
-    %kf = arith.extf %kt {gdn_tile.step = "gates"} : tensor<32x128xbf16> to tensor<32x128xf32>
-    %gf = arith.extf %gt {gdn_tile.step = "gates"} : tensor<32x128xbf16> to tensor<32x128xf32>
-    %e = math.exp2 %gf {gdn_tile.step = "gates"} : tensor<32x128xf32>
-    %m = arith.mulf %kf, %e {gdn_tile.step = "gates"} : tensor<32x128xf32>
-    %mb = arith.truncf %m {gdn_tile.step = "gates"} : tensor<32x128xf32> to tensor<32x128xbf16>
-    %sb = arith.truncf %st {gdn_tile.step = "state"} : tensor<64x128xf32> to tensor<64x128xbf16>
+  %r = scf.for %t = %begin to %end step %chunk iter_args(%st = %zero) -> (tensor<64x32xf32>) {
+    %kt = gdn_tile.load %k[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<1x?x4x128xbf16> -> tensor<32x32xbf16>
+    %gt = gdn_tile.load %g[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.step = "load"} : memref<1x?x4x128xbf16> -> tensor<32x32xbf16>
+    %kf = arith.extf %kt {gdn_tile.step = "gates"} : tensor<32x32xbf16> to tensor<32x32xf32>
+    %gf = arith.extf %gt {gdn_tile.step = "gates"} : tensor<32x32xbf16> to tensor<32x32xf32>
+    %e = math.exp2 %gf {gdn_tile.step = "gates"} : tensor<32x32xf32>
+    %m = arith.mulf %kf, %e {gdn_tile.step = "gates"} : tensor<32x32xf32>
+    %mb = arith.truncf %m {gdn_tile.step = "gates"} : tensor<32x32xf32> to tensor<32x32xbf16>
+    %sb = arith.truncf %st {gdn_tile.step = "state"} : tensor<64x32xf32> to tensor<64x32xbf16>
     %u = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>] {gdn_tile.step = "state"}
-        ins(%sb, %mb : tensor<64x128xbf16>, tensor<32x128xbf16>) outs(%none : tensor<64x32xf32>) -> tensor<64x32xf32>
+        ins(%sb, %mb : tensor<64x32xbf16>, tensor<32x32xbf16>) outs(%none : tensor<64x32xf32>) -> tensor<64x32xf32>
     %ub = arith.truncf %u {gdn_tile.step = "state"} : tensor<64x32xf32> to tensor<64x32xbf16>
     %next = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>] {gdn_tile.step = "state"}
-        ins(%ub, %mb : tensor<64x32xbf16>, tensor<32x128xbf16>) outs(%st : tensor<64x128xf32>) -> tensor<64x128xf32>
-    scf.yield %next : tensor<64x128xf32>
+        ins(%ub, %mb : tensor<64x32xbf16>, tensor<32x32xbf16>) outs(%st : tensor<64x32xf32>) -> tensor<64x32xf32>
+    scf.yield %next : tensor<64x32xf32>
   }
-  gdn_tile.store %r, %s[%h, %c0, %c0] axes [1, 2] {gdn_tile.step = "state"} : tensor<64x128xf32> -> memref<4x128x128xf32>
+  gdn_tile.store %r, %s[%h, %c0, %c0] axes [1, 2] {gdn_tile.step = "state"} : tensor<64x32xf32> -> memref<4x128x128xf32>
 }
 func.func @host(%t: index, %n: index, %k: memref<1x?x4x128xbf16>, %g: memref<1x?x4x128xbf16>, %s: memref<4x128x128xf32>) {
   %c1 = arith.constant 1 : index

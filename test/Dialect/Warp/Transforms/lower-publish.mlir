@@ -36,6 +36,60 @@ gdn_warp.kernel @own(%x: memref<64x64xbf16>) threads(384) shared(0) {
 
 // -----
 
+// Turned fragments lie side by side.
+// CHECK-LABEL: gdn_warp.kernel @turned
+// CHECK-SAME: shared(8192)
+gdn_warp.kernel @turned(%x: memref<64x32xbf16>) threads(128) shared(0) {
+  gdn_warp.role "state" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x32xbf16> -> tensor<64x32xbf16, #gdn_warp.fragment>
+    // CHECK: %[[VIEW:.*]] = gdn_warp.view %{{.*}} : <32x128xbf16, swizzle = 128>
+    // CHECK: %[[LEFT:.*]] = gdn_warp.slice %[[VIEW]][0, 0] : {{.*}} -> <32x64xbf16, swizzle = 128
+    // CHECK: gdn_warp.fragment_store %{{.*}}, %[[LEFT]] transpose
+    // CHECK: %[[RIGHT:.*]] = gdn_warp.slice %[[VIEW]][0, 64]
+    // CHECK: gdn_warp.fragment_store %{{.*}}, %[[RIGHT]] transpose
+    %b = gdn_warp.publish %m, %m transpose : tensor<64x32xbf16, #gdn_warp.fragment>, tensor<64x32xbf16, #gdn_warp.fragment>
+        -> !gdn_warp.view<32x128xbf16, swizzle = 128>
+  }
+}
+
+// -----
+
+// What the rare branch publishes takes turns, behind its last reader and with the other branch. Others do not.
+// CHECK-LABEL: gdn_warp.kernel @branches
+// CHECK-SAME: shared(24576)
+gdn_warp.kernel @branches(%x: memref<64x64xbf16>, %c: i1) threads(128) shared(0) {
+  gdn_warp.role "state" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+    // CHECK: scf.if
+    scf.if %c {
+      // CHECK: arith.constant 0 : index
+      %a = gdn_warp.publish %m : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+      // CHECK: gdn_warp.view
+      // CHECK: arith.constant 8192 : index
+      %b = gdn_warp.publish %m : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    } else {
+      // CHECK: } else {
+      // CHECK: arith.constant 0 : index
+      %a = gdn_warp.publish %m : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+      // Read behind the next one.
+      // CHECK: gdn_warp.view
+      // CHECK: arith.constant 8192 : index
+      %b = gdn_warp.publish %m : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+      %r = gdn_warp.fragment_load %a : !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+      // CHECK: gdn_warp.view
+      // CHECK: arith.constant 0 : index
+      %d = gdn_warp.publish %r : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    } {gdn_warp.likely = true}
+    // CHECK: gdn_warp.likely
+    // CHECK: arith.constant 16384 : index
+    %last = gdn_warp.publish %m : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+  }
+}
+
+// -----
+
 // The ops over rows of a role run one after the other: one place serves them.
 // CHECK-LABEL: gdn_warp.kernel @scratch
 // CHECK-SAME: shared(1024)

@@ -60,6 +60,10 @@ int64_t getThreadElements(RankedTensorType tensor);
 /// of `op` for each other; 0 for an op that each warp runs by itself.
 int64_t getScratchBytes(Operation *op);
 
+/// Whether `op` is in a branch that is not the usual one: the attribute
+/// `likely` of the choice says so.
+bool isUnlikely(Operation *op, StringRef likely);
+
 /// The chip that `op` is for: that of the innermost `gdn_warp.target` around
 /// it, or the first one of the table where there is none.
 const Arch &getArch(Operation *op);

@@ -37,12 +37,57 @@ def Warp_RowOp : Warp_Op<"row", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Warp_ColumnOp : Warp_Op<"column", [Pure]> {
+  let summary = "A column of a fragment, for all threads of its rows";
+  let description = [{
+    result[i] = source[i, column], as a vector of rows. The lane of each quad
+    that holds the column gives it to the others.
+
+    Example:
+
+    ```mlir
+    %last = gdn_warp.column %g[31] : tensor<64x32xf32, #gdn_warp.fragment>
+        -> tensor<64xf32, #gdn_warp.rows>
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_Fragment, "The tile in registers.">:$source,
+      Arg<I64Attr, "The column.">:$column);
+  let results = (outs
+      Res<Warp_Rows, "The column, along the rows of a fragment.">:$result);
+  let assemblyFormat = "$source `[` $column `]` attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Warp_JoinOp : Warp_Op<"join", [Pure]> {
+  let summary = "Fragments side by side as one of more columns";
+  let description = [{
+    The columns of the result are those of the fragments, one after the other. It
+    moves nothing: a thread holds some of every eight columns.
+
+    Example:
+
+    ```mlir
+    %kq = gdn_warp.join %k, %q : tensor<64x32xbf16, #gdn_warp.fragment>, tensor<64x32xbf16, #gdn_warp.fragment>
+        -> tensor<64x64xbf16, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins
+      Arg<Variadic<Warp_Fragment>, "The tiles, from the first columns on.">:$sources);
+  let results = (outs
+      Res<Warp_Fragment, "The tiles side by side.">:$result);
+  let assemblyFormat = "$sources attr-dict `:` type($sources) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Warp_PublishOp : Warp_Op<"publish"> {
   let summary = "Write fragments to shared memory for products of their own warpgroup";
   let description = [{
     The result is a view of the fragments, stacked row by row, that the products
-    of this warpgroup may read. It holds until the op runs again. With `rows`
-    [a, b], multiples of 16, rows a .. b of the last fragment alone are written.
+    of this warpgroup may read. It holds until the op runs again, or until its
+    last reader where a branch follows that `gdn_warp.likely` says is rare. With `rows` [a, b], multiples of 16, rows a .. b of the
+    last fragment alone are written. With `transpose` the view is of the
+    transposed tile.
     `gdn-warp-lower-publish` writes it as: the warps wait for each other, since
     products of the last time may still read; a store; a fence; and they wait
     for each other again.
@@ -58,11 +103,12 @@ def Warp_PublishOp : Warp_Op<"publish"> {
   }];
   let arguments = (ins
       Arg<Variadic<Warp_Fragment>, "The tiles in registers, from the first rows on.">:$fragments,
-      Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the last tile that is written and the one behind the last; absent, all.">:$rows);
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the last tile that is written and the one behind the last; absent, all.">:$rows,
+      Arg<UnitAttr, "Whether rows of the tiles are columns of the view.">:$transpose);
   let results = (outs
       Res<Warp_ViewType, "The tiles in shared memory.">:$result);
   let assemblyFormat = [{
-    $fragments (`rows` $rows^)? attr-dict `:` type($fragments) `->` type($result)
+    $fragments (`rows` $rows^)? (`transpose` $transpose^)? attr-dict `:` type($fragments) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -56,6 +56,7 @@ private:
   void visit(linalg::ReduceOp reduce);
   void visit(tensor::ExtractSliceOp slice);
   void visit(ScanOp scan);
+  void visit(tensor::ConcatOp concat);
 
   static bool isElementwise(Operation *op);
   Pieces getPieces(Value value);

@@ -33,6 +33,12 @@ static RankedTensorType getTile(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
 }
 
+/// Whether `op` repeats a vector in every row of a tile.
+static bool isOfColumns(Operation *op) {
+  auto broadcast = dyn_cast<linalg::BroadcastOp>(op);
+  return broadcast && broadcast.getDimensions() == ArrayRef<int64_t>(0);
+}
+
 /// Whether a product reads `use` from shared memory, whatever its rows: the
 /// right operand, and a left operand whose columns are the result's rows.
 static bool isReadFromShared(OpOperand &use) {
@@ -191,6 +197,22 @@ void RowSplitter::visit(ScanOp scan) {
   setPieces(scan, made, scan);
 }
 
+/// Tiles side by side have their pieces side by side.
+void RowSplitter::visit(tensor::ConcatOp concat) {
+  if (!isTall(concat.getResult()) || concat.getDim() != 1)
+    return;
+  Pieces made;
+  for (auto [number, range] :
+       llvm::enumerate(getRanges(concat.getType().getDimSize(0)))) {
+    IRMapping map;
+    for (Value input : concat.getInputs())
+      map.map(input, getPieces(input)[number]);
+    made.push_back(clone(concat, map, getPieceType(concat.getResult(), range))
+                       ->getResult(0));
+  }
+  setPieces(concat.getResult(), made, concat);
+}
+
 void RowSplitter::visit(Operation *op) {
   b.setInsertionPoint(op);
   if (auto loop = dyn_cast<scf::ForOp>(op))
@@ -209,9 +231,13 @@ void RowSplitter::visit(Operation *op) {
     return visit(slice);
   if (auto scan = dyn_cast<ScanOp>(op))
     return visit(scan);
+  if (auto concat = dyn_cast<tensor::ConcatOp>(op))
+    return visit(concat);
   // A vector of rows has pieces where an operand of it has.
-  bool isOfPieces = llvm::any_of(
-      op->getOperands(), [&](Value value) { return pieces.contains(value); });
+  bool isOfPieces =
+      !isOfColumns(op) && llvm::any_of(op->getOperands(), [&](Value value) {
+        return pieces.contains(value);
+      });
   if (!isElementwise(op) || (!isTall(op->getResult(0)) && !isOfPieces))
     return;
   splitElementwise(op);
@@ -221,22 +247,22 @@ void RowSplitter::visit(Operation *op) {
 /// Ops that make each row of their result of that row of their operands, and
 /// those that make tiles of vectors.
 bool RowSplitter::isElementwise(Operation *op) {
+  if (auto rebase = dyn_cast<RebaseOp>(op))
+    return rebase.getAxis() != 0;
   return op->getNumResults() == 1 &&
          (op->hasTrait<OpTrait::Elementwise>() ||
           isa<linalg::BroadcastOp, tensor::SplatOp>(op));
 }
 
 void RowSplitter::splitElementwise(Operation *op) {
-  auto broadcast = dyn_cast<linalg::BroadcastOp>(op);
-  bool isOfColumns =
-      broadcast && broadcast.getDimensions() == ArrayRef<int64_t>(0);
+  bool isWhole = isOfColumns(op);
   Value result = op->getResult(0);
   Pieces made;
   for (auto [number, range] :
        llvm::enumerate(getRanges(getTile(result).getDimSize(0)))) {
     IRMapping map;
     for (Value operand : op->getOperands())
-      if (getTile(operand) && !(isOfColumns && operand == broadcast.getInput()))
+      if (getTile(operand) && !(isWhole && operand == op->getOperand(0)))
         map.map(operand, getPieces(operand)[number]);
     made.push_back(clone(op, map, getPieceType(result, range))->getResult(0));
   }

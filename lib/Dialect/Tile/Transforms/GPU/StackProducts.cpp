@@ -28,27 +28,46 @@ static RankedTensorType getTile(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// A product of rows: (i, k), any right operand, (i, j), added to nothing.
+/// The dimension of the left operand along which the result's rows lie.
+static int64_t getRowDim(linalg::ContractOp product) {
+  SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+  return maps[0].getResult(0) == maps[2].getResult(0) ? 0 : 1;
+}
+
+/// A product of rows: (i, k) or (k, i), any right operand, (i, j), added to
+/// nothing.
 static bool isRowProduct(linalg::ContractOp product) {
   SmallVector<AffineMap> maps = product.getIndexingMapsArray();
-  if (product.getNumDpsInputs() != 2 || maps[0].getNumDims() != 3)
+  if (product.getNumDpsInputs() != 2 || maps[0].getNumDims() != 3 ||
+      maps[0].getNumResults() != 2 || maps[2].getNumResults() != 2)
     return false;
-  auto startsRows = [](AffineMap map) {
-    return map.getNumResults() == 2 && map.getResult(0).isFunctionOfDim(0);
-  };
-  return startsRows(maps[0]) && startsRows(maps[2]) &&
-         !maps[1].isFunctionOfDim(0) &&
+  return maps[2].getResult(0).isFunctionOfDim(0) &&
+         maps[0].isFunctionOfDim(0) && !maps[1].isFunctionOfDim(0) &&
          matchPattern(product.getDpsInits()[0], m_AnyZeroFloat());
+}
+
+/// Whether a tile is loaded, so that its copy may as well be a part of a stack.
+static bool isLoaded(Value tile) {
+  return tile.getDefiningOp<LoadOp>() != nullptr;
+}
+
+/// Whether `tile` is there where `product` is: what is loaded, and what has
+/// been made. Of made ones a stack reads its own copy.
+static bool isReady(linalg::ContractOp product, Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (!op || isLoaded(product.getDpsInputs()[0]) != isLoaded(tile))
+    return false;
+  return isLoaded(tile) || (op->getBlock() == product->getBlock() &&
+                            op->isBeforeInBlock(product));
 }
 
 /// Whether the second product may be stacked under the first.
 static bool isAlike(linalg::ContractOp first, linalg::ContractOp second) {
   return first.getDpsInputs()[1] == second.getDpsInputs()[1] &&
          first.getIndexingMapsArray() == second.getIndexingMapsArray() &&
-         getTile(first.getDpsInputs()[0]).getShape() ==
-             getTile(second.getDpsInputs()[0]).getShape() &&
-         first.getDpsInputs()[0].getDefiningOp<LoadOp>() &&
-         second.getDpsInputs()[0].getDefiningOp<LoadOp>();
+         getTile(first.getDpsInputs()[0]) ==
+             getTile(second.getDpsInputs()[0]) &&
+         isReady(first, second.getDpsInputs()[0]);
 }
 
 /// Rows [first, first + rows) of `tile`.
@@ -65,17 +84,32 @@ static Value takeRows(OpBuilder &b, Value tile, int64_t first, int64_t rows,
   return slice;
 }
 
+/// Makes the other users of `parts` take rows of the stack.
+static void replaceByRows(OpBuilder &b, tensor::ConcatOp stacked,
+                          ArrayRef<Value> parts, DictionaryAttr labels) {
+  int64_t rows = getTile(parts.front()).getDimSize(0);
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    Value slice = takeRows(b, stacked, rows * index, rows, labels);
+    Value(part).replaceUsesWithIf(slice, [&](OpOperand &use) {
+      Operation *user =
+          stacked->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      return user && stacked->isBeforeInBlock(user);
+    });
+  }
+}
+
 /// Stacks `products`, which are alike, and fills up `maxRows` with the last.
 static void stack(ArrayRef<linalg::ContractOp> products, int64_t maxRows) {
   linalg::ContractOp first = products.front();
   int64_t rows = getTile(first.getResult(0)).getDimSize(0);
+  bool areLoaded = isLoaded(first.getDpsInputs()[0]);
   SmallVector<Value> parts;
   Operation *last = nullptr;
   for (linalg::ContractOp product : products) {
     parts.push_back(product.getDpsInputs()[0]);
-    Operation *load = parts.back().getDefiningOp();
-    if (!last || last->isBeforeInBlock(load))
-      last = load;
+    Operation *made = parts.back().getDefiningOp();
+    if (!last || last->isBeforeInBlock(made))
+      last = made;
   }
   while (rows * static_cast<int64_t>(parts.size() + 1) <= maxRows)
     parts.push_back(parts.back());
@@ -84,16 +118,10 @@ static void stack(ArrayRef<linalg::ContractOp> products, int64_t maxRows) {
   DictionaryAttr loadLabels = last->getDiscardableAttrDictionary(),
                  labels = first->getDiscardableAttrDictionary();
   b.setInsertionPointAfter(last);
-  auto stacked = tensor::ConcatOp::create(b, loc, 0, parts);
+  auto stacked = tensor::ConcatOp::create(b, loc, getRowDim(first), parts);
   stacked->setDiscardableAttrs(loadLabels);
-  for (auto [index, part] : llvm::enumerate(parts)) {
-    Value slice = takeRows(b, stacked, rows * index, rows, loadLabels);
-    part.replaceUsesWithIf(slice, [&](OpOperand &use) {
-      Operation *user =
-          stacked->getBlock()->findAncestorOpInBlock(*use.getOwner());
-      return user && stacked->isBeforeInBlock(user);
-    });
-  }
+  if (areLoaded)
+    replaceByRows(b, stacked, parts, loadLabels);
   b.setInsertionPoint(first);
   auto type = getTile(first.getResult(0))
                   .clone({rows * static_cast<int64_t>(parts.size()),
@@ -126,10 +154,13 @@ static void stackIn(Block &block, int64_t maxRows) {
       bool joins = alike.empty() || (fits && isAlike(alike.front(), product));
       (joins ? alike : rest).push_back(product);
     }
-    bool isLoaded =
-        alike[0].getDpsInputs()[0].getDefiningOp<LoadOp>() != nullptr;
-    // Nothing fills up with tiles of no rows.
-    if (isLoaded && rows > 0 && 2 * rows <= maxRows)
+    // Nothing fills up with tiles of no rows. Made tiles are stacked along the
+    // columns of registers, in which a turned one has the result's rows.
+    bool isStacked = isLoaded(alike[0].getDpsInputs()[0])
+                         ? getRowDim(alike[0]) == 0
+                         : getRowDim(alike[0]) == 1 &&
+                               isReady(alike[0], alike[0].getDpsInputs()[0]);
+    if (isStacked && rows > 0 && 2 * rows <= maxRows)
       stack(alike, maxRows);
     open = rest;
   }

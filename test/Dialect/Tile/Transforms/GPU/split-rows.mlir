@@ -94,3 +94,30 @@ gdn_tile.program @sums(%x: memref<96x64xf32>) outs(%y: memref<96x64xf32>, %z: me
   // CHECK: gdn_tile.store %[[R1]], {{.*}} : tensor<32xf32>
   gdn_tile.store %rows, %u[%c0] axes [0] {gdn_tile.step = "state"} : tensor<96xf32> -> memref<96xf32>
 }
+
+// -----
+
+// Differences along the columns, tiles side by side, a column, and a vector of one that every row of another tile repeats.
+// CHECK-LABEL: gdn_tile.program @columns
+gdn_tile.program @columns(%x: memref<128x32xf32>, %s: memref<64x128xf32>) outs(%y: memref<128x64xf32>, %z: memref<64x128xf32>)
+    work_item(%n, %h, %v) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %a = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<128x32xf32> -> tensor<128x32xf32>
+  // CHECK: %[[E0:.*]] = gdn_tile.rebase %{{.*}} axis 1 block 8 at 3 {{.*}} : tensor<64x32xf32>
+  // CHECK: %[[E1:.*]] = gdn_tile.rebase %{{.*}} axis 1 block 8 at 3 {{.*}} : tensor<64x32xf32>
+  %e = gdn_tile.rebase %a axis 1 block 8 at 3 {gdn_tile.step = "state"} : tensor<128x32xf32>
+  // CHECK: tensor.concat dim(1) %[[E0]], %{{.*}} -> tensor<64x64xf32>
+  // CHECK: tensor.concat dim(1) %[[E1]], %{{.*}} -> tensor<64x64xf32>
+  %both = tensor.concat dim(1) %e, %a {gdn_tile.step = "state"} : (tensor<128x32xf32>, tensor<128x32xf32>) -> tensor<128x64xf32>
+  gdn_tile.store %both, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<128x64xf32> -> memref<128x64xf32>
+  // CHECK: %[[L0:.*]] = tensor.extract_slice %[[E0]][0, 31] [64, 1] [1, 1] {{.*}} to tensor<64xf32>
+  // CHECK: %[[L1:.*]] = tensor.extract_slice %[[E1]][0, 31] [64, 1] [1, 1] {{.*}} to tensor<64xf32>
+  %last = tensor.extract_slice %e[0, 31] [128, 1] [1, 1] {gdn_tile.step = "state"} : tensor<128x32xf32> to tensor<128xf32>
+  // CHECK: %[[L:.*]] = tensor.concat dim(0) %[[L0]], %[[L1]] {{.*}} -> tensor<128xf32>
+  // CHECK: linalg.broadcast ins(%[[L]] : tensor<128xf32>) outs(%{{.*}} : tensor<64x128xf32>) dimensions = [0]
+  %empty = tensor.empty() {gdn_tile.step = "state"} : tensor<64x128xf32>
+  %lasts = linalg.broadcast ins(%last : tensor<128xf32>) outs(%empty : tensor<64x128xf32>) dimensions = [0] {gdn_tile.step = "state"}
+  %t = gdn_tile.load %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<64x128xf32> -> tensor<64x128xf32>
+  %m = arith.mulf %t, %lasts {gdn_tile.step = "state"} : tensor<64x128xf32>
+  gdn_tile.store %m, %z[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x128xf32> -> memref<64x128xf32>
+}

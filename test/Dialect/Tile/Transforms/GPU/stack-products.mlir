@@ -85,3 +85,35 @@ gdn_tile.program @others(%k: memref<32x128xbf16>)
       ins(%kt, %kt : tensor<32x128xbf16>, tensor<32x128xbf16>) outs(%first : tensor<32x32xf32>) -> tensor<32x32xf32>
   gdn_tile.store %sum, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
 }
+
+// -----
+
+#left = affine_map<(i, j, k) -> (k, i)>
+#right = affine_map<(i, j, k) -> (k, j)>
+#result = affine_map<(i, j, k) -> (i, j)>
+
+// Turned tiles that the program makes lie side by side. Who else takes them keeps his own.
+// CHECK-LABEL: gdn_tile.program @made(
+// CHECK: %[[A:.*]] = arith.addf
+// CHECK: %[[B:.*]] = arith.mulf
+// CHECK: %[[AB:.*]] = tensor.concat dim(1) %[[A]], %[[B]] {gdn_tile.step = "decay"} : {{.*}} -> tensor<128x64xbf16>
+// CHECK: %[[BOTH:.*]] = linalg.contract {{.*}} ins(%[[AB]], %{{.*}} : tensor<128x64xbf16>, tensor<128x32xbf16>) {{.*}} -> tensor<64x32xf32>
+// CHECK: tensor.extract_slice %[[BOTH]][0, 0] [32, 32]
+// CHECK: tensor.extract_slice %[[BOTH]][32, 0] [32, 32]
+// CHECK: gdn_tile.store %[[A]]
+gdn_tile.program @made(%k: memref<128x32xbf16>) outs(%x: memref<32x32xf32>, %y: memref<32x32xf32>, %z: memref<128x32xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<128x32xbf16> -> tensor<128x32xbf16>
+  %a = arith.addf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+  %b = arith.mulf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+  %c = arith.subf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+  %ac = linalg.contract indexing_maps = [#left, #right, #result] {gdn_tile.step = "scores"}
+      ins(%a, %c : tensor<128x32xbf16>, tensor<128x32xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %bc = linalg.contract indexing_maps = [#left, #right, #result] {gdn_tile.step = "scores"}
+      ins(%b, %c : tensor<128x32xbf16>, tensor<128x32xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+  gdn_tile.store %ac, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
+  gdn_tile.store %bc, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
+  gdn_tile.store %a, %z[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<128x32xbf16> -> memref<128x32xbf16>
+}

@@ -11,6 +11,37 @@
 
 include "mlir/Pass/PassBase.td"
 
+def TurnTilesPass : Pass<"gdn-tile-turn-tiles", "::mlir::gdn::tile::ProgramOp"> {
+  let summary = "Tiles whose columns fill fragments are computed as their transposes";
+  let description = [{
+    A fragment has 64 rows, a chunk 32: half of a warpgroup would hold a tile of
+    32 x 128. Where work element by element, scans and broadcasts make tiles that
+    products read, these are computed as 128 x 32, which all warps hold. Products
+    read shared memory, where either way is as good.
+
+    Values that such work, branches and loops connect lie in one way. They are
+    turned if their columns are a multiple of `rows` and their rows fewer, if a
+    product reads one of them, and if nothing else takes them but reductions and
+    slices of a row. What comes from elsewhere, as a load, is transposed, which
+    reads it the other way. Numerics unchanged, but for the order of sums that a
+    reduction over rows has.
+
+    ```mlir
+    %G = gdn_tile.scan %g axis 0 : tensor<32x128xf32>
+    %x = arith.mulf %k, %G : tensor<32x128xf32>
+    ```
+    becomes
+    ```mlir
+    %gt = linalg.transpose ins(%g : tensor<32x128xf32>) outs(%e : tensor<128x32xf32>) permutation = [1, 0]
+    %G = gdn_tile.scan %gt axis 1 : tensor<128x32xf32>
+    %x = arith.mulf %kt, %G : tensor<128x32xf32>
+    ```
+  }];
+  let options = [Option<"rows", "rows", "int64_t", "64", "Rows of a fragment">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::ProgramOp"> {
   let summary = "Products with a common right operand become one of more rows";
   let description = [{
