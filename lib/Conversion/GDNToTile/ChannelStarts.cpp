@@ -24,6 +24,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -31,6 +32,10 @@ using namespace mlir::gdn;
 /// Tokens that are walked back over, at most: a longer walk takes longer than
 /// the map that it might save.
 static constexpr int64_t kMostTokens = 96;
+/// Tokens after which a bound must have come as large a part of its way as
+/// these are of all: most heads that keep a state keep all of some channel, and
+/// all others wait for the walk.
+static constexpr int64_t kPaceTokens = 32;
 /// Tokens that are loaded at a time: where the last ones forget, no others are.
 /// Fewer where a warp of a GPU has no registers for their channels.
 static constexpr int64_t kGroupTokens = 8, kGroupChannels = 1024;
@@ -46,18 +51,32 @@ struct Walk {
 };
 } // namespace
 
-/// Whether either bound is met. One that is no number is not.
-static Value isForgotten(Program &p, const Walk &walk) {
+/// Whether either bound is met, or `part` of the way to it. One that is no
+/// number is not.
+static Value isForgotten(Program &p, const Walk &walk, double part = 1.0) {
   TileBuilder &b = p.b;
   auto isAtMost = [&](Value bound, double most) -> Value {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, bound,
                                  b.scalar(most));
   };
-  double tolerance = p.facts.tolerance;
+  double tolerance = p.facts.tolerance, all = static_cast<double>(p.facts.K);
   Value squares = b.sum(b.mul(walk.columns, walk.columns), 0);
   return arith::OrIOp::create(
-      b, isAtMost(b.extract(squares, {}), tolerance * tolerance),
-      isAtMost(b.extract(walk.slowest, {0}), tolerance));
+      b,
+      isAtMost(b.extract(squares, {}),
+               all * std::pow(tolerance * tolerance / all, part)),
+      isAtMost(b.extract(walk.slowest, {0}), std::pow(tolerance, part)));
+}
+
+/// Whether no more tokens need to be walked over behind `walked` ones.
+static Value isDone(Program &p, const Walk &walk, Value walked) {
+  TileBuilder &b = p.b;
+  Value isFar = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, walked,
+                                      b.index(kPaceTokens));
+  Value isSlow = b.isNot(
+      isForgotten(p, walk, static_cast<double>(kPaceTokens) / kMostTokens));
+  return arith::OrIOp::create(b, isForgotten(p, walk),
+                              arith::AndIOp::create(b, isFar, isSlow));
 }
 
 namespace {
@@ -142,7 +161,7 @@ void gdn::writeChannelStarts(Program &p) {
       return next.values();
     };
     scf::YieldOp::create(b, choose(
-                                p, isForgotten(p, walk),
+                                p, isDone(p, walk, loop.getInductionVar()),
                                 [&] { return walk.values(); }, walkOverGroup));
   }
   b.store(loop.getResult(2), p["starts"], {p.sequence, p.head}, {1});

@@ -9,16 +9,18 @@ import sys
 
 import numpy
 
-CHUNK, WALKED, TOLERANCE = 32, 96, 6.1442123533282e-06
+CHUNK, WALKED, PACE, TOLERANCE = 32, 96, 32, 6.1442123533282e-06
 LENGTHS, KEY_HEADS, HEADS = (0, 1, 5, 37, 96, 300, 64), 3, 6
 BOUNDARIES = numpy.cumsum((0, *LENGTHS), dtype=numpy.int32)
 TOKENS = int(BOUNDARIES[-1])
 
 
 def draw_gates(random, channels):
-    """Log gates [T, HEADS, K]: none, equal ones, a model's, a slow channel beside fast ones, weak and strong."""
+    """Log gates [T, HEADS, K]: none in the last 40 tokens, equal ones, a model's, a slow channel beside fast ones, weak
+    and strong."""
     gates = numpy.empty((TOKENS, HEADS, channels))
-    gates[:, 0] = 0
+    left = numpy.concatenate([numpy.arange(length)[::-1] for length in LENGTHS])
+    gates[:, 0] = numpy.where(left < 40, 0, -5)[:, None]
     gates[:, 1] = -0.3
     gates[:, 2] = -random.exponential(2.5, gates[:, 2].shape)
     gates[:, 3] = numpy.where(numpy.arange(channels) == 5, 0, -5)
@@ -29,8 +31,13 @@ def draw_gates(random, channels):
 
 def find_start(keys, betas, gates, begin, end):
     """The start of a segment of a head, whose keys are of the length that the rule takes."""
-    columns, slowest = numpy.ones(keys.shape[1]), 1.0
+    columns, slowest, part = numpy.ones(keys.shape[1]), 1.0, PACE / WALKED
     for t in range(end - 1, max(begin, end - WALKED) - 1, -1):
+        # Tokens are walked over in groups.
+        if end - 1 - t >= PACE and (end - 1 - t) % (1024 // max(keys.shape[1], 128)) == 0:
+            left = numpy.linalg.norm(columns) / numpy.sqrt(keys.shape[1])
+            if left > (TOLERANCE / numpy.sqrt(keys.shape[1])) ** part and slowest > TOLERANCE**part:
+                return begin
         token = numpy.abs(numpy.eye(keys.shape[1]) - betas[t] * numpy.outer(keys[t], keys[t]))
         columns = numpy.exp(gates[t]) * (token @ columns)
         slowest *= numpy.exp(gates[t].max())

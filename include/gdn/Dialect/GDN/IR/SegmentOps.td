@@ -102,7 +102,8 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     for which one of two bounds holds: the slowest channels' gates multiply to at
     most `tolerance`, or the product of |I - beta k k^T| Diag(exp g) has columns
     whose sums are of norm `tolerance` at most. For the latter it reads k and
-    `beta`.
+    `beta`. Where neither bound has come a third of its way in 32 tokens, there is
+    no such t.
 
     With `reverse`, of a gate a head, it is the same for gradients, which go back:
     the gradient of the state before a segment is that of the tokens before t
