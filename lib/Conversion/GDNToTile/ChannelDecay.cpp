@@ -8,6 +8,8 @@
 
 #include "Chain.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -81,9 +83,12 @@ static double maxExponent(FloatType operandType) {
 
 /// Rows that are normalised if the op asks for it, f32 [C, K]. What is made of
 /// them is rounded once, as of rows that are not.
-static Value unitRows(Program &p, const KeyRows &rows) {
+/// Each `use` reads them again: a kernel has no registers to hold them.
+static Value unitRows(Program &p, const KeyRows &rows, int64_t use) {
   TileBuilder &b = p.b;
   Value x = b.f32(rows.tile);
+  if (x != rows.tile)
+    x.getDefiningOp()->setAttr(tile::kRereadAttrName, b.getI64IntegerAttr(use));
   return rows.norm ? b.mulAxis(x, rows.norm, 0) : x;
 }
 
@@ -94,67 +99,61 @@ static Value sinceMiddle(Program &p, Value G) {
 
 /// One reference for the chunk, the last token of its first half: the operands
 /// of the scores are those of the state, which is taken there and back.
-static ChannelTiles tilesFromMiddle(Program &p, Value q, Value k, Value G) {
+static void writeFromMiddle(Program &p, const KeyRows &q, const KeyRows &k,
+                            Value G, ChannelTiles &tiles) {
   TileBuilder &b = p.b;
   b.step("decay");
+  Value keys = unitRows(p, k, 0);
   Value E = sinceMiddle(p, G);
   Value later = b.exp2(E);
-  Value earlier = b.mul(k, b.exp2(b.neg(E)));
-  ChannelTiles tiles;
-  tiles.toReference = b.exp2(b.row(G, p.facts.C / 2 - 1));
-  tiles.toEnd = b.exp2(lastRow(p, E));
-  tiles.readKeys = b.round(b.mul(k, later));
-  if (q)
-    tiles.readQueries = b.round(b.mul(q, later));
+  Value earlier = b.mul(keys, b.exp2(b.neg(E)));
+  tiles.readKeys = b.round(b.mul(keys, later));
+  if (q.tile)
+    tiles.readQueries = b.round(b.mul(unitRows(p, q, 0), later));
   tiles.writeKeys = b.round(b.mulAxis(earlier, tiles.toEnd, 1));
   Value columns = b.round(earlier);
-  b.step("scores");
   tiles.keyKey = innerProducts(p, tiles.readKeys, columns);
-  if (q)
+  if (q.tile)
     tiles.queryKey = innerProducts(p, tiles.readQueries, columns);
-  return tiles;
 }
 
 /// Scores by halves, for any gates: a token is in the earlier or in the later
 /// half of its block, so one factor <= 1 does for both. The diagonal has no
 /// decay. The state is read at the start of the chunk.
-static ChannelTiles tilesByHalves(Program &p, Value q, Value k, Value G) {
+static void writeByHalves(Program &p, const KeyRows &q, const KeyRows &k,
+                          Value G, ChannelTiles &tiles) {
   TileBuilder &b = p.b;
   int64_t C = p.facts.C;
   b.step("decay");
-  ChannelTiles tiles;
+  int64_t use = 1;
+  auto decayed = [&](const KeyRows &rows, Value decay) -> Value {
+    if (!rows.tile)
+      return {};
+    return b.round(b.mul(unitRows(p, rows, use++), decay));
+  };
   Value read = b.exp2(G);
-  tiles.toReference = b.fill(1.0, p.facts.K);
-  tiles.toEnd = b.exp2(lastRow(p, G));
-  tiles.readKeys = b.round(b.mul(k, read));
-  if (q)
-    tiles.readQueries = b.round(b.mul(q, read));
-  tiles.writeKeys = b.round(b.mul(k, decayToEnd(p, G)));
-  b.step("scores");
-  tiles.keyKey = b.fill(0.0, {C, C});
-  if (q) {
-    Value i = b.broadcast(b.iota(C), {C, C}, 0);
-    Value j = b.broadcast(b.iota(C), {C, C}, 1);
-    Value diagonal = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i, j);
-    Value dots = b.broadcast(b.sum(b.mul(q, k), 1), {C, C}, 1);
-    tiles.queryKey = b.select(diagonal, dots, 0.0);
-  }
-  for (int64_t half = C / 2; half >= 1; half /= 2) {
-    b.step("decay");
-    Value factor = b.exp2(b.neg(b.abs(sinceHalf(p, G, half))));
-    Value keys = b.round(b.mul(k, factor));
-    Value queries = q ? b.round(b.mul(q, factor)) : Value();
-    b.step("scores");
-    Value pairs = pairsOfHalves(p, half);
+  tiles.readKeys = decayed(k, read);
+  tiles.readQueries = decayed(q, read);
+  tiles.writeKeys = decayed(k, decayToEnd(p, G));
+  tiles.keyKey = tiles.queryKey = b.fill(0.0, {C, C});
+  auto addPairs = [&](Value pairs, Value since) {
+    Value factor = b.exp2(b.neg(b.abs(since)));
+    Value keys = decayed(k, factor), queries = decayed(q, factor);
     auto add = [&](Value rows, Value &into) {
       Value products = innerProducts(p, rows, keys);
       into = b.add(into, b.select(pairs, products, 0.0));
     };
     add(keys, tiles.keyKey);
-    if (q)
+    if (queries)
       add(queries, tiles.queryKey);
-  }
-  return tiles;
+  };
+  for (int64_t half = C / 2; half >= 1; half /= 2)
+    addPairs(pairsOfHalves(p, half), sinceHalf(p, G, half));
+  // Blocks of one token, which are the diagonal.
+  Value i = b.broadcast(b.iota(C), {C, C}, 0);
+  Value j = b.broadcast(b.iota(C), {C, C}, 1);
+  addPairs(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i, j),
+           tile::RebaseOp::create(b, G, /*axis=*/0, /*block=*/1, /*at=*/0));
 }
 
 /// Whether every factor from the middle of a chunk stays in range: gates are
@@ -169,11 +168,26 @@ static Value isInRange(Program &p, Value G) {
     return {};
   b.step("decay");
   Value middle = b.row(G, half - 1);
-  auto largest = [&](Value exponents) { return b.maximum(b.f32(exponents)); };
-  Value bound = arith::MaximumFOp::create(
-      b, largest(b.neg(middle)), largest(b.sub(middle, lastRow(p, G))));
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, bound,
-                               b.scalar(most));
+  Value exponents = arith::MaximumFOp::create(
+      b, b.f32(b.neg(middle)), b.f32(b.sub(middle, lastRow(p, G))));
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLE,
+                               b.maximum(exponents), b.scalar(most));
+}
+
+/// The decays of the state to the reference and from there to the chunk's end.
+/// By halves the reference is the chunk's start.
+static void writeStateDecays(Program &p, Value G, Value inRange,
+                             ChannelTiles &tiles) {
+  TileBuilder &b = p.b;
+  Value reference = b.row(G, p.facts.C / 2 - 1), last = lastRow(p, G);
+  if (inRange) {
+    Value isMiddle = arith::SelectOp::create(b, inRange, b.scalar(1.0), //
+                                             b.scalar(0.0));
+    Value factor = b.splat(isMiddle, p.facts.K);
+    reference = b.mul(reference, b.to(factor, getElementTypeOrSelf(G)));
+  }
+  tiles.toReference = b.exp2(reference);
+  tiles.toEnd = b.exp2(b.sub(last, reference));
 }
 
 ChannelTiles gdn::channelTiles(Program &p, const KeyRows &q, const KeyRows &k,
@@ -181,29 +195,28 @@ ChannelTiles gdn::channelTiles(Program &p, const KeyRows &q, const KeyRows &k,
   TileBuilder &b = p.b;
   Value inRange = isInRange(p, G);
   b.step("decay");
-  Value keys = unitRows(p, k), queries = q.tile ? unitRows(p, q) : Value();
-  if (!inRange)
-    return tilesFromMiddle(p, queries, keys, G);
-  auto write = [&](auto makeTiles) -> SmallVector<Value> {
-    ChannelTiles tiles = makeTiles(p, queries, keys, G);
-    SmallVector<Value> values = {tiles.readKeys, tiles.writeKeys,
-                                 tiles.toReference, tiles.toEnd, tiles.keyKey};
+  ChannelTiles tiles;
+  writeStateDecays(p, G, inRange, tiles);
+  if (!inRange) {
+    writeFromMiddle(p, q, k, G, tiles);
+    return tiles;
+  }
+  auto write = [&](auto writeTiles) -> SmallVector<Value> {
+    writeTiles(p, q, k, G, tiles);
+    SmallVector<Value> values = {tiles.readKeys, tiles.writeKeys, tiles.keyKey};
     if (q.tile)
       values.append({tiles.readQueries, tiles.queryKey});
     return values;
   };
   SmallVector<Value> chosen = choose(
-      p, inRange, [&] { return write(tilesFromMiddle); },
-      [&] { return write(tilesByHalves); }, /*likely=*/true);
-  ChannelTiles tiles;
+      p, inRange, [&] { return write(writeFromMiddle); },
+      [&] { return write(writeByHalves); }, /*likely=*/true);
   tiles.readKeys = chosen[0];
   tiles.writeKeys = chosen[1];
-  tiles.toReference = chosen[2];
-  tiles.toEnd = chosen[3];
-  tiles.keyKey = chosen[4];
+  tiles.keyKey = chosen[2];
   if (q.tile) {
-    tiles.readQueries = chosen[5];
-    tiles.queryKey = chosen[6];
+    tiles.readQueries = chosen[3];
+    tiles.queryKey = chosen[4];
   }
   return tiles;
 }

@@ -100,6 +100,7 @@ private:
   LogicalResult convertBroadcast(linalg::BroadcastOp broadcast);
   LogicalResult convertNumbers(linalg::BroadcastOp broadcast);
   LogicalResult convertReduce(linalg::ReduceOp reduce);
+  LogicalResult reduceVector(linalg::ReduceOp reduce);
   LogicalResult reduceFragment(linalg::ReduceOp reduce, Attribute encoding);
   LogicalResult convertRow(tensor::ExtractSliceOp slice);
   LogicalResult convertCausal(tile::CausalOp causal);

@@ -263,10 +263,51 @@ LogicalResult RoleLayouts::reduceFragment(linalg::ReduceOp reduce,
   return success();
 }
 
+/// A warpgroup reduces a vector of its rows, or several one behind the other,
+/// to a number that all threads have.
+LogicalResult RoleLayouts::reduceVector(linalg::ReduceOp reduce) {
+  Value input = reduce.getInputs().front(), result = reduce->getResult(0);
+  SmallVector<Value> pieces{input};
+  if (auto stack = input.getDefiningOp<tensor::ConcatOp>())
+    pieces = SmallVector<Value>(stack.getInputs());
+  Attribute uniform = UniformAttr::get(b.getContext());
+  auto init = reduce.getInits().front().getDefiningOp<arith::ConstantOp>();
+  if (!init ||
+      !cast<RankedTensorType>(result.getType()).getElementType().isF32())
+    return reduce.emitOpError("expected a reduction of f32 from a constant");
+  auto type = RankedTensorType::get({}, b.getF32Type(), uniform);
+  Value all = constantLike(init, type);
+  for (Value piece : pieces) {
+    FailureOr<Value> rows = vector(piece, RowsAttr::get(b.getContext()));
+    if (failed(rows))
+      return failure();
+    if (cast<RankedTensorType>(piece.getType()).getDimSize(0) !=
+        format::kWgmmaRows)
+      return reduce.emitOpError("expected vectors of ")
+             << format::kWgmmaRows << " rows, got " << piece.getType();
+    IRMapping operands;
+    operands.map(input, *rows);
+    operands.map(reduce.getInits().front(), all);
+    Operation *copy = b.clone(*reduce, operands);
+    copy->getResult(0).setType(type);
+    copy->removeAttr(tile::TileDialect::getStepAttrName());
+    copy->removeAttr(tile::TileDialect::getChunkAttrName());
+    // Each warp leaves its number in the columns of a product's unit.
+    copy->setAttr(WarpDialect::getScratchBytesAttrName(),
+                  b.getI64IntegerAttr(format::kWarpgroupWarps *
+                                      format::kWgmmaColumnUnit * 4));
+    all = copy->getResult(0);
+  }
+  map.map(result, all);
+  return success();
+}
+
 /// Inner products of rows are taken from shared memory. Other rows a warpgroup
 /// reduces as a fragment, to a vector of rows.
 LogicalResult RoleLayouts::convertReduce(linalg::ReduceOp reduce) {
   Value tile = reduce.getInputs().front(), result = reduce->getResult(0);
+  if (isGroup && reduce.getInputs().size() == 1 && isTile(tile.getType(), 1))
+    return reduceVector(reduce);
   if (reduce.getInputs().size() != 1 || !isTile(tile.getType(), 2) ||
       reduce.getDimensions().size() != 1)
     return reduce.emitOpError("expected a reduction of one tile of two "

@@ -109,14 +109,21 @@ LogicalResult RoleLayouts::convertNumbers(linalg::BroadcastOp broadcast) {
   if (failed(checkTile(tile)))
     return failure();
   bool isOfRows = broadcast.getDimensions()[0] != 0;
-  // Where a tile has fewer rows they lie in some rows of the fragment.
-  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
-  if (isOfRows && rows != format::kWgmmaRows)
-    return broadcast.emitOpError("expected the numbers of ")
-           << format::kWgmmaRows << " rows, got those of " << rows;
   auto type = cast<RankedTensorType>(convertType(tile.getType()));
-  map.map(tile,
-          Value(IotaOp::create(b, broadcast.getLoc(), type, isOfRows ? 0 : 1)));
+  Value numbers = IotaOp::create(b, broadcast.getLoc(), type, isOfRows ? 0 : 1);
+  // A tile of fewer rows lies in some rows of the fragment, which repeat.
+  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  if (isOfRows && rows != format::kWgmmaRows) {
+    if (!llvm::isPowerOf2_64(rows))
+      return broadcast.emitOpError("expected the numbers of 2^n rows, got "
+                                   "those of ")
+             << rows;
+    Value bits = arith::ConstantOp::create(
+        b, broadcast.getLoc(),
+        DenseElementsAttr::get(type, b.getI32IntegerAttr(rows - 1)));
+    numbers = arith::AndIOp::create(b, broadcast.getLoc(), numbers, bits);
+  }
+  map.map(tile, numbers);
   return success();
 }
 

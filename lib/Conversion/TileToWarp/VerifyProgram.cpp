@@ -145,9 +145,8 @@ static bool hasProducts(Operation *op) {
 static LogicalResult verifyReduction(linalg::ReduceOp reduce) {
   RankedTensorType tile = getTile(reduce.getInputs().front());
   bool isOfRows = reduce.getDimensions() == ArrayRef<int64_t>(1);
-  // Without products of matrices tiles are spread over lanes, which sum along a
-  // vector too.
-  if (tile.getRank() == 1 && !hasProducts(reduce))
+  // Lanes that share tiles sum along a vector too, and so do warpgroups.
+  if (tile.getRank() == 1)
     return success();
   // Over rows warpgroups reduce what they hold in registers, which is f32.
   bool isOfColumns = tile.getElementType().isF32() && hasProducts(reduce);

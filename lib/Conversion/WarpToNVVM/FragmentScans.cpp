@@ -275,8 +275,8 @@ struct LowerFragmentRebase : OpConversionPattern<tile::RebaseOp> {
         else if (first % block == 0)
           base = reader.read(row, first + at);
         for (size_t element : {i, i + 1})
-          halves[number].push_back(
-              arith::SubFOp::create(b, row[element], base));
+          halves[number].push_back(arith::SubFOp::create(
+              b, row[element], block == 1 ? row[element] : base));
       }
     }
     rewriter.replaceOp(op,

@@ -245,10 +245,48 @@ struct LowerReduceRows : OpConversionPattern<linalg::ReduceOp> {
     return success();
   }
 };
+
+/// A vector of rows: a thread reduces its two, then the quads of a warp, then
+/// the warps, the first one first.
+struct LowerReduceVector : OpConversionPattern<linalg::ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(linalg::ReduceOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type source = op.getInputs().front().getType(),
+         result = op.getInits().front().getType();
+    if (op.getInputs().size() != 1 || !isEncoded<RowsAttr>(source) ||
+        !isEncoded<UniformAttr>(result))
+      return rewriter.notifyMatchFailure(op, "not of a vector of rows");
+    if (failed(verifyScratch(op)))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> rows = unpack(b, adaptor.getInputs().front());
+    Value sum = combine(b, op, rows[0], rows[1]);
+    for (int64_t distance = kQuad; distance < format::kWarpThreads;
+         distance *= 2)
+      sum = combine(
+          b, op, sum,
+          createShuffle(b, ShuffleKind::Xor, sum, createI32(b, distance)));
+    auto columns = RankedTensorType::get(
+        {format::kWgmmaRows, format::kWgmmaColumnUnit}, b.getF32Type());
+    Scratch scratch(b, op, columns);
+    scratch.store(createIsFirstQuad(b), createGroupWarp(b), {sum, sum});
+    Value all = unpack(b, adaptor.getInits().front())[0];
+    for (int64_t warp = 0; warp < format::kWarpgroupWarps; ++warp)
+      all = combine(b, op, all, scratch.load(warp)[0]);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(result));
+    rewriter.replaceOp(op, pack(b, type, {all}));
+    return success();
+  }
+};
 } // namespace
 
 void warp::populateWarpgroupPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
+  patterns.add<LowerReduceVector>(converter, patterns.getContext(),
+                                  /*benefit=*/3);
   patterns.add<LowerReduceRows>(converter, patterns.getContext(),
                                 /*benefit=*/2);
   patterns.add<LowerRow>(converter, patterns.getContext());

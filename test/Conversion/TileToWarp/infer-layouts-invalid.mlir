@@ -134,15 +134,15 @@ gdn_warp.kernel @scanned(%x: memref<64xf32>) threads(256) shared(0) attributes {
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
-// Fewer rows lie in some rows of a fragment, whose numbers are others.
-gdn_warp.kernel @numbers(%y: memref<32x64xi32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+// Fewer rows lie in some rows of a fragment, whose numbers repeat where they are a power of two.
+gdn_warp.kernel @numbers(%y: memref<48x64xi32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   gdn_warp.role "state" warps(0, 4) {
-    %rows = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : tensor<32xi32>
-    %empty = tensor.empty() : tensor<32x64xi32>
-    // expected-error @below {{'linalg.broadcast' op expected the numbers of 64 rows, got those of 32}}
-    %row = linalg.broadcast ins(%rows : tensor<32xi32>) outs(%empty : tensor<32x64xi32>) dimensions = [1] {gdn_tile.step = "state"}
-    gdn_tile.store %row, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<32x64xi32> -> memref<32x64xi32>
+    %rows = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47]> : tensor<48xi32>
+    %empty = tensor.empty() : tensor<48x64xi32>
+    // expected-error @below {{'linalg.broadcast' op expected the numbers of 2^n rows, got those of 48}}
+    %row = linalg.broadcast ins(%rows : tensor<48xi32>) outs(%empty : tensor<48x64xi32>) dimensions = [1] {gdn_tile.step = "state"}
+    gdn_tile.store %row, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<48x64xi32> -> memref<48x64xi32>
   }
 }
 

@@ -46,17 +46,6 @@ func.func @state(%q: tensor<1x?x2x256xbf16>, %v: tensor<1x?x4x64xbf16>, %beta: t
 
 // -----
 
-// Kimi Delta Attention.
-func.func @gates(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>,
-    %gate: tensor<1x?x4x64xf32>) -> tensor<1x?x4x64xbf16> {
-  // expected-error @below {{use a gate a head, and the forward over chunks}}
-  %o = gdn.stage.fused q(%q : tensor<1x?x2x64xbf16>) k(%q : tensor<1x?x2x64xbf16>) v(%v : tensor<1x?x4x64xbf16>)
-      beta(%beta : tensor<1x?x4xf32>) gate(%gate : tensor<1x?x4x64xf32>) {chunk_size = 32} -> tensor<1x?x4x64xbf16>
-  return %o : tensor<1x?x4x64xbf16>
-}
-
-// -----
-
 // One half of two kernels.
 func.func @prepare(%k: tensor<1x?x2x64xbf16>, %beta: tensor<1x?x4xf32>) -> tensor<1x?x4x32xbf16> {
   // expected-error @below {{expected gdn_tile.tri_inverse, the solve that a warp has; use --plan=fused}}

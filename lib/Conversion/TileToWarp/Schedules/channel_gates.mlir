@@ -2,20 +2,21 @@
 // the first template whose `when` holds; `norms_` is with qk_l2norm.
 //
 // One role makes the decayed tiles and the scores of them: what it makes for its own products goes through shared memory
-// without a channel. It has the most to do, so it has the registers that the state leaves. A CTA has one V tile: beside two
-// state warpgroups there would be 96 registers, which the tiles of a chunk do not fit yet.
+// without a channel. It has the most to do, and gates of any strength need the most registers, so it has what the state
+// leaves. A CTA has one V tile: beside two state warpgroups there would be 96 registers, which the tiles of a chunk do not
+// fit yet. Gates that no lower bound keeps in range take chunks of 16 tokens: with 32 there are spills.
 
-#prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 144, steps = ["decay", "scores"], loop_chunks = true>
-#gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 120, steps = ["gates"], prefetch_distance = <2 chunks>>
-#solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 120, steps = ["solve"], round_robin = true, loop_chunks = true>
-#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load"], delayed_steps = ["store"], delay = <as "tokens" minus 1>, loop_chunks = true>
-#state = #gdn_warp.role_template<name = "state", warps = 4, registers = 240, steps = ["state"], loop_chunks = true>
+#prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true>
+#gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = <2 chunks>>
+#solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
+#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = <as "tokens" minus 1>, loop_chunks = true>
+#state = #gdn_warp.role_template<name = "state", warps = 4, registers = 208, steps = ["state"], loop_chunks = true>
 
-#tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 2 to 6 chunks>, from = ["load"], to = ["prepare", "state"], slot_per_chunk = true>
+#tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 6 chunks>, from = ["load"], to = ["prepare", "state"], slot_per_chunk = true>
 #vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["prepare", "state"]>
-#decayed = #gdn_warp.channel_template<name = "decayed", depth = <2 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
-#m = #gdn_warp.channel_template<name = "m", depth = <3 chunks>, from = ["scores"], to = ["solve"], slot_per_chunk = true>
-#triangles = #gdn_warp.channel_template<name = "triangles", depth = <4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
+#decayed = #gdn_warp.channel_template<name = "decayed", depth = <fill 1 to 2 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
+#m = #gdn_warp.channel_template<name = "m", depth = <2 chunks>, from = ["scores"], to = ["solve"], slot_per_chunk = true>
+#triangles = #gdn_warp.channel_template<name = "triangles", depth = <fill 2 to 4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
 #output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
 
 gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
@@ -25,9 +26,9 @@ gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_
     channels [#tokens, #vectors, #decayed, #m, #triangles, #output]
 
 // The warp that makes gates elsewhere sums the squares of rows; the one that moves makes beta and masks.
-#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 120, steps = ["load", "gates"], delayed_steps = ["store"], delay = <as "tokens">, prefetch_distance = <2 chunks>, interleave_chunks = true>
-#norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 120, steps = ["norms", "query_norms"], loop_chunks = true>
-#norms_tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 2 to 6 chunks>, from = ["load"], to = ["norms", "prepare", "state"], slot_per_chunk = true>
+#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], delayed_steps = ["store"], delay = <as "tokens">, prefetch_distance = <2 chunks>, interleave_chunks = true>
+#norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms", "query_norms"], loop_chunks = true>
+#norms_tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 6 chunks>, from = ["load"], to = ["norms", "prepare", "state"], slot_per_chunk = true>
 #norms_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["norms", "query_norms"], to = ["prepare"], slot_per_chunk = true>
 #norms_output = #gdn_warp.channel_template<name = "output", depth = <4 chunks>, from = ["state"], to = ["move"]>
 

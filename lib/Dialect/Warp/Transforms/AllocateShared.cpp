@@ -144,20 +144,29 @@ static bool isOverBefore(PublishOp publish, PublishOp other) {
   return true;
 }
 
-/// What rare cases need takes turns with each other and with the usual case.
+/// What rare cases need takes turns with each other and with the usual case, in
+/// a place of its size where there is one.
 void Scratch::add(PublishOp publish) {
   auto role = publish->getParentOfType<RoleOp>();
+  int64_t bytes = publish.getType().getSpan();
+  auto fits = [&](ArrayRef<PublishOp> turns) {
+    PublishOp first = turns.front();
+    return first.getType().getSpan() == bytes;
+  };
+  SmallVector<PublishOp> *place = nullptr;
   if (isUnlikely(publish, WarpDialect::getLikelyAttrName()))
     for (SmallVector<PublishOp> &turns : publishes) {
-      if (turns.back()->getParentOfType<RoleOp>() == role &&
-          llvm::all_of(turns, [&](PublishOp other) {
-            return isOverBefore(other, publish);
-          })) {
-        turns.push_back(publish);
-        return;
-      }
+      bool isFree = turns.back()->getParentOfType<RoleOp>() == role &&
+                    llvm::all_of(turns, [&](PublishOp other) {
+                      return isOverBefore(other, publish);
+                    });
+      if (isFree && (!place || (fits(turns) && !fits(*place))))
+        place = &turns;
     }
-  publishes.push_back({publish});
+  if (place)
+    place->push_back(publish);
+  else
+    publishes.push_back({publish});
 }
 
 int64_t Scratch::place(int64_t start) {

@@ -173,6 +173,14 @@ void RowSplitter::visit(scf::IfOp branch) {
   replaced.push_back(branch);
 }
 
+/// The op that makes `value`, in a branch if that hands it on.
+static Operation *findMaker(Value value) {
+  while (auto branch = value.getDefiningOp<scf::IfOp>())
+    value =
+        branch.thenYield().getOperand(cast<OpResult>(value).getResultNumber());
+  return value.getDefiningOp();
+}
+
 /// Gives those who still take all of `value`, which became pieces, their stack.
 void RowSplitter::stackPieces(Value value, const DenseSet<Operation *> &dead) {
   auto isLive = [&](OpOperand &use) { return !dead.contains(use.getOwner()); };
@@ -182,9 +190,9 @@ void RowSplitter::stackPieces(Value value, const DenseSet<Operation *> &dead) {
   Value last = known->second.back();
   b.setInsertionPointAfterValue(last);
   auto stack = tensor::ConcatOp::create(b, value.getLoc(), 0, known->second);
-  // It is made in the step of the first op that takes it.
-  Operation *labels = last.getDefiningOp();
-  if (!labels || isa<scf::ForOp, scf::IfOp>(labels))
+  // It is made in the step of the last piece, or of the first op that takes it.
+  Operation *labels = findMaker(last);
+  if (!labels || isa<scf::ForOp>(labels))
     labels = llvm::find_if(value.getUses(), isLive)->getOwner();
   stack->setDiscardableAttrs(labels->getDiscardableAttrDictionary());
   value.replaceUsesWithIf(stack, isLive);
