@@ -55,7 +55,7 @@ def _choices(rows: Iterable[dict[str, Any]], axes: Iterable[str]) -> Iterator[Ch
 
 
 def _is_in(choice: Choice, rows: Rows) -> bool:
-    return any(all(choice[axis] in values for axis, values in row.items()) for row in rows)
+    return any(all(choice[axis] in values for axis, values in row.items() if axis in choice) for row in rows)
 
 
 def cpu_modules(manifest: Manifest) -> list[Module]:
@@ -127,7 +127,11 @@ def forward_modules(manifest: Manifest, rows: Rows) -> list[Module]:
     seen, split, modules = set(), set(), []
 
     def layer(choice: Choice, algorithm: dict[str, str], variants: list[dict[str, Any]], facts: set[str]) -> tuple[str, str]:
-        function = Function(algorithm["op"], hopper["arguments"], hopper["results"], algorithm["states"] == "run time")
+        at_run_time = algorithm["states"] == "run time"
+        # Chunks of other tokens than is usual.
+        tokens = next((row["tokens"] for row in hopper["chunks"] if _is_in(choice, [row])), None) if at_run_time else None
+        attributes = (f"chunk_size = {tokens} : i64",) if tokens else ()
+        function = Function(algorithm["op"], hopper["arguments"], hopper["results"], at_run_time, attributes=attributes)
         name = _name(manifest, "gdn_hopper", choice, axes)
         return name, layer_function(manifest, name, function, choice, _noted(variants, facts))
 
