@@ -1,10 +1,10 @@
-// Decoding with a gate a channel has the schedule of one with a gate a head: the state decays in registers before the
-// products, so the gate needs registers for itself alone, and eight channels of 128 are those of a thread.
+// Decoding with a gate a channel: the state decays in registers before the products. The loop loads five vectors, the gate and
+// its bias beside q, k and v, so a multiprocessor has four CTAs with states [K, V], where there are five with a gate a head.
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s --check-prefix=WARP
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=PTX
 
-// WARP: gdn_warp.kernel @kv_recurrent({{.*}}) threads(128) shared(1072) min_ctas(5)
-// WARP: gdn_warp.role "state" warps(0, 4) registers(96)
+// WARP: gdn_warp.kernel @kv_recurrent({{.*}}) threads(128) shared(1072) min_ctas(4)
+// WARP: gdn_warp.role "state" warps(0, 4) registers(128)
 // WARP: %[[BIAS:.*]] = gdn_warp.array_load %dt_bias[{{.*}} -> tensor<128xf32, #gdn_warp.slice<of = <rows = 4, columns = 8, axis = 0, lanes = 4, warps = 4, column_warps = 4>, axis = 1>>
 // WARP: gdn_warp.array_load %gate[{{.*}} -> tensor<128xbf16, #gdn_warp.slice<of = <rows = 4, columns = 8, axis = 0, lanes = 4, warps = 4, column_warps = 4>, axis = 1>>
 // WARP-NOT: gdn_warp.barrier
@@ -13,7 +13,7 @@
 // WARP: gdn_warp.array_load %gate[{{.*}} -> tensor<128xbf16, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
 
 // PTX: .entry kv_recurrent(
-// PTX: .minnctapersm 5
+// PTX: .minnctapersm 4
 // The state and the bias of channels, then exponentials: two a channel for a sigmoid and its decay, one for beta.
 // PTX-COUNT-8: ld.global.v4.b32
 // PTX-COUNT-8: ex2.approx
