@@ -30,7 +30,7 @@ gdn_warp.schedule_template @segment_starts.walk schedules ["cta_per_head", "cta_
 
 // The same with a gate a channel: a warp has the channels, and walks over the tokens, whose loads it begins eight at a time.
 #others = #gdn_warp.role_template<name = "rest", warps = 3, min_registers = 120, steps = []>
-#channels = #gdn_warp.role_template<name = "walk", warps = 1, min_registers = 120, steps = ["load", "norms", "gates", "state"], lanes_per_row = 32>
+#channels = #gdn_warp.role_template<name = "walk", warps = 1, min_registers = 120, steps = ["load", "norms", "decay", "gates", "state"], lanes_per_row = 32>
 
 gdn_warp.schedule_template @segment_starts.channels schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_starts"]
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 3 : i64, in_order}
