@@ -48,10 +48,8 @@ struct Role {
   std::array<std::string_view, 2> partners = {};
 
   const std::array<int, kMaxRank> &getDims(int32_t rank) const {
-    auto isThere = [](int dim) { return dim >= 0; };
-    return std::count_if(dims.begin(), dims.end(), isThere) == rank
-               ? dims
-               : channelDims;
+    auto missing = std::count(dims.begin(), dims.end(), -1);
+    return missing == kMaxRank - rank ? dims : channelDims;
   }
 };
 } // namespace
@@ -95,17 +93,6 @@ static bool isAccessible(const GdnTensor &array, const Role &role,
               array.rank == kMaxRank;
   return role.isMapped && maps ? isMapped(array)
                                : hasAnyLayout(arg) || hasLastStride1(array);
-}
-
-/// Whether final states replace the initial ones early: of segments that do not
-/// wait for others, the last of a sequence may be done before the first has
-/// read its state.
-static bool isReplacedEarly(const Call &call, const GdnCallPlan &plan) {
-  if (!plan.segment_parts)
-    return false;
-  const GdnTensor *before = call.find("initial_state"),
-                  *after = call.find("final_state");
-  return before && after && before->data && before->data == after->data;
 }
 
 namespace {
@@ -196,14 +183,6 @@ static void setStrides(View &view, const View &rows, const Role &role) {
     if (dims[place] >= 0)
       strides[dims[place]] = ofPlace[place];
   view.strides = strides;
-}
-
-/// Gives a view the type of an argument, and the extents that this fixes.
-static void setForm(View &view, const GdnArgDesc &arg) {
-  view.tensor.dtype = arg.dtype;
-  for (int i = 0; i < std::min(view.tensor.rank, arg.rank); ++i)
-    if (arg.shape[i] >= 0)
-      view.shape[i] = arg.shape[i];
 }
 
 size_t Conversions::allocate(uint64_t size) {
@@ -341,8 +320,8 @@ void Conversions::planInput(Arguments &arguments, const Call &call,
   View &view = arguments.change(place);
   // What makes logarithms of raw gates knows the parameters of heads alone.
   std::string kind = kindOf(domains.from, domains.to);
-  if (role.name == "gate" && kind != kCast && call.hasChannelGates() &&
-      hasParameters(domains.from))
+  bool isWide = role.name == "gate" && call.hasChannelGates();
+  if (isWide && kind != kCast && hasParameters(domains.from))
     kind = "channels_" + kind;
   Conversion &made = add(std::move(kind), number);
   made.factor = factor;

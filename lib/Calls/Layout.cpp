@@ -78,3 +78,18 @@ bool gdn::calls::hasForm(const GdnTensor &array, const GdnArgDesc &arg) {
       return false;
   return true;
 }
+
+bool gdn::calls::isReplacedEarly(const Call &call, const GdnCallPlan &plan) {
+  if (!plan.segment_parts)
+    return false;
+  const GdnTensor *before = call.find("initial_state"),
+                  *after = call.find("final_state");
+  return before && after && before->data && before->data == after->data;
+}
+
+void gdn::calls::setForm(View &view, const GdnArgDesc &arg) {
+  view.tensor.dtype = arg.dtype;
+  for (int i = 0; i < std::min(view.tensor.rank, arg.rank); ++i)
+    if (arg.shape[i] >= 0)
+      view.shape[i] = arg.shape[i];
+}

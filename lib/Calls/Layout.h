@@ -10,6 +10,7 @@
 #define GDN_LIB_CALLS_LAYOUT_H
 
 #include "Arguments.h"
+#include "Call.h"
 
 namespace gdn::calls {
 
@@ -24,6 +25,13 @@ bool isMapped(const GdnTensor &array);
 
 /// Whether an array has an argument's type and the extents that it fixes.
 bool hasForm(const GdnTensor &array, const GdnArgDesc &arg);
+
+/// Gives a view the type of an argument, and the extents that this fixes.
+void setForm(View &view, const GdnArgDesc &arg);
+/// Whether final states replace the initial ones early: of segments that do not
+/// wait for others, the last of a sequence may be done before the first has
+/// read its state.
+bool isReplacedEarly(const Call &call, const GdnCallPlan &plan);
 
 uint64_t roundUp(uint64_t value, uint64_t unit);
 
