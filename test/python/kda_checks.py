@@ -65,8 +65,19 @@ def test_raw_gates_of_other_types():
 
 
 def test_long_sequences():
-    """Run token by token until there are kernels of chunks."""
-    assert explain(T=4096, B=1, function="chunk_kda").algorithm == "recurrent"
+    """Run by chunks, whatever states they have, and are not cut."""
+    q, g, beta = meta(1, 4096, 4, 128), meta(1, 4096, 4, 128, dtype="float32"), meta(1, 4096, 4, dtype="float32")
+    choice = gdn.explain(q, q, q, g, beta, cu_seqlens=meta(3, dtype="int32"), device="cuda", function="chunk_kda")
+    assert choice.kernel.startswith("gdn_hopper_channel_bf16_packed_any_f32_log_f32_value_f32_plain_cta_per_")
+    assert choice.algorithm == "chunk" and choice.split is None
+
+
+def test_segments_are_refused():
+    q, g, beta = meta(1, 4096, 4, 128), meta(1, 4096, 4, 128, dtype="float32"), meta(1, 4096, 4, dtype="float32")
+    with pytest.raises(NotImplementedError, match="segment_length: expected a form .* with kernels of segments"):
+        gdn.explain(
+            q, q, q, g, beta, cu_seqlens=meta(3, dtype="int32"), segment_length=256, device="cuda", function="chunk_kda"
+        )
 
 
 def test_what_is_refused():
