@@ -61,14 +61,14 @@ def host_parts(torch, gdn, tensors, kwargs):
     from gdn import _api, _library, _torch
 
     v = tensors[2]
-    values = tuple(_api.BUILDERS["chunk_gated_delta_rule"](*tensors, **kwargs))
-    (q, *_, initial_state, cu_seqlens), scale, options, wants_state = values[:9], *values[11:14]
+    made = _api.BUILDERS["chunk_gated_delta_rule"](*tensors, **kwargs)
+    q, initial_state, cu_seqlens, options = made.q, made.initial_state, made.cu_seqlens, made.options
     public = functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs)
     o = torch.empty_like(v)
-    state = _torch._new_state(q, v, initial_state, cu_seqlens, options) if wants_state else None
-    arrays = (*values[:9], o, state)
+    state = _torch._new_state(q, v, initial_state, cu_seqlens, options) if made.output_final_state else None
+    arrays = made._replace(out=o, final_state=state).tensors
     forward = _library.load().forward
-    rest = (scale, options, 1, 0)
+    rest = (made.scale, options, 1, 0)
 
     def in_turn(several):
         turn = itertools.cycle(several)
