@@ -128,7 +128,7 @@ struct Call : ::testing::Test {
     int8_t place = 0;
     for (int8_t array : {int8_t(0), int8_t(1), int8_t(2), firstResult})
       plan.arguments[place++] = array;
-    std::fill(std::begin(plan.inputs), std::end(plan.inputs), -1);
+    std::fill(std::begin(plan.converted), std::end(plan.converted), -1);
   }
 
   void setTokens(int64_t tokens) {
@@ -168,6 +168,11 @@ static Error allocateForTest(int32_t device, void *, uint64_t bytes,
   workspace = std::make_unique<Given>();
   workspace->data = fakeAddress(device, 0x8000000);
   return {};
+}
+
+static Error runForward(const Problem &problem, const GdnCallPlan *plan,
+                        void *stream, Allocate allocate) {
+  return run(HopperCall(problem, Kind::Forward), plan, stream, allocate);
 }
 
 TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
