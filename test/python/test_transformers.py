@@ -81,10 +81,9 @@ def name(request):
     return request.param
 
 
-@pytest.fixture
-def before(name, monkeypatch):
-    """How often the functions ran that were there before gdn."""
-    counts = dict.fromkeys(RULES, 0)
+def count_calls(name, rules, monkeypatch):
+    """How often these functions of a model's file run, by their names."""
+    counts = dict.fromkeys(rules, 0)
 
     def counted(rule, function):
         def run(*args, **kwargs):
@@ -93,9 +92,15 @@ def before(name, monkeypatch):
 
         return run
 
-    for rule in RULES:
+    for rule in rules:
         monkeypatch.setattr(file_of(name), rule, counted(rule, getattr(file_of(name), rule)))
-    yield counts
+    return counts
+
+
+@pytest.fixture
+def before(name, monkeypatch):
+    """How often the functions ran that were there before gdn."""
+    yield count_calls(name, RULES, monkeypatch)
     # Ours come off before the counters do.
     gdn.transformers.uninstall()
 

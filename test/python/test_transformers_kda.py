@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
 
 from model_gradients import distance, gradients_of  # noqa: E402
-from test_transformers import error, file_of, quiet, tokens  # noqa: E402, F401
+from test_transformers import count_calls, error, file_of, quiet, tokens  # noqa: E402, F401
 
 import gdn.transformers  # noqa: E402
 
@@ -45,18 +45,7 @@ def name(request):
 @pytest.fixture
 def before(name, monkeypatch):
     """How often the functions ran that were there before gdn."""
-    counts = dict.fromkeys(RULES, 0)
-
-    def counted(rule, function):
-        def run(*args, **kwargs):
-            counts[rule] += 1
-            return function(*args, **kwargs)
-
-        return run
-
-    for rule in RULES:
-        monkeypatch.setattr(file_of(name), rule, counted(rule, getattr(file_of(name), rule)))
-    yield counts
+    yield count_calls(name, RULES, monkeypatch)
     gdn.transformers.uninstall()
 
 
