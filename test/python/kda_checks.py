@@ -81,8 +81,13 @@ def test_segments_are_refused():
 
 
 def test_what_is_refused():
-    with pytest.raises(NotImplementedError, match=r"g: expected \[B, T, HV\] on a GPU in this version, got \[B, T, HV, K\]"):
-        gdn.explain(*(meta(1, 8, 4, 256),) * 4, meta(1, 8, 4), device="cuda", function="chunk_kda")
+    parameters = {"A_log": meta(4, dtype="float32"), "dt_bias": meta(4 * 128, dtype="float32")}
+    q = meta(1, 8, 4, 128, dtype="float16")
+    with pytest.raises(NotImplementedError, match="on a GPU in this version, got"):
+        gdn.explain(
+            q, q, q, q, meta(1, 8, 4, dtype="float16"), **parameters, use_gate_in_kernel=True, lower_bound=-5.0,
+            device="cuda", function="chunk_kda",
+        )  # fmt: skip
     q = meta(1, 8, 4, 128).requires_grad_()
     with pytest.raises(NotImplementedError, match="no backward of gates per channel"):
         gdn.explain(q, q, q, q, meta(1, 8, 4), device="cuda", function="chunk_kda")
