@@ -266,11 +266,12 @@ void Conversions::fill(Arguments &arguments, const Call &call,
   made.factor = *neutral;
   made.target = viewAs(view, role);
   // Every row is the same one, but of what is read by a tensor map.
-  if (!role.isMapped)
+  bool isOneRow = !role.isMapped || arg.rank < kMaxRank;
+  if (isOneRow)
     made.target.shape = {1, 1, 1, view.shape[arg.rank - 1]};
   size_t memory = layOut(made.target);
   setStrides(view, made.target, role);
-  if (!role.isMapped) {
+  if (isOneRow) {
     view.strides = {};
     view.strides[arg.rank - 1] = 1;
   }
