@@ -50,6 +50,7 @@ void gdn::registerPasses() {
   registerPartitionPass();
   registerInferLayoutsPass();
   tile::registerExpandCopiesPass();
+  tile::registerExpandF64MathPass();
   tile::registerExpandMatrixVectorPass();
   tile::registerFuseElementwisePass();
   tile::registerHoistBuffersPass();

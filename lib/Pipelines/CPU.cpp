@@ -9,7 +9,9 @@
 #include "gdn/Pipelines/Pipelines.h"
 
 #include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/CPU/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -100,6 +102,8 @@ static void addToLLVM(OpPassManager &manager, const LoweringOptions &options) {
 
 void gdn::buildTileToLLVMPipeline(OpPassManager &manager,
                                   const LoweringOptions &options) {
+  // math.exp, math.log, ... of f64 --> arith
+  manager.addNestedPass<tile::ProgramOp>(tile::createExpandF64MathPass());
   // gdn_tile --> linalg, vector, scf (but for gdn_tile.launch)
   manager.addPass(createConvertGDNTileToLinalgPass());
   manager.addPass(createCanonicalizerPass());

@@ -12,6 +12,7 @@
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
+#include "gdn/Dialect/Tile/Transforms/Passes.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 #include "gdn/Dialect/Warp/Transforms/Passes.h"
 
@@ -26,8 +27,10 @@ using namespace mlir::gdn;
 void gdn::buildTileToWarpPipeline(OpPassManager &manager,
                                   const LoweringOptions &options) {
   {
-    // gdn_tile programs: products of a tensor core's rows
     OpPassManager &programs = manager.nest<tile::ProgramOp>();
+    // math.exp, math.log, ... of f64 --> arith
+    programs.addPass(tile::createExpandF64MathPass());
+    // products of a tensor core's rows
     programs.addPass(tile::createExpandMatrixVectorPass());
     programs.addPass(tile::createTurnTilesPass());
     programs.addPass(tile::createStackProductsPass());

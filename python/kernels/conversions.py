@@ -3,13 +3,12 @@
 """The modules of kernels that bring a call's arrays to what another kernel takes.
 
 The manifest's `conversions` lists them. What is not a cast is computed in float64 and rounded once: a GPU approximates
-less nearly than torch does.
+f32 functions less nearly than torch does.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import pathlib
 import re
 
@@ -31,13 +30,13 @@ class _Tile:
         """What is added from now on is of a row."""
         self.lines = self.row
 
-    def _name(self, kind: str) -> str:
+    def _name(self) -> str:
         self.count += 1
-        return f"%{kind}{self.count}"
+        return f"%v{self.count}"
 
     def add(self, text: str) -> str:
         """Adds an op whose text ends in its types, and returns the name of its result."""
-        value = self._name("v")
+        value = self._name()
         operation, _, types = text.rpartition(" : ")
         self.lines.append(f'    {value} = {operation} {{gdn_tile.step = "state"}} : {types}')
         return value
@@ -55,93 +54,27 @@ class _Tile:
         op = "extf" if bits[element] < bits[to] else "truncf"
         return self.add(f"arith.{op} {value} : {_tile(element)} to {_tile(to)}")
 
-    def op(self, name: str, *values: str, kind: str = "f64") -> str:
-        return self.add(f"arith.{name} {', '.join(values)} : {_tile(kind)}")
+    def op(self, name: str, *values: str, element: str = "f64") -> str:
+        return self.add(f"{name} {', '.join(values)} : {_tile(element)}")
 
-    def bits(self, value: str) -> str:
-        return self.add(f"arith.bitcast {value} : {_tile('f64')} to {_tile('i64')}")
-
-    def float_of_bits(self, value: str) -> str:
-        return self.add(f"arith.bitcast {value} : {_tile('i64')} to {_tile('f64')}")
-
-    def constant(self, value: float | int, kind: str = "f64") -> str:
-        name = self._name("k")
-        text = str(value) if kind == "i64" else f"{value:.17e}" if math.isfinite(value) else _SPECIAL[str(value)]
-        self.lines.append(f"    {name} = arith.constant dense<{text}> : {_tile(kind)}")
+    def constant(self, value: float) -> str:
+        name = self._name()
+        self.lines.append(f"    {name} = arith.constant dense<{value}> : {_tile('f64')}")
         return name
-
-    def select(self, predicate: str, left: str, right: str, yes: str, no: str) -> str:
-        """`yes` where a comparison holds, else `no`."""
-        holds = self.add(f"arith.cmpf {predicate}, {left}, {right} : {_tile('f64')}")
-        return self.add(f"arith.select {holds}, {yes}, {no} : {_tile('i1')}, {_tile('f64')}")
-
-    def polynomial(self, x: str, coefficients: list[float]) -> str:
-        """The sum of coefficients[i] x^i."""
-        *rest, last = coefficients
-        found = self.constant(last)
-        for coefficient in reversed(rest):
-            found = self.op("addf", self.op("mulf", found, x), self.constant(coefficient))
-        return found
 
     def splat(self, scalar: str, element: str) -> str:
         return self.add(f"tensor.splat {scalar} : {_tile(element)}")
-
-
-_SPECIAL = {"inf": "0x7FF0000000000000", "-inf": "0xFFF0000000000000", "nan": "0x7FF8000000000000"}
 
 
 def _tile(element: str) -> str:
     return f"tensor<{_WIDTH}x{element}>"
 
 
-def _exp(tile: _Tile, x: str) -> str:
-    """e^x to 2^-32, of x from -707 to 709: what is beyond counts as these."""
-    for predicate, most in (("olt", -707.0), ("ogt", 709.0)):
-        limit = tile.constant(most)
-        x = tile.select(predicate, x, limit, limit, x)
-    # The sum has round(x / ln 2) in its lowest bits.
-    magic = tile.constant(1.5 * 2.0**52)
-    shifted = tile.op("addf", tile.op("mulf", x, tile.constant(1 / math.log(2))), magic)
-    count = tile.op("subf", shifted, magic)
-    rest = tile.op("subf", x, tile.op("mulf", count, tile.constant(math.log(2))))
-    power = tile.polynomial(rest, [1 / math.factorial(i) for i in range(9)])
-    exponent = tile.op("shli", tile.bits(shifted), tile.constant(52, "i64"), kind="i64")
-    found = tile.float_of_bits(tile.op("addi", tile.bits(power), exponent, kind="i64"))
-    return tile.select("uno", x, x, x, found)
-
-
-def _atanh_terms(count: int) -> list[float]:
-    """The coefficients of 2 atanh(s) / s by s^2: log((1 + s) / (1 - s)) / s."""
-    return [2 / (2 * i + 1) for i in range(count)]
-
-
-def _log(tile: _Tile, x: str) -> str:
-    """log x of what was a float32, to 2^-32."""
-    root = tile.constant(0x3FE6A09E667F3BCD, "i64")
-    bits, by52 = tile.bits(x), tile.constant(52, "i64")
-    exponent = tile.op("shrsi", tile.op("subi", bits, root, kind="i64"), by52, kind="i64")
-    # From sqrt(1/2) to sqrt(2).
-    part = tile.float_of_bits(tile.op("subi", bits, tile.op("shli", exponent, by52, kind="i64"), kind="i64"))
-    one = tile.constant(1.0)
-    s = tile.op("divf", tile.op("subf", part, one), tile.op("addf", part, one))
-    near = tile.op("mulf", s, tile.polynomial(tile.op("mulf", s, s), _atanh_terms(6)))
-    count = tile.add(f"arith.sitofp {exponent} : {_tile('i64')} to {_tile('f64')}")
-    found = tile.op("addf", tile.op("mulf", count, tile.constant(math.log(2))), near)
-    zero, most, none = (tile.constant(value) for value in (0.0, math.inf, math.nan))
-    found = tile.select("oeq", x, zero, tile.constant(-math.inf), found)
-    found = tile.select("oeq", x, most, most, found)
-    return tile.select("uge", x, zero, tile.select("uno", x, x, x, found), none)
-
-
 def _softplus(tile: _Tile, x: str) -> str:
     """max(x, 0) + log(1 + e^-|x|)."""
-    zero, two = tile.constant(0.0), tile.constant(2.0)
-    above = tile.select("ogt", x, zero, x, zero)
-    below = tile.select("ogt", x, zero, zero, x)
-    # -|x|, NaN of NaN.
-    small = _exp(tile, tile.op("subf", below, above))
-    s = tile.op("divf", small, tile.op("addf", small, two))
-    return tile.op("addf", above, tile.op("mulf", s, tile.polynomial(tile.op("mulf", s, s), _atanh_terms(9))))
+    small = tile.op("math.exp", tile.op("arith.negf", tile.op("math.absf", x)))
+    above = tile.op("arith.maxnumf", x, tile.constant(0.0))
+    return tile.op("arith.addf", above, tile.op("math.log1p", small))
 
 
 def _vector(tile: _Tile, name: str) -> str:
@@ -152,7 +85,7 @@ def _vector(tile: _Tile, name: str) -> str:
 def _value_of(tile: _Tile, kind: str, source: str, target: str) -> str:
     """What is stored of a row, in the target's type."""
     if kind == "softplus_to_log":
-        rate, bias = _exp(tile, _vector(tile, "a_log")), _vector(tile, "dt_bias")
+        rate, bias = tile.op("math.exp", _vector(tile, "a_log")), _vector(tile, "dt_bias")
     elif kind != "linear_to_log":
         factor = tile.cast(tile.splat("%factor", "f32"), "f32", "f64" if kind == "logit_to_value" else "f32")
     if kind == "fill":
@@ -163,14 +96,16 @@ def _value_of(tile: _Tile, kind: str, source: str, target: str) -> str:
     x = tile.load("%x", "%batch, %t, %h, %c", 3, "%limit", source, f"memref<?x?x?x?x{source}, #any>")
     x = tile.cast(x, source, "f32")
     if kind == "cast":
-        return tile.cast(tile.op("mulf", x, factor, kind="f32"), "f32", target)
+        return tile.cast(tile.op("arith.mulf", x, factor, element="f32"), "f32", target)
     x = tile.cast(x, "f32", "f64")
     if kind == "linear_to_log":
-        found = _log(tile, x)
+        found = tile.op("math.log", x)
     elif kind == "softplus_to_log":
-        found = tile.op("negf", tile.op("mulf", _softplus(tile, tile.op("addf", x, bias)), rate))
+        softplus = _softplus(tile, tile.op("arith.addf", x, bias))
+        found = tile.op("arith.negf", tile.op("arith.mulf", softplus, rate))
     else:
-        found = tile.op("divf", factor, tile.op("addf", tile.constant(1.0), _exp(tile, tile.op("negf", x))))
+        decay = tile.op("math.exp", tile.op("arith.negf", x))
+        found = tile.op("arith.divf", factor, tile.op("arith.addf", tile.constant(1.0), decay))
     return tile.cast(found, "f64", target)
 
 

@@ -40,7 +40,7 @@ def write(folder):
     gates = [0, 1, 1 - 2**-24, 1e-40, INFINITY, -1, NAN]
     gates += [1 - 10 ** -draw.uniform(0, 7) for _ in range(count // 2)]
     gates += [10 ** -draw.uniform(0, 45) for _ in range(count - len(gates))]
-    raw = [0, INFINITY, -INFINITY, NAN, -90, 45, 1e-30]
+    raw = [0, INFINITY, -INFINITY, NAN, -90, 45, 1e-30, -1, 800, -800]
     raw += [draw.gauss(0, 20) for _ in range(count - len(raw))]
     write_array(folder / "gates.npy", ROWS, gates)
     write_array(folder / "raw.npy", ROWS, raw)
@@ -52,6 +52,14 @@ def write(folder):
 
 def log(x):
     return math.log(x) if x > 0 and x != INFINITY else -INFINITY if x == 0 else x if x > 0 else NAN
+
+
+def log1p(x):
+    return math.log1p(x) if -1 < x < INFINITY else log(1 + x)
+
+
+def exp(x):
+    return INFINITY if x > 709 else math.exp(x)
 
 
 def softplus(x):
@@ -68,6 +76,8 @@ def wanted(folder):
     channels = ROWS[3]
     return {
         "linear_to_log": lambda i: log(gates[i]),
+        "log1p": lambda i: log1p(raw[i]),
+        "exp": lambda i: exp(raw[i]),
         "softplus_to_log": lambda i: -math.exp(a_log[i % channels]) * softplus(raw[i] + dt_bias[i % channels]),
         "logit_to_value": lambda i: 2 * sigmoid(raw[i]),
         "cast": lambda i: 0.5 * raw[i],
