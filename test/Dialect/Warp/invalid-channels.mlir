@@ -120,6 +120,12 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
+// The first own chunk of the third warp would be in a slot that another one had before.
+// expected-error @below {{expected warps that take turns and divide the 2 chunks of an iteration in role a, which CTAs share, got 3}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "a", warps = 3, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>], channels = []>
+
+// -----
+
 // The CTAs share a loop over chunks.
 // expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its iteration in role a, which CTAs share}}
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], alternate_ctas = true>], channels = []>

@@ -106,6 +106,14 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected a cluster, chunks in a loop, and nothing "
                             "delayed or ahead of its iteration in role "
                          << role.getName() << ", which CTAs share";
+    // A warp that begins behind the first use of a slot takes what the slot
+    // had before for its own.
+    if (role.getAlternateCtas() && role.getRoundRobin() &&
+        chunksPerIteration % role.getWarps() != 0)
+      return emitError() << "expected warps that take turns and divide the "
+                         << chunksPerIteration << " chunks of an iteration in "
+                         << "role " << role.getName()
+                         << ", which CTAs share, got " << role.getWarps();
     for (ArrayAttr list : {role.getSteps(), role.getDelayedSteps()})
       for (Attribute step : list ? list.getValue() : ArrayRef<Attribute>())
         if (!steps.insert(cast<StringAttr>(step).getValue()).second)

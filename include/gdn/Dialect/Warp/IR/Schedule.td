@@ -24,7 +24,8 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     one V tile. With `loop_chunks` the chunks of an iteration are a loop rather
     than copies: a role that others wait for less gives its place in the
     instruction cache to them. With `alternate_ctas` the CTAs of a cluster take the iterations
-    in turn, and what one of them makes goes to all. With `interleave_chunks` ops of the
+    in turn, and what one of them makes goes to all; warps that take turns there divide the
+    chunks of an iteration. With `interleave_chunks` ops of the
     chunks of an iteration follow each other by turns, so that a warp that is alone with
     chains of short ops waits for each of them less. With `lanes_per_row` the role's tiles
     are spread over lanes (`#gdn_warp.spread`), so many to a row; without, they are fragments.
