@@ -199,6 +199,17 @@ static bool isOfSlot(Value tile) {
   return false;
 }
 
+FieldLayout gdn::layOutPublished(RankedTensorType tile) {
+  FieldLayout layout;
+  layout.transposed = fillsPanelsTurned(tile);
+  SmallVector<int64_t> shape(tile.getShape());
+  if (layout.transposed)
+    std::swap(shape[0], shape[1]);
+  layout.view =
+      ViewType::get(shape, tile.getElementType(), format::kPanelBytes);
+  return layout;
+}
+
 int64_t gdn::countPublished(KernelOp kernel) {
   int64_t all = 0;
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
@@ -215,15 +226,22 @@ int64_t gdn::countPublished(KernelOp kernel) {
         if ((number == 0 && !isLeftTurned) || isOfSlot(tile) ||
             !known.insert(tile).second)
           continue;
-        auto type = cast<RankedTensorType>(tile.getType());
-        int64_t bytes = llvm::alignTo(type.getNumElements() *
-                                          type.getElementTypeBitWidth() / 8,
-                                      format::kSwizzleAlignment);
+        FieldLayout layout =
+            layOutPublished(cast<RankedTensorType>(tile.getType()));
+        int64_t bytes =
+            llvm::alignTo(layout.view.getSpan(), format::kSwizzleAlignment);
         (isRare ? turn : own) += bytes;
       }
       most = std::max(most, turn);
     });
-    all += std::max(own, most) * groups;
+    bool reduces = role.walk([](linalg::ReduceOp reduce) {
+                         auto type = cast<RankedTensorType>(
+                             reduce->getResult(0).getType());
+                         return type.getRank() == 0 ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
+                       })
+                       .wasInterrupted();
+    all += (std::max(own, most) + (reduces ? kReducedBytes : 0)) * groups;
   }
   return all;
 }

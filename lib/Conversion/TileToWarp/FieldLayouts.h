@@ -10,6 +10,7 @@
 #define GDN_LIB_CONVERSION_TILETOWARP_FIELDLAYOUTS_H
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Warp/IR/Formats.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -29,13 +30,21 @@ struct FieldLayout {
 /// Of one that a fragment holds, two may lie side by side.
 bool fillsPanelsTurned(RankedTensorType tile);
 
+/// How a tile lies that a role makes for its own products.
+FieldLayout layOutPublished(RankedTensorType tile);
+
 /// Whether a tensor map copies the tile of `load` to a view of it, transposed
 /// or not: the view's rows run along a dimension of stride 1.
 bool isCopiedAs(tile::LoadOp load, bool isTransposed);
 
-/// Bytes of the operands that the products of a kernel of values read from
-/// shared memory and that their own roles make. Those of rare branches take
-/// turns.
+/// Bytes that a warpgroup reduces a vector in: each warp leaves its number in
+/// the columns of a product's unit.
+constexpr int64_t kReducedBytes =
+    warp::format::kWarpgroupWarps * warp::format::kWgmmaColumnUnit * 4;
+
+/// Bytes of shared memory that roles of a kernel of values take for themselves:
+/// of operands of products that their own roles make, and of reductions to a
+/// number. Operands of rare branches take turns, and so do reductions.
 int64_t countPublished(warp::KernelOp kernel);
 
 /// The layouts of all fields of a kernel's channels.

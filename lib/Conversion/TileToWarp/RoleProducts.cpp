@@ -75,13 +75,9 @@ FailureOr<Value> RoleLayouts::publish(Value old) {
              << format::kWgmmaRows << " rows before the last one, got "
              << piece.getType();
   }
-  bool isTurned = fillsPanelsTurned(tile);
-  SmallVector<int64_t> shape(tile.getShape());
-  if (isTurned)
-    std::swap(shape[0], shape[1]);
-  auto view = ViewType::get(shape, tile.getElementType(), format::kPanelBytes);
-  known = PublishOp::create(b, old.getLoc(), view, fragments,
-                            getRows(pieces.back()), isTurned);
+  FieldLayout layout = layOutPublished(tile);
+  known = PublishOp::create(b, old.getLoc(), layout.view, fragments,
+                            getRows(pieces.back()), layout.transposed);
   return known;
 }
 
@@ -292,10 +288,8 @@ LogicalResult RoleLayouts::reduceVector(linalg::ReduceOp reduce) {
     copy->getResult(0).setType(type);
     copy->removeAttr(tile::TileDialect::getStepAttrName());
     copy->removeAttr(tile::TileDialect::getChunkAttrName());
-    // Each warp leaves its number in the columns of a product's unit.
     copy->setAttr(WarpDialect::getScratchBytesAttrName(),
-                  b.getI64IntegerAttr(format::kWarpgroupWarps *
-                                      format::kWgmmaColumnUnit * 4));
+                  b.getI64IntegerAttr(kReducedBytes));
     all = copy->getResult(0);
   }
   map.map(result, all);
