@@ -252,6 +252,13 @@ unsigned Partition::getClock(unsigned loop) const {
   llvm_unreachable("each loop has a clock");
 }
 
+/// Whether a value is a tile that is loaded in a loop, for other roles.
+static bool isTileLoad(Value value) {
+  auto load = value.getDefiningOp<tile::LoadOp>();
+  return load && load.getType().getRank() > 1 &&
+         load->getParentOfType<scf::ForOp>();
+}
+
 SmallVector<unsigned> Partition::getFillers(unsigned channel) const {
   SmallVector<unsigned> fillers;
   for (unsigned role = 0; role < countRoles(); ++role)
@@ -280,9 +287,25 @@ std::optional<unsigned> Partition::getSharer(unsigned channel) const {
 
 bool Partition::isShared(unsigned channel) const {
   SmallVector<unsigned> fillers = getFillers(channel);
-  return !fillers.empty() && getRole(fillers.back()).getAlternateCtas() &&
+  if (fillers.empty())
+    return false;
+  bool isLoaded = llvm::all_of(crossing, [&](auto &entry) {
+    return !getField(entry.first, channel) || isTileLoad(entry.first);
+  });
+  return (isLoaded || getRole(fillers.back()).getAlternateCtas()) &&
          llvm::all_of(llvm::seq<unsigned>(0, countRoles()), [&](unsigned role) {
            return getRole(role).getAlternateCtas() || !takes(role, channel);
+         });
+}
+
+bool Partition::isLoadedInTurn(Operation *op) const {
+  if (schedule.getCluster() == 1 || op->getNumResults() != 1 ||
+      getRole(roles.lookup(op)).getAlternateCtas())
+    return false;
+  auto found = fields.find(op->getResult(0));
+  return found != fields.end() &&
+         llvm::all_of(found->second, [&](const Field &field) {
+           return isShared(field.channel);
          });
 }
 

@@ -125,8 +125,13 @@ struct Partition {
   /// Where roles that the CTAs of a cluster share fill a channel, the last of
   /// them, which copies its slots; none else, or where they alone take from it.
   std::optional<unsigned> getSharer(unsigned channel) const;
-  /// Whether what goes through a channel stays between roles that CTAs share.
+  /// Whether a CTA has a slot of a channel for its own iterations alone: roles
+  /// that CTAs share take all that goes through it, and fill it, or tiles are
+  /// loaded into it.
   bool isShared(unsigned channel) const;
+  /// Whether a role that CTAs do not share loads a tile for such roles alone,
+  /// and so in the iterations of its CTA.
+  bool isLoadedInTurn(Operation *op) const;
   /// Slots that a CTA fills before it is the next one's turn; null where each
   /// fills its own.
   IntegerAttr getTurn(unsigned channel) const;

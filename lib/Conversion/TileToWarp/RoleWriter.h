@@ -62,6 +62,7 @@ private:
                   bool late);
   void copyInTurn(Value number, function_ref<bool(Operation *)> wanted);
   void copyOwn(function_ref<bool(Operation *)> wanted);
+  scf::IfOp copyIfOwn(function_ref<void()> write);
   void releaseUnusedSlots();
   void copySlotsToCluster();
   Value getSlot(unsigned channel, Value chunkOfIteration);
@@ -150,8 +151,7 @@ private:
   Value warpgroupVTile, iteration, step;
   /// The number of the work item, where the CTA takes several.
   Value turn;
-  /// The number of the iteration among those of this CTA, where CTAs share the
-  /// role.
+  /// The number of the iteration among those of this CTA, in a cluster.
   Value ownIteration;
   /// The chunk of the iteration, where the chunks are a loop.
   Value chunk;

@@ -146,9 +146,36 @@ SmallVector<Operation *> RoleWriter::orderOps(Block &block, Attribute step) {
 void RoleWriter::copyOps(Block &block, function_ref<bool(Operation *)> wanted) {
   copied.clear();
   for (ArrayAttr steps : {spec.getSteps(), spec.getDelayedSteps()})
-    for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>())
-      for (Operation *op : orderOps(block, step))
+    for (Attribute step : steps ? steps.getValue() : ArrayRef<Attribute>()) {
+      SmallVector<Operation *> ops = orderOps(block, step), inTurn;
+      for (Operation *op : ops)
+        if (wanted(op) && partition.isLoadedInTurn(op))
+          inTurn.push_back(op);
+      // One branch, so that a slot is waited for once.
+      if (!inTurn.empty())
+        copyIfOwn([&] {
+          for (Operation *op : inTurn)
+            copyOnce(op, wanted);
+        });
+      for (Operation *op : ops)
         copyOnce(op, wanted);
+    }
+}
+
+/// What `write` copies, in the iterations of this CTA among those of a cluster.
+scf::IfOp RoleWriter::copyIfOwn(function_ref<void()> write) {
+  Value cluster = createIndex(partition.schedule.getCluster());
+  Value rank = IdOp::create(b, loc, IdKind::ClusterRank);
+  Value owner = arith::RemUIOp::create(b, loc, iteration, cluster);
+  Value mine =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, owner, rank);
+  auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<IRMapping> outside = maps;
+  write();
+  maps = outside;
+  return branch;
 }
 
 /// The ops of iteration `index`, which begins at token `begin`.
@@ -157,7 +184,7 @@ void RoleWriter::copyIteration(Value index, Value begin, bool late) {
   iteration = toIndex(b, loc, index);
   step = lookup(getLoop().getStep(), 0);
   // Outside of a loop over the chunks, which all have this iteration.
-  if (spec.getAlternateCtas())
+  if (partition.schedule.getCluster() > 1)
     ownIteration = arith::DivUIOp::create(
         b, loc, iteration, createIndex(partition.schedule.getCluster()));
   auto isNow = [&](Operation *op) {
@@ -230,18 +257,11 @@ void RoleWriter::copyOwn(function_ref<bool(Operation *)> wanted) {
   Block &body = *getLoop().getBody();
   if (!spec.getAlternateCtas())
     return copyOps(body, wanted);
-  Value cluster = createIndex(partition.schedule.getCluster());
-  Value rank = IdOp::create(b, loc, IdKind::ClusterRank);
-  Value owner = arith::RemUIOp::create(b, loc, iteration, cluster);
-  Value mine =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, owner, rank);
-  auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/true);
+  scf::IfOp branch = copyIfOwn([&] {
+    copyOps(body, wanted);
+    copySlotsToCluster();
+  });
   OpBuilder::InsertionGuard insertion(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<IRMapping> outside = maps;
-  copyOps(body, wanted);
-  copySlotsToCluster();
-  maps = outside;
   b.setInsertionPointToStart(branch.elseBlock());
   releaseUnusedSlots();
 }
