@@ -1,39 +1,62 @@
 // Schedules of gdn.stage.fused with a gate a channel (the step `decay`), the forward of Kimi Delta Attention. A layer gets
-// the first template whose `when` holds; `norms_` is with qk_l2norm.
+// the first template whose `when` holds; `norms_` is with qk_l2norm, `pair_` for a CTA of one V tile in a cluster of two.
 //
 // One role makes the decayed tiles and the scores of them: what it makes for its own products goes through shared memory
 // without a channel. It has the most to do, and gates of any strength need the most registers, so it has what the state
 // leaves. A CTA has one V tile: beside two state warpgroups there would be 96 registers, which the tiles of a chunk do not
-// fit yet. Gates that no lower bound keeps in range take chunks of 16 tokens: with 32 there are spills.
+// fit yet. Tiles do not depend on V, so each CTA of a pair makes those of every other iteration for both: a chunk takes 1.7
+// us where it takes 2.5 us alone (docs/experiments/kda.md). Gates that no lower bound keeps in range take chunks of 16
+// tokens: with 32 there are spills.
 
 #prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true>
 #gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = <2 chunks>>
 #solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
-#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = <as "tokens" minus 1>, loop_chunks = true>
+#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = <2 iterations>, loop_chunks = true>
 #state = #gdn_warp.role_template<name = "state", warps = 4, registers = 208, steps = ["state"], loop_chunks = true>
 
-#tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 6 chunks>, from = ["load"], to = ["prepare", "state"], slot_per_chunk = true>
-#vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["prepare", "state"]>
-#decayed = #gdn_warp.channel_template<name = "decayed", depth = <fill 1 to 2 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
+// What the tiles are made of is read early, values late: in one channel, keys would stay until the state has read the
+// values, and leave no room for tiles that are ahead.
+#keys = #gdn_warp.channel_template<name = "keys", depth = <fill 1 to 4 chunks>, from = ["load"], to = ["prepare"], slot_per_chunk = true>
+#values = #gdn_warp.channel_template<name = "values", depth = <fill 4 to 6 chunks>, from = ["load"], to = ["state"], slot_per_chunk = true>
+#vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "values" plus 1>, from = ["gates"], to = ["prepare", "state"]>
+#decayed = #gdn_warp.channel_template<name = "decayed", depth = <fill 1 to 4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
 #m = #gdn_warp.channel_template<name = "m", depth = <2 chunks>, from = ["scores"], to = ["solve"], slot_per_chunk = true>
-#triangles = #gdn_warp.channel_template<name = "triangles", depth = <fill 2 to 4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
+#triangles = #gdn_warp.channel_template<name = "triangles", depth = <4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
 #output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
+
+// A turn of a CTA is an iteration, whose tiles have a slot each.
+#pair_prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true, alternate_ctas = true>
+#pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
+#pair_decayed = #gdn_warp.channel_template<name = "decayed", depth = <4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @fused.channel_gates.pair schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
+    when <steps = ["decay"], no_steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_prepare, #gates, #pair_solve, #move, #state]
+    channels [#keys, #values, #vectors, #pair_decayed, #m, #triangles, #output]
 
 gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
     when <steps = ["decay"], no_steps = ["norms"]>
     attributes {chunks_per_iteration = 2 : i64}
     roles [#prepare, #gates, #solve, #move, #state]
-    channels [#tokens, #vectors, #decayed, #m, #triangles, #output]
+    channels [#keys, #values, #vectors, #decayed, #m, #triangles, #output]
 
 // The warp that makes gates elsewhere sums the squares of rows; the one that moves makes beta and masks.
-#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], delayed_steps = ["store"], delay = <as "tokens">, prefetch_distance = <2 chunks>, interleave_chunks = true>
+#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], delayed_steps = ["store"], delay = <2 iterations>, prefetch_distance = <2 chunks>, interleave_chunks = true>
 #norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms", "query_norms"], loop_chunks = true>
-#norms_tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 6 chunks>, from = ["load"], to = ["norms", "prepare", "state"], slot_per_chunk = true>
+#pair_norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms", "query_norms"], loop_chunks = true, alternate_ctas = true>
+#norms_keys = #gdn_warp.channel_template<name = "keys", depth = <fill 1 to 4 chunks>, from = ["load"], to = ["norms", "prepare"], slot_per_chunk = true>
 #norms_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["norms", "query_norms"], to = ["prepare"], slot_per_chunk = true>
-#norms_output = #gdn_warp.channel_template<name = "output", depth = <4 chunks>, from = ["state"], to = ["move"]>
+#norms_output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["move"]>
+
+gdn_warp.schedule_template @fused.channel_gates.pair_norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
+    when <steps = ["decay", "norms"], min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_prepare, #norms_move, #pair_solve, #pair_norms, #state]
+    channels [#norms_keys, #values, #vectors, #norms_lengths, #pair_decayed, #m, #triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.channel_gates.norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
     when <steps = ["decay", "norms"]>
     attributes {chunks_per_iteration = 2 : i64}
     roles [#prepare, #norms_move, #solve, #norms, #state]
-    channels [#norms_tokens, #vectors, #norms_lengths, #decayed, #m, #triangles, #norms_output]
+    channels [#norms_keys, #values, #vectors, #norms_lengths, #decayed, #m, #triangles, #norms_output]
