@@ -22,13 +22,6 @@ using namespace mlir::gdn;
 /// eps of the l2 norm (spec 1).
 static constexpr double kNormEps = 1e-6;
 
-/// The largest |A_log| that is taken in one factor. Two such factors take any
-/// finite gate to where its decay is 0, or 1, if it is not 0 itself.
-static constexpr double kMostLogRate = 87.0;
-/// Below the first softplus(x) is exp(x) to half an ulp of f32; above the
-/// second an error of its logarithm is none of a decay's.
-static constexpr double kSmallSoftplus = -16.0, kHugeSoftplus = 0x1p60;
-
 Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
     : b(b), facts(facts), sequence(op.getSequence()), head(op.getHead()),
       tile(op.getVTile()), batch(op.getBatch()), begin(op.getBegin()),
@@ -52,31 +45,6 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
                : arith::MulIOp::create(b, tile, b.index(facts.vTileChannels));
   if (facts.C > 1)
     loadGateParameters();
-}
-
-void Program::loadGateParameters() {
-  b.step(facts.decay == DecayKind::Channel && facts.C > 1 ? "decay" : "gates");
-  bias = loadGateParameter("dt_bias");
-  logRate = loadGateParameter("a_log");
-  if (!logRate || facts.gateDomain != GateDomain::Bounded)
-    return;
-  auto bounded = [&](Value x) {
-    return b.max(b.min(x, kMostLogRate), -kMostLogRate);
-  };
-  Value most = bounded(logRate);
-  rate = b.exp(most);
-  restOfRate = b.exp(bounded(b.sub(logRate, most)));
-}
-
-/// A gate parameter at the work item's head: of an array [H] a scalar, of [H,
-/// K] a vector; null without.
-Value Program::loadGateParameter(StringRef name) {
-  Value array = (*this)[name];
-  if (!array)
-    return {};
-  if (cast<MemRefType>(array.getType()).getRank() == 2)
-    return b.f32(b.load(array, {head, zero}, {1}, {facts.K}));
-  return b.extract(b.f32(b.load(array, {head}, {0}, {1})), {0});
 }
 
 /// The q/k head of the work item. Heads that are known when running alone make
@@ -182,120 +150,6 @@ Value gdn::tokenMask(Program &p, Value t) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.iota(p.facts.C),
                             b.splat(left, p.facts.C));
   return b.select(valid, b.fill(1.0, p.facts.C), 0.0);
-}
-
-/// Where accesses to chunks are cut: a chunk of one token is inside.
-static Value getCut(Program &p) { return p.facts.C > 1 ? p.end : Value(); }
-
-Value gdn::loadBeta(Program &p, Value t) {
-  p.b.step("gates");
-  return activateBeta(
-      p, p.b.load(p["beta"], {p.batch, t, p.head}, {1}, {p.facts.C}, getCut(p)),
-      t);
-}
-
-Value gdn::activateBeta(Program &p, Value beta, Value t) {
-  TileBuilder &b = p.b;
-  b.step("gates");
-  beta = b.f32(beta);
-  auto raised = [&](Value beta) {
-    return p.facts.leastBeta > 0.0 ? b.max(beta, p.facts.leastBeta) : beta;
-  };
-  if (p.facts.betaDomain == BetaDomain::Value)
-    return raised(beta);
-  beta = b.sigmoid(beta);
-  if (p.facts.C > 1)
-    beta = b.mul(beta, tokenMask(p, t));
-  return raised(p.facts.betaDomain == BetaDomain::Logit ? beta
-                                                        : b.scaled(beta, 2.0));
-}
-
-/// A gate parameter spread over `shape`, one number or one a channel.
-static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
-  if (!isa<RankedTensorType>(parameter.getType()))
-    return p.b.splat(parameter, shape);
-  return shape.size() == 1 ? parameter : p.b.broadcast(parameter, shape, 1);
-}
-
-/// -exp(A_log) softplus(x) in log2 units. f32 may have no room for a factor,
-/// but for the product: where softplus(x) is small or huge, the logarithms of
-/// the factors are added. A loop keeps A_log alone in a register: exp(A_log) is
-/// made for each gate, as exp(A_log + 0).
-static Value softplusGate(Program &p, Value x) {
-  TileBuilder &b = p.b;
-  ArrayRef<int64_t> shape = shapeOf(x);
-  auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
-    return arith::CmpFOp::create(b, predicate, x, b.fill(bound, shape));
-  };
-  Value softplus = b.softplus(x);
-  Value isSmall = compare(arith::CmpFPredicate::OLT, kSmallSoftplus);
-  Value isHuge = compare(arith::CmpFPredicate::OGT, kHugeSoftplus);
-  Value log = b.scaled(math::Log2Op::create(b, softplus), M_LN2);
-  log = arith::SelectOp::create(b, isSmall, x, b.select(isHuge, log, 0.0));
-  Value isEither = arith::OrIOp::create(b, isSmall, isHuge);
-  Value factor =
-      arith::SelectOp::create(b, isEither, b.fill(1.0, shape), softplus);
-  Value rate = b.exp(b.add(log, spread(p, p.logRate, shape)));
-  return b.mul(b.scaled(rate, -M_LOG2E), factor);
-}
-
-/// log2 of the decay of a gate (spec 1) of any shape; f64 where spec 4.1 says.
-static Value activateGate(Program &p, Value gate) {
-  TileBuilder &b = p.b;
-  ArrayRef<int64_t> shape = shapeOf(gate);
-  auto addBias = [&](Value raw) {
-    return p.bias ? b.add(raw, spread(p, p.bias, shape)) : raw;
-  };
-  switch (p.facts.gateDomain) {
-  case GateDomain::Log:
-    if (b.getOperandType().isF32() && p.facts.C > 1)
-      gate = b.to(gate, b.getF64Type());
-    return b.scaled(gate, M_LOG2E);
-  case GateDomain::Linear:
-    return math::Log2Op::create(b, gate);
-  case GateDomain::Softplus:
-    return softplusGate(p, addBias(gate));
-  case GateDomain::Bounded:
-    gate = addBias(gate);
-    // x may be 0 where exp(A_log) is infinite, and the other way round.
-    if (p.rate)
-      gate = b.mul(spread(p, p.rate, shape),
-                   b.mul(spread(p, p.restOfRate, shape), gate));
-    return b.scaled(b.sigmoid(gate), p.facts.lowerBound * M_LOG2E);
-  }
-  llvm_unreachable("covered switch");
-}
-
-Value gdn::loadLog2Gate(Program &p, Value t) {
-  TileBuilder &b = p.b;
-  int64_t C = p.facts.C;
-  Value gate;
-  if (p.facts.decay == DecayKind::Scalar) {
-    b.step("gates");
-    gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, getCut(p));
-  } else {
-    b.step("load");
-    gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {1, 3},
-                  {C, p.facts.K}, p.end);
-    b.step("decay");
-  }
-  Value log2 = b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
-  // A padded log gate is read as 0; the other domains map 0 elsewhere. A chunk
-  // of one token has no padding.
-  if (p.facts.gateDomain == GateDomain::Log || C == 1)
-    return log2;
-  if (p.facts.decay == DecayKind::Scalar)
-    return b.mul(log2, tokenMask(p, t));
-  b.step("gates");
-  Value mask = tokenMask(p, t);
-  b.step("decay");
-  return b.mulAxis(log2, mask, 0);
-}
-
-Value gdn::activateChannelGate(Program &p, Value gate) {
-  TileBuilder &b = p.b;
-  b.step("gates");
-  return b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
 }
 
 void gdn::storeOutputT(Program &p, Value t, Value output) {

@@ -113,8 +113,9 @@ struct Program {
   Value zero;
   /// A_log and dt_bias of the head: a scalar, or f32 [K]; null without.
   Value logRate, bias;
-  /// For bounded gates, exp(A_log) as a product of two numbers, both finite and
-  /// above 0. The second is 1 but for an A_log for which f32 has no room.
+  /// For bounded gates, -exp(A_log) in log2 units as a product of two finite
+  /// numbers. The second is 1 but for an A_log for which f32 has no room; the
+  /// bias is multiplied by it.
   Value rate, restOfRate;
 
   /// Sets the above. A chunk of one token loads them with its gate: what is
