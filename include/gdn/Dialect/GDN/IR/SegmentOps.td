@@ -97,13 +97,13 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     gate's sum over the segment in log2 units, f32; `k` is then taken for its
     sizes and is not read.
 
-    With a gate a channel one channel that keeps its state does not keep what
-    others have of it. So t is the first one from the end, of the last 96 tokens,
+    With a gate per channel, one channel may keep its state while all others
+    forget theirs. So t is the first token from the end, of the last 96 tokens,
     for which one of two bounds holds: the slowest channels' gates multiply to at
     most `tolerance`, or the product of |I - beta k k^T| Diag(exp g) has columns
-    whose sums are of norm `tolerance` at most. For the latter it reads k and
-    `beta`. Where neither bound has come a third of its way in 32 tokens, there is
-    no such t.
+    whose sums have a norm of at most `tolerance`. The latter bound reads k and
+    `beta`. If neither bound has come a third of its way in 32 tokens, there is no
+    such t.
 
     With `reverse`, of a gate a head, it is the same for gradients, which go back:
     the gradient of the state before a segment is that of the tokens before t

@@ -84,12 +84,12 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     %dq, %dk, %dbeta, %dg = gdn.stage.gradients q(...) ... cu_seqlens(%boundaries) ... {...} -> ...
     ```
 
-    Where a segment's last tokens leave at most `decay-tolerance` of a state,
-    these tokens alone make its B, and it needs no map (spec 6.3). The kernels
-    decide that for each segment and head, by the gates of the call, and where a
-    gate has channels by keys and beta, too. It holds for 16-bit layers with a
-    gate; others, and all with a tolerance of 0, get maps of every segment, and
-    no `segment_starts`.
+    If a segment's last tokens leave at most `decay-tolerance` of a state, these
+    tokens alone make its B, and it needs no map (spec 6.3). The kernels decide
+    that for each segment and head, by the gates of the call; with a gate per
+    channel by the keys and beta, too. It holds for 16-bit layers with a gate;
+    others, and all with a tolerance of 0, get maps of every segment, and no
+    `segment_starts`.
 
     Batch rows become packed sequences. With `segment-length` the results of a
     sequence do not depend on its neighbours, bit for bit.

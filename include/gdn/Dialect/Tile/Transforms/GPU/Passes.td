@@ -15,16 +15,16 @@ def TurnTilesPass : Pass<"gdn-tile-turn-tiles", "::mlir::gdn::tile::ProgramOp"> 
   let summary = "Tiles whose columns fill fragments are computed as their transposes";
   let description = [{
     A fragment has 64 rows, a chunk 32: half of a warpgroup would hold a tile of
-    32 x 128. Where work element by element, scans and broadcasts make tiles that
-    products read, these are computed as 128 x 32, which all warps hold. Products
-    read shared memory, where either way is as good.
+    32 x 128. This pass computes such a tile as 128 x 32, which all warps hold, if
+    elementwise ops, scans and broadcasts make it for a product. The product reads
+    the tile from shared memory, and takes it transposed as fast.
 
-    Values that such work, branches and loops connect lie in one way. They are
-    turned if their columns are a multiple of `rows` and their rows fewer, if a
-    product reads one of them, and if nothing else takes them but reductions and
-    slices of a row. What comes from elsewhere, as a load, is transposed, which
-    reads it the other way. Numerics unchanged, but for the order of sums that a
-    reduction over rows has.
+    Values that elementwise ops, branches and loops connect are turned together.
+    They are turned if their columns are a multiple of `rows` and their rows
+    fewer, if a product reads one of them, and if nothing else takes them but
+    reductions and slices of a row. A value from elsewhere, such as a load, gets a
+    `linalg.transpose`, which becomes a load in the other order. Numerics are
+    unchanged, but for the order of the sums of a reduction over rows.
 
     ```mlir
     %G = gdn_tile.scan %g axis 0 : tensor<32x128xf32>
