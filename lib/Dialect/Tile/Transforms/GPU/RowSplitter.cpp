@@ -126,8 +126,10 @@ void RowSplitter::mapPieces(ValueRange values, ArrayRef<size_t> counts,
 }
 
 void RowSplitter::visit(scf::ForOp loop) {
-  if (llvm::none_of(loop.getInits(), [&](Value v) { return isTall(v); }))
-    return visit(*loop.getBody());
+  if (llvm::none_of(loop.getInits(), [&](Value v) { return isTall(v); })) {
+    visit(*loop.getBody());
+    return splitVectors(loop);
+  }
   SmallVector<size_t> counts, yields;
   Pieces inits = splitValues(loop.getInits(), counts);
   auto split = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(),
@@ -143,6 +145,44 @@ void RowSplitter::visit(scf::ForOp loop) {
   b.setInsertionPoint(yield);
   Pieces yielded = splitValues(yield.getResults(), yields);
   yield->setOperands(yielded);
+  mapPieces(loop.getResults(), counts, split.getResults());
+  replaced.push_back(loop);
+  splitVectors(split);
+}
+
+/// Carries the pieces of vectors that an iteration makes piece by piece.
+void RowSplitter::splitVectors(scf::ForOp loop) {
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  SmallVector<size_t> counts;
+  Pieces inits, yielded;
+  b.setInsertionPoint(loop);
+  for (auto [init, next] : llvm::zip(loop.getInits(), yield.getResults())) {
+    auto vector = getTile(next);
+    bool isSplit = vector && vector.getRank() == 1 && pieces.contains(next);
+    llvm::append_range(inits, isSplit ? getPieces(init) : Pieces{init});
+    llvm::append_range(yielded, isSplit ? getPieces(next) : Pieces{next});
+    counts.push_back(isSplit ? pieces[next].size() : 1);
+  }
+  if (yielded.size() == counts.size())
+    return;
+  auto split = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(),
+                                  loop.getUpperBound(), loop.getStep(), inits);
+  split->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  Block *body = split.getBody();
+  body->getOperations().splice(body->end(), loop.getBody()->getOperations());
+  loop.getInductionVar().replaceAllUsesWith(split.getInductionVar());
+  yield->setOperands(yielded);
+  // Pieces that were cut out of the vector are what the loop carries now.
+  ValueRange carried = split.getRegionIterArgs();
+  for (auto [argument, count] : llvm::zip(loop.getRegionIterArgs(), counts)) {
+    if (count > 1)
+      for (auto [cut, piece] : llvm::zip(pieces.lookup(argument), carried)) {
+        cut.replaceAllUsesWith(piece);
+        cut.getDefiningOp()->erase();
+      }
+    carried = carried.drop_front(count);
+  }
+  mapPieces(loop.getRegionIterArgs(), counts, split.getRegionIterArgs());
   mapPieces(loop.getResults(), counts, split.getResults());
   replaced.push_back(loop);
 }

@@ -49,6 +49,7 @@ private:
   void visit(Block &block);
   void visit(Operation *op);
   void visit(scf::ForOp loop);
+  void splitVectors(scf::ForOp loop);
   void visit(scf::IfOp branch);
   void visit(LoadOp load);
   void visit(StoreOp store);
