@@ -75,12 +75,31 @@ LogicalResult RoleLayouts::placeCarried(scf::ForOp loop) {
   return success();
 }
 
+/// A vector is carried as each iteration makes it.
+FailureOr<SmallVector<Value>>
+RoleLayouts::carriedValues(ValueRange old, ArrayRef<Attribute> encodings) {
+  SmallVector<Value> all;
+  for (auto [one, encoding] : llvm::zip(old, encodings)) {
+    FailureOr<Value> converted = encoding ? vector(one, encoding) : value(one);
+    if (failed(converted))
+      return failure();
+    all.push_back(*converted);
+  }
+  return all;
+}
+
 LogicalResult RoleLayouts::convertFor(scf::ForOp loop) {
-  FailureOr<SmallVector<Value>> inits = values(loop.getInits());
+  auto encodings =
+      llvm::map_to_vector(loop.getYieldedValues(), [&](Value next) {
+        return isTile(next.getType(), 1) ? encodingOf(next) : Attribute();
+      });
+  FailureOr<SmallVector<Value>> inits =
+      carriedValues(loop.getInits(), encodings);
   if (failed(inits))
     return failure();
-  for (auto [init, arg] : llvm::zip(loop.getInits(), loop.getRegionIterArgs()))
-    if (isTile(arg.getType(), 2) &&
+  for (auto [init, arg, encoding] :
+       llvm::zip(loop.getInits(), loop.getRegionIterArgs(), encodings))
+    if ((isTile(arg.getType(), 2) || isa_and_nonnull<RowsAttr>(encoding)) &&
         cast<RankedTensorType>(arg.getType()).getDimSize(0) !=
             format::kWgmmaRows) {
       int64_t row = firstRow.lookup(init);
@@ -100,7 +119,8 @@ LogicalResult RoleLayouts::convertFor(scf::ForOp loop) {
     b.setInsertionPointToStart(copy.getBody());
     if (failed(convertBlock(*loop.getBody())))
       return failure();
-    FailureOr<SmallVector<Value>> yielded = values(loop.getYieldedValues());
+    FailureOr<SmallVector<Value>> yielded =
+        carriedValues(loop.getYieldedValues(), encodings);
     if (failed(yielded))
       return failure();
     if (!inits->empty())

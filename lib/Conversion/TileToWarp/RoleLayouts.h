@@ -114,6 +114,8 @@ private:
   LogicalResult convertIf(scf::IfOp branch);
   LogicalResult convertFor(scf::ForOp loop);
   LogicalResult placeCarried(scf::ForOp loop);
+  FailureOr<SmallVector<Value>> carriedValues(ValueRange old,
+                                              ArrayRef<Attribute> encodings);
   LogicalResult convertOther(Operation *op);
   LogicalResult convertBranch(scf::IfOp from, scf::IfOp to, bool isThen);
 

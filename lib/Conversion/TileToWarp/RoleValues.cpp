@@ -158,17 +158,40 @@ LogicalResult RoleLayouts::placeLike(Value result, ValueRange from) {
   return success();
 }
 
+/// Whether `slice` is a row or column of a tile in registers.
+static bool isOfRegisters(tensor::ExtractSliceOp slice) {
+  Value from = slice.getSource();
+  if (!isTile(from.getType(), 2) || !isTile(slice.getType(), 1))
+    return false;
+  while (Operation *op = from.getDefiningOp()) {
+    if (isa<GetOp, tile::LoadOp>(op))
+      return false;
+    if (!isa<tensor::ExtractSliceOp, linalg::TransposeOp>(op))
+      break;
+    from = op->getOperand(0);
+  }
+  return true;
+}
+
 Attribute RoleLayouts::encodingOf(Value old) {
   if (!isGroup)
     return lanesEncoding();
   if (Value known = map.lookupOrNull(old))
     return cast<RankedTensorType>(known.getType()).getEncoding();
   Operation *op = old.getDefiningOp();
+  if (auto loop = dyn_cast_or_null<scf::ForOp>(op))
+    return encodingOf(
+        loop.getYieldedValues()[cast<OpResult>(old).getResultNumber()]);
   auto reduce = dyn_cast_or_null<linalg::ReduceOp>(op);
   if (reduce && reduce.getDimensions() == ArrayRef<int64_t>(0))
     return ColumnsAttr::get(b.getContext());
   if (reduce || isa_and_nonnull<tile::DiagonalOp>(op))
     return RowsAttr::get(b.getContext());
+  auto slice = dyn_cast_or_null<tensor::ExtractSliceOp>(op);
+  if (slice && isOfRegisters(slice))
+    return slice.getStaticSizes()[0] == 1
+               ? Attribute(ColumnsAttr::get(b.getContext()))
+               : RowsAttr::get(b.getContext());
   if (op && !shared.contains(old))
     for (Value operand : op->getOperands())
       if (isTile(operand.getType(), 1))
