@@ -157,6 +157,31 @@ static LogicalResult checkShared(const Partition &partition, unsigned channel) {
          << spec.getDepth();
 }
 
+/// A barrier tells two rounds of a slot apart, so a warp that waits for one has
+/// seen the round before it: its last turn is at most the channel's slots ago.
+static LogicalResult checkSlotsOfTurns(const Partition &partition,
+                                       unsigned role) {
+  RoleSpecAttr spec = partition.getRole(role);
+  for (unsigned channel = 0; channel < partition.channels.size(); ++channel) {
+    if (!partition.takes(role, channel) &&
+        !llvm::is_contained(partition.getFillers(channel), role))
+      continue;
+    int64_t chunks = partition.isByChunk(channel)
+                         ? 1
+                         : partition.schedule.getChunksPerIteration();
+    int64_t least = llvm::divideCeil(spec.getWarps(), chunks);
+    if (partition.getDepth(channel) >= least)
+      continue;
+    tile::ProgramOp program = partition.program;
+    return program.emitOpError("expected at least ")
+           << least << " slots in channel "
+           << partition.getSpec(channel).getName() << ", which the "
+           << spec.getWarps() << " warps of role " << spec.getName()
+           << " use in turn, got " << partition.getDepth(channel);
+  }
+  return success();
+}
+
 /// Warps or CTAs that take turns do so in one loop, and what they make or take
 /// outside of it is the same for all.
 static LogicalResult checkTurns(const Partition &partition, unsigned role) {
@@ -178,7 +203,9 @@ static LogicalResult checkTurns(const Partition &partition, unsigned role) {
           << " to be made in a loop, since its warps or CTAs take turns";
       return diagnostic;
     }
-  return success();
+  if (!spec.getRoundRobin())
+    return success();
+  return checkSlotsOfTurns(partition, role);
 }
 
 //===----------------------------------------------------------------------===//
