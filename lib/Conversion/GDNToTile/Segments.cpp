@@ -120,6 +120,11 @@ static Value identityRows(Program &p) {
   return b.select(isDiagonal, b.fill(1.0, shape), 0.0);
 }
 
+/// The step that makes gates.
+static StringRef gateStep(Program &p) {
+  return p.facts.decay == DecayKind::Channel ? "decay" : "gates";
+}
+
 /// Zero as a sum of gates: a scalar, or [K].
 static Value zeroDecay(Program &p) {
   if (p.facts.decay == DecayKind::Channel)
@@ -131,8 +136,10 @@ static Value zeroDecay(Program &p) {
 static void storeMap(Program &p, Value state, Value identity, Value decay) {
   TileBuilder &b = p.b;
   Value own = identity;
+  // Whoever makes the gates of channels adds them up.
+  StringRef step = gateStep(p);
   if (p.facts.decay == DecayKind::Channel) {
-    b.step("gates");
+    b.step(step);
     Value factor = b.exp2(decay);
     b.step("state");
     own = b.mulAxis(identity, factor, 1);
@@ -141,7 +148,7 @@ static void storeMap(Program &p, Value state, Value identity, Value decay) {
   b.store(b.sub(state, own), p["map"], {p.sequence, p.head, p.zero, p.firstV},
           {3, 2});
   // Each V tile stores the same decay.
-  b.step("gates");
+  b.step(step);
   if (p.facts.decay == DecayKind::Scalar)
     b.store(b.splat(b.f32(decay), 1), p["decay"], {p.sequence, p.head}, {1});
   if (p.facts.decay == DecayKind::Channel)
@@ -183,7 +190,7 @@ void gdn::writeSegmentMap(Program &p) {
   b.step("state");
   Value identity = identityRows(p);
   SmallVector<Value> carried = {identity};
-  b.step("gates");
+  b.step(gateStep(p));
   if (p.facts.decay != DecayKind::None)
     carried.push_back(zeroDecay(p));
   carried = forEachChunk(
@@ -195,7 +202,7 @@ void gdn::writeSegmentMap(Program &p) {
         bool gated = rule.facts.decay != DecayKind::None;
         next.push_back(writeStateStep(rule, t, carried[0], /*bm=*/{},
                                       gated ? G : Value()));
-        b.step("gates");
+        b.step(gateStep(p));
         if (G)
           next.push_back(b.add(carried[1], lastRow(p, G)));
         return next;

@@ -60,3 +60,25 @@ gdn_warp.schedule_template @fused.channel_gates.norms schedules ["cta_per_head",
     attributes {chunks_per_iteration = 2 : i64}
     roles [#prepare, #norms_move, #solve, #norms, #state]
     channels [#norms_keys, #values, #vectors, #norms_lengths, #decayed, #m, #triangles, #norms_output]
+
+// gdn.stage.state_pass and gdn.stage.segment_map with a gate a channel: the same without queries. Nothing is stored before
+// the end, so the warp that moves makes beta and masks too.
+#pass_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], prefetch_distance = <2 chunks>, interleave_chunks = true>
+#pass_solve = #gdn_warp.role_template<name = "solve", warps = 3, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
+#pass_m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores"], to = ["solve"], slot_per_chunk = true>
+#pass_triangles = #gdn_warp.channel_template<name = "triangles", depth = <4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @state_pass.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["state_pass", "segment_map"]
+    when <steps = ["decay"], no_steps = ["norms"]>
+    attributes {chunks_per_iteration = 2 : i64}
+    roles [#prepare, #pass_move, #pass_solve, #state]
+    channels [#keys, #values, #vectors, #decayed, #pass_m, #pass_triangles]
+
+#pass_norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms"], loop_chunks = true>
+#pass_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["norms"], to = ["prepare"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @state_pass.channel_gates.norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["state_pass", "segment_map"]
+    when <steps = ["decay", "norms"]>
+    attributes {chunks_per_iteration = 2 : i64}
+    roles [#prepare, #pass_move, #solve, #pass_norms, #state]
+    channels [#norms_keys, #values, #vectors, #pass_lengths, #decayed, #pass_m, #pass_triangles]
