@@ -155,8 +155,9 @@ def forward_modules(manifest: Manifest, rows: Rows) -> list[Module]:
             split |= {tuple(form.values())} if not _is_in(form, cuts.get("without", [])) else set()
     for form, states, layers in chunks.values():
         facts = {"split"} if tuple(form.values()) in split else set()
-        # A sample is of gates as they are.
-        own = {"own", *(["sampled"] if form["gate"] == "Log F32" else [])} if _is_in(form, cuts.get("own", [])) else set()
+        # A sample is of gates as they are, one a head.
+        is_sampled = (form["decay"], form["gate"]) == ("Head", "Log F32")
+        own = {"own", *(["sampled"] if is_sampled else [])} if _is_in(form, cuts.get("own", [])) else set()
         texts = [
             layer(
                 {**form, "layout": layout, "state": state}, hopper["algorithms"]["Chunk"], hopper["variants"]["forward"],
