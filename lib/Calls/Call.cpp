@@ -148,6 +148,7 @@ gdn::cost::Problem Call::describe() const {
   problem.gateBytes =
       sizeOf(typeOf("gate")) * (hasChannelGates() ? keyChannels : 1) +
       sizeOf(typeOf("beta"));
+  problem.gatesChannels = hasChannelGates();
   problem.stateBytes =
       sizeOf(typeOf("initial_state")) + sizeOf(typeOf("final_state"));
   problem.stateVFirst = problem.stateBytes != 0 && stateLayout() == "vk";

@@ -57,10 +57,9 @@ static const StageWork &workOf(std::string_view stage) {
   return stageWorks[0];
 }
 
-/// What a chunk takes with a gate a channel, over one with a gate a head: of a
-/// forward by hand, with all multiprocessors at work (docs/experiments/kda.md).
-/// A V tile apart takes as much more as both in one CTA.
-static constexpr double kChannelGates = 2.3;
+/// What a chunk takes with a gate per channel, over one with a gate per head:
+/// of chunks of 32 tokens and one V tile a CTA (docs/experiments/kda.md).
+static constexpr double kChannelGates = 4.2;
 
 /// What the constants were measured with.
 static constexpr double kMeasuredChannels = 128, kMeasuredTokens = 32;
@@ -234,7 +233,7 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
 
   Estimate result = {};
   result.schedule = {costs.name};
-  result.predicted = costs.predicted || p.gatesChannels;
+  result.predicted = costs.predicted;
   int64_t ofSequence = std::clamp<int64_t>(p.heads, 0, kMaxHeads) * apart;
   int64_t items = lengths.sequences * ofSequence;
   result.inTurn = costs.takesTurns && together > 1 && !p.packed;

@@ -80,11 +80,10 @@ static void addGPURows(const KernelChoice &layer, const CompileOptions &options,
                                                100 * choice.utilisation())
                                      .str());
   rows.emplace_back(
-      "predicted",
-      milliseconds(chosen.seconds) +
-          (chosen.predicted ? ", from other forwards: nobody has measured this "
-                              "kind of kernel"
-                            : ""));
+      "predicted", milliseconds(chosen.seconds) +
+                       (chosen.predicted ? ", from the forward by FLOP: nobody "
+                                           "has measured this kind of kernel"
+                                         : ""));
   for (const cost::Estimate &estimate : choice.estimates)
     if (estimate.schedule != choice.schedule)
       rows.emplace_back("not " + std::string(estimate.schedule.name),

@@ -185,8 +185,7 @@ enum class Bound {
 /// What is predicted of one schedule.
 struct Estimate {
   Schedule schedule;
-  /// Whether it is predicted from other kernels: of another stage, or with a
-  /// gate a head for one a channel.
+  /// Whether its row is predicted from that of another stage.
   bool predicted = false;
   int64_t ctas = 0;
   /// Whether they take work items in turn.

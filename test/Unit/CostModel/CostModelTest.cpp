@@ -164,17 +164,24 @@ TEST(CostModelTest, SeveralTokensArePredictedAsMeasured) {
   }
 }
 
-TEST(CostModelTest, GatesOfChannelsArePredicted) {
-  Problem p = batch(8, 4096, 64);
-  Estimate perHead = estimate(p, hopper(), costsOf(Schedule::CtaPerHead));
-  p.gatesChannels = true;
-  p.gateBytes = 4 + 128 * 2;
-  Estimate perChannel = estimate(p, hopper(), costsOf(Schedule::CtaPerHead));
-  EXPECT_FALSE(perHead.predicted);
-  EXPECT_TRUE(perChannel.predicted);
-  // 4 items in turn of 128 chunks, and what is not of chunks.
-  EXPECT_GT(perChannel.seconds, 2 * perHead.seconds);
-  EXPECT_LT(perChannel.seconds, 2.3 * perHead.seconds);
+TEST(CostModelTest, GatesOfChannelsTakeTheTimeMeasured) {
+  // docs/experiments/kda.md, the table of the compiler's first kernel.
+  struct Measured {
+    int64_t sequences, tokens, heads;
+    double seconds;
+  };
+  for (Measured now :
+       {Measured{1, 8192, 96, 1278e-6}, Measured{8, 1024, 96, 997e-6},
+        Measured{1, 8192, 64, 674e-6}, Measured{1, 8192, 32, 668e-6},
+        Measured{8, 1024, 32, 342e-6}, Measured{1, 8192, 12, 680e-6},
+        Measured{1, 2048, 12, 176e-6}}) {
+    Problem p = batch(now.sequences, now.tokens, now.heads);
+    p.gatesChannels = true;
+    p.gateBytes = 4 + 128 * 2;
+    Estimate found = estimate(p, hopper(), costsOf(Schedule::CtaPerVTile));
+    EXPECT_NEAR(found.seconds, now.seconds, 0.05 * now.seconds)
+        << now.sequences << " x " << now.tokens << ", " << now.heads;
+  }
 }
 
 TEST(CostModelTest, StagesThatNobodyMeasuredArePredictedByFlop) {
