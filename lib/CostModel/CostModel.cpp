@@ -57,10 +57,6 @@ static const StageWork &workOf(std::string_view stage) {
   return stageWorks[0];
 }
 
-/// What a chunk takes with a gate per channel, over one with a gate per head:
-/// of chunks of 32 tokens and one V tile a CTA (docs/experiments/kda.md).
-static constexpr double kChannelGates = 4.2;
-
 /// What the constants were measured with.
 static constexpr double kMeasuredChannels = 128, kMeasuredTokens = 32;
 
@@ -218,13 +214,15 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
     return estimateTokens(p, chip, costs);
   Lengths lengths = resolve(p, chip);
   int64_t vTiles = std::clamp<int64_t>(p.vTiles, 1, kMaxVTiles);
-  int64_t together = costs.folds ? vTiles : 1;
-  int64_t apart = costs.folds ? 1 : vTiles;
+  // A forward with gates of channels has a CTA for a V tile by either name.
+  bool folds = costs.folds && !(p.gatesChannels && p.stage == "fused");
+  int64_t together = folds ? vTiles : 1;
+  int64_t apart = folds ? 1 : vTiles;
   auto further = static_cast<double>(together - 1);
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
   double chunk = (costs.chunk.first + further * costs.chunk.further) *
-                 partSize * (p.gatesChannels ? kChannelGates : 1);
+                 partSize * chunkFactor(p);
   double item = costs.item.first + further * costs.item.further;
   auto secondsOf = [&](int64_t tokens) {
     return item +

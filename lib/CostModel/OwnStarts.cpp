@@ -38,9 +38,9 @@ struct ItemCosts {
 static constexpr ItemCosts kAddedCosts = {6.5e-6, 0.7e-6},
                            kMapCosts = {5.5e-6, 0.58e-6},
                            kForwardCosts = {2.8e-6, 1.06e-6};
-/// Chunks that show behind a segment of a head that decays, with the mean log
-/// gate of -0.05 that libraries are measured with.
-static constexpr double kForgetfulChunks = 8;
+/// The forward with gates of channels: a CTA of one V tile takes as long for a
+/// chunk beside others as alone (docs/experiments/kda.md).
+static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 2.6e-6};
 /// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
 static constexpr double kScanSeconds = 4.3e-6, kScanStepSeconds = 0.7e-6;
 static constexpr int64_t kScansOfVTile = 4;
@@ -105,6 +105,10 @@ struct Cuts {
   double chunks;
   /// Whether the forward is launched when the maps are done.
   bool isLate;
+  /// Whether a CTA of the forward has one V tile, with gates of channels.
+  bool gatesChannels;
+  /// What the gates make of a chunk of B and of maps.
+  double factor;
 };
 
 /// When B and the maps, the scan, and the forward are done.
@@ -117,7 +121,13 @@ struct Ends {
 static double itemSeconds(const ItemCosts &costs, const Cuts &cuts,
                           double chunks) {
   double tiles = std::min<double>(static_cast<double>(cuts.vTiles), 2) / 2;
-  return costs.item + chunks * costs.chunk * (1 + tiles) / 2;
+  return costs.item + chunks * costs.chunk * cuts.factor * (1 + tiles) / 2;
+}
+
+static double forwardSeconds(const Cuts &cuts, double chunks) {
+  return cuts.gatesChannels
+             ? kChannelForwardCosts.item + chunks * kChannelForwardCosts.chunk
+             : itemSeconds(kForwardCosts, cuts, chunks);
 }
 
 /// The kernels behind `seconds`, where `live` of the heads have maps and the
@@ -150,16 +160,16 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
                            kScanSeconds + steps * kScanStepSeconds, ends.maps);
   addIdle(columns * forgetful);
   timeline.launch(cuts.isLate ? ends.maps : 0);
-  double forward = itemSeconds(kForwardCosts, cuts, cuts.chunks);
-  ends.forward = timeline.add(first, forward);
+  double forward = forwardSeconds(cuts, cuts.chunks);
+  int64_t ctas = cuts.gatesChannels ? cuts.vTiles : 1;
+  ends.forward = timeline.add(first * ctas, forward);
   ends.forward = std::max(
-      ends.forward,
-      timeline.add(behind * forgetful,
-                   itemSeconds(kForwardCosts, cuts, cuts.chunks + shown)));
-  addIdle(all);
-  ends.forward =
-      std::max(ends.forward, timeline.add(behind * live, forward, ends.scan)) +
-      kEndSeconds;
+      ends.forward, timeline.add(behind * forgetful * ctas,
+                                 forwardSeconds(cuts, cuts.chunks + shown)));
+  addIdle(all * ctas);
+  ends.forward = std::max(ends.forward, timeline.add(behind * live * ctas,
+                                                     forward, ends.scan)) +
+                 kEndSeconds;
   return ends;
 }
 
@@ -190,28 +200,29 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
                       divideCeil(sequences.tokens, result.segments), length)) /
                   static_cast<double>(p.chunkTokens);
   chunks = std::ceil(chunks);
-  result.isLate = shared.isLate.value_or(result.segments * p.heads <=
-                                             chip.multiprocessors &&
-                                         chunks >= kLateChunks);
-  Cuts cuts = {result.segments, shared.empty, sequences.count,
-               p.heads,         p.vTiles,     result.ofLongest,
-               parts,           chunks,       result.isLate};
+  result.isLate = shared.isLate.value_or(
+      result.segments * p.heads * ctasOfHead(p) <= chip.multiprocessors &&
+      chunks >= kLateChunks);
+  Cuts cuts = {result.segments, shared.empty,     sequences.count, p.heads,
+               p.vTiles,        result.ofLongest, parts,           chunks,
+               result.isLate,   p.gatesChannels,  chunkFactor(p)};
   double start = kBoundariesSeconds + shared.seconds + kHopSeconds;
+  auto shown = static_cast<double>(forgetfulChunks(p));
   // A part that is shorter than what shows behind it forgets nothing.
   bool forgets = request.forgets && request.decays &&
-                 chunks > kForgetfulChunks * static_cast<double>(parts);
+                 chunks > shown * static_cast<double>(parts);
   if (request.forgets)
     start += kHopSeconds + kStartsSeconds +
+             walkSeconds(p, chip, result.segments) +
              cuts.chunks / static_cast<double>(parts) * kStartsChunkSeconds;
-  auto simulateLive = [&](int64_t live, double shown) {
-    return simulate(chip, cuts, start, live, shown);
+  auto simulateLive = [&](int64_t live, double behind) {
+    return simulate(chip, cuts, start, live, behind);
   };
   Ends all = simulateLive(p.heads, 0);
-  Ends some = forgets ? simulateLive(divideCeil(p.heads, kHeadsOfOneLive),
-                                     kForgetfulChunks)
-                      : all;
+  Ends some =
+      forgets ? simulateLive(divideCeil(p.heads, kHeadsOfOneLive), shown) : all;
   Ends slow = all;
-  if (forgets && length / parts > kSlowTokens)
+  if (forgets && forgetsSlowly(p) && length / parts > kSlowTokens)
     slow = simulateLive(0, static_cast<double>(kSlowTokens / p.chunkTokens));
   result.mapSeconds = some.maps;
   result.scanSeconds = some.scan - some.maps;

@@ -30,9 +30,6 @@ static constexpr double kStartsSeconds = 2.8e-6, kStartsChunkSeconds = 0.075e-6;
 static constexpr double kEmptyItemSeconds = 2e-6;
 /// What a work item of few chunks takes besides: its roles wait for each other.
 static constexpr double kShortItemSeconds = 5e-6;
-/// Chunks that show behind a segment of a head that decays, with the mean log
-/// gate of -0.05 that libraries are measured with.
-static constexpr int64_t kForgetfulChunks = 8;
 /// A work item of the scan besides its segments, and a segment.
 static constexpr double kScanSeconds = 3e-6, kScanStepSeconds = 1.45e-6;
 /// Chunks that a segment has at least if the model chooses.
@@ -100,13 +97,15 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
   ScheduleCosts costs = costsOf(Schedule::CtaPerHead, "state_pass");
   bool folds = p.vTiles > 1;
   double item = costs.item.first + (folds ? costs.item.further : 0);
-  double chunk = costs.chunk.first + (folds ? costs.chunk.further : 0);
+  double chunk =
+      (costs.chunk.first + (folds ? costs.chunk.further : 0)) * chunkFactor(p);
   int64_t chunks = divideCeil(
       std::min(divideCeil(tokens, std::max<int64_t>(segments, 1)), length),
       p.chunkTokens);
   double full = item + static_cast<double>(chunks) * chunk;
   double rest =
-      std::min(full, kShortItemSeconds + item + kForgetfulChunks * chunk);
+      std::min(full, kShortItemSeconds + item +
+                         static_cast<double>(forgetfulChunks(p)) * chunk);
   int64_t items = segments * p.heads;
   double one = lastSeconds(chip, items, full, 0, rest);
   // Of B and of the maps: items with all of their chunks, and with few or none.
@@ -127,7 +126,7 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
     return passes;
   int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
   passes.some = timeOf(live, full, live, rest);
-  if (length > kSlowTokens) {
+  if (forgetsSlowly(p) && length > kSlowTokens) {
     double slow =
         item + static_cast<double>(kSlowTokens / p.chunkTokens) * chunk;
     // Lengths that differ are shorter in the mean.
@@ -169,7 +168,7 @@ SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
   result.noDecaySeconds = passes.all - passes.some;
   if (request.forgets)
     result.mapSeconds +=
-        kHopSeconds + kStartsSeconds +
+        kHopSeconds + kStartsSeconds + walkSeconds(p, chip, result.segments) +
         static_cast<double>(divideCeil(*segments.longest, p.chunkTokens)) *
             kStartsChunkSeconds;
   int64_t scans = sequences.count * p.heads * p.vTiles;

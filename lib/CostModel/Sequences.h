@@ -38,6 +38,37 @@ inline Sequences sequencesOf(const Problem &p, const Choice &whole) {
   return result;
 }
 
+/// Chunks that show behind a segment of a head that decays: with the mean log
+/// gate of -0.05 that libraries are measured with, and with gates of channels
+/// as many as gdn.stage.segment_starts looks at.
+inline int64_t forgetfulChunks(const Problem &p) {
+  constexpr int64_t kChunks = 8, kWalkedTokens = 96;
+  return p.gatesChannels ? divideCeil(kWalkedTokens, p.chunkTokens) : kChunks;
+}
+
+/// How long that stage takes more with gates of channels, whose tokens it walks
+/// over: so many seconds (predicted) for so many work items a multiprocessor.
+inline double walkSeconds(const Problem &p, const Chip &chip,
+                          int64_t segments) {
+  constexpr double kSeconds = 8e-6;
+  constexpr int64_t kItems = 3;
+  return p.gatesChannels
+             ? kSeconds *
+                   static_cast<double>(divideCeil(
+                       segments * p.heads, kItems * chip.multiprocessors))
+             : 0;
+}
+
+/// CTAs that a forward has for a head by the schedule of a CTA a head: with
+/// gates of channels one for each V tile.
+inline int64_t ctasOfHead(const Problem &p) {
+  return p.gatesChannels ? p.vTiles : 1;
+}
+
+/// Whether heads that decay slowly forget at all: gates of channels are not
+/// walked over so far.
+inline bool forgetsSlowly(const Problem &p) { return !p.gatesChannels; }
+
 /// Tokens that show behind a segment where all heads decay slowly: gates of
 /// -0.001 on average, down to exp(-12).
 inline constexpr int64_t kSlowTokens = 12000;

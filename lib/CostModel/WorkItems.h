@@ -9,9 +9,19 @@
 #ifndef GDN_LIB_COSTMODEL_WORKITEMS_H
 #define GDN_LIB_COSTMODEL_WORKITEMS_H
 
+#include "gdn/CostModel/CostModel.h"
+
 #include <cstdint>
 
 namespace gdn::cost {
+
+/// What a chunk takes with a gate per channel, over one with a gate per head:
+/// of chunks of 32 tokens and one V tile a CTA (docs/experiments/kda.md).
+inline constexpr double kChannelGates = 4.2;
+
+inline double chunkFactor(const Problem &p) {
+  return p.gatesChannels ? kChannelGates : 1;
+}
 
 /// One head of so many does not decay, by the gates of FlashQLA's benchmark and
 /// in models.

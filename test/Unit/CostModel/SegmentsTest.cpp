@@ -199,6 +199,27 @@ TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
 
 // With gates that decay, a quarter of the maps and of what segments add is left
 // for 132 multiprocessors: one wave of both and not one of each.
+TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
+  SplitRequest request;
+  request.forgets = request.sideBySide = request.ownStarts = true;
+  auto splitChannels = [&](int64_t heads) {
+    Problem p = packed(1, 8192, heads);
+    p.gatesChannels = true;
+    p.gateBytes = 4 + 128 * 2;
+    return split(p, request);
+  };
+  for (int64_t heads : {12, 32}) {
+    SplitChoice choice = splitChannels(heads);
+    ASSERT_TRUE(choice.splits) << heads << " heads";
+    EXPECT_LT(choice.seconds(), 0.75 * choice.wholeSeconds);
+    // A head forgets within the tokens that are looked at, or has its maps.
+    EXPECT_EQ(choice.best->slowGateSeconds, choice.best->noDecaySeconds);
+    EXPECT_GT(choice.best->slowGateSeconds, 0);
+  }
+  // A CTA for each V tile: two for a head.
+  EXPECT_FALSE(splitChannels(64).splits);
+}
+
 TEST(SplitTest, SideBySideIsOneWave) {
   Chip chip = *findChip("sm_90a");
   Problem p = packed(1, 32768, 32);
