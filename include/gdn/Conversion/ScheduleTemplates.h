@@ -33,6 +33,10 @@ struct ProgramFacts {
   bool loadsState = false;
   /// Whether each key channel has a gate of its own.
   bool gatesChannels = false;
+  /// Bytes of the largest tile that loops load.
+  int64_t tileBytes = 0;
+  /// Tokens of a chunk of the loops, the fewest; 0 where nobody says.
+  int64_t chunkTokens = 0;
   /// Chunks of an iteration of a program that is unrolled already, or 0.
   int64_t chunks = 0;
   /// Work items that add up tiles, so that they are a cluster.

@@ -8,6 +8,8 @@
 
 #include "Chain.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -107,17 +109,28 @@ void gdn::writeSegmentStarts(Program &p) {
 // Maps
 //===----------------------------------------------------------------------===//
 
+/// The work item's entries of the diagonal, i1 [vTileChannels, K]; `again` to
+/// make them anew, since a loop has no registers for them.
+static Value isDiagonal(Program &p, bool again) {
+  TileBuilder &b = p.b;
+  SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
+  auto numbers = [&](int64_t axis) {
+    Value spread = b.broadcast(b.iota(shape[axis]), shape, axis);
+    if (again)
+      spread.getDefiningOp()->setAttr(tile::kRereadAttrName,
+                                      b.getI64IntegerAttr(axis));
+    return spread;
+  };
+  Value first = arith::IndexCastOp::create(b, b.getI32Type(), p.firstV);
+  Value row = arith::AddIOp::create(b, numbers(0), b.splat(first, shape));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, numbers(1));
+}
+
 /// The work item's rows of the identity, f32 [vTileChannels, K].
 static Value identityRows(Program &p) {
   TileBuilder &b = p.b;
   SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
-  Value first = arith::IndexCastOp::create(b, b.getI32Type(), p.firstV);
-  Value row = arith::AddIOp::create(b, b.broadcast(b.iota(shape[0]), shape, 0),
-                                    b.splat(first, shape));
-  Value column = b.broadcast(b.iota(shape[1]), shape, 1);
-  Value isDiagonal =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, column);
-  return b.select(isDiagonal, b.fill(1.0, shape), 0.0);
+  return b.select(isDiagonal(p, /*again=*/false), b.fill(1.0, shape), 0.0);
 }
 
 /// The step that makes gates.
@@ -142,7 +155,8 @@ static void storeMap(Program &p, Value state, Value identity, Value decay) {
     b.step(step);
     Value factor = b.exp2(decay);
     b.step("state");
-    own = b.mulAxis(identity, factor, 1);
+    own = b.select(isDiagonal(p, /*again=*/true),
+                   b.broadcast(factor, shapeOf(identity), 1), 0.0);
   }
   b.step("state");
   b.store(b.sub(state, own), p["map"], {p.sequence, p.head, p.zero, p.firstV},

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLayouts.h"
+
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 using namespace mlir;
@@ -111,6 +113,8 @@ LogicalResult RoleLayouts::convertNumbers(linalg::BroadcastOp broadcast) {
   bool isOfRows = broadcast.getDimensions()[0] != 0;
   auto type = cast<RankedTensorType>(convertType(tile.getType()));
   Value numbers = IotaOp::create(b, broadcast.getLoc(), type, isOfRows ? 0 : 1);
+  if (Attribute use = broadcast->getAttr(tile::kRereadAttrName))
+    numbers.getDefiningOp()->setAttr(tile::kRereadAttrName, use);
   // A tile of fewer rows lies in some rows of the fragment, which repeat.
   int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
   if (isOfRows && rows != format::kWgmmaRows) {

@@ -58,6 +58,24 @@ static bool hasChannelGates(tile::ProgramOp program) {
                                });
 }
 
+static int64_t countBytes(RankedTensorType tile) {
+  Type element = tile.getElementType();
+  return element.isIntOrFloat()
+             ? tile.getNumElements() * element.getIntOrFloatBitWidth() / 8
+             : 0;
+}
+
+/// The tokens of a chunk of the loop whose iterations are least.
+static int64_t countChunkTokens(tile::ProgramOp program, int64_t chunks) {
+  int64_t least = 0;
+  program.walk([&](scf::ForOp loop) {
+    int64_t tokens = getConstantIntValue(loop.getStep()).value_or(0) /
+                     std::max<int64_t>(chunks, 1);
+    least = least ? std::min(least, tokens) : tokens;
+  });
+  return least;
+}
+
 ProgramFacts gdn::measureProgram(tile::ProgramOp program,
                                  tile::LaunchOp launch) {
   ProgramFacts facts;
@@ -84,10 +102,13 @@ ProgramFacts gdn::measureProgram(tile::ProgramOp program,
     auto load = dyn_cast<tile::LoadOp>(op);
     bool isInLoop = op->getParentOfType<scf::ForOp>();
     facts.loadsState |= load && load.getType().getRank() == 2 && !isInLoop;
+    if (load && load.getType().getRank() == 2 && isInLoop)
+      facts.tileBytes = std::max(facts.tileBytes, countBytes(load.getType()));
     if (load && load.getType().getRank() == 1 && isInLoop &&
         load.getType().getNumElements() > 1)
       ++facts.vectors;
   });
+  facts.chunkTokens = countChunkTokens(program, facts.chunks);
   return facts;
 }
 
@@ -131,6 +152,15 @@ static std::string whyNot(warp::ConditionAttr when, const ProgramFacts &facts) {
     return llvm::formatv("expected a loop that loads at most {0} vectors, got "
                          "{1}",
                          vectors, facts.vectors);
+  int64_t bytes = when.getMaxTileBytes();
+  if (bytes != 0 && facts.tileBytes > bytes)
+    return llvm::formatv("expected a loop that loads tiles of at most {0} "
+                         "bytes, got one of {1}",
+                         bytes, facts.tileBytes);
+  int64_t tokens = when.getMinChunkTokens();
+  if (facts.chunkTokens < tokens)
+    return llvm::formatv("expected chunks of at least {0} tokens, got {1}",
+                         tokens, facts.chunkTokens);
   return "";
 }
 

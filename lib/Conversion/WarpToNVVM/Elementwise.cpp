@@ -10,6 +10,8 @@
 
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -242,9 +244,11 @@ struct LowerIota : OpConversionPattern<IotaOp> {
       offsets.push_back(lanes  ? i * static_cast<int32_t>(format::kWarpThreads)
                         : rows ? i / 2 % 2 * 8
                                : i / 4 * 8 + i % 2);
+    Value thread =
+        op->hasAttr(tile::kRereadAttrName) ? createThreadHere(b) : Value();
     Value first = lanes  ? createLanePlace(b, tile.getDimSize(0))
-                  : rows ? createFragmentRow(b)
-                         : createFragmentColumn(b);
+                  : rows ? createFragmentRow(b, thread)
+                         : createFragmentColumn(b, thread);
     Value splat = vector::BroadcastOp::create(b, type, first);
     Value constant = arith::ConstantOp::create(
         b, DenseElementsAttr::get(type, ArrayRef(offsets)));

@@ -262,6 +262,28 @@ func.func @host(%n: index, %x: memref<1x?x4xf32>) {
 
 // -----
 
+// A warp that skips a round of a slot does not wait for the next one.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
+    <name = "turns", warps = 3, registers = 96, steps = ["gates"], round_robin = true>,
+    <name = "rest", warps = 1, registers = 96, steps = []>,
+    <name = "take", warps = 4, registers = 160, steps = ["state"]>], channels = [
+    <name = "out", depth = 2, from = ["gates"], to = ["take"]>]>
+// expected-error @below {{expected at least 3 slots in channel out, which the 3 warps of role turns use in turn, got 2}}
+gdn_tile.program @few_slots(%x: memref<1x?x4xf32>) outs(%y: memref<1x?x4xf32>) work_item(%n, %h, %vt)
+    tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c32 = arith.constant 32 : index
+  scf.for %t = %begin to %end step %c32 {
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] {gdn_tile.step = "gates"} : memref<1x?x4xf32> -> tensor<32xf32>
+    gdn_tile.store %a, %y[%batch, %t, %h] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<1x?x4xf32>
+  }
+}
+func.func @host(%n: index, %x: memref<1x?x4xf32>) {
+  gdn_tile.launch @few_slots grid(%n, %n, %n) tokens(%n) ins(%x : memref<1x?x4xf32>) outs(%x : memref<1x?x4xf32>)
+  return
+}
+
+// -----
+
 // A slot is filled by one CTA for all, or by each for itself.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
     <name = "make", warps = 4, registers = 96, steps = ["scores"], loop_chunks = true, alternate_ctas = true>,

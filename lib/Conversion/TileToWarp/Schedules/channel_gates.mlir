@@ -61,24 +61,46 @@ gdn_warp.schedule_template @fused.channel_gates.norms schedules ["cta_per_head",
     roles [#prepare, #norms_move, #solve, #norms, #state]
     channels [#norms_keys, #values, #vectors, #norms_lengths, #decayed, #m, #triangles, #norms_output]
 
-// gdn.stage.state_pass and gdn.stage.segment_map with a gate a channel: the same without queries. Nothing is stored before
-// the end, so the warp that moves makes beta and masks too.
-#pass_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], prefetch_distance = <2 chunks>, interleave_chunks = true>
-#pass_solve = #gdn_warp.role_template<name = "solve", warps = 3, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
+// gdn.stage.state_pass and gdn.stage.segment_map with a gate a channel: the same without queries, so one CTA has registers
+// for both V tiles beside the tiles of a chunk of 32 tokens, and prepares each chunk once. Nothing is stored before the end,
+// so the warp that moves makes beta and masks, too. Warps that solve in turn need a slot each.
+#pass_prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 120, steps = ["decay", "scores"], loop_chunks = true>
+#pass_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 72, steps = ["load", "gates"], prefetch_distance = <2 chunks>, interleave_chunks = true>
+#pass_solve = #gdn_warp.role_template<name = "solve", warps = 3, registers = 72, steps = ["solve"], round_robin = true, loop_chunks = true>
+#pass_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true, loop_chunks = true>
 #pass_m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores"], to = ["solve"], slot_per_chunk = true>
 #pass_triangles = #gdn_warp.channel_template<name = "triangles", depth = <4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @state_pass.channel_gates.cta_per_head schedules ["cta_per_head"] stages ["state_pass", "segment_map"]
+    when <steps = ["decay"], no_steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, min_chunk_tokens = 32>
+    attributes {chunks_per_iteration = 2 : i64, fold_v_tiles}
+    roles [#pass_prepare, #pass_move, #pass_solve, #pass_state]
+    channels [#keys, #values, #vectors, #decayed, #pass_m, #pass_triangles]
+
+// Gates in float32 and norms do not fit together.
+#pass_norms_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 72, steps = ["solve"], round_robin = true, loop_chunks = true>
+#pass_norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 72, steps = ["norms"], loop_chunks = true>
+#pass_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["norms"], to = ["prepare"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @state_pass.channel_gates.cta_per_head.norms schedules ["cta_per_head"] stages ["state_pass", "segment_map"]
+    when <steps = ["decay", "norms"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
+    attributes {chunks_per_iteration = 2 : i64, fold_v_tiles}
+    roles [#pass_prepare, #pass_move, #pass_norms_solve, #pass_norms, #pass_state]
+    channels [#norms_keys, #values, #vectors, #pass_lengths, #decayed, #pass_m, #pass_triangles]
+
+// A CTA for a V tile: what fits no CTA of two, heads of one tile or of many.
+#tile_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], prefetch_distance = <2 chunks>, interleave_chunks = true>
+#tile_solve = #gdn_warp.role_template<name = "solve", warps = 3, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
+#tile_norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms"], loop_chunks = true>
 
 gdn_warp.schedule_template @state_pass.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["state_pass", "segment_map"]
     when <steps = ["decay"], no_steps = ["norms"]>
     attributes {chunks_per_iteration = 2 : i64}
-    roles [#prepare, #pass_move, #pass_solve, #state]
+    roles [#prepare, #tile_move, #tile_solve, #state]
     channels [#keys, #values, #vectors, #decayed, #pass_m, #pass_triangles]
-
-#pass_norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms"], loop_chunks = true>
-#pass_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["norms"], to = ["prepare"], slot_per_chunk = true>
 
 gdn_warp.schedule_template @state_pass.channel_gates.norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["state_pass", "segment_map"]
     when <steps = ["decay", "norms"]>
     attributes {chunks_per_iteration = 2 : i64}
-    roles [#prepare, #pass_move, #solve, #pass_norms, #state]
+    roles [#prepare, #tile_move, #solve, #tile_norms, #state]
     channels [#norms_keys, #values, #vectors, #pass_lengths, #decayed, #pass_m, #pass_triangles]

@@ -35,7 +35,7 @@ inline constexpr llvm::StringLiteral kEveryAttrName = "gdn_tile.every";
 
 /// Integer attribute of an `arith.extf`, another one for each op: a kernel
 /// reads the tile from shared memory once more, so that it holds no registers
-/// between the uses.
+/// between the uses. Of a `linalg.broadcast` of numbers: they are made anew.
 inline constexpr llvm::StringLiteral kRereadAttrName = "gdn_tile.reread";
 
 /// Unit attribute of a load of 16 bits to registers that a loop repeats: words

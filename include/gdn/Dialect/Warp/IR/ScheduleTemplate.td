@@ -87,8 +87,9 @@ def Warp_ConditionAttr : Warp_Attr<"Condition", "condition"> {
     launch has `min_v_tiles` to `max_v_tiles` tiles of V; with `initial_state` it
     loads a tile before its loop; its loop carries no tile of more than
     `max_state_columns` columns, or of more than `max_state_entries` entries,
-    and loads at most `max_vectors` vectors of more than one element. 0 is no
-    limit.
+    loads at most `max_vectors` vectors of more than one element and no tile of
+    more than `max_tile_bytes` bytes, and takes at least `min_chunk_tokens`
+    tokens a chunk. 0 is no limit.
 
     Example: `#gdn_warp.condition<steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2>`
   }];
@@ -99,7 +100,9 @@ def Warp_ConditionAttr : Warp_Attr<"Condition", "condition"> {
     DefaultValuedParameter<"bool", "false">:$initial_state,
     DefaultValuedParameter<"int64_t", "0">:$max_state_columns,
     DefaultValuedParameter<"int64_t", "0">:$max_state_entries,
-    DefaultValuedParameter<"int64_t", "0">:$max_vectors);
+    DefaultValuedParameter<"int64_t", "0">:$max_vectors,
+    DefaultValuedParameter<"int64_t", "0">:$max_tile_bytes,
+    DefaultValuedParameter<"int64_t", "0">:$min_chunk_tokens);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

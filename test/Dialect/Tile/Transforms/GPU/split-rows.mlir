@@ -121,3 +121,26 @@ gdn_tile.program @columns(%x: memref<128x32xf32>, %s: memref<64x128xf32>) outs(%
   %m = arith.mulf %t, %lasts {gdn_tile.step = "state"} : tensor<64x128xf32>
   gdn_tile.store %m, %z[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x128xf32> -> memref<64x128xf32>
 }
+
+// -----
+
+// A vector that each iteration makes of a column of a tall tile is carried in pieces.
+// CHECK-LABEL: gdn_tile.program @sums
+gdn_tile.program @sums(%x: memref<?x128x32xf32>) outs(%y: memref<128xf32>) work_item(%n, %h, %v) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant {gdn_tile.step = "state"} dense<0.0> : tensor<128xf32>
+  // CHECK: %[[R:.*]]:2 = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) -> (tensor<64xf32>, tensor<64xf32>)
+  %r = scf.for %i = %begin to %end step %c1 iter_args(%sum = %zero) -> (tensor<128xf32>) {
+    %a = gdn_tile.load %x[%i, %c0, %c0] axes [1, 2] {gdn_tile.step = "state"} : memref<?x128x32xf32> -> tensor<128x32xf32>
+    %last = tensor.extract_slice %a[0, 31] [128, 1] [1, 1] {gdn_tile.step = "state"} : tensor<128x32xf32> to tensor<128xf32>
+    // CHECK-DAG: %[[S0:.*]] = arith.addf %[[A]], %{{.*}} : tensor<64xf32>
+    // CHECK-DAG: %[[S1:.*]] = arith.addf %[[B]], %{{.*}} : tensor<64xf32>
+    %next = arith.addf %sum, %last {gdn_tile.step = "state"} : tensor<128xf32>
+    // CHECK: scf.yield %[[S0]], %[[S1]]
+    scf.yield %next : tensor<128xf32>
+  }
+  // CHECK: gdn_tile.store %[[R]]#0, {{.*}} : tensor<64xf32>
+  // CHECK: gdn_tile.store %[[R]]#1, {{.*}} : tensor<64xf32>
+  gdn_tile.store %r, %y[%c0] axes [0] {gdn_tile.step = "state"} : tensor<128xf32> -> memref<128xf32>
+}
