@@ -64,16 +64,30 @@ def test_raw_gates_of_other_types():
     assert [conversion.what.split()[0] for conversion in choice.conversions] == ["g", "beta"]
 
 
-def test_long_sequences():
-    """Run by chunks, whatever states they have, and are not cut."""
+def explain_long(**words):
+    """Two packed sequences of 4096 tokens and 4 heads."""
     q, g, beta = meta(1, 4096, 4, 128), meta(1, 4096, 4, 128, dtype="float32"), meta(1, 4096, 4, dtype="float32")
-    choice = gdn.explain(q, q, q, g, beta, cu_seqlens=meta(3, dtype="int32"), device="cuda", function="chunk_kda")
+    return gdn.explain(q, q, q, g, beta, cu_seqlens=meta(3, dtype="int32"), device="cuda", function="chunk_kda", **words)
+
+
+def test_long_sequences():
+    """Run by chunks, whatever states they have."""
+    choice = explain_long(context_parallel=False)
     assert choice.kernel.startswith("gdn_hopper_channel_bf16_packed_any_f32_log_f32_value_f32_plain_cta_per_")
     assert choice.algorithm == "chunk" and choice.split is None
 
 
+@pytest.mark.parametrize("words", [{}, {"segment_length": 256}, {"context_parallel": 4}])
+def test_segments(words):
+    """Few heads leave multiprocessors idle, so the model cuts; segments have their own starts."""
+    choice = explain_long(**words)
+    assert choice.kernel.startswith("gdn_hopper_channel_bf16_packed_any_f32_log_f32_value_f32_plain_own")
+    assert choice.split is not None
+
+
 def test_segments_are_refused():
-    q, g, beta = meta(1, 4096, 4, 128), meta(1, 4096, 4, 128, dtype="float32"), meta(1, 4096, 4, dtype="float32")
+    """256 channels have kernels token by token alone."""
+    q, g, beta = meta(1, 512, 4, 256), meta(1, 512, 4, 256, dtype="float32"), meta(1, 512, 4, dtype="float32")
     with pytest.raises(NotImplementedError, match="segment_length: expected a form .* with kernels of segments"):
         gdn.explain(
             q, q, q, g, beta, cu_seqlens=meta(3, dtype="int32"), segment_length=256, device="cuda", function="chunk_kda"
