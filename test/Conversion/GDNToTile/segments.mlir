@@ -143,7 +143,7 @@ func.func @map(%k: tensor<1x256x2x64xbf16>, %beta: tensor<1x256x4xf32>, %gate: t
 // CHECK: {{^    }}}
 // CHECK: %[[DECAY:.*]] = math.exp2 %[[LOOP]]#1
 // CHECK: %[[OF:.*]] = linalg.broadcast ins(%[[DECAY]] : {{.*}} dimensions = [0]
-// CHECK: %[[OWN:.*]] = arith.mulf %{{.*}}, %[[OF]]
+// CHECK: %[[OWN:.*]] = arith.select %{{.*}}, %[[OF]], %{{.*}} : tensor<64x64xi1>, tensor<64x64xf32>
 // CHECK: arith.subf %[[LOOP]]#0, %[[OWN]]
 // CHECK: gdn_tile.store %[[LOOP]]#1, %decay[%n, %h, %c0] axes [2]
 func.func @channels(%k: tensor<1x256x4x64xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4x64xf32>, %cu: tensor<4xi32>)
