@@ -68,6 +68,11 @@ gdn_warp.schedule_template @fused.channel_gates.norms schedules ["cta_per_head",
 #pass_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 72, steps = ["load", "gates"], prefetch_distance = <2 chunks>, interleave_chunks = true>
 #pass_solve = #gdn_warp.role_template<name = "solve", warps = 3, registers = 72, steps = ["solve"], round_robin = true, loop_chunks = true>
 #pass_state = #gdn_warp.role_template<name = "state", warps = 8, registers = 160, steps = ["state"], warpgroup_per_v_tile = true, loop_chunks = true>
+// Keys and values in one channel: with two, the maps of both V tiles spill.
+#pass_tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 6 chunks>, from = ["load"], to = ["prepare", "state"], slot_per_chunk = true>
+#pass_norms_tokens = #gdn_warp.channel_template<name = "tokens", depth = <fill 4 to 6 chunks>, from = ["load"], to = ["norms", "prepare", "state"], slot_per_chunk = true>
+#pass_vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "tokens" plus 1>, from = ["gates"], to = ["prepare", "state"]>
+#pass_decayed = #gdn_warp.channel_template<name = "decayed", depth = <fill 1 to 2 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
 #pass_m = #gdn_warp.channel_template<name = "m", depth = <4 chunks>, from = ["scores"], to = ["solve"], slot_per_chunk = true>
 #pass_triangles = #gdn_warp.channel_template<name = "triangles", depth = <4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
 
@@ -75,7 +80,7 @@ gdn_warp.schedule_template @state_pass.channel_gates.cta_per_head schedules ["ct
     when <steps = ["decay"], no_steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, min_chunk_tokens = 32>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles}
     roles [#pass_prepare, #pass_move, #pass_solve, #pass_state]
-    channels [#keys, #values, #vectors, #decayed, #pass_m, #pass_triangles]
+    channels [#pass_tokens, #pass_vectors, #pass_decayed, #pass_m, #pass_triangles]
 
 // Gates in float32 and norms do not fit together.
 #pass_norms_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 72, steps = ["solve"], round_robin = true, loop_chunks = true>
@@ -86,7 +91,7 @@ gdn_warp.schedule_template @state_pass.channel_gates.cta_per_head.norms schedule
     when <steps = ["decay", "norms"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles}
     roles [#pass_prepare, #pass_move, #pass_norms_solve, #pass_norms, #pass_state]
-    channels [#norms_keys, #values, #vectors, #pass_lengths, #decayed, #pass_m, #pass_triangles]
+    channels [#pass_norms_tokens, #pass_vectors, #pass_lengths, #pass_decayed, #pass_m, #pass_triangles]
 
 // A CTA for a V tile: what fits no CTA of two, heads of one tile or of many.
 #tile_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], prefetch_distance = <2 chunks>, interleave_chunks = true>
@@ -97,10 +102,10 @@ gdn_warp.schedule_template @state_pass.channel_gates schedules ["cta_per_head", 
     when <steps = ["decay"], no_steps = ["norms"]>
     attributes {chunks_per_iteration = 2 : i64}
     roles [#prepare, #tile_move, #tile_solve, #state]
-    channels [#keys, #values, #vectors, #decayed, #pass_m, #pass_triangles]
+    channels [#pass_tokens, #pass_vectors, #pass_decayed, #pass_m, #pass_triangles]
 
 gdn_warp.schedule_template @state_pass.channel_gates.norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["state_pass", "segment_map"]
     when <steps = ["decay", "norms"]>
     attributes {chunks_per_iteration = 2 : i64}
     roles [#prepare, #tile_move, #solve, #tile_norms, #state]
-    channels [#norms_keys, #values, #vectors, #pass_lengths, #decayed, #pass_m, #pass_triangles]
+    channels [#pass_norms_tokens, #pass_vectors, #pass_lengths, #pass_decayed, #pass_m, #pass_triangles]
