@@ -40,7 +40,7 @@ static constexpr ItemCosts kAddedCosts = {6.5e-6, 0.7e-6},
                            kForwardCosts = {2.8e-6, 1.06e-6};
 /// The forward with gates of channels: a CTA of one V tile takes as long for a
 /// chunk beside others as alone (docs/experiments/kda.md).
-static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 2.6e-6};
+static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.43e-6};
 /// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
 static constexpr double kScanSeconds = 4.3e-6, kScanStepSeconds = 0.7e-6;
 static constexpr int64_t kScansOfVTile = 4;
@@ -203,9 +203,17 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
   result.isLate = shared.isLate.value_or(
       result.segments * p.heads * ctasOfHead(p) <= chip.multiprocessors &&
       chunks >= kLateChunks);
-  Cuts cuts = {result.segments, shared.empty,     sequences.count, p.heads,
-               p.vTiles,        result.ofLongest, parts,           chunks,
-               result.isLate,   p.gatesChannels,  chunkFactor(p)};
+  Cuts cuts = {result.segments,
+               shared.empty,
+               sequences.count,
+               p.heads,
+               p.vTiles,
+               result.ofLongest,
+               parts,
+               chunks,
+               result.isLate,
+               p.gatesChannels,
+               chunkFactor(p, "state_pass")};
   double start = kBoundariesSeconds + shared.seconds + kHopSeconds;
   auto shown = static_cast<double>(forgetfulChunks(p));
   // A part that is shorter than what shows behind it forgets nothing.

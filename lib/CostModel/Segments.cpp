@@ -97,8 +97,8 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
   ScheduleCosts costs = costsOf(Schedule::CtaPerHead, "state_pass");
   bool folds = p.vTiles > 1;
   double item = costs.item.first + (folds ? costs.item.further : 0);
-  double chunk =
-      (costs.chunk.first + (folds ? costs.chunk.further : 0)) * chunkFactor(p);
+  double chunk = (costs.chunk.first + (folds ? costs.chunk.further : 0)) *
+                 chunkFactor(p, "state_pass");
   int64_t chunks = divideCeil(
       std::min(divideCeil(tokens, std::max<int64_t>(segments, 1)), length),
       p.chunkTokens);

@@ -82,16 +82,9 @@ private:
 warp::ScheduleTemplateOp pickTemplate(ArrayRef<ConsideredTemplate> considered,
                                       StringRef schedule);
 
-/// A schedule, and the bytes of shared memory that its channels need.
-struct FittedSchedule {
-  warp::ScheduleAttr schedule;
-  int64_t sharedBytes = 0;
-};
-
 /// Fits depths and registers of a template to a program. Fails after a
-/// diagnostic; a template whose least depths need more shared memory than there
-/// is does not fail.
-FailureOr<FittedSchedule>
+/// diagnostic.
+FailureOr<warp::ScheduleAttr>
 fitSchedule(warp::ScheduleTemplateOp form, tile::ProgramOp program,
             tile::LaunchOp launch, const ProgramFacts &facts, bool persistent);
 

@@ -196,56 +196,6 @@ static void report(tile::ProgramOp program, ScheduleTemplateOp form,
         << metric("Slots", channel.getDepth());
 }
 
-namespace {
-struct ChosenTemplate {
-  ScheduleTemplateOp form;
-  ScheduleAttr schedule;
-};
-} // namespace
-
-/// Whether CTAs take work items in turn by the template.
-static bool isPersistent(ScheduleTemplateOp form, const cost::Choice &choice,
-                         tile::ProgramOp program) {
-  bool inTurn = llvm::any_of(choice.estimates, [&](const cost::Estimate &one) {
-    return one.inTurn &&
-           llvm::is_contained(form.getSchedules().getAsValueRange<StringAttr>(),
-                              StringRef(one.schedule.name));
-  });
-  // A CTA writes zeros before its roles begin, once.
-  bool clears = !program.getBody().getOps<tile::ClearOp>().empty();
-  return form.getPersistent() && inTurn && !clears;
-}
-
-/// The first template that is for the program and fits into shared memory. If
-/// none fits it is the first one, of which a later pass says what it lacks.
-static FailureOr<ChosenTemplate>
-fitFirst(MutableArrayRef<ConsideredTemplate> considered,
-         const cost::Choice &choice, tile::ProgramOp program,
-         tile::LaunchOp launch, const ProgramFacts &facts) {
-  int64_t most = getArch(program).sharedBytes;
-  std::optional<ChosenTemplate> first;
-  while (ScheduleTemplateOp form =
-             pickTemplate(considered, choice.schedule.name)) {
-    FailureOr<FittedSchedule> fitted = fitSchedule(
-        form, program, launch, facts, isPersistent(form, choice, program));
-    if (failed(fitted))
-      return failure();
-    ChosenTemplate chosen = {form, fitted->schedule};
-    if (fitted->sharedBytes <= most)
-      return chosen;
-    if (!first)
-      first = chosen;
-    auto *tried =
-        llvm::find_if(considered, [&](auto &one) { return one.form == form; });
-    tried->reason = llvm::formatv(
-        "expected channels of at most {0} bytes of shared memory, got {1}",
-        most, fitted->sharedBytes);
-  }
-  if (!first)
-    return refuse(program, considered);
-  return *first;
-}
-
 LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
                                      tile::ProgramOp program,
                                      tile::LaunchOp launch) {
@@ -257,12 +207,22 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
                    cost::findSchedule(wanted));
   SmallVector<ConsideredTemplate> considered =
       templates.consider(facts, wanted);
-  FailureOr<ChosenTemplate> chosen =
-      fitFirst(considered, choice, program, launch, facts);
-  if (failed(chosen))
+  ScheduleTemplateOp form = pickTemplate(considered, choice.schedule.name);
+  if (!form)
+    return refuse(program, considered);
+  bool inTurn = llvm::any_of(choice.estimates, [&](const cost::Estimate &one) {
+    return one.inTurn &&
+           llvm::is_contained(form.getSchedules().getAsValueRange<StringAttr>(),
+                              StringRef(one.schedule.name));
+  });
+  // A CTA writes zeros before its roles begin, once.
+  bool clears = !program.getBody().getOps<tile::ClearOp>().empty();
+  FailureOr<ScheduleAttr> fitted = fitSchedule(
+      form, program, launch, facts, form.getPersistent() && inTurn && !clears);
+  if (failed(fitted))
     return failure();
-  program->setAttr(ScheduleAttr::kName, chosen->schedule);
+  program->setAttr(ScheduleAttr::kName, *fitted);
   ++numFitted;
-  report(program, chosen->form, chosen->schedule, choice);
+  report(program, form, *fitted, choice);
   return success();
 }

@@ -44,7 +44,7 @@ public:
         channels(llvm::to_vector(
             form.getChannels().getAsRange<ChannelTemplateAttr>())) {}
 
-  FailureOr<FittedSchedule> run();
+  FailureOr<ScheduleAttr> run();
 
 private:
   ScheduleAttr makeSchedule(int64_t chunks, int64_t cluster, bool persistent,
@@ -338,7 +338,7 @@ ScheduleAttr Fit::build() {
   return makeSchedule(chunks, cluster, persistent, specs, carriers);
 }
 
-FailureOr<FittedSchedule> Fit::run() {
+FailureOr<ScheduleAttr> Fit::run() {
   if (failed(measureSlots()))
     return failure();
   fitDepths();
@@ -353,13 +353,13 @@ FailureOr<FittedSchedule> Fit::run() {
   ScheduleAttr schedule = build();
   if (!schedule)
     return failure();
-  return FittedSchedule{schedule, countShared()};
+  return schedule;
 }
 
-FailureOr<FittedSchedule> gdn::fitSchedule(ScheduleTemplateOp form,
-                                           tile::ProgramOp program,
-                                           tile::LaunchOp launch,
-                                           const ProgramFacts &facts,
-                                           bool persistent) {
+FailureOr<ScheduleAttr> gdn::fitSchedule(ScheduleTemplateOp form,
+                                         tile::ProgramOp program,
+                                         tile::LaunchOp launch,
+                                         const ProgramFacts &facts,
+                                         bool persistent) {
   return Fit(form, program, launch, facts, persistent).run();
 }

@@ -5,14 +5,13 @@
 // RUN: gdn-opt %t/sum.mlir --pass-pipeline="builtin.module(gdn-warp-choose-schedule{schedule-file=%t/templates.mlir},gdn-warp-partition)" | FileCheck %s --check-prefix=KERNEL
 // RUN: gdn-opt %t/templates.mlir --verify-roundtrip | FileCheck %s --check-prefix=ROUND
 // RUN: gdn-opt %t/sum.mlir --gdn-warp-choose-schedule="schedule=sum.other schedule-file=%t/templates.mlir" | FileCheck %s --check-prefixes=CHECK,ONE
-// RUN: gdn-opt %t/sum.mlir --gdn-warp-choose-schedule="schedule=sum.large schedule-file=%t/templates.mlir" | FileCheck %s --check-prefix=LARGE
 // RUN: not gdn-opt %t/sum.mlir --gdn-warp-choose-schedule="schedule=none schedule-file=%t/templates.mlir" 2>&1 | FileCheck %s --check-prefix=NAMES
 // RUN: not gdn-opt %t/sum.mlir --gdn-warp-choose-schedule=schedule-file=%t/nofile.mlir 2>&1 | FileCheck %s --check-prefix=FILE
 // RUN: not gdn-opt %t/sum.mlir --gdn-warp-choose-schedule=schedule-file=%t/sum.mlir 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not gdn-opt %t/four.mlir --gdn-warp-choose-schedule=schedule=cta_per_head 2>&1 | FileCheck %s --check-prefix=FOUR
 // RUN: gdn-opt %t/four.mlir --gdn-warp-choose-schedule | FileCheck %s --check-prefix=PAIR
 
-// NAMES: error: expected schedule auto, or one of: mine, cta_per_head, cta_per_v_tile, token, sum.other, sum.large, sum.one, sum.three, fused.{{.*}}; got none
+// NAMES: error: expected schedule auto, or one of: mine, cta_per_head, cta_per_v_tile, token, sum.other, sum.one, sum.three, fused.{{.*}}; got none
 // FILE: error: expected a readable schedule-file, got cannot open input file '{{.*}}nofile.mlir'
 // OTHER: sum.mlir:1:1: error: 'gdn_tile.program' op expected only schedule templates in their file
 
@@ -29,8 +28,6 @@
 // THREE-SAME: <name = "other", warps = 3, registers = 120, steps = []>
 // THREE-SAME: <name = "state", warps = 8, registers = 192, steps = ["state"]>
 // THREE-SAME: <name = "tiles", depth = 9, from = ["load"], to = ["state"]>, <name = "sums", depth = 1,
-// The one that does not fit is taken if it is the only one: the pass that gives slots their places refuses it.
-// LARGE: <name = "tiles", depth = 40,
 // KERNEL: gdn_warp.channel "tiles" depth(24)
 // KERNEL: gdn_warp.channel "sums" depth(2)
 
@@ -77,15 +74,6 @@ gdn_warp.schedule_template @sum.other schedules ["mine"] stages ["other"]
     attributes {chunks_per_iteration = 1 : i64, fold_v_tiles}
     roles [<name = "all", warps = 4, steps = ["load", "state", "store"]>]
     channels []
-// Comes before the next one, but does not fit.
-gdn_warp.schedule_template @sum.large schedules ["mine"] stages ["sum"]
-    attributes {chunks_per_iteration = 1 : i64}
-    roles [
-      <name = "move", warps = 4, registers = 40, steps = ["load"], delayed_steps = ["store"], delay = <as "tiles" minus 1>>,
-      <name = "state", warps = 4, min_registers = 64, steps = ["state"]>]
-    channels [
-      <name = "tiles", depth = <40 chunks>, from = ["load"], to = ["state"]>,
-      <name = "sums", depth = <2 iterations>, from = ["state"], to = ["move"]>]
 gdn_warp.schedule_template @sum.one schedules ["mine"] stages ["sum"]
     attributes {chunks_per_iteration = 1 : i64}
     roles [

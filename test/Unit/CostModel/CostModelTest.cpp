@@ -12,6 +12,7 @@
 
 #include <limits>
 #include <queue>
+#include <tuple>
 
 using namespace gdn::cost;
 
@@ -165,22 +166,17 @@ TEST(CostModelTest, SeveralTokensArePredictedAsMeasured) {
 }
 
 TEST(CostModelTest, GatesOfChannelsTakeTheTimeMeasured) {
-  // docs/experiments/kda.md, the table of the compiler's first kernel.
-  struct Measured {
-    int64_t sequences, tokens, heads;
-    double seconds;
-  };
-  for (Measured now :
-       {Measured{1, 8192, 96, 1278e-6}, Measured{8, 1024, 96, 997e-6},
-        Measured{1, 8192, 64, 674e-6}, Measured{1, 8192, 32, 668e-6},
-        Measured{8, 1024, 32, 342e-6}, Measured{1, 8192, 12, 680e-6},
-        Measured{1, 2048, 12, 176e-6}}) {
-    Problem p = batch(now.sequences, now.tokens, now.heads);
+  // docs/experiments/kda.md, the last kernel of its last table.
+  using Measured = std::tuple<int64_t, int64_t, int64_t, double>;
+  for (auto [sequences, tokens, heads, seconds] :
+       {Measured{1, 8192, 96, 738e-6}, Measured{8, 1024, 96, 624e-6},
+        Measured{1, 8192, 64, 376e-6}, Measured{1, 8192, 32, 370e-6},
+        Measured{1, 8192, 12, 366e-6}, Measured{1, 2048, 12, 95e-6}}) {
+    Problem p = batch(sequences, tokens, heads);
     p.gatesChannels = true;
     p.gateBytes = 4 + 128 * 2;
     Estimate found = estimate(p, hopper(), costsOf(Schedule::CtaPerVTile));
-    EXPECT_NEAR(found.seconds, now.seconds, 0.05 * now.seconds)
-        << now.sequences << " x " << now.tokens << ", " << now.heads;
+    EXPECT_NEAR(found.seconds, seconds, 0.08 * seconds) << heads << " heads";
   }
 }
 
