@@ -190,7 +190,7 @@ BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
   int64_t mean = divideCeil(tokens, std::max<int64_t>(segments, 1));
   auto chunks = static_cast<double>(divideCeil(mean, kChunk));
   int64_t items = segments * p.heads;
-  int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
+  int64_t live = segments * liveHeads(p);
   double part = stateTokens ? kPassesFromStates : 1;
   double item = part * (chunks * kPassSeconds + kPassItem);
   double forgetful = std::min(part * kForgetfulItem, item);

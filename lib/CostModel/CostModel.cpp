@@ -222,7 +222,7 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
   double chunk = (costs.chunk.first + further * costs.chunk.further) *
-                 partSize * chunkFactor(p, p.stage);
+                 partSize * chunkFactor(p);
   double item = costs.item.first + further * costs.item.further;
   auto secondsOf = [&](int64_t tokens) {
     return item +

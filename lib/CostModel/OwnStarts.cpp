@@ -203,17 +203,9 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
   result.isLate = shared.isLate.value_or(
       result.segments * p.heads * ctasOfHead(p) <= chip.multiprocessors &&
       chunks >= kLateChunks);
-  Cuts cuts = {result.segments,
-               shared.empty,
-               sequences.count,
-               p.heads,
-               p.vTiles,
-               result.ofLongest,
-               parts,
-               chunks,
-               result.isLate,
-               p.gatesChannels,
-               chunkFactor(p, "state_pass")};
+  Cuts cuts = {result.segments, shared.empty,     sequences.count, p.heads,
+               p.vTiles,        result.ofLongest, parts,           chunks,
+               result.isLate,   p.gatesChannels,  chunkFactor(p)};
   double start = kBoundariesSeconds + shared.seconds + kHopSeconds;
   auto shown = static_cast<double>(forgetfulChunks(p));
   // A part that is shorter than what shows behind it forgets nothing.
@@ -227,8 +219,7 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
     return simulate(chip, cuts, start, live, behind);
   };
   Ends all = simulateLive(p.heads, 0);
-  Ends some =
-      forgets ? simulateLive(divideCeil(p.heads, kHeadsOfOneLive), shown) : all;
+  Ends some = forgets ? simulateLive(liveHeads(p), shown) : all;
   Ends slow = all;
   if (forgets && forgetsSlowly(p) && length / parts > kSlowTokens)
     slow = simulateLive(0, static_cast<double>(kSlowTokens / p.chunkTokens));

@@ -97,8 +97,8 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
   ScheduleCosts costs = costsOf(Schedule::CtaPerHead, "state_pass");
   bool folds = p.vTiles > 1;
   double item = costs.item.first + (folds ? costs.item.further : 0);
-  double chunk = (costs.chunk.first + (folds ? costs.chunk.further : 0)) *
-                 chunkFactor(p, "state_pass");
+  double chunk =
+      (costs.chunk.first + (folds ? costs.chunk.further : 0)) * chunkFactor(p);
   int64_t chunks = divideCeil(
       std::min(divideCeil(tokens, std::max<int64_t>(segments, 1)), length),
       p.chunkTokens);
@@ -124,7 +124,7 @@ static Passes passesOf(const Problem &p, const Chip &chip, double pass,
   passes.some = passes.slow = passes.all = timeOf(items, full, items, rest);
   if (!request.forgets || !request.decays)
     return passes;
-  int64_t live = segments * divideCeil(p.heads, kHeadsOfOneLive);
+  int64_t live = segments * liveHeads(p);
   passes.some = timeOf(live, full, live, rest);
   if (forgetsSlowly(p) && length > kSlowTokens) {
     double slow =

@@ -12,32 +12,33 @@
 #include "gdn/CostModel/CostModel.h"
 
 #include <cstdint>
-#include <string_view>
 
 namespace gdn::cost {
 
-/// What a chunk of 32 tokens takes with a gate per channel, over one with a
-/// gate per head (docs/experiments/kda.md): of a forward, for which the CTAs of
-/// two V tiles share what they make of keys, and of other stages, where a CTA
-/// makes it for itself. The latter was measured of a forward.
-inline constexpr double kChannelGates = 2.35, kChannelGatesAlone = 4.2;
+inline int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-inline double chunkFactor(const Problem &p, std::string_view stage) {
-  if (!p.gatesChannels)
-    return 1;
-  return stage == "fused" ? kChannelGates : kChannelGatesAlone;
+/// What a chunk of 32 tokens takes with a gate per channel, over one with a
+/// gate per head, in a forward and in the passes of segments
+/// (docs/experiments/kda.md).
+inline constexpr double kChannelGates = 2.35;
+
+inline double chunkFactor(const Problem &p) {
+  return p.gatesChannels ? kChannelGates : 1;
 }
 
-/// One head of so many does not decay, by the gates of FlashQLA's benchmark and
-/// in models.
-inline constexpr int64_t kHeadsOfOneLive = 4;
+/// Heads that do not decay: one of so many, by the gates of FlashQLA's
+/// benchmark and in models. With gates of channels none, by those of
+/// FlashKDA's.
+inline int64_t liveHeads(const Problem &p) {
+  constexpr int64_t kHeadsOfOneLive = 4;
+  return p.gatesChannels ? 0 : divideCeil(p.heads, kHeadsOfOneLive);
+}
+
 /// What a cut must be predicted to gain, and what it may lose with gates that
 /// decay slowly.
 inline constexpr double kGain = 0.03, kLoss = 0.03;
 /// What it may lose with gates that decay nothing, where most heads decay.
 inline constexpr double kUtmostLoss = 0.1;
-
-inline int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Work items that take the same time.
 struct Items {

@@ -88,7 +88,7 @@ def test_segments(words):
 def test_segments_are_refused():
     """256 channels have kernels token by token alone."""
     q, g, beta = meta(1, 512, 4, 256), meta(1, 512, 4, 256, dtype="float32"), meta(1, 512, 4, dtype="float32")
-    with pytest.raises(NotImplementedError, match="segment_length: expected a form .* with kernels of segments"):
+    with pytest.raises(NotImplementedError, match="g: expected .* on a GPU in this version, got"):
         gdn.explain(
             q, q, q, g, beta, cu_seqlens=meta(3, dtype="int32"), segment_length=256, device="cuda", function="chunk_kda"
         )
