@@ -40,8 +40,11 @@ void Program::loadGateParameters() {
   Value most = bounded(logRate);
   rate = b.scaled(b.exp(most), -M_LOG2E);
   restOfRate = b.exp(bounded(b.sub(logRate, most)));
-  if (bias)
-    bias = b.mul(bias, spread(*this, restOfRate, shapeOf(bias)));
+  if (!bias)
+    return;
+  bool isVector = isa<RankedTensorType>(bias.getType());
+  bias = b.mul(bias, isVector ? spread(*this, restOfRate, shapeOf(bias))
+                              : restOfRate);
 }
 
 /// A gate parameter at the work item's head: of an array [H] a scalar, of [H,
