@@ -52,9 +52,10 @@ func.func @softplus(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %bet
   return %o : tensor<1x64x4x16xbf16>
 }
 
-// lb sigmoid(exp(a_log) (a + dt_bias)) with a bias a channel. exp(a_log) is two finite factors, none of them 0.
+// lb sigmoid(exp(a_log) (a + dt_bias)) with a bias a channel. exp(a_log) is two finite factors, none of them 0: one of the gate
+// and of the bias, and one with the base's logarithm. The bound is a factor of the mask.
 // CHECK-LABEL: gdn_tile.program @bounded_fused(
-// CHECK: arith.constant dense<-7.21347522> : tensor<32x64xf32>
+// CHECK: %[[BOUND:.*]] = arith.constant dense<-7.21347522> : tensor<32xf32>
 // CHECK: %[[BIAS:.*]] = gdn_tile.load %dt_bias[%h, %{{.*}}] axes [1] {{.*}} -> tensor<64xf32>
 // CHECK: %[[LOADED:.*]] = gdn_tile.load %a_log[%h]
 // CHECK: %[[A_LOG:.*]] = tensor.extract %[[LOADED]][
@@ -63,15 +64,15 @@ func.func @softplus(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %bet
 // CHECK: arith.subf %[[A_LOG]], %[[MOST]]
 // CHECK: arith.maximumf
 // CHECK: %[[REST:.*]] = math.exp2
+// CHECK: %[[OF_ROWS:.*]] = arith.mulf %[[BIAS]], %
 // CHECK: scf.for
 // CHECK: %[[A:.*]] = gdn_tile.load %gate{{.*}} -> tensor<32x64xf32>
-// CHECK: linalg.broadcast ins(%[[BIAS]] {{.*}} dimensions = [0]
-// CHECK: %[[X:.*]] = arith.addf %[[A]], %
-// CHECK: tensor.splat %[[REST]]
-// CHECK: %[[PART:.*]] = arith.mulf %{{.*}}, %[[X]]
-// CHECK: arith.mulf %{{.*}}, %[[PART]]
+// CHECK: %[[PART:.*]] = arith.mulf %[[A]], %
+// CHECK: linalg.broadcast ins(%[[OF_ROWS]] {{.*}} dimensions = [0]
+// CHECK: %[[X:.*]] = arith.addf %[[PART]], %
+// CHECK: arith.mulf %[[X]], %
 // CHECK: arith.divf
-// CHECK: arith.maximumf
+// CHECK: arith.mulf %{{.*}}, %[[BOUND]]
 func.func @bounded(%q: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>, %beta: tensor<1x64x4xf32>,
     %gate: tensor<1x64x4x64xf32>, %a_log: tensor<4xf32>, %dt_bias: tensor<4x64xf32>) -> tensor<1x64x4x16xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%q : tensor<1x64x2x64xbf16>)
