@@ -38,8 +38,8 @@ struct ItemCosts {
 static constexpr ItemCosts kAddedCosts = {6.5e-6, 0.7e-6},
                            kMapCosts = {5.5e-6, 0.58e-6},
                            kForwardCosts = {2.8e-6, 1.06e-6};
-/// The forward with gates of channels: a CTA of one V tile takes as long for a
-/// chunk beside others as alone (docs/experiments/kda.md).
+/// The forward with gates of channels, of a CTA of one V tile that shares its
+/// tiles with the CTA of the other one (docs/experiments/kda.md).
 static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.43e-6};
 /// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
 static constexpr double kScanSeconds = 4.3e-6, kScanStepSeconds = 0.7e-6;

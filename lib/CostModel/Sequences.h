@@ -65,8 +65,8 @@ inline int64_t ctasOfHead(const Problem &p) {
   return p.gatesChannels ? p.vTiles : 1;
 }
 
-/// Whether heads that decay slowly forget at all: gates of channels are not
-/// walked over so far.
+/// Whether heads that decay slowly forget what is before a segment: with gates
+/// of channels the kernel that finds out looks at too few tokens for that.
 inline bool forgetsSlowly(const Problem &p) { return !p.gatesChannels; }
 
 /// Tokens that show behind a segment where all heads decay slowly: gates of

@@ -43,8 +43,7 @@ void Program::loadGateParameters() {
   if (!bias)
     return;
   bool isVector = isa<RankedTensorType>(bias.getType());
-  bias = b.mul(bias, isVector ? spread(*this, restOfRate, shapeOf(bias))
-                              : restOfRate);
+  bias = b.mul(bias, isVector ? b.splat(restOfRate, facts.K) : restOfRate);
 }
 
 /// A gate parameter at the work item's head: of an array [H] a scalar, of [H,

@@ -149,7 +149,7 @@ static Value zeroDecay(Program &p) {
 static void storeMap(Program &p, Value state, Value identity, Value decay) {
   TileBuilder &b = p.b;
   Value own = identity;
-  // Whoever makes the gates of channels adds them up.
+  // The step that makes the gates of channels adds them up, too.
   StringRef step = gateStep(p);
   if (p.facts.decay == DecayKind::Channel) {
     b.step(step);

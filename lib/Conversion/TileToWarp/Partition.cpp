@@ -252,11 +252,14 @@ unsigned Partition::getClock(unsigned loop) const {
   llvm_unreachable("each loop has a clock");
 }
 
-/// Whether a value is a tile that is loaded in a loop, for other roles.
-static bool isTileLoad(Value value) {
+bool Partition::isLoadedForOthers(Value value) const {
   auto load = value.getDefiningOp<tile::LoadOp>();
   return load && load.getType().getRank() > 1 &&
-         load->getParentOfType<scf::ForOp>();
+         load->getParentOfType<scf::ForOp>() &&
+         llvm::none_of(roles, [&](auto &entry) {
+           return entry.second == getMakingRole(value) &&
+                  findSources(entry.first).contains(value);
+         });
 }
 
 SmallVector<unsigned> Partition::getFillers(unsigned channel) const {
@@ -290,7 +293,7 @@ bool Partition::isShared(unsigned channel) const {
   if (fillers.empty())
     return false;
   bool isLoaded = llvm::all_of(crossing, [&](auto &entry) {
-    return !getField(entry.first, channel) || isTileLoad(entry.first);
+    return !getField(entry.first, channel) || isLoadedForOthers(entry.first);
   });
   return (isLoaded || getRole(fillers.back()).getAlternateCtas()) &&
          llvm::all_of(llvm::seq<unsigned>(0, countRoles()), [&](unsigned role) {

@@ -125,6 +125,9 @@ struct Partition {
   /// Where roles that the CTAs of a cluster share fill a channel, the last of
   /// them, which copies its slots; none else, or where they alone take from it.
   std::optional<unsigned> getSharer(unsigned channel) const;
+  /// Whether a value is a tile that a loop loads, and that the role which loads
+  /// it does not take itself.
+  bool isLoadedForOthers(Value value) const;
   /// Whether a CTA has a slot of a channel for its own iterations alone: roles
   /// that CTAs share take all that goes through it, and fill it, or tiles are
   /// loaded into it.

@@ -939,3 +939,85 @@ func.func @call(%x: tensor<1x?x4x64xbf16>, %starts: tensor<2x4xi32>, %cu: tensor
       {gdn_tile.first_of_two} -> tensor<1x?x4x64xbf16>
   return %r : tensor<1x?x4x64xbf16>
 }
+
+// -----
+
+// A tile that shared roles alone take ("k") is loaded in the iterations of the CTA, into slots by these. One that another role takes,
+// too ("v"), or that the role which loads it takes itself ("w"), is loaded in all.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [
+    <name = "take", warps = 4, registers = 160, steps = ["state"]>,
+    <name = "make", warps = 4, registers = 96, steps = ["scores"], loop_chunks = true, alternate_ctas = true>,
+    <name = "move", warps = 1, registers = 96, steps = ["load", "gates", "norms"]>,
+    <name = "rest", warps = 3, registers = 96, steps = []>], channels = [
+    <name = "k", depth = 2, from = ["load"], to = ["make"], slot_per_chunk = true>,
+    <name = "v", depth = 4, from = ["load"], to = ["take"], slot_per_chunk = true>,
+    <name = "w", depth = 4, from = ["gates"], to = ["make"], slot_per_chunk = true>,
+    <name = "n", depth = 4, from = ["norms"], to = ["make"], slot_per_chunk = true>,
+    <name = "made", depth = 4, from = ["scores"], to = ["take"], slot_per_chunk = true>]>
+
+// CHECK-LABEL: gdn_warp.kernel @loads(
+// CHECK: %[[K:.*]] = gdn_warp.channel "k" depth(2) :
+// CHECK: %[[V:.*]] = gdn_warp.channel "v" depth(4) :
+// CHECK: %[[W:.*]] = gdn_warp.channel "w" depth(4) :
+// CHECK: gdn_warp.role "make"
+// CHECK: %[[OWN:.*]] = arith.divui
+// CHECK: scf.if
+// CHECK: gdn_warp.get %[[K]][0]
+// CHECK: } else {
+// CHECK-NOT: release_unused %[[K]]
+// CHECK: gdn_warp.release_unused %[[W]]
+// CHECK: gdn_warp.role "move"
+// CHECK: %[[RANK:.*]] = gdn_warp.id cluster_rank
+// CHECK: %[[OWNER:.*]] = arith.remui
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWNER]], %[[RANK]]
+// CHECK: scf.if %[[MINE]] {
+// CHECK-COUNT-2: gdn_warp.put %{{.*}}, %[[K]][0]
+// CHECK: }
+// CHECK-NOT: scf.if
+// CHECK: gdn_warp.put %{{.*}}, %[[V]][0]
+// CHECK-NOT: scf.if
+// CHECK: gdn_warp.put %{{.*}}, %[[W]][0]
+// CHECK: gdn_tile.launch @loads
+gdn_tile.program @loads(%k: memref<1x?x4x64xbf16>, %v: memref<1x?x4x64xbf16>, %w: memref<1x?x4x64xbf16>) outs(%y: memref<1x?x4x64xbf16>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %begin to %end step %c64 {
+    %k0 = gdn_tile.load %k[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<32x64xbf16>
+    %v0 = gdn_tile.load %v[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<32x64xbf16>
+    %w0 = gdn_tile.load %w[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "gates"}
+        : memref<1x?x4x64xbf16> -> tensor<32x64xbf16>
+    %n0 = arith.negf %w0 {gdn_tile.chunk = 0, gdn_tile.step = "norms"} : tensor<32x64xbf16>
+    %s0 = arith.addf %k0, %w0 {gdn_tile.chunk = 0, gdn_tile.step = "scores"} : tensor<32x64xbf16>
+    %p0 = arith.addf %s0, %n0 {gdn_tile.chunk = 0, gdn_tile.step = "scores"} : tensor<32x64xbf16>
+    %a0 = arith.addf %v0, %p0 {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32x64xbf16>
+    gdn_tile.store %a0, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "state"}
+        : tensor<32x64xbf16> -> memref<1x?x4x64xbf16>
+    %t1 = arith.addi %t, %c32 : index
+    %k1 = gdn_tile.load %k[%batch, %t1, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<32x64xbf16>
+    %v1 = gdn_tile.load %v[%batch, %t1, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
+        : memref<1x?x4x64xbf16> -> tensor<32x64xbf16>
+    %w1 = gdn_tile.load %w[%batch, %t1, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "gates"}
+        : memref<1x?x4x64xbf16> -> tensor<32x64xbf16>
+    %n1 = arith.negf %w1 {gdn_tile.chunk = 1, gdn_tile.step = "norms"} : tensor<32x64xbf16>
+    %s1 = arith.addf %k1, %w1 {gdn_tile.chunk = 1, gdn_tile.step = "scores"} : tensor<32x64xbf16>
+    %p1 = arith.addf %s1, %n1 {gdn_tile.chunk = 1, gdn_tile.step = "scores"} : tensor<32x64xbf16>
+    %a1 = arith.addf %v1, %p1 {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32x64xbf16>
+    gdn_tile.store %a1, %y[%batch, %t1, %h, %c0] axes [1, 3] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "state"}
+        : tensor<32x64xbf16> -> memref<1x?x4x64xbf16>
+  }
+}
+func.func @call(%x: tensor<1x?x4x64xbf16>) -> tensor<1x?x4x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %y = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %r = gdn_tile.launch @loads grid(%c1, %c4, %c2) tokens(%t) ins(%x, %x, %x : tensor<1x?x4x64xbf16>, tensor<1x?x4x64xbf16>, tensor<1x?x4x64xbf16>)
+      outs(%y : tensor<1x?x4x64xbf16>) -> tensor<1x?x4x64xbf16>
+  return %r : tensor<1x?x4x64xbf16>
+}

@@ -197,8 +197,6 @@ TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
   }
 }
 
-// With gates that decay, a quarter of the maps and of what segments add is left
-// for 132 multiprocessors: one wave of both and not one of each.
 TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
   SplitRequest request;
   request.forgets = request.sideBySide = request.ownStarts = true;
@@ -220,6 +218,8 @@ TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
   EXPECT_FALSE(splitChannels(64).splits);
 }
 
+// With gates that decay, a quarter of the maps and of what segments add is left
+// for 132 multiprocessors: one wave of both and not one of each.
 TEST(SplitTest, SideBySideIsOneWave) {
   Chip chip = *findChip("sm_90a");
   Problem p = packed(1, 32768, 32);

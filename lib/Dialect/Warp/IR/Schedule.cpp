@@ -106,8 +106,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected a cluster, chunks in a loop, and nothing "
                             "delayed or ahead of its iteration in role "
                          << role.getName() << ", which CTAs share";
-    // A warp that begins behind the first use of a slot takes what the slot
-    // had before for its own.
+    // Else a warp's first chunk may be in the second round of a slot, for which
+    // a wait ends at once: a barrier tells two rounds apart by a parity.
     if (role.getAlternateCtas() && role.getRoundRobin() &&
         chunksPerIteration % role.getWarps() != 0)
       return emitError() << "expected warps that take turns and divide the "

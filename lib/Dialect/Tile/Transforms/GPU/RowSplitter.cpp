@@ -125,6 +125,18 @@ void RowSplitter::mapPieces(ValueRange values, ArrayRef<size_t> counts,
   }
 }
 
+/// A loop with the body of `loop` that carries other values. The terminator is
+/// the old one.
+scf::ForOp RowSplitter::moveToLoop(scf::ForOp loop, ValueRange inits) {
+  auto moved = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(),
+                                  loop.getUpperBound(), loop.getStep(), inits);
+  moved->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  Block *body = moved.getBody();
+  body->getOperations().splice(body->end(), loop.getBody()->getOperations());
+  loop.getInductionVar().replaceAllUsesWith(moved.getInductionVar());
+  return moved;
+}
+
 void RowSplitter::visit(scf::ForOp loop) {
   if (llvm::none_of(loop.getInits(), [&](Value v) { return isTall(v); })) {
     visit(*loop.getBody());
@@ -132,13 +144,9 @@ void RowSplitter::visit(scf::ForOp loop) {
   }
   SmallVector<size_t> counts, yields;
   Pieces inits = splitValues(loop.getInits(), counts);
-  auto split = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(),
-                                  loop.getUpperBound(), loop.getStep(), inits);
-  split->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   // The old arguments stay, without a use, until the body is visited.
+  scf::ForOp split = moveToLoop(loop, inits);
   Block *body = split.getBody();
-  body->getOperations().splice(body->end(), loop.getBody()->getOperations());
-  loop.getInductionVar().replaceAllUsesWith(split.getInductionVar());
   mapPieces(loop.getRegionIterArgs(), counts, split.getRegionIterArgs());
   visit(*body);
   auto yield = cast<scf::YieldOp>(body->getTerminator());
@@ -165,12 +173,7 @@ void RowSplitter::splitVectors(scf::ForOp loop) {
   }
   if (yielded.size() == counts.size())
     return;
-  auto split = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(),
-                                  loop.getUpperBound(), loop.getStep(), inits);
-  split->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  Block *body = split.getBody();
-  body->getOperations().splice(body->end(), loop.getBody()->getOperations());
-  loop.getInductionVar().replaceAllUsesWith(split.getInductionVar());
+  scf::ForOp split = moveToLoop(loop, inits);
   yield->setOperands(yielded);
   // Pieces that were cut out of the vector are what the loop carries now.
   ValueRange carried = split.getRegionIterArgs();

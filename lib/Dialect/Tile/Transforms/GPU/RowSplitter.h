@@ -49,6 +49,7 @@ private:
   void visit(Block &block);
   void visit(Operation *op);
   void visit(scf::ForOp loop);
+  scf::ForOp moveToLoop(scf::ForOp loop, ValueRange inits);
   void splitVectors(scf::ForOp loop);
   void visit(scf::IfOp branch);
   void visit(LoadOp load);
