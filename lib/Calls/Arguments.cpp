@@ -139,12 +139,15 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
         isSavedStates(function.args[i]))
       change(i).shape[0] = plan.saved_states;
     // Parameters of channels in a row are those of one head after the other.
-    const GdnArgDesc &arg = function.args[i];
-    if (array->rank == 1 && arg.rank == 2 && arg.shape[1] > 0) {
+    // The call's gates say how many channels a head has: a function may have
+    // more.
+    const GdnTensor *gate = call.find("gate");
+    int64_t channels = gate && gate->rank == kMaxRank ? gate->shape[3] : 0;
+    if (array->rank == 1 && function.args[i].rank == 2 && channels > 0) {
       View &view = change(i);
       view.tensor.rank = 2;
-      view.shape = {array->shape[0] / arg.shape[1], arg.shape[1]};
-      view.strides = {view.strides[0] * arg.shape[1], view.strides[0]};
+      view.shape = {array->shape[0] / channels, channels};
+      view.strides = {view.strides[0] * channels, view.strides[0]};
     }
     // Boundaries and rows of 64 bits are their lower halves, with a stride of
     // 2.

@@ -54,6 +54,11 @@ def _check_size(name: str, value: Any, sizes: dict[str, int]) -> None:
         raise ValueError(f"{name}: expected the shape {rule}, got {list(shape)}")
 
 
+def _of_heads(parameter: Any) -> Any:
+    """A_log as [HV]: FLA and its models keep it as [1, 1, HV, 1]."""
+    return parameter.reshape(-1) if getattr(parameter, "ndim", 1) > 1 else parameter
+
+
 def _gates(
     g: Any, A_log: Any, dt_bias: Any, use_gate_in_kernel: Any, safe_gate: Any, lower_bound: Any
 ) -> dict[str, Any]:
@@ -63,6 +68,7 @@ def _gates(
         raise ValueError(f"g: expected the shape [B, T, HV, K], got {list(shape)}")
     if not use_gate_in_kernel:
         return {"g": g}
+    A_log = _of_heads(A_log)
     if lower_bound is None:
         if safe_gate:
             raise ValueError("`lower_bound` must be specified when `safe_gate=True` and `use_gate_in_kernel=True`.")
@@ -137,7 +143,8 @@ def chunk_kda(
         lower_bound: the bound of raw gates, below 0. It alone chooses the bounded gate.
         disable_recompute, use_graph, max_num_seqs: taken for FLA's sake, not needed.
         return_intermediate_states: False (others are refused).
-        A_log: parameters [HV] of a raw gate; None with `lower_bound` is 0.
+        A_log: parameters [HV] of a raw gate, or of any shape with as many elements, as [1, 1, HV, 1]; None with
+            `lower_bound` is 0.
         dt_bias: biases [HV * K] of a raw gate, or [HV, K]; None is 0.
         chunk_size: 32 or 64, for FLA's sake: results do not depend on it.
         kwargs: the other keywords of `chunk_gated_delta_rule`, as `out`, `final_state`, `state_indices`,

@@ -60,6 +60,9 @@ def test_raw_gates(function, bias):
     o, _ = function(**call, **raw)
     expected, _ = gated_delta_rule(**call, gate_domain="raw", A_log=A_log, dt_bias=dt_bias)
     assert rms_error(o, expected) < 1e-6
+    # As FLA's layers keep it.
+    wide, _ = function(**call, **{**raw, "A_log": A_log.reshape(1, 1, HV, 1)})
+    assert (wide == o).all()
     # Kernels have a bound of -5; gates with others are made logarithms first.
     for parameter, bound in ((A_log, -5), (A_log, -3.5), (None, -5.0)):
         o, _ = function(**call, **{**raw, "A_log": parameter}, lower_bound=bound)

@@ -14,6 +14,22 @@
 
 using namespace gdn::calls;
 
+/// Gives the function, and the call with an array of `shape`, one more argument
+/// of `extents`.
+static void addArgument(Planned &planned, const char *name, int32_t dtype,
+                        std::vector<int64_t> extents,
+                        std::vector<int64_t> shape) {
+  TestFunction &last = planned.entry.functions.back();
+  last.add(name, dtype, std::move(extents));
+  last.desc.args = last.args.data();
+  ++last.desc.num_args;
+  planned.given.get();
+  GdnTensor &array = planned.given.add(name, dtype, std::move(shape));
+  planned.given.arrays.push_back({name, &array});
+  planned.given.call.arrays = planned.given.arrays.data();
+  ++planned.given.call.num_arrays;
+}
+
 TEST_F(Planned, ArraysAreTakenByName) {
   choose();
   Call call(given.get());
@@ -65,16 +81,9 @@ TEST_F(Planned, BoundariesOf64BitsAreReadAs32) {
 /// There may be memory for more states than a forward saves.
 TEST_F(Planned, SavedStatesHaveTheExtentOfThePlan) {
   entry.add("layer", "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/false);
-  entry.functions.back().add("states", GDN_DTYPE_BF16, {-1, -1, 128, 128});
-  GdnFunctionDesc &function = entry.functions.back().desc;
-  function.args = entry.functions.back().args.data();
-  ++function.num_args;
   plan.variant = &entry.variants.back();
-  given.get();
-  GdnTensor &states = given.add("states", GDN_DTYPE_BF16, {9, 8, 128, 128});
-  given.arrays.push_back({"states", &states});
-  given.call.arrays = given.arrays.data();
-  ++given.call.num_arrays;
+  addArgument(*this, "states", GDN_DTYPE_BF16, {-1, -1, 128, 128},
+              {9, 8, 128, 128});
   Call call(given.call);
   ASSERT_EQ(placeArguments(call, plan), GDN_SUCCESS);
   for (int64_t count : {5, 12}) {
@@ -82,6 +91,22 @@ TEST_F(Planned, SavedStatesHaveTheExtentOfThePlan) {
     Arguments arguments(call, plan);
     EXPECT_EQ(arguments.get(8)->shape[0], std::min<int64_t>(count, 9));
   }
+}
+
+/// A function may have more channels than the call, whose biases lie in a row.
+TEST_F(Planned, BiasesInARowAreThoseOfTheCallsChannels) {
+  given.add("gate", GDN_DTYPE_F32, {1, 512, 8, 64});
+  entry.add("layer", "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/false);
+  plan.variant = &entry.variants.back();
+  addArgument(*this, "dt_bias", GDN_DTYPE_F32, {-1, 128}, {8 * 64});
+  Call call(given.call);
+  ASSERT_EQ(placeArguments(call, plan), GDN_SUCCESS);
+  Arguments arguments(call, plan);
+  const GdnTensor *bias = arguments.get(8);
+  ASSERT_EQ(bias->rank, 2);
+  EXPECT_EQ(bias->shape[0], 8);
+  EXPECT_EQ(bias->shape[1], 64);
+  EXPECT_EQ(bias->strides[0], 64);
 }
 
 TEST_F(Planned, AnArrayThatIsNotListedIsNamed) {
