@@ -139,7 +139,8 @@ void RowSplitter::visit(linalg::ReduceOp reduce) {
 void RowSplitter::visit(tensor::ExtractSliceOp op) {
   Value source = op.getSource();
   if (!isTall(source) || !pieces.contains(source) || !op.hasUnitStride() ||
-      op.getOffsets().size() || op.getSizes().size())
+      op.getOffsets().size() || op.getSizes().size() ||
+      (isTall(op) && llvm::all_of(op->getUses(), isReadFromShared)))
     return;
   SmallVector<int64_t> offsets(op.getStaticOffsets()),
       sizes(op.getStaticSizes());

@@ -52,7 +52,7 @@ static bool isLoaded(Value tile) {
 }
 
 /// Whether `tile` is there where `product` is: what is loaded, and what has
-/// been made. Of made ones a stack reads its own copy.
+/// been made.
 static bool isReady(linalg::ContractOp product, Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op || isLoaded(product.getDpsInputs()[0]) != isLoaded(tile))
@@ -70,13 +70,14 @@ static bool isAlike(linalg::ContractOp first, linalg::ContractOp second) {
          isReady(first, second.getDpsInputs()[0]);
 }
 
-/// Rows [first, first + rows) of `tile`.
-static Value takeRows(OpBuilder &b, Value tile, int64_t first, int64_t rows,
-                      DictionaryAttr labels) {
-  int64_t columns = getTile(tile).getDimSize(1);
-  SmallVector<OpFoldResult> offsets{b.getIndexAttr(first), b.getIndexAttr(0)};
-  SmallVector<OpFoldResult> sizes{b.getIndexAttr(rows),
-                                  b.getIndexAttr(columns)};
+/// Rows, or columns, [first, first + size) of `tile`.
+static Value takePart(OpBuilder &b, Value tile, int64_t dim, int64_t first,
+                      int64_t size, DictionaryAttr labels) {
+  SmallVector<OpFoldResult> offsets(2, b.getIndexAttr(0)), sizes;
+  for (int64_t all : getTile(tile).getShape())
+    sizes.push_back(b.getIndexAttr(all));
+  offsets[dim] = b.getIndexAttr(first);
+  sizes[dim] = b.getIndexAttr(size);
   SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
   auto slice = tensor::ExtractSliceOp::create(b, tile.getLoc(), tile, offsets,
                                               sizes, strides);
@@ -84,17 +85,25 @@ static Value takeRows(OpBuilder &b, Value tile, int64_t first, int64_t rows,
   return slice;
 }
 
-/// Makes the other users of `parts` take rows of the stack.
-static void replaceByRows(OpBuilder &b, tensor::ConcatOp stacked,
-                          ArrayRef<Value> parts, DictionaryAttr labels) {
-  int64_t rows = getTile(parts.front()).getDimSize(0);
+/// Makes users of `parts` behind the stack take their part of it: all of them,
+/// or products of other steps, for which it lies in shared memory anyway.
+static void replaceByParts(OpBuilder &b, tensor::ConcatOp stacked,
+                           ArrayRef<Value> parts, DictionaryAttr labels,
+                           bool ofOtherSteps) {
+  StringRef step = TileDialect::getStepAttrName();
+  int64_t dim = stacked.getDim(), size = getTile(parts.front()).getDimSize(dim);
   for (auto [index, part] : llvm::enumerate(parts)) {
-    Value slice = takeRows(b, stacked, rows * index, rows, labels);
+    Value slice = takePart(b, stacked, dim, size * index, size, labels);
     Value(part).replaceUsesWithIf(slice, [&](OpOperand &use) {
       Operation *user =
           stacked->getBlock()->findAncestorOpInBlock(*use.getOwner());
-      return user && stacked->isBeforeInBlock(user);
+      bool isOther = isa<linalg::ContractOp>(use.getOwner()) &&
+                     use.getOwner()->getAttr(step) != stacked->getAttr(step);
+      return user && stacked->isBeforeInBlock(user) &&
+             (!ofOtherSteps || isOther);
     });
+    if (slice.use_empty())
+      slice.getDefiningOp()->erase();
   }
 }
 
@@ -120,8 +129,10 @@ static void stack(ArrayRef<linalg::ContractOp> products, int64_t maxRows) {
   b.setInsertionPointAfter(last);
   auto stacked = tensor::ConcatOp::create(b, loc, getRowDim(first), parts);
   stacked->setDiscardableAttrs(loadLabels);
-  if (areLoaded)
-    replaceByRows(b, stacked, parts, loadLabels);
+  // Of made tiles, too, one copy lies in shared memory, unless the stack is
+  // filled up: then their own is smaller.
+  if (areLoaded || parts.size() == products.size())
+    replaceByParts(b, stacked, parts, loadLabels, /*ofOtherSteps=*/!areLoaded);
   b.setInsertionPoint(first);
   auto type = getTile(first.getResult(0))
                   .clone({rows * static_cast<int64_t>(parts.size()),
@@ -133,7 +144,8 @@ static void stack(ArrayRef<linalg::ContractOp> products, int64_t maxRows) {
   product->setDiscardableAttrs(labels);
   for (auto [index, alike] : llvm::enumerate(products)) {
     linalg::ContractOp old = alike;
-    Value slice = takeRows(b, product.getResult(0), rows * index, rows, labels);
+    Value slice = takePart(b, product.getResult(0), /*dim=*/0, rows * index,
+                           rows, labels);
     old.getResult(0).replaceAllUsesWith(slice);
   }
   for (linalg::ContractOp old : products)
