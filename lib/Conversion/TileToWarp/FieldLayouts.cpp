@@ -187,8 +187,11 @@ void FieldLayouts::apply() {
   }
 }
 
-/// Whether a tile lies in a slot, as a whole or in part.
+/// Whether a tile lies in a slot, as a whole or in part, or goes to one where
+/// products may read it.
 static bool isOfSlot(Value tile) {
+  if (!findSolve(tile) && llvm::any_of(tile.getUsers(), llvm::IsaPred<PutOp>))
+    return true;
   while (Operation *op = tile.getDefiningOp()) {
     if (isa<GetOp>(op))
       return true;

@@ -99,8 +99,7 @@ Value RoleLayouts::getCopyEnd(Value end) {
 /// Whether one warp of the role runs each copy; each of several warps that do
 /// not take turns would copy the whole tile.
 LogicalResult RoleLayouts::requireOneCopier(Operation *copy) {
-  if (role.getCount() == 1 ||
-      role->hasAttr(WarpDialect::getRoundRobinAttrName()))
+  if (role.countTogether() == 1)
     return success();
   return copy->emitOpError("expected a role of one warp, or of warps that take "
                            "turns (round_robin), for a tile that is copied "
@@ -255,6 +254,8 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
   }
   if (auto load = tile.getDefiningOp<tile::LoadOp>())
     return fetch(load, view, layout.transposed);
+  if (layout.view.isSwizzled())
+    stored[tile] = {view, layout.transposed};
   if (auto stack = tile.getDefiningOp<tensor::ConcatOp>())
     return putStack(put, stack, layout, view);
   if (std::optional<SolvedTile> solved = findSolve(tile))

@@ -75,8 +75,7 @@ class RoleLayouts {
 public:
   RoleLayouts(warp::RoleOp role, FieldLayouts &fields)
       : role(role), fields(fields), b(role.getContext()),
-        isGroup(role.getCount() % warp::format::kWarpgroupWarps == 0 &&
-                !role->hasAttr(warp::WarpDialect::getRoundRobinAttrName())) {}
+        isGroup(role.countTogether() % warp::format::kWarpgroupWarps == 0) {}
 
   LogicalResult run();
 
@@ -124,7 +123,8 @@ private:
   FailureOr<Value> fragment(Value old);
   FailureOr<Value> loadFragment(Value old, const InShared &place);
   /// Where the operand `old` of a product lies in shared memory. What this role
-  /// has made itself is published there.
+  /// has made itself is published there, unless it lies in a slot that goes to
+  /// another role.
   FailureOr<InShared> getShared(Value old);
   FailureOr<Value> publish(Value old);
   /// The left operand of a product of `rows` rows, and whether it is turned.
@@ -183,6 +183,9 @@ private:
   DenseMap<Value, Value> loaded;
   /// Views of tiles that were published.
   DenseMap<Value, Value> published;
+  /// Of tiles that this role has made and stored to a slot, the view, and
+  /// whether the tile lies there transposed.
+  DenseMap<Value, std::pair<Value, bool>> stored;
   /// Of sums over a cluster, what this CTA has sent and keeps.
   DenseMap<Value, Value> sent;
   /// Vectors of arrays in the encodings that they are used in.

@@ -84,6 +84,15 @@ FailureOr<Value> RoleLayouts::publish(Value old) {
 FailureOr<InShared> RoleLayouts::getShared(Value old) {
   if (auto place = shared.find(old); place != shared.end())
     return place->second;
+  if (auto place = stored.find(old);
+      place != stored.end() &&
+      place->second.first.getParentBlock() == b.getInsertionBlock()) {
+    auto [view, transposed] = place->second;
+    Value &known = published[old];
+    if (!known)
+      known = ShareOp::create(b, old.getLoc(), view);
+    return InShared{known, transposed};
+  }
   FailureOr<Value> view = publish(old);
   if (failed(view))
     return failure();

@@ -269,3 +269,10 @@ LogicalResult PublishOp::verify() {
            << getType();
   return verifyFragment(*this, last, getType(), getTranspose(), *rows);
 }
+
+LogicalResult ShareOp::verify() {
+  if (getType().isSwizzled())
+    return success();
+  return emitOpError("expected a swizzled view, which products read, got ")
+         << getType();
+}

@@ -68,7 +68,7 @@ static PlaceMap findLastStores(KernelOp kernel, const FieldSet &fenced) {
         llvm::none_of(getNamedFields(slot), isIn(fenced, slot)))
       return;
     for (Operation *user : getViewUsers(slot)) {
-      if (isa<TmaLoadOp>(user))
+      if (isa<TmaLoadOp, ShareOp, WgmmaOp>(user))
         continue;
       Operation *&store = getPlace(last, slot).op;
       Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);

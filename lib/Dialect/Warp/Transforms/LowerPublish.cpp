@@ -54,6 +54,27 @@ static void storeFragments(OpBuilder &b, PublishOp publish, Value view) {
   }
 }
 
+/// The number of the warpgroup that runs what `b` writes.
+static Value createGroup(OpBuilder &b, Location loc) {
+  return arith::DivUIOp::create(
+      b, loc, IdOp::create(b, loc, IdKind::Warp),
+      arith::ConstantIndexOp::create(b, loc, format::kWarpgroupWarps));
+}
+
+/// The barrier of a warpgroup. Barrier 0 is that of the CTA.
+static Value createBarrier(OpBuilder &b, Location loc, Value group) {
+  return arith::IndexCastOp::create(
+      b, loc, b.getI32Type(),
+      arith::AddIOp::create(b, loc, group,
+                            arith::ConstantIndexOp::create(b, loc, 1)));
+}
+
+/// The warps of a warpgroup wait for each other.
+static void meet(OpBuilder &b, Location loc, Value barrier) {
+  SyncGroupOp::create(b, loc, barrier,
+                      format::kWarpgroupWarps * format::kWarpThreads);
+}
+
 static LogicalResult lower(PublishOp publish) {
   auto place = publish->getAttrOfType<DenseI64ArrayAttr>(
       WarpDialect::getScratchAttrName());
@@ -66,25 +87,39 @@ static LogicalResult lower(PublishOp publish) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value group =
-      arith::DivUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
-                             constant(format::kWarpgroupWarps));
+  Value group = createGroup(b, loc);
   Value offset = arith::AddIOp::create(
       b, loc, arith::MulIOp::create(b, loc, group, constant(place[1])),
       constant(place[0]));
-  // Barrier 0 is that of the CTA.
-  Value id = arith::IndexCastOp::create(
-      b, loc, b.getI32Type(),
-      arith::AddIOp::create(b, loc, group, constant(1)));
-  int64_t threads = format::kWarpgroupWarps * format::kWarpThreads;
+  Value barrier = createBarrier(b, loc, group);
   Value view = ViewOp::create(b, loc, publish.getType(), offset);
-  SyncGroupOp::create(b, loc, id, threads);
+  meet(b, loc, barrier);
   storeFragments(b, publish, view);
   FenceOp::create(b, loc, FenceKind::Async);
-  SyncGroupOp::create(b, loc, id, threads);
+  meet(b, loc, barrier);
   publish.replaceAllUsesWith(view);
   publish.erase();
   return success();
+}
+
+/// Whether the warps have met behind a fence, and nothing was stored since.
+static bool haveMet(ShareOp share) {
+  Operation *op = share->getPrevNode();
+  while (op && isMemoryEffectFree(op))
+    op = op->getPrevNode();
+  return isa_and_present<SyncGroupOp>(op) &&
+         isa_and_present<FenceOp>(op->getPrevNode());
+}
+
+static void lower(ShareOp share) {
+  OpBuilder b(share);
+  Location loc = share.getLoc();
+  if (!haveMet(share)) {
+    FenceOp::create(b, loc, FenceKind::Async);
+    meet(b, loc, createBarrier(b, loc, createGroup(b, loc)));
+  }
+  share.replaceAllUsesWith(share.getView());
+  share.erase();
 }
 
 namespace {
@@ -95,6 +130,10 @@ struct LowerPublish : gdn::warp::impl::LowerPublishPassBase<LowerPublish> {
     for (PublishOp publish : all)
       if (failed(lower(publish)))
         return signalPassFailure();
+    SmallVector<ShareOp> shares;
+    getOperation().walk([&](ShareOp share) { shares.push_back(share); });
+    for (ShareOp share : shares)
+      lower(share);
   }
 };
 } // namespace

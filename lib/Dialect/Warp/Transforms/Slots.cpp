@@ -13,10 +13,13 @@ using namespace mlir::gdn::warp;
 
 static void addViewUsers(Value view, SmallVectorImpl<Operation *> &users) {
   for (Operation *user : view.getUsers()) {
-    if (auto slice = dyn_cast<SliceOp>(user))
+    if (auto slice = dyn_cast<SliceOp>(user)) {
       addViewUsers(slice.getResult(), users);
-    else
-      users.push_back(user);
+      continue;
+    }
+    users.push_back(user);
+    if (auto share = dyn_cast<ShareOp>(user))
+      addViewUsers(share.getResult(), users);
   }
 }
 

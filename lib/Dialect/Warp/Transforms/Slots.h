@@ -15,7 +15,8 @@
 
 namespace mlir::gdn::warp {
 
-/// Ops that read or write a slot's view or slices of it.
+/// Ops that read or write a slot's view or slices of it, or that share it with
+/// the warpgroup that fills it.
 SmallVector<Operation *> getViewUsers(SlotOp slot);
 
 /// The fields that a slot op may stand for: where it names a chunk or a V tile,

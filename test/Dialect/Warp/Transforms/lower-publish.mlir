@@ -104,3 +104,32 @@ gdn_warp.kernel @scratch(%x: memref<64x64xf32>) threads(128) shared(0) {
     gdn_warp.array_store %r, %x[%c0, %c0] axes [1] : tensor<64xf32, #gdn_warp.columns> -> memref<64x64xf32>
   }
 }
+
+// -----
+
+// What lies in a slot is shared by a fence, and a wait of the warps; directly behind a publish its wait is enough.
+// CHECK-LABEL: gdn_warp.kernel @share
+// CHECK: gdn_warp.fragment_store
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK: gdn_warp.sync_group
+// CHECK-NEXT: gdn_warp.wgmma %{{.*}}, %[[SLOT:.*]] transpose_b
+// CHECK: gdn_warp.sync_group
+// CHECK: gdn_warp.fragment_store
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK-NEXT: gdn_warp.sync_group
+// CHECK-NEXT: gdn_warp.wgmma %{{.*}}, %[[SLOT]] transpose_b
+gdn_warp.kernel @share(%x: memref<64x64xbf16>) threads(128) shared(0) {
+  gdn_warp.role "scores" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %slot = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+    gdn_warp.fragment_store %m, %slot : tensor<64x64xbf16, #gdn_warp.fragment> -> <64x64xbf16, swizzle = 128>
+    %a = gdn_warp.share %slot : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    %p = gdn_warp.wgmma %m, %a transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>, <64x64xbf16, swizzle = 128>
+        -> tensor<64x64xf32, #gdn_warp.fragment>
+    %b = gdn_warp.publish %m : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    %c = gdn_warp.share %slot : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    %q = gdn_warp.wgmma %m, %c transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>, <64x64xbf16, swizzle = 128>
+        -> tensor<64x64xf32, #gdn_warp.fragment>
+  }
+}

@@ -113,6 +113,32 @@ def Warp_PublishOp : Warp_Op<"publish"> {
   let hasVerifier = 1;
 }
 
+def Warp_ShareOp : Warp_Op<"share", [AllTypesMatch<["view", "result"]>]> {
+  let summary = "Let products of a warpgroup read the slot that it fills";
+  let description = [{
+    The result is the view of a slot that this warpgroup stores to. Its products behind the op read
+    what all its warps have stored in front of it. So a tile that is handed to another role and is an operand
+    here lies in shared memory once; `gdn_warp.publish` would store it a second time.
+    The slot goes to its takers when these products are over.
+    `gdn-warp-lower-publish` writes the op as a fence, and the warps wait for each other.
+
+    Example:
+
+    ```mlir
+    gdn_warp.fragment_store %k, %slot : tensor<64x64xbf16, #gdn_warp.fragment> -> <64x64xbf16, swizzle = 128>
+    %b = gdn_warp.share %slot : <64x64xbf16, swizzle = 128>
+    %m = gdn_warp.wgmma %k, %b transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>,
+        <64x64xbf16, swizzle = 128> -> tensor<64x64xf32, #gdn_warp.fragment>
+    ```
+  }];
+  let arguments = (ins
+      Arg<Warp_ViewType, "A slot that this role fills.">:$view);
+  let results = (outs
+      Res<Warp_ViewType, "The same view.">:$result);
+  let assemblyFormat = "$view attr-dict `:` type($view)";
+  let hasVerifier = 1;
+}
+
 /// Where the two halves of a sum over a cluster meet.
 class Warp_ClusterHalfOp<string mnemonic, string number, dag ownArguments = (ins)> : Warp_Op<mnemonic> {
   let arguments = !con((ins
