@@ -67,7 +67,7 @@ static bool isMask(Operation *op) {
 static bool mayRunInSomeWarps(Operation *op) {
   if (op->getNumResults() == 1 && isMask(op))
     return false;
-  if (getScratchBytes(op) != 0 || isa<PublishOp>(op))
+  if (getScratchBytes(op) != 0 || isa<PublishOp, ShareOp>(op))
     return false;
   bool reads = isa<VectorLoadOp, FragmentLoadOp, RowDotsOp, LoadOp>(op);
   if (isa<SlotOp, SliceOp, WgmmaOp, WgmmaWaitOp>(op))
@@ -283,6 +283,50 @@ static void sinkSlots(Block &block) {
   }
 }
 
+/// The slot that a role fills by `store`, or null.
+template <typename Op> static SlotOp getFilledSlot(Op store) {
+  Value view = store.getView();
+  while (auto slice = view.getDefiningOp<SliceOp>())
+    view = slice.getSource();
+  auto slot = view.getDefiningOp<SlotOp>();
+  return slot && slot.getDirection() == SlotDirection::Put ? slot : SlotOp();
+}
+
+/// Moves what only `store` needs of the addresses of its view, and the store,
+/// to before `place`.
+static void moveStore(VectorStoreOp store, Operation *place) {
+  SmallVector<Operation *> ops = {store};
+  for (Operation *op = store.getView().getDefiningOp();
+       op && isa<SliceOp, SlotOp>(op) && op->hasOneUse() &&
+       op->getBlock() == store->getBlock();
+       op = op->getOperand(0).getDefiningOp())
+    ops.push_back(op);
+  for (Operation *op : llvm::reverse(ops))
+    op->moveBefore(place);
+}
+
+/// Vectors are made early and are small: they are stored where the first tile
+/// of their slot is, so that the work on the tile need not wait for the slot.
+static void delayVectors(Block &block) {
+  for (VectorStoreOp store : llvm::to_vector(block.getOps<VectorStoreOp>())) {
+    SlotOp slot = getFilledSlot(store);
+    if (!slot || slot->getBlock() != &block)
+      continue;
+    for (Operation *op = store->getNextNode(); op; op = op->getNextNode()) {
+      auto tile = dyn_cast<FragmentStoreOp>(op);
+      SlotOp other = tile ? getFilledSlot(tile) : SlotOp();
+      if (!other || other->getBlock() != &block ||
+          other.getChannel() != slot.getChannel() ||
+          other.getIteration() != slot.getIteration())
+        continue;
+      // The tile's slot is waited for where it is named.
+      Operation *place = other->isBeforeInBlock(store) ? op : other;
+      moveStore(store, place);
+      break;
+    }
+  }
+}
+
 namespace {
 struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
   void runOnOperation() override {
@@ -312,8 +356,10 @@ struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
     sinkAll<RowDotsOp>();
     SmallVector<Block *> blocks;
     getOperation().walk([&](Block *block) { blocks.push_back(block); });
-    for (Block *block : blocks)
+    for (Block *block : blocks) {
       sinkSlots(*block);
+      delayVectors(*block);
+    }
   }
 
   /// Sinks what is made of vectors that ops of type `Op` make.

@@ -178,3 +178,26 @@ gdn_warp.kernel @sides(%c: i1, %f: f32, %y: memref<64xf32>) threads(128) shared(
     gdn_warp.vector_store %r, %v : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
   }
 }
+
+// A vector is stored where the first tile of its slot is: what makes the tile need not wait for the slot.
+// CHECK-LABEL: gdn_warp.kernel @vectors(
+// CHECK: gdn_warp.role "make"
+// CHECK-NOT: gdn_warp.slot
+// CHECK: arith.truncf
+// CHECK-NEXT: gdn_warp.slot put %{{.*}}[0]
+// CHECK-NEXT: gdn_warp.vector_store
+// CHECK-NEXT: gdn_warp.slot put %{{.*}}[1]
+// CHECK-NEXT: gdn_warp.fragment_store
+gdn_warp.kernel @vectors(%x: memref<64x64xf32>, %v: memref<64xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %out = gdn_warp.channel "out" depth(2) : <!gdn_warp.view<64xf32>, !gdn_warp.view<64x64xbf16, swizzle = 128>>
+  gdn_warp.role "make" warps(0, 4) {
+    %w = gdn_warp.array_load %v[%c0] axes [0] : memref<64xf32> -> tensor<64xf32, #gdn_warp.rows>
+    %a = gdn_warp.slot put %out[0] at %c0 : <!gdn_warp.view<64xf32>, !gdn_warp.view<64x64xbf16, swizzle = 128>> -> !gdn_warp.view<64xf32>
+    gdn_warp.vector_store %w, %a : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
+    %t = arith.truncf %m : tensor<64x64xf32, #gdn_warp.fragment> to tensor<64x64xbf16, #gdn_warp.fragment>
+    %b = gdn_warp.slot put %out[1] at %c0 : <!gdn_warp.view<64xf32>, !gdn_warp.view<64x64xbf16, swizzle = 128>> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    gdn_warp.fragment_store %t, %b : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+  }
+}
