@@ -169,15 +169,17 @@ static LogicalResult checkSlotsOfTurns(const Partition &partition,
     int64_t chunks = partition.isByChunk(channel)
                          ? 1
                          : partition.schedule.getChunksPerIteration();
-    int64_t least = llvm::divideCeil(spec.getWarps(), chunks);
+    int64_t least = llvm::divideCeil(spec.countTurns(), chunks);
     if (partition.getDepth(channel) >= least)
       continue;
     tile::ProgramOp program = partition.program;
     return program.emitOpError("expected at least ")
            << least << " slots in channel "
            << partition.getSpec(channel).getName() << ", which the "
-           << spec.getWarps() << " warps of role " << spec.getName()
-           << " use in turn, got " << partition.getDepth(channel);
+           << spec.countTurns()
+           << (spec.getWarpsPerTurn() == 1 ? " warps" : " warpgroups")
+           << " of role " << spec.getName() << " use in turn, got "
+           << partition.getDepth(channel);
   }
   return success();
 }
@@ -190,8 +192,7 @@ static LogicalResult checkTurns(const Partition &partition, unsigned role) {
   if (spec.getAlternateCtas() && partition.loops.size() > 1)
     return program.emitOpError("expected one loop where CTAs share role ")
            << spec.getName() << ", got " << partition.loops.size();
-  if (!spec.getAlternateCtas() &&
-      !(spec.getRoundRobin() && spec.getWarps() > 1))
+  if (!spec.getAlternateCtas() && spec.countTurns() == 1)
     return success();
   for (auto &[value, takers] : partition.crossing)
     if (partition.isOutside(value) &&

@@ -134,7 +134,8 @@ ScheduleAttr Fit::makeTrial() {
         context, role.getName(), role.getWarps(), format::kMinSetRegisters,
         ArrayAttr::get(context, steps), /*delayedSteps=*/ArrayAttr(),
         /*delay=*/0, /*prefetchDistance=*/0, role.getRoundRobin(),
-        role.getWarpgroupPerVTile(), role.getLoopChunks(),
+        role.getWarpsPerTurn(), role.getWarpgroupPerVTile(),
+        role.getLoopChunks(),
         /*alternateCtas=*/false, /*interleaveChunks=*/false,
         /*shareCode=*/false, role.getLanesPerRow()));
   }
@@ -325,9 +326,10 @@ ScheduleAttr Fit::build() {
         context, role.getName(), role.getWarps(), count, role.getSteps(),
         role.getDelayedSteps(), iterations(role.getDelay()),
         iterations(role.getPrefetchDistance()), role.getRoundRobin(),
-        role.getWarpgroupPerVTile(), role.getLoopChunks(),
-        role.getAlternateCtas(), role.getInterleaveChunks(),
-        role.getShareCode(), role.getLanesPerRow()));
+        role.getWarpsPerTurn(), role.getWarpgroupPerVTile(),
+        role.getLoopChunks(), role.getAlternateCtas(),
+        role.getInterleaveChunks(), role.getShareCode(),
+        role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (auto [channel, depth] : llvm::zip(channels, depths))

@@ -63,7 +63,7 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
     return warp::RoleSpecAttr::get(
         b.getContext(), name, warps, registers, b.getStrArrayAttr(steps),
         /*delayedSteps=*/{}, /*delay=*/0, /*prefetchDistance=*/0,
-        /*roundRobin=*/false, /*warpgroupPerVTile=*/false,
+        /*roundRobin=*/false, /*warpsPerTurn=*/1, /*warpgroupPerVTile=*/false,
         /*loopChunks=*/false, /*alternateCtas=*/false,
         /*interleaveChunks=*/false, /*shareCode=*/false,
         isSpread ? kLanesPerRow : 0);

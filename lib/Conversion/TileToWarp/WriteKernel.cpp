@@ -85,7 +85,8 @@ static SmallVector<Value> createChannels(const Partition &partition,
   return channels;
 }
 
-/// The V tile of what runs, or its warp, where a role divides by it.
+/// The V tile of what runs, or the number of its turn, where a role divides by
+/// it.
 static Value createVTile(OpBuilder &b, Location loc, RoleSpecAttr spec,
                          int64_t firstWarp) {
   if (!spec.getWarpgroupPerVTile() && !spec.getRoundRobin())
@@ -95,7 +96,7 @@ static Value createVTile(OpBuilder &b, Location loc, RoleSpecAttr spec,
   };
   Value warp = IdOp::create(b, loc, IdKind::Warp);
   Value vTile = arith::SubIOp::create(b, loc, warp, constant(firstWarp));
-  if (spec.getWarpgroupPerVTile())
+  if (spec.getWarpgroupPerVTile() || spec.getWarpsPerTurn() != 1)
     vTile = arith::DivUIOp::create(b, loc, vTile,
                                    constant(format::kWarpgroupWarps));
   return vTile;
@@ -199,7 +200,10 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
     auto role = RoleOp::create(b, loc, spec.getName(), first, spec.getWarps(),
                                b.getI64IntegerAttr(spec.getRegisters()));
     if (spec.getRoundRobin())
-      role->setAttr(WarpDialect::getRoundRobinAttrName(), b.getUnitAttr());
+      role->setAttr(WarpDialect::getRoundRobinAttrName(),
+                    spec.getWarpsPerTurn() == 1
+                        ? Attribute(b.getUnitAttr())
+                        : b.getI64IntegerAttr(spec.getWarpsPerTurn()));
     if (spec.getAlternateCtas())
       role->setAttr(WarpDialect::getAlternateCtasAttrName(), b.getUnitAttr());
     if (spec.getShareCode())

@@ -288,7 +288,11 @@ void RoleWriter::copySlotsToCluster() {
     };
     if (!partition.isByChunk(channel))
       require(chunk, partition.schedule.getChunksPerIteration() - 1);
-    if (!spec.getRoundRobin() && spec.getWarps() > 1)
+    if (spec.getRoundRobin() && spec.getWarpsPerTurn() > 1)
+      require(arith::RemUIOp::create(b, loc, IdOp::create(b, loc, IdKind::Warp),
+                                     createIndex(spec.getWarpsPerTurn())),
+              0);
+    else if (!spec.getRoundRobin() && spec.getWarps() > 1)
       require(IdOp::create(b, loc, IdKind::Warp), partition.getFirstWarp(role));
     OpBuilder::InsertionGuard insertion(b);
     Value slot = getSlot(channel, chunk);
@@ -299,11 +303,11 @@ void RoleWriter::copySlotsToCluster() {
   }
 }
 
-/// The ops of chunk `number` of the sequence, in the warp whose turn it is.
+/// The ops of chunk `number` of the sequence, in the warps whose turn it is.
 void RoleWriter::copyInTurn(Value number,
                             function_ref<bool(Operation *)> wanted) {
   Value turn =
-      arith::RemUIOp::create(b, loc, number, createIndex(spec.getWarps()));
+      arith::RemUIOp::create(b, loc, number, createIndex(spec.countTurns()));
   Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn,
                                      warpgroupVTile);
   auto guard = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);

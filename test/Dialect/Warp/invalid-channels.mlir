@@ -126,6 +126,17 @@ gdn_warp.kernel @k() threads(128) shared(0) {
 
 // -----
 
+// A turn is a warp's or a warpgroup's.
+// expected-error @below {{expected warps_per_turn of 1, or of 4 with round_robin and whole warpgroups, in role a, got 2 of 4 warps}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [<name = "a", warps = 4, registers = 96, steps = ["solve"], round_robin = true, warps_per_turn = 2>], channels = []>
+
+// -----
+
+// expected-error @below {{expected warps_per_turn of 1, or of 4 with round_robin and whole warpgroups, in role a, got 4 of 6 warps}}
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [<name = "a", warps = 6, registers = 96, steps = ["solve"], round_robin = true, warps_per_turn = 4>], channels = []>
+
+// -----
+
 // The CTAs share a loop over chunks.
 // expected-error @below {{expected a cluster, chunks in a loop, and nothing delayed or ahead of its iteration in role a, which CTAs share}}
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, cluster = 2, roles = [<name = "a", warps = 1, registers = 96, steps = ["solve"], alternate_ctas = true>], channels = []>

@@ -153,6 +153,14 @@ LogicalResult GridDependencyWaitOp::verify() {
   return success();
 }
 
+int64_t RoleOp::countTogether() {
+  Attribute turns = (*this)->getAttr(WarpDialect::getRoundRobinAttrName());
+  if (!turns)
+    return getCount();
+  auto together = dyn_cast<IntegerAttr>(turns);
+  return together ? together.getInt() : 1;
+}
+
 LogicalResult RoleOp::verify() {
   if (getBody().getNumArguments() != 0)
     return emitOpError("expected no block arguments, got ")
@@ -169,6 +177,13 @@ LogicalResult RoleOp::verify() {
   if (!wholeGroups && !inOneGroup)
     return emitOpError("expected whole warpgroups or warps of one, got ")
            << first << " .. " << first + count;
+  int64_t together = countTogether();
+  bool isTurn = together == 1 || (together > 0 && together % group == 0 &&
+                                  count % together == 0);
+  if ((*this)->hasAttr(WarpDialect::getRoundRobinAttrName()) && !isTurn)
+    return emitOpError("expected turns of one warp, or of whole warpgroups "
+                       "that divide the role's, got turns of ")
+           << together << " of " << count << " warps";
   if (std::optional<uint64_t> registers = getRegisters()) {
     int64_t value = *registers;
     if (value < format::kMinSetRegisters || value > format::kMaxSetRegisters ||

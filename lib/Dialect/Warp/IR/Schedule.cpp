@@ -55,6 +55,15 @@ static LogicalResult verifyRole(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected lanes_per_row that divide "
                        << format::kWarpThreads << " in role " << role.getName()
                        << ", got " << lanes;
+  int64_t together = role.getWarpsPerTurn();
+  bool areAlike = together == 1 || together == format::kWarpgroupWarps;
+  if (!areAlike || (together != 1 &&
+                    (!role.getRoundRobin() || role.getWarps() % together != 0)))
+    return emitError() << "expected warps_per_turn of 1, or of "
+                       << format::kWarpgroupWarps
+                       << " with round_robin and whole warpgroups, in role "
+                       << role.getName() << ", got " << together << " of "
+                       << role.getWarps() << " warps";
   if (role.getShareCode() && role.getWarps() % format::kWarpgroupWarps != 0)
     return emitError() << "expected whole warpgroups of "
                        << format::kWarpgroupWarps << " warps in role "
@@ -109,11 +118,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     // Else a warp's first chunk may be in the second round of a slot, for which
     // a wait ends at once: a barrier tells two rounds apart by a parity.
     if (role.getAlternateCtas() && role.getRoundRobin() &&
-        chunksPerIteration % role.getWarps() != 0)
+        chunksPerIteration % role.countTurns() != 0)
       return emitError() << "expected warps that take turns and divide the "
                          << chunksPerIteration << " chunks of an iteration in "
                          << "role " << role.getName()
-                         << ", which CTAs share, got " << role.getWarps();
+                         << ", which CTAs share, got " << role.countTurns();
     for (ArrayAttr list : {role.getSteps(), role.getDelayedSteps()})
       for (Attribute step : list ? list.getValue() : ArrayRef<Attribute>())
         if (!steps.insert(cast<StringAttr>(step).getValue()).second)

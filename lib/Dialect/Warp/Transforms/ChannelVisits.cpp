@@ -16,12 +16,10 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 /// How often warps visit the slot of `iteration` in `op`: all of the role, or
-/// one of a role whose warps take turns; for each chunk if the chunks of the
-/// slot are a loop.
+/// those whose turn it is; for each chunk if the chunks of the slot are a loop.
 static int64_t countRuns(Operation *op, Value iteration) {
   auto role = op->getParentOfType<RoleOp>();
-  int64_t runs =
-      role->hasAttr(WarpDialect::getRoundRobinAttrName()) ? 1 : role.getCount();
+  int64_t runs = role.countTogether();
   for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>())
     if (auto chunks =

@@ -102,9 +102,8 @@ void Simulation::addVisit(const ChannelVisits::Key &key, const Visit &visit,
                           unsigned number) {
   auto [block, direction, iteration] = key;
   auto role = visit.first->getParentOfType<RoleOp>();
-  int64_t warps =
-      role->hasAttr(WarpDialect::getRoundRobinAttrName()) ? 1 : role.getCount();
-  int64_t count = warps * (visit.byLane ? format::kWarpThreads : 1);
+  int64_t count =
+      role.countTogether() * (visit.byLane ? format::kWarpThreads : 1);
   if (visit.opens)
     waits[visit.first].push_back({number, direction, iteration, 0});
   if (visit.closes)
@@ -336,11 +335,10 @@ LogicalResult Simulation::run() {
   findRelevant();
   std::vector<Agent> agents;
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    int64_t warps = role->hasAttr(WarpDialect::getRoundRobinAttrName())
-                        ? role.getCount()
-                        : 1;
     Block *body = &role.getBody().front();
-    for (int64_t warp = 0; warp < warps; ++warp) {
+    // Of warps that run together one stands for all.
+    for (int64_t warp = 0, count = role.getCount(); warp < count;
+         warp += role.countTogether()) {
       Agent agent = {role, RoleValues(role.getFirst() + warp), {}, nullptr};
       agent.frames.push_back({body, body->begin()});
       agents.push_back(std::move(agent));

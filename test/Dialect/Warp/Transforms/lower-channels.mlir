@@ -396,6 +396,30 @@ gdn_warp.kernel @four(%x: memref<?xf32>, %n: i32) threads(128) shared(1152) clus
 
 !row = !gdn_warp.view<32xf32>
 
+// A warpgroup's turn is an arrival of each of its warps, whoever else takes turns.
+// CHECK-LABEL: gdn_warp.kernel @warpgroups_in_turn
+// CHECK: gdn_warp.barrier_init %{{.*}}, 4
+gdn_warp.kernel @warpgroups_in_turn(%x: memref<?xf32>, %n: i32) threads(384) shared(144) {
+  %c0 = arith.constant 0 : index
+  %t = arith.index_cast %n : i32 to index
+  %all = gdn_warp.channel "all" depth(1)
+      {offset = 0, places = array<i64: 0>, slot_bytes = 128, barriers = 128} : !gdn_warp.channel<!row>
+  gdn_warp.role "make" warps(0, 8) attributes {gdn_warp.round_robin = 4 : i64} {
+    %s = gdn_warp.slot put %all[0] at %t : !gdn_warp.channel<!row> -> !row
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+  }
+  gdn_warp.role "take" warps(8, 1) {
+    %s = gdn_warp.slot get %all[0] at %t : !gdn_warp.channel<!row> -> !row
+    %f = gdn_warp.load %s[%c0] : !row -> f32
+    memref.store %f, %x[%c0] : memref<?xf32>
+  }
+}
+
+// -----
+
+!row = !gdn_warp.view<32xf32>
+
 // Two arrivals of each warp for a slot that passes, one for a slot that is taken: the phases would run apart.
 gdn_warp.kernel @skips_twice(%x: memref<?xf32>, %is: i1, %n: i32) threads(256) shared(160) cluster(2) {
   %c0 = arith.constant 0 : index

@@ -65,7 +65,8 @@ def Warp_Dialect : Dialect {
     /// Attribute of an scf.if: whether its condition usually holds (a boolean). All
     /// threads of a role agree on it.
     static constexpr ::llvm::StringLiteral getLikelyAttrName() { return "gdn_warp.likely"; }
-    /// Unit attribute of a role whose warps work alone, one after the other.
+    /// Attribute of a role whose warps take the chunks in turn: how many of them take one together (i64), or a unit for
+    /// one.
     static constexpr ::llvm::StringLiteral getRoundRobinAttrName() { return "gdn_warp.round_robin"; }
 
     /// Unit attribute of a role that shares its code with the roles beside it.

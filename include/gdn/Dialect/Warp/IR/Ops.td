@@ -96,6 +96,10 @@ def Warp_RoleOp : Warp_Op<"role",
     $name `warps` `(` $first `,` $count `)` (`registers` `(` $registers^ `)`)?
     attr-dict-with-keyword $body
   }];
+  let extraClassDeclaration = [{
+    /// How many of the warps run a chunk together: all, unless they take turns.
+    int64_t countTogether();
+  }];
   let hasVerifier = 1;
 }
 

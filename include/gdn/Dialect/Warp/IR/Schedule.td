@@ -20,11 +20,11 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     one of `steps`. Ops of the steps in `delayed_steps` run `delay` iterations later, so
     that a role may take what comes of its own work in an earlier iteration. Vectors
     are loaded from arrays `prefetch_distance` iterations before they are used. With `round_robin` the
-    warps take the chunks in turn, each alone; with `warpgroup_per_v_tile` each warpgroup takes
-    one V tile. With `loop_chunks` the chunks of an iteration are a loop rather
+    warps take the chunks in turn, each alone, or with `warps_per_turn = 4` each warpgroup; with
+    `warpgroup_per_v_tile` each warpgroup takes one V tile. With `loop_chunks` the chunks of an iteration are a loop rather
     than copies: a role that others wait for less gives its place in the
     instruction cache to them. With `alternate_ctas` the CTAs of a cluster take the iterations
-    in turn, and what one of them makes goes to all; warps that take turns there divide the
+    in turn, and what one of them makes goes to all; those that take turns there divide the
     chunks of an iteration. With `interleave_chunks` ops of the
     chunks of an iteration follow each other by turns, so that a warp that is alone with
     chains of short ops waits for each of them less. With `lanes_per_row` the role's tiles
@@ -40,6 +40,7 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     DefaultValuedParameter<"int64_t", "0">:$delay,
     DefaultValuedParameter<"int64_t", "0">:$prefetch_distance,
     DefaultValuedParameter<"bool", "false">:$round_robin,
+    DefaultValuedParameter<"int64_t", "1">:$warps_per_turn,
     DefaultValuedParameter<"bool", "false">:$warpgroup_per_v_tile,
     DefaultValuedParameter<"bool", "false">:$loop_chunks,
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
@@ -51,6 +52,8 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     /// Whether ops of `step` run in this role, and whether `delay` iterations later.
     bool runs(::mlir::StringAttr step) const;
     bool runsLate(::mlir::StringAttr step) const;
+    /// How many warps, or warpgroups, take the chunks in turn; 1 where all warps take each.
+    int64_t countTurns() const { return getRoundRobin() ? getWarps() / getWarpsPerTurn() : 1; }
   }];
 }
 

@@ -55,6 +55,7 @@ def Warp_RoleTemplateAttr : Warp_Attr<"RoleTemplate", "role_template"> {
     OptionalParameter<"::mlir::gdn::warp::AmountAttr">:$delay,
     OptionalParameter<"::mlir::gdn::warp::AmountAttr">:$prefetch_distance,
     DefaultValuedParameter<"bool", "false">:$round_robin,
+    DefaultValuedParameter<"int64_t", "1">:$warps_per_turn,
     DefaultValuedParameter<"bool", "false">:$warpgroup_per_v_tile,
     DefaultValuedParameter<"bool", "false">:$loop_chunks,
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
