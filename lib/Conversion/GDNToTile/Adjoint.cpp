@@ -190,7 +190,10 @@ void gdn::writeReplay(Program &p) {
   prepareWrites(p);
   forEachChunk(p, loadStateT(p),
                [&](Value t, ValueRange carried) -> SmallVector<Value> {
-                 return {replayChunk(p, t, carried[0])};
+                 Value state = carried[0];
+                 if (p.facts.decay == DecayKind::Channel)
+                   return {writeStateStep(p, t, state)};
+                 return {replayChunk(p, t, state)};
                });
 }
 
@@ -225,13 +228,19 @@ static void storeValueGradient(Program &p, Value t, Value gradient) {
   b.step("state");
 }
 
+/// The gradient of o^T [vTileChannels, C] in the operand type.
+static Value loadOutputGradient(Program &p, Value t) {
+  TileBuilder &b = p.b;
+  b.step("load");
+  return b.round(b.load(p["d_o"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
+                        {p.facts.vTileChannels, p.facts.C}, p.end));
+}
+
 /// One chunk in reverse (spec 5.7 b, true states). Carries dS^T in its unit.
 static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   TileBuilder &b = p.b;
   Value q = loadKeys(p, "q", t), k = loadKeys(p, "k", t);
-  b.step("load");
-  Value dO = b.round(b.load(p["d_o"], tokenOffsets(p, t, p.head, p.firstV),
-                            {3, 1}, {p.facts.vTileChannels, p.facts.C}, p.end));
+  Value dO = loadOutputGradient(p, t);
   Value beta = loadBeta(p, t);
   ChunkGates gates = loadChunkGates(p, t);
   double unit = stateGradientUnit(p);
@@ -262,6 +271,40 @@ static Value writeAdjointChunk(Program &p, Value t, Value dState) {
   return next;
 }
 
+/// The same with a gate a channel. The decays are in keys and queries, and what
+/// they are added to is the gradient of the state at the tiles' reference.
+static Value writeChannelAdjointChunk(Program &p, Value t, Value dState) {
+  TileBuilder &b = p.b;
+  KeyRows q = loadKeyRows(p, "q", t), k = loadKeyRows(p, "k", t);
+  Value dO = loadOutputGradient(p, t);
+  Value beta = loadBeta(p, t);
+  double unit = stateGradientUnit(p);
+  if (p["d_states"])
+    keepState(p, "d_states", t, dState, /*ends=*/true);
+  ChannelTiles tiles = channelTiles(p, q, k, cumulatedGate(p, t));
+  b.step("scores");
+  Value scores = b.round(b.scaled(tiles.queryKey, p.facts.scale));
+  scores = tile::CausalOp::create(b, scores, /*strict=*/false);
+  Value solve = invertKeyScores(p, tiles.keyKey, beta, /*betaAxis=*/0);
+  b.step("state");
+  auto inUnit = [&](Value tile, double factor) {
+    return factor == 1 ? tile : b.scaled(tile, factor);
+  };
+  Value dWrite = b.product("vk,ck->vc", b.round(dState), tiles.writeKeys);
+  dWrite = b.product("vi,ij->vj", dO, scores, inUnit(dWrite, unit));
+  Value dV = b.product("vi,ij->vj", b.round(dWrite), solve, dWrite);
+  dV = b.mulAxis(dV, beta, 1);
+  storeValueGradient(p, t, dV);
+  Value next = b.mulAxis(dState, tiles.toEnd, 1);
+  // A power of two, of which nothing is rounded.
+  Value read = b.round(inUnit(b.f32(dO), p.facts.scale / unit));
+  next = b.product("vc,ck->vk", read, tiles.readQueries, next);
+  Value left = b.round(b.scaled(dV, -1 / unit));
+  next = b.product("vc,ck->vk", left, tiles.readKeys, next);
+  reportChunk(p, t);
+  return b.mulAxis(next, tiles.toReference, 1);
+}
+
 void gdn::writeAdjoint(Program &p) {
   raiseBeta(p);
   TileBuilder &b = p.b;
@@ -275,7 +318,9 @@ void gdn::writeAdjoint(Program &p) {
   Value dState = forEachChunk(
       range, scaled(loadStateT(p, "d_final_state"), 1 / unit),
       [&](Value t, ValueRange carried) -> SmallVector<Value> {
-        return {writeAdjointChunk(p, t, carried[0])};
+        return {p.facts.decay == DecayKind::Channel
+                    ? writeChannelAdjointChunk(p, t, carried[0])
+                    : writeAdjointChunk(p, t, carried[0])};
       },
       /*reversed=*/true)[0];
   // Zeros as keys, queries, gradients of o and log2 gates change nothing. Where

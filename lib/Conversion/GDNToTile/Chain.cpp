@@ -151,6 +151,13 @@ Value gdn::chainInverse(Program &p, Value m, Value columns,
   return roundMatrix(p, mulNorms(p, inverse, keys.norm, keys.length));
 }
 
+Value gdn::invertKeyScores(Program &p, Value keyKey, Value beta,
+                           int64_t betaAxis) {
+  Value m = roundForSolve(p, p.b.mulAxis(keyKey, beta, betaAxis));
+  m = tile::CausalOp::create(p.b, m, /*strict=*/true);
+  return chainInverse(p, m, /*columns=*/{}, KeyRows());
+}
+
 Value gdn::loadSummedGate(Program &p, Value t) {
   Value gate = loadLog2Gate(p, t);
   return p.b.getOperandType().isF32() ? p.b.to(gate, p.b.getF64Type()) : gate;

@@ -104,6 +104,10 @@ Value roundScores(Program &p, Value scores);
 /// All but M may be null.
 Value chainInverse(Program &p, Value m, Value columns, const KeyRows &keys);
 
+/// chainSolve from the decayed scores of keys [C, C], with beta a factor of
+/// their rows (axis 0) or columns (axis 1).
+Value invertKeyScores(Program &p, Value keyKey, Value beta, int64_t betaAxis);
+
 /// `m` in the type that the solve takes: f16 where operands have 16 bits, since
 /// its entries are in [-1, 1] (spec 3.4, 3.6).
 Value roundForSolve(Program &p, Value m);
@@ -151,6 +155,14 @@ struct ChannelTiles {
 /// Of `q`, the tile may be null.
 ChannelTiles channelTiles(Program &p, const KeyRows &q, const KeyRows &k,
                           Value G);
+
+/// Largest exponent of a factor, in log2 units, that products with it stand far
+/// from the largest number of the operand type (spec 4.3).
+double maxExponent(FloatType operandType);
+
+/// Whether the exponents of a block of `half` tokens on either side of its
+/// reference stay below `most` whatever the gates, which the op bounds.
+bool isAlwaysInRange(const Program &p, int64_t half, double most);
 
 /// One level of the decay by halves: pairs (i, j), i > j, that lie in the two
 /// halves of a block of 2 `half` tokens. With the base at the boundary both

@@ -74,11 +74,14 @@ SmallVector<HalvesLevel> gdn::decayByHalves(Program &p, Value G) {
   return levels;
 }
 
-/// Largest exponent of a factor, in log2 units: products with it must stay far
-/// from the largest number of the operand type (spec 4.3). 16 gates of -5, and
-/// rows up to 2^10 long, are in range of bf16 and f32.
-static double maxExponent(FloatType operandType) {
+double gdn::maxExponent(FloatType operandType) {
+  // 16 gates of -5, and rows up to 2^10 long, are in range of bf16 and f32.
   return operandType.isF16() ? 8.0 : 116.0;
+}
+
+bool gdn::isAlwaysInRange(const Program &p, int64_t half, double most) {
+  return p.facts.gateDomain == GateDomain::Bounded &&
+         -p.facts.lowerBound * M_LOG2E * half <= most;
 }
 
 /// Rows that are normalised if the op asks for it, f32 [C, K]. What is made of
@@ -163,8 +166,7 @@ static Value isInRange(Program &p, Value G) {
   TileBuilder &b = p.b;
   int64_t half = p.facts.C / 2;
   double most = maxExponent(b.getOperandType());
-  if (p.facts.gateDomain == GateDomain::Bounded &&
-      -p.facts.lowerBound * M_LOG2E * half <= most)
+  if (isAlwaysInRange(p, half, most))
     return {};
   b.step("decay");
   Value middle = b.row(G, half - 1);

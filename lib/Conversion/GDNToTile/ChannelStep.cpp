@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Chunk.h"
+#include "Kept.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -14,6 +15,8 @@ using namespace mlir::gdn;
 Value gdn::writeChannelGate(Program &p, Value t, Value state, Value bm,
                             Value G) {
   TileBuilder &b = p.b;
+  if (p["states"])
+    keepState(p, "states", t, state);
   KeyRows k = loadKeyRows(p, "k", t);
   KeyRows q = p["o"] ? loadKeyRows(p, "q", t) : KeyRows();
   ChainOperands in;
@@ -23,7 +26,10 @@ Value gdn::writeChannelGate(Program &p, Value t, Value state, Value bm,
   measureRows(p, k);
   b.step("query_norms");
   measureRows(p, q);
-  in.valueFactor = in.readFactor = beta;
+  if (p.facts.betaBehindSolve)
+    in.writeNorm = beta;
+  else
+    in.valueFactor = in.readFactor = beta;
   if (!G)
     G = cumulatedGate(p, t);
   ChannelTiles tiles = channelTiles(p, q, k, G);
@@ -37,9 +43,8 @@ Value gdn::writeChannelGate(Program &p, Value t, Value state, Value bm,
   if (bm) {
     in.solve = chainSolve(p, bm, beta);
   } else {
-    Value m = roundForSolve(p, b.mulAxis(tiles.keyKey, beta, 0));
-    m = tile::CausalOp::create(b, m, /*strict=*/true);
-    in.solve = chainInverse(p, m, /*columns=*/{}, KeyRows());
+    in.solve = invertKeyScores(p, tiles.keyKey, beta,
+                               /*betaAxis=*/p.facts.betaBehindSolve ? 1 : 0);
   }
   if (p.facts.twoProductChain)
     foldSolve(p, in);
@@ -47,6 +52,8 @@ Value gdn::writeChannelGate(Program &p, Value t, Value state, Value bm,
   in.state = b.mulAxis(state, tiles.toReference, 1);
   in.decayedState = b.mulAxis(in.state, tiles.toEnd, 1);
   ChainResult out = writeChain(p, in);
+  if (p["writes"])
+    storeWrites(p, t, out.write);
   writeOutput(p, t, out.output, /*factor=*/{});
   return out.state;
 }

@@ -29,7 +29,8 @@ static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
 }
 
 void Program::loadGateParameters() {
-  b.step(facts.decay == DecayKind::Channel && facts.C > 1 ? "decay" : "gates");
+  b.step(facts.decay == DecayKind::Channel && facts.C > 1 ? decayStep
+                                                          : "gates");
   bias = loadGateParameter("dt_bias");
   logRate = loadGateParameter("a_log");
   if (!logRate || facts.gateDomain != GateDomain::Bounded)
@@ -53,7 +54,7 @@ Value Program::loadGateParameter(StringRef name) {
   if (!array)
     return {};
   if (cast<MemRefType>(array.getType()).getRank() == 2)
-    return b.f32(b.load(array, {head, zero}, {1}, {facts.K}));
+    return b.f32(b.load(array, {head, firstK}, {1}, {facts.K}));
   return b.extract(b.f32(b.load(array, {head}, {0}, {1})), {0});
 }
 
@@ -149,10 +150,10 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
     b.step("gates");
     gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, getCut(p));
   } else {
-    b.step("load");
-    gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.zero), {1, 3},
+    b.step(p.loadStep);
+    gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.firstK), {1, 3},
                   {C, p.facts.K}, p.end);
-    b.step("decay");
+    b.step(p.decayStep);
   }
   // The bound is a factor of the mask, one number a token.
   double bound = p.facts.lowerBound * M_LOG2E;
@@ -161,7 +162,7 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
       bound >= p.facts.leastLog2Gate) {
     b.step("gates");
     Value mask = tokenMask(p, t);
-    b.step("decay");
+    b.step(p.decayStep);
     return b.mulAxis(boundedPart(p, b.f32(gate)), b.scaled(mask, bound), 0);
   }
   Value log2 = b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
@@ -173,7 +174,7 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
     return b.mul(log2, tokenMask(p, t));
   b.step("gates");
   Value mask = tokenMask(p, t);
-  b.step("decay");
+  b.step(p.decayStep);
   return b.mulAxis(log2, mask, 0);
 }
 

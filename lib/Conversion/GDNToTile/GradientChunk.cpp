@@ -74,9 +74,8 @@ static SmallVector<Pieces> loadState(Program &p, StringRef name, StringRef step,
   return state;
 }
 
-/// The sum over what is contracted of products of pieces.
-static Value product(TileBuilder &b, StringRef spec, const Pieces &x,
-                     const Pieces &y) {
+Value gdn::product(TileBuilder &b, StringRef spec, const Pieces &x,
+                   const Pieces &y) {
   Value sum;
   for (auto [left, right] : llvm::zip(x, y))
     sum = b.product(spec, left, right, sum);
@@ -113,12 +112,14 @@ static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
   in.q = loadRows(p, "q", "load_keys", t, p.keyHead, K);
   in.k = loadRows(p, "k", "load_keys", t, p.keyHead, K);
   in.beta = loadBeta(p, t);
-  in.gates = loadChunkGates(p, t);
+  if (p.facts.decay == DecayKind::Channel)
+    in.channelGates = loadChannelGates(p, t);
+  else
+    in.gates = loadChunkGates(p, t);
   return in;
 }
 
-/// `x` in f32. With `use` it is read for that alone.
-static Value widen(TileBuilder &b, Value x, std::optional<int64_t> use) {
+Value gdn::widen(TileBuilder &b, Value x, std::optional<int64_t> use) {
   Value wide = b.f32(x);
   if (use && wide != x)
     wide.getDefiningOp()->setAttr(tile::kRereadAttrName,
@@ -154,11 +155,11 @@ static PairTiles makePairs(Program &p, const GradientTiles &in) {
                                       /*strict=*/true);
   // No gate decays what a token reads of its own write. Beside what gates
   // decay, which may be much smaller, it would leave their gradient no digits.
-  bool hasGate = in.gates.G != nullptr;
+  bool hasGate = p.facts.decay != DecayKind::None;
   Value dQueryKey = decayed(b.scaled(inner(in.dO), p.facts.scale));
   if (hasGate)
     out.own = tile::DiagonalOp::create(b, dQueryKey);
-  if (hasGate && in.source == StateSource::Kept) {
+  if (in.gates.G && in.source == StateSource::Kept) {
     // What is left of the lower triangle without the one below the diagonal.
     Value lower = tile::CausalOp::create(b, dQueryKey, /*strict=*/false);
     Value below = tile::CausalOp::create(b, dQueryKey, /*strict=*/true);
@@ -342,12 +343,8 @@ static Value gateGradient(Program &p, const GradientChunk &chunk) {
   return b.add(scan(reads, /*reverse=*/true), b.add(before, whole));
 }
 
-/// The gradient of the gate, which may be its logarithm or itself.
-static Value toGateGradient(Program &p, Value t, Value dg) {
+Value gdn::toGateGradient(Program &p, Value gate, Value dg) {
   TileBuilder &b = p.b;
-  if (p.facts.gateDomain != GateDomain::Linear)
-    return dg;
-  Value gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end);
   return b.div(dg, b.max(b.f32(gate), std::exp2(kLeastLog2Gate)));
 }
 
@@ -364,6 +361,10 @@ GradientChunk gdn::beginGradientChunk(Program &p, Value t, StateSource source) {
     makeState(p, between, chunk.in);
   chunk.pairs = makePairs(p, chunk.in);
   b.step("gates");
+  if (p.facts.decay == DecayKind::Channel) {
+    chunk.followed = hasFollowers(p, t);
+    return chunk;
+  }
   chunk.queryFactor = b.fill(p.facts.scale, p.facts.C);
   if (chunk.in.gates.read)
     chunk.queryFactor = b.mul(chunk.in.gates.read, chunk.queryFactor);
@@ -377,7 +378,11 @@ void gdn::storeScalarGradients(Program &p, GradientChunk &chunk) {
   b.store(chunk.pairs.dBeta, p["dbeta"], {p.batch, t, p.head}, {1}, p.end);
   if (!chunk.in.gates.G)
     return;
-  Value dg = toGateGradient(p, t, gateGradient(p, chunk));
+  Value dg = gateGradient(p, chunk);
+  if (p.facts.gateDomain == GateDomain::Linear)
+    dg = toGateGradient(
+        p, b.load(p["gate"], {p.batch, t, p.head}, {1}, {p.facts.C}, p.end),
+        dg);
   b.store(dg, p["dgate"], {p.batch, t, p.head}, {1}, p.end);
 }
 

@@ -42,6 +42,8 @@ struct GradientTiles {
   SmallVector<Pieces> state, dState;
   Value beta;
   ChunkGates gates;
+  /// A gate a channel, as it is summed, [C, K], by pieces of K; else empty.
+  Pieces channelGates;
 };
 
 /// What the pairs of tokens of a chunk make.
@@ -75,6 +77,9 @@ struct GradientChunk {
   PairTiles pairs;
   /// The factor of what queries read of the state, f32 [C].
   Value queryFactor;
+  /// With a gate a channel 1 for tokens that others of the chunk follow, 0 for
+  /// the others, f32 [C].
+  Value followed;
   RowDots dots;
 };
 
@@ -90,6 +95,7 @@ struct TokensBetween {
   /// Writes [V, C] and keys [C, K], by pieces.
   Pieces writes, keys;
   ChunkGates gates;
+  Pieces channelGates;
 };
 /// Loads them for the chunk at token t.
 TokensBetween loadBetween(Program &p, Value t);
@@ -136,6 +142,35 @@ void addStateDots(Program &p, GradientChunk &chunk, size_t piece);
 /// returns what it is behind the chunk.
 Pieces carryState(Program &p, GradientChunk &chunk, size_t piece,
                   const Pieces &state);
+
+/// Loads a gate a channel, [C, K], by pieces of K.
+Pieces loadChannelGates(Program &p, Value t);
+
+/// Adds the terms of a piece of dQ and dK of this value head, f32 [C, K piece],
+/// with a gate a channel, and stores the gradient of that. `storeQueries` runs
+/// behind the last term of dQ.
+void addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
+                         function_ref<void(Value)> addQuery,
+                         function_ref<void()> storeQueries,
+                         function_ref<void(Value)> addKey);
+
+/// What the tokens of a chunk with gates `gate`, [C, K piece], make of the
+/// state before it: its columns are times `whole`, f32 [K piece], and keys that
+/// write to the state behind it are `keys`, in the operand type.
+struct ChannelWrites {
+  Value keys, whole;
+};
+ChannelWrites channelWrites(Program &p, Value k, Value gate);
+
+/// The gradient of the gate, which may be its logarithm or itself, of that of
+/// its logarithm; `gate` is what the array holds.
+Value toGateGradient(Program &p, Value gate, Value dg);
+
+/// `x` in f32. With `use` it is read for that alone.
+Value widen(TileBuilder &b, Value x, std::optional<int64_t> use);
+
+/// The sum over what is contracted of products of pieces.
+Value product(TileBuilder &b, StringRef spec, const Pieces &x, const Pieces &y);
 
 /// Stores the gradients of beta and of the gate.
 void storeScalarGradients(Program &p, GradientChunk &chunk);

@@ -40,7 +40,10 @@ TokensBetween gdn::loadBetween(Program &p, Value t) {
                         p.facts.V, /*isTurned=*/true);
   out.keys =
       loadRows(before, "k", "load_between", out.first, p.keyHead, p.facts.K);
-  out.gates = loadChunkGates(before, out.first);
+  if (p.facts.decay == DecayKind::Channel)
+    out.channelGates = loadChannelGates(before, out.first);
+  else
+    out.gates = loadChunkGates(before, out.first);
   return out;
 }
 
@@ -66,10 +69,28 @@ static SmallVector<Pieces> loadKept(Program &p, Value first) {
   return state;
 }
 
-/// What tokens write that is left at the chunk, [V, C], in the operand type.
-static Value decayWrites(TileBuilder &b, const ChunkGates &gates,
-                         Value writes) {
-  return gates.G ? b.round(b.mulAxis(b.f32(writes), gates.write, 1)) : writes;
+/// What tokens write that is left behind a chunk, in the operand type, with a
+/// row for each along `axis`.
+static Value decayWrites(TileBuilder &b, const ChunkGates &gates, Value writes,
+                         int64_t axis) {
+  return gates.G ? b.round(b.mulAxis(b.f32(writes), gates.write, axis))
+                 : writes;
+}
+
+/// What is left behind a chunk of a piece of the state before it.
+static Value decayState(TileBuilder &b, const ChunkGates &gates,
+                        const ChannelWrites &channels, Value state) {
+  if (channels.whole)
+    return b.mulAxis(state, channels.whole, 1);
+  return gates.G ? b.mul(state, b.splat(gates.whole, shapeOf(state))) : state;
+}
+
+/// Keys of a piece as they write to the state behind the chunk, with a gate a
+/// channel; without, as they are.
+static ChannelWrites writeKeys(Program &p, const Pieces &keys,
+                               const Pieces &gates, size_t piece) {
+  return gates.empty() ? ChannelWrites{keys[piece], {}}
+                       : channelWrites(p, keys[piece], gates[piece]);
 }
 
 void gdn::makeState(Program &p, const TokensBetween &between,
@@ -77,16 +98,19 @@ void gdn::makeState(Program &p, const TokensBetween &between,
   TileBuilder &b = p.b;
   SmallVector<Pieces> kept = loadKept(p, between.first);
   in.state.resize(kept.size());
+  SmallVector<ChannelWrites> keys;
+  for (size_t piece = 0; piece < kept.size(); ++piece) {
+    b.step(stateStep(piece));
+    keys.push_back(writeKeys(p, between.keys, between.channelGates, piece));
+  }
   // All of some channels of V at a time: their writes leave registers then.
   for (auto [row, writes] : llvm::enumerate(between.writes)) {
     b.step(stateStep(0));
-    Value written = decayWrites(b, between.gates, writes);
+    Value written = decayWrites(b, between.gates, writes, /*axis=*/1);
     for (auto [piece, tiles] : llvm::enumerate(kept)) {
       b.step(stateStep(piece));
-      Value sum = b.f32(tiles[row]);
-      if (between.gates.G)
-        sum = b.mul(sum, b.splat(between.gates.whole, shapeOf(sum)));
-      sum = b.product("vc,ck->vk", written, between.keys[piece], sum);
+      Value sum = decayState(b, between.gates, keys[piece], b.f32(tiles[row]));
+      sum = b.product("vc,ck->vk", written, keys[piece].keys, sum);
       in.state[piece].push_back(b.round(sum));
     }
   }
@@ -97,6 +121,7 @@ Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
   TileBuilder &b = p.b;
   const GradientTiles &in = chunk.in;
   bool isTurned = in.source == StateSource::Carried;
+  ChannelWrites keys = writeKeys(p, in.k, in.channelGates, piece);
   Pieces next;
   Value dots;
   for (auto [rows, dRows, writes] :
@@ -105,14 +130,10 @@ Pieces gdn::carryState(Program &p, GradientChunk &chunk, size_t piece,
       Value own = b.sum(b.mul(rows, b.f32(dRows)), 1);
       dots = dots ? b.add(dots, own) : own;
     }
-    Value sum = rows, written = writes;
-    if (in.gates.G) {
-      sum = b.mul(rows, b.splat(in.gates.whole, shapeOf(rows)));
-      written =
-          b.round(b.mulAxis(b.f32(writes), in.gates.write, isTurned ? 1 : 0));
-    }
+    Value sum = decayState(b, in.gates, keys, rows);
+    Value written = decayWrites(b, in.gates, writes, isTurned ? 1 : 0);
     next.push_back(b.product(isTurned ? "vc,ck->vk" : "cv,ck->vk", written,
-                             in.k[piece], sum));
+                             keys.keys, sum));
   }
   if (dots)
     chunk.dots.carried.push_back(dots);

@@ -69,6 +69,15 @@ static void writePiece(Program &p, GradientChunk &chunk, size_t piece,
     return [&](Value part) { sum = b.add(sum, part); };
   };
   Value &q = sums.q[piece], &k = sums.k[piece];
+  if (p.facts.decay == DecayKind::Channel) {
+    q = begin(q);
+    k = begin(k);
+    auto storeQueries = [&] {
+      storePiece(p, "dq", chunk.t, piece, member.isLast, q);
+    };
+    addChannelGradients(p, chunk, piece, addTo(q), storeQueries, addTo(k));
+    return storePiece(p, "dk", chunk.t, piece, member.isLast, k);
+  }
   auto addWrites = [&] { addWriteKeyGradient(p, chunk, piece, addTo(k)); };
   // What makes states waits for the writes and gradients of the next chunk.
   bool writesFirst = chunk.in.source == StateSource::ChunkBefore;

@@ -30,7 +30,7 @@ Program::Program(TileBuilder &b, const StageFacts &facts, tile::ProgramOp op)
     arrays[cast<StringAttr>(name).getValue()] = array;
   if (op.getGridRank() > tile::ProgramOp::kMinGridRank)
     turn = op.getCoordinates()[tile::ProgramOp::kMinGridRank];
-  zero = b.index(0);
+  zero = firstK = b.index(0);
   keyHead = findKeyHead();
   if ((*this)["sequence_numbers"])
     savedSequence = loadNumber(*this, "sequence_numbers", {sequence});
@@ -76,7 +76,7 @@ SmallVector<Value> gdn::tokenOffsets(Program &p, Value t, Value head,
 /// q or k as it lies in memory.
 static Value loadArrayRows(Program &p, StringRef name, Value t) {
   p.b.step("load");
-  return p.b.load(p[name], tokenOffsets(p, t, p.keyHead, p.zero), {1, 3},
+  return p.b.load(p[name], tokenOffsets(p, t, p.keyHead, p.firstK), {1, 3},
                   {p.facts.C, p.facts.K}, p.end);
 }
 

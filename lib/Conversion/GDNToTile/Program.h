@@ -93,6 +93,8 @@ struct Program {
   llvm::StringMap<Value> arrays;
   /// Item: sequence, value head, its q/k head, first V channel of the tile.
   Value sequence, head, keyHead, firstV;
+  /// First key channel of what is loaded of keys and of a gate a channel.
+  Value firstK;
   /// The number of the V tile, or of the part of a sequence's chunks.
   Value tile;
   /// The turn in which the work item runs, where there are several; else null.
@@ -113,6 +115,8 @@ struct Program {
   Value zero;
   /// A_log and dt_bias of the head: a scalar, or f32 [K]; null without.
   Value logRate, bias;
+  /// The steps that load a gate a channel, and make what is made of it.
+  StringRef loadStep = "load", decayStep = "decay";
   /// For bounded gates, -exp(A_log) in log2 units as a product of two finite
   /// numbers. The second is 1 but for an A_log for which f32 has no room; the
   /// bias is multiplied by it.

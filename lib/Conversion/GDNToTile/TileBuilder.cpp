@@ -210,6 +210,14 @@ Value TileBuilder::rows(Value tile, int64_t begin, int64_t size) {
       ArrayRef<OpFoldResult>{getIndexAttr(1), getIndexAttr(1)});
 }
 
+Value TileBuilder::columns(Value tile, int64_t begin, int64_t size) {
+  int64_t rows = shapeOf(tile)[0];
+  return tensor::ExtractSliceOp::create(
+      *this, tile, ArrayRef<OpFoldResult>{getIndexAttr(0), getIndexAttr(begin)},
+      ArrayRef<OpFoldResult>{getIndexAttr(rows), getIndexAttr(size)},
+      ArrayRef<OpFoldResult>{getIndexAttr(1), getIndexAttr(1)});
+}
+
 Value TileBuilder::row(Value tile, int64_t row) {
   auto type = cast<RankedTensorType>(tile.getType());
   int64_t columns = type.getShape()[1];

@@ -79,6 +79,8 @@ public:
   Value maximum(Value vec);
   /// Rows [begin, begin + size) of a tile of rank 2.
   Value rows(Value tile, int64_t begin, int64_t size);
+  /// Columns [begin, begin + size) of one.
+  Value columns(Value tile, int64_t begin, int64_t size);
   /// Row `row` of a tile of rank 2, as a vector.
   Value row(Value tile, int64_t row);
 

@@ -1,0 +1,74 @@
+// RUN: gdn-opt %s --gdn-plan-stages=backward=three --convert-gdn-to-tile="v-tiles=2" --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
+
+// A backward in three kernels with a gate a channel, of two value heads a query/key head. Bounded gates are in range of a reference for 32
+// tokens in the recurrences, and of one for 16 in the gradients.
+
+// The forward once more: the state is kept before it is decayed to the reference, and beta is behind the solve.
+// CHECK-LABEL: gdn_tile.program @layer_replay(
+// CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}})
+// CHECK: arith.truncf %[[S]] {gdn_tile.step = "keep"}
+// CHECK: gdn_tile.store {{.*}}, %states[
+// CHECK: %[[COLUMNS:.*]] = linalg.broadcast ins(%[[BETA:.*]] : tensor<32xf32>) {{.*}} dimensions = [0]
+// CHECK: %[[M:.*]] = arith.mulf %{{.*}}, %[[COLUMNS]]
+// CHECK: gdn_tile.tri_inverse
+// CHECK: %[[READ:.*]] = arith.mulf %[[S]], %[[DECAY:[0-9a-z_]*]]
+// CHECK: arith.truncf %[[READ]]
+// CHECK: %[[BEHIND:.*]] = linalg.broadcast ins(%[[BETA]] : tensor<32xf32>) outs(%{{.*}} : tensor<64x32xf32>) dimensions = [0]
+// CHECK: %[[WRITE:.*]] = arith.mulf %{{.*}}, %[[BEHIND]]
+// CHECK: gdn_tile.store {{.*}}, %writes[
+
+// Its twin in reverse. The gradient behind the chunk is read by keys that are decayed to its end, and so stored as it is; it goes to the
+// reference, where rows of queries and keys are added, and from there to the chunk's start.
+// CHECK-LABEL: gdn_tile.program @layer_adjoint(
+// CHECK-DAG: %[[POWER:.*]] = arith.constant dense<6.250000e-02> : tensor<64x32xf32>
+// CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}})
+// CHECK: %[[DO:.*]] = gdn_tile.load %d_o{{.*}} axes [3, 1]
+// CHECK: arith.truncf %[[S]] {gdn_tile.step = "keep"}
+// CHECK: gdn_tile.rebase {{.*}} axis 0 block 32 at 15
+// CHECK: %[[KEYS:.*]] = arith.truncf {{.*}}gdn_tile.step = "decay"
+// CHECK: %[[QUERIES:.*]] = arith.truncf {{.*}}gdn_tile.step = "decay"
+// CHECK: %[[WRITERS:.*]] = arith.truncf {{.*}}gdn_tile.step = "decay"
+// CHECK: %[[COLUMNS:.*]] = arith.truncf {{.*}}gdn_tile.step = "decay"
+// CHECK: linalg.contract {{.*}} ins(%[[KEYS]], %[[COLUMNS]] :
+// CHECK: linalg.contract {{.*}} ins(%[[QUERIES]], %[[COLUMNS]] :
+// CHECK: gdn_tile.causal %{{.*}} : tensor<32x32xbf16>
+// CHECK: gdn_tile.tri_inverse
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[S]] {gdn_tile.step = "state"}
+// CHECK: linalg.contract {{.*}} ins(%[[ROUNDED]], %[[WRITERS]] :
+// CHECK: gdn_tile.store {{.*}}, %dv[
+// CHECK: %[[TO_REFERENCE:.*]] = arith.mulf %[[S]], %
+// CHECK: %[[WIDE:.*]] = arith.extf %[[DO]]
+// CHECK: %[[EXACT:.*]] = arith.mulf %[[WIDE]], %[[POWER]]
+// CHECK: %[[READ:.*]] = arith.truncf %[[EXACT]]
+// CHECK: %[[SUM:.*]] = linalg.contract {{.*}} ins(%[[READ]], %[[QUERIES]] : {{.*}} outs(%[[TO_REFERENCE]] :
+// CHECK: %[[BOTH:.*]] = linalg.contract {{.*}}, %[[KEYS]] : {{.*}} outs(%[[SUM]] :
+// CHECK: %[[NEXT:.*]] = arith.mulf %[[BOTH]], %
+// CHECK: scf.yield %[[NEXT]]
+
+// Gates are loaded by halves of K, as keys are. What a row reads of the chunk goes from one block's reference to the next.
+// CHECK-LABEL: gdn_tile.program @layer_gradients(
+// CHECK-SAME: %dgate: memref<1x?x2x128xf32
+// CHECK-COUNT-2: gdn_tile.load %gate{{.*}}gdn_tile.step = "load_keys"{{.*}} -> tensor<64x64xbf16>
+// CHECK: %[[OWN:.*]] = gdn_tile.diagonal %{{.*}} {gdn_tile.step = "scores"}
+// CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "low_keys"} : tensor<64x64xf32>
+// CHECK: %[[E:.*]] = gdn_tile.rebase %[[G]] axis 0 block 16 at 7 {gdn_tile.step = "low_keys"}
+// CHECK: math.exp2 %[[E]]
+// CHECK: %[[QUERIES:.*]] = arith.truncf
+// CHECK: %[[KEYS:.*]] = arith.truncf
+// CHECK: %[[WRITTEN:.*]] = arith.truncf
+// CHECK: %[[FIRST:.*]] = linalg.contract {{.*}} -> tensor<64x64xf32>
+// CHECK: %[[STEP:.*]] = arith.mulf %[[FIRST]], %
+// CHECK: %[[MOVED:.*]] = arith.select %{{.*}}, %[[FIRST]], %[[STEP]]
+// CHECK: linalg.contract {{.*}} ins(%{{.*}} : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[MOVED]] :
+// CHECK: gdn_tile.store {{.*}}, %dq[
+// CHECK: gdn_tile.scan %{{.*}} axis 0 reverse
+// CHECK: gdn_tile.store {{.*}}, %dgate[
+// CHECK: gdn_tile.store {{.*}}, %dk[
+func.func @layer(%q: tensor<1x?x1x128xbf16>, %v: tensor<1x?x2x128xbf16>, %beta: tensor<1x?x2xf32>, %gate: tensor<1x?x2x128xbf16>,
+    %h0: tensor<?x2x128x128xf32>, %cu: tensor<?xi32>) -> (tensor<1x?x1x128xbf16>, tensor<1x?x2x128xbf16>, tensor<?x2x128x128xf32>) {
+  %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x1x128xbf16>) k(%q : tensor<1x?x1x128xbf16>) v(%v : tensor<1x?x2x128xbf16>)
+      beta(%beta : tensor<1x?x2xf32>) gate(%gate : tensor<1x?x2x128xbf16>) initial_state(%h0 : tensor<?x2x128x128xf32>)
+      cu_seqlens(%cu : tensor<?xi32>) d_o(%v : tensor<1x?x2x128xbf16>) {gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0}
+      -> tensor<1x?x1x128xbf16>, tensor<1x?x1x128xbf16>, tensor<1x?x2x128xbf16>, tensor<1x?x2xf32>, tensor<1x?x2x128xbf16>, tensor<?x2x128x128xf32>
+  return %r#0, %r#4, %r#5 : tensor<1x?x1x128xbf16>, tensor<1x?x2x128xbf16>, tensor<?x2x128x128xf32>
+}
