@@ -32,17 +32,6 @@ func.func @saved_c2(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
 
 // -----
 
-// No backward with a gate a channel reads them.
-func.func @saved_c3(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
-  // expected-error @below {{expected a gate [B, T, H] with state_interval, got 'tensor<1x64x2x32xf32>'}}
-  %r:3 = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
-      beta(%b : tensor<1x64x2xf32>) gate(%q : tensor<1x64x2x32xf32>) {state_interval = 64 : i64}
-      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<2x2x32x32xf32>
-  return
-}
-
-// -----
-
 // The results are those of the attribute.
 func.func @result_c1_saved(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
   // expected-error @below {{expected results (o, writes, states), got 1}}
@@ -132,7 +121,7 @@ func.func @saved_c6(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>) {
 
 // -----
 
-func.func @saved_c7(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<2xi32>) {
+func.func @saved_c3(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<2xi32>) {
   // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states or num_states, without sequence_segments}}
   %o = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
       beta(%b : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>) sequence_numbers(%n : tensor<2xi32>)
@@ -142,7 +131,7 @@ func.func @saved_c7(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tens
 
 // -----
 
-func.func @saved_c7_count(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<3xi32>) {
+func.func @saved_c3_count(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %n: tensor<3xi32>) {
   // expected-error @below {{expected sequence_numbers of shape [N] = [2], got 'tensor<3xi32>'}}
   %r:3 = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
       beta(%b : tensor<1x64x2xf32>) gate(%b : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>)
@@ -153,7 +142,7 @@ func.func @saved_c7_count(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %cu
 
 // -----
 
-func.func @saved_c7_gradients(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<2x2x32x32xf32>, %n: tensor<1xi32>) {
+func.func @saved_c3_gradients(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %s: tensor<2x2x32x32xf32>, %n: tensor<1xi32>) {
   // expected-error @below {{expected sequence_numbers beside cu_seqlens and saved states or num_states, without sequence_segments}}
   %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
       v(%q : tensor<1x64x2x32xf32>) beta(%b : tensor<1x64x2xf32>) d_o(%q : tensor<1x64x2x32xf32>)

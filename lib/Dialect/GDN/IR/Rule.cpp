@@ -109,7 +109,7 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("closes", rule.closes, {getSequences(rule)}); // segment_before_c5
   add("first_segments", rule.cutSegments, {Dim::CutBoundaries});
   add("sequence_numbers", rule.sequenceNumbers,
-      {getSequences(rule)}); // saved_c7
+      {getSequences(rule)}); // saved_c3
   add("sequence_state", rule.sequenceState,
       getStateDims(Dim::Cut, rule.sequenceLayout)); // segment_before_c6
   return shapes;

@@ -320,7 +320,7 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
       dims.N % rule.sequenceSegments.getInt() != 0)
     return op->emitOpError("expected sequence_segments to divide the ")
            << dims.N << " segments, got " << rule.sequenceSegments.getInt();
-  // saved_c7
+  // saved_c3
   if (rule.sequenceNumbers &&
       (rule.sequenceSegments || !rule.cuSeqlens ||
        (isa<FusedStageOp>(op) && !rule.stateInterval && !rule.numStates)))
@@ -335,11 +335,6 @@ static LogicalResult verifySaved(Operation *op, const Rule &rule) {
     return op->emitOpError("expected state_interval to be a positive multiple "
                            "of ")
            << support::savedStateMultiple << ", got " << interval;
-  // saved_c3
-  if (rule.gate && cast<ShapedType>(rule.gate.getType()).getRank() != 3)
-    return op->emitOpError("expected a gate [B, T, H] with state_interval, "
-                           "got ")
-           << rule.gate.getType();
   // saved_c6
   if (isa<FusedStageOp>(op) && !rule.gate)
     return op->emitOpError("expected a gate beside state_interval, got none");

@@ -199,12 +199,10 @@ static SmallVector<Value> planBackwardStage(OpBuilder &b,
 /// chunk that its gradients are computed in.
 static constexpr int64_t kKeptSegment = 64;
 
-/// Whether this backward becomes three stages, or the last two of them. There
-/// are none with a gate a channel; and they alone read what a forward saves.
+/// Whether this backward becomes three stages, or the last two of them, which
+/// alone read what a forward saves.
 static bool isInThreeStages(ChunkGatedDeltaRuleBwdOp op, Plans plans) {
-  bool hasOnePerHead = !op.getGate() || !isChannelGate(op);
-  return op.getWrites() ||
-         (plans.backward == BackwardPlan::Three && hasOnePerHead);
+  return op.getWrites() || plans.backward == BackwardPlan::Three;
 }
 
 /// One of the three stages. Rows of q and k have been normalised before it.

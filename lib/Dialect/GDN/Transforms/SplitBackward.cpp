@@ -153,9 +153,10 @@ private:
 } // namespace
 
 /// Where segments end for a head as far as the gradients of the states before
-/// them go; null for their last tokens.
+/// them go; null for their last tokens. With a gate a channel only starts are
+/// found.
 Value PartsSplitter::findEnds() {
-  if (!splitter.mayForget())
+  if (!splitter.mayForget() || isChannelGate(parts.adjoint))
     return {};
   RuleDims &dims = splitter.dims;
   Type type = RankedTensorType::get({dims.S, dims.H}, b.getI32Type());

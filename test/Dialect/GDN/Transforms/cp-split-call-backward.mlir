@@ -1,4 +1,5 @@
 // RUN: gdn-opt %s --gdn-plan-stages="backward=three side-by-side" --gdn-cp-split --split-input-file --verify-roundtrip | FileCheck %s
+// RUN: gdn-opt %s --gdn-plan-stages="backward=one" --gdn-cp-split --split-input-file --verify-roundtrip | FileCheck %s --check-prefix=ONE
 
 // Gradients in segments of a length that a call chooses. Ends are found beside starts; the adjoint's pass runs beside the
 // maps and B, its scan beside that of the states, and its recurrence beside replay.
@@ -52,12 +53,25 @@ func.func @saved(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x4x64xbf16>, %beta: te
 
 // -----
 
-// A gate a channel has a backward of one stage, which runs twice.
+// A backward of one stage runs twice. With a gate a channel the three find where segments begin, not where they end for the
+// gradients of states: the adjoint's pass takes all of each. The scans know which segments forget.
 
-// CHECK-LABEL: func.func @one
-// CHECK: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries {{.*}} length(%{{.*}} : index) {chunk_size = 32 : i64} -> tensor<?xi32>, tensor<?xi32>
-// CHECK-COUNT-2: gdn.stage.backward {{.*}} cu_seqlens(%[[CUT]]#0 :
-func.func @one(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %cu: tensor<?xi32>, %length: index {gdn.cut = "segment_length"}) -> tensor<1x?x4x64xbf16> {
+// ONE-LABEL: func.func @channels
+// ONE: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries {{.*}} length(%{{.*}} : index) {chunk_size = 32 : i64} -> tensor<?xi32>, tensor<?xi32>
+// ONE-COUNT-2: gdn.stage.backward {{.*}} cu_seqlens(%[[CUT]]#0 :
+// CHECK-LABEL: func.func @channels
+// CHECK: %[[CUT:.*]]:2 = gdn.stage.segment_boundaries {{.*}} length(%{{.*}} : index) {chunk_size = 64 : i64} -> tensor<?xi32>, tensor<?xi32>
+// CHECK-NEXT: %[[STARTS:.*]] = gdn.stage.segment_starts {{.*}} {chunk_size = 32 : i64, tolerance
+// CHECK-NOT: ends(
+// CHECK: gdn.stage.adjoint_pass {{.*}} cu_seqlens(%[[CUT]]#0 :
+// CHECK-NEXT: gdn.stage.segment_map
+// CHECK-NEXT: gdn.stage.state_pass
+// CHECK-NEXT: gdn.stage.segment_scan {{.*}} starts(%[[STARTS]] : {{.*}} reverse,
+// CHECK-NEXT: gdn.stage.segment_scan {{.*}} starts(%[[STARTS]] :
+// CHECK-NEXT: gdn.stage.adjoint
+// CHECK-NEXT: gdn.stage.replay
+// CHECK-NEXT: gdn.stage.gradients
+func.func @channels(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %cu: tensor<?xi32>, %length: index {gdn.cut = "segment_length"}) -> tensor<1x?x4x64xbf16> {
   %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x4x64xbf16>) k(%q : tensor<1x?x4x64xbf16>) v(%q : tensor<1x?x4x64xbf16>)
       beta(%beta : tensor<1x?x4xf32>) gate(%q : tensor<1x?x4x64xbf16>) cu_seqlens(%cu : tensor<?xi32>) d_o(%q : tensor<1x?x4x64xbf16>)
       -> tensor<1x?x4x64xbf16>, tensor<1x?x4x64xbf16>, tensor<1x?x4x64xbf16>, tensor<1x?x4xf32>, tensor<1x?x4x64xbf16>

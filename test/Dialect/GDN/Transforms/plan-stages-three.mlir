@@ -71,11 +71,14 @@ func.func @linear(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: t
   return %r#4 : tensor<1x64x4xf32>
 }
 
-// A gate a channel has one stage.
-// CHECK-LABEL: func.func @one(
-// CHECK-NOT: gdn.stage.replay
-// CHECK: gdn.stage.backward
-func.func @one(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
+// A gate a channel: its gradient is that of each channel.
+// CHECK-LABEL: func.func @channels(
+// CHECK: %[[F:.*]]:2 = gdn.stage.replay {{.*}} gate(%arg3 : tensor<1x64x4x32xf32>)
+// CHECK: %[[A:.*]]:2 = gdn.stage.adjoint {{.*}} gate(%arg3 : tensor<1x64x4x32xf32>)
+// CHECK: %[[G:.*]]:4 = gdn.stage.gradients {{.*}} gate(%arg3 : tensor<1x64x4x32xf32>) {{.*}} writes(%[[F]]#0 : {{.*}}) dv(%[[A]]#0 :
+// CHECK-SAME: -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>, tensor<1x64x4x32xf32>
+// CHECK: return %[[G]]#3
+func.func @channels(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
     %gate: tensor<1x64x4x32xf32>) -> tensor<1x64x4x32xf32> {
   %r:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
       v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x32xf32>)

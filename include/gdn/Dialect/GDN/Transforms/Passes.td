@@ -26,7 +26,7 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
     ```
 
     A backward is one stage, `gdn.stage.backward`, or with `backward=three` the
-    three that a GPU has kernels for; a gate a channel and a linear gate have one.
+    three that a GPU has kernels for.
     The three take q and k as they are: with `qk_l2norm` the rows are normalised,
     and rounded to their type, before them. Chain rules of the backward and reductions over a group of heads become
     `linalg` ops on whole tensors around the stage. Numerics: `separate` stores
