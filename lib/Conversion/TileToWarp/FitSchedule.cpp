@@ -137,7 +137,7 @@ ScheduleAttr Fit::makeTrial() {
         role.getWarpsPerTurn(), role.getWarpgroupPerVTile(),
         role.getLoopChunks(),
         /*alternateCtas=*/false, /*interleaveChunks=*/false,
-        /*shareCode=*/false, role.getLanesPerRow()));
+        /*shareCode=*/false, /*lateAddresses=*/false, role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (ChannelTemplateAttr channel : channels)
@@ -329,7 +329,7 @@ ScheduleAttr Fit::build() {
         role.getWarpsPerTurn(), role.getWarpgroupPerVTile(),
         role.getLoopChunks(), role.getAlternateCtas(),
         role.getInterleaveChunks(), role.getShareCode(),
-        role.getLanesPerRow()));
+        role.getLateAddresses(), role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (auto [channel, depth] : llvm::zip(channels, depths))

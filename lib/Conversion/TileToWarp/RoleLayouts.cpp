@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLayouts.h"
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 using namespace mlir;
@@ -135,7 +136,18 @@ LogicalResult RoleLayouts::convertFor(scf::ForOp loop) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// An op that is to read tiles from shared memory once more takes none of their
+/// fragments. One that widens a tile does so where it is used.
+void RoleLayouts::forgetFragments(Operation *op) {
+  if (!op->hasAttr(tile::kRereadAttrName) || isa<arith::ExtFOp>(op))
+    return;
+  for (Value operand : op->getOperands())
+    if (auto place = shared.find(operand); place != shared.end())
+      loaded.erase(place->second.view);
+}
+
 LogicalResult RoleLayouts::convert(Operation *op) {
+  forgetFragments(op);
   if (auto get = dyn_cast<GetOp>(op))
     return convertGet(get);
   if (auto put = dyn_cast<PutOp>(op))

@@ -93,6 +93,7 @@ private:
   LogicalResult convertStore(tile::StoreOp store);
   LogicalResult convertReport(tile::ReportOp report);
   LogicalResult convertLoad(tile::LoadOp load);
+  void forgetFragments(Operation *op);
   LogicalResult convertSlice(tensor::ExtractSliceOp slice);
   LogicalResult convertContract(linalg::ContractOp contract);
   LogicalResult convertDifference(arith::SubFOp difference);
@@ -126,7 +127,8 @@ private:
   /// has made itself is published there, unless it lies in a slot that goes to
   /// another role.
   FailureOr<InShared> getShared(Value old);
-  FailureOr<Value> publish(Value old);
+  FailureOr<Value> publish(Value old, bool inTurn = false);
+  FailureOr<InShared> publishRows(tensor::ExtractSliceOp slice);
   /// The left operand of a product of `rows` rows, and whether it is turned.
   FailureOr<Value> getLeft(linalg::ContractOp product, int64_t rows,
                            bool &isTurned);

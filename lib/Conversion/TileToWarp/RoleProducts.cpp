@@ -56,7 +56,7 @@ FailureOr<Value> RoleLayouts::joinFragments(tensor::ConcatOp concat) {
 }
 
 /// Stores what this role has made where its products read it.
-FailureOr<Value> RoleLayouts::publish(Value old) {
+FailureOr<Value> RoleLayouts::publish(Value old, bool inTurn) {
   Value &known = published[old];
   if (known && known.getParentBlock() == b.getInsertionBlock())
     return known;
@@ -77,8 +77,29 @@ FailureOr<Value> RoleLayouts::publish(Value old) {
   }
   FieldLayout layout = layOutPublished(tile);
   known = PublishOp::create(b, old.getLoc(), layout.view, fragments,
-                            getRows(pieces.back()), layout.transposed);
+                            getRows(pieces.back()), layout.transposed, inTurn);
   return known;
+}
+
+/// Stores rows of what this role has made. Of a tile that products read again
+/// and again all are stored at once. Others have a turn in shared memory, which
+/// is over when their product has read them.
+FailureOr<InShared> RoleLayouts::publishRows(tensor::ExtractSliceOp slice) {
+  if (slice->hasOneUse()) {
+    FailureOr<Value> view = publish(slice, /*inTurn=*/true);
+    if (failed(view))
+      return failure();
+    return InShared{*view, (*view).getDefiningOp<PublishOp>().getTranspose()};
+  }
+  FailureOr<Value> view = publish(slice.getSource(), /*inTurn=*/true);
+  if (failed(view))
+    return failure();
+  bool turn = (*view).getDefiningOp<PublishOp>().getTranspose();
+  ArrayRef<int64_t> offsets = slice.getStaticOffsets(),
+                    sizes = slice.getStaticSizes();
+  return InShared{sliceView(*view, offsets[turn], offsets[!turn], sizes[turn],
+                            sizes[!turn]),
+                  turn};
 }
 
 FailureOr<InShared> RoleLayouts::getShared(Value old) {
@@ -93,6 +114,8 @@ FailureOr<InShared> RoleLayouts::getShared(Value old) {
       known = ShareOp::create(b, old.getLoc(), view);
     return InShared{known, transposed};
   }
+  if (auto slice = old.getDefiningOp<tensor::ExtractSliceOp>())
+    return publishRows(slice);
   FailureOr<Value> view = publish(old);
   if (failed(view))
     return failure();

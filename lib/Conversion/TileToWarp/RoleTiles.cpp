@@ -206,18 +206,20 @@ LogicalResult RoleLayouts::convertScan(tile::ScanOp scan) {
   return placeLike(scan.getResult(), scan.getSource());
 }
 
-/// A quad of lanes has all columns of a row.
+/// A quad of lanes has all columns of a row, and a warp the rows of a block.
 LogicalResult RoleLayouts::convertRebase(tile::RebaseOp rebase) {
   FailureOr<Value> source = fragment(rebase.getSource());
   if (failed(source))
     return failure();
   auto block = static_cast<int64_t>(rebase.getBlock());
-  if (rebase.getAxis() != 1 || !rebase.getType().getElementType().isF32() ||
-      (block % format::kWgmmaColumnUnit != 0 &&
-       format::kWgmmaColumnUnit % block != 0))
+  bool isOfRows = rebase.getAxis() == 0;
+  bool fits = isOfRows ? format::kWarpRows % block == 0
+                       : block % format::kWgmmaColumnUnit == 0 ||
+                             format::kWgmmaColumnUnit % block == 0;
+  if (!fits || !rebase.getType().getElementType().isF32())
     return rebase.emitOpError("expected blocks of 1, 2, 4 or a multiple of ")
-           << format::kWgmmaColumnUnit
-           << " columns of a tile of f32, got blocks of " << block
+           << format::kWgmmaColumnUnit << " columns, or of 2^n rows up to "
+           << format::kWarpRows << ", of a tile of f32, got blocks of " << block
            << " along dimension " << rebase.getAxis() << " of "
            << rebase.getType();
   map.map(rebase.getResult(),

@@ -208,6 +208,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
       role->setAttr(WarpDialect::getAlternateCtasAttrName(), b.getUnitAttr());
     if (spec.getShareCode())
       role->setAttr(WarpDialect::getShareCodeAttrName(), b.getUnitAttr());
+    if (spec.getLateAddresses())
+      role->setAttr(WarpDialect::getLateAddressesAttrName(), b.getUnitAttr());
     OpBuilder::InsertionGuard inside(b);
     b.setInsertionPointToStart(&role.getBody().emplaceBlock());
     Value vTile = createVTile(b, loc, spec, first);

@@ -40,6 +40,39 @@ LLVM::InlineAsmOp warp::createAsm(ImplicitLocOpBuilder &b, TypeRange results,
       ArrayAttr());
 }
 
+LLVM::LLVMStructType warp::getStruct(MLIRContext *context, Type element,
+                                     size_t count) {
+  return LLVM::LLVMStructType::getLiteral(context,
+                                          SmallVector<Type>(count, element));
+}
+
+SmallVector<Value> warp::unpackStruct(ImplicitLocOpBuilder &b, Value value) {
+  SmallVector<Value> elements;
+  size_t count = cast<LLVM::LLVMStructType>(value.getType()).getBody().size();
+  for (size_t i = 0; i < count; ++i)
+    elements.push_back(LLVM::ExtractValueOp::create(b, value, i));
+  return elements;
+}
+
+SmallVector<Value> warp::createTied(ImplicitLocOpBuilder &b, StringRef text,
+                                    ArrayRef<Value> tied,
+                                    ArrayRef<Value> inputs,
+                                    StringRef inputConstraints) {
+  std::string constraints;
+  llvm::raw_string_ostream stream(constraints);
+  for (size_t i = 0; i < tied.size(); ++i)
+    stream << "=f,";
+  for (size_t i = 0; i < tied.size(); ++i)
+    stream << i << ',';
+  stream << inputConstraints << "~{memory}";
+  SmallVector<Value> operands(tied);
+  llvm::append_range(operands, inputs);
+  auto call =
+      createAsm(b, getStruct(b.getContext(), b.getF32Type(), tied.size()),
+                operands, text, constraints);
+  return unpackStruct(b, call.getResult(0));
+}
+
 Value warp::createThreadHere(ImplicitLocOpBuilder &b) {
   return createAsm(b, b.getI32Type(), {}, "mov.u32 $0, %tid.x;", "=r")
       .getResult(0);

@@ -52,7 +52,18 @@ struct LowerElementwise : ConversionPattern {
       return rewriter.notifyMatchFailure(op, "a tensor without encoding");
     OperationState state(op->getLoc(), op->getName(), operands, types,
                          op->getAttrDictionary().getValue());
-    rewriter.replaceOp(op, rewriter.create(state));
+    bool isMadeHere =
+        static_cast<bool>(state.attributes.erase(tile::kMadeHereAttrName));
+    Operation *made = rewriter.create(state);
+    auto type = dyn_cast<VectorType>(types.front());
+    if (!isMadeHere || !type) {
+      rewriter.replaceOp(op, made);
+      return success();
+    }
+    ImplicitLocOpBuilder b(op->getLoc(), rewriter);
+    SmallVector<Value> elements =
+        createTied(b, /*text=*/"", unpack(b, made->getResult(0)), {}, "");
+    rewriter.replaceOp(op, pack(b, type, elements));
     return success();
   }
 };

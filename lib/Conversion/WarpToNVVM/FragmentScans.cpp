@@ -13,6 +13,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <array>
+
 using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
@@ -250,17 +252,71 @@ struct LowerJoin : OpConversionPattern<JoinOp> {
   }
 };
 
+/// Gives what one row of each block of rows holds to all of its block. A warp
+/// has 16 rows, a quad of lanes two of them, 8 apart.
+class RowReader {
+public:
+  RowReader(ImplicitLocOpBuilder &b, int64_t block, int64_t at)
+      : b(b), half(at / kQuads), isWhole(block > kQuads) {
+    Value lane = createLane(b);
+    int64_t quads = std::min(block, kQuads);
+    Value first = arith::AndIOp::create(
+        b, lane, createI32(b, kQuad - 1 + (kQuads - quads) * kQuad));
+    from = arith::AddIOp::create(b, first, createI32(b, at % kQuads * kQuad));
+  }
+
+  /// The bases of the upper rows and of the lower ones, of their elements.
+  std::array<SmallVector<Value>, 2> read(ArrayRef<SmallVector<Value>> halves) {
+    if (isWhole) {
+      SmallVector<Value> bases = readHalf(halves[half]);
+      return {bases, bases};
+    }
+    return {readHalf(halves[0]), readHalf(halves[1])};
+  }
+
+private:
+  SmallVector<Value> readHalf(ArrayRef<Value> elements) {
+    return llvm::map_to_vector(elements, [&](Value element) -> Value {
+      return createShuffle(b, ShuffleKind::Index, element, from);
+    });
+  }
+
+  ImplicitLocOpBuilder &b;
+  int64_t half;
+  bool isWhole;
+  Value from;
+};
+
+/// Differences of the rows of a fragment from one of each block.
+static SmallVector<Value> rebaseRows(ImplicitLocOpBuilder &b,
+                                     ArrayRef<Value> elements,
+                                     tile::RebaseOp op) {
+  RowReader reader(b, op.getBlock(), op.getAt());
+  SmallVector<Value> halves[] = {getHalf(elements, 0), getHalf(elements, 1)},
+                     results[2];
+  std::array<SmallVector<Value>, 2> bases = reader.read(halves);
+  for (int64_t number : {0, 1})
+    for (auto [element, base] : llvm::zip(halves[number], bases[number]))
+      results[number].push_back(arith::SubFOp::create(b, element, base));
+  return joinHalves(results[0], results[1]);
+}
+
 struct LowerFragmentRebase : OpConversionPattern<tile::RebaseOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(tile::RebaseOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (!isEncoded<FragmentAttr>(op.getType()) || op.getAxis() != 1 ||
+    if (!isEncoded<FragmentAttr>(op.getType()) ||
         !getElementTypeOrSelf(op.getType()).isF32())
-      return op.emitOpError("expected a fragment of f32, along its columns");
+      return op.emitOpError("expected a fragment of f32, got ") << op.getType();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> elements = unpack(b, adaptor.getSource());
+    auto type = cast<VectorType>(adaptor.getSource().getType());
+    if (op.getAxis() == 0) {
+      rewriter.replaceOp(op, pack(b, type, rebaseRows(b, elements, op)));
+      return success();
+    }
     auto block = static_cast<int64_t>(op.getBlock()),
          at = static_cast<int64_t>(op.getAt());
     ColumnReader reader(b);
@@ -279,9 +335,7 @@ struct LowerFragmentRebase : OpConversionPattern<tile::RebaseOp> {
               b, row[element], block == 1 ? row[element] : base));
       }
     }
-    rewriter.replaceOp(op,
-                       pack(b, cast<VectorType>(adaptor.getSource().getType()),
-                            joinHalves(halves[0], halves[1])));
+    rewriter.replaceOp(op, pack(b, type, joinHalves(halves[0], halves[1])));
     return success();
   }
 };

@@ -75,6 +75,15 @@ Value createGroupWarp(ImplicitLocOpBuilder &b, Value thread = {});
 LLVM::InlineAsmOp createAsm(ImplicitLocOpBuilder &b, TypeRange results,
                             ValueRange operands, StringRef text,
                             StringRef constraints, bool hasSideEffects = true);
+/// The result of inline assembly with `count` results, and these.
+LLVM::LLVMStructType getStruct(MLIRContext *context, Type element,
+                               size_t count);
+SmallVector<Value> unpackStruct(ImplicitLocOpBuilder &b, Value value);
+/// An instruction as inline assembly: `tied` f32 values that it updates in
+/// place, then inputs with their constraints.
+SmallVector<Value> createTied(ImplicitLocOpBuilder &b, StringRef text,
+                              ArrayRef<Value> tied, ArrayRef<Value> inputs,
+                              StringRef inputConstraints);
 
 /// The number of the thread, read here: what is made from it for one use an
 /// work item stays there, and holds no registers in the loop over the work

@@ -92,41 +92,6 @@ static Value createStep(ImplicitLocOpBuilder &b, ViewType view, Value first,
 // Instructions
 //===----------------------------------------------------------------------===//
 
-static LLVM::LLVMStructType getStruct(MLIRContext *context, Type element,
-                                      size_t count) {
-  return LLVM::LLVMStructType::getLiteral(context,
-                                          SmallVector<Type>(count, element));
-}
-
-static SmallVector<Value> unpackStruct(ImplicitLocOpBuilder &b, Value value) {
-  SmallVector<Value> elements;
-  size_t count = cast<LLVM::LLVMStructType>(value.getType()).getBody().size();
-  for (size_t i = 0; i < count; ++i)
-    elements.push_back(LLVM::ExtractValueOp::create(b, value, i));
-  return elements;
-}
-
-/// An instruction as inline assembly: `tied` f32 values that it updates in
-/// place, then inputs with their constraints.
-static SmallVector<Value> createTied(ImplicitLocOpBuilder &b, StringRef text,
-                                     ArrayRef<Value> tied,
-                                     ArrayRef<Value> inputs,
-                                     StringRef inputConstraints) {
-  std::string constraints;
-  llvm::raw_string_ostream stream(constraints);
-  for (size_t i = 0; i < tied.size(); ++i)
-    stream << "=f,";
-  for (size_t i = 0; i < tied.size(); ++i)
-    stream << i << ',';
-  stream << inputConstraints << "~{memory}";
-  SmallVector<Value> operands(tied);
-  llvm::append_range(operands, inputs);
-  auto call =
-      createAsm(b, getStruct(b.getContext(), b.getF32Type(), tied.size()),
-                operands, text, constraints);
-  return unpackStruct(b, call.getResult(0));
-}
-
 /// The registers of a product that is alone, moved by the instructions of
 /// `text`: LLVM, which knows nothing of products under way, has no reason to
 /// copy any of them in between. `opens` moves what goes in to before the text,

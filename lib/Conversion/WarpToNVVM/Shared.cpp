@@ -77,7 +77,15 @@ struct LowerView : OpConversionPattern<ViewOp> {
   matchAndRewrite(ViewOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, createSharedAddress(b, adaptor.getOffset()));
+    Value offset = adaptor.getOffset();
+    if (op->hasAttr(WarpDialect::getLateAddressesAttrName())) {
+      // LLVM moves no copy out of a loop that it knows nothing of.
+      Value number = arith::IndexCastOp::create(b, b.getI32Type(), offset);
+      number = createAsm(b, b.getI32Type(), number, "mov.u32 $0, $1;", "=r,r")
+                   .getResult(0);
+      offset = arith::IndexCastUIOp::create(b, b.getIndexType(), number);
+    }
+    rewriter.replaceOp(op, createSharedAddress(b, offset));
     return success();
   }
 };

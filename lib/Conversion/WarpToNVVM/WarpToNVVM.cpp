@@ -126,6 +126,20 @@ static void hintBranches(ModuleOp module) {
   });
 }
 
+/// Notes on views in the loops of a role that are to be late that they are.
+static void markLateAddresses(ModuleOp module) {
+  StringRef name = WarpDialect::getLateAddressesAttrName();
+  module.walk([&](RoleOp role) {
+    if (!role->hasAttr(name))
+      return;
+    role.walk([&](scf::ForOp loop) {
+      loop.walk([&](ViewOp view) {
+        view->setAttr(name, UnitAttr::get(view.getContext()));
+      });
+    });
+  });
+}
+
 void warp::keepLoop(scf::ForOp loop) {
   MLIRContext *context = loop.getContext();
   auto unroll = LLVM::LoopUnrollAttr::get(
@@ -174,6 +188,7 @@ struct ConvertGDNWarpToNVVM
     LoweredKernels kernels;
     createSharedSymbol(module);
     hintBranches(module);
+    markLateAddresses(module);
     for (KernelOp kernel : all)
       lowerKernel(kernel, kernels);
 

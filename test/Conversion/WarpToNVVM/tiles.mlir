@@ -220,3 +220,52 @@ gdn_warp.kernel @state_runs(%x : memref<?x64x16xf32, strided<[?, ?, 1]>>, %y : m
   gdn_warp.array_store %s, %y[%c0, %c0, %c0] axes [2, 1]
       : tensor<64x16xf32, #gdn_warp.fragment> -> memref<?x16x64xf32, strided<[?, ?, 1]>>
 }
+
+// Differences from a row of each 16 rows, which one warp has: row 9 is the lower one of quad 1. Of 4 rows each half has its own, of a quad
+// of the same four.
+// CHECK-LABEL: llvm.func @rebase_rows(
+gdn_warp.kernel @rebase_rows(%x : memref<64x64xf32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  // CHECK-DAG: %[[QUAD:.*]] = arith.constant 4 : i32
+  // CHECK-DAG: %[[LAST:.*]] = arith.constant 3 : i32
+  // CHECK: llvm.load
+  // CHECK: llvm.load
+  // CHECK: %[[LEFT:.*]] = vector.extract
+  // CHECK: %[[RIGHT:.*]] = vector.extract
+  %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
+  // CHECK: %[[IN_QUAD:.*]] = arith.andi %{{.*}}, %[[LAST]]
+  // CHECK: %[[FROM:.*]] = arith.addi %[[IN_QUAD]], %[[QUAD]]
+  // CHECK: %[[BASE:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[LEFT]], %[[FROM]]
+  // CHECK: nvvm.shfl.sync idx %{{.*}}, %[[RIGHT]], %[[FROM]]
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: arith.subf %[[LEFT]], %[[BASE]]
+  %r = gdn_tile.rebase %t axis 0 block 16 at 9 : tensor<64x8xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %r, %x[%c0, %c0] axes [0, 1] : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+  // CHECK: arith.andi %{{.*}}, %c19_i32
+  // CHECK-COUNT-4: nvvm.shfl.sync idx
+  %s = gdn_tile.rebase %t axis 0 block 4 at 2 : tensor<64x8xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %s, %x[%c0, %c0] axes [0, 1] : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+}
+
+// A tile that is to be made here goes through an instruction that LLVM knows nothing of; so do addresses of loops that are to be late.
+// CHECK-LABEL: llvm.func @made_here(
+gdn_warp.kernel @made_here(%x : memref<64x64xf32>) threads(128) shared(1024) {
+  gdn_warp.role "late" warps(0, 4) attributes {gdn_warp.late_addresses} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
+    // CHECK: scf.for
+    // CHECK: llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, $1;"
+    // CHECK: %[[SUM:.*]] = arith.addf
+    // CHECK: llvm.inline_asm has_side_effects {{.*}}"", "=f,=f,=f,=f,0,1,2,3,~{memory}"
+    scf.for %i = %c0 to %c2 step %c1 {
+      %at = gdn_warp.view %c0 : !gdn_warp.view<8xf32>
+      %c = gdn_warp.vector_load %at : !gdn_warp.view<8xf32> -> tensor<8xf32, #gdn_warp.columns>
+      %none = tensor.empty() : tensor<64x8xf32, #gdn_warp.fragment>
+      %b = linalg.broadcast ins(%c : tensor<8xf32, #gdn_warp.columns>) outs(%none : tensor<64x8xf32, #gdn_warp.fragment>) dimensions = [0]
+      %s = arith.addf %t, %b {gdn_tile.made_here} : tensor<64x8xf32, #gdn_warp.fragment>
+      gdn_warp.array_store %s, %x[%c0, %c0] axes [0, 1] : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+    }
+  }
+}

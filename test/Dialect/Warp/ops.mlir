@@ -251,6 +251,8 @@ gdn_warp.kernel @rows(%a : memref<64x64xbf16>) threads(128) shared(32768) {
   %joined = gdn_warp.join %x, %x : tensor<64x64xbf16, #gdn_warp.fragment>, tensor<64x64xbf16, #gdn_warp.fragment> -> tensor<64x128xbf16, #gdn_warp.fragment>
   // CHECK: gdn_warp.publish %{{.*}} transpose : tensor<64x128xbf16, #gdn_warp.fragment> -> <128x64xbf16, swizzle = 128>
   %turned = gdn_warp.publish %joined transpose : tensor<64x128xbf16, #gdn_warp.fragment> -> !gdn_warp.view<128x64xbf16, swizzle = 128>
+  // CHECK: gdn_warp.publish %{{.*}} rows [0, 16] in_turn : tensor<64x64xbf16, #gdn_warp.fragment> -> <16x64xbf16, swizzle = 128>
+  %turn = gdn_warp.publish %x rows [0, 16] in_turn : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<16x64xbf16, swizzle = 128>
   // CHECK: gdn_warp.publish %{{.*}} rows [32, 64] : tensor<64x64xbf16, #gdn_warp.fragment> -> <32x64xbf16, swizzle = 128>
   %p = gdn_warp.publish %x rows [32, 64] : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<32x64xbf16, swizzle = 128>
   // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [1] : tensor<64xbf16, #gdn_warp.columns> -> memref<64x64xbf16>

@@ -145,7 +145,8 @@ static bool isOverBefore(PublishOp publish, PublishOp other) {
 }
 
 /// What rare cases need takes turns with each other and with the usual case, in
-/// a place of its size where there is one.
+/// a place of its size where there is one. So do those that say so, where there
+/// is one: others are of larger tiles, which readers keep.
 void Scratch::add(PublishOp publish) {
   auto role = publish->getParentOfType<RoleOp>();
   int64_t bytes = publish.getType().getSpan();
@@ -154,13 +155,15 @@ void Scratch::add(PublishOp publish) {
     return first.getType().getSpan() == bytes;
   };
   SmallVector<PublishOp> *place = nullptr;
-  if (isUnlikely(publish, WarpDialect::getLikelyAttrName()))
+  bool isRare = isUnlikely(publish, WarpDialect::getLikelyAttrName());
+  if (isRare || publish.getInTurn())
     for (SmallVector<PublishOp> &turns : publishes) {
       bool isFree = turns.back()->getParentOfType<RoleOp>() == role &&
                     llvm::all_of(turns, [&](PublishOp other) {
                       return isOverBefore(other, publish);
                     });
-      if (isFree && (!place || (fits(turns) && !fits(*place))))
+      if (isFree && (isRare || fits(turns)) &&
+          (!place || (fits(turns) && !fits(*place))))
         place = &turns;
     }
   if (place)

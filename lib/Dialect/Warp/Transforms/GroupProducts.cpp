@@ -190,9 +190,10 @@ std::optional<int64_t> OpenGroups::neededBy(Operation *op) const {
       need(product.getAccumulator());
     return needed;
   }
-  // In a rare branch it may write what products before it read.
-  if (isa<PublishOp>(op) && !open.empty() &&
-      isUnlikely(op, WarpDialect::getLikelyAttrName()))
+  // It may write what products before it read.
+  if (auto publish = dyn_cast<PublishOp>(op);
+      publish && !open.empty() &&
+      (publish.getInTurn() || isUnlikely(op, WarpDialect::getLikelyAttrName())))
     return open.back().first;
   SetVector<Value> values(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), values);

@@ -314,3 +314,20 @@ gdn_warp.kernel @branches(%n: i32, %more: i1) threads(128) shared(8192)
     }
   }
 }
+
+// What a publish in turn writes, the products before it may read: it waits for all of them.
+// CHECK-LABEL: gdn_warp.kernel @turn(
+// CHECK: gdn_warp.wgmma_commit
+// CHECK-NEXT: %[[SUM:.*]] = gdn_warp.wgmma_wait 0 of
+// CHECK-NEXT: gdn_warp.publish {{.*}} in_turn
+gdn_warp.kernel @turn(%x: memref<64x64xbf16>, %y: memref<64x64xf32>) threads(128) shared(8192)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !tile
+  gdn_warp.role "state" warps(0, 4) {
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> !half
+    %a = gdn_warp.wgmma %v, %v : !tile, !tile -> !sum
+    %rows = gdn_warp.publish %m rows [0, 16] in_turn : !half -> !gdn_warp.view<16x64xbf16, swizzle = 128>
+    gdn_warp.array_store %a, %y[%c0, %c0] axes [0, 1] : !sum -> memref<64x64xf32>
+  }
+}

@@ -133,3 +133,34 @@ gdn_warp.kernel @share(%x: memref<64x64xbf16>) threads(128) shared(0) {
         -> tensor<64x64xf32, #gdn_warp.fragment>
   }
 }
+
+// -----
+
+// Rows that have a turn lie where others of their size lay that nobody reads any more; those of the product behind them do not.
+// CHECK-LABEL: gdn_warp.kernel @turns
+// CHECK-SAME: shared(4096)
+gdn_warp.kernel @turns(%x: memref<64x64xbf16>) threads(128) shared(0) {
+  gdn_warp.role "state" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+    %left = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x16xbf16, #gdn_warp.fragment>
+    // CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %c0{{(_[0-9]+)?}} : index
+    // CHECK: gdn_warp.view %[[FIRST]] : <16x64xbf16
+    // CHECK: gdn_warp.fragment_store %{{.*}} rows [0, 16]
+    %a = gdn_warp.publish %m rows [0, 16] in_turn : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<16x64xbf16, swizzle = 128>
+    // CHECK: %[[SECOND:.*]] = arith.addi %{{.*}}, %c2048{{(_[0-9]+)?}} : index
+    // CHECK: gdn_warp.view %[[SECOND]] : <16x64xbf16
+    // CHECK: gdn_warp.fragment_store %{{.*}} rows [16, 32]
+    %b = gdn_warp.publish %m rows [16, 32] in_turn : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<16x64xbf16, swizzle = 128>
+    %p = gdn_warp.wgmma %left, %a : tensor<64x16xbf16, #gdn_warp.fragment>, !gdn_warp.view<16x64xbf16, swizzle = 128>
+        -> tensor<64x64xf32, #gdn_warp.fragment>
+    // CHECK: %[[THIRD:.*]] = arith.addi %{{.*}}, %c0{{(_[0-9]+)?}} : index
+    // CHECK: gdn_warp.view %[[THIRD]] : <16x64xbf16
+    // CHECK: gdn_warp.fragment_store %{{.*}} rows [32, 48]
+    %c = gdn_warp.publish %m rows [32, 48] in_turn : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<16x64xbf16, swizzle = 128>
+    %q = gdn_warp.wgmma %left, %b into(%p : tensor<64x64xf32, #gdn_warp.fragment>) : tensor<64x16xbf16, #gdn_warp.fragment>, !gdn_warp.view<16x64xbf16, swizzle = 128>
+        -> tensor<64x64xf32, #gdn_warp.fragment>
+    %r = gdn_warp.wgmma %left, %c into(%q : tensor<64x64xf32, #gdn_warp.fragment>) : tensor<64x16xbf16, #gdn_warp.fragment>, !gdn_warp.view<16x64xbf16, swizzle = 128>
+        -> tensor<64x64xf32, #gdn_warp.fragment>
+  }
+}

@@ -33,10 +33,16 @@ inline constexpr llvm::StringLiteral kNeutralBeforeFirstAttrName =
 /// which is one before one in which it holds.
 inline constexpr llvm::StringLiteral kEveryAttrName = "gdn_tile.every";
 
-/// Integer attribute of an `arith.extf`, another one for each op: a kernel
-/// reads the tile from shared memory once more, so that it holds no registers
-/// between the uses. Of a `linalg.broadcast` of numbers: they are made anew.
+/// Integer attribute of an `arith.extf` or another elementwise op, or of a
+/// `gdn_tile.rebase`, another one for each op: a kernel reads the tile from
+/// shared memory once more, so that it holds no registers between the uses. Of a
+/// `linalg.broadcast` of numbers: they are made anew.
 inline constexpr llvm::StringLiteral kRereadAttrName = "gdn_tile.reread";
+
+/// Unit attribute of an elementwise op: a kernel makes the tile where the op
+/// stands. Behind a branch or a wait, where LLVM might make it, registers would
+/// hold all that it is made of until there.
+inline constexpr llvm::StringLiteral kMadeHereAttrName = "gdn_tile.made_here";
 
 /// Unit attribute of a load of 16 bits to registers that a loop repeats: words
 /// of 32 bits are worth the code that tests whether the array allows them.

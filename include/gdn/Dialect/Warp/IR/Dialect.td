@@ -72,6 +72,10 @@ def Warp_Dialect : Dialect {
     /// Unit attribute of a role that shares its code with the roles beside it.
     static constexpr ::llvm::StringLiteral getShareCodeAttrName() { return "gdn_warp.share_code"; }
 
+    /// Unit attribute of a role whose loops make addresses in shared memory where they use
+    /// them, and of such an address.
+    static constexpr ::llvm::StringLiteral getLateAddressesAttrName() { return "gdn_warp.late_addresses"; }
+
     /// Attribute of an op over the rows of a fragment: bytes of the scratch memory of its
     /// warpgroup in which the warps leave their parts of it.
     static constexpr ::llvm::StringLiteral getScratchBytesAttrName() { return "gdn_warp.scratch_bytes"; }

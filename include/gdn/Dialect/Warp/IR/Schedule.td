@@ -30,7 +30,9 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     chains of short ops waits for each of them less. With `lanes_per_row` the role's tiles
     are spread over lanes (`#gdn_warp.spread`), so many to a row; without, they are fragments.
     Roles with `share_code` that stand next to each other become one (`gdn-warp-merge-roles`) if
-    their code differs in numbers alone; they have whole warpgroups.
+    their code differs in numbers alone; they have whole warpgroups. With `late_addresses` a loop
+    makes addresses in shared memory where it first uses them: a role with many tiles there has
+    no registers to hold all of them.
 
     Example:
     `#gdn_warp.role_spec<name = "state", warps = 8, registers = 168, steps = ["state"], warpgroup_per_v_tile = true>`
@@ -46,6 +48,7 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
     DefaultValuedParameter<"bool", "false">:$interleave_chunks,
     DefaultValuedParameter<"bool", "false">:$share_code,
+    DefaultValuedParameter<"bool", "false">:$late_addresses,
     DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{

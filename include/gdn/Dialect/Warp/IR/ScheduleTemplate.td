@@ -61,6 +61,7 @@ def Warp_RoleTemplateAttr : Warp_Attr<"RoleTemplate", "role_template"> {
     DefaultValuedParameter<"bool", "false">:$alternate_ctas,
     DefaultValuedParameter<"bool", "false">:$interleave_chunks,
     DefaultValuedParameter<"bool", "false">:$share_code,
+    DefaultValuedParameter<"bool", "false">:$late_addresses,
     DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

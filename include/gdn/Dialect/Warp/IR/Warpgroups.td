@@ -85,9 +85,11 @@ def Warp_PublishOp : Warp_Op<"publish"> {
   let description = [{
     The result is a view of the fragments, stacked row by row, that the products
     of this warpgroup may read. It holds until the op runs again, or until its
-    last reader where a branch follows that `gdn_warp.likely` says is rare. With `rows` [a, b], multiples of 16, rows a .. b of the
-    last fragment alone are written. With `transpose` the view is of the
-    transposed tile.
+    last reader where a branch follows that `gdn_warp.likely` says is rare, or
+    where another one is `in_turn`: that one waits for all products before it, and
+    may lie where nobody reads any more. With `rows` [a, b], multiples of 16,
+    rows a .. b of the last fragment alone are written. With `transpose` the view
+    is of the transposed tile.
     `gdn-warp-lower-publish` writes it as: the warps wait for each other, since
     products of the last time may still read; a store; a fence; and they wait
     for each other again.
@@ -104,11 +106,12 @@ def Warp_PublishOp : Warp_Op<"publish"> {
   let arguments = (ins
       Arg<Variadic<Warp_Fragment>, "The tiles in registers, from the first rows on.">:$fragments,
       Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the last tile that is written and the one behind the last; absent, all.">:$rows,
-      Arg<UnitAttr, "Whether rows of the tiles are columns of the view.">:$transpose);
+      Arg<UnitAttr, "Whether rows of the tiles are columns of the view.">:$transpose,
+      Arg<UnitAttr, "Whether it may lie where other views of its role lay.">:$in_turn);
   let results = (outs
       Res<Warp_ViewType, "The tiles in shared memory.">:$result);
   let assemblyFormat = [{
-    $fragments (`rows` $rows^)? (`transpose` $transpose^)? attr-dict `:` type($fragments) `->` type($result)
+    $fragments (`rows` $rows^)? (`transpose` $transpose^)? (`in_turn` $in_turn^)? attr-dict `:` type($fragments) `->` type($result)
   }];
   let hasVerifier = 1;
 }
