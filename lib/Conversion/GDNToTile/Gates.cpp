@@ -29,8 +29,7 @@ static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
 }
 
 void Program::loadGateParameters() {
-  b.step(facts.decay == DecayKind::Channel && facts.C > 1 ? decayStep
-                                                          : "gates");
+  b.step(facts.decay == DecayKind::Channel && facts.C > 1 ? "decay" : "gates");
   bias = loadGateParameter("dt_bias");
   logRate = loadGateParameter("a_log");
   if (!logRate || facts.gateDomain != GateDomain::Bounded)
@@ -153,7 +152,7 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
     b.step(p.loadStep);
     gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.firstK), {1, 3},
                   {C, p.facts.K}, p.end);
-    b.step(p.decayStep);
+    b.step("decay");
   }
   // The bound is a factor of the mask, one number a token.
   double bound = p.facts.lowerBound * M_LOG2E;
@@ -162,7 +161,7 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
       bound >= p.facts.leastLog2Gate) {
     b.step("gates");
     Value mask = tokenMask(p, t);
-    b.step(p.decayStep);
+    b.step("decay");
     return b.mulAxis(boundedPart(p, b.f32(gate)), b.scaled(mask, bound), 0);
   }
   Value log2 = b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
@@ -174,7 +173,7 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
     return b.mul(log2, tokenMask(p, t));
   b.step("gates");
   Value mask = tokenMask(p, t);
-  b.step(p.decayStep);
+  b.step("decay");
   return b.mulAxis(log2, mask, 0);
 }
 

@@ -42,7 +42,8 @@ struct GradientTiles {
   SmallVector<Pieces> state, dState;
   Value beta;
   ChunkGates gates;
-  /// A gate a channel, as it is summed, [C, K], by pieces of K; else empty.
+  /// A gate a channel, summed over the chunk so far, [C, K], by pieces of K;
+  /// else empty.
   Pieces channelGates;
 };
 
@@ -143,16 +144,16 @@ void addStateDots(Program &p, GradientChunk &chunk, size_t piece);
 Pieces carryState(Program &p, GradientChunk &chunk, size_t piece,
                   const Pieces &state);
 
-/// Loads a gate a channel, [C, K], by pieces of K.
+/// Loads a gate a channel, summed over the chunk so far, [C, K], by pieces of
+/// K.
 Pieces loadChannelGates(Program &p, Value t);
 
 /// Adds the terms of a piece of dQ and dK of this value head, f32 [C, K piece],
 /// with a gate a channel, and stores the gradient of that. `storeQueries` runs
 /// behind the last term of dQ.
 void addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
-                         function_ref<void(Value)> addQuery,
-                         function_ref<void()> storeQueries,
-                         function_ref<void(Value)> addKey);
+                         Value &dq, function_ref<void()> storeQueries,
+                         Value &dk);
 
 /// What the tokens of a chunk with gates `gate`, [C, K piece], make of the
 /// state before it: its columns are times `whole`, f32 [K piece], and keys that
@@ -160,7 +161,7 @@ void addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
 struct ChannelWrites {
   Value keys, whole;
 };
-ChannelWrites channelWrites(Program &p, Value k, Value gate);
+ChannelWrites channelWrites(Program &p, Value k, Value G);
 
 /// The gradient of the gate, which may be its logarithm or itself, of that of
 /// its logarithm; `gate` is what the array holds.

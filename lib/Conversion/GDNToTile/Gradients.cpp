@@ -75,7 +75,7 @@ static void writePiece(Program &p, GradientChunk &chunk, size_t piece,
     auto storeQueries = [&] {
       storePiece(p, "dq", chunk.t, piece, member.isLast, q);
     };
-    addChannelGradients(p, chunk, piece, addTo(q), storeQueries, addTo(k));
+    addChannelGradients(p, chunk, piece, q, storeQueries, k);
     return storePiece(p, "dk", chunk.t, piece, member.isLast, k);
   }
   auto addWrites = [&] { addWriteKeyGradient(p, chunk, piece, addTo(k)); };

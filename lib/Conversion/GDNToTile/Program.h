@@ -115,8 +115,8 @@ struct Program {
   Value zero;
   /// A_log and dt_bias of the head: a scalar, or f32 [K]; null without.
   Value logRate, bias;
-  /// The steps that load a gate a channel, and make what is made of it.
-  StringRef loadStep = "load", decayStep = "decay";
+  /// The step that loads a gate a channel.
+  StringRef loadStep = "load";
   /// For bounded gates, -exp(A_log) in log2 units as a product of two finite
   /// numbers. The second is 1 but for an A_log for which f32 has no room; the
   /// bias is multiplied by it.

@@ -23,6 +23,9 @@ public:
   /// `operandType` is the type that operands of products are rounded to.
   TileBuilder(Location loc, OpBuilder &parent, FloatType operandType);
 
+  /// Where ops are inserted.
+  using OpBuilder::getInsertionBlock;
+
   /// Ops from here on belong to `name` (bridge: load, gates, scores, ...).
   void step(StringRef name) { stepLabel = getStringAttr(name); }
 

@@ -45,21 +45,26 @@
 // CHECK: %[[NEXT:.*]] = arith.mulf %[[BOTH]], %
 // CHECK: scf.yield %[[NEXT]]
 
-// Gates are loaded by halves of K, as keys are. What a row reads of the chunk goes from one block's reference to the next.
+// Gates are summed up by halves of K. What a row reads of the chunk goes from one block's reference to the next.
 // CHECK-LABEL: gdn_tile.program @layer_gradients(
 // CHECK-SAME: %dgate: memref<1x?x2x128xf32
-// CHECK-COUNT-2: gdn_tile.load %gate{{.*}}gdn_tile.step = "load_keys"{{.*}} -> tensor<64x64xbf16>
+// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
+// CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<64x64xf32>
+// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
+// CHECK: gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<64x64xf32>
 // CHECK: %[[OWN:.*]] = gdn_tile.diagonal %{{.*}} {gdn_tile.step = "scores"}
-// CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "low_keys"} : tensor<64x64xf32>
-// CHECK: %[[E:.*]] = gdn_tile.rebase %[[G]] axis 0 block 16 at 7 {gdn_tile.step = "low_keys"}
-// CHECK: math.exp2 %[[E]]
-// CHECK: %[[QUERIES:.*]] = arith.truncf
-// CHECK: %[[KEYS:.*]] = arith.truncf
+// What a token reads of the state has its own decay, and is made of gates that are read for it alone.
+// CHECK: math.exp2 %[[G]] {gdn_tile.reread = 0 : i64, gdn_tile.step = "low_keys"}
+// CHECK: %[[E:.*]] = gdn_tile.rebase %[[G]] axis 0 block 16 at 7 {gdn_tile.reread = {{[0-9]+}} : i64, gdn_tile.step = "low_keys"}
+// CHECK: %[[MINUS:.*]] = arith.negf %[[E]]
+// CHECK: math.exp2 %[[MINUS]]
 // CHECK: %[[WRITTEN:.*]] = arith.truncf
-// CHECK: %[[FIRST:.*]] = linalg.contract {{.*}} -> tensor<64x64xf32>
+// CHECK: %[[BLOCK:.*]] = tensor.extract_slice %[[WRITTEN]][0, 0] [16, 64] [1, 1]
+// CHECK: %[[FIRST:.*]] = linalg.contract {{.*}} ins(%{{.*}}, %[[BLOCK]] : tensor<64x16xbf16>, tensor<16x64xbf16>) {{.*}} -> tensor<64x64xf32>
 // CHECK: %[[STEP:.*]] = arith.mulf %[[FIRST]], %
 // CHECK: %[[MOVED:.*]] = arith.select %{{.*}}, %[[FIRST]], %[[STEP]]
-// CHECK: linalg.contract {{.*}} ins(%{{.*}} : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[MOVED]] :
+// CHECK: linalg.contract {{.*}} : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[MOVED]] :
+// CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<contract> {gdn_tile.made_here
 // CHECK: gdn_tile.store {{.*}}, %dq[
 // CHECK: gdn_tile.scan %{{.*}} axis 0 reverse
 // CHECK: gdn_tile.store {{.*}}, %dgate[

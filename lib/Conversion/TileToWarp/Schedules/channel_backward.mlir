@@ -1,0 +1,72 @@
+// Schedules of the stages of a backward with a gate a channel (the step `decay`), and of a forward that saves for one.
+// docs/Schedules.md has the form.
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// The recurrences: the forward's roles of channel_gates.mlir, and tiles of V that go out where its output does
+//===--------------------------------------------------------------------------------------------------------------===//
+
+// A state waits for its copy in a slot of its own. The warp that stores has no loop over the chunks of an iteration: what it
+// does for them differs.
+#prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true>
+#gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = <2 chunks>>
+#solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
+#move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"], delayed_steps = ["store_state", "store"], delay = <1 iterations>>
+#state = #gdn_warp.role_template<name = "state", warps = 4, registers = 208, steps = ["keep", "state"]>
+
+#keys = #gdn_warp.channel_template<name = "keys", depth = <fill 1 to 4 chunks>, from = ["load"], to = ["prepare"], slot_per_chunk = true>
+#values = #gdn_warp.channel_template<name = "values", depth = <4 chunks>, from = ["load"], to = ["state"], slot_per_chunk = true>
+#vectors = #gdn_warp.channel_template<name = "vectors", depth = <as "values" plus 1>, from = ["gates"], to = ["prepare", "state"]>
+#decayed = #gdn_warp.channel_template<name = "decayed", depth = <fill 1 to 4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
+#m = #gdn_warp.channel_template<name = "m", depth = <2 chunks>, from = ["scores"], to = ["solve"], slot_per_chunk = true>
+#triangles = #gdn_warp.channel_template<name = "triangles", depth = <4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
+#kept = #gdn_warp.channel_template<name = "kept", depth = <1 iterations>, from = ["keep"], to = ["move"]>
+#output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
+
+// The CTAs of two V tiles are a cluster, and each makes tiles, scores and inverses of every other iteration for both.
+#pair_prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true, alternate_ctas = true>
+#pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
+#pair_decayed = #gdn_warp.channel_template<name = "decayed", depth = <4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @recurrence.channel_gates.pair schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused", "replay", "adjoint"]
+    when <steps = ["decay", "keep"], min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_prepare, #gates, #pair_solve, #move, #state]
+    channels [#keys, #values, #vectors, #pair_decayed, #m, #triangles, #kept, #output]
+
+gdn_warp.schedule_template @recurrence.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused", "replay", "adjoint"]
+    when <steps = ["decay", "keep"]>
+    attributes {chunks_per_iteration = 2 : i64}
+    roles [#prepare, #gates, #solve, #move, #state]
+    channels [#keys, #values, #vectors, #decayed, #m, #triangles, #kept, #output]
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Gradients: chunks of 64 tokens, the value heads of a group one after the other
+//===--------------------------------------------------------------------------------------------------------------===//
+
+// The warps of the pairs sum up the gates, and multiply states with their gradients. Those of a half of K make its decayed
+// rows, which take turns in shared memory, and sum up the gradient of its gates. A thread of theirs holds the gradient of a
+// row, its inner products and a product, 96 registers: gates, rows and addresses are read or made again at each use. All
+// three need all the registers that there are.
+#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 120, steps = ["decay", "scores", "sums"], late_addresses = true>
+#low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 184, steps = ["low_keys"], share_code = true, late_addresses = true>
+#high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 184, steps = ["high_keys"], share_code = true, late_addresses = true>
+#copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 24, steps = ["load", "load_state", "load_gradient", "load_keys"]>
+#vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 24, steps = ["gates"]>
+#finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 24, steps = ["finish"]>
+#rest = #gdn_warp.role_template<name = "rest", warps = 1, registers = 24, steps = []>
+
+#tokens = #gdn_warp.channel_template<name = "values", depth = <1 chunks>, from = ["load"], to = ["pairs", "low_keys", "high_keys"]>
+#states = #gdn_warp.channel_template<name = "states", depth = <1 chunks>, from = ["load_state"], to = ["pairs", "low_keys", "high_keys"]>
+#adjoints = #gdn_warp.channel_template<name = "adjoints", depth = <1 chunks>, from = ["load_gradient"], to = ["pairs", "low_keys", "high_keys"]>
+#rows = #gdn_warp.channel_template<name = "rows", depth = <1 chunks>, from = ["load_keys"], to = ["low_keys", "high_keys"]>
+#decays = #gdn_warp.channel_template<name = "gates", depth = <1 chunks>, from = ["decay"], to = ["low_keys", "high_keys"]>
+#masks = #gdn_warp.channel_template<name = "vectors", depth = <2 chunks>, from = ["gates"], to = ["pairs", "low_keys", "high_keys"]>
+#tiles = #gdn_warp.channel_template<name = "tiles", depth = <1 chunks>, from = ["scores"], to = ["low_keys", "high_keys"]>
+#carried = #gdn_warp.channel_template<name = "carried", depth = <1 chunks>, from = ["sums"], to = ["low_keys", "high_keys"]>
+#sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores"], to = ["finish"]>
+
+gdn_warp.schedule_template @gradients.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+    when <steps = ["load_state", "decay"]>
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#pairs, #low_keys, #high_keys, #copy, #vectors_of, #finish, #rest]
+    channels [#tokens, #states, #adjoints, #rows, #decays, #masks, #tiles, #carried, #sums]
