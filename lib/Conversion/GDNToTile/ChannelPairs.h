@@ -1,0 +1,114 @@
+//===- ChannelPairs.h - Pairs of tokens, a gate a channel -------*- C++ -*-===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GDN_LIB_CONVERSION_GDNTOTILE_CHANNELPAIRS_H
+#define GDN_LIB_CONVERSION_GDNTOTILE_CHANNELPAIRS_H
+
+#include "GradientChunk.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::gdn {
+
+/// Queries and keys that read the writes of other tokens, and keys that they
+/// read.
+enum class Part { Queries, Keys, ReadKeys };
+
+/// A piece of K of a chunk. A kernel has no registers for rows, gates and
+/// decays between their uses, so each use makes them anew of what lies in
+/// shared memory.
+class Piece {
+public:
+  Piece(Program &p, const GradientChunk &chunk, size_t piece)
+      : pairs(chunk.pairs), q(chunk.in.q[piece]), k(chunk.in.k[piece]), b(p.b),
+        G(chunk.in.channelGates[piece]), last(p.facts.C - 1) {}
+
+  /// Rows in f32.
+  Value read(Value rows) {
+    Value wide = b.f32(rows);
+    return wide == rows ? rows : reread(wide);
+  }
+  /// Rows times a factor, in the operand type.
+  Value decayed(Value rows, Value factor) {
+    return b.round(b.mul(read(rows), factor));
+  }
+  /// The decay from the start of the chunk to each token, and from there to its
+  /// end.
+  Value fromStart() { return reread(b.exp2(G)); }
+  Value untilEnd() {
+    Value end = b.broadcast(b.row(G, last), shapeOf(G), 1);
+    return b.exp2(reread(b.sub(end, G)));
+  }
+  /// That from the reference of a token's block to the token, and back.
+  Value later() { return b.exp2(sinceReference()); }
+  Value earlier() { return b.exp2(b.neg(sinceReference())); }
+  /// Keys as tokens read them, over the reference of their block.
+  Value written() {
+    if (!keys || keys.getParentBlock() != b.getInsertionBlock())
+      keys = decayed(k, earlier());
+    return keys;
+  }
+  /// That of each channel between two tokens, and over the chunk.
+  Value between(int64_t from, int64_t to) {
+    return b.exp2(reread(b.sub(b.row(G, to), b.row(G, from))));
+  }
+  Value whole() { return b.exp2(b.row(G, last)); }
+  /// The gradients of pairs, and the rows that read.
+  std::pair<Value, Value> readers(Part part) const {
+    if (part == Part::Queries)
+      return {pairs.queryKey, q};
+    return {pairs.keyKey, k};
+  }
+  /// The levels of the decay by halves.
+  SmallVector<HalvesLevel> levels(Program &p) { return decayByHalves(p, G); }
+  /// The summed gate at a token.
+  Value gateAt(int64_t token) { return b.row(G, token); }
+
+  const PairTiles &pairs;
+  /// In the operand type.
+  const Value q, k;
+
+private:
+  Value sinceReference();
+  Value reread(Value made);
+
+  TileBuilder &b;
+  /// Gates summed over the chunk so far.
+  Value G;
+  /// written() of the block in which it was made.
+  Value keys;
+  int64_t last, uses = 0;
+};
+
+/// The gradients of the rows of q or k, and the inner products of rows with
+/// theirs that the gate's gradient is made of; f32 [C, K piece]. To these, what
+/// tokens of the chunk read of each other's writes adds those of queries and of
+/// keys that read, less those of keys that are read. Between tokens on one side
+/// of a gate they cancel, if rounded rows take part on both sides.
+struct RowSums {
+  Value gradient, dots;
+};
+
+/// `sum`, which is in registers from here on.
+Value keepHere(Value sum);
+
+/// How the numbers of rows compare with `row`, i1 of `shape`.
+Value compareRows(Program &p, arith::CmpIPredicate predicate, int64_t row,
+                  ArrayRef<int64_t> shape);
+
+/// Whether every factor of a block of tokens stays in range; null where all do,
+/// whatever the gates.
+Value isInRange(Program &p, Piece &in);
+
+/// Adds what tokens of the chunk read of each other: with a reference a block
+/// where `inRange` holds or is null, by halves otherwise.
+RowSums addPairs(Program &p, Piece &in, Value inRange, Part part, RowSums sums);
+
+} // namespace mlir::gdn
+
+#endif // GDN_LIB_CONVERSION_GDNTOTILE_CHANNELPAIRS_H
