@@ -80,8 +80,8 @@ double gdn::maxExponent(FloatType operandType) {
 }
 
 bool gdn::isAlwaysInRange(const Program &p, int64_t half, double most) {
-  return p.facts.gateDomain == GateDomain::Bounded &&
-         -p.facts.lowerBound * M_LOG2E * half <= most;
+  double bound = p.facts.lowerBound;
+  return bound < 0.0 && -bound * M_LOG2E * static_cast<double>(half) <= most;
 }
 
 /// Rows that are normalised if the op asks for it, f32 [C, K]. What is made of

@@ -43,7 +43,7 @@ func.func @delta_rule_c17(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
 // A bounded gate has a bound.
 func.func @delta_rule_c18(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
     %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
-  // expected-error @below {{expected lower_bound exactly with gate_domain bounded, got none with bounded}}
+  // expected-error @below {{expected lower_bound with gate_domain bounded, and with no other but log, got none with bounded}}
   %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
       k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
       beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
@@ -53,13 +53,14 @@ func.func @delta_rule_c18(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
 
 // -----
 
-// No other gate has one.
+// No other gate has one but logarithms, which may be said not to be below it.
 func.func @delta_rule_c18_unused(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
     %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
-  // expected-error @below {{expected lower_bound exactly with gate_domain bounded, got one with log}}
+  // expected-error @below {{expected lower_bound with gate_domain bounded, and with no other but log, got one with linear}}
   %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
       k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
-      beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>) {lower_bound = -5.0}
+      beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
+      {gate_domain = #gdn.gate_domain<linear>, lower_bound = -5.0}
       -> tensor<1x64x4x16xf32>
   return
 }

@@ -187,9 +187,12 @@ static LogicalResult verifyGate(Operation *op, const Rule &rule) {
     return op->emitOpError(
         "expected a_log with gate_domain softplus, got none");
   // delta_rule_c18
-  if ((rule.gateDomain == GateDomain::Bounded) != bool(rule.lowerBound))
-    return op->emitOpError(
-               "expected lower_bound exactly with gate_domain bounded, got ")
+  bool mayHaveBound = rule.gateDomain == GateDomain::Bounded ||
+                      rule.gateDomain == GateDomain::Log;
+  if (rule.lowerBound ? !mayHaveBound
+                      : rule.gateDomain == GateDomain::Bounded)
+    return op->emitOpError("expected lower_bound with gate_domain bounded, and "
+                           "with no other but log, got ")
            << (rule.lowerBound ? "one" : "none") << " with " << domain;
   // delta_rule_c19
   if (rule.lowerBound && !(std::isfinite(rule.lowerBound.getValueAsDouble()) &&
