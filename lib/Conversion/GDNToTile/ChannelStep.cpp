@@ -52,8 +52,9 @@ Value gdn::writeChannelGate(Program &p, Value t, Value state, Value bm,
   in.state = b.mulAxis(state, tiles.toReference, 1);
   in.decayedState = b.mulAxis(in.state, tiles.toEnd, 1);
   ChainResult out = writeChain(p, in);
+  Value output = scaleOutput(p, out.output, /*factor=*/{});
   if (p["writes"])
     storeWrites(p, t, out.write);
-  writeOutput(p, t, out.output, /*factor=*/{});
+  storeOutput(p, t, output);
   return out.state;
 }

@@ -189,8 +189,7 @@ static LogicalResult verifyGate(Operation *op, const Rule &rule) {
   // delta_rule_c18
   bool mayHaveBound = rule.gateDomain == GateDomain::Bounded ||
                       rule.gateDomain == GateDomain::Log;
-  if (rule.lowerBound ? !mayHaveBound
-                      : rule.gateDomain == GateDomain::Bounded)
+  if (rule.lowerBound ? !mayHaveBound : rule.gateDomain == GateDomain::Bounded)
     return op->emitOpError("expected lower_bound with gate_domain bounded, and "
                            "with no other but log, got ")
            << (rule.lowerBound ? "one" : "none") << " with " << domain;
