@@ -254,10 +254,21 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
   auto addTo = [&](Value &sum) {
     return [&](Value part) { sum = sum ? b.add(sum, part) : part; };
   };
-  Value reads = addQueryGradient(p, chunk, piece, addTo(dq));
-  dq = sumSlice(p, number, dq);
   auto storeQueries = [&] { storeSlice(p, "dq", chunk, piece, column, dq); };
   auto storeKeys = [&] { storeSlice(p, "dk", chunk, piece, column, dk); };
+  if (p.facts.decay == DecayKind::Channel) {
+    dq = dk = b.fill(0.0, shapeOf(chunk.in.k[piece]));
+    auto storeSum = [&] {
+      dq = sumSlice(p, number, dq);
+      storeQueries();
+    };
+    addChannelGradients(p, chunk, piece, dq, storeSum, dk);
+    dk = sumSlice(p, number, dk);
+    storeKeys();
+    return carryState(p, chunk, piece, state);
+  }
+  Value reads = addQueryGradient(p, chunk, piece, addTo(dq));
+  dq = sumSlice(p, number, dq);
   // What goes to the others is on its way under the products that follow. A
   // whole piece has no room there.
   bool isAlone = p.facts.cluster == 1;

@@ -1,4 +1,5 @@
 // RUN: gdn-opt %s --gdn-plan-stages=backward=three --convert-gdn-to-tile="v-tiles=2" --canonicalize --cse --gdn-tile-verify-form | FileCheck %s
+// RUN: gdn-opt %s --gdn-plan-stages="backward=three state-interval=256" --convert-gdn-to-tile="v-tiles=2 cluster-heads" --canonicalize --cse --gdn-tile-verify-form | FileCheck %s --check-prefix=CARRY
 
 // A backward in three kernels with a gate a channel, of two value heads a query/key head. Bounded gates are in range of a reference for 32
 // tokens in the recurrences, and of one for 16 in the gradients.
@@ -69,6 +70,19 @@
 // CHECK: gdn_tile.scan %{{.*}} axis 0 reverse
 // CHECK: gdn_tile.store {{.*}}, %dgate[
 // CHECK: gdn_tile.store {{.*}}, %dk[
+
+// In a cluster that carries the state its work items add up the gradients of a piece, and keys are decayed to write to it.
+// CARRY-LABEL: gdn_tile.program @layer_gradients(
+// CARRY: scf.for {{.*}} iter_args(%[[LOW:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
+// CARRY: gdn_tile.rebase %{{.*}} axis 0 block 16 at 7 {{.*}}gdn_tile.step = "low_keys"}
+// CARRY: %[[Q:.*]] = gdn_tile.cluster_sum %{{.*}} of 2 {gdn_tile.step = "low_keys"} : tensor<64x64xf32> -> tensor<64x32xf32>
+// CARRY: gdn_tile.store %{{.*}}, %dq[
+// CARRY: gdn_tile.store %{{.*}}, %dgate[
+// CARRY: gdn_tile.cluster_sum
+// CARRY: gdn_tile.store %{{.*}}, %dk[
+// CARRY: %[[WHOLE:.*]] = linalg.broadcast {{.*}} outs(%{{.*}} : tensor<64x64xf32>) dimensions = [0]
+// CARRY: %[[LEFT:.*]] = arith.mulf %[[LOW]], %[[WHOLE]]
+// CARRY: linalg.contract {{.*}} outs(%[[LEFT]] :
 func.func @layer(%q: tensor<1x?x1x128xbf16>, %v: tensor<1x?x2x128xbf16>, %beta: tensor<1x?x2xf32>, %gate: tensor<1x?x2x128xbf16>,
     %h0: tensor<?x2x128x128xf32>, %cu: tensor<?xi32>) -> (tensor<1x?x1x128xbf16>, tensor<1x?x2x128xbf16>, tensor<?x2x128x128xf32>) {
   %r:6 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x1x128xbf16>) k(%q : tensor<1x?x1x128xbf16>) v(%v : tensor<1x?x2x128xbf16>)
