@@ -82,9 +82,9 @@ def cpu_modules(manifest: Manifest) -> list[Module]:
     gradients = cpu["backward"]
     inputs = [*cpu["arguments"], "d_out", "d_final_state"]
     function = Function(gradients["op"], inputs, manifest["hopper"]["gradients"], in_memory=True)
-    for channels, isa in itertools.product(cpu["channels"], gradients["isas"]):
-        choice = {"channels": channels, "isa": isa, "element": gradients["element"]}
-        words = ["Backward", channels, isa]
+    for decay, channels, isa in itertools.product(gradients["decays"], cpu["channels"], gradients["isas"]):
+        choice = {"decay": decay, "channels": channels, "isa": isa, "element": gradients["element"]}
+        words = ["Backward", decay, channels, isa]
         add("GDN_BACKWARD_KERNELS", words, "Backward", choice, function, gradients["gradients"])
     return modules
 

@@ -46,6 +46,8 @@ private:
   void runHead(const Range &range, int64_t sequence, int64_t head,
                Floats *dQKOfHead);
   void callKernel(int64_t tokens, Floats *dQK);
+  /// Elements of a row of `array` in memory: of beta and gates of heads one.
+  int64_t widthOf(const Array &array) const { return array.rank == 3 ? 1 : D; }
   void loadRows(const Array &array, const Range &range, int64_t head,
                 float factor, Floats &rows) const;
   void storeRows(const Array &array, const Range &range, int64_t head,
@@ -92,15 +94,20 @@ Worker::Worker(const Problem &problem, const Gradients &gradients,
 // Copies
 //===----------------------------------------------------------------------===//
 
+/// Elements of a row of an array [B, T, H] or [B, T, H, K].
+static int64_t channelsOf(const Array &array) {
+  return array.rank == 3 ? 1 : array.sizes[3];
+}
+
 void Worker::loadRows(const Array &array, const Range &range, int64_t head,
                       float factor, Floats &rows) const {
-  rows.assign(range.length() * D, 0.0f);
+  rows.assign(range.length() * widthOf(array), 0.0f);
   if (!array.isPresent())
     return;
   for (int64_t t = 0; t < range.length(); ++t) {
     const char *from = at(array, range.batch, range.begin + t, head);
-    for (int64_t i = 0; i < array.sizes[3]; ++i)
-      rows[t * D + i] =
+    for (int64_t i = 0; i < channelsOf(array); ++i)
+      rows[t * widthOf(array) + i] =
           factor * loadFloat(from, array.element, i * array.strides[3]);
   }
 }
@@ -111,8 +118,9 @@ void Worker::storeRows(const Array &array, const Range &range, int64_t head,
     return;
   for (int64_t t = 0; t < range.length(); ++t) {
     char *to = at(array, range.batch, range.begin + t, head);
-    for (int64_t i = 0; i < array.sizes[3]; ++i)
-      storeFloat(to, array.element, i * array.strides[3], rows[t * D + i]);
+    for (int64_t i = 0; i < channelsOf(array); ++i)
+      storeFloat(to, array.element, i * array.strides[3],
+                 rows[t * widthOf(array) + i]);
   }
 }
 
@@ -168,50 +176,44 @@ static void undoNorm(const Floats &rows, const Floats &inverse,
   }
 }
 
-static void storeColumn(const Array &array, const Range &range, int64_t head,
-                        const Floats &column) {
-  if (!array.isPresent())
-    return;
-  char *first = at(array, range.batch, range.begin, head);
-  for (int64_t t = 0; t < range.length(); ++t)
-    storeFloat(first, array.element, t * array.strides[1], column[t]);
-}
-
 /// From the gradient of a raw gate, in place, to that of x; and the parts of
 /// this sequence in those of the parameters.
 void Worker::undoRawGate(const Range &range, int64_t sequence, int64_t head) {
   Floats x;
-  loadColumn(p.gate, range, head, x);
+  loadRows(p.gate, range, head, 1.0f, x);
   RawGate raw(infoOf(p.gateDomain), loadParameter(p.aLog, head));
-  double bias = loadParameter(p.dtBias, head);
-  double sumRate = 0, sumBias = 0;
-  for (int64_t t = 0; t < range.length(); ++t) {
-    // Such a gate has no gradient, and what rounding leaves of one may meet a
-    // huge rate.
-    bool forgets = gate[t] <= kLeastGate;
-    double dg = forgets ? 0.0 : dGate[t];
-    double slope = forgets ? 0.0 : raw.slope(x[t] + bias);
-    sumRate += raw.slopeOfRate(x[t] + bias, gate[t]) * dg;
-    dGate[t] = static_cast<float>(slope * dg);
-    sumBias += dGate[t];
-  }
-  int64_t index = sequence * p.valueHeads() + head;
-  dALog[index] = static_cast<float>(sumRate);
-  dDtBias[index] = static_cast<float>(sumBias);
+  std::vector<double> biases = loadBiases(p, head), sums(biases.size());
+  int64_t count = p.gatesOfHead(), row = sequence * p.valueHeads() + head;
+  double sumRate = 0;
+  for (int64_t t = 0; t < range.length(); ++t)
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t n = t * widthOf(p.gate) + i;
+      double place = x[n] + biases[i];
+      // Such a gate has no gradient, and what rounding leaves of one may meet a
+      // huge rate.
+      bool forgets = gate[n] <= kLeastGate;
+      double dg = forgets ? 0.0 : dGate[n];
+      double slope = forgets ? 0.0 : raw.slope(place);
+      sumRate += raw.slopeOfRate(place, gate[n]) * dg;
+      dGate[n] = static_cast<float>(slope * dg);
+      sums[i] += dGate[n];
+    }
+  dALog[row] = static_cast<float>(sumRate);
+  std::copy(sums.begin(), sums.end(), dDtBias.begin() + row * count);
 }
 
 void Worker::storeGate(const Range &range, int64_t sequence, int64_t head) {
   // Of factors the kernel's own gradient is theirs.
   if (infoOf(p.gateDomain).hasParameters)
     undoRawGate(range, sequence, head);
-  storeColumn(wanted.gate, range, head, dGate);
+  storeRows(wanted.gate, range, head, dGate);
 }
 
 void Worker::storeBeta(const Range &range, int64_t head) {
   if (int most = infoOf(p.betaDomain).sigmoid)
     for (int64_t t = 0; t < range.length(); ++t)
       dBeta[t] *= beta[t] * (1.0f - beta[t] / static_cast<float>(most));
-  storeColumn(wanted.beta, range, head, dBeta);
+  storeRows(wanted.beta, range, head, dBeta);
 }
 
 //===----------------------------------------------------------------------===//
@@ -225,13 +227,19 @@ void Worker::callKernel(int64_t tokens, Floats *dQK) {
   auto column = [&](Floats &memory) { return viewOf(memory.data(), tokens); };
   auto state = [&](Floats &memory) { return viewOf(stateIn(memory)); };
   MemRef<4> q = rows(qk[0]), k = rows(qk[1]), v = rows(this->v);
-  MemRef<3> beta = column(this->beta), gate = column(this->gate);
+  MemRef<3> beta = column(this->beta);
+  MemRef<3> gates[] = {column(gate), column(dGate)};
+  MemRef<4> channelGates[] = {rows(gate), rows(dGate)};
+  auto gateOf = [&](int i) {
+    return p.hasChannelGates() ? static_cast<void *>(&channelGates[i])
+                               : static_cast<void *>(&gates[i]);
+  };
   MemRef<4> initial = state(from), dO = rows(this->dO), dFinal = state(dTo);
   MemRef<4> dQ = rows(dQK[0]), dK = rows(dQK[1]), dV = rows(this->dV);
-  MemRef<3> dBeta = column(this->dBeta), dGate = column(this->dGate);
+  MemRef<3> dBeta = column(this->dBeta);
   MemRef<4> dInitial = state(dFrom);
-  kernel(&q, &k, &v, &beta, &gate, &initial, &dO, &dFinal, &dQ, &dK, &dV,
-         &dBeta, &dGate, &dInitial);
+  kernel(&q, &k, &v, &beta, gateOf(0), &initial, &dO, &dFinal, &dQ, &dK, &dV,
+         &dBeta, gateOf(1), &dInitial);
 }
 
 void Worker::runHead(const Range &range, int64_t sequence, int64_t head,
@@ -240,7 +248,7 @@ void Worker::runHead(const Range &range, int64_t sequence, int64_t head,
   loadRows(p.v, range, head, 1.0f, v);
   loadRows(p.o, range, head, factor, dO);
   if (linear)
-    loadColumn(p.gate, range, head, gate);
+    loadRows(p.gate, range, head, 1.0f, gate);
   else
     loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
@@ -248,7 +256,7 @@ void Worker::runHead(const Range &range, int64_t sequence, int64_t head,
   loadState(p.finalState, sequence, head, dTo);
   dV.resize(tokens * D);
   dBeta.resize(tokens);
-  dGate.resize(tokens);
+  dGate.resize(gate.size());
   dFrom.resize(D * D);
   if (tokens > 0)
     callKernel(tokens, dQKOfHead);
@@ -325,14 +333,14 @@ static Error checkGradients(const Problem &p, const Gradients &gradients) {
   return {};
 }
 
-/// The sum over the sequences for each head.
+/// The sum over the sequences for each of a parameter's elements.
 static void storeParameter(const Array &gradient, const Floats &parts,
-                           int64_t heads) {
-  for (int64_t head = 0; gradient.isPresent() && head < heads; ++head) {
+                           int64_t count) {
+  for (int64_t n = 0; gradient.isPresent() && n < count; ++n) {
     double sum = 0;
-    for (size_t i = head; i < parts.size(); i += heads)
+    for (size_t i = n; i < parts.size(); i += count)
       sum += parts[i];
-    storeFloat(gradient.data, gradient.element, head * gradient.strides[0],
+    storeFloat(gradient.data, gradient.element, offsetOf(gradient, n),
                static_cast<float>(sum));
   }
 }
@@ -344,7 +352,8 @@ Error gdn::cpu::runBackward(const Problem &p, const Gradients &gradients) {
   if (Error error = chooseKernel(p, forward))
     return error;
   int64_t channels = std::max(p.keyChannels(), p.valueChannels());
-  const BackwardKernelSet *kernels = findBackwardKernel(channels);
+  const BackwardKernelSet *kernels =
+      findBackwardKernel(forward.kernel->decay, channels);
   if (!kernels)
     return {"RuntimeError", "gdn: expected kernels for gradients of " +
                                 std::to_string(channels) +
@@ -353,7 +362,8 @@ Error gdn::cpu::runBackward(const Problem &p, const Gradients &gradients) {
   std::vector<int64_t> order = orderByLength(ranges);
   int64_t H = p.keyHeads(), count = p.sequences() * H;
   int threads = countThreads(p, count, kBackwardCost * forward.chunkSeconds);
-  Floats dALog(p.sequences() * p.valueHeads()), dDtBias(dALog.size());
+  int64_t heads = p.valueHeads(), biases = heads * p.gatesOfHead();
+  Floats dALog(p.sequences() * heads), dDtBias(p.sequences() * biases);
   forEachItem(count, threads, [&](const std::function<int64_t()> &take) {
     Worker worker(p, gradients, *kernels, dALog, dDtBias);
     for (int64_t i = take(); i < count; i = take()) {
@@ -361,7 +371,7 @@ Error gdn::cpu::runBackward(const Problem &p, const Gradients &gradients) {
       worker.runItem(ranges[sequence], sequence, i % H);
     }
   });
-  storeParameter(gradients.aLog, dALog, p.valueHeads());
-  storeParameter(gradients.dtBias, dDtBias, p.valueHeads());
+  storeParameter(gradients.aLog, dALog, heads);
+  storeParameter(gradients.dtBias, dDtBias, biases);
   return {};
 }

@@ -20,14 +20,16 @@ static Error run(Problem &problem, const Gradients &gradients,
                  const hopper::Saved &saved) {
   if (Error error = checkArguments(problem))
     return error;
-  if (problem.hasChannelGates())
-    return {"NotImplementedError", "g: expected gates [B, T, HV] for gradients "
-                                   "in this version, got one per channel"};
+  bool isOnCPU = problem.device.type == Device::CPU;
+  if (problem.hasChannelGates() && !isOnCPU)
+    return {"NotImplementedError",
+            "g: expected gates [B, T, HV] for gradients on a GPU in this "
+            "version, got one per channel"};
   if (Error error = checkDevice(problem.device))
     return error;
   if (Error error = checkAddresses(problem))
     return error;
-  if (problem.device.type == Device::CPU)
+  if (isOnCPU)
     return runBackward(problem, gradients);
   return hopper::runBackward(problem, gradients, saved,
                              streamOfCaller(problem.device.index),

@@ -37,46 +37,40 @@ std::vector<int64_t> gdn::cpu::orderByLength(const std::vector<Range> &ranges) {
   return order;
 }
 
-void gdn::cpu::loadColumn(const Array &array, const Range &range, int64_t head,
-                          std::vector<float> &column) {
+/// The column of an array [B, T, H] at one head, as floats.
+static void loadColumn(const Array &array, const Range &range, int64_t head,
+                       std::vector<float> &column) {
   column.resize(range.length());
   const char *first = at(array, range.batch, range.begin, head);
   for (int64_t t = 0; t < range.length(); ++t)
     column[t] = loadFloat(first, array.element, t * array.strides[1]);
 }
 
-float gdn::cpu::loadParameter(const Array &array, int64_t head) {
-  if (!array.isPresent())
+float gdn::cpu::loadParameter(const Array &parameter, int64_t index) {
+  if (!parameter.isPresent())
     return 0.0f;
-  return loadFloat(array.data, array.element, head * array.strides[0]);
+  return loadFloat(parameter.data, parameter.element,
+                   offsetOf(parameter, index));
+}
+
+std::vector<double> gdn::cpu::loadBiases(const Problem &p, int64_t head) {
+  std::vector<double> biases(p.gatesOfHead());
+  for (size_t i = 0; i < biases.size(); ++i)
+    biases[i] = loadParameter(p.dtBias, head * biases.size() + i);
+  return biases;
 }
 
 static float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
-/// The biases of the raw gates of a head.
-static std::vector<double> loadBiases(const Problem &p, int64_t head,
-                                      int64_t count) {
-  std::vector<double> biases(count, 0.0);
-  const Array &array = p.dtBias;
-  // [H], [H K] and [H, K].
-  int64_t first = array.rank == 2 ? head * array.strides[0]
-                                  : head * count * array.strides[0];
-  int64_t stride = array.strides[array.rank == 2 ? 1 : 0];
-  for (int64_t i = 0; i < count && array.isPresent(); ++i)
-    biases[i] = loadFloat(array.data, array.element, first + i * stride);
-  return biases;
-}
-
 void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
                         int64_t channels, std::vector<float> &gate) {
-  bool isWide = p.hasChannelGates();
-  int64_t width = isWide ? channels : 1, given = isWide ? p.keyChannels() : 1;
+  int64_t width = p.hasChannelGates() ? channels : 1, given = p.gatesOfHead();
   gate.assign(range.length() * width, 0.0f);
   if (!p.gate.isPresent())
     return;
   const GateDomainInfo &domain = infoOf(p.gateDomain);
   RawGate raw(domain, loadParameter(p.aLog, head));
-  std::vector<double> biases = loadBiases(p, head, given);
+  std::vector<double> biases = loadBiases(p, head);
   for (int64_t t = 0; t < range.length(); ++t) {
     const char *row = at(p.gate, range.batch, range.begin + t, head);
     float *to = gate.data() + t * width;

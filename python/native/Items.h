@@ -52,12 +52,17 @@ inline char *at(const Array &array, int64_t batch, int64_t token,
   return static_cast<char *>(array.data) + index * sizeOf(array.element);
 }
 
-/// The column of an array [B, T, H] at one head, as floats.
-void loadColumn(const Array &array, const Range &range, int64_t head,
-                std::vector<float> &column);
-
-/// Element `head` of a parameter [H]; 0 where it is absent.
-float loadParameter(const Array &array, int64_t head);
+/// Where element `index` of a parameter lies, [H] or [H K], or in rows [H, K].
+inline int64_t offsetOf(const Array &parameter, int64_t index) {
+  if (parameter.rank == 1)
+    return index * parameter.strides[0];
+  return index / parameter.sizes[1] * parameter.strides[0] +
+         index % parameter.sizes[1] * parameter.strides[1];
+}
+/// That element; 0 where the parameter is absent.
+float loadParameter(const Array &parameter, int64_t index);
+/// The biases of the raw gates of a token and head.
+std::vector<double> loadBiases(const Problem &problem, int64_t head);
 
 /// Kernels take log gates below this for one in whose decay, 2^-128, nothing is
 /// left of a state.

@@ -89,9 +89,7 @@ gdn::cost::Problem gdn::cpu::describe(const Problem &p) {
   problem.vTiles =
       std::max<int64_t>(1, p.valueChannels() / cost::kVTileChannels);
   problem.dataBytes = sizeOf(p.q.element);
-  problem.gateBytes =
-      bytesOf(p.gate) * (p.hasChannelGates() ? p.keyChannels() : 1) +
-      bytesOf(p.beta);
+  problem.gateBytes = bytesOf(p.gate) * p.gatesOfHead() + bytesOf(p.beta);
   problem.gatesChannels = p.hasChannelGates();
   problem.stateBytes = bytesOf(p.initialState) + bytesOf(p.finalState);
   problem.stateVFirst = problem.stateBytes != 0 && p.stateVFirst;

@@ -15,13 +15,13 @@
 using namespace gdn::cpu;
 
 // The build writes one line a set: GDN_KERNELS(algorithm, decay, element,
-// channels, isa, name) and GDN_BACKWARD_KERNELS(Backward, channels, isa, name).
-// The functions' names begin with `name`.
+// channels, isa, name) and GDN_BACKWARD_KERNELS(Backward, decay, channels, isa,
+// name). The functions' names begin with `name`.
 #define GDN_KERNELS(algorithm, decay, element, channels, isa, name)            \
   extern "C" std::remove_pointer_t<Kernel> _mlir_ciface_##name##_kv,           \
       _mlir_ciface_##name##_kv_l2, _mlir_ciface_##name##_vk,                   \
       _mlir_ciface_##name##_vk_l2;
-#define GDN_BACKWARD_KERNELS(backward, channels, isa, name)                    \
+#define GDN_BACKWARD_KERNELS(backward, decay, channels, isa, name)             \
   extern "C" std::remove_pointer_t<BackwardKernel> _mlir_ciface_##name##_log,  \
       _mlir_ciface_##name##_linear;
 #include "Kernels.inc"
@@ -47,8 +47,12 @@ static const KernelSet table[] = {
 
 #define GDN_KERNELS(...)
 static const BackwardKernelSet backwardTable[] = {
-#define GDN_BACKWARD_KERNELS(backward, channels, isa, name)                    \
-  {channels, Isa::isa, #name, _mlir_ciface_##name##_log,                       \
+#define GDN_BACKWARD_KERNELS(backward, decay, channels, isa, name)             \
+  {Decay::decay,                                                               \
+   channels,                                                                   \
+   Isa::isa,                                                                   \
+   #name,                                                                      \
+   _mlir_ciface_##name##_log,                                                  \
    _mlir_ciface_##name##_linear},
 #include "Kernels.inc"
 };
@@ -117,7 +121,9 @@ const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Decay decay,
   });
 }
 
-const BackwardKernelSet *gdn::cpu::findBackwardKernel(int64_t channels) {
-  return findSmallest(allBackwardKernels(), channels,
-                      [](const BackwardKernelSet &) { return true; });
+const BackwardKernelSet *gdn::cpu::findBackwardKernel(Decay decay,
+                                                      int64_t channels) {
+  return findSmallest(
+      allBackwardKernels(), channels,
+      [&](const BackwardKernelSet &set) { return set.decay == decay; });
 }

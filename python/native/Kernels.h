@@ -77,16 +77,18 @@ const KernelSet *findKernel(Algorithm algorithm, Decay decay, Element element,
 
 /// The gradients of one item, in float32: q, k, v, beta, gate, initial state,
 /// those of o and of the final state; then those of the first six, written.
+/// Gates and their gradient are as in `Kernel`.
 using BackwardKernel = void (*)(MemRef<4> *q, MemRef<4> *k, MemRef<4> *v,
-                                MemRef<3> *beta, MemRef<3> *gate,
+                                MemRef<3> *beta, void *gate,
                                 MemRef<4> *initialState, MemRef<4> *dO,
                                 MemRef<4> *dFinalState, MemRef<4> *dQ,
                                 MemRef<4> *dK, MemRef<4> *dV, MemRef<3> *dBeta,
-                                MemRef<3> *dGate, MemRef<4> *dInitialState);
+                                void *dGate, MemRef<4> *dInitialState);
 
 /// The kernels of one size, with states [K, V]: of gates as logarithms, and of
 /// gates as factors, whose gradient divides by none.
 struct BackwardKernelSet {
+  Decay decay;
   /// K = V.
   int64_t channels;
   Isa isa;
@@ -98,7 +100,7 @@ struct BackwardKernelSet {
 std::span<const BackwardKernelSet> allBackwardKernels();
 
 /// As `findKernel`.
-const BackwardKernelSet *findBackwardKernel(int64_t channels);
+const BackwardKernelSet *findBackwardKernel(Decay decay, int64_t channels);
 
 constexpr const char *nameOf(Isa isa) {
   constexpr const char *names[] = {

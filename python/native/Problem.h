@@ -172,6 +172,8 @@ struct Problem : Options {
   int64_t valueHeads() const { return v.sizes[2]; }
   int64_t valueChannels() const { return v.sizes[3]; }
   bool hasChannelGates() const { return gate.rank == 4; }
+  /// Gates of a token and value head.
+  int64_t gatesOfHead() const { return hasChannelGates() ? keyChannels() : 1; }
   bool hasPool() const { return stateIndices.isPresent(); }
   int64_t sequences() const {
     return cuSeqlens.isPresent() ? cuSeqlens.sizes[0] - 1 : batches();
