@@ -103,5 +103,5 @@ def test_what_is_refused():
             device="cuda", function="chunk_kda",
         )  # fmt: skip
     q = meta(1, 8, 4, 128).requires_grad_()
-    with pytest.raises(NotImplementedError, match="no backward of gates per channel"):
+    with pytest.raises(NotImplementedError, match="no backward of gates per channel on a GPU in this version, but on a CPU"):
         gdn.explain(q, q, q, q, meta(1, 8, 4), device="cuda", function="chunk_kda")
