@@ -202,25 +202,26 @@ def test_under_autocast(name, before):
     expect_like_theirs(ours, theirs, exact)
 
 
+def losses_of(model, ids):
+    """Those of ten steps of training."""
+    model, found = model.train(), []
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for _ in range(10):
+        optimizer.zero_grad()
+        loss = model(ids, labels=ids).loss
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
 @pytest.mark.parametrize("name", ["qwen3_next"], indirect=True)
 def test_training(name, before):
     """Ten steps: the losses fall, and are those of the path that was there before."""
-
-    def losses():
-        model, ids, found = make_model(name).train(), tokens(2, 70), []
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-        for _ in range(10):
-            optimizer.zero_grad()
-            loss = model(ids, labels=ids).loss
-            loss.backward()
-            optimizer.step()
-            found.append(loss.item())
-        return found
-
-    expected = losses()
+    expected = losses_of(make_model(name), tokens(2, 70))
     gdn.transformers.install()
     runs = dict(before)
-    got = losses()
+    got = losses_of(make_model(name), tokens(2, 70))
     assert before == runs and got[-1] < 0.8 * got[0]
     assert max(abs(a - b) for a, b in zip(got, expected)) < 1e-3 * expected[0]
 
