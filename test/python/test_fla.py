@@ -120,6 +120,31 @@ def test_fla_gets_gradients(installed):
     assert all(torch.equal(got, expected) for got, expected in zip(*found))
 
 
+def test_fla_gets_gradients_of_channels(installed):
+    """On a CPU by our kernels, of raw gates with a bound and of their parameters."""
+    arguments, parameters = channel_tensors()
+    words = {"use_gate_in_kernel": True, "safe_gate": True, "lower_bound": -5.0}
+    inputs = [x.requires_grad_() for x in (*arguments, *parameters.values())]
+    found = [torch.autograd.grad(run(*arguments, **parameters, **words)[0].square().sum(), inputs)
+             for run in (kda.chunk_kda, gdn.chunk_kda)]  # fmt: skip
+    assert all(torch.equal(got, expected) for got, expected in zip(*found))
+
+
+@pytest.mark.parametrize("lower_bound", [None, -5.0, -2.5])
+def test_gradients_of_channels(lower_bound):
+    """Are those of FLA's plain functions, which torch differentiates."""
+    arguments, parameters = channel_tensors()
+    inputs = [x.requires_grad_() for x in (*arguments, *parameters.values())]
+    bound = {} if lower_bound is None else {"lower_bound": lower_bound}
+    q, k, v, g, beta = arguments
+    logarithms = (naive_kda_lowerbound_gate if bound else naive_kda_gate)(g, **parameters, **bound)
+    expected, _ = naive_recurrent_kda(q, k, v, logarithms, beta)
+    o, _ = gdn.chunk_kda(*arguments, use_gate_in_kernel=True, **parameters, **bound)
+    found = [torch.autograd.grad(x.square().sum(), inputs) for x in (o, expected)]
+    for got, wanted in zip(*found):
+        assert rms_error(got, wanted) < 1e-5
+
+
 @pytest.mark.parametrize("change,reason", [
     (lambda call: call.update(v=torch.randn(1, 70, 4, 300)), "v: expected V of 1 to 256"),
     (lambda call: call.update(cp_context=object()), "cp_context: context parallelism"),
