@@ -155,8 +155,8 @@ def chunk_kda(
 
     Raises:
         TypeError, ValueError, RuntimeError: as `chunk_gated_delta_rule`.
-        NotImplementedError: what is refused above; inputs that require gradients; on a GPU what docs/Python.md does not
-            list.
+        NotImplementedError: what is refused above; on a GPU inputs that require gradients, which a CPU takes, and what
+            docs/Python.md does not list.
 
     Example:
         >>> import gdn, numpy

@@ -62,8 +62,8 @@ def install() -> tuple[str, ...]:
     From then on a layer's prefill runs `gdn.chunk_gated_delta_rule` (`gdn.chunk_kda`), and a token with a cache
     `gdn.fused_recurrent_gated_delta_rule` (`gdn.fused_recurrent_kda`). Models that were loaded before follow too. A call
     goes where it went before (FLA, a kernel of the Hub, or torch) under torch.export, and wherever `gdn.supported` says
-    no, as for gradients of float32 on a GPU, or of Kimi Delta Attention; the logger "gdn.transformers" has a warning
-    then, once for each reason.
+    no, as for gradients of float32 on a GPU, or of Kimi Delta Attention there; the logger "gdn.transformers" has a
+    warning then, once for each reason.
 
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart, also in layers of Kimi Delta Attention, whose
     functions in Transformers do not look at them. That includes the convolution before the layer, which gets zeros
