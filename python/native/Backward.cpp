@@ -194,7 +194,7 @@ void Worker::undoRawGate(const Range &range, int64_t sequence, int64_t head) {
       bool forgets = gate[n] <= kLeastGate;
       double dg = forgets ? 0.0 : dGate[n];
       double slope = forgets ? 0.0 : raw.slope(place);
-      sumRate += raw.slopeOfRate(place, gate[n]) * dg;
+      sumRate += raw.slopeOfRate(place, gate[n], slope) * dg;
       dGate[n] = static_cast<float>(slope * dg);
       sums[i] += dGate[n];
     }

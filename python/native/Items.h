@@ -80,21 +80,24 @@ public:
 
   /// Raised to kLeastGate; NaN stays NaN.
   float gate(double x) const {
-    double softplus = std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-    double gate = bound ? bound * sigmoid(rate * x) : -rate * softplus;
+    double gate = bound ? bound * sigmoid(rate * x) : -rate * softplus(x);
     return static_cast<float>(std::max<double>(gate, kLeastGate));
   }
-  /// The derivative of the gate by x, and by A_log.
+  /// The derivative of the gate by x.
   double slope(double x) const {
-    double part = sigmoid(rate * x);
-    return bound ? bound * rate * part * (1.0 - part) : -rate * sigmoid(x);
+    double part = sigmoid(bound ? rate * x : x);
+    return bound ? bound * rate * part * (1.0 - part) : -rate * part;
   }
-  double slopeOfRate(double x, float gate) const {
-    return bound ? x * slope(x) : static_cast<double>(gate);
+  /// That by A_log, from the gate and its derivative by x.
+  double slopeOfRate(double x, float gate, double slope) const {
+    return bound ? x * slope : static_cast<double>(gate);
   }
 
 private:
   static double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+  static double softplus(double x) {
+    return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+  }
 
   double rate;
   /// 0 of a gate without one.
