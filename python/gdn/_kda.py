@@ -25,10 +25,12 @@ def _bounded(g: Any, A_log: Any, dt_bias: Any, lower_bound: float) -> Any:
     heads, channels = shape_of("g", g)[2:]
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(g, torch.Tensor):
-        x = g.float()
-        x = x if dt_bias is None else x + dt_bias.float().reshape(heads, channels)
-        x = x if A_log is None else x * A_log.float().exp().reshape(heads, 1)
-        return torch.sigmoid(x) * lower_bound
+        # On a CPU in float64, as those with the kernels' bound: float32 has no room for the factors of many a gate.
+        wide_type = torch.float64 if g.device.type == "cpu" else torch.float32
+        x = g.to(wide_type)
+        x = x if dt_bias is None else x + dt_bias.to(wide_type).reshape(heads, channels)
+        x = x if A_log is None else x * A_log.to(wide_type).exp().reshape(heads, 1)
+        return (torch.sigmoid(x) * lower_bound).float()
     import numpy
 
     from . import _arrays

@@ -80,20 +80,21 @@ public:
 
   /// Raised to kLeastGate; NaN stays NaN.
   float gate(double x) const {
-    double gate = bound ? bound * sigmoid(rate * x) : -rate * softplus(x);
+    double gate = isBounded() ? bound * sigmoid(rate * x) : -rate * softplus(x);
     return static_cast<float>(std::max<double>(gate, kLeastGate));
   }
   /// The derivative of the gate by x.
   double slope(double x) const {
-    double part = sigmoid(bound ? rate * x : x);
-    return bound ? bound * rate * part * (1.0 - part) : -rate * part;
+    double part = sigmoid(isBounded() ? rate * x : x);
+    return isBounded() ? bound * rate * part * (1.0 - part) : -rate * part;
   }
   /// That by A_log, from the gate and its derivative by x.
   double slopeOfRate(double x, float gate, double slope) const {
-    return bound ? x * slope : static_cast<double>(gate);
+    return isBounded() ? x * slope : static_cast<double>(gate);
   }
 
 private:
+  bool isBounded() const { return bound != 0; }
   static double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
   static double softplus(double x) {
     return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));

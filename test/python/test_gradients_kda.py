@@ -132,6 +132,19 @@ def test_strong_gates(function, kind):
             assert (error <= 1e-6 * size)[size > 1e-30].all(), (used, tokens, error / size)
 
 
+@pytest.mark.parametrize("bound", [-5.0, -3.5])
+def test_a_rate_beyond_float32(bound):
+    """Of a gate that is its bound, or 0, whose own gradients are 0."""
+    given = make(gate="bounded", log_rate=100.0, channels=True)
+    o, _ = gdn.chunk_kda(**given, **words_of("bounded", bound=bound))
+    exact, (wanted, _) = exact_of(given, gate="bounded", bound=bound)
+    weight = torch.randn(o.shape)
+    found = torch.autograd.grad(o, list(given.values()), weight)
+    for name, got, expected in zip(given, found, torch.autograd.grad(wanted, list(exact.values()), weight.double())):
+        assert (name in ("g", "A_log", "dt_bias")) == (not expected.any())
+        assert (got - expected).norm() <= 2e-6 * expected.norm(), name
+
+
 def inputs(**sizes):
     """Those of `loss`: what a layer hands over."""
     return list(make(**{"gate": "bounded", "logits": 1, "channels": True, "state": True, **sizes}).values())

@@ -27,15 +27,49 @@ for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
 print(json.dumps({"isa": json.loads(_library.load().kernels())["isa"], "errors": errors}))
 """
 
+GRADIENTS = """
+import json, torch
+from gradient_cases import make, recurrence
+import gdn
+from gdn import _library
+errors = []
+for channels in (False, True):
+    for size in (64, 128, 256):
+        given = make(T=40, K=size, V=size, channels=channels)
+        exact = {name: x.detach().double().requires_grad_() for name, x in given.items()}
+        o, _ = gdn.chunk_gated_delta_rule(**given)
+        expected, _ = recurrence(**exact, **dict.fromkeys(("A_log", "dt_bias", "initial_state", "cu_seqlens")),
+                                 scale=size**-0.5, l2norm=False, gate="log", logits=0, v_first=False)
+        weight = torch.randn(o.shape)
+        for got, wanted in zip(torch.autograd.grad(o, list(given.values()), weight),
+                               torch.autograd.grad(expected, list(exact.values()), weight.double())):
+            errors.append(((got - wanted).norm() / wanted.norm()).item())
+print(json.dumps({"isa": json.loads(_library.load().kernels())["isa"], "errors": errors}))
+"""
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_level(level):
+
+def run_at(level, program):
+    """What a program prints that runs at a level."""
     folder = os.path.dirname(__file__)
-    run = fresh(f"import sys; sys.path.append({folder!r})\n{PROGRAM}", GDN_CPU_ISA=level)
+    run = fresh(f"import sys; sys.path.append({folder!r})\n{program}", GDN_CPU_ISA=level)
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
     if result["isa"] != level:
         pytest.skip(f"this CPU has {result['isa']}, not {level}")
+    return result
+
+
+@pytest.mark.parametrize("level", list(LEVELS)[:2])
+def test_gradients(level):
+    """Of gates of heads and of channels: the third level has no kernels of its own."""
+    pytest.importorskip("torch")
+    errors = run_at(level, GRADIENTS)["errors"]
+    assert len(errors) == 2 * 3 * 5 and max(errors) < 2e-6
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_level(level):
+    result = run_at(level, PROGRAM)
     assert len(result["errors"]) == 9
     for kernel, error in result["errors"].items():
         assert error < (1e-5 if "_f32_" in kernel else 6e-3), kernel
