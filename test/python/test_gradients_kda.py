@@ -252,6 +252,20 @@ def test_gates_of_one_strength():
         assert (found[name] - wanted).norm() < 2e-6 * wanted.norm(), name
 
 
+def test_segments():
+    """A forward in segments has the gradients of a whole one, if the loss asks for the same of both: the backward cuts
+    nothing."""
+    given = make(T=200, state=True, channels=True)
+
+    def of(**options):
+        o, final = gdn.chunk_kda(**given, output_final_state=True, **options)
+        weight = torch.linspace(-1, 1, o.numel()).view(o.shape)
+        return o, torch.autograd.grad((o * weight).sum() + final.sum(), list(given.values()))
+
+    (o, found), (whole, expected) = of(segment_length=64), of()
+    assert not torch.equal(o, whole) and torch.allclose(o, whole, atol=1e-5) and equal(found, expected)
+
+
 def test_threads_change_nothing():
     arguments, before, runs = inputs(T=1200, H=4, HV=8, N=3), torch.get_num_threads(), []
     boundaries = torch.tensor([0, 500, 800, 1200])
