@@ -356,10 +356,13 @@ struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
     sinkAll<RowDotsOp>();
     SmallVector<Block *> blocks;
     getOperation().walk([&](Block *block) { blocks.push_back(block); });
-    for (Block *block : blocks) {
+    for (Block *block : blocks)
       sinkSlots(*block);
-      delayVectors(*block);
-    }
+    // The warpgroups of other roles make one chunk after the other, and are
+    // late with the next one however long they wait.
+    for (auto role : getOperation().getBody().getOps<RoleOp>())
+      if (role.countTogether() != static_cast<int64_t>(role.getCount()))
+        role.walk([](Block *block) { delayVectors(*block); });
   }
 
   /// Sinks what is made of vectors that ops of type `Op` make.

@@ -179,7 +179,8 @@ gdn_warp.kernel @sides(%c: i1, %f: f32, %y: memref<64xf32>) threads(128) shared(
   }
 }
 
-// A vector is stored where the first tile of its slot is: what makes the tile need not wait for the slot.
+// Of warpgroups that take turns a vector is stored where the first tile of its slot is: what makes the tile need not wait
+// for the slot.
 // CHECK-LABEL: gdn_warp.kernel @vectors(
 // CHECK: gdn_warp.role "make"
 // CHECK-NOT: gdn_warp.slot
@@ -188,10 +189,10 @@ gdn_warp.kernel @sides(%c: i1, %f: f32, %y: memref<64xf32>) threads(128) shared(
 // CHECK-NEXT: gdn_warp.vector_store
 // CHECK-NEXT: gdn_warp.slot put %{{.*}}[1]
 // CHECK-NEXT: gdn_warp.fragment_store
-gdn_warp.kernel @vectors(%x: memref<64x64xf32>, %v: memref<64xf32>) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+gdn_warp.kernel @vectors(%x: memref<64x64xf32>, %v: memref<64xf32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index
   %out = gdn_warp.channel "out" depth(2) : <!gdn_warp.view<64xf32>, !gdn_warp.view<64x64xbf16, swizzle = 128>>
-  gdn_warp.role "make" warps(0, 4) {
+  gdn_warp.role "make" warps(0, 8) attributes {gdn_warp.round_robin = 4 : i64} {
     %w = gdn_warp.array_load %v[%c0] axes [0] : memref<64xf32> -> tensor<64xf32, #gdn_warp.rows>
     %a = gdn_warp.slot put %out[0] at %c0 : <!gdn_warp.view<64xf32>, !gdn_warp.view<64x64xbf16, swizzle = 128>> -> !gdn_warp.view<64xf32>
     gdn_warp.vector_store %w, %a : tensor<64xf32, #gdn_warp.rows> -> !gdn_warp.view<64xf32>
