@@ -4,9 +4,8 @@
 // One role makes the decayed tiles and the scores of them: what it makes for its own products goes through shared memory
 // without a channel. It has the most to do, and gates of any strength need the most registers, so it has what the state
 // leaves. A CTA has one V tile: beside two state warpgroups there would be 96 registers, which the tiles of a chunk do not
-// fit yet. Tiles do not depend on V, so each CTA of a pair makes those of every other iteration for both: a chunk takes
-// 1.43 us where it takes 2.45 us alone (docs/experiments/kda.md). Gates that no lower bound keeps in range take chunks
-// of 16 tokens: with 32 there are spills.
+// fit yet. Tiles do not depend on V, so each CTA of a pair makes those of every other iteration for both (times in
+// docs/experiments/kda.md). Gates that no lower bound keeps in range take chunks of 16 tokens: with 32 there are spills.
 
 #prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true>
 #gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = <2 chunks>>
