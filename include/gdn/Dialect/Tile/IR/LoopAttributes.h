@@ -35,8 +35,8 @@ inline constexpr llvm::StringLiteral kEveryAttrName = "gdn_tile.every";
 
 /// Integer attribute of an `arith.extf` or another elementwise op, or of a
 /// `gdn_tile.rebase`, another one for each op: a kernel reads the tile from
-/// shared memory once more, so that it holds no registers between the uses. Of a
-/// `linalg.broadcast` of numbers: they are made anew.
+/// shared memory once more, so that it holds no registers between the uses. Of
+/// a `linalg.broadcast` of numbers: they are made anew.
 inline constexpr llvm::StringLiteral kRereadAttrName = "gdn_tile.reread";
 
 /// Unit attribute of an elementwise op: a kernel makes the tile where the op
