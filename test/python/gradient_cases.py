@@ -72,7 +72,8 @@ def make(B=1, T=70, H=2, HV=4, K=64, V=64, N=None, dtype=torch.float32, gates=to
     return {name: tensor.requires_grad_() for name, tensor in made.items() if name not in absent}
 
 
-CASES = {
+#: Of gates of heads and of channels.
+SHARED_CASES = {
     "plain": {},
     "states": {"state": True},
     "states [V, K]": {"state": True, "v_first": True, "K": 40, "V": 24},
@@ -80,12 +81,16 @@ CASES = {
     "batch": {"B": 3, "T": 33, "H": 1, "HV": 3, "K": 128, "V": 96, "state": True},
     "norms": {"l2norm": True, "K": 48},
     "raw": {"gate": "raw", "logits": 1, "l2norm": True, "B": 2, "state": True},
-    "raw without a bias": {"gate": "raw", "bias": False},
     "raw, infinite rate": {"gate": "raw", "log_rate": 100.0, "T": 40},
-    "linear": {"gate": "linear", "logits": 2, "state": True},
-    "linear, packed": {"gate": "linear", "cu_seqlens": [0, 1, 40], "N": 2, "scale": 0.3},
-    "no gates": {"absent": ("g", "beta"), "K": 256, "V": 200, "T": 40},
     "scale": {"scale": -1.5, "state": True},
     "bfloat16": {"dtype": torch.bfloat16, "gates": torch.bfloat16, "state": True},
     "float16": {"dtype": torch.float16, "l2norm": True, "gate": "raw", "logits": 1},
+}
+#: Of gates of heads.
+CASES = {
+    **SHARED_CASES,
+    "raw without a bias": {"gate": "raw", "bias": False},
+    "linear": {"gate": "linear", "logits": 2, "state": True},
+    "linear, packed": {"gate": "linear", "cu_seqlens": [0, 1, 40], "N": 2, "scale": 0.3},
+    "no gates": {"absent": ("g", "beta"), "K": 256, "V": 200, "T": 40},
 }

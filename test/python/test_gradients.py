@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from gradient_cases import CASES, NAMES, make, recurrence  # noqa: E402
-from torch._functorch import config as functorch  # noqa: E402
-from torch._inductor import config as inductor  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
+from gradient_checks import (  # noqa: E402
+    check_checkpoint, check_compiled_step, check_function_transforms, equal, gradients_of,
+)  # fmt: skip
 
 import gdn  # noqa: E402
 
@@ -102,50 +102,24 @@ def loss(*arguments):
 
 
 def gradients(arguments, function=loss):
-    return torch.autograd.grad(function(*arguments), arguments)
-
-
-def equal(got, expected):
-    return all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+    return gradients_of(function, arguments)
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-# A cache of torch's may have the graph of another version. Other caches are of what torch asks the C++ compiler.
-@inductor.patch(fx_graph_cache=False)
-@functorch.patch(enable_autograd_cache=False)
 def test_compiled_step(backend, dtype):
-    """One graph forward, one backward; other lengths need no new one."""
-    torch.compiler.reset()
-    gradients(inputs(T=1))  # the first call of a process finds what serves torch
-    step = torch.compile(loss, fullgraph=True, dynamic=True, backend=backend)
-    for tokens in (70, 50, 129):
-        arguments = inputs(T=tokens, dtype=dtype)
-        with torch.compiler.set_stance("default" if tokens == 70 else "fail_on_recompile"):
-            got = gradients(arguments, step)
-        assert equal(got, gradients(arguments))
+    check_compiled_step(loss, inputs, backend, dtype)
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_checkpoint(reentrant):
-    arguments = inputs()
-    expected = gradients(arguments)
-    checkpoint(loss, *arguments, use_reentrant=reentrant).backward()
-    assert equal([argument.grad for argument in arguments], expected)
+    check_checkpoint(loss, inputs(), reentrant)
 
 
 def test_function_transforms():
-    """One level, and two of which the inner one follows another tensor."""
     arguments = inputs()
-    expected, bare = gradients(arguments), [argument.detach() for argument in arguments]
-    assert equal(torch.func.grad(loss, argnums=tuple(range(5)))(*bare), expected)
-    assert equal(torch.func.vjp(loss, *bare)[1](torch.tensor(1.0)), expected)
-
-    def scaled(*arguments):
-        return torch.func.grad(lambda factor: factor * loss(*arguments))(torch.tensor(2.0))
-
-    assert torch.equal(torch.func.grad(scaled)(*bare), expected[0])
-    assert equal(gradients(arguments, scaled), expected)
+    check_function_transforms(loss, arguments)
+    bare = [argument.detach() for argument in arguments]
     short = [argument[:, :3] for argument in bare]
     rows = torch.func.jacrev(lambda q: gdn.chunk_gated_delta_rule(q, *short[1:])[0][0, 2, 1, :2])(short[0])
     short[0].requires_grad_()

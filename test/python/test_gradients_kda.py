@@ -7,37 +7,29 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gradient_cases import NAMES, make, recurrence  # noqa: E402
-from test_gradients import TOLERANCES, equal  # noqa: E402
+from gradient_cases import NAMES, SHARED_CASES, make, recurrence  # noqa: E402
+from gradient_checks import (  # noqa: E402
+    check_checkpoint, check_compiled_step, check_function_transforms, equal, gradients_of,
+)  # fmt: skip
+from test_gradients import TOLERANCES  # noqa: E402
 from torch._functorch import config as functorch  # noqa: E402
 from torch._inductor import config as inductor  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import gdn  # noqa: E402
 
 FUNCTIONS = ("chunk_kda", "fused_recurrent_kda")
 #: What a call says beside its inputs, and these (`make`).
 CASES = {
-    "plain": {},
-    "states": {"state": True},
-    "states [V, K]": {"state": True, "v_first": True, "K": 40, "V": 24},
-    "packed": {"cu_seqlens": [0, 20, 20, 57], "N": 3, "state": True},
-    "batch": {"B": 3, "T": 33, "H": 1, "HV": 3, "K": 128, "V": 96, "state": True},
-    "norms": {"l2norm": True, "K": 48},
-    "raw": {"gate": "raw", "logits": 1, "l2norm": True, "B": 2, "state": True},
+    **SHARED_CASES,
     "raw, biases in rows": {"gate": "raw", "bias": "rows", "cu_seqlens": [0, 31, 31, 64], "N": 3},
     "raw without a bias": {"gate": "raw", "bias": False, "K": 24},
-    "raw, infinite rate": {"gate": "raw", "log_rate": 100.0, "T": 40},
     "bounded": {"gate": "bounded", "logits": 1, "l2norm": True, "B": 2, "state": True},
     "bounded, biases in rows": {"gate": "bounded", "bias": "rows", "K": 40, "V": 24},
     "bounded by -3.5": {"gate": "bounded", "bound": -3.5},
     "bounded without A_log": {"gate": "bounded", "absent": ("A_log",)},
     "linear": {"gate": "linear", "logits": 2, "state": True, "K": 40},
     "no beta": {"absent": ("beta",), "K": 256, "V": 200, "T": 40},
-    "scale": {"scale": -1.5, "state": True},
-    "bfloat16": {"dtype": torch.bfloat16, "gates": torch.bfloat16, "state": True},
     "bfloat16, bounded": {"dtype": torch.bfloat16, "gates": torch.bfloat16, "gate": "bounded", "logits": 1, "l2norm": True},
-    "float16": {"dtype": torch.float16, "l2norm": True, "gate": "raw", "logits": 1},
 }
 
 
@@ -160,23 +152,13 @@ def loss(q, k, v, g, beta, A_log, dt_bias, initial_state, function=gdn.chunk_kda
 
 
 def gradients(arguments, function=loss):
-    return torch.autograd.grad(function(*arguments), arguments)
+    return gradients_of(function, arguments)
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@inductor.patch(fx_graph_cache=False)
-@functorch.patch(enable_autograd_cache=False)
 def test_compiled_step(backend, dtype):
-    """One graph forward, one backward; other lengths need no new one."""
-    torch.compiler.reset()
-    gradients(inputs(T=1))  # the first call of a process finds what serves torch
-    step = torch.compile(loss, fullgraph=True, dynamic=True, backend=backend)
-    for tokens in (70, 50, 129):
-        arguments = inputs(T=tokens, dtype=dtype)
-        with torch.compiler.set_stance("default" if tokens == 70 else "fail_on_recompile"):
-            got = gradients(arguments, step)
-        assert equal(got, gradients(arguments))
+    check_compiled_step(loss, inputs, backend, dtype)
 
 
 @inductor.patch(fx_graph_cache=False)
@@ -198,23 +180,11 @@ def test_compiled_step_of_another_bound():
 
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_checkpoint(reentrant):
-    arguments = inputs()
-    expected = gradients(arguments)
-    checkpoint(loss, *arguments, use_reentrant=reentrant).backward()
-    assert equal([argument.grad for argument in arguments], expected)
+    check_checkpoint(loss, inputs(), reentrant)
 
 
 def test_function_transforms():
-    """One level, and two of which the inner one follows another tensor."""
-    arguments = inputs()
-    expected, bare = gradients(arguments), [argument.detach() for argument in arguments]
-    assert equal(torch.func.grad(loss, argnums=tuple(range(8)))(*bare), expected)
-    assert equal(torch.func.vjp(loss, *bare)[1](torch.tensor(1.0)), expected)
-
-    def scaled(*arguments):
-        return torch.func.grad(lambda factor: factor * loss(*arguments))(torch.tensor(2.0))
-
-    assert equal(torch.func.grad(scaled, argnums=tuple(range(8)))(*bare), expected)
+    check_function_transforms(loss, inputs())
 
 
 def test_autocast():

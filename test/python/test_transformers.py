@@ -174,15 +174,18 @@ def expect_like_theirs(ours, theirs, exact):
     assert distance_together(ours, exact) < 1.1 * distance_together(theirs, exact)
 
 
-def test_gradients_in_16_bits(name, before):
-    """Of each parameter, in bfloat16, as by torch's path."""
-    model, ids = make_model(name, torch.bfloat16, initializer_range=0.02), tokens(2, 70)
+def expect_gradients_like_theirs(model, ids, before):
+    """Of each parameter, as by torch's path."""
     exact, theirs = exact_gradients_of(model, ids), gradients_of(model, ids)
     gdn.transformers.install()
     runs = dict(before)
     ours = gradients_of(model, ids)
     assert before == runs and exact.keys() == theirs.keys() == ours.keys()
     expect_like_theirs(ours, theirs, exact)
+
+
+def test_gradients_in_16_bits(name, before):
+    expect_gradients_like_theirs(make_model(name, torch.bfloat16, initializer_range=0.02), tokens(2, 70), before)
 
 
 @pytest.mark.parametrize("name", ["qwen3_next", "olmo_hybrid"], indirect=True)

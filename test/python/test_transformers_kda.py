@@ -9,7 +9,7 @@ transformers = pytest.importorskip("transformers", reason="Transformers is not i
 
 from model_gradients import distance, exact_gradients_of, gradients_of  # noqa: E402
 from test_transformers import (  # noqa: E402, F401
-    count_calls, error, expect_like_theirs, file_of, losses_of, quiet, tokens,
+    count_calls, error, expect_gradients_like_theirs, file_of, losses_of, quiet, tokens,
 )  # fmt: skip
 
 import gdn.transformers  # noqa: E402
@@ -118,14 +118,7 @@ def test_gradients(name, before):
 
 
 def test_gradients_in_16_bits(name, before):
-    """Of each parameter, in bfloat16, as by torch's path."""
-    model, ids = make_model(name, torch.bfloat16, initializer_range=0.02), tokens(2, 70)
-    exact, theirs = exact_gradients_of(model, ids), gradients_of(model, ids)
-    gdn.transformers.install()
-    runs = dict(before)
-    ours = gradients_of(model, ids)
-    assert before == runs and exact.keys() == theirs.keys() == ours.keys()
-    expect_like_theirs(ours, theirs, exact)
+    expect_gradients_like_theirs(make_model(name, torch.bfloat16, initializer_range=0.02), tokens(2, 70), before)
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])

@@ -156,6 +156,15 @@ struct ChannelTiles {
 ChannelTiles channelTiles(Program &p, const KeyRows &q, const KeyRows &k,
                           Value G);
 
+/// What a chunk with gates G, one a channel and summed over the chunk so far
+/// [C, K], makes of the state before it, which may be a piece of K: its columns
+/// are times `whole`, f32 [K], and keys [C, K] write to the state behind it as
+/// `keys`, in the operand type.
+struct ChannelWrites {
+  Value keys, whole;
+};
+ChannelWrites channelWrites(Program &p, Value k, Value G);
+
 /// Largest exponent of a factor, in log2 units, that products with it stand far
 /// from the largest number of the operand type (spec 4.3).
 double maxExponent(FloatType operandType);

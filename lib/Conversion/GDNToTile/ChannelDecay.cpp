@@ -84,6 +84,11 @@ bool gdn::isAlwaysInRange(const Program &p, int64_t half, double most) {
   return bound < 0.0 && -bound * M_LOG2E * static_cast<double>(half) <= most;
 }
 
+ChannelWrites gdn::channelWrites(Program &p, Value k, Value G) {
+  TileBuilder &b = p.b;
+  return {b.round(b.mul(b.f32(k), decayToEnd(p, G))), b.exp2(lastRow(p, G))};
+}
+
 /// Rows that are normalised if the op asks for it, f32 [C, K]. What is made of
 /// them is rounded once, as of rows that are not.
 /// Each `use` reads them again: a kernel has no registers to hold them.

@@ -32,12 +32,6 @@ Pieces gdn::loadChannelGates(Program &p, Value t) {
   return gates;
 }
 
-ChannelWrites gdn::channelWrites(Program &p, Value k, Value G) {
-  TileBuilder &b = p.b;
-  return {b.round(b.mul(b.f32(k), decayToEnd(p, G))),
-          b.exp2(b.row(G, p.facts.C - 1))};
-}
-
 //===----------------------------------------------------------------------===//
 // A piece of K
 //===----------------------------------------------------------------------===//

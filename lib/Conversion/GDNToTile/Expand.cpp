@@ -30,12 +30,10 @@ static Value expandChunk(Program &p, Value t, Value state) {
   Value writes = b.load(p["v"], tokenOffsets(p, t, p.head, p.firstV), {3, 1},
                         {p.facts.vTileChannels, p.facts.C}, p.end);
   if (p.facts.decay == DecayKind::Channel) {
-    Value G = cumulatedGate(p, t);
-    Value left = b.round(b.mul(b.f32(k), decayToEnd(p, G)));
-    Value whole = b.exp2(lastRow(p, G));
+    ChannelWrites keys = channelWrites(p, k, cumulatedGate(p, t));
     b.step("state");
-    return b.product("vc,ck->vk", b.round(writes), left,
-                     b.mulAxis(state, whole, 1));
+    return b.product("vc,ck->vk", b.round(writes), keys.keys,
+                     b.mulAxis(state, keys.whole, 1));
   }
   ChunkGates gates = loadChunkGates(p, t);
   b.step("state");

@@ -119,7 +119,8 @@ static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
   return in;
 }
 
-Value gdn::widen(TileBuilder &b, Value x, std::optional<int64_t> use) {
+/// `x` in f32. With `use` it is read for that alone.
+static Value widen(TileBuilder &b, Value x, std::optional<int64_t> use) {
   Value wide = b.f32(x);
   if (use && wide != x)
     wide.getDefiningOp()->setAttr(tile::kRereadAttrName,

@@ -155,20 +155,9 @@ void addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
                          Value &dq, function_ref<void()> storeQueries,
                          Value &dk);
 
-/// What the tokens of a chunk with gates `gate`, [C, K piece], make of the
-/// state before it: its columns are times `whole`, f32 [K piece], and keys that
-/// write to the state behind it are `keys`, in the operand type.
-struct ChannelWrites {
-  Value keys, whole;
-};
-ChannelWrites channelWrites(Program &p, Value k, Value G);
-
 /// The gradient of the gate, which may be its logarithm or itself, of that of
 /// its logarithm; `gate` is what the array holds.
 Value toGateGradient(Program &p, Value gate, Value dg);
-
-/// `x` in f32. With `use` it is read for that alone.
-Value widen(TileBuilder &b, Value x, std::optional<int64_t> use);
 
 /// The sum over what is contracted of products of pieces.
 Value product(TileBuilder &b, StringRef spec, const Pieces &x, const Pieces &y);

@@ -96,9 +96,10 @@ static Value createVTile(OpBuilder &b, Location loc, RoleSpecAttr spec,
   };
   Value warp = IdOp::create(b, loc, IdKind::Warp);
   Value vTile = arith::SubIOp::create(b, loc, warp, constant(firstWarp));
-  if (spec.getWarpgroupPerVTile() || spec.getWarpsPerTurn() != 1)
-    vTile = arith::DivUIOp::create(b, loc, vTile,
-                                   constant(format::kWarpgroupWarps));
+  int64_t together = spec.getWarpgroupPerVTile() ? format::kWarpgroupWarps
+                                                 : spec.getWarpsPerTurn();
+  if (together != 1)
+    vTile = arith::DivUIOp::create(b, loc, vTile, constant(together));
   return vTile;
 }
 

@@ -237,3 +237,11 @@ gdn_warp.kernel @k() threads(128) shared(0) {
   // expected-error @below {{whose elements are whole bytes, got 'tensor<8x8xi1>'}}
   %in = gdn_warp.channel "in" depth(1) : <tensor<8x8xi1>>
 }
+
+// -----
+
+gdn_warp.kernel @turns_of_two() threads(128) shared(0) {
+  // expected-error @below {{expected turns of one warp, or of whole warpgroups that divide the role's, got turns of 2 of 4 warps}}
+  gdn_warp.role "make" warps(0, 4) attributes {gdn_warp.round_robin = 2 : i64} {
+  }
+}

@@ -283,9 +283,8 @@ static void sinkSlots(Block &block) {
   }
 }
 
-/// The slot that a role fills by `store`, or null.
-template <typename Op> static SlotOp getFilledSlot(Op store) {
-  Value view = store.getView();
+/// The slot to fill that `view` is of, or null.
+static SlotOp getFilledSlot(Value view) {
   while (auto slice = view.getDefiningOp<SliceOp>())
     view = slice.getSource();
   auto slot = view.getDefiningOp<SlotOp>();
@@ -309,12 +308,12 @@ static void moveStore(VectorStoreOp store, Operation *place) {
 /// of their slot is, so that the work on the tile need not wait for the slot.
 static void delayVectors(Block &block) {
   for (VectorStoreOp store : llvm::to_vector(block.getOps<VectorStoreOp>())) {
-    SlotOp slot = getFilledSlot(store);
+    SlotOp slot = getFilledSlot(store.getView());
     if (!slot || slot->getBlock() != &block)
       continue;
     for (Operation *op = store->getNextNode(); op; op = op->getNextNode()) {
       auto tile = dyn_cast<FragmentStoreOp>(op);
-      SlotOp other = tile ? getFilledSlot(tile) : SlotOp();
+      SlotOp other = tile ? getFilledSlot(tile.getView()) : SlotOp();
       if (!other || other->getBlock() != &block ||
           other.getChannel() != slot.getChannel() ||
           other.getIteration() != slot.getIteration())
@@ -358,8 +357,8 @@ struct SinkStores : gdn::warp::impl::SinkStoresPassBase<SinkStores> {
     getOperation().walk([&](Block *block) { blocks.push_back(block); });
     for (Block *block : blocks)
       sinkSlots(*block);
-    // The warpgroups of other roles make one chunk after the other, and are
-    // late with the next one however long they wait.
+    // Measured there alone (docs/experiments/kda.md): without it a role of 144
+    // registers spills.
     for (auto role : getOperation().getBody().getOps<RoleOp>())
       if (role.countTogether() != static_cast<int64_t>(role.getCount()))
         role.walk([](Block *block) { delayVectors(*block); });

@@ -88,10 +88,10 @@ def HoistScalarsPass : Pass<"gdn-warp-hoist-scalars", "::mlir::gdn::warp::Kernel
 def SinkStoresPass : Pass<"gdn-warp-sink-stores", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Store to slots where values are made, take slots where they are used";
   let description = [{
-    A channel that only the two sides of a branch read or fill is taken there, at
-    the first use. The result of a branch is stored in the branch, right behind what makes it.
-    If only some rows of a value are stored, the warps that hold these rows make it; the
-    same holds for values made of a fragment's diagonal.
+    A channel that only the two sides of a branch read or fill is taken there, at the first use. The result of
+    a branch is stored in the branch, right behind what makes it. If only some rows of a value are stored, the
+    warps that hold these rows make it; the same holds for values made of a fragment's diagonal. If warpgroups
+    of a role take turns, vectors are stored where the first tile of their slot is.
 
     Before:
 
@@ -375,10 +375,10 @@ def LowerChannelsPass : Pass<"gdn-warp-lower-channels", "::mlir::gdn::warp::Kern
 def LowerPublishPass : Pass<"gdn-warp-lower-publish", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Published fragments become stores between two waits";
   let description = [{
-    A `gdn_warp.publish`, which has its place from `gdn-warp-allocate-shared`,
-    becomes a view of it; a wait of its four warps for each other, since a
-    product of the last time may still read the place; the stores; a fence, since
-    products read through another path than threads write; and a second wait.
+    A `gdn_warp.publish`, which has its place from `gdn-warp-allocate-shared`, becomes a view of it; a wait of
+    its four warps for each other, since a product of the last time may still read the place; the stores; a
+    fence, since products read through another path than threads write; and a second wait. A `gdn_warp.share`
+    becomes the fence and one wait; directly behind a publish it needs neither.
 
     ```mlir
     %b = gdn_warp.publish %m {gdn_warp.scratch = array<i64: 0, 16384>}

@@ -135,7 +135,8 @@ void RowSplitter::visit(linalg::ReduceOp reduce) {
   replaced.push_back(reduce);
 }
 
-/// Rows of a tall tile are rows of its pieces.
+/// Rows of a tall tile are rows of its pieces. A part that products read from
+/// shared memory is read there.
 void RowSplitter::visit(tensor::ExtractSliceOp op) {
   Value source = op.getSource();
   if (!isTall(source) || !pieces.contains(source) || !op.hasUnitStride() ||
